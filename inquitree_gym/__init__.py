@@ -1,0 +1,66 @@
+"""InquiTree research trees as Gymnasium environments. Importing this registers them.
+
+>>> import gymnasium as gym
+>>> import inquitree_gym
+>>> env = gym.make("InquiTree-paper12-v0")
+"""
+
+from typing import TYPE_CHECKING
+
+from inquitree_gym._lazy import lazy
+from inquitree_gym.envs.registration import register_all
+
+if TYPE_CHECKING:
+    from inquitree_gym.baselines import Agent, make_agent
+    from inquitree_gym.embeddings import Embedder, load_embedder
+    from inquitree_gym.engine import Rules
+    from inquitree_gym.envs.inquiry import InquiryEnv
+    from inquitree_gym.envs.spaces import FreeText
+    from inquitree_gym.errors import InquiTreeError
+    from inquitree_gym.log import Episode, read_episode
+    from inquitree_gym.rollout import play
+    from inquitree_gym.scoring import EpisodeScore, score_episode
+    from inquitree_gym.trees import Tree, load_tree
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Agent",
+    "Embedder",
+    "Episode",
+    "EpisodeScore",
+    "FreeText",
+    "InquiTreeError",
+    "InquiryEnv",
+    "Rules",
+    "Tree",
+    "load_embedder",
+    "load_tree",
+    "make_agent",
+    "play",
+    "read_episode",
+    "score_episode",
+]
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "Agent": "inquitree_gym.baselines",
+        "Embedder": "inquitree_gym.embeddings",
+        "Episode": "inquitree_gym.log",
+        "EpisodeScore": "inquitree_gym.scoring",
+        "FreeText": "inquitree_gym.envs.spaces",
+        "InquiTreeError": "inquitree_gym.errors",
+        "InquiryEnv": "inquitree_gym.envs.inquiry",
+        "Rules": "inquitree_gym.engine",
+        "Tree": "inquitree_gym.trees",
+        "load_embedder": "inquitree_gym.embeddings",
+        "load_tree": "inquitree_gym.trees",
+        "make_agent": "inquitree_gym.baselines",
+        "play": "inquitree_gym.rollout",
+        "read_episode": "inquitree_gym.log",
+        "score_episode": "inquitree_gym.scoring",
+    },
+)
+
+register_all()

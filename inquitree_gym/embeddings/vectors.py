@@ -1,0 +1,115 @@
+"""The vectors of one tree's texts under one embedder, kept on disk, and of actions, kept in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+import os
+import tempfile
+from collections import OrderedDict
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import platformdirs
+from numpy.typing import NDArray
+
+from inquitree_gym.embeddings.protocol import Embedder, Vectors
+from inquitree_gym.trees import Tree
+
+CACHE_VARIABLE = "INQUITREE_CACHE"
+"""Environment variable: folder of the vector cache."""
+REMEMBERED = 4_096
+"""Action texts whose vectors are kept in memory."""
+
+Vector = NDArray[np.float32]
+
+_logger = logging.getLogger(__name__)
+
+
+class TreeVectors:
+    """Vectors by text: those of the tree come from the disk cache, others are embedded alone and remembered."""
+
+    def __init__(self, tree: Tree, embedder: Embedder) -> None:
+        """Bind a tree to an embedder. Reads and embeds nothing yet."""
+        self.tree = tree
+        self.embedder = embedder
+        self._known: dict[str, Vector] | None = None
+        self._recent: OrderedDict[str, Vector] = OrderedDict()
+
+    def of(self, text: str) -> Vector:
+        """Return the vector of one text, shape ``(dim,)``."""
+        known = self._load().get(text)
+        if known is None:
+            known = self._recent.get(text)
+        if known is None:
+            known = self.embedder.embed([text])[0]
+            self._remember(text, known)
+        return known
+
+    def matrix(self, texts: tuple[str, ...]) -> Vectors:
+        """Return the vectors of several texts, shape ``(len(texts), dim)``."""
+        return np.stack([self.of(text) for text in texts])
+
+    def _remember(self, text: str, vector: Vector) -> None:
+        self._recent[text] = vector
+        if len(self._recent) > REMEMBERED:
+            self._recent.popitem(last=False)
+
+    def _load(self) -> dict[str, Vector]:
+        if self._known is None:
+            texts = tuple(dict.fromkeys(self.tree.texts().values()))
+            file = cache_folder() / f"{self.tree.digest[:24]}-{self.embedder.digest[:24]}.npy"
+            rows = _read(file, len(texts))
+            if rows is None:
+                rows = self.embedder.embed(texts)
+                _write(file, rows)
+            self._known = dict(zip(texts, rows, strict=True))
+        return self._known
+
+
+@lru_cache(maxsize=256)
+def tree_vectors(tree: Tree, embedder: Embedder) -> TreeVectors:
+    """Return the vectors of a tree; one object a process, so that many environments share it."""
+    return TreeVectors(tree, embedder)
+
+
+def cache_folder() -> Path:
+    """Return the folder of the vector cache: `INQUITREE_CACHE`, or the user's cache folder."""
+    named = os.environ.get(CACHE_VARIABLE)
+    return Path(named).expanduser() if named else Path(platformdirs.user_cache_dir("inquitree-gym"), "vectors")
+
+
+def _read(file: Path, rows: int) -> Vectors | None:
+    """Return the stored vectors, or None where there are none that can be trusted."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    seal, body = content[:32], content[32:]
+    if hashlib.sha256(body).digest() != seal:
+        _logger.warning("the vector cache '%s' is damaged; it is made anew", file)
+        return None
+    vectors: Vectors = np.load(io.BytesIO(body), allow_pickle=False)
+    return vectors if len(vectors) == rows else None
+
+
+def _write(file: Path, vectors: Vectors) -> None:
+    """Store vectors under their seal, whole or not at all: writers may race, and a cache may be read-only."""
+    buffer = io.BytesIO()
+    np.save(buffer, vectors, allow_pickle=False)
+    body = buffer.getvalue()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.stem, suffix=".part")
+    except OSError as error:
+        _logger.warning("vectors cannot be kept in '%s' (%s); they are embedded again next time", file.parent, error)
+        return
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(hashlib.sha256(body).digest() + body)
+        os.replace(temporary, file)
+    except OSError as error:
+        _logger.warning("vectors cannot be kept in '%s' (%s); they are embedded again next time", file.parent, error)
+        Path(temporary).unlink(missing_ok=True)

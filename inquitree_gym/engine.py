@@ -1,0 +1,384 @@
+"""The rules of an inquiry (DESIGN section 3): a pure state machine over integers.
+
+No Gymnasium, no text, no clock, no global randomness. `Engine.advance` takes a frozen `State` and the `Reading` of an
+action and returns a frozen `Event` that holds the next state and what happened. Subtopics are named by their index in
+the tree; studies by their index over the whole tree, subtopic by subtopic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Any, Literal, NamedTuple, get_args
+
+from inquitree_gym.errors import OptionError, suggest
+from inquitree_gym.trees.schema import HINT_LEVELS, Tree
+
+_WORD = (1 << 64) - 1
+
+
+class Phase(IntEnum):
+    """Where an inquiry stands; the phase says what the next action is taken for."""
+
+    TOPIC = 0
+    SUBTOPIC = 1
+    STUDY = 2
+    RESULT = 3
+    CONCLUSION = 4
+    END = 5
+
+
+class Decision(IntEnum):
+    """What an action at RESULT asks for."""
+
+    NONE = 0
+    REDO = 1
+    CONCLUDE = 2
+    EXPLORE = 3
+
+
+class Kind(IntEnum):
+    """What an event shows the agent."""
+
+    START = 0
+    TOPIC = 1
+    SUBTOPIC = 2
+    STUDY = 3
+    RESULT = 4
+    SUBTOPIC_HINT = 5
+    STUDY_HINT = 6
+    ASK_AGAIN = 7
+    CONCLUSION = 8
+    END = 9
+
+
+class Reason(IntEnum):
+    """Why an action was not accepted; for the log, never for the agent."""
+
+    NONE = 0
+    BELOW_THRESHOLD = 1
+    PREREQUISITE_UNMET = 2
+    UNREADABLE_DECISION = 3
+
+
+class Reading(NamedTuple):
+    """What was understood from an action."""
+
+    candidate: int = -1
+    """Most similar candidate, a subtopic or study index; -1 for none."""
+    similarity: float = 0.0
+    """Cosine similarity to that candidate, in [-1, 1]."""
+    decision: Decision = Decision.NONE
+    margin: float | None = None
+    """Lead over the second candidate; None where there is none."""
+    top: tuple[tuple[int, float], ...] = ()
+    """The nearest candidates with their similarities, best first."""
+
+
+class State(NamedTuple):
+    """Everything that the rules need to go on from here; hashable."""
+
+    phase: Phase
+    turn: int
+    """Actions taken so far."""
+    subtopic: int
+    """Subtopic under study; -1 at first."""
+    study: int
+    """Study last run; -1 before the first."""
+    hint_level: int
+    """Hints given for the open choice, 0 to H."""
+    target: int
+    """Subtopic or study that the hints lead to; -1 before the first failure."""
+    visited: int
+    """Bit i is set when subtopic i has been entered."""
+    visits: tuple[int, ...]
+    runs: tuple[int, ...]
+    shown: tuple[int, ...]
+    """Per study the result seen last: -1 none, 0 the true one, i the i-th fake."""
+    proven: int
+    """Bit k is set when the true result of study k has been seen."""
+    seed: int
+
+
+class Event(NamedTuple):
+    """What one action led to."""
+
+    state: State
+    kind: Kind
+    node: int = -1
+    """Subtopic or study that the observation is about."""
+    fake: int = 0
+    """For RESULT: 0 when the true result is shown, i for the i-th fake."""
+    accepted: bool = False
+    forced: bool = False
+    hint_level: int = 0
+    """Level of the hint given now; 0 for none."""
+    limit: bool = False
+    """True when the turn limit ended the inquiry with this action."""
+    reason: Reason = Reason.NONE
+    decision: Decision = Decision.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The switches of an inquiry. Each is a reading of the paper that could be made otherwise."""
+
+    threshold: float | None = None
+    """τ, in [-1, 1]; None takes the embedder's calibrated default."""
+    fake_level: int = 0
+    """Fake results are shown with probability level/10; 0 to 10."""
+    max_turns: int | Literal["default"] | None = "default"
+    """Turns until the limit prompt; "default" is n(2H + 3), None no limit."""
+    candidates: Literal["all", "admissible"] = "all"
+    """Whether locked subtopics stand among the candidates."""
+    on_last_hint: Literal["advance", "repeat"] = "advance"
+    """What a failure after the last hint does: the forced move, or the same hint again."""
+    study_turn: bool = False
+    """Whether the study has a turn of its own before its result."""
+    explore: Literal["hub", "direct"] = "hub"
+    """Whether an explore decision that names a subtopic goes straight there."""
+
+    def __post_init__(self) -> None:
+        """Check every value.
+
+        Raises:
+            OptionError: naming the rule, what it accepts and what came.
+        """
+        threshold = self.threshold
+        if threshold is not None and not (_is_real(threshold) and -1 <= threshold <= 1):
+            raise OptionError(f"threshold is a number from -1 to 1 or None, not {threshold!r}")
+        if not (_is_integer(self.fake_level) and 0 <= self.fake_level <= 10):
+            raise OptionError(f"fake_level is a whole number from 0 to 10, not {self.fake_level!r}")
+        turns = self.max_turns
+        if turns is not None and turns != "default" and not (_is_integer(turns) and turns >= 1):
+            raise OptionError(f"max_turns is a whole number from 1, None or 'default', not {turns!r}")
+        if not isinstance(self.study_turn, bool):
+            raise OptionError(f"study_turn is True or False, not {self.study_turn!r}")
+        for name, kind in (("candidates", Candidates), ("on_last_hint", LastHint), ("explore", Explore)):
+            if getattr(self, name) not in get_args(kind):
+                raise OptionError(f"{name} is one of {get_args(kind)}, not {getattr(self, name)!r}")
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the names of all rules."""
+        return tuple(field.name for field in fields(cls))
+
+    def override(self, options: Mapping[str, Any]) -> Rules:
+        """Return these rules with some changed.
+
+        Raises:
+            OptionError: for an unknown rule or a value out of range.
+        """
+        for name in options:
+            if name not in self.names():
+                raise OptionError(f"unknown option '{name}'{suggest(name, self.names())}; known: {', '.join(self.names())}")
+        return Rules(**{**self.as_dict(), **options})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the rules as plain values, for logs and for `Rules(**...)`."""
+        return {name: getattr(self, name) for name in self.names()}
+
+    def fewest_turns(self, n: int) -> int:
+        """Return L of a full traversal without a failure: 3n, or 2n + 1 with ``explore="direct"``."""
+        return (2 * n + 1 if self.explore == "direct" else 3 * n) + n * self.study_turn
+
+    def most_turns(self, n: int) -> int | None:
+        """Return L when every choice fails until forced: n(2H + 3); None where nothing is forced."""
+        return None if self.on_last_hint == "repeat" else n * (2 * HINT_LEVELS + 3 + self.study_turn)
+
+    def turn_limit(self, n: int) -> int | None:
+        """Return the turns after which the limit prompt comes, or None for no limit."""
+        return n * (2 * HINT_LEVELS + 3 + self.study_turn) if self.max_turns == "default" else self.max_turns
+
+
+Candidates = Literal["all", "admissible"]
+LastHint = Literal["advance", "repeat"]
+Explore = Literal["hub", "direct"]
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def splitmix64(*words: int) -> int:
+    """Hash whole numbers to one of 64 bits: the finaliser of SplitMix64, chained over the words."""
+    mixed = 0
+    for word in words:
+        mixed = ((mixed ^ word) + 0x9E3779B97F4A7C15) & _WORD
+        mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & _WORD
+        mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & _WORD
+        mixed ^= mixed >> 31
+    return mixed
+
+
+class Engine:
+    """The rules applied to one tree. Holds no state of an inquiry, so one engine serves any number of them."""
+
+    def __init__(self, tree: Tree, rules: Rules) -> None:
+        """Compile ``tree`` under ``rules``; ``rules.threshold`` must be a number by now.
+
+        Raises:
+            OptionError: when the threshold is still None.
+        """
+        if rules.threshold is None:
+            raise OptionError("the engine needs a threshold; pass Rules(threshold=...) or take the embedder's default")
+        index = {subtopic.id: i for i, subtopic in enumerate(tree.subtopics)}
+        self.rules = rules
+        self.n = len(tree.subtopics)
+        self.prerequisites = tuple(sum(1 << index[name] for name in s.prerequisites) for s in tree.subtopics)
+        """Per subtopic the bits of those that must have been visited."""
+        self.subtopic_of = tuple(i for i, s in enumerate(tree.subtopics) for _ in s.studies)
+        self.studies_of = tuple(
+            tuple(k for k, owner in enumerate(self.subtopic_of) if owner == i) for i in range(self.n)
+        )
+        self.fakes_of = tuple(len(study.fakes) for study in tree.studies)
+        self.turn_limit = rules.turn_limit(self.n)
+        self._threshold = rules.threshold
+        self._all = tuple(range(self.n))
+        self._handlers = (self._at_topic, self._at_subtopic, self._at_study, self._at_result, self._at_conclusion)
+
+    def start(self, seed: int) -> Event:
+        """Return the opening event of an episode; ``seed`` (0 to 2**64 - 1) keys its fake results."""
+        studies = len(self.subtopic_of)
+        state = State(
+            Phase.TOPIC, 0, -1, -1, 0, -1, 0, (0,) * self.n, (0,) * studies, (-1,) * studies, 0, seed & _WORD
+        )  # fmt: skip
+        return Event(state, Kind.START)
+
+    def candidates(self, state: State) -> tuple[int, ...]:
+        """Return what an action may be matched to: subtopic indices, or at SUBTOPIC study indices."""
+        if state.phase == Phase.SUBTOPIC:
+            return self.studies_of[state.subtopic]
+        if state.phase in (Phase.TOPIC, Phase.RESULT):
+            return self._all if self.rules.candidates == "all" else self.admissible(state)
+        return ()
+
+    def admissible(self, state: State) -> tuple[int, ...]:
+        """Return the subtopics whose prerequisites have all been visited."""
+        locked = ~state.visited
+        return tuple(i for i, needs in enumerate(self.prerequisites) if not needs & locked)
+
+    def advance(self, state: State, reading: Reading) -> Event:
+        """Take one action.
+
+        Raises:
+            ValueError: when the episode is over.
+        """
+        if state.phase == Phase.END:
+            raise ValueError("the episode is over; start a new one")
+        event = self._handlers[state.phase](state, reading)
+        if self.turn_limit is not None and event.state.turn >= self.turn_limit and event.state.phase < Phase.CONCLUSION:
+            return event._replace(state=event.state._replace(phase=Phase.CONCLUSION, hint_level=0, target=-1), limit=True)
+        return event
+
+    def fake_shown(self, seed: int, study: int, run: int) -> int:
+        """Return which result the ``run``-th run of ``study`` shows: 0 the true one, i the i-th fake.
+
+        A hash, not a stream, so what is shown depends on nothing else; fakes of a lower level are a subset of those of
+        a higher one.
+        """
+        draw = splitmix64(seed, study, run)
+        if draw * 10 >= self.rules.fake_level << 64:
+            return 0
+        return 1 + splitmix64(draw) % self.fakes_of[study]
+
+    def _at_topic(self, state: State, reading: Reading) -> Event:
+        choice = reading.candidate
+        if choice < 0 or reading.similarity < self._threshold:
+            return self._fail(state, Reason.BELOW_THRESHOLD)
+        if self.prerequisites[choice] & ~state.visited:
+            return self._fail(state, Reason.PREREQUISITE_UNMET)
+        return self._enter(state, choice, Event(state, Kind.SUBTOPIC, accepted=True))
+
+    def _at_subtopic(self, state: State, reading: Reading) -> Event:
+        if reading.candidate < 0 or reading.similarity < self._threshold:
+            return self._fail(state, Reason.BELOW_THRESHOLD)
+        if self.subtopic_of[reading.candidate] != state.subtopic:
+            raise ValueError(f"study {reading.candidate} is none of subtopic {state.subtopic}; see candidates(state)")
+        return self._run(state, reading.candidate, Event(state, Kind.RESULT, accepted=True))
+
+    def _at_study(self, state: State, reading: Reading) -> Event:
+        return self._show(state, Event(state, Kind.RESULT, accepted=True))
+
+    def _at_result(self, state: State, reading: Reading) -> Event:
+        decision = reading.decision
+        names = reading.candidate >= 0 and reading.similarity >= self._threshold
+        if decision == Decision.NONE:
+            if not names or state.visited >> reading.candidate & 1:
+                return self._wait(state)
+            decision = Decision.EXPLORE
+        taken = Event(state, Kind.TOPIC, accepted=True, decision=decision)
+        if decision == Decision.REDO:
+            return self._run(state, state.study, taken)
+        if decision == Decision.CONCLUDE:
+            return taken._replace(state=_move(state, Phase.CONCLUSION), kind=Kind.CONCLUSION)
+        open_now = names and not self.prerequisites[reading.candidate] & ~state.visited
+        if self.rules.explore == "direct" and open_now:
+            return self._enter(state, reading.candidate, taken)
+        return taken._replace(state=_move(state, Phase.TOPIC))
+
+    def _at_conclusion(self, state: State, reading: Reading) -> Event:
+        return Event(_move(state, Phase.END), Kind.END, accepted=True)
+
+    def _wait(self, state: State) -> Event:
+        reason = Reason.UNREADABLE_DECISION
+        return Event(_move(state, Phase.RESULT), Kind.ASK_AGAIN, node=state.study, reason=reason)
+
+    def _fail(self, state: State, reason: Reason) -> Event:
+        """Give the next hint, or after the last one make the forced move."""
+        at_topic = state.phase == Phase.TOPIC
+        target = state.target if state.target >= 0 else self._hint_target(state)
+        if state.hint_level == HINT_LEVELS and self.rules.on_last_hint == "advance":
+            move = self._enter if at_topic else self._run
+            return move(state, target, Event(state, Kind.TOPIC, forced=True, reason=reason))
+        level = min(state.hint_level + 1, HINT_LEVELS)
+        after = state._replace(turn=state.turn + 1, hint_level=level, target=target)
+        kind = Kind.SUBTOPIC_HINT if at_topic else Kind.STUDY_HINT
+        return Event(after, kind, node=target, hint_level=level, reason=reason)
+
+    def _hint_target(self, state: State) -> int:
+        if state.phase == Phase.TOPIC:
+            return min(self.admissible(state), key=state.visits.__getitem__)
+        return min(self.studies_of[state.subtopic], key=state.runs.__getitem__)
+
+    def _enter(self, state: State, subtopic: int, event: Event) -> Event:
+        after = State(
+            Phase.SUBTOPIC, state.turn + 1, subtopic, state.study, 0, -1, state.visited | 1 << subtopic,
+            _with(state.visits, subtopic, state.visits[subtopic] + 1), state.runs, state.shown, state.proven, state.seed,
+        )  # fmt: skip
+        return Event(
+            after, Kind.SUBTOPIC, subtopic, 0, event.accepted, event.forced, 0, False, event.reason, event.decision
+        )
+
+    def _run(self, state: State, study: int, event: Event) -> Event:
+        after = State(
+            Phase.STUDY, state.turn, state.subtopic, study, 0, -1, state.visited, state.visits,
+            _with(state.runs, study, state.runs[study] + 1), state.shown, state.proven, state.seed,
+        )  # fmt: skip
+        if not self.rules.study_turn:
+            return self._show(after, event)
+        return event._replace(state=_move(after, Phase.STUDY), kind=Kind.STUDY, node=study)
+
+    def _show(self, state: State, event: Event) -> Event:
+        study = state.study
+        fake = self.fake_shown(state.seed, study, state.runs[study]) if self.rules.fake_level else 0
+        after = State(
+            Phase.RESULT, state.turn + 1, state.subtopic, study, 0, -1, state.visited, state.visits, state.runs,
+            _with(state.shown, study, fake), state.proven | (0 if fake else 1 << study), state.seed,
+        )  # fmt: skip
+        return Event(
+            after, Kind.RESULT, study, fake, event.accepted, event.forced, 0, False, event.reason, event.decision
+        )
+
+
+def _move(state: State, phase: Phase) -> State:
+    return state._replace(phase=phase, turn=state.turn + 1, hint_level=0, target=-1)
+
+
+def _with(values: tuple[int, ...], index: int, value: int) -> tuple[int, ...]:
+    return (*values[:index], value, *values[index + 1 :])

@@ -1,0 +1,298 @@
+"""`InquiryEnv`: the engine with a Gymnasium face."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+from gymnasium.error import ResetNeeded
+
+from inquitree_gym.concluding import LocalJudge, conclusion_reward
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder, tree_vectors
+from inquitree_gym.engine import Engine, Event, Phase, Reading, Rules, State, splitmix64
+from inquitree_gym.envs.observations import MAX_OBSERVATION, Observations
+from inquitree_gym.envs.spaces import FreeText
+from inquitree_gym.errors import ActionError, OptionError, suggest
+from inquitree_gym.matching import MAX_READ, Matcher
+from inquitree_gym.prompts import Prompts
+from inquitree_gym.trees import Tree, load_tree
+
+TreeLike = str | os.PathLike[str] | Tree
+
+
+class Step(NamedTuple):
+    """What the last action led to; for logs, training wrappers and renderers, never for an agent."""
+
+    reading: Reading
+    event: Event
+
+
+class _Play(NamedTuple):
+    """What one tree needs to be played under one set of rules."""
+
+    tree: Tree
+    engine: Engine
+    matcher: Matcher
+    observations: Observations
+    judge: LocalJudge
+    vectors: TreeVectors
+
+
+class InquiryEnv(gym.Env[str, str]):
+    """Re-live the inquiry behind a paper in free text.
+
+    ## Description
+    A research tree holds subtopics with prerequisites, studies and results. The agent proposes a subtopic, designs a
+    study, reads its result, which may be a fake, and decides whether to redo it, to explore or to conclude.
+
+    ## Action space
+    `FreeText`: any string. At the topic and at a subtopic it is matched by sentence embeddings to the candidates; at a
+    result it is searched for "redo the study", "explore new subtopic" or "draw conclusion"; at the conclusion it is
+    split into claims. Longer strings are read up to the space's length.
+
+    ## Observation space
+    `FreeText`: what a scientist would read.
+
+    ## Reward
+    0 at every step but the last; on termination Q/|C| in [0, 1] by the local judge (Eq. 9).
+
+    ## Episode end
+    ``terminated`` once the conclusion is written; ``truncated`` is never set. After ``max_turns`` the agent is asked for
+    its conclusion.
+
+    ## Info
+    ``state`` (name of the phase), ``turn``, ``accepted``, ``hint_level``, ``forced``; with ``privileged=True`` also a
+    dict ``privileged`` with what an agent must not see.
+
+    ## Arguments
+    ``tree``: an id, a path, a `Tree`, or a sequence of them, of which each episode takes one by its seed.
+    ``embedder``: a name or an `Embedder`. ``prompts``: a folder whose templates replace the package's.
+    ``privileged``: see Info. ``render_mode``: ``"ansi"``, ``"human"`` or ``"rgb_array"``. All `Rules` are keywords too:
+    ``threshold``, ``fake_level``, ``max_turns``, ``candidates``, ``on_last_hint``, ``study_turn``, ``explore``.
+    ``reset(options=...)`` takes ``tree`` and any rule, for that episode alone.
+
+    ## Version history
+    v0: first release.
+    """
+
+    metadata = {"render_modes": ["ansi", "human", "rgb_array"], "render_fps": 1}
+
+    def __init__(
+        self,
+        tree: TreeLike | Sequence[TreeLike],
+        *,
+        embedder: str | Embedder = DEFAULT_EMBEDDER,
+        prompts: str | os.PathLike[str] | None = None,
+        privileged: bool = False,
+        render_mode: str | None = None,
+        **rules: Any,
+    ) -> None:
+        """See the class for the arguments.
+
+        Raises:
+            OptionError: an unknown rule, a value out of range, or an embedder without a calibrated threshold.
+            TreeError: a tree is unknown or at fault.
+        """
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise OptionError(f"render_mode is one of {self.metadata['render_modes']} or None, not {render_mode!r}")
+        self.trees = _load_all(tree)
+        self.embedder = load_embedder(embedder) if isinstance(embedder, str) else embedder
+        self.rules = _with_threshold(Rules().override(rules), self.embedder)
+        self.prompts = Prompts(prompts)
+        self.privileged = privileged
+        self.render_mode = render_mode
+        self.action_space = FreeText(MAX_READ)
+        self.observation_space = FreeText(MAX_OBSERVATION)
+        self.last: Step | None = None
+        """What the last action or reset led to."""
+        self._plays: dict[tuple[Tree, Rules], _Play] = {}
+        self._play: _Play | None = None
+        self._first_seed: int | None = None
+        self._episode = 0
+
+    @property
+    def tree(self) -> Tree:
+        """The tree of this episode.
+
+        Raises:
+            ResetNeeded: before the first reset.
+        """
+        return self._playing.tree
+
+    @property
+    def episode_rules(self) -> Rules:
+        """The rules of this episode, options included."""
+        return self._playing.engine.rules
+
+    @property
+    def turn_limit(self) -> int | None:
+        """Turns after which this episode asks for the conclusion; None for no limit."""
+        return self._playing.engine.turn_limit
+
+    @property
+    def vectors(self) -> TreeVectors:
+        """The vectors of this episode's tree."""
+        return self._playing.vectors
+
+    @property
+    def state(self) -> State:
+        """The engine's state, with what an agent must not see."""
+        return self._step.event.state
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Start an episode.
+
+        Args:
+            seed: keys the fake results and the choice of a tree. Without one, the k-th episode after a seeded reset
+                is seeded by a hash of that seed and k.
+            options: ``tree`` and rules that hold for this episode alone.
+
+        Returns: the opening observation and info.
+
+        Raises:
+            OptionError: an unknown option or a value out of range.
+        """
+        super().reset(seed=seed)
+        episode_seed = self._next_seed(seed)
+        options = dict(options or {})
+        trees = _load_all(options.pop("tree")) if "tree" in options else self.trees
+        rules = _with_threshold(_override(self.rules, options), self.embedder) if options else self.rules
+        tree = trees[splitmix64(episode_seed, len(trees)) % len(trees)] if len(trees) > 1 else trees[0]
+        self._play = self._prepare(tree, rules)
+        event = self._play.engine.start(episode_seed)
+        self.last = Step(Reading(), event)
+        self._show()
+        return self._play.observations.of(event), self._info(event)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Take one turn.
+
+        Returns: observation, reward, terminated, truncated (always False) and info.
+
+        Raises:
+            ActionError: the action is not a string.
+            ResetNeeded: before the first reset, or after the end.
+        """
+        play, state = self._playing, self._step.event.state
+        if not isinstance(action, str):
+            raise ActionError(f"an action is a string, not {type(action).__name__} ({action!r:.80})")
+        if state.phase == Phase.END:
+            raise ResetNeeded("the episode is over: its conclusion was written; call reset() before the next step()")
+        reading = play.matcher.read(state, action)
+        event = play.engine.advance(state, reading)
+        self.last = Step(reading, event)
+        terminated = event.state.phase == Phase.END
+        reward = conclusion_reward(play.judge, play.tree, event.state, action) if terminated else 0.0
+        if self.render_mode == "human":
+            self._show()
+        return play.observations.of(event), reward, terminated, False, self._info(event)
+
+    def render(self) -> Any:
+        """Return the picture of the moment: text for ``ansi``, an array (height, width, 3) of uint8 for ``rgb_array``."""
+        if self.render_mode is None:
+            gym.logger.warn("render() was called without a render_mode; pass one to gym.make(...)")
+            return None
+        from inquitree_gym.envs import rendering
+
+        if self.render_mode == "rgb_array":
+            return rendering.picture(self.tree, self._step.event)
+        text = rendering.as_text(self.tree, self._step.event, self._playing.observations.of(self._step.event))
+        return text if self.render_mode == "ansi" else rendering.to_terminal(text)
+
+    @property
+    def _playing(self) -> _Play:
+        if self._play is None:
+            raise ResetNeeded("no episode has been started; call reset() first")
+        return self._play
+
+    @property
+    def _step(self) -> Step:
+        if self.last is None:
+            raise ResetNeeded("no episode has been started; call reset() first")
+        return self.last
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            self.render()
+
+    def _next_seed(self, seed: int | None) -> int:
+        """Return the episode's seed: the one given, or for the k-th episode after it a hash of that seed and k."""
+        if seed is not None or self._first_seed is None:
+            self._first_seed = int(self.np_random_seed) if seed is None else seed
+            self._episode = 0
+            return self._first_seed
+        self._episode += 1
+        return splitmix64(self._first_seed, self._episode)
+
+    def _prepare(self, tree: Tree, rules: Rules) -> _Play:
+        play = self._plays.get((tree, rules))
+        if play is None:
+            vectors = tree_vectors(tree, self.embedder)
+            engine = Engine(tree, rules)
+            texts = Observations(tree, self.prompts, engine.turn_limit)
+            play = _Play(tree, engine, Matcher(engine, vectors), texts, LocalJudge(vectors), vectors)
+            self._plays[tree, rules] = play
+        return play
+
+    def _info(self, event: Event) -> dict[str, Any]:
+        state = event.state
+        info: dict[str, Any] = {
+            "state": _PHASE_NAMES[state.phase],
+            "turn": state.turn,
+            "accepted": event.accepted,
+            "hint_level": state.hint_level,
+            "forced": event.forced,
+        }
+        if self.privileged:
+            info["privileged"] = self._privileged(event)
+        return info
+
+    def _privileged(self, event: Event) -> dict[str, Any]:
+        """Return what an agent must not see, as plain values."""
+        reading = self._step.reading
+        return {
+            "kind": event.kind.name.lower(),
+            "node": event.node,
+            "fake": event.fake,
+            "limit": event.limit,
+            "reason": event.reason.name.lower(),
+            "decision": event.decision.name.lower(),
+            "target": event.state.target,
+            "candidate": reading.candidate,
+            "similarity": reading.similarity,
+            "margin": reading.margin,
+            "top": [list(pair) for pair in reading.top],
+            "visits": list(event.state.visits),
+            "turn_limit": self.turn_limit,
+        }
+
+
+_PHASE_NAMES = tuple(phase.name.lower() for phase in Phase)
+
+
+def _load_all(tree: TreeLike | Sequence[TreeLike]) -> tuple[Tree, ...]:
+    if isinstance(tree, str | os.PathLike | Tree):
+        return (load_tree(tree),)
+    if not isinstance(tree, Sequence) or not tree:
+        raise OptionError(f"tree is an id, a path, a Tree, or a sequence with at least one of them, not {tree!r:.80}")
+    return tuple(load_tree(each) for each in tree)
+
+
+def _override(rules: Rules, options: Mapping[str, Any]) -> Rules:
+    known = ("tree", *Rules.names())
+    for name in options:
+        if name not in known:
+            raise OptionError(f"unknown option '{name}'{suggest(name, known)}; reset takes: {', '.join(known)}")
+    return rules.override(options)
+
+
+def _with_threshold(rules: Rules, embedder: Embedder) -> Rules:
+    if rules.threshold is not None:
+        return rules
+    if embedder.threshold is None:
+        raise OptionError(f"no threshold has been calibrated for the embedder '{embedder.name}'; pass threshold=...")
+    return rules.override({"threshold": embedder.threshold})
+
+

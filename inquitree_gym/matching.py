@@ -1,0 +1,118 @@
+"""Free text to readings: what an action is taken to mean (DESIGN section 5)."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from functools import cached_property
+
+import numpy as np
+
+from inquitree_gym.embeddings import TreeVectors
+from inquitree_gym.embeddings.protocol import Vectors
+from inquitree_gym.engine import Decision, Engine, Phase, Reading, State
+
+MAX_READ = 20_000
+"""Only so many characters of an action are read."""
+TOP_K = 5
+REMEMBERED = 16_384
+"""Readings kept in memory."""
+
+_ARTICLE = r"(?:(?:the|a|an|this|that|my)[\s_-]+)?"
+_GAP = r"[\s_-]+"
+_DECISIONS = re.compile(
+    rf"\b(?:(?P<redo>redo{_GAP}{_ARTICLE}study)|(?P<conclude>draw{_GAP}{_ARTICLE}conclusions?)"
+    rf"|(?P<explore>explore{_GAP}{_ARTICLE}new{_GAP}subtopic))\b",
+    re.IGNORECASE,
+)
+_NAMED = {"redo": Decision.REDO, "conclude": Decision.CONCLUDE, "explore": Decision.EXPLORE}
+_REPEAT = re.compile(
+    r"\b(?:again|repeat\w*|redo\w*|re-?run\w*|re-?do\w*|replicat\w*|once more|another time|double[- ]check\w*|re-?test\w*"
+    r"|re-?measur\w*|verify|verif\w+)\b",
+    re.IGNORECASE,
+)
+_READABLE = re.compile(r"[^\W_]")
+_NO_READING = Reading()
+
+
+def read_decision(text: str) -> Decision:
+    """Return the earliest decision named in ``text``; `Decision.NONE` where there is none.
+
+    Case-blind; underscore, hyphen or space alike; with or without an article.
+    """
+    found = _DECISIONS.search(text)
+    return _NAMED[found.lastgroup] if found and found.lastgroup else Decision.NONE
+
+
+def wants_to_repeat(text: str) -> bool:
+    """Tell whether ``text`` speaks of doing something again, which is no wish for a new subtopic."""
+    return _REPEAT.search(text) is not None
+
+
+class Matcher:
+    """Reads actions against the candidates of one tree, and remembers what it has read."""
+
+    def __init__(self, engine: Engine, vectors: TreeVectors) -> None:
+        """Bind the candidates of ``engine`` to the vectors of its tree. Embeds nothing yet."""
+        self._engine = engine
+        self._vectors = vectors
+        self._admissible_only = engine.rules.candidates == "admissible"
+        self._read: OrderedDict[tuple[int, int, str], Reading] = OrderedDict()
+
+    @cached_property
+    def _subtopics(self) -> Vectors:
+        return self._vectors.matrix(tuple(subtopic.text for subtopic in self._vectors.tree.subtopics))
+
+    @cached_property
+    def _studies(self) -> Vectors:
+        return self._vectors.matrix(tuple(study.text for study in self._vectors.tree.studies))
+
+    def read(self, state: State, action: str) -> Reading:
+        """Return what ``action`` means in ``state``; only its first `MAX_READ` characters count."""
+        phase = state.phase
+        if phase == Phase.SUBTOPIC:
+            key = (phase, state.subtopic, action)
+        elif phase == Phase.STUDY or phase >= Phase.CONCLUSION:
+            return _NO_READING
+        else:
+            key = (phase, state.visited if self._admissible_only else -1, action)
+        reading = self._read.get(key)
+        if reading is None:
+            reading = self._understand(state, readable(action))
+            self._read[key] = reading
+            if len(self._read) > REMEMBERED:
+                self._read.popitem(last=False)
+        return reading
+
+    def match_subtopics(self, text: str, candidates: tuple[int, ...]) -> Reading:
+        """Match ``text`` to the subtopics of these indices; without a letter or digit it matches nothing."""
+        return self._match(text, self._subtopics, candidates) if _READABLE.search(text) else _NO_READING
+
+    def match_studies(self, text: str, candidates: tuple[int, ...]) -> Reading:
+        """Match ``text`` to the studies of these indices; without a letter or digit it matches nothing."""
+        return self._match(text, self._studies, candidates) if _READABLE.search(text) else _NO_READING
+
+    def _match(self, text: str, family: Vectors, candidates: tuple[int, ...]) -> Reading:
+        # Always over the whole family, so that a similarity never depends on who else is a candidate.
+        similarities = (family @ self._vectors.of(text))[list(candidates)]
+        order = np.argsort(-similarities, kind="stable")[:TOP_K]
+        top = tuple((candidates[i], float(similarities[i])) for i in order)
+        margin = top[0][1] - top[1][1] if len(top) > 1 else None
+        return Reading(top[0][0], top[0][1], Decision.NONE, margin, top)
+
+    def _understand(self, state: State, text: str) -> Reading:
+        candidates = self._engine.candidates(state)
+        if state.phase == Phase.SUBTOPIC:
+            return self.match_studies(text, candidates)
+        if state.phase == Phase.TOPIC:
+            return self.match_subtopics(text, candidates)
+        decision = read_decision(text)
+        names_subtopic = decision == Decision.EXPLORE and self._engine.rules.explore == "direct"
+        if names_subtopic or (decision == Decision.NONE and not wants_to_repeat(text)):
+            return self.match_subtopics(text, candidates)._replace(decision=decision)
+        return _NO_READING._replace(decision=decision)
+
+
+def readable(action: str) -> str:
+    """Return the part of an action that is read: its first `MAX_READ` characters, lone surrogates replaced."""
+    return action[:MAX_READ].encode("utf-8", "replace").decode()

@@ -1,0 +1,42 @@
+"""Research trees: what they are, where they are, how they are checked."""
+
+from typing import TYPE_CHECKING
+
+from inquitree_gym._lazy import lazy
+
+if TYPE_CHECKING:
+    from inquitree_gym.trees.catalogue import CATALOGUE, Entry
+    from inquitree_gym.trees.load import dump_tree, load_tree, parse_tree
+    from inquitree_gym.trees.places import builtin_ids, user_files
+    from inquitree_gym.trees.schema import CANARY, HINT_LEVELS, Fault, Tree
+
+__all__ = [
+    "CANARY",
+    "CATALOGUE",
+    "HINT_LEVELS",
+    "Entry",
+    "Fault",
+    "Tree",
+    "builtin_ids",
+    "dump_tree",
+    "load_tree",
+    "parse_tree",
+    "user_files",
+]
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "CANARY": "inquitree_gym.trees.schema",
+        "CATALOGUE": "inquitree_gym.trees.catalogue",
+        "Entry": "inquitree_gym.trees.catalogue",
+        "Fault": "inquitree_gym.trees.schema",
+        "HINT_LEVELS": "inquitree_gym.trees.schema",
+        "Tree": "inquitree_gym.trees.schema",
+        "builtin_ids": "inquitree_gym.trees.places",
+        "dump_tree": "inquitree_gym.trees.load",
+        "load_tree": "inquitree_gym.trees.load",
+        "parse_tree": "inquitree_gym.trees.load",
+        "user_files": "inquitree_gym.trees.places",
+    },
+)

@@ -1,0 +1,248 @@
+"""Write every episode to a log as it happens."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import time
+from collections import deque
+from collections.abc import Mapping
+from importlib.metadata import version
+from itertools import count
+from pathlib import Path
+from typing import Any, SupportsFloat
+
+import gymnasium as gym
+from gymnasium.utils import RecordConstructorArgs
+
+from inquitree_gym import log
+from inquitree_gym.engine import Kind, Phase
+from inquitree_gym.envs.inquiry import InquiryEnv, Step
+from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.trees import Tree
+
+_PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "sentence-transformers", "torch")
+_SUBTOPIC_KINDS = (Kind.SUBTOPIC, Kind.SUBTOPIC_HINT)
+
+
+class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
+    """Keeps the episode in memory, and in a file where a folder or file is given.
+
+    With ``folder`` every episode gets a new file there. With ``file`` there is one episode; where that file holds a torn
+    one, its turns are expected once more and compared instead of written, and new turns are appended.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[str, str],
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        file: str | os.PathLike[str] | None = None,
+        agent: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Wrap ``env``; ``agent`` is the agent's configuration, which goes to the header.
+
+        Raises:
+            OptionError: both a folder and a file are given.
+        """
+        if folder is not None and file is not None:
+            raise OptionError("give LogEpisodes a folder for many episodes or a file for one, not both")
+        RecordConstructorArgs.__init__(self, folder=folder, file=file, agent=agent)
+        gym.Wrapper.__init__(self, env)
+        if not isinstance(self.unwrapped, InquiryEnv):
+            raise OptionError(f"LogEpisodes wraps an InquiryEnv, not {type(self.unwrapped).__name__}")
+        self._inquiry: InquiryEnv = self.unwrapped
+        self._folder = None if folder is None else Path(folder)
+        self._file = None if file is None else Path(file)
+        self._agent = dict(agent or {"name": "unknown"})
+        self._header: log.Header | None = None
+        self._turns: list[log.Turn] = []
+        self._footer: log.Footer | None = None
+        self._expected: deque[log.Turn] = deque()
+        self._writer: log.EpisodeWriter | None = None
+        self._observation = ""
+        self._call: dict[str, Any] = {}
+
+    @property
+    def episode(self) -> log.Episode:
+        """The episode so far.
+
+        Raises:
+            LogError: before the first reset.
+        """
+        if self._header is None:
+            raise LogError("no episode has been started; call reset() first")
+        return log.Episode(self._header, tuple(self._turns), self._footer)
+
+    @property
+    def expected(self) -> log.Turn | None:
+        """The logged turn that has to come next while a torn episode is replayed; None after that."""
+        return self._expected[0] if self._expected else None
+
+    def annotate(
+        self,
+        *,
+        reply: str | None = None,
+        tokens: Mapping[str, int] | None = None,
+        cost: float | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Tell what stands behind the next action: raw reply, tokens, cost in US dollars, seconds of thought."""
+        self._call = {"reply": reply, "tokens": tokens, "cost": cost, "agent_seconds": seconds}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Start an episode and its log; an episode left before its end is logged as abandoned."""
+        self._finish("abandoned")
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._turns, self._footer, self._observation, self._call = [], None, observation, {}
+        self._header = self._make_header()
+        self._open(self._header)
+        return observation, info
+
+    def step(self, action: str) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Take one turn and log it."""
+        begun = time.perf_counter()
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        assert self._inquiry.last is not None
+        turn = log.Turn(
+            turn=len(self._turns) + 1,
+            observation=self._observation,
+            action=action,
+            reading=_reading(self._inquiry.tree, self._turns, self._inquiry.last),
+            event=_event(self._inquiry.tree, self._inquiry.last),
+            reward=float(reward),
+            terminated=terminated,
+            truncated=truncated,
+            env_seconds=time.perf_counter() - begun,
+            **{"reply": None, **self._call},
+        )
+        self._observation, self._call = observation, {}
+        self._record(turn)
+        if terminated or truncated:
+            self._finish("concluded" if terminated else "truncated")
+        return observation, reward, terminated, truncated, info
+
+    def close(self) -> None:
+        """Close the log and the environment; an episode left before its end stays torn, and can be resumed."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        super().close()
+
+    def fail(self, error: str) -> None:
+        """Record that the episode stopped for a reason that is not the agent's doing, and close its file."""
+        if self._writer is not None:
+            self._writer.write(log.Failure(error=error, when=_now()))
+            self._writer.close()
+            self._writer = None
+
+    def _make_header(self) -> log.Header:
+        env, tree = self._inquiry, self._inquiry.tree
+        return log.Header(
+            versions={"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
+            tree=log.TreeRef(id=tree.id, version=tree.version, digest=tree.digest),
+            rules=env.episode_rules.as_dict(),
+            seed=env.state.seed,
+            embedder=log.EmbedderRef(name=env.embedder.name, digest=env.embedder.digest),
+            prompts=env.prompts.digest,
+            agent=self._agent,
+            started=_now(),
+        )
+
+    def _open(self, header: log.Header) -> None:
+        self._expected.clear()
+        if self._file is not None and self._file.exists():
+            self._resume(self._file, header)
+        elif self._file is not None:
+            self._writer = log.EpisodeWriter(self._file)
+            self._writer.write(header)
+        elif self._folder is not None:
+            self._writer = _new_file(self._folder, f"{header.tree.id}-s{header.seed}")
+            self._writer.write(header)
+
+    def _resume(self, file: Path, header: log.Header) -> None:
+        torn = log.read_episode(file)
+        if torn.footer is not None:
+            raise LogError(f"'{file}' holds a whole episode already; choose another file")
+        theirs, ours = (each.model_dump(exclude={"started", "versions"}) for each in (torn.header, header))
+        if differing := [name for name in ours if ours[name] != theirs[name]]:
+            raise LogError(f"'{file}' was begun with another {', '.join(differing)}; finish it with the same, or remove it")
+        self._expected.extend(torn.turns)
+        self._writer = log.EpisodeWriter(file, resume=True)
+
+    def _record(self, turn: log.Turn) -> None:
+        if self._expected:
+            logged = self._expected.popleft()
+            if _fixed(logged) != _fixed(turn):
+                raise LogError(f"turn {turn.turn} came out otherwise than logged; the episode cannot be resumed faithfully")
+            self._turns.append(logged)
+            return
+        self._turns.append(turn)
+        if self._writer is not None:
+            self._writer.write(turn)
+
+    def _finish(self, status: Any) -> None:
+        if self._header is None or self._footer is not None:
+            return
+        self._footer = log.Footer(
+            status=status,
+            observation=self._observation,
+            turns=len(self._turns),
+            episode_return=sum(turn.reward for turn in self._turns),
+            seconds=sum(turn.env_seconds + (turn.agent_seconds or 0) for turn in self._turns),
+        )
+        if self._writer is not None:
+            self._writer.write(self._footer)
+            self._writer.close()
+            self._writer = None
+
+
+def _reading(tree: Tree, before: list[log.Turn], step: Step) -> log.Reading:
+    """Name candidates by id; they are studies where the turn before left the agent at a subtopic."""
+    at_subtopic = bool(before) and before[-1].event.state == Phase.SUBTOPIC.name.lower()
+    nodes = tree.studies if at_subtopic else tree.subtopics
+    reading = step.reading
+    return log.Reading(
+        candidate=nodes[reading.candidate].id if reading.candidate >= 0 else None,
+        similarity=reading.similarity,
+        decision=reading.decision.name.lower(),
+        margin=reading.margin,
+        top=tuple((nodes[index].id, similarity) for index, similarity in reading.top),
+    )
+
+
+def _event(tree: Tree, step: Step) -> log.Event:
+    event = step.event
+    nodes = tree.subtopics if event.kind in _SUBTOPIC_KINDS else tree.studies
+    return log.Event(
+        kind=event.kind.name.lower(),
+        state=event.state.phase.name.lower(),
+        node=nodes[event.node].id if event.node >= 0 else None,
+        fake=event.fake,
+        accepted=event.accepted,
+        forced=event.forced,
+        hint_level=event.hint_level,
+        limit=event.limit,
+        reason=event.reason.name.lower(),
+        decision=event.decision.name.lower(),
+    )
+
+
+def _fixed(turn: log.Turn) -> dict[str, Any]:
+    """What a replay has to bring out again; similarities only so far as every route agrees on them."""
+    return turn.model_dump(include={"observation", "action", "event", "reward", "terminated", "truncated"}) | {
+        "read": (turn.reading.candidate, turn.reading.decision, round(turn.reading.similarity, 4))
+    }
+
+
+def _new_file(folder: Path, stem: str) -> log.EpisodeWriter:
+    for number in count(1):
+        path = folder / (f"{stem}.jsonl" if number == 1 else f"{stem}-{number}.jsonl")
+        if not path.exists():
+            return log.EpisodeWriter(path)
+    raise AssertionError("unreachable")
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
