@@ -75,8 +75,7 @@ def require(module: str, extra: str) -> ModuleType:
         if error.name != module.partition(".")[0]:
             raise
         raise MissingExtraError(
-            f"'{module}' is needed for this and is not installed; "
-            f"run: pip install 'inquitree-gym[{extra}]'"
+            f"'{module}' is needed for this and is not installed; run: pip install 'inquitree-gym[{extra}]'"
         ) from error
 
 

@@ -22,13 +22,13 @@ _ARTICLE = r"(?:(?:the|a|an|this|that|my)[\s_-]+)?"
 _GAP = r"[\s_-]+"
 _DECISIONS = re.compile(
     rf"\b(?:(?P<redo>redo{_GAP}{_ARTICLE}study)|(?P<conclude>draw{_GAP}{_ARTICLE}conclusions?)"
-    rf"|(?P<explore>explore{_GAP}{_ARTICLE}new{_GAP}subtopic))\b",
+    rf"|(?P<explore>explore{_GAP}{_ARTICLE}new{_GAP}subtopics?))\b",
     re.IGNORECASE,
 )
 _NAMED = {"redo": Decision.REDO, "conclude": Decision.CONCLUDE, "explore": Decision.EXPLORE}
 _REPEAT = re.compile(
-    r"\b(?:again|repeat\w*|redo\w*|re-?run\w*|re-?do\w*|replicat\w*|once more|another time|double[- ]check\w*|re-?test\w*"
-    r"|re-?measur\w*|verify|verif\w+)\b",
+    r"\b(?:again|once more|another time|repeat\w*|re-?do\w*|re-?run\w*|re-?test\w*|re-?measur\w*|replicat\w*"
+    r"|double[- ]check\w*|verif\w+)\b",
     re.IGNORECASE,
 )
 _READABLE = re.compile(r"[^\W_]")
@@ -70,6 +70,7 @@ class Matcher:
     def read(self, state: State, action: str) -> Reading:
         """Return what ``action`` means in ``state``; only its first `MAX_READ` characters count."""
         phase = state.phase
+        key: tuple[int, int, str]
         if phase == Phase.SUBTOPIC:
             key = (phase, state.subtopic, action)
         elif phase == Phase.STUDY or phase >= Phase.CONCLUSION:

@@ -27,7 +27,8 @@ def play(
         env: an inquiry environment, wrapped or not; a `LogEpisodes` among its wrappers is used as it is.
         agent: who plays.
         seed: seed of the episode and of the agent.
-        file: where the log goes as it happens. A torn log there is resumed: its turns are replayed, not asked for again.
+        file: where the log goes as it happens. A torn log there is resumed: its turns are replayed, not asked for
+            again.
         options: options of this episode; see `InquiryEnv.reset`.
 
     Raises:

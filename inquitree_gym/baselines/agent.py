@@ -27,6 +27,10 @@ class Agent(Protocol):
     """Anything that plays: told a seed at the start of an episode, then asked for one action per turn."""
 
     @property
+    def needs_privileged(self) -> bool:
+        """Whether the agent reads what others must not see: ``info["privileged"]``."""
+
+    @property
     def config(self) -> dict[str, Any]:
         """Name and settings, for the log; plain values."""
 
@@ -48,6 +52,8 @@ class BaselineAgent:
     """Common ground of the baselines: a name, a generator of their own, and recall by acting once more."""
 
     name = "baseline"
+    needs_privileged = False
+    """Whether it reads ``info["privileged"]``."""
     last_call: Call | None = None
 
     def __init__(self) -> None:

@@ -13,9 +13,11 @@ MAX_WORDS_LENGTH = 400
 
 
 class RandomAgent(BaselineAgent):
-    """The paper's random agent (appendix B.2): uniform over the subtopics not yet entered, then over the studies of the
-    subtopic; explores until all are entered; concludes with random menu texts.
-    """  # noqa: D205
+    """The paper's random agent (appendix B.2).
+
+    Uniform over the subtopics not yet entered, then over the studies of the subtopic; explores until all are entered;
+    concludes with random menu texts.
+    """
 
     name = "random"
 
@@ -24,6 +26,7 @@ class RandomAgent(BaselineAgent):
         super().__init__()
         self._menu = Menu(tree)
         self._entered: set[int] = set()
+        self._here = 0
 
     def reset(self, seed: int) -> None:
         """Begin an episode."""
@@ -41,16 +44,11 @@ class RandomAgent(BaselineAgent):
             if shown is not None:
                 self._entered.add(shown)
                 self._here = shown
-            return self._any_study()
+            studies = menu.studies[self._here]
+            return studies[self.rng.integers(len(studies))]
         if state == "result":
             return EXPLORE if len(self._entered) < len(menu.subtopics) else CONCLUDE
         return menu.junk_conclusion(self.rng) if state == "conclusion" else ""
-
-    _here = 0
-
-    def _any_study(self) -> str:
-        studies = self._menu.studies[self._here]
-        return studies[self.rng.integers(len(studies))]
 
 
 class RandomMenuAgent(BaselineAgent):

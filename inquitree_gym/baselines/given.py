@@ -32,7 +32,9 @@ class ReplayAgent(BaselineAgent):
             LogError: the actions are used up.
         """
         if self._taken == len(self._actions):
-            raise LogError(f"the episode goes on after its {self._taken} logged actions; it was torn or played otherwise")
+            raise LogError(
+                f"the episode goes on after its {self._taken} logged actions; it was torn or played otherwise"
+            )
         self._taken += 1
         return self._actions[self._taken - 1]
 

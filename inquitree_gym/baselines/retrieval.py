@@ -23,6 +23,7 @@ class RetrievalAgent(BaselineAgent):
         self._menu = Menu(vectors.tree)
         self._entered: set[int] = set()
         self._results: list[str] = []
+        self._here = 0
 
     def reset(self, seed: int) -> None:
         """Begin an episode."""
@@ -46,8 +47,6 @@ class RetrievalAgent(BaselineAgent):
             self._note(observation)
             return EXPLORE if len(self._entered) < len(menu.subtopics) else CONCLUDE
         return numbered(self._results) if state == "conclusion" else ""
-
-    _here = 0
 
     def _nearest(self, observation: str, texts: list[str]) -> str:
         similarities = self._vectors.matrix(tuple(texts)) @ self._vectors.of(observation)

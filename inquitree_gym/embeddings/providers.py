@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from inquitree_gym.embeddings.api import LiteLLMEmbedder
@@ -10,7 +11,10 @@ from inquitree_gym.embeddings.protocol import Embedder
 from inquitree_gym.errors import EmbedderError, suggest
 
 DEFAULT_EMBEDDER = MINILM
-_PREFIXES = {"sentence-transformers": SentenceTransformerEmbedder, "litellm": LiteLLMEmbedder}
+_PREFIXES: dict[str, Callable[[str], Embedder]] = {
+    "sentence-transformers": SentenceTransformerEmbedder,
+    "litellm": LiteLLMEmbedder,
+}
 
 
 @lru_cache(maxsize=8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium as gym
 from gymnasium.error import ResetNeeded
@@ -59,8 +59,8 @@ class InquiryEnv(gym.Env[str, str]):
     0 at every step but the last; on termination Q/|C| in [0, 1] by the local judge (Eq. 9).
 
     ## Episode end
-    ``terminated`` once the conclusion is written; ``truncated`` is never set. After ``max_turns`` the agent is asked for
-    its conclusion.
+    ``terminated`` once the conclusion is written; ``truncated`` is never set. After ``max_turns`` the agent is asked
+    for its conclusion.
 
     ## Info
     ``state`` (name of the phase), ``turn``, ``accepted``, ``hint_level``, ``forced``; with ``privileged=True`` also a
@@ -77,7 +77,7 @@ class InquiryEnv(gym.Env[str, str]):
     v0: first release.
     """
 
-    metadata = {"render_modes": ["ansi", "human", "rgb_array"], "render_fps": 1}
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "human", "rgb_array"], "render_fps": 1}
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class InquiryEnv(gym.Env[str, str]):
         return play.observations.of(event), reward, terminated, False, self._info(event)
 
     def render(self) -> Any:
-        """Return the picture of the moment: text for ``ansi``, an array (height, width, 3) of uint8 for ``rgb_array``."""
+        """Return the moment: text for ``ansi``, an array (height, width, 3) of uint8 for ``rgb_array``."""
         if self.render_mode is None:
             gym.logger.warn("render() was called without a render_mode; pass one to gym.make(...)")
             return None
@@ -294,5 +294,3 @@ def _with_threshold(rules: Rules, embedder: Embedder) -> Rules:
     if embedder.threshold is None:
         raise OptionError(f"no threshold has been calibrated for the embedder '{embedder.name}'; pass threshold=...")
     return rules.override({"threshold": embedder.threshold})
-
-

@@ -18,7 +18,7 @@ WORDS = (
     "condition control cortex design do does effect estimate for from group how in into is learning measure memory "
     "model network neurons of on or over place record response reward same signal size sleep space stimulus study "
     "subjects task test than that the their this time to train two under units what when where whether which with"
-).split()
+).split()  # noqa: SIM905  (easier to read and to extend than a list)
 """What samples are made of."""
 SAMPLE_WORDS = (4, 24)
 

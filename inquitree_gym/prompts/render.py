@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 TEMPLATE_NAMES = (
-    "start", "topic", "subtopic", "study", "result", "subtopic_hint", "study_hint", "ask_again", "conclusion", "limit", "end",
+    "start", "topic", "subtopic", "study", "result", "subtopic_hint", "study_hint", "ask_again", "conclusion", "limit",
+    "end",
 )  # fmt: skip
 MAX_TEMPLATE_BYTES = 100_000
 
@@ -50,7 +51,9 @@ class Prompts:
         try:
             return self._environment.get_template(name).render(values).strip()
         except TemplateError as error:
-            raise OptionError(f"template '{name}.md' in '{self.folder}': {error}; known values: {', '.join(values)}") from error
+            raise OptionError(
+                f"template '{name}.md' in '{self.folder}': {error}; known values: {', '.join(values)}"
+            ) from error
 
     @cached_property
     def _environment(self) -> ImmutableSandboxedEnvironment:

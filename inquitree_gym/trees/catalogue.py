@@ -1,5 +1,6 @@
 """The 30 papers of the InquiTree pool: which can be played, and what is known of the rest."""
 
+# ruff: noqa: E501  (titles stand whole)
 from __future__ import annotations
 
 from typing import NamedTuple

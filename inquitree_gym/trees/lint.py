@@ -43,7 +43,9 @@ def char_tfidf(texts: Sequence[str]) -> NDArray[np.float32]:
     """Return TF-IDF vectors of character 3- to 5-grams within words, fitted on the texts themselves."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    return np.asarray(TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)).fit_transform(texts).toarray(), np.float32)
+    return np.asarray(
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)).fit_transform(texts).toarray(), np.float32
+    )
 
 
 def ladders(tree: Tree) -> Iterator[tuple[Subtopic | Study, tuple[str, ...]]]:
@@ -76,7 +78,9 @@ def _unused_results(tree: Tree) -> Iterator[Fault]:
         for group in item.needs:
             siblings = {study.id for study in groups[group[0]].studies if not study.control}
             if set(group) != siblings:
-                yield Fault(item.id, f"needs {list(group)}; the studies of one subtopic share one group: {sorted(siblings)}")
+                yield Fault(
+                    item.id, f"needs {list(group)}; the studies of one subtopic share one group: {sorted(siblings)}"
+                )
 
 
 def _unsupported(tree: Tree) -> Iterator[Fault]:
@@ -91,10 +95,15 @@ def _unfair_fakes(tree: Tree) -> Iterator[Fault]:
         for number, fake in enumerate(study.fakes, 1):
             ratio = len(fake.split()) / len(study.result.split())
             if not LENGTH_RATIO[0] <= ratio <= LENGTH_RATIO[1]:
-                yield Fault(study.id, f"fake {number} has {ratio:.2f} times the words of the true result; want {LENGTH_RATIO}")
+                yield Fault(
+                    study.id, f"fake {number} has {ratio:.2f} times the words of the true result; want {LENGTH_RATIO}"
+                )
             more = len(_NUMBER.findall(fake)) - len(_NUMBER.findall(study.result))
             if abs(more) > NUMBER_SLACK:
-                yield Fault(study.id, f"fake {number} holds {more:+d} numbers against the true result; keep within {NUMBER_SLACK}")
+                yield Fault(
+                    study.id,
+                    f"fake {number} holds {more:+d} numbers against the true result; keep within {NUMBER_SLACK}",
+                )
 
 
 def _ladder_faults(tree: Tree, embed: Embed, under: str) -> Iterator[Fault]:
@@ -107,7 +116,9 @@ def _ladder_faults(tree: Tree, embed: Embed, under: str) -> Iterator[Fault]:
         climb = rows[:-1] @ rows[-1]
         for level, (low, high) in enumerate(pairwise(climb), 1):
             if not high > low:
-                yield Fault(node.id, f"hint {level + 1} ({high:.3f}) is no nearer than hint {level} ({low:.3f}) under {under}")
+                yield Fault(
+                    node.id, f"hint {level + 1} ({high:.3f}) is no nearer than hint {level} ({low:.3f}) under {under}"
+                )
 
 
 def _sibling_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:

@@ -44,11 +44,18 @@ Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
 
 
-class _Node(BaseModel):
+class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class PublicationDate(_Node):
+class Node(_Part):
+    """A node that actions or conclusions are compared with."""
+
+    id: Identifier
+    text: Text
+
+
+class PublicationDate(_Part):
     """When the paper appeared, and how precisely that is known."""
 
     date: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")
@@ -64,7 +71,7 @@ class PublicationDate(_Node):
         return self
 
 
-class Paper(_Node):
+class Paper(_Part):
     """The paper behind the tree."""
 
     title: Text
@@ -77,7 +84,7 @@ class Paper(_Node):
     licence: Text
 
 
-class Source(_Node):
+class Source(_Part):
     """A public address that facts came from."""
 
     id: Annotated[str, Field(pattern=r"^S\d{1,2}$")]
@@ -89,7 +96,7 @@ Strength = Literal["full_text", "released_material", "recomputed", "abstract", "
 """How directly a statement is supported, strongest first."""
 
 
-class Support(_Node):
+class Support(_Part):
     """Where the statement of one node comes from."""
 
     node: Text
@@ -100,7 +107,7 @@ class Support(_Node):
     note: str = Field(default="", max_length=MAX_TEXT)
 
 
-class Provenance(_Node):
+class Provenance(_Part):
     """The addresses behind the facts, and the support of each node that states one."""
 
     sources: tuple[Source, ...] = ()
@@ -110,12 +117,9 @@ class Provenance(_Node):
 Hints = Annotated[tuple[Text, ...], Field(min_length=HINT_LEVELS, max_length=HINT_LEVELS)]
 
 
-class Study(_Node):
-    """One way to investigate a subtopic, what it showed, and what it did not show."""
+class Study(Node):
+    """One way to investigate a subtopic, what it showed, and what it did not show. Its text is the protocol."""
 
-    id: Identifier
-    text: Text
-    """The protocol: what is done."""
     hints: Hints
     result: Text
     """What was observed, not what it means."""
@@ -125,28 +129,24 @@ class Study(_Node):
     """True where the result serves no conclusion item on purpose."""
 
 
-class Subtopic(_Node):
+class Subtopic(Node):
     """A question that can be asked once its prerequisites have been visited."""
 
-    id: Identifier
     name: Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_clean)]
-    text: Text
     prerequisites: tuple[Identifier, ...] = ()
     hints: Hints
     studies: tuple[Study, ...] = Field(min_length=1)
 
 
-class ConclusionItem(_Node):
+class ConclusionItem(Node):
     """One thing the paper concludes, with the evidence it rests on."""
 
-    id: Identifier
-    text: Text
     needs: tuple[Annotated[tuple[Identifier, ...], Field(min_length=1)], ...] = Field(min_length=1)
     """Groups of study ids: a group is met by a true result of any one of its studies (Eq. 8)."""
     false_variants: tuple[Text, ...] = Field(min_length=1)
 
 
-class Claim(_Node):
+class Claim(_Part):
     """An outcome as subject, relation, object."""
 
     subject: Text
@@ -154,7 +154,7 @@ class Claim(_Node):
     object: Text
 
 
-class Disclosure(_Node):
+class Disclosure(_Part):
     """Optional block for progressive disclosure."""
 
     research_question: Text
@@ -173,7 +173,7 @@ class Fault(NamedTuple):
         return f"{self.node}: {self.message}"
 
 
-class Tree(_Node):
+class Tree(_Part):
     """A research tree: a topic, a DAG of subtopics with studies and results, and conclusion items."""
 
     format: Literal["inquitree/1"]
@@ -253,7 +253,6 @@ def _duplicates(tree: Tree) -> Iterator[Fault]:
 def _dangling(tree: Tree) -> Iterator[Fault]:
     subtopics = {subtopic.id for subtopic in tree.subtopics}
     studies = {study.id for study in tree.studies}
-    sources = {source.id for source in tree.provenance.sources}
     for subtopic in tree.subtopics:
         for name in subtopic.prerequisites:
             if name not in subtopics:
@@ -264,7 +263,12 @@ def _dangling(tree: Tree) -> Iterator[Fault]:
         for name in (name for group in item.needs for name in group):
             if name not in studies:
                 yield Fault(item.id, f"needs '{name}', which is no study of this tree")
-    nodes = subtopics | studies | {item.id for item in tree.conclusions} | {"topic"}
+    yield from _dangling_support(tree)
+
+
+def _dangling_support(tree: Tree) -> Iterator[Fault]:
+    nodes = {"topic", *(node.id for node in (*tree.subtopics, *tree.studies, *tree.conclusions))}
+    sources = {source.id for source in tree.provenance.sources}
     for support in tree.provenance.support:
         if support.node not in nodes:
             yield Fault("provenance", f"supports '{support.node}', which is no node of this tree")
@@ -275,9 +279,7 @@ def _dangling(tree: Tree) -> Iterator[Fault]:
 
 def _cycles(tree: Tree) -> Iterator[Fault]:
     known = {subtopic.id for subtopic in tree.subtopics}
-    graph = {
-        subtopic.id: [name for name in subtopic.prerequisites if name in known] for subtopic in tree.subtopics
-    }
+    graph = {subtopic.id: [name for name in subtopic.prerequisites if name in known] for subtopic in tree.subtopics}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

@@ -29,8 +29,8 @@ _SUBTOPIC_KINDS = (Kind.SUBTOPIC, Kind.SUBTOPIC_HINT)
 class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
     """Keeps the episode in memory, and in a file where a folder or file is given.
 
-    With ``folder`` every episode gets a new file there. With ``file`` there is one episode; where that file holds a torn
-    one, its turns are expected once more and compared instead of written, and new turns are appended.
+    With ``folder`` every episode gets a new file there. With ``file`` there is one episode; where that file holds a
+    torn one, its turns are expected once more and compared instead of written, and new turns are appended.
     """
 
     def __init__(
@@ -167,7 +167,9 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
             raise LogError(f"'{file}' holds a whole episode already; choose another file")
         theirs, ours = (each.model_dump(exclude={"started", "versions"}) for each in (torn.header, header))
         if differing := [name for name in ours if ours[name] != theirs[name]]:
-            raise LogError(f"'{file}' was begun with another {', '.join(differing)}; finish it with the same, or remove it")
+            raise LogError(
+                f"'{file}' was begun with another {', '.join(differing)}; finish it with the same, or remove it"
+            )
         self._expected.extend(torn.turns)
         self._writer = log.EpisodeWriter(file, resume=True)
 
@@ -175,7 +177,9 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         if self._expected:
             logged = self._expected.popleft()
             if _fixed(logged) != _fixed(turn):
-                raise LogError(f"turn {turn.turn} came out otherwise than logged; the episode cannot be resumed faithfully")
+                raise LogError(
+                    f"turn {turn.turn} came out otherwise than logged; the episode cannot be resumed faithfully"
+                )
             self._turns.append(logged)
             return
         self._turns.append(turn)

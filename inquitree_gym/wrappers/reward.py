@@ -43,7 +43,7 @@ class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
                 raise OptionError(f"{name} is a finite number, not {value!r}")
         if not 0 < gamma <= 1:
             raise OptionError(f"gamma lies in (0, 1], not {gamma!r}")
-        RecordConstructorArgs.__init__(self, **terms)
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=False, **terms)
         gym.Wrapper.__init__(self, env)
         self._gamma = gamma
         self._coverage = coverage

@@ -13,7 +13,7 @@ Message = dict[str, str]
 
 
 class Transcript(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
-    """Keeps the episode as messages in the form that chat models take: observations from the user, actions as replies."""
+    """Keeps the episode as the messages that chat models take: observations from the user, actions as replies."""
 
     def __init__(self, env: gym.Env[str, str], *, system: str | None = None, keep: int | None = None) -> None:
         """Wrap ``env``.

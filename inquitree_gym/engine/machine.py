@@ -1,208 +1,13 @@
-"""The rules of an inquiry (DESIGN section 3): a pure state machine over integers.
-
-No Gymnasium, no text, no clock, no global randomness. `Engine.advance` takes a frozen `State` and the `Reading` of an
-action and returns a frozen `Event` that holds the next state and what happened. Subtopics are named by their index in
-the tree; studies by their index over the whole tree, subtopic by subtopic.
-"""
+"""`Engine`: from a state and a reading to an event."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from enum import IntEnum
-from typing import Any, Literal, NamedTuple, get_args
-
-from inquitree_gym.errors import OptionError, suggest
+from inquitree_gym.engine.rules import Rules
+from inquitree_gym.engine.values import Decision, Event, Kind, Phase, Reading, Reason, State
+from inquitree_gym.errors import OptionError
 from inquitree_gym.trees.schema import HINT_LEVELS, Tree
 
 _WORD = (1 << 64) - 1
-
-
-class Phase(IntEnum):
-    """Where an inquiry stands; the phase says what the next action is taken for."""
-
-    TOPIC = 0
-    SUBTOPIC = 1
-    STUDY = 2
-    RESULT = 3
-    CONCLUSION = 4
-    END = 5
-
-
-class Decision(IntEnum):
-    """What an action at RESULT asks for."""
-
-    NONE = 0
-    REDO = 1
-    CONCLUDE = 2
-    EXPLORE = 3
-
-
-class Kind(IntEnum):
-    """What an event shows the agent."""
-
-    START = 0
-    TOPIC = 1
-    SUBTOPIC = 2
-    STUDY = 3
-    RESULT = 4
-    SUBTOPIC_HINT = 5
-    STUDY_HINT = 6
-    ASK_AGAIN = 7
-    CONCLUSION = 8
-    END = 9
-
-
-class Reason(IntEnum):
-    """Why an action was not accepted; for the log, never for the agent."""
-
-    NONE = 0
-    BELOW_THRESHOLD = 1
-    PREREQUISITE_UNMET = 2
-    UNREADABLE_DECISION = 3
-
-
-class Reading(NamedTuple):
-    """What was understood from an action."""
-
-    candidate: int = -1
-    """Most similar candidate, a subtopic or study index; -1 for none."""
-    similarity: float = 0.0
-    """Cosine similarity to that candidate, in [-1, 1]."""
-    decision: Decision = Decision.NONE
-    margin: float | None = None
-    """Lead over the second candidate; None where there is none."""
-    top: tuple[tuple[int, float], ...] = ()
-    """The nearest candidates with their similarities, best first."""
-
-
-class State(NamedTuple):
-    """Everything that the rules need to go on from here; hashable."""
-
-    phase: Phase
-    turn: int
-    """Actions taken so far."""
-    subtopic: int
-    """Subtopic under study; -1 at first."""
-    study: int
-    """Study last run; -1 before the first."""
-    hint_level: int
-    """Hints given for the open choice, 0 to H."""
-    target: int
-    """Subtopic or study that the hints lead to; -1 before the first failure."""
-    visited: int
-    """Bit i is set when subtopic i has been entered."""
-    visits: tuple[int, ...]
-    runs: tuple[int, ...]
-    shown: tuple[int, ...]
-    """Per study the result seen last: -1 none, 0 the true one, i the i-th fake."""
-    proven: int
-    """Bit k is set when the true result of study k has been seen."""
-    seed: int
-
-
-class Event(NamedTuple):
-    """What one action led to."""
-
-    state: State
-    kind: Kind
-    node: int = -1
-    """Subtopic or study that the observation is about."""
-    fake: int = 0
-    """For RESULT: 0 when the true result is shown, i for the i-th fake."""
-    accepted: bool = False
-    forced: bool = False
-    hint_level: int = 0
-    """Level of the hint given now; 0 for none."""
-    limit: bool = False
-    """True when the turn limit ended the inquiry with this action."""
-    reason: Reason = Reason.NONE
-    decision: Decision = Decision.NONE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """The switches of an inquiry. Each is a reading of the paper that could be made otherwise."""
-
-    threshold: float | None = None
-    """τ, in [-1, 1]; None takes the embedder's calibrated default."""
-    fake_level: int = 0
-    """Fake results are shown with probability level/10; 0 to 10."""
-    max_turns: int | Literal["default"] | None = "default"
-    """Turns until the limit prompt; "default" is n(2H + 3), None no limit."""
-    candidates: Literal["all", "admissible"] = "all"
-    """Whether locked subtopics stand among the candidates."""
-    on_last_hint: Literal["advance", "repeat"] = "advance"
-    """What a failure after the last hint does: the forced move, or the same hint again."""
-    study_turn: bool = False
-    """Whether the study has a turn of its own before its result."""
-    explore: Literal["hub", "direct"] = "hub"
-    """Whether an explore decision that names a subtopic goes straight there."""
-
-    def __post_init__(self) -> None:
-        """Check every value.
-
-        Raises:
-            OptionError: naming the rule, what it accepts and what came.
-        """
-        threshold = self.threshold
-        if threshold is not None and not (_is_real(threshold) and -1 <= threshold <= 1):
-            raise OptionError(f"threshold is a number from -1 to 1 or None, not {threshold!r}")
-        if not (_is_integer(self.fake_level) and 0 <= self.fake_level <= 10):
-            raise OptionError(f"fake_level is a whole number from 0 to 10, not {self.fake_level!r}")
-        turns = self.max_turns
-        if turns is not None and turns != "default" and not (_is_integer(turns) and turns >= 1):
-            raise OptionError(f"max_turns is a whole number from 1, None or 'default', not {turns!r}")
-        if not isinstance(self.study_turn, bool):
-            raise OptionError(f"study_turn is True or False, not {self.study_turn!r}")
-        for name, kind in (("candidates", Candidates), ("on_last_hint", LastHint), ("explore", Explore)):
-            if getattr(self, name) not in get_args(kind):
-                raise OptionError(f"{name} is one of {get_args(kind)}, not {getattr(self, name)!r}")
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """Return the names of all rules."""
-        return tuple(field.name for field in fields(cls))
-
-    def override(self, options: Mapping[str, Any]) -> Rules:
-        """Return these rules with some changed.
-
-        Raises:
-            OptionError: for an unknown rule or a value out of range.
-        """
-        for name in options:
-            if name not in self.names():
-                raise OptionError(f"unknown option '{name}'{suggest(name, self.names())}; known: {', '.join(self.names())}")
-        return Rules(**{**self.as_dict(), **options})
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the rules as plain values, for logs and for `Rules(**...)`."""
-        return {name: getattr(self, name) for name in self.names()}
-
-    def fewest_turns(self, n: int) -> int:
-        """Return L of a full traversal without a failure: 3n, or 2n + 1 with ``explore="direct"``."""
-        return (2 * n + 1 if self.explore == "direct" else 3 * n) + n * self.study_turn
-
-    def most_turns(self, n: int) -> int | None:
-        """Return L when every choice fails until forced: n(2H + 3); None where nothing is forced."""
-        return None if self.on_last_hint == "repeat" else n * (2 * HINT_LEVELS + 3 + self.study_turn)
-
-    def turn_limit(self, n: int) -> int | None:
-        """Return the turns after which the limit prompt comes, or None for no limit."""
-        return n * (2 * HINT_LEVELS + 3 + self.study_turn) if self.max_turns == "default" else self.max_turns
-
-
-Candidates = Literal["all", "admissible"]
-LastHint = Literal["advance", "repeat"]
-Explore = Literal["hub", "direct"]
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def splitmix64(*words: int) -> int:
@@ -273,7 +78,9 @@ class Engine:
             raise ValueError("the episode is over; start a new one")
         event = self._handlers[state.phase](state, reading)
         if self.turn_limit is not None and event.state.turn >= self.turn_limit and event.state.phase < Phase.CONCLUSION:
-            return event._replace(state=event.state._replace(phase=Phase.CONCLUSION, hint_level=0, target=-1), limit=True)
+            return event._replace(
+                state=event.state._replace(phase=Phase.CONCLUSION, hint_level=0, target=-1), limit=True
+            )
         return event
 
     def fake_shown(self, seed: int, study: int, run: int) -> int:

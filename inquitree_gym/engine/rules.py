@@ -1,0 +1,96 @@
+"""The switches of an inquiry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+from inquitree_gym.errors import OptionError, suggest
+from inquitree_gym.trees.schema import HINT_LEVELS
+
+Candidates = Literal["all", "admissible"]
+LastHint = Literal["advance", "repeat"]
+Explore = Literal["hub", "direct"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The switches of an inquiry. Each is a reading of the paper that could be made otherwise."""
+
+    threshold: float | None = None
+    """τ, in [-1, 1]; None takes the embedder's calibrated default."""
+    fake_level: int = 0
+    """Fake results are shown with probability level/10; 0 to 10."""
+    max_turns: int | Literal["default"] | None = "default"
+    """Turns until the limit prompt; "default" is n(2H + 3), None no limit."""
+    candidates: Literal["all", "admissible"] = "all"
+    """Whether locked subtopics stand among the candidates."""
+    on_last_hint: Literal["advance", "repeat"] = "advance"
+    """What a failure after the last hint does: the forced move, or the same hint again."""
+    study_turn: bool = False
+    """Whether the study has a turn of its own before its result."""
+    explore: Literal["hub", "direct"] = "hub"
+    """Whether an explore decision that names a subtopic goes straight there."""
+
+    def __post_init__(self) -> None:
+        """Check every value.
+
+        Raises:
+            OptionError: naming the rule, what it accepts and what came.
+        """
+        threshold = self.threshold
+        if threshold is not None and not (_is_real(threshold) and -1 <= threshold <= 1):
+            raise OptionError(f"threshold is a number from -1 to 1 or None, not {threshold!r}")
+        if not (_is_integer(self.fake_level) and 0 <= self.fake_level <= 10):
+            raise OptionError(f"fake_level is a whole number from 0 to 10, not {self.fake_level!r}")
+        turns = self.max_turns
+        if turns is not None and turns != "default" and not (_is_integer(turns) and turns >= 1):
+            raise OptionError(f"max_turns is a whole number from 1, None or 'default', not {turns!r}")
+        if not isinstance(self.study_turn, bool):
+            raise OptionError(f"study_turn is True or False, not {self.study_turn!r}")
+        for name, kind in (("candidates", Candidates), ("on_last_hint", LastHint), ("explore", Explore)):
+            if getattr(self, name) not in get_args(kind):
+                raise OptionError(f"{name} is one of {get_args(kind)}, not {getattr(self, name)!r}")
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the names of all rules."""
+        return tuple(field.name for field in fields(cls))
+
+    def override(self, options: Mapping[str, Any]) -> Rules:
+        """Return these rules with some changed.
+
+        Raises:
+            OptionError: for an unknown rule or a value out of range.
+        """
+        for name in options:
+            if name not in self.names():
+                raise OptionError(
+                    f"unknown option '{name}'{suggest(name, self.names())}; known: {', '.join(self.names())}"
+                )
+        return Rules(**{**self.as_dict(), **options})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the rules as plain values, for logs and for `Rules(**...)`."""
+        return {name: getattr(self, name) for name in self.names()}
+
+    def fewest_turns(self, n: int) -> int:
+        """Return L of a full traversal without a failure: 3n, or 2n + 1 with ``explore="direct"``."""
+        return (2 * n + 1 if self.explore == "direct" else 3 * n) + n * self.study_turn
+
+    def most_turns(self, n: int) -> int | None:
+        """Return L when every choice fails until forced: n(2H + 3); None where nothing is forced."""
+        return None if self.on_last_hint == "repeat" else n * (2 * HINT_LEVELS + 3 + self.study_turn)
+
+    def turn_limit(self, n: int) -> int | None:
+        """Return the turns after which the limit prompt comes, or None for no limit."""
+        return n * (2 * HINT_LEVELS + 3 + self.study_turn) if self.max_turns == "default" else self.max_turns
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

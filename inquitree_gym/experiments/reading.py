@@ -1,0 +1,143 @@
+"""How well actions are read: proposals with known targets against every threshold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from inquitree_gym.embeddings import Embedder, tree_vectors
+from inquitree_gym.errors import OptionError
+from inquitree_gym.trees import Tree, load_tree
+
+Kind = Literal["right", "vague", "near_miss", "off_target"]
+KINDS: tuple[Kind, ...] = ("right", "vague", "near_miss", "off_target")
+GRID = np.round(np.arange(0.20, 0.8001, 0.005), 3)
+"""Thresholds that are tried."""
+
+
+class Proposal(BaseModel):
+    """What an agent might say when the target's turn has come."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: str
+    """Id of a subtopic or study."""
+    kind: Kind
+    """``right`` means the target; the others mean no node of the tree."""
+    text: str
+
+
+class ProposalSet(BaseModel):
+    """The proposals of one tree."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tree: str
+    proposals: tuple[Proposal, ...]
+
+
+class ReadProposal(NamedTuple):
+    """One proposal and what an embedder makes of it."""
+
+    tree: str
+    target: str
+    is_study: bool
+    kind: Kind
+    right_node: bool
+    """Whether the nearest candidate is the target."""
+    similarity: float
+    """To the nearest candidate."""
+
+
+class Rates(NamedTuple):
+    """What one threshold does; shares in [0, 1]."""
+
+    threshold: float
+    understood: float
+    """Right proposals accepted at their target."""
+    misread: float
+    """Right proposals accepted at another node."""
+    refused: float
+    """Right proposals not accepted."""
+    vague: float
+    near_miss: float
+    off_target: float
+    """Proposals of these kinds accepted anywhere."""
+
+    @property
+    def balance(self) -> float:
+        """Youden's J: understood minus the mean share wrongly accepted, the misread among them."""
+        return self.understood - (self.misread + self.vague + self.near_miss + self.off_target) / 4
+
+
+def load_proposals(folder: str | os.PathLike[str]) -> list[ProposalSet]:
+    """Read every proposal set of a folder, in paper order.
+
+    Raises:
+        OptionError: the folder holds none, or a file is at fault.
+    """
+    sets = []
+    for file in Path(folder).glob("*.json"):
+        try:
+            sets.append(ProposalSet.model_validate_json(file.read_bytes()))
+        except ValidationError as error:
+            raise OptionError(f"'{file}' is no proposal set: {error.errors()[0]['msg']}") from error
+    if not sets:
+        raise OptionError(f"no proposal sets (*.json) in '{folder}'")
+    return sorted(sets, key=lambda each: (len(each.tree), each.tree))
+
+
+def read_all(sets: Sequence[ProposalSet], embedder: Embedder) -> list[ReadProposal]:
+    """Match every proposal to the candidates it would meet: all subtopics, or the studies of the target's subtopic."""
+    return [read for each in sets for read in _read_set(each, load_tree(each.tree), embedder)]
+
+
+def _read_set(proposals: ProposalSet, tree: Tree, embedder: Embedder) -> list[ReadProposal]:
+    vectors = tree_vectors(tree, embedder)
+    texts = {node.id: node.text for node in (*tree.subtopics, *tree.studies)}
+    families = {subtopic.id: tuple(s.id for s in tree.subtopics) for subtopic in tree.subtopics}
+    families |= {study.id: tuple(s.id for s in sub.studies) for sub in tree.subtopics for study in sub.studies}
+    found = []
+    for proposal in proposals.proposals:
+        if proposal.target not in families:
+            raise OptionError(f"proposals of {tree.id}: '{proposal.target}' is no subtopic or study of the tree")
+        family = families[proposal.target]
+        similarities = vectors.matrix(tuple(texts[name] for name in family)) @ vectors.of(proposal.text)
+        best = int(np.argmax(similarities))
+        is_study = proposal.target not in families[tree.subtopics[0].id]
+        right = family[best] == proposal.target
+        found.append(ReadProposal(tree.id, proposal.target, is_study, proposal.kind, right, float(similarities[best])))
+    return found
+
+
+def rates(read: Sequence[ReadProposal], threshold: float) -> Rates:
+    """Return what ``threshold`` does to these proposals; a kind without any counts as never accepted."""
+    right = [each for each in read if each.kind == "right"]
+    taken = [each for each in right if each.similarity >= threshold]
+    understood = sum(each.right_node for each in taken) / len(right)
+    misread = len(taken) / len(right) - understood
+    wrongly = {kind: _share(read, kind, threshold) for kind in KINDS[1:]}
+    return Rates(threshold, understood, misread, 1 - understood - misread, **wrongly)
+
+
+def sweep(read: Sequence[ReadProposal]) -> list[Rates]:
+    """Return the rates at every threshold of the grid."""
+    return [rates(read, float(threshold)) for threshold in GRID]
+
+
+def best_threshold(read: Sequence[ReadProposal]) -> float:
+    """Return the threshold with the best balance; the middle one where several are equally good."""
+    curve = np.array([each.balance for each in sweep(read)])
+    best: NDArray[np.intp] = np.flatnonzero(curve >= curve.max() - 1e-12)
+    return float(GRID[best[len(best) // 2]])
+
+
+def _share(read: Sequence[ReadProposal], kind: Kind, threshold: float) -> float:
+    similarities = [each.similarity for each in read if each.kind == kind]
+    return sum(value >= threshold for value in similarities) / len(similarities) if similarities else 0.0

@@ -1,0 +1,137 @@
+"""Logs to tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from inquitree_gym.concluding import LocalJudge
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder, tree_vectors
+from inquitree_gym.errors import LogError
+from inquitree_gym.experiments.runner import EPISODES, read_manifest
+from inquitree_gym.experiments.study import Cell
+from inquitree_gym.log import read_episode
+from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean, score_episode
+from inquitree_gym.trees import Tree, load_tree
+
+Measure = Callable[[EpisodeScore], float | None]
+
+
+def _stretch(score: EpisodeScore) -> float | None:
+    """Where L lies in [3n, n(2H + 3)]: 0 at the lower bound, 1 at the upper one."""
+    path = score.path
+    return None if path.most_turns is None else (path.turns - path.fewest_turns) / (path.most_turns - path.fewest_turns)
+
+
+MEASURES: dict[str, Measure] = {
+    "coverage": lambda score: score.path.coverage,
+    "unaided": lambda score: score.path.unaided_coverage,
+    "coverage at 3n": lambda score: score.path.coverage_at_3n,
+    "Q": lambda score: score.quality,
+    "Q/|C|": lambda score: score.quality_share,
+    "turns L": lambda score: float(score.path.turns),
+    "stretch": _stretch,
+    "hints": lambda score: float(score.path.hints),
+    "redo": lambda score: score.path.redo_rate,
+    "hits": lambda score: score.path.hit_rate,
+    "false alarms": lambda score: score.path.false_alarm_rate,
+}
+"""What a report shows of an episode, by heading."""
+
+
+class Row(NamedTuple):
+    """One agent at one fake level."""
+
+    agent: str
+    fake_level: int
+    trees: int
+    episodes: int
+    unscored: int
+    """Episodes without a conclusion score; they are counted, never taken as 0."""
+    bounds: str
+    """[3n, n(2H + 3)] of the trees in the row: the least and the greatest."""
+    estimates: dict[str, Estimate]
+
+
+def read_scores(
+    folder: str | os.PathLike[str], progress: Callable[[Cell], None] | None = None
+) -> tuple[list[EpisodeScore], list[str]]:
+    """Score every whole episode of a run folder.
+
+    Returns: the scores, and the names of episodes that are missing or torn.
+
+    Raises:
+        LogError: the folder is no run, or a log is damaged.
+    """
+    study = read_manifest(folder)
+    judges: dict[str, LocalJudge] = {}
+    scores, missing = [], []
+    for cell in study.cells():
+        file = Path(folder) / EPISODES / cell.file_name
+        tree = load_tree(cell.tree)
+        episode = read_episode(file) if file.exists() else None
+        if episode is None or episode.footer is None:
+            missing.append(cell.file_name)
+        else:
+            scores.append(score_episode(episode, tree, _judge(tree, judges)))
+        if progress is not None:
+            progress(cell)
+    if not scores:
+        raise LogError(f"'{folder}' holds no finished episode yet; run its study first")
+    return scores, missing
+
+
+def rows(scores: Sequence[EpisodeScore]) -> list[Row]:
+    """Return one row per agent and fake level, in order of appearance."""
+    keys = dict.fromkeys((score.agent, score.fake_level) for score in scores)
+    return [
+        _row(agent, level, [s for s in scores if (s.agent, s.fake_level) == (agent, level)]) for agent, level in keys
+    ]
+
+
+def report_table(table: Iterable[Row], measures: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the cells of a text table: a heading line, then one line per row; intervals stand below their means."""
+    yield ["agent", "fakes", "n", *measures]
+    for row in table:
+        estimates = [_cell(name, row) for name in measures]
+        yield [row.agent, str(row.fake_level), f"{row.episodes} ({row.trees})", *estimates]
+
+
+def _cell(name: str, row: Row) -> str:
+    text = str(row.estimates[name]).replace(" [", "\n[", 1)
+    return f"{text}\n{row.bounds}" if name == "turns L" else text
+
+
+def as_plain(row: Row) -> dict[str, Any]:
+    """Return a row as plain values, for JSON."""
+    return {**row._asdict(), "estimates": {name: value._asdict() for name, value in row.estimates.items()}}
+
+
+def _row(agent: str, level: int, scores: list[EpisodeScore]) -> Row:
+    estimates = {
+        name: clustered_mean((score.tree, measure(score)) for score in scores) for name, measure in MEASURES.items()
+    }
+    lows = [score.path.fewest_turns for score in scores]
+    highs = [score.path.most_turns or 0 for score in scores]
+    return Row(
+        agent=agent,
+        fake_level=level,
+        trees=len({score.tree for score in scores}),
+        episodes=len(scores),
+        unscored=sum(score.quality is None for score in scores),
+        bounds=f"in [{_span(lows)}, {_span(highs)}]",
+        estimates=estimates,
+    )
+
+
+def _span(values: list[int]) -> str:
+    return str(min(values)) if min(values) == max(values) else f"{min(values)}–{max(values)}"
+
+
+def _judge(tree: Tree, judges: dict[str, LocalJudge]) -> LocalJudge:
+    """Judge with the default embedder, whatever read the actions: its thresholds are calibrated, and runs compare."""
+    if tree.id not in judges:
+        judges[tree.id] = LocalJudge(tree_vectors(tree, load_embedder(DEFAULT_EMBEDDER)))
+    return judges[tree.id]

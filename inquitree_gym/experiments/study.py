@@ -1,0 +1,106 @@
+"""What to run, as data: agents × trees × fake levels × seeds."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from inquitree_gym.baselines import AGENT_NAMES
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER
+from inquitree_gym.errors import OptionError, suggest
+from inquitree_gym.trees import Tree, builtin_ids, load_tree
+
+ALL = "all"
+
+
+class Cell(NamedTuple):
+    """One episode of a study."""
+
+    agent: str
+    tree: str
+    """Id or path."""
+    fake_level: int
+    seed: int
+
+    @property
+    def file_name(self) -> str:
+        """Name of its log."""
+        return f"{Path(self.tree).stem}_{self.agent}_f{self.fake_level}_s{self.seed}.jsonl"
+
+
+class Study(BaseModel):
+    """A study; read from flags or from a ``studies/*.toml``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    agents: tuple[str, ...] = Field(min_length=1)
+    trees: tuple[str, ...] = Field(default=(ALL,), min_length=1)
+    """Ids, paper numbers or paths; ``all`` stands for every shipped tree."""
+    fake_levels: tuple[int, ...] = Field(default=(0,), min_length=1)
+    seeds: int = Field(default=5, ge=1)
+    """Episodes per agent, tree and fake level; their seeds are 0, 1, 2, …"""
+    max_turns: int | Literal["default", "3n"] | None = "default"
+    """Turn limit; ``3n`` leaves just enough for a full traversal without a failure."""
+    embedder: str = DEFAULT_EMBEDDER
+    threshold: float | None = None
+    """τ; None takes the embedder's calibrated default."""
+
+    @field_validator("agents")
+    @classmethod
+    def _agents_exist(cls, agents: tuple[str, ...]) -> tuple[str, ...]:
+        for name in agents:
+            if name not in AGENT_NAMES:
+                raise ValueError(
+                    f"no agent is called '{name}'{suggest(name, AGENT_NAMES)}; known: {', '.join(AGENT_NAMES)}"
+                )
+        return agents
+
+    @field_validator("trees")
+    @classmethod
+    def _all_trees(cls, trees: tuple[str, ...]) -> tuple[str, ...]:
+        names = [name for given in trees for name in (builtin_ids() if given == ALL else (given,))]
+        ids = (f"paper{int(name)}" if name.isascii() and name.isdigit() else name for name in names)
+        return tuple(dict.fromkeys(ids))
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield every episode, tree by tree."""
+        for tree, agent, level, seed in product(self.trees, self.agents, self.fake_levels, range(self.seeds)):
+            yield Cell(agent, tree, level, seed)
+
+    def options(self, cell: Cell, tree: Tree) -> dict[str, Any]:
+        """Return the reset options of one episode."""
+        turns = 3 * len(tree.subtopics) if self.max_turns == "3n" else self.max_turns
+        return {"fake_level": cell.fake_level, "max_turns": turns}
+
+
+def make_study(**settings: Any) -> Study:
+    """Return a validated study, its trees loaded once to see that they can be.
+
+    Raises:
+        OptionError: naming every setting that is at fault.
+        TreeError: a tree is unknown or at fault.
+    """
+    try:
+        study = Study(**settings)
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+        raise OptionError(f"the study cannot be run; {'; '.join(faults)}") from None
+    for tree in study.trees:
+        load_tree(tree)
+    return study
+
+
+def read_study(path: str | os.PathLike[str]) -> Study:
+    """Read a study from a TOML file; see `make_study` for the errors."""
+    try:
+        return make_study(**tomllib.loads(Path(path).read_text(encoding="utf-8")))
+    except OSError as error:
+        raise OptionError(f"cannot read the study '{path}': {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise OptionError(f"the study '{path}' is not TOML: {error}") from error

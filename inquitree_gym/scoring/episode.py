@@ -1,0 +1,53 @@
+"""The scores of one episode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inquitree_gym.concluding import Judge, Verdict, conclusion_quality
+from inquitree_gym.log import Episode
+from inquitree_gym.scoring.path import Path, read_path
+from inquitree_gym.trees import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeScore:
+    """Everything that is scored of one episode."""
+
+    tree: str
+    agent: str
+    fake_level: int
+    seed: int
+    judge: str
+    path: Path
+    verdicts: tuple[Verdict, ...]
+    quality: float | None
+    """Q = Σ p·S (Eq. 9), in [0, |C|]; None where the judge left an item unscored or nothing was concluded."""
+    items: int
+    """|C|: conclusion items of the tree."""
+
+    @property
+    def quality_share(self) -> float | None:
+        """Q/|C| in [0, 1], the scale of the paper's tables."""
+        return None if self.quality is None else self.quality / self.items
+
+
+def score_episode(episode: Episode, tree: Tree, judge: Judge) -> EpisodeScore:
+    """Score one episode from its log and its tree alone.
+
+    Raises:
+        LogError: the episode was played on another version of the tree.
+    """
+    path = read_path(episode, tree)
+    verdicts = () if path.conclusion is None else judge.judge(path.conclusion)
+    return EpisodeScore(
+        tree=tree.id,
+        agent=str(episode.header.agent.get("name", "unknown")),
+        fake_level=int(episode.header.rules["fake_level"]),
+        seed=episode.header.seed,
+        judge=judge.name,
+        path=path,
+        verdicts=verdicts,
+        quality=conclusion_quality(tree, path.proven, verdicts) if verdicts else None,
+        items=len(tree.conclusions),
+    )

@@ -1,0 +1,135 @@
+"""What an episode did, from its log: coverage, turns, hints, redo."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from inquitree_gym.engine import Rules
+from inquitree_gym.errors import LogError
+from inquitree_gym.log import Episode, Turn
+from inquitree_gym.trees import Tree
+
+
+class Path(NamedTuple):
+    """The way of one episode through its tree; every share lies in [0, 1]."""
+
+    coverage: float
+    """r_c (Eq. 7): subtopics entered over all subtopics."""
+    unaided_coverage: float
+    """Subtopics entered on a decision that needed no hint, over all subtopics."""
+    coverage_at_3n: float
+    """Subtopics entered within the first 3n turns, over all subtopics."""
+    turns: int
+    """L: turns up to and including the decision to conclude, or the limit; the conclusion is not counted."""
+    fewest_turns: int
+    most_turns: int | None
+    """[3n, n(2H + 3)] under the rules of the episode; None where nothing is forced."""
+    hints: int
+    forced: int
+    fakes_shown: int
+    """Fake results that the agent could react to."""
+    hits: int
+    """Fake results that the agent redid."""
+    trues_shown: int
+    false_alarms: int
+    """True results that the agent redid."""
+    proven: int
+    """Bit k is set when the true result of study k was observed."""
+    conclusion: str | None
+    """None for an episode that was never concluded."""
+
+    @property
+    def redo_rate(self) -> float | None:
+        """Share of results that were redone; None without any."""
+        return _share(self.hits + self.false_alarms, self.fakes_shown + self.trues_shown)
+
+    @property
+    def hit_rate(self) -> float | None:
+        """Share of fake results that were redone (Fig. 3); None without any."""
+        return _share(self.hits, self.fakes_shown)
+
+    @property
+    def false_alarm_rate(self) -> float | None:
+        """Share of true results that were redone (Fig. 3); None without any."""
+        return _share(self.false_alarms, self.trues_shown)
+
+
+def read_path(episode: Episode, tree: Tree) -> Path:
+    """Follow one episode through its tree.
+
+    Raises:
+        LogError: the episode was played on another version of the tree.
+    """
+    if episode.header.tree.digest != tree.digest:
+        raise LogError(
+            f"the episode was played on {episode.header.tree.id} with digest {episode.header.tree.digest[:12]}, "
+            f"but the tree at hand has {tree.digest[:12]}; score it with the tree it was played on"
+        )
+    n = len(tree.subtopics)
+    entries = _entries(episode.turns)
+    shown = _results(episode.turns)
+    fakes = [redone for _, fake, redone in shown if fake and redone is not None]
+    trues = [redone for _, fake, redone in shown if not fake and redone is not None]
+    index = {study.id: k for k, study in enumerate(tree.studies)}
+    low, high = _bounds(episode, n)
+    return Path(
+        coverage=len({node for node, _, _ in entries}) / n,
+        unaided_coverage=len({node for node, _, unaided in entries if unaided}) / n,
+        coverage_at_3n=len({node for node, turn, _ in entries if turn <= 3 * n}) / n,
+        turns=len(episode.turns) - any(turn.event.kind == "end" for turn in episode.turns),
+        fewest_turns=low,
+        most_turns=high,
+        hints=sum(turn.event.hint_level > 0 for turn in episode.turns),
+        forced=sum(turn.event.forced for turn in episode.turns),
+        fakes_shown=len(fakes),
+        hits=sum(fakes),
+        trues_shown=len(trues),
+        false_alarms=sum(trues),
+        proven=sum(1 << index[node] for node in {node for node, fake, _ in shown if not fake}),
+        conclusion=next((turn.action for turn in episode.turns if turn.event.kind == "end"), None),
+    )
+
+
+def coverage_over_turns(episode: Episode, tree: Tree) -> list[float]:
+    """Return coverage after each turn, first to last."""
+    seen: set[str] = set()
+    curve = []
+    for turn in episode.turns:
+        if turn.event.kind == "subtopic" and turn.event.node is not None:
+            seen.add(turn.event.node)
+        curve.append(len(seen) / len(tree.subtopics))
+    return curve
+
+
+def _entries(turns: tuple[Turn, ...]) -> list[tuple[str, int, bool]]:
+    """Subtopics entered: id, turn, and whether no hint had been given for that choice."""
+    found = []
+    hinted = False
+    for turn in turns:
+        event = turn.event
+        if event.kind == "subtopic" and event.node is not None:
+            found.append((event.node, turn.turn, not hinted and not event.forced))
+        hinted = event.kind == "subtopic_hint"
+    return found
+
+
+def _results(turns: tuple[Turn, ...]) -> list[tuple[str, bool, bool | None]]:
+    """Results observed: study, whether fake, and whether redone; None where the limit left no choice."""
+    found = []
+    for position, turn in enumerate(turns):
+        event = turn.event
+        if event.kind != "result" or event.node is None:
+            continue
+        answers = (later.event.decision for later in turns[position + 1 :] if later.event.decision != "none")
+        redone = None if event.limit else next(answers, None)
+        found.append((event.node, event.fake > 0, None if redone is None else redone == "redo"))
+    return found
+
+
+def _bounds(episode: Episode, n: int) -> tuple[int, int | None]:
+    rules = Rules(**episode.header.rules)
+    return rules.fewest_turns(n), rules.most_turns(n)
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Make an environment of its own, play every baseline on every shipped tree, and print the report.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python3 -m venv .venv
+.venv/bin/python -m pip install -q -c constraints.txt '.[offline,plots]'
+.venv/bin/inquitree run --agent random,random-menu,worst-case,retrieval,oracle --papers all --seeds 5 --out runs/quickstart
+.venv/bin/inquitree report runs/quickstart

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Make an environment of its own and pass the tests in it, the environments also on the oldest Gymnasium we support.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python3 -m venv .venv-test
+.venv-test/bin/python -m pip install -q -c constraints.txt -e '.[test]'
+export HF_HUB_OFFLINE=1 INQUITREE_CACHE="$PWD/.venv-test/vectors"
+.venv-test/bin/python -m pytest
+oldest=.venv-test/gymnasium-1.2.2
+test -d "$oldest" || .venv-test/bin/python -m pip install -q --no-deps --target "$oldest" gymnasium==1.2.2
+PYTHONPATH="$oldest" .venv-test/bin/python -m pytest tests/envs tests/wrappers
