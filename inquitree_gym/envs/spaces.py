@@ -13,12 +13,12 @@ from gymnasium import spaces
 from gymnasium.vector.utils import create_shared_memory, read_from_shared_memory, write_to_shared_memory
 from numpy.typing import NDArray
 
-WORDS = (
+WORDS = (  # noqa: SIM905  (easier to read and to extend than a list)
     "a about across activity after animals are before behaviour between brain by cells change circuit compare "
     "condition control cortex design do does effect estimate for from group how in into is learning measure memory "
     "model network neurons of on or over place record response reward same signal size sleep space stimulus study "
     "subjects task test than that the their this time to train two under units what when where whether which with"
-).split()  # noqa: SIM905  (easier to read and to extend than a list)
+).split()
 """What samples are made of."""
 SAMPLE_WORDS = (4, 24)
 

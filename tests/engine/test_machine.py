@@ -1,0 +1,338 @@
+"""The rules of an inquiry, as properties over generated trees."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inquitree_gym.engine import Decision, Engine, Event, Kind, Phase, Reading, Reason, Rules, State, splitmix64
+from inquitree_gym.errors import OptionError
+from inquitree_gym.trees import HINT_LEVELS, Tree
+from tests.strategies import make_tree, trees
+
+MISS = Reading()
+RULE_SETS = st.builds(
+    Rules,
+    threshold=st.sampled_from([0.2, 0.5, 0.9]),
+    fake_level=st.integers(0, 10),
+    max_turns=st.one_of(st.just("default"), st.integers(1, 120), st.none()),
+    candidates=st.sampled_from(["all", "admissible"]),
+    on_last_hint=st.sampled_from(["advance", "repeat"]),
+    study_turn=st.booleans(),
+    explore=st.sampled_from(["hub", "direct"]),
+)
+ACTIONS = st.lists(
+    st.tuples(st.integers(0, 30), st.sampled_from([0.0, 0.3, 0.6, 1.0]), st.sampled_from(list(Decision))),
+    max_size=80,
+)
+
+
+def hit(candidate: int) -> Reading:
+    return Reading(candidate, 1.0)
+
+
+def reading(engine: Engine, state: State, action: tuple[int, float, Decision]) -> Reading:
+    """Turn a drawn action into one that a matcher could give."""
+    choice, similarity, decision = action
+    candidates = engine.candidates(state)
+    candidate = candidates[choice % len(candidates)] if candidates else -1
+    return Reading(candidate, similarity, decision)
+
+
+def walk(engine: Engine, seed: int, actions: list[tuple[int, float, Decision]]) -> list[Event]:
+    events = [engine.start(seed)]
+    for action in actions:
+        state = events[-1].state
+        if state.phase == Phase.END:
+            break
+        events.append(engine.advance(state, reading(engine, state, action)))
+    return events
+
+
+def oracle(engine: Engine, state: State) -> Reading:
+    """Never fails, visits everything once, then concludes."""
+    unvisited = [i for i in engine.admissible(state) if not state.visited >> i & 1]
+    if state.phase == Phase.TOPIC:
+        return hit(unvisited[0])
+    if state.phase == Phase.SUBTOPIC:
+        return hit(engine.studies_of[state.subtopic][0])
+    if state.phase == Phase.RESULT:
+        return Reading(unvisited[0], 1.0, Decision.EXPLORE) if unvisited else Reading(decision=Decision.CONCLUDE)
+    return MISS
+
+
+def worst(engine: Engine, state: State) -> Reading:
+    """Fails every choice until it is forced."""
+    if state.phase == Phase.RESULT:
+        done = state.visited == (1 << engine.n) - 1
+        return Reading(decision=Decision.CONCLUDE if done else Decision.EXPLORE)
+    return MISS
+
+
+def length(engine: Engine, policy, seed: int = 0) -> int:
+    """L: turns up to and including the decision to conclude."""
+    state = engine.start(seed).state
+    while state.phase < Phase.CONCLUSION:
+        event = engine.advance(state, policy(engine, state))
+        assert not event.limit
+        state = event.state
+    return state.turn
+
+
+@given(trees(), st.booleans(), st.sampled_from(["all", "admissible"]))
+def test_oracle_takes_3n_turns_and_worst_case_n_times_2h_plus_3(tree: Tree, study_turn: bool, candidates: str):
+    n = len(tree.subtopics)
+    engine = Engine(tree, Rules(threshold=0.5, study_turn=study_turn, candidates=candidates))
+    assert length(engine, oracle) == (4 if study_turn else 3) * n
+    assert length(engine, worst) == n * (2 * HINT_LEVELS + 3 + study_turn)
+    assert engine.rules.fewest_turns(n) == length(engine, oracle)
+    assert engine.rules.most_turns(n) == length(engine, worst) == engine.turn_limit
+
+
+def test_seven_subtopics_take_21_and_77_turns():
+    engine = Engine(make_tree([[] for _ in range(7)], [1] * 7), Rules(threshold=0.5))
+    assert (length(engine, oracle), length(engine, worst)) == (21, 77)
+
+
+@given(trees())
+def test_direct_exploration_lowers_the_bound_to_2n_plus_1(tree: Tree):
+    engine = Engine(tree, Rules(threshold=0.5, explore="direct"))
+    n = len(tree.subtopics)
+    assert length(engine, oracle) == 2 * n + 1 == engine.rules.fewest_turns(n)
+
+
+@given(trees(), RULE_SETS, ACTIONS, st.integers(0, 2**64 - 1))
+def test_no_illegal_visit_and_no_dead_end(tree: Tree, rules: Rules, actions, seed: int):
+    engine = Engine(tree, rules)
+    for before, after in zip(*(lambda e: (e, e[1:]))(walk(engine, seed, actions)), strict=False):
+        entered = after.state.visited & ~before.state.visited
+        assert all(
+            not engine.prerequisites[i] & ~before.state.visited for i in range(engine.n) if entered >> i & 1
+        ), "a subtopic was entered before its prerequisites"
+        if after.state.phase in (Phase.TOPIC, Phase.SUBTOPIC):
+            assert engine.candidates(after.state), "nothing could be chosen here"
+        if after.state.phase == Phase.TOPIC:
+            assert engine.admissible(after.state)
+
+
+@given(trees(), RULE_SETS, ACTIONS, st.integers(0, 2**64 - 1))
+def test_every_turn_counts_once_and_the_limit_holds(tree: Tree, rules: Rules, actions, seed: int):
+    engine = Engine(tree, rules)
+    events = walk(engine, seed, actions)
+    assert [event.state.turn for event in events] == list(range(len(events)))
+    limit = engine.turn_limit
+    struck = [event for event in events if event.limit]
+    assert len(struck) <= 1
+    if limit is not None:
+        assert events[-1].state.turn <= limit + 1
+        assert all(event.state.turn == limit and event.state.phase == Phase.CONCLUSION for event in struck)
+
+
+@given(trees(), RULE_SETS, ACTIONS, st.integers(0, 2**64 - 1))
+def test_replay_equals_original_and_inputs_stay_as_they_were(tree: Tree, rules: Rules, actions, seed: int):
+    first, again = Engine(tree, rules), Engine(tree, rules)
+    events = walk(first, seed, actions)
+    copies = [(event.state, tuple(event.state)) for event in events]
+    assert walk(again, seed, actions) == events
+    assert all(state == State(*copy) for state, copy in copies)
+    assert all(hash(event.state) == hash(State(*event.state)) for event in events)
+
+
+@given(trees(), st.integers(0, 7), st.lists(st.booleans(), min_size=HINT_LEVELS, max_size=HINT_LEVELS))
+def test_hint_target_is_sticky_and_the_move_is_forced_after_the_last_hint(tree: Tree, seed: int, locked: list[bool]):
+    engine = Engine(tree, Rules(threshold=0.5))
+    state = engine.start(seed).state
+    targets, levels = set(), []
+    for use_locked in locked:
+        closed = [i for i in range(engine.n) if engine.prerequisites[i]]
+        event = engine.advance(state, hit(closed[0]) if use_locked and closed else MISS)
+        assert event.kind == Kind.SUBTOPIC_HINT
+        assert event.reason == (Reason.PREREQUISITE_UNMET if use_locked and closed else Reason.BELOW_THRESHOLD)
+        state = event.state
+        targets.add(event.node)
+        levels.append(event.hint_level)
+    assert levels == [1, 2, 3, 4]
+    assert len(targets) == 1
+    forced = engine.advance(state, MISS)
+    assert forced.forced
+    assert not forced.accepted
+    assert forced.state.subtopic == targets.pop()
+
+
+@given(trees(shapes=("random",)))
+def test_hint_target_is_the_least_visited_admissible_subtopic_first_in_tree_order(tree: Tree):
+    engine = Engine(tree, Rules(threshold=0.5))
+    state = engine.start(0).state
+    for _ in range(3):
+        expected = min(engine.admissible(state), key=lambda i: (state.visits[i], i))
+        hinted = engine.advance(state, MISS)
+        assert hinted.node == expected
+        inside = engine.advance(state, hit(expected)).state
+        shown = engine.advance(inside, hit(engine.studies_of[expected][0])).state
+        state = engine.advance(shown, Reading(decision=Decision.EXPLORE)).state
+
+
+def test_study_hints_lead_to_the_least_run_study():
+    engine = Engine(make_tree([[]], [3]), Rules(threshold=0.5, max_turns=None))
+    state = engine.advance(engine.start(0).state, hit(0)).state
+    state = engine.advance(state, hit(0)).state
+    state = engine.advance(engine.advance(state, Reading(decision=Decision.EXPLORE)).state, hit(0)).state
+    assert engine.advance(state, MISS).node == 1
+
+
+def test_repeat_gives_the_last_hint_for_ever():
+    engine = Engine(make_tree([[]], [1]), Rules(threshold=0.5, on_last_hint="repeat", max_turns=None))
+    state = engine.start(0).state
+    levels = []
+    for _ in range(12):
+        event = engine.advance(state, MISS)
+        levels.append(event.hint_level)
+        state = event.state
+    assert levels == [1, 2, 3, *[4] * 9]
+    assert engine.rules.most_turns(1) is None
+
+
+def test_a_visited_subtopic_may_be_chosen_again():
+    engine = Engine(make_tree([[], []], [1, 1]), Rules(threshold=0.5))
+    state = engine.start(0).state
+    for _ in range(2):
+        state = engine.advance(state, hit(0)).state
+        state = engine.advance(state, hit(0)).state
+        state = engine.advance(state, Reading(decision=Decision.EXPLORE)).state
+    assert state.visits == (2, 0)
+    assert state.runs == (2, 0)
+
+
+def test_similarity_exactly_at_the_threshold_is_accepted():
+    engine = Engine(make_tree([[]], [1]), Rules(threshold=0.5))
+    state = engine.start(0).state
+    assert engine.advance(state, Reading(0, 0.5)).accepted
+    assert not engine.advance(state, Reading(0, math.nextafter(0.5, 0))).accepted
+
+
+def test_admissible_candidates_leave_locked_subtopics_out():
+    tree = make_tree([[], [0], [1]], [1, 1, 1])
+    start = Engine(tree, Rules(threshold=0.5)).start(0).state
+    assert Engine(tree, Rules(threshold=0.5)).candidates(start) == (0, 1, 2)
+    assert Engine(tree, Rules(threshold=0.5, candidates="admissible")).candidates(start) == (0,)
+
+
+@pytest.fixture
+def at_result() -> tuple[Engine, State]:
+    engine = Engine(make_tree([[], [], [1]], [1, 1, 1]), Rules(threshold=0.5))
+    state = engine.advance(engine.start(0).state, hit(0)).state
+    return engine, engine.advance(state, hit(0)).state
+
+
+def test_a_text_that_names_an_unvisited_subtopic_counts_as_exploring(at_result):
+    engine, state = at_result
+    event = engine.advance(state, hit(1))
+    assert (event.decision, event.state.phase) == (Decision.EXPLORE, Phase.TOPIC)
+
+
+@pytest.mark.parametrize("other", [MISS, hit(0), Reading(1, 0.4)])
+def test_anything_else_is_asked_again_and_costs_a_turn(at_result, other: Reading):
+    engine, state = at_result
+    event = engine.advance(state, other)
+    assert (event.kind, event.state.phase, event.state.turn) == (Kind.ASK_AGAIN, Phase.RESULT, state.turn + 1)
+    assert event.reason == Reason.UNREADABLE_DECISION
+
+
+def test_direct_exploration_goes_only_to_open_subtopics():
+    tree = make_tree([[], [], [1]], [1, 1, 1])
+    engine = Engine(tree, Rules(threshold=0.5, explore="direct"))
+    state = engine.advance(engine.advance(engine.start(0).state, hit(0)).state, hit(0)).state
+    open_one = engine.advance(state, Reading(1, 1.0, Decision.EXPLORE))
+    locked = engine.advance(state, Reading(2, 1.0, Decision.EXPLORE))
+    assert (open_one.state.phase, open_one.state.subtopic) == (Phase.SUBTOPIC, 1)
+    assert locked.state.phase == Phase.TOPIC
+
+
+def test_redo_shows_the_study_again(at_result):
+    engine, state = at_result
+    event = engine.advance(state, Reading(decision=Decision.REDO))
+    assert (event.kind, event.node, event.state.runs[0], event.state.turn) == (Kind.RESULT, 0, 2, state.turn + 1)
+
+
+def test_study_turn_shows_the_study_first_and_any_action_ends_it():
+    engine = Engine(make_tree([[]], [1]), Rules(threshold=0.5, study_turn=True))
+    state = engine.advance(engine.start(0).state, hit(0)).state
+    shown = engine.advance(state, hit(0))
+    assert (shown.kind, shown.state.phase) == (Kind.STUDY, Phase.STUDY)
+    assert engine.advance(shown.state, MISS).kind == Kind.RESULT
+
+
+def test_the_limit_still_shows_a_result_just_obtained():
+    engine = Engine(make_tree([[]], [1]), Rules(threshold=0.5, max_turns=2))
+    state = engine.advance(engine.start(0).state, hit(0)).state
+    event = engine.advance(state, hit(0))
+    assert (event.kind, event.limit, event.state.phase) == (Kind.RESULT, True, Phase.CONCLUSION)
+    assert event.state.proven == 1
+    end = engine.advance(event.state, MISS)
+    assert (end.state.phase, end.state.turn) == (Phase.END, 3)
+
+
+def test_concluding_with_the_last_turn_is_no_limit():
+    engine = Engine(make_tree([[]], [1]), Rules(threshold=0.5, max_turns=3))
+    state = engine.advance(engine.advance(engine.start(0).state, hit(0)).state, hit(0)).state
+    event = engine.advance(state, Reading(decision=Decision.CONCLUDE))
+    assert (event.kind, event.limit) == (Kind.CONCLUSION, False)
+
+
+def test_after_the_end_nothing_is_taken():
+    engine = Engine(make_tree([[]], [1]), Rules(threshold=0.5, max_turns=1))
+    state = engine.advance(engine.start(0).state, MISS).state
+    over = engine.advance(state, MISS).state
+    with pytest.raises(ValueError, match="over"):
+        engine.advance(over, MISS)
+
+
+def test_a_study_of_another_subtopic_is_refused():
+    engine = Engine(make_tree([[], []], [1, 1]), Rules(threshold=0.5))
+    state = engine.advance(engine.start(0).state, hit(0)).state
+    with pytest.raises(ValueError, match="none of subtopic 0"):
+        engine.advance(state, hit(1))
+
+
+@given(trees(), st.integers(0, 2**64 - 1), st.integers(0, 9), ACTIONS)
+def test_two_levels_differ_only_in_fakes(tree: Tree, seed: int, level: int, actions):
+    low = walk(Engine(tree, Rules(threshold=0.5, fake_level=level)), seed, actions)
+    high = walk(Engine(tree, Rules(threshold=0.5, fake_level=level + 1)), seed, actions)
+    for one, other in zip(low, high, strict=True):
+        assert one._replace(fake=0, state=blind(one.state)) == other._replace(fake=0, state=blind(other.state))
+        assert one.fake in (0, other.fake), "a fake of a lower level is shown at every higher one"
+
+
+def blind(state: State) -> State:
+    return state._replace(shown=(), proven=0)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 40), st.integers(1, 40))
+def test_level_0_never_fakes_and_level_10_always_does(seed: int, study: int, run: int):
+    tree = make_tree([[] for _ in range(41)], [1] * 41, fakes=3)
+    assert Engine(tree, Rules(threshold=0.5, fake_level=0)).fake_shown(seed, study, run) == 0
+    assert Engine(tree, Rules(threshold=0.5, fake_level=10)).fake_shown(seed, study, run) in (1, 2, 3)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 9), st.integers(0, 2**32))
+def test_fakes_come_as_often_as_the_level_says(level: int, seed: int):
+    engine = Engine(make_tree([[]], [1], fakes=2), Rules(threshold=0.5, fake_level=level))
+    shown = [engine.fake_shown(seed + i, 0, 1) for i in range(2_000)]
+    share = sum(fake > 0 for fake in shown) / len(shown)
+    assert abs(share - level / 10) < 5.5 * math.sqrt(level / 10 * (1 - level / 10) / 2_000)
+
+
+def test_splitmix64_is_the_published_one():
+    # First outputs of SplitMix64 seeded with 0: each is the finaliser of the counter times the golden gamma.
+    gamma = 0x9E3779B97F4A7C15
+    expected = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    assert [splitmix64((i * gamma) & (2**64 - 1)) for i in range(3)] == expected
+
+
+def test_the_engine_needs_a_threshold():
+    with pytest.raises(OptionError, match="threshold"):
+        Engine(make_tree([[]], [1]), Rules())

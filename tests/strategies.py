@@ -1,0 +1,86 @@
+"""Research trees for property tests: any number of subtopics, independent, chained or a random DAG."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from inquitree_gym.trees import CANARY, Tree
+
+SHAPES = ("independent", "chain", "random")
+
+
+def study(identifier: str, fakes: int = 2) -> dict:
+    return {
+        "id": identifier,
+        "text": f"Protocol of {identifier}: measure, compare and report what differs.",
+        "hints": [f"Hint {level} towards {identifier}." for level in range(1, 5)],
+        "result": f"The outcome of {identifier} rose.",
+        "fakes": [f"The outcome of {identifier} fell by step {i}." for i in range(1, fakes + 1)],
+    }
+
+
+def make_tree(prerequisites: list[list[int]], studies: list[int], fakes: int = 2, tree_id: str = "made") -> Tree:
+    """Build a tree: per subtopic the indices of its prerequisites and its number of studies."""
+    subtopics = [
+        {
+            "id": f"s{i + 1}",
+            "name": f"Question {i + 1}",
+            "text": f"What decides question number {i + 1}?",
+            "prerequisites": [f"s{j + 1}" for j in needs],
+            "hints": [f"Hint {level} towards question {i + 1}." for level in range(1, 5)],
+            "studies": [study(f"s{i + 1}{'abc'[k]}", fakes) for k in range(studies[i])],
+        }
+        for i, needs in enumerate(prerequisites)
+    ]
+    conclusions = [
+        {
+            "id": f"c{i + 1}",
+            "text": f"Question number {i + 1} is decided by rising.",
+            "needs": [[study["id"] for study in subtopic["studies"]]],
+            "false_variants": [f"Question number {i + 1} is decided by falling."],
+        }
+        for i, subtopic in enumerate(subtopics)
+    ]
+    return Tree.model_validate_json(
+        __import__("json").dumps(
+            {
+                "format": "inquitree/1",
+                "id": tree_id,
+                "version": 1,
+                "canary": CANARY,
+                "paper": {
+                    "title": "A made paper",
+                    "authors": ["Nobody"],
+                    "journal": "Journal of Made Results",
+                    "year": 2020,
+                    "published": {"date": "2020-01-01", "precision": "year"},
+                    "doi": "",
+                    "licence": "none",
+                },
+                "topic": "What decides the questions?",
+                "subtopics": subtopics,
+                "conclusions": conclusions,
+                "provenance": {"sources": [], "support": []},
+            }
+        )
+    )
+
+
+@st.composite
+def trees(draw: st.DrawFn, shapes: tuple[str, ...] = SHAPES, max_subtopics: int = 8) -> Tree:
+    """Draw a tree of one of the shapes."""
+    n = draw(st.integers(1, max_subtopics))
+    shape = draw(st.sampled_from(shapes))
+    if shape == "independent":
+        needs: list[list[int]] = [[] for _ in range(n)]
+    elif shape == "chain":
+        needs = [[i - 1] if i else [] for i in range(n)]
+    else:
+        needs = [draw(st.lists(st.integers(0, i - 1), unique=True, max_size=3)) if i else [] for i in range(n)]
+        order = draw(st.permutations(range(n)))
+        shuffled: list[list[int]] = [[] for _ in range(n)]
+        for i, found in enumerate(needs):
+            shuffled[order[i]] = sorted(order[j] for j in found)
+        needs = shuffled
+    studies = draw(st.lists(st.integers(1, 3), min_size=n, max_size=n))
+    return make_tree(needs, studies, draw(st.integers(2, 4)))
