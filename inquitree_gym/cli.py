@@ -17,15 +17,17 @@ from rich.text import Text
 from rich.tree import Tree as Branches
 
 from inquitree_gym.baselines import AGENT_NAMES, HumanAgent
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.rendering import to_terminal
 from inquitree_gym.errors import InquiTreeError
 from inquitree_gym.experiments import read_scores, report_table, rows, run_study
 from inquitree_gym.experiments.report import MEASURES, as_plain
 from inquitree_gym.experiments.study import ALL, Study, make_study, read_study
+from inquitree_gym.experiments.validity import measure
+from inquitree_gym.experiments.validity_report import write_report
 from inquitree_gym.rollout import play as play_episode
-from inquitree_gym.trees import CATALOGUE, Tree, builtin_ids, load_tree, user_files
+from inquitree_gym.trees import CATALOGUE, Fault, Tree, builtin_ids, load_tree, user_files
 from inquitree_gym.trees.drawing import depths, layers, mermaid, svg
 from inquitree_gym.trees.lint import lint_tree
 
@@ -206,11 +208,10 @@ def check(
 ) -> None:
     """Check trees for faults; status 1 when there are any."""
     names = [name for given in trees or [ALL] for name in (builtin_ids() if given == ALL else (given,))]
-    embed = None if embedder == "none" else load_embedder(embedder).embed
     faults: dict[str, list[dict[str, str]]] = {}
     with _progress("checking", len(names)) as advance:
         for name in names:
-            faults[name] = [fault._asdict() for fault in lint_tree(load_tree(name), embed)]
+            faults[name] = [fault._asdict() for fault in _lint(load_tree(name), embedder)]
             advance(name)
     if as_json:
         _print_json(faults)
@@ -219,6 +220,25 @@ def check(
         for fault in found:
             out.print(Text(f"  {fault['node']}: {fault['message']}"))
     raise typer.Exit(FAULTY if any(faults.values()) else 0)
+
+
+@app.command()
+def validity(
+    data: Annotated[Path, typer.Option(help="Folder with proposals/ and conclusions/.")] = Path("calibration"),
+    out_folder: Annotated[Path, typer.Option("--out", help="Folder for validity.md and its figures.")] = Path("docs"),
+    embedder: Annotated[str, typer.Option(help="Embedder that is measured.")] = DEFAULT_EMBEDDER,
+) -> None:
+    """Measure the trees, the matcher and the local judge, and write the validity report."""
+    with err.status("measuring") as status:
+        found = measure(data, load_embedder(embedder), lambda what: status.update(what))
+    err.print(f"written: {write_report(found, out_folder)}")
+
+
+def _lint(tree: Tree, embedder: str) -> list[Fault]:
+    if embedder == "none":
+        return lint_tree(tree)
+    vectors = tree_vectors(tree, load_embedder(embedder))
+    return lint_tree(tree, lambda texts: vectors.matrix(tuple(texts)))
 
 
 def _describe(name: str) -> dict[str, Any]:

@@ -1,34 +1,48 @@
 """Conclusion text to scored items: the local contrastive judge (DESIGN section 8).
 
-Every claim is read as the statement nearest to it among all conclusion items and all their false variants. A claim
-nearest to an item's own text credits that item; one nearest to a false variant contradicts it; the item then scores 0
-whatever else is said. So credit needs the right sense, not only the right subject, and padding earns nothing.
+Every claim is taken to speak of the conclusion item that it is nearest to, by the item's own text or by one of its
+false variants. Its sense is how much nearer it is to the own text than to the false variants, with a bonus when it
+shares the own text's polarity. A claim in the wrong sense contradicts the item, which then scores 0 whatever else is
+said; so credit needs the right sense, not only the right subject, and padding earns nothing.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import TreeVectors
+from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.engine import State
 from inquitree_gym.matching import readable
 from inquitree_gym.trees import Tree
+from inquitree_gym.trees.schema import ConclusionItem
 
 FULL, PARTIAL, NOTHING = 1.0, 0.6, 0.0
 """The three grades S of an item."""
-FULL_AT = 0.75
-"""Similarity from which a claim states its item in full; see docs/calibration.md."""
-PARTIAL_AT = 0.55
-"""Similarity from which a claim counts at all, for or against."""
+CLAIM_AT = 0.55
+"""Similarity from which a claim counts at all, for or against an item."""
+FULL_AT = 0.65
+"""Similarity from which a claim can state its item in full."""
+FULL_SENSE = 0.04
+"""Sense from which a claim can state its item in full; below it, and not contradicting, it does so in part."""
+CONTRADICTING_SENSE = -0.02
+"""Sense below which a claim contradicts its item."""
+POLARITY_BONUS = 0.1
+"""Sense gained by the item's polarity against its false variants' (odd or even number of negations)."""
 CLAIMS_PER_ITEM = 2
 """Only the first 2|C| claims count."""
 MIN_CLAIM_WORDS = 3
 """Shorter pieces are headings or numbers, not claims."""
 
+_NEGATION = re.compile(
+    r"\b(?:no|not|never|none|neither|nor|without|cannot|unable|absent|fail\w*|lack\w*|instead|rather than)\b",
+    re.IGNORECASE,
+)
 _MARK = re.compile(r"^\s*(?:\(?\d{1,3}[.):]|[-*•–])\s+", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
@@ -52,50 +66,75 @@ class Judge(Protocol):
 
 
 class LocalJudge:
-    """The contrastive judge on local embeddings; needs no service and gives the env its reward."""
+    """The contrastive judge on local embeddings; needs no service and gives the env its reward.
+
+    Its thresholds are calibrated for the default embedder; docs/validity.md has the evidence.
+    """
 
     name = "local"
 
-    def __init__(self, vectors: TreeVectors, *, full_at: float = FULL_AT, partial_at: float = PARTIAL_AT) -> None:
-        """Judge conclusions about the tree of ``vectors``; thresholds are cosine similarities."""
+    def __init__(self, vectors: TreeVectors, *, claim_at: float = CLAIM_AT, full_at: float = FULL_AT) -> None:
+        """Judge conclusions about the tree of ``vectors``; the thresholds are cosine similarities."""
         self._vectors = vectors
+        self._claim_at = claim_at
         self._full_at = full_at
-        self._partial_at = partial_at
-        items = vectors.tree.conclusions
-        self._statements = [(i, True, item.text) for i, item in enumerate(items)]
-        self._statements += [(i, False, text) for i, item in enumerate(items) for text in item.false_variants]
+        self._items = vectors.tree.conclusions
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
         """Return one verdict per conclusion item, in tree order."""
-        items = len(self._vectors.tree.conclusions)
-        best = [Verdict(NOTHING, "not claimed")] * items
+        best = [Verdict(NOTHING, "not claimed")] * len(self._items)
         contradicted: dict[int, Verdict] = {}
-        for claim in split_claims(conclusion)[: CLAIMS_PER_ITEM * items]:
-            index, true, similarity = self._nearest(claim)
-            if similarity < self._partial_at:
+        for claim in split_claims(conclusion)[: CLAIMS_PER_ITEM * len(self._items)]:
+            index, similarity, sense = self._nearest(claim)
+            if similarity < self._claim_at:
                 continue
-            score = FULL if similarity >= self._full_at else PARTIAL
-            why = f"{similarity:.3f} to {'the item' if true else 'its false variant'}: {claim[:120]}"
-            if not true:
+            why = f"similarity {similarity:.3f}, sense {sense:+.3f}: {claim[:120]}"
+            if sense < CONTRADICTING_SENSE:
                 contradicted[index] = Verdict(NOTHING, why)
-            elif score > (best[index].score or 0):
+                continue
+            score = FULL if similarity >= self._full_at and sense >= FULL_SENSE else PARTIAL
+            if score > (best[index].score or NOTHING):
                 best[index] = Verdict(score, why)
         return tuple(contradicted.get(i, verdict) for i, verdict in enumerate(best))
 
-    def _nearest(self, claim: str) -> tuple[int, bool, float]:
-        statements = self._vectors.matrix(tuple(text for _, _, text in self._statements))
-        similarities = statements @ self._vectors.of(claim)
-        nearest = int(np.argmax(similarities))
-        index, true, _ = self._statements[nearest]
-        return index, true, float(similarities[nearest])
+    @cached_property
+    def _own(self) -> Vectors:
+        return self._vectors.matrix(tuple(item.text for item in self._items))
+
+    @cached_property
+    def _false(self) -> tuple[Vectors, ...]:
+        return tuple(self._vectors.matrix(item.false_variants) for item in self._items)
+
+    def _nearest(self, claim: str) -> tuple[int, float, float]:
+        """Return the item that a claim speaks of, its similarity and its sense."""
+        vector = self._vectors.of(claim)
+        own = self._own @ vector
+        false = np.array([(variants @ vector).max() for variants in self._false])
+        index = int(np.argmax(np.maximum(own, false)))
+        sense = float(own[index] - false[index]) + POLARITY_BONUS * _polarity(claim, self._items[index])
+        return index, float(max(own[index], false[index])), sense
+
+
+def _polarity(claim: str, item: ConclusionItem) -> float:
+    """Return how much more often the claim's polarity is that of the item than of its false variants, in [-1, 1]."""
+    negated = _is_negated(claim)
+    unlike_false = sum(negated != _is_negated(text) for text in item.false_variants) / len(item.false_variants)
+    return unlike_false - (negated != _is_negated(item.text))
+
+
+def _is_negated(text: str) -> bool:
+    return len(_NEGATION.findall(text)) % 2 == 1
 
 
 def split_claims(conclusion: str) -> list[str]:
-    """Split a conclusion into claims: its numbered or bulleted items, or its sentences where it has none."""
+    """Split a conclusion into claims: its numbered or bulleted items, or its sentences where it has none.
+
+    A question claims nothing and is left out.
+    """
     text = readable(conclusion)
     pieces = _MARK.split(text)[1:] if _MARK.search(text) else _SENTENCE_END.split(text)
     claims = (" ".join(piece.split()) for piece in pieces)
-    return [claim for claim in claims if len(claim.split()) >= MIN_CLAIM_WORDS]
+    return [claim for claim in claims if len(claim.split()) >= MIN_CLAIM_WORDS and not claim.endswith("?")]
 
 
 def evidence_ratios(tree: Tree, proven: int) -> NDArray[np.float64]:

@@ -10,11 +10,12 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from inquitree_gym.errors import LogError
 from inquitree_gym.trees.schema import CANARY
@@ -143,8 +144,9 @@ class Footer(_Record):
 
 
 Record = Header | Turn | Failure | Footer
-_RECORD: TypeAdapter[Record] = TypeAdapter(Record)
-_CLOCK = {"started", "agent_seconds", "env_seconds", "seconds", "when", "versions"}
+_RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+_CIRCUMSTANCES = {"started", "agent_seconds", "env_seconds", "seconds", "versions", "agent", "reply", "tokens", "cost"}
+"""What does not decide what happens: clocks, package versions, and what stands behind the actions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +173,13 @@ class Episode:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over everything but clocks and versions: equal for an episode and its replay."""
+        """SHA-256 over what was played: equal for an episode and its replay, by whoever replays it.
+
+        Leaves out clocks, package versions and what stands behind the actions (agent, reply, tokens, cost).
+        """
         whole = hashlib.sha256()
         for record in filter(None, (self.header, *self.turns, self.footer)):
-            kept = {key: value for key, value in record.model_dump(mode="json").items() if key not in _CLOCK}
+            kept = record.model_dump(exclude=_CIRCUMSTANCES)
             whole.update(json.dumps(kept, sort_keys=True).encode())
         return whole.hexdigest()
 
@@ -197,9 +202,9 @@ def read_episode(path: str | os.PathLike[str]) -> Episode:
         raise LogError(f"cannot read the log '{file}': {error.strerror}") from error
     records = list(_records(file, content))
     if not records or not isinstance(records[0], Header):
-        raise LogError(f"'{file}' has no header line; it is no episode log, or was torn before it began")
-    if records[0].log_version > LOG_VERSION:
-        raise LogError(f"'{file}' has log version {records[0].log_version}; this release reads up to {LOG_VERSION}")
+        raise LogError(
+            f"'{file}' has no header line; it is no episode log, or was torn before its first turn: remove it"
+        )
     turns = tuple(record for record in records if isinstance(record, Turn))
     if [turn.turn for turn in turns] != list(range(1, len(turns) + 1)):
         raise LogError(f"'{file}' has turns {[turn.turn for turn in turns]}; expected 1, 2, 3, …")
@@ -209,15 +214,31 @@ def read_episode(path: str | os.PathLike[str]) -> Episode:
 
 
 def _records(file: Path, content: bytes) -> Iterator[Record]:
-    lines = content.splitlines(keepends=True)
+    *lines, _torn = content.split(b"\n")
     for number, line in enumerate(lines, 1):
-        if not line.endswith(b"\n"):
-            return
         try:
-            yield _RECORD.validate_json(line)
+            # Not pydantic's own JSON reader: it refuses the lone surrogates that an agent may write.
+            document = json.loads(line)
+            _refuse_newer(file, document)
+            yield _RECORD.validate_python(document)
         except ValidationError as error:
-            first = error.errors(include_url=False)[-1]
-            raise LogError(f"'{file}', line {number}: {first['msg']} at {first['loc']}; the line is damaged") from None
+            first = error.errors(include_url=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise _damaged(file, number, f"{first['msg']} at {place}" if place else first["msg"]) from None
+        except (ValueError, RecursionError) as error:
+            raise _damaged(file, number, f"not JSON ({error})") from None
+
+
+def _refuse_newer(file: Path, document: Any) -> None:
+    found = document.get("log_version", 0) if isinstance(document, dict) else 0
+    if isinstance(found, int) and found > LOG_VERSION:
+        raise LogError(
+            f"'{file}' has log version {found}; this release reads up to {LOG_VERSION}: update inquitree-gym"
+        )
+
+
+def _damaged(file: Path, line: int, fault: str) -> LogError:
+    return LogError(f"'{file}', line {line}: {fault}; the line is damaged: bring the file back, or remove it")
 
 
 class EpisodeWriter:
@@ -231,12 +252,12 @@ class EpisodeWriter:
         """
         self.path = Path(path)
         try:
+            if not resume and self.path.exists():
+                raise LogError(f"'{self.path}' exists already; logs are never overwritten: choose another place")
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if resume:
                 _drop_torn_line(self.path)
             self._stream = self.path.open("a" if resume else "x", encoding="ascii")
-        except FileExistsError:
-            raise LogError(f"'{self.path}' exists already; logs are never overwritten: choose another place") from None
         except OSError as error:
             raise self._error(error) from error
 
@@ -244,12 +265,16 @@ class EpisodeWriter:
         """Append one record.
 
         Raises:
-            LogError: the disk is full or the file cannot be written; lines written before are safe.
+            LogError: the disk is full or the file cannot be written, which closes it; lines written before are safe.
         """
+        if self._stream.closed:
+            raise LogError(f"the log '{self.path}' is closed; open another writer to go on")
         try:
             self._stream.write(to_line(record))
             self._stream.flush()
         except OSError as error:
+            with suppress(OSError):
+                self._stream.close()
             raise self._error(error) from error
 
     def close(self) -> None:

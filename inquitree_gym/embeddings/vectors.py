@@ -87,12 +87,21 @@ def _read(file: Path, rows: int) -> Vectors | None:
         content = file.read_bytes()
     except OSError:
         return None
-    seal, body = content[:32], content[32:]
-    if hashlib.sha256(body).digest() != seal:
+    vectors = _unsealed(content)
+    if vectors is None or vectors.ndim != 2 or len(vectors) != rows:
         _logger.warning("the vector cache '%s' is damaged; it is made anew", file)
         return None
-    vectors: Vectors = np.load(io.BytesIO(body), allow_pickle=False)
-    return vectors if len(vectors) == rows else None
+    return vectors
+
+
+def _unsealed(content: bytes) -> Vectors | None:
+    seal, body = content[:32], content[32:]
+    if hashlib.sha256(body).digest() != seal:
+        return None
+    try:
+        return np.asarray(np.load(io.BytesIO(body), allow_pickle=False), np.float32)
+    except (OSError, ValueError):
+        return None
 
 
 def _write(file: Path, vectors: Vectors) -> None:

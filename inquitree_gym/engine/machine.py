@@ -45,7 +45,9 @@ class Engine:
         self.turn_limit = rules.turn_limit(self.n)
         self._threshold = rules.threshold
         self._all = tuple(range(self.n))
-        self._handlers = (self._at_topic, self._at_subtopic, self._at_study, self._at_result, self._at_conclusion)
+        self._handlers = (
+            self._at_topic, self._at_subtopic, self._at_study, self._at_result, self._at_conclusion, self._at_end
+        )  # fmt: skip
 
     def start(self, seed: int) -> Event:
         """Return the opening event of an episode; ``seed`` (0 to 2**64 - 1) keys its fake results."""
@@ -74,13 +76,10 @@ class Engine:
         Raises:
             ValueError: when the episode is over.
         """
-        if state.phase == Phase.END:
-            raise ValueError("the episode is over; start a new one")
         event = self._handlers[state.phase](state, reading)
-        if self.turn_limit is not None and event.state.turn >= self.turn_limit and event.state.phase < Phase.CONCLUSION:
-            return event._replace(
-                state=event.state._replace(phase=Phase.CONCLUSION, hint_level=0, target=-1), limit=True
-            )
+        after = event.state
+        if self.turn_limit is not None and after.turn >= self.turn_limit and after.phase < Phase.CONCLUSION:
+            return event._replace(state=after._replace(phase=Phase.CONCLUSION, hint_level=0, target=-1), limit=True)
         return event
 
     def fake_shown(self, seed: int, study: int, run: int) -> int:
@@ -100,17 +99,17 @@ class Engine:
             return self._fail(state, Reason.BELOW_THRESHOLD)
         if self.prerequisites[choice] & ~state.visited:
             return self._fail(state, Reason.PREREQUISITE_UNMET)
-        return self._enter(state, choice, Event(state, Kind.SUBTOPIC, accepted=True))
+        return self._enter(state, choice)
 
     def _at_subtopic(self, state: State, reading: Reading) -> Event:
         if reading.candidate < 0 or reading.similarity < self._threshold:
             return self._fail(state, Reason.BELOW_THRESHOLD)
         if self.subtopic_of[reading.candidate] != state.subtopic:
             raise ValueError(f"study {reading.candidate} is none of subtopic {state.subtopic}; see candidates(state)")
-        return self._run(state, reading.candidate, Event(state, Kind.RESULT, accepted=True))
+        return self._run(state, reading.candidate)
 
     def _at_study(self, state: State, reading: Reading) -> Event:
-        return self._show(state, Event(state, Kind.RESULT, accepted=True))
+        return self._show(state, state.study, state.runs)
 
     def _at_result(self, state: State, reading: Reading) -> Event:
         decision = reading.decision
@@ -119,18 +118,19 @@ class Engine:
             if not names or state.visited >> reading.candidate & 1:
                 return self._wait(state)
             decision = Decision.EXPLORE
-        taken = Event(state, Kind.TOPIC, accepted=True, decision=decision)
         if decision == Decision.REDO:
-            return self._run(state, state.study, taken)
+            return self._run(state, state.study, decision=decision)
         if decision == Decision.CONCLUDE:
-            return taken._replace(state=_move(state, Phase.CONCLUSION), kind=Kind.CONCLUSION)
-        open_now = names and not self.prerequisites[reading.candidate] & ~state.visited
-        if self.rules.explore == "direct" and open_now:
-            return self._enter(state, reading.candidate, taken)
-        return taken._replace(state=_move(state, Phase.TOPIC))
+            return Event(_move(state, Phase.CONCLUSION), Kind.CONCLUSION, accepted=True, decision=decision)
+        if names and self.rules.explore == "direct" and not self.prerequisites[reading.candidate] & ~state.visited:
+            return self._enter(state, reading.candidate, decision=decision)
+        return Event(_move(state, Phase.TOPIC), Kind.TOPIC, accepted=True, decision=decision)
 
     def _at_conclusion(self, state: State, reading: Reading) -> Event:
         return Event(_move(state, Phase.END), Kind.END, accepted=True)
+
+    def _at_end(self, state: State, reading: Reading) -> Event:
+        raise ValueError("the episode is over; start a new one")
 
     def _wait(self, state: State) -> Event:
         reason = Reason.UNREADABLE_DECISION
@@ -141,8 +141,7 @@ class Engine:
         at_topic = state.phase == Phase.TOPIC
         target = state.target if state.target >= 0 else self._hint_target(state)
         if state.hint_level == HINT_LEVELS and self.rules.on_last_hint == "advance":
-            move = self._enter if at_topic else self._run
-            return move(state, target, Event(state, Kind.TOPIC, forced=True, reason=reason))
+            return self._enter(state, target, reason) if at_topic else self._run(state, target, reason)
         level = min(state.hint_level + 1, HINT_LEVELS)
         after = state._replace(turn=state.turn + 1, hint_level=level, target=target)
         kind = Kind.SUBTOPIC_HINT if at_topic else Kind.STUDY_HINT
@@ -153,38 +152,47 @@ class Engine:
             return min(self.admissible(state), key=state.visits.__getitem__)
         return min(self.studies_of[state.subtopic], key=state.runs.__getitem__)
 
-    def _enter(self, state: State, subtopic: int, event: Event) -> Event:
+    # A move with a reason is the forced one; without, the action was accepted. Fields go by position: it is faster.
+
+    def _enter(
+        self, state: State, subtopic: int, reason: Reason = Reason.NONE, decision: Decision = Decision.NONE
+    ) -> Event:
         after = State(
             Phase.SUBTOPIC, state.turn + 1, subtopic, state.study, 0, -1, state.visited | 1 << subtopic,
-            _with(state.visits, subtopic, state.visits[subtopic] + 1), state.runs, state.shown, state.proven, state.seed,
+            _with(state.visits, subtopic, state.visits[subtopic] + 1), state.runs, state.shown, state.proven,
+            state.seed,
         )  # fmt: skip
-        return Event(
-            after, Kind.SUBTOPIC, subtopic, 0, event.accepted, event.forced, 0, False, event.reason, event.decision
-        )
+        return Event(after, Kind.SUBTOPIC, subtopic, 0, not reason, bool(reason), 0, False, reason, decision)
 
-    def _run(self, state: State, study: int, event: Event) -> Event:
-        after = State(
-            Phase.STUDY, state.turn, state.subtopic, study, 0, -1, state.visited, state.visits,
-            _with(state.runs, study, state.runs[study] + 1), state.shown, state.proven, state.seed,
-        )  # fmt: skip
+    def _run(self, state: State, study: int, reason: Reason = Reason.NONE, decision: Decision = Decision.NONE) -> Event:
+        runs = _with(state.runs, study, state.runs[study] + 1)
         if not self.rules.study_turn:
-            return self._show(after, event)
-        return event._replace(state=_move(after, Phase.STUDY), kind=Kind.STUDY, node=study)
+            return self._show(state, study, runs, reason, decision)
+        after = _move(state, Phase.STUDY)._replace(study=study, runs=runs)
+        return Event(after, Kind.STUDY, study, 0, not reason, bool(reason), 0, False, reason, decision)
 
-    def _show(self, state: State, event: Event) -> Event:
-        study = state.study
-        fake = self.fake_shown(state.seed, study, state.runs[study]) if self.rules.fake_level else 0
+    def _show(
+        self,
+        state: State,
+        study: int,
+        runs: tuple[int, ...],
+        reason: Reason = Reason.NONE,
+        decision: Decision = Decision.NONE,
+    ) -> Event:
+        fake = self.fake_shown(state.seed, study, runs[study]) if self.rules.fake_level else 0
         after = State(
-            Phase.RESULT, state.turn + 1, state.subtopic, study, 0, -1, state.visited, state.visits, state.runs,
+            Phase.RESULT, state.turn + 1, state.subtopic, study, 0, -1, state.visited, state.visits, runs,
             _with(state.shown, study, fake), state.proven | (0 if fake else 1 << study), state.seed,
         )  # fmt: skip
-        return Event(
-            after, Kind.RESULT, study, fake, event.accepted, event.forced, 0, False, event.reason, event.decision
-        )
+        return Event(after, Kind.RESULT, study, fake, not reason, bool(reason), 0, False, reason, decision)
 
 
 def _move(state: State, phase: Phase) -> State:
-    return state._replace(phase=phase, turn=state.turn + 1, hint_level=0, target=-1)
+    """Take a turn to another phase; whatever choice was open is closed."""
+    return State(
+        phase, state.turn + 1, state.subtopic, state.study, 0, -1, state.visited, state.visits, state.runs,
+        state.shown, state.proven, state.seed,
+    )  # fmt: skip
 
 
 def _with(values: tuple[int, ...], index: int, value: int) -> tuple[int, ...]:

@@ -21,6 +21,9 @@ from inquitree_gym.trees import Tree, load_tree
 
 TreeLike = str | os.PathLike[str] | Tree
 
+REMEMBERED = 1_024
+"""Rewards kept in memory, per tree and rules."""
+
 
 class Step(NamedTuple):
     """What the last action led to; for logs, training wrappers and renderers, never for an agent."""
@@ -38,6 +41,18 @@ class _Play(NamedTuple):
     observations: Observations
     judge: LocalJudge
     vectors: TreeVectors
+    rewards: dict[tuple[int, str], float]
+    """By true results seen and conclusion, those last judged."""
+
+    def reward(self, state: State, conclusion: str) -> float:
+        """Judge a conclusion, unless it was judged on the same evidence before; only what is read of it counts."""
+        key = (state.proven, conclusion[:MAX_READ])
+        reward = self.rewards.get(key)
+        if reward is None:
+            reward = self.rewards[key] = conclusion_reward(self.judge, self.tree, state, conclusion)
+            if len(self.rewards) > REMEMBERED:
+                del self.rewards[next(iter(self.rewards))]
+        return reward
 
 
 class InquiryEnv(gym.Env[str, str]):
@@ -99,7 +114,7 @@ class InquiryEnv(gym.Env[str, str]):
             raise OptionError(f"render_mode is one of {self.metadata['render_modes']} or None, not {render_mode!r}")
         self.trees = _load_all(tree)
         self.embedder = load_embedder(embedder) if isinstance(embedder, str) else embedder
-        self.rules = _with_threshold(Rules().override(rules), self.embedder)
+        self.rules = _with_threshold(_override(Rules(), rules, _KEYWORDS, "the environment"), self.embedder)
         self.prompts = Prompts(prompts)
         self.privileged = privileged
         self.render_mode = render_mode
@@ -154,11 +169,12 @@ class InquiryEnv(gym.Env[str, str]):
         Raises:
             OptionError: an unknown option or a value out of range.
         """
-        super().reset(seed=seed)
-        episode_seed = self._next_seed(seed)
         options = dict(options or {})
         trees = _load_all(options.pop("tree")) if "tree" in options else self.trees
-        rules = _with_threshold(_override(self.rules, options), self.embedder) if options else self.rules
+        rules = _override(self.rules, options, ("tree",), "reset") if options else self.rules
+        rules = _with_threshold(rules, self.embedder)
+        super().reset(seed=seed)
+        episode_seed = self._next_seed(seed)
         tree = trees[splitmix64(episode_seed, len(trees)) % len(trees)] if len(trees) > 1 else trees[0]
         self._play = self._prepare(tree, rules)
         event = self._play.engine.start(episode_seed)
@@ -184,7 +200,7 @@ class InquiryEnv(gym.Env[str, str]):
         event = play.engine.advance(state, reading)
         self.last = Step(reading, event)
         terminated = event.state.phase == Phase.END
-        reward = conclusion_reward(play.judge, play.tree, event.state, action) if terminated else 0.0
+        reward = play.reward(event.state, action) if terminated else 0.0
         if self.render_mode == "human":
             self._show()
         return play.observations.of(event), reward, terminated, False, self._info(event)
@@ -232,7 +248,7 @@ class InquiryEnv(gym.Env[str, str]):
             vectors = tree_vectors(tree, self.embedder)
             engine = Engine(tree, rules)
             texts = Observations(tree, self.prompts, engine.turn_limit)
-            play = _Play(tree, engine, Matcher(engine, vectors), texts, LocalJudge(vectors), vectors)
+            play = _Play(tree, engine, Matcher(engine, vectors), texts, LocalJudge(vectors), vectors, {})
             self._plays[tree, rules] = play
         return play
 
@@ -270,6 +286,7 @@ class InquiryEnv(gym.Env[str, str]):
 
 
 _PHASE_NAMES = tuple(phase.name.lower() for phase in Phase)
+_KEYWORDS = ("tree", "embedder", "prompts", "privileged", "render_mode")
 
 
 def _load_all(tree: TreeLike | Sequence[TreeLike]) -> tuple[Tree, ...]:
@@ -280,11 +297,12 @@ def _load_all(tree: TreeLike | Sequence[TreeLike]) -> tuple[Tree, ...]:
     return tuple(load_tree(each) for each in tree)
 
 
-def _override(rules: Rules, options: Mapping[str, Any]) -> Rules:
-    known = ("tree", *Rules.names())
+def _override(rules: Rules, options: Mapping[str, Any], others: tuple[str, ...], taker: str) -> Rules:
+    """Change rules; an unknown name is answered with all that ``taker`` takes, ``others`` included."""
+    known = (*others, *Rules.names())
     for name in options:
         if name not in known:
-            raise OptionError(f"unknown option '{name}'{suggest(name, known)}; reset takes: {', '.join(known)}")
+            raise OptionError(f"unknown option '{name}'{suggest(name, known)}; {taker} takes: {', '.join(known)}")
     return rules.override(options)
 
 

@@ -21,14 +21,14 @@ def env_id(tree_id: str) -> str:
 def register_all() -> None:
     """Register every environment. Opens no shipped tree; a user tree that cannot be played warns and is left out."""
     shipped = builtin_ids()
-    gym.register(ANY_TREE, entry_point=ENTRY_POINT, kwargs={"tree": shipped})
+    gym.register(ANY_TREE, entry_point=ENTRY_POINT, kwargs={"tree": list(shipped)})
     for tree_id in shipped:
         gym.register(env_id(tree_id), entry_point=ENTRY_POINT, kwargs={"tree": tree_id})
     for tree_id, file in user_files().items():
         if fault := _user_fault(tree_id, file, shipped):
             warnings.warn(f"a tree in {TREES_VARIABLE} is left out: {fault}", stacklevel=2)
         else:
-            gym.register(env_id(tree_id), entry_point=ENTRY_POINT, kwargs={"tree": str(file)})
+            gym.register(env_id(tree_id), entry_point=ENTRY_POINT, kwargs={"tree": str(file.absolute())})
 
 
 def _user_fault(tree_id: str, file: Path, shipped: tuple[str, ...]) -> str | None:

@@ -7,16 +7,19 @@ import tomllib
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from inquitree_gym.baselines import AGENT_NAMES
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 
 ALL = "all"
+
+FakeLevel = Annotated[int, Field(ge=0, le=10)]
+Turns = Annotated[int, Field(ge=1)]
 
 
 class Cell(NamedTuple):
@@ -42,13 +45,15 @@ class Study(BaseModel):
     agents: tuple[str, ...] = Field(min_length=1)
     trees: tuple[str, ...] = Field(default=(ALL,), min_length=1)
     """Ids, paper numbers or paths; ``all`` stands for every shipped tree."""
-    fake_levels: tuple[int, ...] = Field(default=(0,), min_length=1)
+    fake_levels: tuple[FakeLevel, ...] = Field(default=(0,), min_length=1)
     seeds: int = Field(default=5, ge=1)
     """Episodes per agent, tree and fake level; their seeds are 0, 1, 2, …"""
-    max_turns: int | Literal["default", "3n"] | None = "default"
-    """Turn limit; ``3n`` leaves just enough for a full traversal without a failure."""
+    max_turns: Annotated[
+        Turns | Literal["default", "3n"] | None, BeforeValidator(lambda given: None if given == "none" else given)
+    ] = "default"
+    """Turn limit; ``3n`` leaves just enough for a full traversal without a failure; None, or ``none``, is no limit."""
     embedder: str = DEFAULT_EMBEDDER
-    threshold: float | None = None
+    threshold: float | None = Field(default=None, ge=-1, le=1)
     """τ; None takes the embedder's calibrated default."""
 
     @field_validator("agents")
@@ -59,14 +64,24 @@ class Study(BaseModel):
                 raise ValueError(
                     f"no agent is called '{name}'{suggest(name, AGENT_NAMES)}; known: {', '.join(AGENT_NAMES)}"
                 )
-        return agents
+        return tuple(dict.fromkeys(agents))
+
+    @field_validator("fake_levels")
+    @classmethod
+    def _each_level_once(cls, levels: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(levels))
 
     @field_validator("trees")
     @classmethod
     def _all_trees(cls, trees: tuple[str, ...]) -> tuple[str, ...]:
         names = [name for given in trees for name in (builtin_ids() if given == ALL else (given,))]
         ids = (f"paper{int(name)}" if name.isascii() and name.isdigit() else name for name in names)
-        return tuple(dict.fromkeys(ids))
+        found = tuple(dict.fromkeys(ids))
+        first: dict[str, str] = {}
+        for name in found:
+            if (twin := first.setdefault(Path(name).stem, name)) != name:
+                raise ValueError(f"'{twin}' and '{name}' would share their logs; rename one of the files")
+        return found
 
     def cells(self) -> Iterator[Cell]:
         """Yield every episode, tree by tree."""
@@ -85,6 +100,7 @@ def make_study(**settings: Any) -> Study:
     Raises:
         OptionError: naming every setting that is at fault.
         TreeError: a tree is unknown or at fault.
+        EmbedderError: no embedder answers to the name.
     """
     try:
         study = Study(**settings)
@@ -93,14 +109,17 @@ def make_study(**settings: Any) -> Study:
         raise OptionError(f"the study cannot be run; {'; '.join(faults)}") from None
     for tree in study.trees:
         load_tree(tree)
+    if study.threshold is None and load_embedder(study.embedder).threshold is None:
+        raise OptionError(f"no threshold has been calibrated for the embedder '{study.embedder}'; give the study one")
     return study
 
 
 def read_study(path: str | os.PathLike[str]) -> Study:
     """Read a study from a TOML file; see `make_study` for the errors."""
     try:
-        return make_study(**tomllib.loads(Path(path).read_text(encoding="utf-8")))
+        settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise OptionError(f"cannot read the study '{path}': {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise OptionError(f"the study '{path}' is not TOML: {error}") from error
+    return make_study(**settings)

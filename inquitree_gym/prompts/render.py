@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -28,12 +29,15 @@ class Prompts:
         """Take the package's templates, overridden by the ``.md`` files of ``folder``.
 
         Raises:
-            OptionError: the folder is missing, or holds a template of an unknown name or size.
+            OptionError: the folder is missing, or holds a template of an unknown name or too large, or one that is no
+                UTF-8 text or breaks Jinja's syntax; every such file is named.
         """
-        self.folder = None if folder is None else Path(folder).expanduser()
+        self.folder = None if folder is None else Path(os.path.expanduser(folder))
         self._sources = {name: _packaged(name) for name in TEMPLATE_NAMES}
         if self.folder is not None:
-            self._sources |= _overrides(self.folder)
+            own = _overrides(self.folder)
+            self._sources |= own
+            self._check_syntax(own)
 
     @cached_property
     def digest(self) -> str:
@@ -44,16 +48,37 @@ class Prompts:
         """Fill the template ``name``.
 
         Raises:
-            OptionError: the template is at fault: syntax, an unknown value, or something the sandbox forbids.
+            OptionError: there is no such template, or it is at fault: an unknown value, something that fails, or
+                something the sandbox forbids.
         """
         from jinja2 import TemplateError
 
+        if name not in self._sources:
+            raise OptionError(
+                f"no template '{name}'{suggest(name, TEMPLATE_NAMES)}; known: {', '.join(TEMPLATE_NAMES)}"
+            )
         try:
             return self._environment.get_template(name).render(values).strip()
-        except TemplateError as error:
+        except (TemplateError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise OptionError(
-                f"template '{name}.md' in '{self.folder}': {error}; known values: {', '.join(values)}"
+                f"template '{name}.md' {self._where}: {error}; known values: {', '.join(values) or 'none'}"
             ) from error
+
+    @property
+    def _where(self) -> str:
+        return "of this package" if self.folder is None else f"in '{self.folder}'"
+
+    def _check_syntax(self, names: Iterable[str]) -> None:
+        from jinja2 import TemplateSyntaxError
+
+        faults = []
+        for name in names:
+            try:
+                self._environment.get_template(name)
+            except TemplateSyntaxError as error:
+                faults.append(f"template '{name}.md' {self._where}, line {error.lineno}: {error.message}")
+        if faults:
+            raise OptionError("\n".join(faults))
 
     @cached_property
     def _environment(self) -> ImmutableSandboxedEnvironment:
@@ -74,15 +99,20 @@ def _packaged(name: str) -> str:
 
 
 def _overrides(folder: Path) -> dict[str, str]:
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise OptionError(f"no folder of templates at '{folder}'; give an existing one or None")
-    found = {}
+    found, faults = {}, []
     for file in sorted(folder.glob("*.md")):
         if file.stem not in TEMPLATE_NAMES:
-            raise OptionError(
-                f"'{file}' is no template{suggest(file.stem, TEMPLATE_NAMES)}; known: {', '.join(TEMPLATE_NAMES)}"
-            )
-        if file.stat().st_size > MAX_TEMPLATE_BYTES:
-            raise OptionError(f"'{file}' is larger than {MAX_TEMPLATE_BYTES:,} bytes, too large for a template")
-        found[file.stem] = file.read_text(encoding="utf-8")
+            known = ", ".join(TEMPLATE_NAMES)
+            faults.append(f"'{file}' is no template{suggest(file.stem, TEMPLATE_NAMES)}; known: {known}")
+        elif file.stat().st_size > MAX_TEMPLATE_BYTES:
+            faults.append(f"'{file}' is larger than {MAX_TEMPLATE_BYTES:,} bytes, too large for a template")
+        else:
+            try:
+                found[file.stem] = file.read_text(encoding="utf-8-sig")
+            except (UnicodeDecodeError, OSError) as error:
+                faults.append(f"'{file}' cannot be read as UTF-8 text: {error}")
+    if faults:
+        raise OptionError("\n".join(faults))
     return found

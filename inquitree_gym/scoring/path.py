@@ -24,6 +24,10 @@ class Path(NamedTuple):
     fewest_turns: int
     most_turns: int | None
     """[3n, n(2H + 3)] under the rules of the episode; None where nothing is forced."""
+    choices: int
+    """Actions taken for a choice, at the topic or at a subtopic."""
+    accepted: int
+    """Choices that were accepted."""
     hints: int
     forced: int
     fakes_shown: int
@@ -79,6 +83,8 @@ def read_path(episode: Episode, tree: Tree) -> Path:
         turns=len(episode.turns) - any(turn.event.kind == "end" for turn in episode.turns),
         fewest_turns=low,
         most_turns=high,
+        choices=len(_choices(episode.turns)),
+        accepted=sum(turn.event.accepted for turn in _choices(episode.turns)),
         hints=sum(turn.event.hint_level > 0 for turn in episode.turns),
         forced=sum(turn.event.forced for turn in episode.turns),
         fakes_shown=len(fakes),
@@ -99,6 +105,12 @@ def coverage_over_turns(episode: Episode, tree: Tree) -> list[float]:
             seen.add(turn.event.node)
         curve.append(len(seen) / len(tree.subtopics))
     return curve
+
+
+def _choices(turns: tuple[Turn, ...]) -> list[Turn]:
+    """Actions taken at the topic or at a subtopic."""
+    phases = ["topic", *(turn.event.state for turn in turns)]
+    return [turn for turn, phase in zip(turns, phases, strict=False) if phase in ("topic", "subtopic")]
 
 
 def _entries(turns: tuple[Turn, ...]) -> list[tuple[str, int, bool]]:

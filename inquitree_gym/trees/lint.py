@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from graphlib import TopologicalSorter
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -25,6 +26,14 @@ LENGTH_RATIO = (0.75, 1.34)
 NUMBER_SLACK = 2
 """How many numbers more or fewer than the true result a fake one may hold."""
 
+LEAK_CEILING = 0.10
+"""How much nearer a topic, question or low hint may be to the true result than to the nearest fake."""
+LOW_HINTS = 2
+"""Hints up to this level must not give the result away."""
+KINSHIP = (0.50, 0.995)
+"""Range of a fake's similarity to the true result: about the same thing, and not the same."""
+
+_WORD = re.compile(r"[a-z]{3,}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -33,9 +42,10 @@ def lint_tree(tree: Tree, embed: Embed | None = None) -> list[Fault]:
     faults = [*_redundant_edges(tree), *_unused_results(tree), *_unsupported(tree), *_unfair_fakes(tree)]
     faults += _ladder_faults(tree, char_tfidf, "character TF-IDF")
     if embed is not None:
-        faults += _ladder_faults(tree, embed, "the embedder")
-        faults += _sibling_faults(tree, embed)
-        faults += _last_hint_faults(tree, embed)
+        known = _embedded_once(tree, embed)
+        faults += _ladder_faults(tree, known, "the embedder")
+        faults += _sibling_faults(tree, known)
+        faults += _last_hint_faults(tree, known)
     return faults
 
 
@@ -56,16 +66,21 @@ def ladders(tree: Tree) -> Iterator[tuple[Subtopic | Study, tuple[str, ...]]]:
             yield study, study.hints
 
 
+def _embedded_once(tree: Tree, embed: Embed) -> Embed:
+    texts = list(dict.fromkeys(text for node, hints in ladders(tree) for text in (*hints, node.text)))
+    rows = dict(zip(texts, embed(texts), strict=True))
+    return lambda wanted: np.stack([rows[text] for text in wanted])
+
+
 def _redundant_edges(tree: Tree) -> Iterator[Fault]:
     parents = {subtopic.id: set(subtopic.prerequisites) for subtopic in tree.subtopics}
-
-    def ancestors(node: str) -> set[str]:
-        return parents[node].union(*map(ancestors, parents[node])) if parents[node] else set()
-
+    ancestors: dict[str, set[str]] = {}
+    for node in TopologicalSorter(parents).static_order():
+        ancestors[node] = parents[node].union(*(ancestors[name] for name in parents[node]))
     for node, direct in parents.items():
-        for name in sorted(direct):
-            if any(name in ancestors(other) for other in direct - {name}):
-                yield Fault(node, f"prerequisite '{name}' is already implied by another one; remove it")
+        implied = set().union(*(ancestors[name] for name in direct))
+        for name in sorted(direct & implied):
+            yield Fault(node, f"prerequisite '{name}' is already implied by another one; remove it")
 
 
 def _unused_results(tree: Tree) -> Iterator[Fault]:
@@ -104,6 +119,8 @@ def _unfair_fakes(tree: Tree) -> Iterator[Fault]:
                     study.id,
                     f"fake {number} holds {more:+d} numbers against the true result; keep within {NUMBER_SLACK}",
                 )
+            if fake in (study.result, *study.fakes[: number - 1]):
+                yield Fault(study.id, f"fake {number} repeats the true result or an earlier fake; contradict it")
 
 
 def _ladder_faults(tree: Tree, embed: Embed, under: str) -> Iterator[Fault]:
@@ -137,3 +154,52 @@ def _last_hint_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
         for index, node in enumerate(family):
             if (nearest := int(similarities[index].argmax())) != index:
                 yield Fault(node.id, f"its last hint is nearest to {family[nearest].id}; name the target outright")
+
+
+def early_texts(tree: Tree, subtopic: Subtopic, study: Study) -> dict[str, str]:
+    """Return by name what is read before a study is run: topic, question, and the low hints of both."""
+    found = {"the topic": tree.topic, "its question": subtopic.text}
+    found |= {f"hint {level} of its subtopic": hint for level, hint in enumerate(subtopic.hints[:LOW_HINTS], 1)}
+    return found | {f"its hint {level}": hint for level, hint in enumerate(study.hints[:LOW_HINTS], 1)}
+
+
+def leads(tree: Tree, embed: Embed) -> Iterator[tuple[str, str, float]]:
+    """Yield study, text name, and how much nearer that text is to the true result than to the nearest fake."""
+    for subtopic in tree.subtopics:
+        for study in subtopic.studies:
+            early = early_texts(tree, subtopic, study)
+            similarities = embed(list(early.values())) @ embed([study.result, *study.fakes]).T
+            for name, row in zip(early, similarities, strict=True):
+                yield study.id, name, float(row[0] - row[1:].max())
+
+
+def answer_words(tree: Tree) -> Iterator[set[str]]:
+    """Yield for each text read before a study the content words it shares with the true result but with no fake."""
+    for subtopic in tree.subtopics:
+        for study in subtopic.studies:
+            answers = _content_words(study.result).difference(*map(_content_words, study.fakes))
+            for text in early_texts(tree, subtopic, study).values():
+                yield answers & _content_words(text)
+
+
+def _content_words(text: str) -> set[str]:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return {word for word in _WORD.findall(text.lower()) if word not in ENGLISH_STOP_WORDS}
+
+
+def _leaks(tree: Tree, embed: Embed) -> Iterator[Fault]:
+    for study, name, lead in leads(tree, embed):
+        if lead > LEAK_CEILING:
+            yield Fault(study, f"{name} leans to the true result by {lead:.3f} > {LEAK_CEILING}; make it neutral")
+
+
+def _stray_fakes(tree: Tree, embed: Embed) -> Iterator[Fault]:
+    low, high = KINSHIP
+    for study in tree.studies:
+        vectors = embed([study.result, *study.fakes])
+        for number, similarity in enumerate(vectors[1:] @ vectors[0], 1):
+            if similarity < low:
+                yield Fault(study.id, f"fake {number} speaks of something else ({similarity:.3f} to the true result)")
+            elif similarity > high:
+                yield Fault(study.id, f"fake {number} hardly differs from the true result ({similarity:.3f})")

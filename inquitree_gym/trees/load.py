@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from inquitree_gym.errors import TreeError, UnknownTreeError, suggest
 from inquitree_gym.trees.catalogue import CATALOGUE, RESTRICTED
@@ -17,6 +19,8 @@ from inquitree_gym.trees.places import TREES_VARIABLE, builtin_file, builtin_ids
 from inquitree_gym.trees.schema import Tree
 
 MAX_FILE_BYTES = 8_000_000
+MAX_FAULTS = 10_000
+"""More faults than this are counted, not listed."""
 
 
 def load_tree(tree: str | os.PathLike[str] | Tree) -> Tree:
@@ -28,16 +32,15 @@ def load_tree(tree: str | os.PathLike[str] | Tree) -> Tree:
     """
     if isinstance(tree, Tree):
         return tree
-    name = os.fspath(tree)
-    if Path(name).suffix == ".json" or os.sep in name:
-        return load_file(name)
-    return _load_id(f"paper{int(name)}" if name.isascii() and name.isdigit() else name)
+    if isinstance(tree, os.PathLike) or Path(tree).suffix == ".json" or os.sep in tree:
+        return load_file(tree)
+    return _load_id(f"paper{tree.lstrip('0')}" if tree.isascii() and tree.isdigit() else tree)
 
 
 def load_file(path: str | os.PathLike[str]) -> Tree:
     """Read and validate one tree file; see `load_tree` for the errors."""
-    file = Path(path).expanduser()
-    if not file.is_file():
+    file = Path(os.path.expanduser(path))
+    if not os.path.isfile(file):
         raise UnknownTreeError(f"no tree file at '{file}'; give a path to an existing .json file, or an id")
     if (size := file.stat().st_size) > MAX_FILE_BYTES:
         raise TreeError(str(file), [f"{size:,} bytes; a tree file may hold at most {MAX_FILE_BYTES:,}"])
@@ -54,6 +57,8 @@ def parse_tree(document: bytes, where: str = "tree") -> Tree:
     try:
         return Tree.model_validate_json(document)
     except ValidationError as error:
+        if error.error_count() > MAX_FAULTS:
+            raise TreeError(where, [_too_many(error.error_count())]) from None
         raise TreeError(where, list(_faults(error, json.loads(document)))) from None
 
 
@@ -77,7 +82,7 @@ def _load_id(name: str) -> Tree:
         raise UnknownTreeError(f"the tree of '{name}' is not written yet; shipped are: {', '.join(shipped)}")
     known = [*shipped, *own]
     raise UnknownTreeError(
-        f"no tree has the id '{name}'{suggest(name, known)}; known ids: {', '.join(known)}. "
+        f"no tree has the id '{name:.80}'{suggest(name, known)}; known ids: {', '.join(known)}. "
         f"A path to a .json file works as well."
     )
 
@@ -89,15 +94,19 @@ def _load_builtin(name: str) -> Tree:
 
 def _refuse_doubtful_json(document: bytes, where: str) -> None:
     """Refuse what a JSON reader could take in two ways: repeated keys, NaN, bytes that are no UTF-8."""
-    repeated: list[str] = []
+    doubts: dict[str, None] = {}
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        repeated.extend(f"key '{key}' stands twice in one object" for key in dict.fromkeys(keys) if keys.count(key) > 1)
-        return dict(pairs)
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            node = f"{_legible(found['id'])}: " if isinstance(found.get("id"), str) else ""
+            counts = Counter(key for key, _ in pairs)
+            twice = [_legible(key) for key in found if counts[key] > 1]
+            doubts.update((f"{node}key '{key}' stands twice in one object", None) for key in twice)
+        return found
 
-    def no_constant(name: str) -> float:
-        raise TreeError(where, [f"holds {name}, which is not JSON"])
+    def no_constant(name: str) -> None:
+        doubts[f"holds {name}, which is not JSON"] = None
 
     try:
         json.loads(document.decode(), object_pairs_hook=unique, parse_constant=no_constant)
@@ -107,16 +116,37 @@ def _refuse_doubtful_json(document: bytes, where: str) -> None:
         raise TreeError(where, ["is nested too deeply for a tree"]) from None
     except json.JSONDecodeError as error:
         raise TreeError(where, [f"is not JSON at line {error.lineno}, column {error.colno}: {error.msg}"]) from None
-    if repeated:
-        raise TreeError(where, repeated)
+    except ValueError:
+        raise TreeError(where, ["holds a whole number with too many digits for a tree"]) from None
+    if doubts:
+        raise TreeError(where, list(doubts) if len(doubts) <= MAX_FAULTS else [_too_many(len(doubts))])
+
+
+def _too_many(count: int) -> str:
+    return f"{count:,} faults, more than the {MAX_FAULTS:,} that are listed; is this a research tree?"
+
+
+def _legible(name: str) -> str:
+    """Return a name from a file that nobody has checked yet, fit for a terminal."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in name[:80])
 
 
 def _faults(error: ValidationError, document: Any) -> Iterator[str]:
     for fault in error.errors(include_url=False, include_input=False):
         if fault["type"] == "not_playable":
             yield from map(str, fault["ctx"]["list"])
-        else:
+        elif not _only_seems_short(fault, document):
             yield f"{_place(fault['loc'], document)}: {fault['msg']}"
+
+
+def _only_seems_short(fault: ErrorDetails, document: Any) -> bool:
+    """Tell whether a list counts as too short only because entries at fault, reported already, were not counted."""
+    if fault["type"] != "too_short":
+        return False
+    for key in fault["loc"]:
+        document = document[key]
+    shortest: int = fault["ctx"]["min_length"]
+    return len(document) >= shortest
 
 
 def _place(location: tuple[int | str, ...], document: Any) -> str:
@@ -126,9 +156,9 @@ def _place(location: tuple[int | str, ...], document: Any) -> str:
         inside = document[key] if _holds(document, key) else None
         named = inside.get("id") if isinstance(inside, dict) else None
         if isinstance(named, str):
-            names[-1:] = [named]
+            names[-1:] = [_legible(named)]
         else:
-            names.append(str(key))
+            names.append(_legible(str(key)))
         document = inside
     return " › ".join(names) or "document"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from glob import escape, glob
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -23,10 +24,14 @@ def builtin_file(tree_id: str) -> Traversable:
 
 
 def user_files() -> dict[str, Path]:
-    """Return the tree files in the folders of `INQUITREE_TREES` by id, which is the file's stem; first folder wins."""
+    """Return the tree files in the folders of `INQUITREE_TREES` by id, which is the file's stem; first folder wins.
+
+    Folders that cannot be read, and hidden files, hold no trees.
+    """
     found: dict[str, Path] = {}
     for folder in filter(None, os.environ.get(TREES_VARIABLE, "").split(os.pathsep)):
-        for file in sorted(Path(folder).expanduser().glob("*.json")):
+        pattern = os.path.join(escape(os.path.expanduser(folder)), "*.json")
+        for file in map(Path, sorted(glob(pattern))):
             found.setdefault(file.stem, file)
     return found
 

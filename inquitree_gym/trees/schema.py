@@ -10,10 +10,10 @@ import datetime
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -25,8 +25,14 @@ CANARY = "inquitree-gym benchmark data; keep out of training corpora; canary 5b0
 MAX_TEXT = 4_000
 """Longest text of one node, in characters."""
 MAX_SUBTOPICS = 1_000
+MAX_CYCLES = 20
+"""Cycles reported at once; each costs a walk over the graph."""
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # control codes, no characters
+    r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # line separators, and marks that turn the reading order round
+    r"\ufeff\U000e0000-\U000e007f]"  # text that a model reads and a person does not see
+)
 
 
 def _clean(text: str) -> str:
@@ -46,6 +52,15 @@ Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with some fields replaced, validated like any other; ``deep`` changes nothing.
+
+        Raises:
+            ValidationError: the new values do not fit.
+        """
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self).model_validate(fields | dict(update or {}))
 
 
 class Node(_Part):
@@ -79,7 +94,7 @@ class Paper(_Part):
     journal: Text
     year: int = Field(ge=1600, le=2200)
     published: PublicationDate
-    doi: str = Field(pattern=r"^$|^10\.\d{4,9}/\S+$")
+    doi: Annotated[str, Field(pattern=r"^$|^10\.\d{4,9}/\S+$", max_length=300), AfterValidator(_clean)]
     """Digital object identifier without resolver; empty where there is none."""
     licence: Text
 
@@ -104,7 +119,7 @@ class Support(_Part):
     facts: tuple[Annotated[str, Field(pattern=r"^[FMB]\d{1,2}$")], ...] = ()
     """Facts of the paper's fact sheet: F findings, M methods, B background."""
     strength: Strength
-    note: str = Field(default="", max_length=MAX_TEXT)
+    note: Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_clean)] = ""
 
 
 class Provenance(_Part):
@@ -179,7 +194,7 @@ class Tree(_Part):
     format: Literal["inquitree/1"]
     id: Identifier
     version: int = Field(ge=1)
-    canary: str = Field(min_length=1, max_length=200)
+    canary: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_clean)]
     paper: Paper
     topic: Text
     """The open question given to the agent; implies no answer."""
@@ -268,7 +283,11 @@ def _dangling(tree: Tree) -> Iterator[Fault]:
 
 def _dangling_support(tree: Tree) -> Iterator[Fault]:
     nodes = {"topic", *(node.id for node in (*tree.subtopics, *tree.studies, *tree.conclusions))}
-    sources = {source.id for source in tree.provenance.sources}
+    sources: set[str] = set()
+    for source in tree.provenance.sources:
+        if source.id in sources:
+            yield Fault("provenance", f"source {source.id} stands more than once; ids are unique in a tree")
+        sources.add(source.id)
     for support in tree.provenance.support:
         if support.node not in nodes:
             yield Fault("provenance", f"supports '{support.node}', which is no node of this tree")
@@ -280,8 +299,18 @@ def _dangling_support(tree: Tree) -> Iterator[Fault]:
 def _cycles(tree: Tree) -> Iterator[Fault]:
     known = {subtopic.id for subtopic in tree.subtopics}
     graph = {subtopic.id: [name for name in subtopic.prerequisites if name in known] for subtopic in tree.subtopics}
+    for _ in range(MAX_CYCLES):
+        if not (cycle := _cycle(graph)):
+            return
+        yield Fault(cycle[0], f"prerequisites form a cycle: {' → '.join(cycle)}; none of them could ever be entered")
+        for name in cycle:
+            graph.pop(name, None)
+
+
+def _cycle(graph: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return one cycle, its first node again at the end; empty where there is none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        path = " → ".join(reversed(error.args[1]))
-        yield Fault(error.args[1][0], f"prerequisites form a cycle: {path}; none of them could ever be entered")
+        return list(reversed(error.args[1]))
+    return []

@@ -35,7 +35,7 @@ class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         """Wrap ``env``; ``gamma`` lies in (0, 1], the other terms are finite numbers.
 
         Raises:
-            OptionError: a term is out of range.
+            OptionError: a term is out of range, or ``env`` is no inquiry.
         """
         terms = {"gamma": gamma, "coverage": coverage, "hint": hint, "turn": turn, "spotted_fake": spotted_fake}
         for name, value in terms.items():
@@ -45,6 +45,7 @@ class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
             raise OptionError(f"gamma lies in (0, 1], not {gamma!r}")
         RecordConstructorArgs.__init__(self, _disable_deepcopy=False, **terms)
         gym.Wrapper.__init__(self, env)
+        _inquiry(self)
         self._gamma = gamma
         self._coverage = coverage
         self._hint = hint
@@ -81,7 +82,8 @@ class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         return gain
 
     def _terms(self, event: Event, study: int) -> float:
-        total = -self._turn - self._hint * (event.hint_level > 0)
+        hinted = event.hint_level > 0 and not event.limit  # at the limit its prompt is shown in the hint's place
+        total = -self._turn - self._hint * hinted
         spotted = (study, self._last_fake > 0)
         if event.decision == Decision.REDO and spotted not in self._judged:
             self._judged.add(spotted)

@@ -1,0 +1,70 @@
+"""Can fake results be told from true ones by their surface? Classifiers trained on other trees try."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inquitree_gym.embeddings import Embedder, tree_vectors
+from inquitree_gym.scoring import Estimate, clustered_mean
+from inquitree_gym.trees import Tree
+
+
+class ResultTexts(NamedTuple):
+    """Every result text of some trees, true and fake."""
+
+    trees: tuple[str, ...]
+    texts: tuple[str, ...]
+    fake: NDArray[np.bool_]
+    vectors: NDArray[np.float32]
+    """Shape ``(texts, dim)``."""
+
+
+class Separation(NamedTuple):
+    """How well one classifier tells fake from true in trees it was not trained on."""
+
+    name: str
+    auc: Estimate
+    """Area under the ROC curve per left-out tree; 0.5 is chance."""
+
+
+def gather(trees: Sequence[Tree], embedder: Embedder) -> ResultTexts:
+    """Collect the result texts of ``trees``."""
+    rows = [
+        (tree.id, text, text is not study.result)
+        for tree in trees
+        for study in tree.studies
+        for text in (study.result, *study.fakes)
+    ]
+    by_id = {tree.id: tree_vectors(tree, embedder) for tree in trees}
+    vectors = np.stack([by_id[tree].of(text) for tree, text, _ in rows])
+    ids, texts, fake = zip(*rows, strict=True)
+    return ResultTexts(ids, texts, np.array(fake), vectors)
+
+
+def separations(results: ResultTexts) -> list[Separation]:
+    """Leave each tree out in turn, train on the others, and score on it."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    words = CountVectorizer(ngram_range=(1, 2), min_df=2, binary=True).fit_transform(results.texts)
+    return [
+        Separation("bag of words", _left_out_auc(results, words.tocsr())),
+        Separation("embedding", _left_out_auc(results, results.vectors)),
+    ]
+
+
+def _left_out_auc(results: ResultTexts, features: NDArray[np.float32]) -> Estimate:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+
+    groups = np.array(results.trees)
+    areas = []
+    for tree in dict.fromkeys(results.trees):
+        inside = groups == tree
+        model = LogisticRegression(class_weight="balanced", max_iter=2_000)
+        model.fit(features[~inside], results.fake[~inside])
+        areas.append((tree, float(roc_auc_score(results.fake[inside], model.decision_function(features[inside])))))
+    return clustered_mean(areas)

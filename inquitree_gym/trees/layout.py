@@ -1,0 +1,158 @@
+"""Where the boxes and arrows of a graph go: layers from the top, few crossings, no arrow through a box.
+
+Layered graph drawing: an arrow that passes layers gets a narrow lane in each of them, the order within a layer follows
+the barycentres of its neighbours, and places are drawn towards their neighbours. No chance is involved.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from statistics import fmean
+from typing import NamedTuple
+
+from inquitree_gym.trees.schema import Subtopic
+
+LANE = 0.3
+"""Room that a passing arrow takes in a layer, where a box with its margin takes 1."""
+SWEEPS, MOVES = 24, 200
+"""Passes over the layers, to order them and to place their vertices."""
+STIFF, CENTRE = 8.0, 0.003
+"""Pulls, where an arrow pulls with 1: between two lanes of one arrow, to keep it straight, and to the middle."""
+
+
+class Layout(NamedTuple):
+    """Places as (x, layer): x from 0 to ``width`` in boxes, layer from 0 at the top."""
+
+    width: float
+    centres: dict[str, tuple[float, int]]
+    """Centre of the box of each subtopic."""
+    arrows: list[list[tuple[float, int]]]
+    """Per prerequisite the places that its arrow joins, one per layer: a box, lanes, a box."""
+
+
+class _Graph(NamedTuple):
+    """Vertices by number, subtopics first and then lanes; edges join neighbouring rows only."""
+
+    rows: list[list[int]]
+    parents: list[list[int]]
+    children: list[list[int]]
+    chains: list[list[int]]
+    boxes: int
+
+    def room(self, vertex: int) -> float:
+        return 1.0 if vertex < self.boxes else LANE
+
+
+def place(layers: Sequence[Sequence[Subtopic]]) -> Layout:
+    """Return places for subtopics given by layer, prerequisites above what needs them."""
+    graph = _untangled(_graph(layers))
+    xs = _settled(graph)
+    level = {vertex: y for y, row in enumerate(graph.rows) for vertex in row}
+    subtopics = [subtopic for row in layers for subtopic in row]
+    return Layout(
+        width=max(xs[row[-1]] + graph.room(row[-1]) / 2 for row in graph.rows),
+        centres={subtopic.id: (xs[i], level[i]) for i, subtopic in enumerate(subtopics)},
+        arrows=[[(xs[vertex], level[vertex]) for vertex in chain] for chain in graph.chains],
+    )
+
+
+def _graph(layers: Sequence[Sequence[Subtopic]]) -> _Graph:
+    subtopics = [(subtopic, y) for y, row in enumerate(layers) for subtopic in row]
+    number = {subtopic.id: i for i, (subtopic, _) in enumerate(subtopics)}
+    rows = [[number[subtopic.id] for subtopic in row] for row in layers]
+    chains, size = [], len(subtopics)
+    for subtopic, y in subtopics:
+        for name in subtopic.prerequisites:
+            above = subtopics[number[name]][1]
+            lanes = list(range(size, size + y - above - 1))
+            for row, lane in zip(rows[above + 1 :], lanes, strict=False):
+                row.append(lane)
+            chains.append([number[name], *lanes, number[subtopic.id]])
+            size += len(lanes)
+    parents: list[list[int]] = [[] for _ in range(size)]
+    children: list[list[int]] = [[] for _ in range(size)]
+    for chain in chains:
+        for upper, lower in pairwise(chain):
+            parents[lower].append(upper)
+            children[upper].append(lower)
+    return _Graph(rows, parents, children, chains, len(subtopics))
+
+
+def _untangled(graph: _Graph) -> _Graph:
+    """Return the graph with its rows in the order, of those tried, that crosses the fewest edges."""
+    best, fewest = graph.rows, _crossings(graph)
+    rows = [list(row) for row in graph.rows]
+    for sweep in range(SWEEPS):
+        if not fewest:
+            break
+        down = sweep % 2 == 0
+        steps = list(pairwise(range(len(rows)) if down else reversed(range(len(rows)))))
+        for fixed, loose in steps:
+            rows[loose] = _by_barycentre(rows[loose], rows[fixed], graph.parents if down else graph.children)
+        if (crossings := _crossings(graph._replace(rows=rows))) < fewest:
+            best, fewest = [list(row) for row in rows], crossings
+    return graph._replace(rows=best)
+
+
+def _by_barycentre(row: Sequence[int], fixed: Sequence[int], neighbours: Sequence[Sequence[int]]) -> list[int]:
+    """Return the row ordered by the mean share of the fixed row left of its neighbours; ties and strays stay."""
+    share = {vertex: (i + 0.5) / len(fixed) for i, vertex in enumerate(fixed)}
+    goal = {
+        vertex: fmean(share[other] for other in neighbours[vertex]) if neighbours[vertex] else (i + 0.5) / len(row)
+        for i, vertex in enumerate(row)
+    }
+    return sorted(row, key=goal.__getitem__)
+
+
+def _crossings(graph: _Graph) -> int:
+    """Count the pairs of edges that cross: inversions among the ends of the edges of each layer."""
+    count = 0
+    for upper, lower in pairwise(graph.rows):
+        rank = {vertex: i for i, vertex in enumerate(lower)}
+        seen: list[int] = []
+        for vertex in upper:
+            ends = sorted(rank[child] for child in graph.children[vertex])
+            count += sum(len(seen) - bisect_right(seen, end) for end in ends)
+            for end in ends:
+                insort(seen, end)
+    return count
+
+
+def _settled(graph: _Graph) -> list[float]:
+    """Return the x of each vertex: in order, with room for all, as near to its neighbours as that allows.
+
+    Row by row this lowers one convex sum of pulls times squared distances, so it comes to rest.
+    """
+    xs = [0.0] * len(graph.parents)
+    for move in range(MOVES):
+        for row in graph.rows if move % 2 else reversed(graph.rows):
+            goals, pulls = zip(*(_goal(graph, vertex, xs) for vertex in row), strict=True)
+            for vertex, x in zip(row, _fitted(goals, pulls, [graph.room(vertex) for vertex in row]), strict=True):
+                xs[vertex] = x
+    left = min(xs[row[0]] - graph.room(row[0]) / 2 for row in graph.rows)
+    return [round(x - left, 3) for x in xs]
+
+
+def _goal(graph: _Graph, vertex: int, xs: Sequence[float]) -> tuple[float, float]:
+    """Return where a vertex is pulled to, and how hard."""
+    near = graph.parents[vertex] + graph.children[vertex]
+    pulls = [STIFF if min(vertex, other) >= graph.boxes else 1.0 for other in near]
+    total = sum(pulls) + CENTRE
+    return sum(xs[other] * pull for other, pull in zip(near, pulls, strict=True)) / total, total
+
+
+def _fitted(goals: Sequence[float], pulls: Sequence[float], rooms: Sequence[float]) -> list[float]:
+    """Return the places nearest to the goals that keep order and room: isotonic regression by pooling."""
+    offsets = list(accumulate(((a + b) / 2 for a, b in pairwise(rooms)), initial=0.0))
+    blocks: list[tuple[float, float, int]] = []
+    for goal, pull, offset in zip(goals, pulls, offsets, strict=True):
+        mean, weight, size = goal - offset, pull, 1
+        while blocks and blocks[-1][0] > mean:
+            other, more, count = blocks.pop()
+            mean = (mean * weight + other * more) / (weight + more)
+            weight, size = weight + more, size + count
+        blocks.append((mean, weight, size))
+    means = (mean for mean, _, size in blocks for _ in range(size))
+    return [mean + offset for mean, offset in zip(means, offsets, strict=True)]
