@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings.protocol import Vectors, unit_rows
-from inquitree_gym.errors import EmbedderError, require
+from inquitree_gym.errors import EmbedderError, OptionError, require
 
 BATCH = 256
 """Texts per request."""
@@ -40,9 +40,15 @@ class LiteLLMEmbedder:
         Args:
             model: litellm's name of the model.
             api_base: address of an OpenAI-compatible server; None for the provider's own.
-            retries: further tries after a failed request, for providers that speak OpenAI's protocol.
+            retries: further tries after a failed request, 1 or more (litellm takes 0 for 2), where the provider
+                speaks OpenAI's protocol; litellm gives others one try.
             timeout: seconds per request.
+
+        Raises:
+            OptionError: ``retries`` is below 1.
         """
+        if retries < 1:
+            raise OptionError(f"retries is a whole number from 1, not {retries!r}")
         self.name = f"litellm:{model}"
         self._model = model
         self._api_base = api_base

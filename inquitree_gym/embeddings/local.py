@@ -153,7 +153,7 @@ def _hub_folder(model: str, needed: Iterable[str] = ()) -> Path:
     for local in (True, False):
         try:
             folder = Path(snapshot_download(hub_id, allow_patterns=wanted, local_files_only=local))
-        except (OSError, ValueError) as error:
+        except _hub_errors() as error:
             if not local:
                 raise EmbedderError(
                     f"the weights of '{model}' are neither on this machine nor to be had from the hub. For the default "
@@ -164,6 +164,15 @@ def _hub_folder(model: str, needed: Iterable[str] = ()) -> Path:
         if not local or (any(folder.rglob("*.safetensors")) and all((folder / name).is_file() for name in needed)):
             return folder
     raise AssertionError("unreachable")
+
+
+def _hub_errors() -> tuple[type[Exception], ...]:
+    """Return what a download can fail with; the hub's client lets through what its own HTTP client raises midway."""
+    if find_spec("httpx") is None:
+        return (OSError, ValueError)
+    from httpx import HTTPError
+
+    return (OSError, ValueError, HTTPError)
 
 
 def _verify(folder: Path) -> None:

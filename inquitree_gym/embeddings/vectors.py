@@ -99,8 +99,8 @@ def _unsealed(content: bytes) -> Vectors | None:
     if hashlib.sha256(body).digest() != seal:
         return None
     try:
-        return np.asarray(np.load(io.BytesIO(body), allow_pickle=False), np.float32)
-    except (OSError, ValueError):
+        return np.asarray(np.lib.format.read_array(io.BytesIO(body), allow_pickle=False), np.float32)
+    except ValueError:
         return None
 
 

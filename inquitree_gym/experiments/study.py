@@ -43,7 +43,7 @@ class Study(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     agents: tuple[str, ...] = Field(min_length=1)
-    trees: tuple[str, ...] = Field(default=(ALL,), min_length=1)
+    trees: tuple[str, ...] = Field(default=(ALL,), min_length=1, validate_default=True)
     """Ids, paper numbers or paths; ``all`` stands for every shipped tree."""
     fake_levels: tuple[FakeLevel, ...] = Field(default=(0,), min_length=1)
     seeds: int = Field(default=5, ge=1)

@@ -93,8 +93,8 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Start an episode and its log; an episode left before its end is logged as abandoned."""
-        self._finish("abandoned")
         observation, info = self.env.reset(seed=seed, options=options)
+        self._finish("abandoned")
         self._turns, self._footer, self._observation, self._call = [], None, observation, {}
         self._header = self._make_header()
         self._open(self._header)
@@ -175,12 +175,11 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
 
     def _record(self, turn: log.Turn) -> None:
         if self._expected:
-            logged = self._expected.popleft()
-            if _fixed(logged) != _fixed(turn):
+            if _fixed(self._expected[0]) != _fixed(turn):
                 raise LogError(
                     f"turn {turn.turn} came out otherwise than logged; the episode cannot be resumed faithfully"
                 )
-            self._turns.append(logged)
+            self._turns.append(self._expected.popleft())
             return
         self._turns.append(turn)
         if self._writer is not None:
@@ -197,7 +196,8 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
             seconds=sum(turn.env_seconds + (turn.agent_seconds or 0) for turn in self._turns),
         )
         if self._writer is not None:
-            self._writer.write(self._footer)
+            if not self._expected:  # a replay broken off leaves the file as torn as it was
+                self._writer.write(self._footer)
             self._writer.close()
             self._writer = None
 

@@ -1,0 +1,105 @@
+"""How long it takes until one can act: `import inquitree_gym`, and `gym.make` with `reset`."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from functools import partial
+
+from measure import FORBIDDEN, HEAVY, Row, alternate, fresh, hand_over, ratios, spread
+
+IMPORT_ROUNDS = 15
+MAKE_ROUNDS = 9
+IMPORT_TARGET = 1.5
+"""Times the import of Gymnasium."""
+MAKE_TARGET = 30.0
+"""Milliseconds."""
+
+IMPORT = """
+import json, sys, time
+begun = time.perf_counter()
+import {module}
+took = time.perf_counter() - begun
+print(json.dumps([took * 1e3, [name for name in {heavy} if name in sys.modules]]))
+"""
+
+MODULES = "import inquitree_gym.envs.inquiry, jinja2.sandbox"
+
+MAKE = """
+import json, sys, time
+import gymnasium as gym
+import inquitree_gym
+{before}
+
+def make(tree):
+    begun = time.perf_counter()
+    env = gym.make(f"InquiTree-{{tree}}-v0")
+    env.reset(seed=0)
+    return env, (time.perf_counter() - begun) * 1e3
+
+env, first = make("paper12")
+_, other = make("paper10")
+again = [make("paper12")[1] for _ in range(20)]
+begun = time.perf_counter()
+env.step(env.unwrapped.tree.subtopics[0].text)
+step = (time.perf_counter() - begun) * 1e3
+loaded = [name for name in {heavy} if name in sys.modules]
+print(json.dumps([first, other, sorted(again)[10], step, loaded]))
+"""
+
+
+def imports() -> list[Row]:
+    loaded: set[str] = set()
+
+    def once(module: str) -> float:
+        took, found = fresh(IMPORT.format(module=module, heavy=HEAVY))
+        if module == "inquitree_gym":
+            loaded.update(found)
+        return took
+
+    tasks = [partial(once, module) for module in ("inquitree_gym", "gymnasium")]
+    alternate(tasks, 1)  # leaves the files in the system's cache
+    ours, theirs = alternate(tasks, IMPORT_ROUNDS)
+    ratio = ratios(ours, theirs)
+    return [
+        Row(
+            "`import inquitree_gym`, fresh process",
+            spread(ours).show(".0f", "ms"),
+            f"`import gymnasium` {spread(theirs).show('.0f', 'ms')}",
+            ratio.show(".2f"),
+            f"≤ {IMPORT_TARGET}",
+            ratio.median <= IMPORT_TARGET,
+        ),
+        absence("heavy modules loaded by it", loaded),
+    ]
+
+
+def makes() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["INQUITREE_CACHE"] = folder
+        codes = [MAKE.format(heavy=HEAVY, before=before) for before in ("", MODULES)]
+        fresh(codes[0])  # fills the vector cache
+        cold, warm = alternate([partial(fresh, code) for code in codes], MAKE_ROUNDS)
+    first, other, again, step, loaded = zip(*cold, strict=True)
+    figures = [
+        ("`gym.make` + `reset`, the first in a fresh process that has imported the package", first),
+        ("the same, where the modules that it needs had been imported", [run[0] for run in warm]),
+        ("`gym.make` + `reset` of another tree, not played before", other),
+        ("`gym.make` + `reset` of the same tree again", again),
+    ]
+    rows = [
+        Row(what, (s := spread(values)).show(".1f", "ms"), target=f"< {MAKE_TARGET:.0f} ms", met=s.median < MAKE_TARGET)
+        for what, values in figures
+    ]
+    rows.append(Row("first step in a process, a text of the tree, cached vectors", spread(step).show(".1f", "ms")))
+    return [*rows, absence("heavy modules loaded after all of these", {name for names in loaded for name in names})]
+
+
+def absence(what: str, loaded: set[str]) -> Row:
+    """Report which heavy modules were found in `sys.modules`."""
+    found = ", ".join(name for name in HEAVY if name in loaded) or "none"
+    return Row(what, found, target=f"no {', '.join(FORBIDDEN)}", met=not loaded & set(FORBIDDEN))
+
+
+if __name__ == "__main__":
+    hand_over([*imports(), *makes()])

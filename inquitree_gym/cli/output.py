@@ -1,0 +1,65 @@
+"""How the command line prints: consoles, JSON, tables, progress."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from inquitree_gym.errors import InquiTreeError
+
+FAULTY, FAILED = 1, 2
+"""Exit statuses: what was checked is at fault; the command could not be done."""
+NARROWEST = 118
+"""Columns of a table that goes to a file or pipe; a terminal has its own."""
+
+out = Console(width=None if sys.stdout.isatty() else NARROWEST)
+err = Console(stderr=True)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON on the output stream."""
+    out.print(json.dumps(value, indent=2, ensure_ascii=False), markup=False, highlight=False, soft_wrap=True)
+
+
+def write(file: Path, text: str) -> None:
+    """Write a file and say so on the error stream.
+
+    Raises:
+        InquiTreeError: the file cannot be written.
+    """
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InquiTreeError(f"cannot write '{file}': {error.strerror}") from error
+    err.print(f"written: {file}")
+
+
+def split(names: str) -> tuple[str, ...]:
+    """Return the parts of a comma-separated list."""
+    return tuple(name.strip() for name in names.split(",") if name.strip())
+
+
+def as_table(title: str, lines: Iterable[list[str]]) -> Table:
+    """Return a table from lines of cells, the heading first."""
+    heading, *body = lines
+    table = Table(*heading, title=title)
+    for line in body:
+        table.add_row(*line)
+    return table
+
+
+@contextmanager
+def progress(verb: str, total: int) -> Iterator[Callable[[str], None]]:
+    """Yield a function that advances a bar on the error stream by one, naming what was done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True) as bars:
+        task = bars.add_task(verb, total=total)
+        yield lambda what: bars.update(task, advance=1, description=f"{verb} {what}")

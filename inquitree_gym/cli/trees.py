@@ -1,0 +1,151 @@
+"""Verbs about trees: list, show, check, schema, validity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree as Branches
+
+from inquitree_gym.cli.output import FAULTY, err, out, print_json, progress, write
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder, tree_vectors
+from inquitree_gym.experiments.study import ALL
+from inquitree_gym.experiments.validity import measure
+from inquitree_gym.experiments.validity_report import write_report
+from inquitree_gym.trees import CATALOGUE, Fault, Tree, builtin_ids, load_tree, user_files
+from inquitree_gym.trees.drawing import depths, layers, mermaid, svg
+from inquitree_gym.trees.lint import lint_tree
+
+app = typer.Typer()
+
+TreeArgument = Annotated[str, typer.Argument(metavar="TREE", help="Id (paper12 or 12) or path of a tree file.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+@app.command("list")
+def list_trees(as_json: JsonOption = False) -> None:
+    """List every paper of the pool and every tree of yours."""
+    entries = [_describe(name) for name in (*CATALOGUE, *(name for name in user_files() if name not in CATALOGUE))]
+    if as_json:
+        print_json(entries)
+        return
+    table = Table("id", "n", "depth", "width", "year", "journal", "title", title="Research trees")
+    for entry in entries:
+        columns = [entry[name] for name in ("id", "n", "depth", "width", "year", "journal", "title")]
+        table.add_row(
+            *("" if value is None else str(value) for value in columns), style="" if entry["playable"] else "dim"
+        )
+    out.print(table)
+
+
+@app.command()
+def show(
+    tree: TreeArgument,
+    as_mermaid: Annotated[bool, typer.Option("--mermaid", help="Print the graph in Mermaid's language.")] = False,
+    svg_file: Annotated[Path | None, typer.Option("--svg", help="Write the graph to this SVG file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole tree as JSON.")] = False,
+    spoil: Annotated[bool, typer.Option(help="Show results and conclusions too.")] = False,
+) -> None:
+    """Draw a tree in the terminal, or export it."""
+    found = load_tree(tree)
+    if svg_file is not None:
+        write(svg_file, svg(found))
+    if as_mermaid:
+        out.print(mermaid(found), markup=False, highlight=False, soft_wrap=True, end="")
+    elif as_json:
+        print_json(found.model_dump(mode="json"))
+    elif svg_file is None:
+        out.print(_branches(found, spoil))
+
+
+@app.command()
+def check(
+    trees: Annotated[list[str] | None, typer.Argument(metavar="[all|TREE…]", help="Ids or paths.")] = None,
+    embedder: Annotated[
+        str, typer.Option(help="Embedder for ladders and siblings; none leaves them out.")
+    ] = DEFAULT_EMBEDDER,
+    as_json: JsonOption = False,
+) -> None:
+    """Check trees for faults; status 1 when there are any."""
+    names = [name for given in trees or [ALL] for name in (builtin_ids() if given == ALL else (given,))]
+    faults: dict[str, list[dict[str, str]]] = {}
+    with progress("checking", len(names)) as advance:
+        for name in names:
+            faults[name] = [fault._asdict() for fault in _lint(load_tree(name), embedder)]
+            advance(name)
+    if as_json:
+        print_json(faults)
+    for name, found in {} if as_json else faults.items():
+        out.print(Text(f"{name}: " + ("clean" if not found else f"{len(found)} faults")))
+        for fault in found:
+            out.print(Text(f"  {fault['node']}: {fault['message']}"))
+    raise typer.Exit(FAULTY if any(faults.values()) else 0)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of tree files, for editors."""
+    print_json(Tree.model_json_schema())
+
+
+@app.command()
+def validity(
+    data: Annotated[Path, typer.Option(help="Folder with proposals/ and conclusions/.")] = Path("calibration"),
+    out_folder: Annotated[Path, typer.Option("--out", help="Folder for validity.md and its figures.")] = Path("docs"),
+    embedder: Annotated[str, typer.Option(help="Embedder that is measured.")] = DEFAULT_EMBEDDER,
+) -> None:
+    """Measure the trees, the matcher and the local judge, and write the validity report."""
+    with err.status("measuring") as status:
+        found = measure(data, load_embedder(embedder), lambda what: status.update(what))
+    err.print(f"written: {write_report(found, out_folder)}")
+
+
+def _lint(tree: Tree, embedder: str) -> list[Fault]:
+    if embedder == "none":
+        return lint_tree(tree)
+    vectors = tree_vectors(tree, load_embedder(embedder))
+    return lint_tree(tree, lambda texts: vectors.matrix(tuple(texts)))
+
+
+def _describe(name: str) -> dict[str, Any]:
+    entry = CATALOGUE.get(name)
+    if name not in builtin_ids() and name not in user_files():
+        title = entry.title if entry and entry.title else "(tree may not be distributed)"
+        return {"id": name, "n": entry.subtopics if entry else None, "playable": False, "title": title} | dict.fromkeys(
+            ("depth", "width", "year", "journal", "doi")
+        )
+    tree = load_tree(name)
+    return {
+        "id": name,
+        "n": len(tree.subtopics),
+        "playable": True,
+        "title": tree.paper.title,
+        "depth": 1 + max(depths(tree).values()),
+        "width": max(map(len, layers(tree))),
+        "year": tree.paper.year,
+        "journal": tree.paper.journal,
+        "doi": tree.paper.doi,
+    }
+
+
+def _branches(tree: Tree, spoil: bool) -> Branches:
+    """Draw the graph as branches: a subtopic hangs under its deepest prerequisite and names the others."""
+    depth = depths(tree)
+    root = Branches(Text(f"{tree.id} · {tree.paper.title}", style="bold"))
+    root.add(Text(tree.topic, style="italic"))
+    places: dict[str, Branches] = {}
+    for subtopic in (subtopic for row in layers(tree) for subtopic in row):
+        needs = sorted(subtopic.prerequisites, key=lambda name: (-depth[name], name))
+        also = f"  (also needs {', '.join(needs[1:])})" if needs[1:] else ""
+        label = Text.assemble((f"{subtopic.id} · {subtopic.name}", "bold cyan"), (also, "dim"), f"\n{subtopic.text}")
+        place = places[subtopic.id] = (places[needs[0]] if needs else root).add(label)
+        for study in subtopic.studies:
+            place.add(Text(f"{study.id}  {study.text}" + (f"\n→ {study.result}" if spoil else ""), style="dim"))
+    if spoil:
+        ending = root.add(Text("Conclusions", style="bold"))
+        for item in tree.conclusions:
+            ending.add(Text(f"{item.id}  {item.text}"))
+    return root

@@ -1,0 +1,262 @@
+"""Rewrite docs/trees/: a page and a picture for every shipped tree, and the table of all of them.
+
+    python scripts/tree_pages.py
+
+The pages hold nothing that is not in the tree or in its hand-kept table docs/trees/reviews/<id>.md. The pictures need
+the extra ``plots``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
+from pathlib import Path
+from typing import get_args
+
+from inquitree_gym.trees import CANARY, Tree, builtin_ids, load_tree
+from inquitree_gym.trees.drawing import depths, layers, svg
+from inquitree_gym.trees.schema import ConclusionItem, Paper, PublicationDate, Strength, Study, Subtopic
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "trees"
+REVIEWS = FOLDER / "reviews"
+COMMAND = "`python scripts/tree_pages.py`"
+
+STRENGTHS: tuple[Strength, ...] = get_args(Strength)
+MEANINGS: dict[Strength, str] = {
+    "full_text": "read in the text of the article or of its preprint",
+    "released_material": "read in code, data, figures or legends that the authors released",
+    "recomputed": "computed anew from released data or code",
+    "abstract": "read in an abstract only",
+    "secondary": "read in a digest, a press report, an index or notes by others",
+    "unconfirmed": "confirmed by no source",
+}
+WEAK, WEAKER = STRENGTHS[STRENGTHS.index("abstract") :], "abstract or weaker"
+
+
+def main() -> None:
+    """Write every page and picture, and remove those of trees that are no longer shipped."""
+    found = pages()
+    for name, text in found.items():
+        path = FOLDER / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+    for path in (*FOLDER.glob("*.md"), *FOLDER.glob("figures/*.svg")):
+        if path.relative_to(FOLDER).as_posix() not in found:
+            path.unlink()
+
+
+def pages() -> dict[str, str]:
+    """Return every generated text by its path within docs/trees."""
+    trees = [load_tree(name) for name in builtin_ids()]
+    found = {"README.md": overview(trees)}
+    for tree in trees:
+        found[f"{tree.id}.md"] = page(tree)
+        found[f"figures/{tree.id}.svg"] = svg(tree)
+    return found
+
+
+def overview(trees: Iterable[Tree]) -> str:
+    """Return the page with the tables of all trees: what they are, and how well they are supported."""
+    trees = list(trees)
+    support = Counter(strength for tree in trees for strength in _strengths(tree))
+    totals = (sum(len(tree.subtopics) for tree in trees), sum(len(tree.studies) for tree in trees))
+    shapes = [*map(_overview_row, trees), ["all", "", "", "", *map(str, totals), "", "", _weak_share(support)]]
+    shares = [[_page_link(tree), *_shares(Counter(_strengths(tree)))] for tree in trees]
+    numbers = ("n", "studies", "depth", "width", "entries", WEAKER, *map(_spoken, STRENGTHS))
+    return _document(
+        _note("the trees"),
+        "# The research trees",
+        f"{len(trees)} published papers, each turned into a research tree. A page holds the citation, the graph, the "
+        "subtopics and studies, where each statement comes from, and what two review passes found and changed.",
+        "n: subtopics. depth: subtopics in the longest chain of prerequisites. width: most subtopics at one depth. "
+        f"{WEAKER}: per cent of the statements whose [support](#strength-of-support) is no stronger than an abstract; "
+        "the higher it is, the thinner the ground of a tree.",
+        _table(["id", "title", "journal", "date", *numbers[:4], WEAKER], shapes, numbers),
+        "## Strength of support",
+        "Each entry records where one statement of a tree comes from and how directly it is supported, strongest "
+        "class first; the class does not say how sure the finding is.",
+        _table(["class", "meaning"], [[_spoken(strength), MEANINGS[strength]] for strength in STRENGTHS]),
+        "Share of each class, in per cent of the entries of a tree:",
+        _table(["id", *numbers[4:5], *numbers[6:], WEAKER], [*shares, ["all", *_shares(support)]], numbers),
+    )
+
+
+def page(tree: Tree) -> str:
+    """Return the page of one tree."""
+    return _document(
+        _note(f"the [tree](../../inquitree_gym/trees/data/{tree.id}.json) and its [reviews](reviews/{tree.id}.md)"),
+        f"# {tree.id}: {_plain(tree.paper.title)}",
+        f'[All trees](README.md) · `inquitree show {tree.id}` · `gymnasium.make("InquiTree-{tree.id}-v0")`',
+        _citation(tree.paper),
+        "Spoilers: results, fakes and conclusion items are folded away; the notes on provenance and the reviews speak "
+        "of them openly.",
+        "## Topic",
+        f"> {_plain(tree.topic)}",
+        _size(tree),
+        "## Graph",
+        f"![Subtopics of {tree.id} and their prerequisites](figures/{tree.id}.svg)",
+        "An arrow leads from a prerequisite to the subtopic that needs it.",
+        "## Subtopics",
+        _table(["id", "name", "question", "needs"], map(_subtopic_row, tree.subtopics)),
+        "## Studies",
+        *(block for subtopic in tree.subtopics for block in _studies(subtopic)),
+        "## Conclusion items",
+        *_folded("Conclusion items (spoilers)", _conclusions(tree.conclusions)),
+        *_provenance(tree),
+        *_reviews(tree),
+    )
+
+
+def review_rows(name: str) -> list[str]:
+    """Return the hand-kept table of one tree: its head, its rule and its rows, as they stand."""
+    lines = (REVIEWS / f"{name}.md").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.startswith("|")]
+
+
+def _note(origin: str) -> str:
+    return f"> Generated from {origin} by {COMMAND}; edit those and run it again, not this page.\n>\n> {CANARY}"
+
+
+def _citation(paper: Paper) -> str:
+    doi = f" [doi:{_plain(paper.doi)}](https://doi.org/{paper.doi})." if paper.doi else ""
+    return (
+        f"**Paper.** {_plain(', '.join(paper.authors))} ({paper.year}). {_plain(paper.title)}. "
+        f"*{_plain(paper.journal)}*, published {_date(paper.published)}.{doi} "
+        f"Licence of the paper: {_plain(paper.licence)}."
+    )
+
+
+def _size(tree: Tree) -> str:
+    depth, width = _depth_and_width(tree)
+    return (
+        f"{len(tree.subtopics)} subtopics, {len(tree.studies)} studies, {len(tree.conclusions)} conclusion items; "
+        f"depth {depth}, width {width}; version {tree.version} of the tree."
+    )
+
+
+def _subtopic_row(subtopic: Subtopic) -> list[str]:
+    return [subtopic.id, _plain(subtopic.name), _plain(subtopic.text), ", ".join(subtopic.prerequisites) or "–"]
+
+
+def _studies(subtopic: Subtopic) -> Iterator[str]:
+    yield f"### {subtopic.id} · {_plain(subtopic.name)}"
+    yield _table(["id", "protocol"], ([_study_name(study), _plain(study.text)] for study in subtopic.studies))
+    rows = [row for study in subtopic.studies for row in _result_rows(study)]
+    yield from _folded("Results (spoilers)", _table(["study", "shown", "text"], rows))
+
+
+def _study_name(study: Study) -> str:
+    return f"{study.id} (control)" if study.control else study.id
+
+
+def _result_rows(study: Study) -> Iterator[list[str]]:
+    yield [study.id, "**result**", _plain(study.result)]
+    for i, fake in enumerate(study.fakes, 1):
+        yield [study.id, f"fake {i}", _plain(fake)]
+
+
+def _conclusions(items: Iterable[ConclusionItem]) -> str:
+    rows = []
+    for item in items:
+        needs = " and ".join(f"({' or '.join(group)})" if len(group) > 1 else group[0] for group in item.needs)
+        false = "<br>".join(f"({i}) {_plain(text)}" for i, text in enumerate(item.false_variants, 1))
+        rows.append([item.id, _plain(item.text), needs, false])
+    return _table(["id", "item", "evidence needed", "false variants"], rows)
+
+
+def _provenance(tree: Tree) -> Iterator[str]:
+    yield "## Provenance"
+    yield (
+        "Facts are numbered as in the paper's fact sheet: F findings, M methods, B background. The classes of strength "
+        "are explained [with the table of all trees](README.md#strength-of-support)."
+    )
+    rows = (
+        [each.node, ", ".join(each.sources), ", ".join(each.facts), _spoken(each.strength), _plain(each.note)]
+        for each in tree.provenance.support
+    )
+    yield _table(["node", "sources", "facts", "strength", "note"], rows)
+    yield "### Sources"
+    sources = tree.provenance.sources
+    yield _table(["id", "what", "address"], ([each.id, _plain(each.what), _linked(each.address)] for each in sources))
+
+
+def _reviews(tree: Tree) -> Iterator[str]:
+    yield "## Reviews: what two passes found and changed"
+    yield (
+        "The reviewer had not written the tree. The content pass looks for findings given away too early, "
+        "interpretation in results, fakes that are true, supportive or recognisable, and statements without a source; "
+        "the structure pass asks of each prerequisite whether it is necessary and whether one is missing. Suggested "
+        "prerequisites are those noted in the paper's fact sheet. Quoted wording is that of the draft."
+    )
+    yield "\n".join(review_rows(tree.id))
+
+
+def _overview_row(tree: Tree) -> list[str]:
+    paper = tree.paper
+    numbers = (len(tree.subtopics), len(tree.studies), *_depth_and_width(tree))
+    facts = [_page_link(tree), _plain(paper.title), _plain(paper.journal), _date(paper.published)]
+    return [*facts, *map(str, numbers), _weak_share(Counter(_strengths(tree)))]
+
+
+def _page_link(tree: Tree) -> str:
+    return f"[{tree.id}]({tree.id}.md)"
+
+
+def _depth_and_width(tree: Tree) -> tuple[int, int]:
+    return 1 + max(depths(tree).values()), max(map(len, layers(tree)))
+
+
+def _strengths(tree: Tree) -> list[Strength]:
+    return [support.strength for support in tree.provenance.support]
+
+
+def _shares(support: Counter[Strength]) -> list[str]:
+    """Return the number of entries, the per cent of each strength, and of the weak ones together."""
+    shares = [_per_cent(support[strength], support.total()) for strength in STRENGTHS]
+    return [str(support.total()), *shares, _weak_share(support)]
+
+
+def _weak_share(support: Counter[Strength]) -> str:
+    return _per_cent(sum(support[strength] for strength in WEAK), support.total())
+
+
+def _per_cent(count: int, total: int) -> str:
+    return f"{100 * count / total:.0f}" if total else "–"
+
+
+def _spoken(strength: Strength) -> str:
+    return strength.replace("_", " ")
+
+
+def _date(published: PublicationDate) -> str:
+    return published.date[: {"day": 10, "month": 7, "year": 4}[published.precision]]
+
+
+def _document(*blocks: str) -> str:
+    return "\n\n".join(blocks) + "\n"
+
+
+def _folded(summary: str, content: str) -> tuple[str, str, str]:
+    return f"<details>\n<summary>{summary}</summary>", content, "</details>"
+
+
+def _table(head: list[str], rows: Iterable[list[str]], numbers: Container[str] = ()) -> str:
+    """Return a table; the columns named in ``numbers`` are set to the right."""
+    lines = [head, ["---:" if name in numbers else "---" for name in head], *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _plain(text: str) -> str:
+    """Return the text so that Markdown shows it as it is, in a table too."""
+    return re.sub(r"([\\`*_\[\]<>|~$])", r"\\\1", " ".join(text.split()))
+
+
+def _linked(address: str) -> str:
+    """Return the address with every web address in it as a link, each after the first on a line of its own."""
+    words = ([f"<{word}>" if "://" in word else _plain(word) for word in part.split()] for part in address.split(" ; "))
+    return "<br>".join(map(" ".join, words))
+
+
+if __name__ == "__main__":
+    main()

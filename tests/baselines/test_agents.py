@@ -1,0 +1,369 @@
+"""Baseline agents on real trees, read by the real embedder."""
+
+from __future__ import annotations
+
+import random  # noqa: TID251  (its global state is what is checked)
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from inquitree_gym.baselines import (
+    AGENT_NAMES,
+    BaselineAgent,
+    HumanAgent,
+    Menu,
+    OracleAgent,
+    RandomAgent,
+    RandomMenuAgent,
+    RandomWordsAgent,
+    ReplayAgent,
+    RetrievalAgent,
+    WorstCaseAgent,
+    make_agent,
+)
+from inquitree_gym.concluding import LocalJudge
+from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
+from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.envs.spaces import WORDS
+from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.log import Episode
+from inquitree_gym.rollout import play
+from inquitree_gym.scoring import score_episode
+from inquitree_gym.trees import HINT_LEVELS, Tree, builtin_ids, load_tree
+from tests.strategies import make_tree
+
+PHRASES = ("redo the study", "explore new subtopic", "draw conclusion")
+
+
+def length(episode: Episode) -> int:
+    """L: turns up to and including the decision to conclude."""
+    assert episode.turns[-1].event.kind == "end"
+    return len(episode.turns) - 1
+
+
+def kinds(episode: Episode) -> list[str]:
+    return [turn.event.kind for turn in episode.turns]
+
+
+def oracle_plays(tree: str | Tree, seed: int = 0, **rules) -> Episode:
+    env = InquiryEnv(tree, privileged=True, **rules)
+    return play(env, OracleAgent(env.trees[0]), seed)
+
+
+@pytest.fixture(scope="module")
+def paper12() -> Tree:
+    return load_tree("paper12")
+
+
+# The two ends of the scale
+
+
+@pytest.mark.parametrize("tree_id", builtin_ids())
+def test_the_oracle_takes_3n_turns_and_scores_one(tree_id: str):
+    episode = oracle_plays(tree_id)
+    tree = load_tree(tree_id)
+    assert length(episode) == 3 * len(tree.subtopics)
+    assert episode.footer.episode_return == pytest.approx(1)
+    assert all(turn.event.accepted for turn in episode.turns)
+    judge = LocalJudge(tree_vectors(tree, InquiryEnv(tree_id).embedder))
+    scored = score_episode(episode, tree, judge)
+    assert scored.quality_share == pytest.approx(1)
+    assert scored.path.unaided_coverage == scored.path.coverage_at_3n == 1
+
+
+@pytest.mark.parametrize("tree_id", builtin_ids())
+def test_a_study_turn_costs_the_oracle_4n_turns(tree_id: str):
+    episode = oracle_plays(tree_id, study_turn=True)
+    assert length(episode) == 4 * len(load_tree(tree_id).subtopics)
+    assert episode.footer.episode_return == pytest.approx(1)
+
+
+@pytest.mark.parametrize("tree_id", builtin_ids())
+def test_direct_exploration_lets_the_oracle_finish_in_2n_plus_1_turns(tree_id: str, minilm: MiniLMEmbedder):
+    episode = oracle_plays(tree_id, embedder=minilm, explore="direct")
+    assert length(episode) == 2 * len(load_tree(tree_id).subtopics) + 1
+    assert episode.footer.episode_return == pytest.approx(1)
+
+
+@pytest.mark.parametrize("tree_id", builtin_ids())
+@pytest.mark.parametrize("study_turn", [False, True])
+def test_the_worst_case_takes_n_times_2h_plus_3_turns(tree_id: str, study_turn: bool):
+    env = InquiryEnv(tree_id, privileged=True, study_turn=study_turn)
+    episode = play(env, WorstCaseAgent(), 0)
+    n = len(load_tree(tree_id).subtopics)
+    assert length(episode) == n * (2 * HINT_LEVELS + 3 + study_turn) == env.turn_limit
+    assert not any(turn.event.limit for turn in episode.turns)
+    assert sum(turn.event.forced for turn in episode.turns) == 2 * n
+    assert episode.footer.episode_return == 0
+
+
+def test_the_worst_case_goes_on_where_nothing_is_forced_until_the_limit_strikes():
+    episode = play(InquiryEnv("paper8", privileged=True, on_last_hint="repeat", max_turns=20), WorstCaseAgent(), 0)
+    assert length(episode) == 20
+    assert kinds(episode)[:20] == ["subtopic_hint"] * 20
+
+
+@pytest.mark.parametrize("tree_id", builtin_ids())
+@pytest.mark.parametrize("level", [4, 10])
+def test_the_oracle_redoes_fakes_and_still_traverses_fully(tree_id: str, level: int):
+    episode = oracle_plays(tree_id, seed=3, fake_level=level)
+    tree = load_tree(tree_id)
+    entered = {turn.event.node for turn in episode.turns if turn.event.kind == "subtopic"}
+    assert entered == {subtopic.id for subtopic in tree.subtopics}
+    assert episode.turns[-2].event.decision == "conclude"
+    assert not any(turn.event.limit for turn in episode.turns)
+    answers = [(bool(before.event.fake), after.event.decision) for before, after in pairs(episode)]
+    assert (False, "redo") not in answers, "a true result was redone"
+    if level == 4:
+        assert not {(True, "explore"), (True, "conclude")} & set(answers), "a fake was taken though turns were left"
+        assert episode.footer.episode_return == pytest.approx(1)
+    else:
+        assert (True, "redo") in answers
+        assert episode.footer.episode_return == 0
+
+
+@pytest.mark.parametrize("study_turn", [False, True])
+def test_the_oracle_redoes_only_while_the_turns_left_allow_a_full_traversal(study_turn: bool):
+    n = len(load_tree("paper8").subtopics)
+    fewest = (4 if study_turn else 3) * n
+    cost = 1 + study_turn
+    for spare in range(8):
+        episode = oracle_plays("paper8", fake_level=10, study_turn=study_turn, max_turns=fewest + spare)
+        redone = sum(turn.event.decision == "redo" for turn in episode.turns)
+        assert redone == spare // cost
+        assert episode.turns[-2].event.decision == "conclude"
+        assert length(episode) == fewest + redone * cost
+
+
+def test_the_oracle_reaches_one_in_spite_of_fakes_where_turns_are_unlimited():
+    episode = oracle_plays("paper12", seed=1, fake_level=6, max_turns=None)
+    assert episode.footer.episode_return == pytest.approx(1)
+    assert length(episode) > 21
+
+
+def test_the_oracle_ends_at_level_10_without_a_turn_limit():
+    episode = oracle_plays("paper8", fake_level=10, max_turns=None)
+    assert episode.status == "concluded"
+    assert episode.footer.episode_return == 0
+    assert all(turn.event.fake for turn in episode.turns if turn.event.kind == "result")
+
+
+def pairs(episode: Episode):
+    return zip(episode.turns, episode.turns[1:], strict=False)
+
+
+@pytest.mark.parametrize("name", ["oracle", "worst-case"])
+def test_agents_that_must_know_say_how_to_tell_them(name: str):
+    env = InquiryEnv("paper8")
+    env.reset(seed=0)
+    agent = make_agent(name, env.vectors)
+    assert agent.needs_privileged
+    with pytest.raises(OptionError, match=rf"the {name} agent needs .* privileged=True"):
+        play(env, agent, 0)
+
+
+# Chance
+
+
+@pytest.mark.parametrize("tree_id", builtin_ids())
+def test_the_random_agent_follows_appendix_b2(tree_id: str):
+    tree = load_tree(tree_id)
+    n = len(tree.subtopics)
+    by_text = {subtopic.text: subtopic.id for subtopic in tree.subtopics}
+    studies = {subtopic.id: {study.text for study in subtopic.studies} for subtopic in tree.subtopics}
+    menu = set(Menu(tree).texts)
+    for seed in range(3):
+        episode = play(InquiryEnv(tree), RandomAgent(tree), seed)
+        entered: list[str] = []
+        state = "topic"
+        for turn in episode.turns:
+            if state == "topic":
+                assert by_text[turn.action] not in entered, "a subtopic was proposed that had been entered"
+            elif state == "subtopic":
+                assert turn.action in studies[entered[-1]]
+            elif state == "result":
+                assert turn.event.decision == ("conclude" if len(entered) == n else "explore")
+            if turn.event.kind == "subtopic":
+                entered.append(turn.event.node)
+            state = turn.event.state
+        assert sorted(entered) == sorted(by_text.values())
+        assert 3 * n <= length(episode) <= n * (2 * HINT_LEVELS + 3)
+        claims = re.findall(r"^\d+\. (.+)$", episode.actions[-1], re.MULTILINE)
+        assert len(claims) == len(tree.conclusions)
+        assert set(claims) <= menu
+
+
+def test_the_random_agent_is_uniform_over_what_is_left():
+    tree = make_tree([[], [], [], []], [3, 1, 1, 1])
+    agent = RandomAgent(tree)
+    agent.reset(5)
+    agent.act(f"The project turns to this:\n\n{tree.subtopics[1].text}", {"state": "subtopic"})
+    chosen = Counter(agent.act("", {"state": "topic"}) for _ in range(3_000))
+    assert set(chosen) == {tree.subtopics[i].text for i in (0, 2, 3)}
+    assert chisquare(list(chosen.values())).pvalue > 1e-4
+    designs = Counter(agent.act(tree.subtopics[0].text, {"state": "subtopic"}) for _ in range(3_000))
+    assert set(designs) == {study.text for study in tree.subtopics[0].studies}
+    assert chisquare(list(designs.values())).pvalue > 1e-4
+
+
+def test_the_random_agent_explores_until_all_are_entered_even_where_a_text_holds_another():
+    tree = make_tree([[], []], [1, 1]).model_dump(mode="json")
+    tree["subtopics"][1]["text"] = f"{tree['subtopics'][0]['text']} And when?"
+    tree = Tree.model_validate_json(__import__("json").dumps(tree))
+    agent = RandomAgent(tree)
+    agent.reset(0)
+    agent.act(tree.subtopics[1].text, {"state": "subtopic"})
+    assert agent.act("", {"state": "result"}) == "explore new subtopic"
+    assert agent.act("", {"state": "topic"}) == tree.subtopics[0].text
+
+
+def test_the_random_agent_starts_afresh_at_every_reset():
+    tree = make_tree([[]], [1])
+    agent = RandomAgent(tree)
+    agent.reset(0)
+    agent.act(tree.subtopics[0].text, {"state": "subtopic"})
+    assert agent.act("", {"state": "result"}) == "draw conclusion"
+    agent.reset(0)
+    assert agent.act("", {"state": "result"}) == "explore new subtopic"
+
+
+@pytest.mark.parametrize("state", ["topic", "subtopic", "study", "result"])
+def test_random_menu_is_uniform_over_everything_at_every_decision(state: str, paper12: Tree):
+    agent = RandomMenuAgent(paper12)
+    agent.reset(11)
+    everything = [*Menu(paper12).texts, *PHRASES]
+    drawn = Counter(agent.act("", {"state": state}) for _ in range(200 * len(everything)))
+    assert set(drawn) == set(everything)
+    assert chisquare([drawn[text] for text in everything]).pvalue > 1e-4
+
+
+def test_random_menu_is_free_to_exceed_the_bound(paper12: Tree):
+    env = InquiryEnv(paper12, max_turns=None)
+    longest = max(length(play(env, RandomMenuAgent(paper12), seed)) for seed in range(30))
+    assert longest > 7 * (2 * HINT_LEVELS + 3)
+
+
+def test_random_words_knows_no_menu(minilm: MiniLMEmbedder, paper12: Tree):
+    episode = play(InquiryEnv(paper12, embedder=minilm, max_turns=12), RandomWordsAgent(), 2)
+    assert set(" ".join(episode.actions).split()) <= set(WORDS)
+    assert not set(episode.actions) & {*Menu(paper12).texts, *PHRASES}
+    assert len(set(episode.actions)) == len(episode.actions) == 13
+
+
+# Retrieval
+
+
+def test_retrieval_is_deterministic_and_traverses_fully(minilm: MiniLMEmbedder):
+    env = InquiryEnv("paper8", embedder=minilm)
+    env.reset(seed=0)
+    one, other = (play(env, RetrievalAgent(env.vectors), seed) for seed in (4, 5))
+    assert one.actions == other.actions
+    assert {turn.event.node for turn in one.turns if turn.event.kind == "subtopic"} == {
+        subtopic.id for subtopic in env.tree.subtopics
+    }
+
+
+def test_retrieval_concludes_with_the_results_it_was_shown(minilm: MiniLMEmbedder):
+    env = InquiryEnv("paper8", embedder=minilm, fake_level=10)
+    env.reset(seed=0)
+    episode = play(env, RetrievalAgent(env.vectors), 6)
+    studies = {study.id: study for study in env.tree.studies}
+    shown = [
+        studies[turn.event.node].fakes[turn.event.fake - 1] for turn in episode.turns if turn.event.kind == "result"
+    ]
+    claims = episode.actions[-1].splitlines()
+    assert len(claims) == len(shown)
+    assert all(text in claim for text, claim in zip(shown, claims, strict=True))
+
+
+def test_retrieval_answers_with_the_menu_text_nearest_to_what_it_reads(minilm: MiniLMEmbedder, paper12: Tree):
+    agent = RetrievalAgent(tree_vectors(paper12, minilm))
+    for subtopic in paper12.subtopics:
+        agent.reset(0)
+        assert agent.act(subtopic.hints[-1], {"state": "topic"}) == subtopic.text
+
+
+# Given actions
+
+
+def test_replay_says_when_its_actions_are_used_up(paper12: Tree):
+    actions = play(InquiryEnv(paper12), RandomAgent(paper12), 0).actions
+    with pytest.raises(LogError, match="goes on after its 5 logged actions; it was torn or played otherwise"):
+        play(InquiryEnv(paper12), ReplayAgent(actions[:5]), 0)
+
+
+def test_one_replay_agent_replays_twice(paper12: Tree):
+    env = InquiryEnv(paper12)
+    agent = ReplayAgent(play(env, RandomAgent(paper12), 0).actions)
+    assert play(env, agent, 0).fingerprint == play(env, agent, 0).fingerprint
+
+
+def test_a_person_is_shown_everything_and_asked_once_a_turn():
+    asked = []
+
+    def ask(observation: str, info) -> str:
+        asked.append((observation, info["state"], info["turn"]))
+        return {"result": "Draw the conclusion!", "conclusion": "1. Nothing came of it."}.get(info["state"], "")
+
+    episode = play(InquiryEnv("paper8"), HumanAgent(ask), 0)
+    assert asked == [
+        (turn.observation, state, turn.turn - 1)
+        for turn, state in zip(episode.turns, ["topic", *(turn.event.state for turn in episode.turns)], strict=False)
+    ]
+    assert kinds(episode)[-3:] == ["result", "conclusion", "end"]
+    assert episode.header.agent == {"name": "human"}
+
+
+def test_a_person_is_not_asked_for_what_is_logged():
+    agent = HumanAgent(lambda observation, info: pytest.fail("asked again"))
+    agent.reset(0)
+    agent.recall("an observation", {"state": "topic"}, "what was said")
+    assert agent.last_call is None
+
+
+# All of them
+
+
+@pytest.mark.parametrize("name", AGENT_NAMES)
+def test_agents_are_reproducible_by_seed_and_leave_global_randomness_alone(name: str, minilm: MiniLMEmbedder):
+    env = InquiryEnv("paper8", embedder=minilm, privileged=True, fake_level=3, max_turns=25)
+    env.reset(seed=0)
+    before = random.getstate(), repr(np.random.get_state())  # noqa: NPY002
+    agent = make_agent(name, env.vectors)
+    first = play(env, agent, 7)
+    again = play(env, agent, 7)
+    fresh = play(env, make_agent(name, env.vectors), 7)
+    assert first.fingerprint == again.fingerprint == fresh.fingerprint
+    assert (random.getstate(), repr(np.random.get_state())) == before  # noqa: NPY002
+    assert first.header.agent == agent.config == {"name": name}
+
+
+@pytest.mark.parametrize("name", [name for name in AGENT_NAMES if name.startswith("random")])
+def test_another_seed_is_another_choice(name: str, minilm: MiniLMEmbedder):
+    agent = make_agent(name, tree_vectors(load_tree("paper12"), minilm))
+    drawn = []
+    for seed in (0, 1):
+        agent.reset(seed)
+        drawn.append([agent.act("", {"state": "topic"}) for _ in range(12)])
+    assert drawn[0] != drawn[1]
+
+
+def test_agents_other_than_the_two_ends_need_no_privileges(minilm: MiniLMEmbedder, paper12: Tree):
+    vectors = tree_vectors(paper12, minilm)
+    assert [name for name in AGENT_NAMES if make_agent(name, vectors).needs_privileged] == ["oracle", "worst-case"]
+
+
+def test_an_unknown_agent_names_the_nearest_and_all_others(minilm: MiniLMEmbedder, paper12: Tree):
+    with pytest.raises(OptionError, match=r"no agent is called 'oracel' \(did you mean 'oracle'\?\); known: random, "):
+        make_agent("oracel", tree_vectors(paper12, minilm))
+
+
+def test_an_agent_that_does_not_say_how_to_act_is_told_so():
+    class Idle(BaselineAgent):
+        name = "idle"
+
+    with pytest.raises(TypeError, match=r"Idle does not say how to act; override act\(\)"):
+        Idle().act("", {"state": "topic"})

@@ -1,0 +1,54 @@
+"""Embedders by name."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from inquitree_gym.embeddings import (
+    DEFAULT_EMBEDDER,
+    LiteLLMEmbedder,
+    MiniLMEmbedder,
+    SentenceTransformerEmbedder,
+    load_embedder,
+)
+from inquitree_gym.errors import EmbedderError
+
+NAMES = {
+    "all-MiniLM-L6-v2": MiniLMEmbedder,
+    "sentence-transformers:all-mpnet-base-v2": SentenceTransformerEmbedder,
+    "sentence-transformers:/some/folder:with a colon": SentenceTransformerEmbedder,
+    "litellm:text-embedding-3-small": LiteLLMEmbedder,
+    "litellm:ollama/nomic-embed-text:v1.5": LiteLLMEmbedder,
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), NAMES.items())
+def test_a_name_gives_its_embedder_and_the_embedder_its_name(name: str, kind: type):
+    embedder = load_embedder(name)
+    assert type(embedder) is kind
+    assert embedder.name == name
+    assert load_embedder(embedder.name) is embedder, "the weights would be loaded twice"
+
+
+def test_the_default_is_the_calibrated_minilm():
+    assert DEFAULT_EMBEDDER == "all-MiniLM-L6-v2"
+    assert load_embedder(DEFAULT_EMBEDDER).threshold is not None
+
+
+def test_only_the_default_is_calibrated():
+    assert {load_embedder(name).threshold for name in NAMES if name != DEFAULT_EMBEDDER} == {None}
+
+
+@pytest.mark.parametrize("name", ["", "MiniLM", "sentence-transformers", "sentence-transformers:", "litellm:", "hub:x"])
+def test_an_unknown_name_is_answered_with_the_forms(name: str):
+    with pytest.raises(EmbedderError, match=f"no embedder is called '{re.escape(name)}'") as caught:
+        load_embedder(name)
+    for form in ("all-MiniLM-L6-v2", "sentence-transformers:MODEL", "litellm:MODEL"):
+        assert form in str(caught.value)
+
+
+def test_a_near_miss_is_answered_with_the_name_meant():
+    with pytest.raises(EmbedderError, match=r"\(did you mean 'all-MiniLM-L6-v2'\?\)"):
+        load_embedder("all-minilm-L6-v2")

@@ -1,0 +1,520 @@
+"""The command line: what it prints, where, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import pytest
+
+from inquitree_gym.baselines import AGENT_NAMES
+from inquitree_gym.cli import main
+from inquitree_gym.log import read_episode
+from inquitree_gym.trees import Tree, builtin_ids, dump_tree, load_tree
+from tests.strategies import make_tree
+
+VERBS = ("list", "show", "play", "run", "score", "report", "check")
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        """What stands on the error stream, without the breaks of lines."""
+        return " ".join(self.err.split())
+
+
+Inquitree = Callable[..., Done]
+
+
+@pytest.fixture
+def inquitree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inquitree:
+    """Run the command line in this process, as the console script does."""
+
+    def run(*arguments: object, stdin: str = "") -> Done:
+        monkeypatch.setattr(sys, "argv", ["inquitree", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        capsys.readouterr()
+        try:
+            main()
+            status = 0
+        except SystemExit as left:
+            status = int(left.code or 0)
+        return Done(status, *capsys.readouterr())
+
+    return run
+
+
+def flat(text: str) -> str:
+    """Return the words of a drawing: without its lines, and wherever its texts were broken."""
+    return " ".join(re.sub(r"[│┃├└─━┏┓┗┛┡┩╇┳┴┬┼╭╮╰╯]", " ", text).split())
+
+
+# The whole
+
+
+def test_the_console_script_is_this_command_line():
+    (script,) = entry_points(group="console_scripts", name="inquitree")
+    assert script.load() is main
+
+
+HELP = """
+import sys
+from inquitree_gym.cli import main
+sys.argv = ["inquitree", "--help"]
+try:
+    main()
+except SystemExit as left:
+    heavy = {"torch", "transformers", "litellm", "sentence_transformers", "matplotlib"} & set(sys.modules)
+    print(left.code, sorted(heavy), file=sys.stderr)
+"""
+
+
+def test_help_names_every_verb_and_loads_nothing_heavy():
+    done = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
+    assert all(re.search(rf"^\s+{verb}\s+\S", done.stdout, re.MULTILINE) for verb in VERBS)
+    assert done.stderr == "0 []\n"
+
+
+def test_a_foreseen_error_is_one_message_and_status_2_without_a_traceback():
+    command = [sys.executable, "-c", "from inquitree_gym.cli import main; main()", "show", "paper6"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "'paper6' is in the paper pool but its tree may not be distributed" in done.stderr
+    assert "write a tree file of your own and pass its path" in done.stderr
+
+
+def test_without_a_verb_there_is_help(inquitree: Inquitree):
+    done = inquitree()
+    assert "Usage: " in done.out + done.err
+    assert all(verb in done.out + done.err for verb in VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_a_helpful_help(inquitree: Inquitree, verb: str):
+    done = inquitree(verb, "--help")
+    assert (done.status, done.err) == (0, "")
+    assert re.search(rf"^Usage: .*inquitree {verb}\b", done.out)
+    assert re.search(r"\n\n  [A-Z].+\.", done.out), "it does not say what it does"
+    options = re.findall(r"^  (--[a-z-]+)(.*(?:\n {10,}.*)*)", done.out, re.MULTILINE)
+    assert options
+    assert all(re.search(r" {2,}\S*[A-Z]?[a-zτ]{2,}", rest) for _, rest in options), options
+
+
+def test_help_of_run_names_agents_and_limits(inquitree: Inquitree):
+    said = "".join(inquitree("run", "--help").out.split())
+    assert ", ".join(AGENT_NAMES).replace(" ", "") in said
+    assert "3n,ornone" in said
+    assert "doesonlywhatismissing" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("lsit",), "No such command 'lsit'"),
+        (("show",), "Missing argument 'TREE'"),
+        (("score",), "Missing argument 'RUN'"),
+        (("report",), "Missing argument"),
+        (("run", "--agnet", "random"), "No such option: --agnet"),
+        (("run", "--seeds", "many"), "Invalid value for '--seeds'"),
+        (("play", "paper8", "--max-turns", "none"), "Invalid value for '--max-turns'"),
+        (("list", "paper8"), "unexpected extra argument"),
+    ],
+)
+def test_wrong_words_and_flags_end_with_status_2(inquitree: Inquitree, arguments: tuple[str, ...], told: str):
+    done = inquitree(*arguments)
+    assert (done.status, done.out) == (2, "")
+    assert told in done.said
+
+
+UNKNOWN = [("show", "papper12"), ("play", "papper12"), ("check", "papper12"), ("run", "--papers", "papper12")]
+
+
+@pytest.mark.parametrize("arguments", UNKNOWN, ids=lambda arguments: arguments[0])
+def test_an_unknown_tree_names_the_nearest(
+    inquitree: Inquitree, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    done = inquitree(*arguments)
+    assert (done.status, done.out) == (2, "")
+    assert "no tree has the id 'papper12' (did you mean 'paper12'?)" in done.said
+    assert not list(tmp_path.iterdir()), "something was written before the fault was found"
+
+
+# list
+
+
+def test_list_shows_every_paper_of_the_pool(inquitree: Inquitree):
+    done = inquitree("list")
+    assert (done.status, done.err) == (0, "")
+    assert all(re.search(rf"\bpaper{number}\b", done.out) for number in range(1, 31))
+    assert done.out.count("may not be") >= 12
+
+
+def test_list_as_json(inquitree: Inquitree):
+    entries = json.loads(inquitree("list", "--json").out)
+    assert [entry["id"] for entry in entries] == [f"paper{number}" for number in range(1, 31)]
+    assert {entry["id"] for entry in entries if entry["playable"]} == set(builtin_ids())
+    paper12 = entries[11]
+    tree = load_tree("paper12")
+    assert (paper12["n"], paper12["year"], paper12["doi"]) == (7, tree.paper.year, tree.paper.doi)
+    assert paper12["title"] == tree.paper.title
+
+
+def test_list_shows_trees_of_ones_own(inquitree: Inquitree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "mine.json").write_text(dump_tree(make_tree([[], [0], [0]], [1, 1, 1], tree_id="mine")))
+    monkeypatch.setenv("INQUITREE_TREES", str(tmp_path))
+    entry = json.loads(inquitree("list", "--json").out)[-1]
+    assert (entry["id"], entry["n"], entry["depth"], entry["width"], entry["playable"]) == ("mine", 3, 2, 2, True)
+    assert "A made paper" in inquitree("list").out
+
+
+# show
+
+
+def test_show_draws_a_tree_in_the_terminal_without_giving_it_away(inquitree: Inquitree):
+    tree = load_tree("paper8")
+    done = inquitree("show", "8")
+    said = flat(done.out)
+    assert done.status == 0
+    assert tree.topic in said
+    for subtopic in tree.subtopics:
+        assert f"{subtopic.id} · {subtopic.name}" in said
+        assert subtopic.text in said
+        assert all(study.text in said and study.result not in said for study in subtopic.studies)
+    assert not any(item.text in said for item in tree.conclusions)
+
+
+def test_show_can_spoil(inquitree: Inquitree):
+    tree = load_tree("paper8")
+    said = flat(inquitree("show", "paper8", "--spoil").out)
+    assert all(study.result in said for study in tree.studies)
+    assert all(item.text in said for item in tree.conclusions)
+
+
+def test_show_exports_mermaid(inquitree: Inquitree):
+    done = inquitree("show", "paper12", "--mermaid")
+    assert done.out.startswith("flowchart TD\n")
+    edges = [line for line in done.out.splitlines() if "-->" in line]
+    assert len(edges) == sum(len(subtopic.prerequisites) for subtopic in load_tree("paper12").subtopics)
+
+
+def test_show_exports_svg_and_says_where_on_the_error_stream(inquitree: Inquitree, tmp_path: Path):
+    file = tmp_path / "t.svg"
+    done = inquitree("show", "paper8", "--svg", file)
+    assert (done.status, done.out) == (0, "")
+    assert "written:" in done.err
+    root = ElementTree.fromstring(file.read_text())
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    drawn = " ".join("".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text"))
+    assert all(subtopic.id in drawn for subtopic in load_tree("paper8").subtopics)
+
+
+def test_show_says_when_the_picture_cannot_be_written(inquitree: Inquitree, tmp_path: Path):
+    done = inquitree("show", "paper8", "--svg", tmp_path / "nowhere" / "t.svg")
+    assert (done.status, done.out) == (2, "")
+    assert "cannot write" in done.said
+    assert "No such file or directory" in done.said
+
+
+def test_show_as_json_is_the_tree(inquitree: Inquitree):
+    assert Tree.model_validate_json(inquitree("show", "paper12", "--json").out) == load_tree("paper12")
+
+
+def test_show_takes_a_path_and_lists_every_fault_of_a_bad_file(inquitree: Inquitree, tmp_path: Path):
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    tree = make_tree([[], [0]], [1, 1], tree_id="good")
+    good.write_text(dump_tree(tree))
+    assert "Question 2" in inquitree("show", good).out
+    document = tree.model_dump(mode="json")
+    document["subtopics"][0]["prerequisites"] = ["s2"]
+    document["conclusions"][0]["needs"] = [["s9"]]
+    bad.write_text(json.dumps(document))
+    done = inquitree("show", bad)
+    assert (done.status, done.out) == (2, "")
+    assert "2 faults" in done.said
+    assert "s9" in done.said
+
+
+# play
+
+
+def script(*messages: str) -> str:
+    """What a person types: each message ends with an empty line."""
+    return "".join(f"{message}\n\n" for message in messages)
+
+
+@pytest.fixture(scope="module")
+def paper8() -> Tree:
+    return load_tree("paper8")
+
+
+@pytest.fixture(scope="module")
+def moves(paper8: Tree) -> list[str]:
+    """A short inquiry: one subtopic, one study, and a conclusion that it supports."""
+    first = next(subtopic for subtopic in paper8.subtopics if not subtopic.prerequisites)
+    study = first.studies[0]
+    item = next(item for item in paper8.conclusions if [study.id] in [list(group) for group in item.needs])
+    return [first.text, study.text, "draw conclusion", f"1. {item.text}"]
+
+
+def test_a_person_plays_an_inquiry(inquitree: Inquitree, paper8: Tree, moves: list[str]):
+    done = inquitree("play", "8", stdin=script(*moves))
+    assert done.status == 0, done.err
+    said = flat(done.out)
+    assert paper8.topic in said
+    assert all(move in said for move in moves[:2])
+    assert next(study.result for study in paper8.studies if study.text == moves[1]) in said
+    score = float(re.search(r"Q/\|C\| = (\d\.\d\d)", said).group(1))
+    assert 0 < score < 1
+
+
+def test_a_message_may_have_several_lines(inquitree: Inquitree, moves: list[str], tmp_path: Path):
+    said = script(*moves[:3]) + "1. Nothing came of it.\n2. Nor of this.\n\n"
+    assert inquitree("play", "paper8", "--log", tmp_path / "e.jsonl", stdin=said).status == 0
+    assert read_episode(tmp_path / "e.jsonl").actions[-1] == "1. Nothing came of it.\n2. Nor of this."
+
+
+def test_options_of_play_reach_the_episode(inquitree: Inquitree, moves: list[str], tmp_path: Path):
+    file = tmp_path / "e.jsonl"
+    flags = ("--fake-level", 10, "--seed", 5, "--max-turns", 2, "--log", file)
+    assert inquitree("play", "paper8", *flags, stdin=script(*moves[:2], moves[3])).status == 0
+    episode = read_episode(file)
+    assert (episode.header.seed, episode.header.rules["fake_level"], episode.header.rules["max_turns"]) == (5, 10, 2)
+    assert [turn.event.limit for turn in episode.turns] == [False, True, False]
+    assert episode.turns[1].event.fake > 0
+    assert episode.header.agent == {"name": "human"}
+
+
+def test_who_leaves_can_go_on_with_the_same_command(inquitree: Inquitree, moves: list[str], tmp_path: Path):
+    whole, file = tmp_path / "whole.jsonl", tmp_path / "e.jsonl"
+    inquitree("play", "paper8", "--log", whole, stdin=script(*moves))
+    left = inquitree("play", "paper8", "--log", file, stdin=script(*moves[:2]))
+    assert left.status == 2
+    assert "Left before the end. Go on with the same command" in flat(left.out + left.err)
+    assert len(read_episode(file).turns) == 2
+    assert inquitree("play", "paper8", "--log", file, stdin=script(*moves[2:])).status == 0
+    assert read_episode(file).fingerprint == read_episode(whole).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--fake-level", 11), "fake_level is a whole number from 0 to 10, not 11"),
+        (("--max-turns", 0), "max_turns is a whole number from 1"),
+    ],
+)
+def test_options_of_play_out_of_range(inquitree: Inquitree, flags: tuple, told: str):
+    done = inquitree("play", "paper8", *flags)
+    assert (done.status, done.out) == (2, "")
+    assert told in done.said
+
+
+def test_play_does_not_overwrite_a_whole_log(inquitree: Inquitree, moves: list[str], tmp_path: Path):
+    file = tmp_path / "e.jsonl"
+    inquitree("play", "paper8", "--log", file, stdin=script(*moves))
+    before = file.read_bytes()
+    done = inquitree("play", "paper8", "--log", file, stdin=script(*moves))
+    assert done.status == 2
+    assert "holds a whole episode already; choose another file" in done.said
+    assert file.read_bytes() == before
+
+
+# run, score, report
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory) -> Path:
+    """A run of two agents over two trees, made by the command line."""
+    folder = tmp_path_factory.mktemp("cli") / "run"
+    command = ["run", "--agent", "oracle,worst-case", "--papers", "8,paper12", "--fake-level", "0,4", "--seeds", "2"]
+    done = subprocess.run(
+        [sys.executable, "-c", "from inquitree_gym.cli import main; main()", *command, "--out", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "300"},
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert f"16 episodes played, 0 were there already: {folder}" in done.stderr
+    return folder
+
+
+def test_run_leaves_a_manifest_and_one_log_per_episode(run_folder: Path):
+    assert sorted(file.name for file in run_folder.iterdir()) == ["episodes", "run.json"]
+    assert len(list((run_folder / "episodes").glob("*.jsonl"))) == 16
+
+
+def test_the_same_run_again_plays_nothing(inquitree: Inquitree, run_folder: Path):
+    flags = ("--agent", "oracle, worst-case", "--papers", "paper8,12", "--fake-level", "0,4", "--seeds", 2)
+    done = inquitree("run", *flags, "--out", run_folder)
+    assert (done.status, done.out) == (0, "")
+    assert "0 episodes played, 16 were there already" in done.said
+
+
+def test_another_run_into_the_same_folder_is_refused(inquitree: Inquitree, run_folder: Path):
+    done = inquitree("run", "--agent", "random", "--papers", "8", "--out", run_folder)
+    assert (done.status, done.out) == (2, "")
+    assert "holds the run of another study; choose another folder with --out" in done.said
+
+
+def test_run_reads_a_study_file(inquitree: Inquitree, tmp_path: Path):
+    (tmp_path / "s.toml").write_text('agents = ["random"]\ntrees = ["paper8"]\nseeds = 1\nmax_turns = "3n"\n')
+    assert inquitree("run", "--study", tmp_path / "s.toml", "--out", tmp_path / "run").status == 0
+    (log,) = (tmp_path / "run" / "episodes").iterdir()
+    assert read_episode(log).header.rules["max_turns"] == 15
+
+
+@pytest.mark.parametrize(("given", "logged"), [("none", None), ("3n", 15), ("9", 9)])
+def test_turn_limits_of_run(inquitree: Inquitree, tmp_path: Path, given: str, logged: int | None):
+    flags = ("--agent", "oracle", "--papers", "8", "--seeds", 1, "--max-turns", given, "--threshold", "0.4")
+    assert inquitree("run", *flags, "--out", tmp_path).status == 0
+    rules = read_episode(tmp_path / "episodes" / "paper8_oracle_f0_s0.jsonl").header.rules
+    assert (rules["max_turns"], rules["threshold"]) == (logged, 0.4)
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--agent", "oracel"), "no agent is called 'oracel' (did you mean 'oracle'?)"),
+        (("--agent", ""), "agents: Tuple should have at least 1 item"),
+        (("--fake-level", "0,x"), "--fake-level takes whole numbers, comma-separated, not '0,x'"),
+        (("--fake-level", "0,11"), "less than or equal to 10"),
+        (("--seeds", "0"), "seeds: Input should be greater than or equal to 1"),
+        (("--max-turns", "4n"), "'default' or '3n'"),
+        (("--max-turns", "0"), "greater than or equal to 1"),
+        (("--threshold", "2"), "threshold: Input should be less than or equal to 1"),
+        (("--embedder", "mini"), "no embedder is called 'mini'"),
+        (("--study", "none.toml"), "cannot read the study 'none.toml'"),
+    ],
+)
+def test_wrong_values_of_run_write_nothing(
+    inquitree: Inquitree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], told: str
+):
+    monkeypatch.chdir(tmp_path)
+    done = inquitree("run", "--papers", "8", *flags)
+    assert (done.status, done.out) == (2, "")
+    assert told in done.said
+    assert not list(tmp_path.iterdir())
+
+
+def test_run_says_when_its_folder_cannot_be_written(inquitree: Inquitree, tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    done = inquitree("run", "--agent", "oracle", "--papers", "8", "--out", tmp_path / "file" / "run")
+    assert done.status == 2
+    assert "choose another folder with --out" in done.said
+
+
+def test_score_shows_every_episode(inquitree: Inquitree, run_folder: Path):
+    done = inquitree("score", run_folder)
+    assert (done.status, done.err.strip()) == (0, "")
+    assert len(re.findall(r"\boracle\b", done.out)) == len(re.findall(r"\bworst-case\b", done.out)) == 8
+
+
+def test_score_as_json(inquitree: Inquitree, run_folder: Path):
+    done = inquitree("score", run_folder, "--json")
+    scores = json.loads(done.out)
+    assert len(scores) == 16
+    by_cell = {(s["agent"], s["tree"], s["fake_level"], s["seed"]): s for s in scores}
+    perfect = by_cell["oracle", "paper12", 0, 1]
+    assert perfect["quality_share"] == pytest.approx(1)
+    assert perfect["judge"] == "local"
+    assert perfect["path"]["turns"] == perfect["path"]["fewest_turns"] == 21
+    assert len(perfect["verdicts"]) == len(load_tree("paper12").conclusions)
+    assert by_cell["worst-case", "paper8", 4, 0]["path"]["unaided_coverage"] == 0
+
+
+def test_report_prints_a_table_with_its_legend(inquitree: Inquitree, run_folder: Path):
+    done = inquitree("report", run_folder)
+    assert (done.status, done.err.strip()) == (0, "")
+    assert all(word in done.out for word in ("oracle", "worst-case", "coverage", "unaided", "Q/|C|", "95 %"))
+
+
+def test_report_as_json(inquitree: Inquitree, run_folder: Path):
+    found = json.loads(inquitree("report", run_folder, "--json").out)
+    assert found["missing"] == []
+    rows = {(row["agent"], row["fake_level"]): row for row in found["rows"]}
+    assert set(rows) == {(agent, level) for agent in ("oracle", "worst-case") for level in (0, 4)}
+    assert rows["oracle", 0]["estimates"]["Q/|C|"]["mean"] == pytest.approx(1)
+    assert rows["oracle", 0]["estimates"]["Q/|C|"]["low"] is None, "two trees allow no interval"
+    assert (rows["oracle", 0]["trees"], rows["oracle", 0]["episodes"]) == (2, 4)
+
+
+def test_report_over_several_runs(inquitree: Inquitree, run_folder: Path, tmp_path: Path):
+    inquitree("run", "--agent", "random", "--papers", "8", "--seeds", 1, "--out", tmp_path)
+    rows = json.loads(inquitree("report", run_folder, tmp_path, "--json").out)["rows"]
+    assert [row["agent"] for row in rows if row["fake_level"] == 0] == ["oracle", "worst-case", "random"]
+
+
+def test_missing_and_torn_episodes_are_told_on_the_error_stream(inquitree: Inquitree, tmp_path: Path):
+    flags = ("--agent", "oracle", "--papers", "8", "--seeds", 3, "--out", tmp_path)
+    inquitree("run", *flags)
+    torn = tmp_path / "episodes" / "paper8_oracle_f0_s1.jsonl"
+    torn.write_bytes(torn.read_bytes()[:-9])
+    (tmp_path / "episodes" / "paper8_oracle_f0_s2.jsonl").unlink()
+    for verb in ("score", "report"):
+        done = inquitree(verb, tmp_path)
+        assert done.status == 0
+        assert "2 episodes are missing or torn" in done.said
+    missing = json.loads(inquitree("report", tmp_path, "--json").out)["missing"]
+    assert len(missing) == 2
+    assert "2 episodes played, 1 were there already" in inquitree("run", *flags).said
+
+
+@pytest.mark.parametrize("verb", ["score", "report"])
+def test_a_folder_that_is_no_run(inquitree: Inquitree, verb: str, tmp_path: Path):
+    done = inquitree(verb, tmp_path)
+    assert (done.status, done.out) == (2, "")
+    assert "is no run folder: cannot read run.json" in done.said
+
+
+# check
+
+
+def test_check_of_a_clean_tree(inquitree: Inquitree):
+    done = inquitree("check", "paper8", "12", "--embedder", "none")
+    assert (done.status, done.out) == (0, "paper8: clean\n12: clean\n")
+
+
+@pytest.mark.parametrize("flags", [(), ("--embedder", "none")])
+def test_check_of_a_faulty_tree_lists_the_faults_and_ends_with_status_1(
+    inquitree: Inquitree, tmp_path: Path, flags: tuple[str, ...]
+):
+    file = tmp_path / "faulty.json"
+    file.write_text(dump_tree(make_tree([[], [0], [0, 1]], [1, 1, 1], tree_id="faulty")))
+    done = inquitree("check", "paper8", file, *flags)
+    assert done.status == 1
+    assert "paper8: clean" in done.out
+    assert "s3: prerequisite 's1' is already implied by another one; remove it" in done.out
+    faults = json.loads(inquitree("check", file, "--json", *flags).out)[str(file)]
+    assert {"node": "s3", "message": "prerequisite 's1' is already implied by another one; remove it"} in faults
+    near = any("is too near its sibling" in fault["message"] for fault in faults)
+    assert near == (not flags), "only an embedder tells siblings apart"
+
+
+def test_check_of_a_file_that_is_no_tree_ends_with_status_2(inquitree: Inquitree, tmp_path: Path):
+    (tmp_path / "bad.json").write_text("{")
+    done = inquitree("check", tmp_path / "bad.json")
+    assert (done.status, done.out) == (2, "")
+    assert "is not JSON at line 1" in done.said
+
+
+def test_check_with_an_unknown_embedder(inquitree: Inquitree):
+    done = inquitree("check", "paper8", "--embedder", "nobody")
+    assert (done.status, done.out) == (2, "")
+    assert "no embedder is called 'nobody'" in done.said

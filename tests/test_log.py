@@ -1,0 +1,306 @@
+"""The episode log: what is written can be read again, and what is damaged says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inquitree_gym.baselines import RandomAgent
+from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.errors import LogError
+from inquitree_gym.log import (
+    LOG_VERSION,
+    EmbedderRef,
+    Episode,
+    EpisodeWriter,
+    Event,
+    Failure,
+    Footer,
+    Header,
+    Reading,
+    TreeRef,
+    Turn,
+    read_episode,
+    to_line,
+)
+from inquitree_gym.rollout import play
+from inquitree_gym.trees import CANARY, load_tree
+
+HEADER = Header(
+    versions={"python": "3.12.1"},
+    tree=TreeRef(id="paper8", version=2, digest="ab" * 32),
+    rules={"threshold": 0.4, "fake_level": 3, "max_turns": None},
+    seed=2**63,
+    embedder=EmbedderRef(name="an embedder", digest="cd" * 32),
+    prompts="ef" * 32,
+    agent={"name": "made", "temperature": 0, "parts": [1, {"two": None}]},
+    started="2026-01-02T03:04:05+00:00",
+)
+
+
+def turn(number: int = 1, **changes) -> Turn:
+    settings = {
+        "turn": number,
+        "observation": "What next?",
+        "reply": None,
+        "action": "redo the study",
+        "reading": Reading(candidate="s1", similarity=0.1 + 0.2, decision="redo", margin=None, top=(("s1", 0.5),)),
+        "event": Event(
+            kind="result", state="result", node="s1a", fake=2, accepted=True, forced=False, hint_level=0, limit=False,
+            reason="none", decision="redo",
+        ),
+        "reward": 0.0,
+        "terminated": False,
+        "truncated": False,
+        "env_seconds": 0.001,
+    }  # fmt: skip
+    return Turn(**{**settings, **changes})
+
+
+FOOTER = Footer(status="concluded", observation="Filed.", turns=2, episode_return=0.6, seconds=1.5)
+
+
+def write(path: Path, *records) -> Path:
+    path.write_text("".join(map(to_line, records)), encoding="ascii")
+    return path
+
+
+# What is written is read again
+
+
+def test_a_whole_log_is_read_as_it_was_written(tmp_path: Path):
+    records = (HEADER, turn(1), turn(2, reply="THOUGHT", tokens={"prompt": 7}, cost=0.125, agent_seconds=2.5), FOOTER)
+    file = tmp_path / "deep" / "down" / "episode.jsonl"
+    writer = EpisodeWriter(file)
+    for record in records:
+        writer.write(record)
+    writer.close()
+    assert read_episode(file) == Episode(HEADER, records[1:3], FOOTER)
+    assert read_episode(str(file)).status == "concluded"
+
+
+def test_every_line_is_on_disk_before_the_next_action(tmp_path: Path):
+    file = tmp_path / "episode.jsonl"
+    writer = EpisodeWriter(file)
+    for number, record in enumerate((HEADER, turn(1), turn(2))):
+        writer.write(record)
+        assert len(read_episode(file).turns) == number
+    writer.close()
+
+
+@settings(deadline=None)
+@given(action=st.text(), reply=st.none() | st.text(), seed=st.integers(0, 2**64 - 1))
+def test_any_text_survives(tmp_path_factory, action: str, reply: str | None, seed: int):
+    records = HEADER.model_copy(update={"seed": seed}), turn(action=action, reply=reply)
+    found = read_episode(write(tmp_path_factory.getbasetemp() / "any.jsonl", *records))
+    assert (found.header, found.turns) == (records[0], records[1:])
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud800", "a\udfffb", "\udc80\ud83d", "emoji \U0001f600 then \ud83d.", "\x00\n\r\u2028\x85"]
+)
+def test_lone_surrogates_and_control_characters_survive(tmp_path: Path, text: str):
+    record = turn(action=text, reply=text, observation=text)
+    file = write(tmp_path / "odd.jsonl", HEADER, record)
+    assert read_episode(file).turns == (record,)
+    assert file.read_bytes().count(b"\n") == 2
+    assert len(read_episode(file).fingerprint) == 64
+
+
+def test_every_log_carries_the_canary_and_its_version(tmp_path: Path):
+    first = json.loads(write(tmp_path / "log.jsonl", HEADER).read_text().splitlines()[0])
+    assert (first["kind"], first["canary"], first["log_version"]) == ("header", CANARY, LOG_VERSION)
+
+
+def test_absent_is_null_and_not_zero():
+    line = json.loads(to_line(turn()))
+    assert line["cost"] is line["tokens"] is line["reply"] is line["reading"]["margin"] is None
+
+
+# Torn, failed and damaged
+
+
+def test_the_status_of_an_episode_without_a_footer(tmp_path: Path):
+    failure = Failure(error="the service is down", when="2026-01-02")
+    torn = read_episode(write(tmp_path / "torn.jsonl", HEADER, turn(1)))
+    failed = read_episode(write(tmp_path / "failed.jsonl", HEADER, turn(1), failure))
+    went_on = read_episode(write(tmp_path / "went_on.jsonl", HEADER, turn(1), failure, turn(2)))
+    assert (torn.status, torn.failure) == ("torn", None)
+    assert (failed.status, failed.failure) == ("failed", failure)
+    assert (went_on.status, went_on.actions) == ("torn", ("redo the study",) * 2)
+
+
+@pytest.mark.parametrize("status", ["concluded", "truncated", "abandoned"])
+def test_the_status_of_an_episode_with_a_footer(tmp_path: Path, status: str):
+    footer = FOOTER.model_copy(update={"status": status})
+    assert read_episode(write(tmp_path / "whole.jsonl", HEADER, turn(1), footer)).status == status
+
+
+def test_a_last_line_cut_anywhere_is_dropped(tmp_path: Path):
+    whole = "".join(map(to_line, (HEADER, turn(1), turn(2)))).encode()
+    start = whole[:-1].rindex(b"\n") + 1
+    file = tmp_path / "torn.jsonl"
+    for end in range(start, len(whole)):
+        file.write_bytes(whole[:end])
+        assert read_episode(file).turns == (turn(1),)
+
+
+DAMAGES = {
+    "cut": (lambda line: line[:40], "line 3: not JSON"),
+    "noise": (lambda line: b"\xff\xfe" + line, "line 3: not JSON"),
+    "emptied": (lambda line: b"", "line 3: not JSON"),
+    "another record": (lambda line: b'{"kind": "melody"}', "line 3: Input tag 'melody'"),
+    "no record": (lambda line: b"[1, 2]", "line 3: Input should be"),
+    "nested too deeply": (lambda line: b"[" * 100_000, "line 3: not JSON"),
+    "a value lost": (lambda line: line.replace(b'"fake":2,', b""), r"line 3: Field required at turn\.event\.fake"),
+    "a value replaced": (lambda line: line.replace(b'"turn":2', b'"turn":"x"'), r"line 3: .* integer.* at turn\.turn"),
+    "a value added": (lambda line: b'{"smell":1,' + line[1:], r"line 3: Extra inputs .* at turn\.smell"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_line_in_the_middle_names_file_and_line(tmp_path: Path, damage: str):
+    change, message = DAMAGES[damage]
+    file = write(tmp_path / "damaged.jsonl", HEADER, turn(1), turn(2), turn(3), FOOTER)
+    lines = file.read_bytes().split(b"\n")
+    lines[2] = change(lines[2])
+    file.write_bytes(b"\n".join(lines))
+    with pytest.raises(LogError, match=message) as caught:
+        read_episode(file)
+    assert str(file) in str(caught.value)
+    assert "bring the file back, or remove it" in str(caught.value)
+
+
+def test_a_carriage_return_in_the_middle_is_damage_and_no_torn_line(tmp_path: Path):
+    file = write(tmp_path / "damaged.jsonl", HEADER, turn(1), turn(2), FOOTER)
+    content = file.read_bytes()
+    middle = content.index(b"What next?")
+    file.write_bytes(content[:middle] + b"\r" + content[middle:])
+    with pytest.raises(LogError, match="line 2"):
+        read_episode(file)
+
+
+def test_missing_turns_are_told(tmp_path: Path):
+    with pytest.raises(LogError, match=r"turns \[1, 3\]; expected 1, 2, 3"):
+        read_episode(write(tmp_path / "gap.jsonl", HEADER, turn(1), turn(3), FOOTER))
+
+
+@pytest.mark.parametrize("content", [b"", b'{"kind": "header", "see', to_line(turn(1)).encode()])
+def test_a_file_without_a_header_says_what_to_do(tmp_path: Path, content: bytes):
+    file = tmp_path / "headless.jsonl"
+    file.write_bytes(content)
+    with pytest.raises(LogError, match=r"no header line.*remove it") as caught:
+        read_episode(file)
+    assert str(file) in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path):
+    with pytest.raises(LogError, match=r"cannot read the log '.*none\.jsonl': No such file"):
+        read_episode(tmp_path / "none.jsonl")
+
+
+def test_a_newer_log_is_told_from_a_damaged_one(tmp_path: Path):
+    header = json.loads(to_line(HEADER)) | {"log_version": LOG_VERSION + 1, "a field of tomorrow": 1}
+    file = tmp_path / "newer.jsonl"
+    file.write_text(json.dumps(header) + "\n")
+    with pytest.raises(
+        LogError, match=rf"log version {LOG_VERSION + 1}; this release reads up to {LOG_VERSION}: update"
+    ):
+        read_episode(file)
+
+
+# Writing
+
+
+def test_a_log_is_never_overwritten(tmp_path: Path):
+    file = write(tmp_path / "there.jsonl", HEADER, turn(1))
+    before = file.read_bytes()
+    with pytest.raises(LogError, match="exists already; logs are never overwritten: choose another place"):
+        EpisodeWriter(file)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("rest", [b"", b'{"kind":"tu', to_line(turn(2)).encode()[:-1]])
+def test_a_resumed_log_is_cut_back_to_its_last_whole_line(tmp_path: Path, rest: bytes):
+    file = write(tmp_path / "torn.jsonl", HEADER, turn(1))
+    with file.open("ab") as stream:
+        stream.write(rest)
+    writer = EpisodeWriter(file, resume=True)
+    writer.write(turn(2, action="draw conclusion"))
+    writer.close()
+    assert read_episode(file).actions == ("redo the study", "draw conclusion")
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(
+        LogError, match=r"cannot write the log .* choose another folder, then run the same command again"
+    ):
+        EpisodeWriter(tmp_path / "file" / "episode.jsonl")
+
+
+def test_a_full_disk_loses_nothing_that_was_logged(tmp_path: Path):
+    file = tmp_path / "episode.jsonl"
+    writer = EpisodeWriter(file)
+    writer.write(HEADER)
+    writer.write(turn(1))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(file) + 100, hard))
+    try:
+        with pytest.raises(LogError, match=r"cannot write the log .* what was logged before is safe. Free some space"):
+            writer.write(turn(2))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with pytest.raises(LogError, match="is closed; open another writer to go on"):
+        writer.write(turn(2))
+    writer.close()
+    assert read_episode(file).turns == (turn(1),)
+    again = EpisodeWriter(file, resume=True)
+    again.write(turn(2))
+    again.close()
+    assert read_episode(file).turns == (turn(1), turn(2))
+
+
+# Fingerprints
+
+
+def test_the_fingerprint_leaves_out_the_circumstances():
+    plain = Episode(HEADER, (turn(1),), FOOTER)
+    dressed = Episode(
+        HEADER.model_copy(update={"versions": {}, "started": "later", "agent": {"name": "replay"}}),
+        (turn(1, reply="THOUGHT", tokens={"prompt": 1}, cost=2.0, agent_seconds=3.0, env_seconds=4.0),),
+        FOOTER.model_copy(update={"seconds": 99.0}),
+        Failure(error="once", when="then"),
+    )
+    assert plain.fingerprint == dressed.fingerprint
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Episode(HEADER.model_copy(update={"seed": 1}), (turn(1),), FOOTER),
+        Episode(HEADER.model_copy(update={"rules": {}}), (turn(1),), FOOTER),
+        Episode(HEADER.model_copy(update={"prompts": ""}), (turn(1),), FOOTER),
+        Episode(HEADER, (turn(1, action="Redo the study"),), FOOTER),
+        Episode(HEADER, (turn(1, observation="What now?"),), FOOTER),
+        Episode(HEADER, (turn(1, reward=0.1),), FOOTER),
+        Episode(HEADER, (turn(1), turn(2)), FOOTER),
+        Episode(HEADER, (turn(1),), FOOTER.model_copy(update={"observation": ""})),
+        Episode(HEADER, (turn(1),)),
+    ],
+)
+def test_the_fingerprint_tells_episodes_apart(other: Episode):
+    assert other.fingerprint != Episode(HEADER, (turn(1),), FOOTER).fingerprint
+
+
+def test_a_log_has_the_fingerprint_of_the_episode_that_it_holds(tmp_path: Path):
+    tree = load_tree("paper12")
+    episode = play(InquiryEnv(tree, fake_level=5), RandomAgent(tree), 3, file=tmp_path / "episode.jsonl")
+    assert read_episode(tmp_path / "episode.jsonl").fingerprint == episode.fingerprint
+    assert read_episode(tmp_path / "episode.jsonl") == episode

@@ -1,0 +1,96 @@
+"""The public face: names, their homes, and what importing costs."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from importlib.metadata import version
+from types import ModuleType
+
+import pytest
+
+import inquitree_gym
+
+PUBLIC = {
+    "inquitree_gym": {
+        "Agent", "Embedder", "Episode", "EpisodeScore", "FreeText", "InquiTreeError", "InquiryEnv", "Rules", "Tree",
+        "load_embedder", "load_tree", "make_agent", "play", "read_episode", "score_episode",
+    },
+    "inquitree_gym.baselines": {
+        "AGENT_NAMES", "Agent", "BaselineAgent", "Call", "HumanAgent", "Menu", "OracleAgent", "RandomAgent",
+        "RandomMenuAgent", "RandomWordsAgent", "ReplayAgent", "RetrievalAgent", "WorstCaseAgent", "make_agent",
+    },
+    "inquitree_gym.embeddings": {
+        "DEFAULT_EMBEDDER", "Embedder", "LiteLLMEmbedder", "MiniLMEmbedder", "SentenceTransformerEmbedder",
+        "TreeVectors", "load_embedder", "tree_vectors",
+    },
+    "inquitree_gym.engine": {
+        "Decision", "Engine", "Event", "Kind", "Phase", "Reading", "Reason", "Rules", "State", "splitmix64",
+    },
+    "inquitree_gym.envs": {"FreeText", "InquiryEnv", "Step"},
+    "inquitree_gym.experiments": {
+        "Cell", "Row", "RunSummary", "Study", "read_scores", "report_table", "rows", "run_study",
+    },
+    "inquitree_gym.scoring": {
+        "EpisodeScore", "Estimate", "Path", "clustered_mean", "paired_difference", "read_path", "score_episode",
+    },
+    "inquitree_gym.trees": {
+        "CANARY", "CATALOGUE", "Entry", "Fault", "HINT_LEVELS", "Tree", "builtin_ids", "dump_tree", "load_tree",
+        "parse_tree", "user_files",
+    },
+    "inquitree_gym.wrappers": {"FakeResults", "LogEpisodes", "RewardShaping", "Transcript", "TurnLimit"},
+}  # fmt: skip
+"""What users may rely on; a change here is a change of the interface."""
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_are_these_and_can_be_imported(name: str):
+    module = importlib.import_module(name)
+    assert set(module.__all__) == PUBLIC[name]
+    assert len(module.__all__) == len(set(module.__all__))
+    for public in module.__all__:
+        value = getattr(module, public)
+        assert value is not None
+        assert not isinstance(value, ModuleType), f"{name}.{public} is a module, not what it promises"
+
+
+@pytest.mark.parametrize("name", ["inquitree_gym", "inquitree_gym.envs", "inquitree_gym.trees"])
+def test_every_lazy_name_resolves_to_what_its_home_holds(name: str):
+    module = importlib.import_module(name)
+    homes = dict(zip(module.__getattr__.__code__.co_freevars, module.__getattr__.__closure__, strict=True))
+    lazy = homes["homes"].cell_contents
+    assert set(lazy) == PUBLIC[name]
+    for public, home in lazy.items():
+        assert module.__getattr__(public) is getattr(importlib.import_module(home), public)
+
+
+@pytest.mark.parametrize("name", ["inquitree_gym", "inquitree_gym.envs", "inquitree_gym.trees"])
+def test_an_unknown_name_is_an_ordinary_attribute_error(name: str):
+    with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'melody'"):
+        importlib.import_module(name).melody  # noqa: B018
+
+
+def test_a_star_import_brings_the_public_names():
+    scope: dict[str, object] = {}
+    exec("from inquitree_gym import *", scope)
+    assert scope.keys() - {"__builtins__"} == PUBLIC["inquitree_gym"]
+
+
+def test_the_version_is_the_installed_one():
+    assert inquitree_gym.__version__ == version("inquitree-gym")
+
+
+LIGHT = """
+import sys
+import inquitree_gym
+heavy = {"torch", "transformers", "sentence_transformers", "litellm", "sklearn", "scipy", "pydantic", "jinja2", "typer"}
+print(sorted(heavy & set(sys.modules)))
+import gymnasium
+gymnasium.spec("InquiTree-paper12-v0")
+"""
+
+
+def test_importing_registers_and_loads_nothing_heavy():
+    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")

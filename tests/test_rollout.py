@@ -1,0 +1,359 @@
+"""The one loop: playing, replaying in another process, and resuming what was torn."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+import inquitree_gym
+from inquitree_gym.baselines import BaselineAgent, Call, RandomAgent, ReplayAgent, make_agent
+from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.errors import EmbedderError, LogError, OptionError
+from inquitree_gym.log import Episode, Turn, read_episode
+from inquitree_gym.rollout import play
+from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.wrappers import FakeResults, LogEpisodes, RewardShaping, Transcript, TurnLimit
+from tests.strategies import make_tree
+
+
+class PaidAgent:
+    """A random agent whose every action has its price, and that keeps count of what it was asked."""
+
+    needs_privileged = False
+
+    def __init__(self, tree: Tree) -> None:
+        self._chooser = RandomAgent(tree)
+        self.last_call: Call | None = None
+        self.asked: list[int] = []
+        self.recalled: list[tuple[int, str]] = []
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {"name": "paid", "model": "some-model", "temperature": 0}
+
+    def reset(self, seed: int) -> None:
+        self._chooser.reset(seed)
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        action = self._chooser.act(observation, info)
+        turn = info["turn"] + 1
+        self.asked.append(turn)
+        price = None if turn % 3 == 0 else turn / 8
+        self.last_call = Call(f"THOUGHT {turn}\nACTION {action}", {"prompt": 100 + turn, "completion": turn}, price)
+        return action
+
+    def recall(self, observation: str, info: Mapping[str, Any], action: str) -> None:
+        self.recalled.append((info["turn"] + 1, action))
+        self._chooser.recall(observation, info, action)
+
+
+def outcome(turn: Turn) -> tuple[Any, ...]:
+    """Everything that a replay has to bring out again."""
+    return turn.observation, turn.action, turn.reading, turn.event, turn.reward, turn.terminated, turn.truncated
+
+
+def behind(turn: Turn) -> tuple[Any, ...]:
+    """What stood behind an action, which has to survive as well."""
+    return turn.reply, turn.tokens, turn.cost
+
+
+# Playing
+
+
+@pytest.fixture(scope="module")
+def paper8() -> Tree:
+    return load_tree("paper8")
+
+
+def test_an_episode_holds_what_was_shown_and_said(paper8: Tree):
+    episode = play(InquiryEnv(paper8), PaidAgent(paper8), 4, options={"fake_level": 7, "max_turns": 9})
+    assert episode.status == "concluded"
+    assert (episode.header.seed, episode.header.rules["fake_level"], episode.header.rules["max_turns"]) == (4, 7, 9)
+    assert episode.header.tree.digest == paper8.digest
+    assert len(episode.turns) == episode.footer.turns == 10
+    assert episode.turns[8].event.limit
+    assert episode.footer.episode_return == sum(turn.reward for turn in episode.turns)
+
+
+def test_what_stands_behind_an_action_lands_in_the_log(paper8: Tree, tmp_path: Path):
+    agent = PaidAgent(paper8)
+    play(InquiryEnv(paper8), agent, 1, file=tmp_path / "paid.jsonl")
+    episode = read_episode(tmp_path / "paid.jsonl")
+    assert episode.header.agent == agent.config
+    for turn in episode.turns:
+        assert turn.reply == f"THOUGHT {turn.turn}\nACTION {turn.action}"
+        assert turn.tokens == {"prompt": 100 + turn.turn, "completion": turn.turn}
+        assert turn.cost == (None if turn.turn % 3 == 0 else turn.turn / 8)
+        assert turn.agent_seconds >= 0
+        assert turn.env_seconds >= 0
+
+
+def test_an_agent_that_asks_no_service_leaves_no_call(paper8: Tree):
+    episode = play(InquiryEnv(paper8), RandomAgent(paper8), 1)
+    assert all(turn.reply is turn.tokens is turn.cost is None for turn in episode.turns)
+    assert all(turn.agent_seconds is not None for turn in episode.turns)
+
+
+def test_play_goes_through_gymnasiums_and_our_wrappers(paper8: Tree):
+    made = gym.make("InquiTree-paper8-v0")
+    env = TurnLimit(FakeResults(RewardShaping(Transcript(made, keep=2), gamma=0.9, turn=0.5), 8), 11)
+    episode = play(env, RandomAgent(paper8), 2)
+    plain = play(InquiryEnv(paper8, fake_level=8, max_turns=11), RandomAgent(paper8), 2)
+    assert [(t.observation, t.action, t.event) for t in episode.turns] == [
+        (t.observation, t.action, t.event) for t in plain.turns
+    ]
+    assert episode.header.rules == plain.header.rules
+    assert episode.footer.episode_return < plain.footer.episode_return
+    env.close()
+
+
+def test_a_log_among_the_wrappers_is_used_as_it_is(paper8: Tree, tmp_path: Path):
+    env = Transcript(LogEpisodes(InquiryEnv(paper8), tmp_path, agent={"name": "mine", "depth": 3}))
+    episodes = [play(env, PaidAgent(paper8), seed) for seed in (5, 5, 6)]
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == ["paper8-s5-2.jsonl", "paper8-s5.jsonl", "paper8-s6.jsonl"]
+    logged = [read_episode(file) for file in (files[1], files[0], files[2])]
+    assert logged == episodes
+    assert all(episode.header.agent == {"name": "mine", "depth": 3} for episode in logged)
+    assert all(turn.reply for turn in logged[0].turns)
+
+
+def test_a_file_is_written_even_where_a_log_is_among_the_wrappers(paper8: Tree, tmp_path: Path):
+    env = LogEpisodes(InquiryEnv(paper8), tmp_path / "folder")
+    episode = play(env, RandomAgent(paper8), 5, file=tmp_path / "own.jsonl")
+    assert read_episode(tmp_path / "own.jsonl") == episode
+    assert read_episode(tmp_path / "folder" / "paper8-s5.jsonl").fingerprint == episode.fingerprint
+
+
+def test_unknown_options_leave_no_file(paper8: Tree, tmp_path: Path):
+    with pytest.raises(OptionError, match="unknown option 'fakelevel'"):
+        play(InquiryEnv(paper8), RandomAgent(paper8), 0, file=tmp_path / "e.jsonl", options={"fakelevel": 3})
+    assert not list(tmp_path.iterdir())
+
+
+# Replaying
+
+REPLAY = """
+import json, sys
+from inquitree_gym import read_episode, play, InquiryEnv
+from inquitree_gym.baselines import ReplayAgent
+for name in sys.argv[1:]:
+    old = read_episode(name)
+    env = InquiryEnv(old.header.tree.id, **old.header.rules)
+    new = play(env, ReplayAgent(old.actions), old.header.seed, file=name + ".again")
+    print(json.dumps([name, hash("InquiTree"), new.fingerprint]))
+"""
+
+
+def test_a_replay_in_another_process_brings_out_the_same(minilm: MiniLMEmbedder, tmp_path: Path):
+    episodes = {}
+    for name, tree, rules in (
+        ("random", "paper12", {"fake_level": 4}),
+        ("random-menu", "paper8", {"candidates": "admissible", "study_turn": True, "max_turns": 60}),
+        ("random-words", "paper12", {"explore": "direct", "threshold": 0.2, "max_turns": 30}),
+        ("retrieval", "paper8", {"fake_level": 10, "on_last_hint": "repeat"}),
+    ):
+        env = InquiryEnv(tree, embedder=minilm, **rules)
+        env.reset(seed=0)
+        file = tmp_path / f"{name}.jsonl"
+        episodes[str(file)] = play(env, make_agent(name, env.vectors), 13, file=file)
+    seed = "1" if hash("InquiTree") != 1 else "2"
+    done = subprocess.run(
+        [sys.executable, "-c", REPLAY, *episodes],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {name: fingerprint for name, _, fingerprint in answers} == {
+        name: episode.fingerprint for name, episode in episodes.items()
+    }
+    assert all(other != hash("InquiTree") for _, other, _ in answers), "the hash seeds do not differ"
+    for name, episode in episodes.items():
+        again = read_episode(f"{name}.again")
+        assert [outcome(turn) for turn in again.turns] == [outcome(turn) for turn in episode.turns]
+        assert again.footer.observation == episode.footer.observation
+        assert again.header.agent == {"name": "replay"}
+
+
+def test_the_actions_and_not_the_agents_seed_decide(paper8: Tree):
+    env = InquiryEnv(paper8, fake_level=5)
+    episode = play(env, RandomAgent(paper8), 3)
+    assert play(env, ReplayAgent(episode.actions), 3).fingerprint == episode.fingerprint
+    assert play(env, ReplayAgent(episode.actions), 4).fingerprint != episode.fingerprint
+
+
+# Resuming
+
+
+@pytest.fixture(scope="module")
+def small() -> Tree:
+    return make_tree([[], [0]], [2, 1], tree_id="small")
+
+
+def test_a_log_cut_at_every_byte_of_its_last_lines_goes_on_as_if_nothing_had_happened(
+    small: Tree, minilm: MiniLMEmbedder, tmp_path: Path
+):
+    env = InquiryEnv(small, embedder=minilm, fake_level=5)
+    whole_file, torn_file = tmp_path / "whole.jsonl", tmp_path / "torn.jsonl"
+    whole = play(env, PaidAgent(small), 2, file=whole_file)
+    content = whole_file.read_bytes()
+    lines = content.splitlines(keepends=True)
+    for end in range(len(content) - sum(map(len, lines[-2:])), len(content)):
+        torn_file.write_bytes(content[:end])
+        logged = content[:end].count(b"\n") - 1
+        agent = PaidAgent(small)
+        resumed = play(env, agent, 2, file=torn_file)
+        assert agent.recalled == [(turn.turn, turn.action) for turn in whole.turns[:logged]]
+        assert agent.asked == list(range(logged + 1, len(whole.turns) + 1))
+        assert resumed.fingerprint == whole.fingerprint
+        if end % 50 == 0 or content[end : end + 1] == b"\n":
+            again = read_episode(torn_file)
+            assert (again.turns, again.footer) == (resumed.turns, resumed.footer)
+            assert [behind(turn) for turn in again.turns] == [behind(turn) for turn in whole.turns]
+        torn_file.unlink()
+
+
+def test_a_log_may_be_torn_more_than_once(small: Tree, minilm: MiniLMEmbedder, tmp_path: Path):
+    env = InquiryEnv(small, embedder=minilm)
+    file = tmp_path / "torn.jsonl"
+    whole = play(env, PaidAgent(small), 9, file=file)
+    for kept in (6, 3, 2):
+        lines = file.read_bytes().splitlines(keepends=True)
+        file.write_bytes(b"".join(lines[:kept]) + lines[kept][:25])
+        agent = PaidAgent(small)
+        assert play(env, agent, 9, file=file).fingerprint == whole.fingerprint
+        assert agent.asked[0] == kept
+
+
+KILLED = """
+import os, signal, sys
+from inquitree_gym import play, InquiryEnv, load_tree
+from inquitree_gym.baselines import RandomAgent
+
+class Killed(RandomAgent):
+    def act(self, observation, info):
+        if info["turn"] == 8:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().act(observation, info)
+
+play(InquiryEnv("paper12", fake_level=5), Killed(load_tree("paper12")), 21, file=sys.argv[1])
+"""
+
+
+def test_the_log_of_a_killed_process_goes_on_as_if_nothing_had_happened(tmp_path: Path):
+    file = tmp_path / "killed.jsonl"
+    done = subprocess.run([sys.executable, "-c", KILLED, str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    torn = read_episode(file)
+    assert (torn.status, len(torn.turns)) == ("torn", 8)
+    tree = load_tree("paper12")
+    resumed = play(InquiryEnv(tree, fake_level=5), RandomAgent(tree), 21, file=file)
+    assert resumed.turns[:8] == torn.turns
+    assert resumed.fingerprint == play(InquiryEnv(tree, fake_level=5), RandomAgent(tree), 21).fingerprint
+    assert (read_episode(file).turns, read_episode(file).footer) == (resumed.turns, resumed.footer)
+
+
+class Stopped(PaidAgent):
+    """Its service breaks down once."""
+
+    def __init__(self, tree: Tree, at: int, error: BaseException) -> None:
+        super().__init__(tree)
+        self._at = at
+        self._error: BaseException | None = error
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        if info["turn"] == self._at and self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        return super().act(observation, info)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (EmbedderError("the service is down"), "EmbedderError: the service is down"),
+        (ValueError("a bug"), "ValueError: a bug"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+    ],
+)
+def test_what_stops_an_episode_is_logged_and_the_episode_can_be_resumed(
+    paper8: Tree, tmp_path: Path, error: BaseException, told: str
+):
+    file = tmp_path / "stopped.jsonl"
+    agent = Stopped(paper8, 4, error)
+    with pytest.raises(type(error)) as caught:
+        play(InquiryEnv(paper8), agent, 6, file=file)
+    assert caught.value is error
+    stopped = read_episode(file)
+    assert (stopped.status, len(stopped.turns)) == ("failed", 4)
+    assert stopped.failure.error.startswith(told)
+    resumed = play(InquiryEnv(paper8), agent, 6, file=file)
+    assert agent.asked == list(range(1, len(resumed.turns) + 1))
+    assert resumed.fingerprint == play(InquiryEnv(paper8), PaidAgent(paper8), 6).fingerprint
+    assert read_episode(file).status == "concluded"
+
+
+def test_a_whole_episode_is_not_played_again(paper8: Tree, tmp_path: Path):
+    file = tmp_path / "whole.jsonl"
+    play(InquiryEnv(paper8), RandomAgent(paper8), 6, file=file)
+    before = file.read_bytes()
+    with pytest.raises(LogError, match="holds a whole episode already; choose another file"):
+        play(InquiryEnv(paper8), RandomAgent(paper8), 6, file=file)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("seed", "rules", "agent", "named"),
+    [
+        (7, {}, PaidAgent, "another seed"),
+        (6, {"fake_level": 1}, PaidAgent, "another rules"),
+        (6, {}, RandomAgent, "another agent"),
+    ],
+)
+def test_a_torn_episode_is_resumed_only_as_it_was_begun(
+    paper8: Tree, tmp_path: Path, seed: int, rules: dict, agent: type, named: str
+):
+    file = tmp_path / "torn.jsonl"
+    play(InquiryEnv(paper8), PaidAgent(paper8), 6, file=file)
+    torn = b"".join(file.read_bytes().splitlines(keepends=True)[:5])
+    file.write_bytes(torn)
+    with pytest.raises(LogError, match=f"{named}; finish it with the same, or remove it"):
+        play(InquiryEnv(paper8, **rules), agent(paper8), seed, file=file)
+    assert file.read_bytes() == torn
+
+
+def test_a_log_that_does_not_come_out_again_is_refused(paper8: Tree, tmp_path: Path):
+    file = tmp_path / "torn.jsonl"
+    play(InquiryEnv(paper8), PaidAgent(paper8), 6, file=file)
+    lines = file.read_text().splitlines(keepends=True)
+    record = json.loads(lines[2])
+    record["action"] = "something else was said"
+    file.write_text("".join([*lines[:2], json.dumps(record) + "\n", *lines[3:5]]))
+    with pytest.raises(LogError, match="turn 2 came out otherwise than logged; the episode cannot be resumed"):
+        play(InquiryEnv(paper8), PaidAgent(paper8), 6, file=file)
+    assert len(read_episode(file).turns) == 4
+
+
+def test_an_agent_of_ones_own_needs_only_act(paper8: Tree):
+    class Brief(BaselineAgent):
+        name = "brief"
+
+        def act(self, observation: str, info: Mapping[str, Any]) -> str:
+            return "draw conclusion" if info["state"] == "result" else ""
+
+    episode: Episode = inquitree_gym.play(InquiryEnv(paper8), Brief(), 0)
+    assert [turn.event.kind for turn in episode.turns[-3:]] == ["result", "conclusion", "end"]
+    assert episode.header.agent == {"name": "brief"}

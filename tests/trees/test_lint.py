@@ -1,0 +1,395 @@
+"""Each rule of the linter fires on a tree broken in just that way, and on no other."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.trees import CANARY, Fault, Tree, dump_tree, parse_tree
+from inquitree_gym.trees.lint import LENGTH_RATIO, NUMBER_SLACK, char_tfidf, ladders, lint_tree
+from tests.strategies import make_tree, trees
+
+Break = Callable[[dict], object]
+
+LANTERNS = {
+    "format": "inquitree/1",
+    "id": "lanterns",
+    "version": 1,
+    "canary": CANARY,
+    "paper": {
+        "title": "Marsh lanterns",
+        "authors": ["A. Nobody"],
+        "journal": "Journal of Made Results",
+        "year": 2020,
+        "published": {"date": "2020-05-01", "precision": "month"},
+        "doi": "",
+        "licence": "CC BY 4.0",
+    },
+    "topic": "Why do marsh lanterns glow more in some years than in others?",
+    "subtopics": [
+        {
+            "id": "s1",
+            "name": "Salt and brightness",
+            "text": "Does the salt content of the marsh water change how brightly a lantern plant glows at night?",
+            "hints": [
+                "Begin with the surroundings.",
+                "Consider what is dissolved in the water.",
+                "Ask whether the salt content of the water matters for how brightly the plant glows.",
+                "Ask whether the salt content of the marsh water changes how brightly a lantern plant glows at night.",
+            ],
+            "studies": [
+                {
+                    "id": "s1a",
+                    "text": "Grow seedlings in tanks at five salt concentrations and photograph their glow every night "
+                    "for six weeks.",
+                    "hints": [
+                        "Do it indoors.",
+                        "Use several tanks that differ in one thing.",
+                        "Grow seedlings in tanks with different salt concentrations and take pictures of them.",
+                        "Run this: grow seedlings in tanks at five salt concentrations and photograph their glow "
+                        "every night for six weeks.",
+                    ],
+                    "result": "Seedlings in the two saltiest tanks glowed 40 % more than those in fresh water.",
+                    "fakes": [
+                        "Seedlings in the two saltiest tanks glowed 35 % less than those in fresh water.",
+                        "Seedlings in all five tanks glowed alike, within 2 % of those in fresh water.",
+                    ],
+                },
+                {
+                    "id": "s1b",
+                    "text": "Compare lamp counts along old estuary maps with the salinity readings kept by the harbour "
+                    "office since 1950.",
+                    "hints": [
+                        "Others wrote things down.",
+                        "Look for old maps and readings.",
+                        "Set lamp counts on estuary maps against salinity readings from the harbour.",
+                        "Run this: compare lamp counts along old estuary maps with the salinity readings kept by the "
+                        "harbour office since 1950.",
+                    ],
+                    "result": "Years with salty water had about twice the number of lamps on the maps.",
+                    "fakes": [
+                        "Years with salty water had about half the number of lamps on the maps.",
+                        "Years with salty water had the same number of lamps on the maps.",
+                    ],
+                },
+            ],
+        },
+        {
+            "id": "s2",
+            "name": "Beetles drawn to light",
+            "prerequisites": ["s1"],
+            "text": "Which pollinating beetles are drawn to the flowers by their light, and from what distance?",
+            "hints": [
+                "Someone may be watching.",
+                "Think of insects and what attracts them.",
+                "Ask which beetles the light of the flowers draws in.",
+                "Ask which pollinating beetles are drawn to the flowers by their light, and from what distance.",
+            ],
+            "studies": [
+                {
+                    "id": "s2a",
+                    "text": "Release marked beetles at rising distances from a covered and an uncovered flower and "
+                    "count arrivals.",
+                    "hints": [
+                        "Let them choose.",
+                        "Use marked animals and count.",
+                        "Release beetles at some distance from a flower and count arrivals.",
+                        "Run this: release marked beetles at rising distances from a covered and an uncovered flower "
+                        "and count arrivals.",
+                    ],
+                    "result": "Beetles released within 30 m came to the uncovered flower four times as often.",
+                    "fakes": [
+                        "Beetles released within 30 m came to the covered flower three times as often.",
+                        "Beetles released within 30 m came to the two flowers about as often.",
+                    ],
+                },
+            ],
+        },
+    ],
+    "conclusions": [
+        {
+            "id": "c1",
+            "text": "Salt makes the plants glow more.",
+            "needs": [["s1a", "s1b"]],
+            "false_variants": ["Salt dims the plants."],
+        },
+        {
+            "id": "c2",
+            "text": "The glow draws beetles from up to 30 m.",
+            "needs": [["s2a"]],
+            "false_variants": ["The glow does not draw beetles."],
+        },
+    ],
+    "provenance": {
+        "sources": [{"id": "S1", "address": "https://example.org/lanterns", "what": "the paper"}],
+        "support": [
+            {"node": node, "sources": ["S1"], "strength": "full_text"}
+            for node in ("s1", "s1a", "s1b", "s2", "s2a", "c1", "c2")
+        ],
+    },
+}
+
+
+def lanterns(*breaks: Break) -> Tree:
+    document = copy.deepcopy(LANTERNS)
+    for break_it in breaks:
+        break_it(document)
+    return parse_tree(json.dumps(document).encode())
+
+
+def study(document: dict, identifier: str) -> dict:
+    return next(each for topic in document["subtopics"] for each in topic["studies"] if each["id"] == identifier)
+
+
+def told(faults: Iterable[Fault]) -> list[str]:
+    return [str(fault) for fault in faults]
+
+
+def test_a_good_tree_is_clean(minilm: MiniLMEmbedder):
+    assert lint_tree(lanterns(), minilm.embed) == []
+
+
+@pytest.mark.parametrize(
+    ("break_it", "expected"),
+    [
+        (
+            lambda d: d["provenance"]["support"].pop(2),
+            ["s1b: has no entry in provenance.support; say which sources and facts stand behind it"],
+        ),
+        (
+            lambda d: d["conclusions"][0].update(needs=[["s1a"], ["s1b"]]),
+            [
+                "c1: needs ['s1a']; the studies of one subtopic share one group: ['s1a', 's1b']",
+                "c1: needs ['s1b']; the studies of one subtopic share one group: ['s1a', 's1b']",
+            ],
+        ),
+        (
+            lambda d: d["conclusions"][1].update(needs=[["s2a", "s1a"]]),
+            ["c2: needs ['s2a', 's1a']; the studies of one subtopic share one group: ['s2a']"],
+        ),
+        (
+            lambda d: d["conclusions"][1].update(needs=[["s1a", "s1b"]]),
+            ["s2a: its result serves no conclusion item; let one need it, or mark it as a control"],
+        ),
+        (
+            lambda d: study(d, "s2a")["fakes"].append(study(d, "s2a")["result"]),
+            ["s2a: fake 3 repeats the true result or an earlier fake; contradict it"],
+        ),
+        (
+            lambda d: study(d, "s2a")["fakes"].append(study(d, "s2a")["fakes"][0]),
+            ["s2a: fake 3 repeats the true result or an earlier fake; contradict it"],
+        ),
+        (
+            lambda d: study(d, "s1b")["fakes"].append("There were fewer lamps."),
+            [f"s1b: fake 3 has 0.29 times the words of the true result; want {LENGTH_RATIO}"],
+        ),
+        (
+            lambda d: study(d, "s1b")["fakes"].append("Years with salty water had " + "really " * 17 + "few lamps."),
+            [f"s1b: fake 3 has 1.71 times the words of the true result; want {LENGTH_RATIO}"],
+        ),
+        (
+            lambda d: study(d, "s1b")["fakes"].append("In 1950, 1,951 and 19.52 there were far fewer lamps on maps."),
+            [f"s1b: fake 3 holds +3 numbers against the true result; keep within {NUMBER_SLACK}"],
+        ),
+        (
+            lambda d: study(d, "s1b").update(result="In 1950, 1951 and 1952 there were twice the lamps on the maps."),
+            [
+                f"s1b: fake {number} holds -3 numbers against the true result; keep within {NUMBER_SLACK}"
+                for number in (1, 2)
+            ],
+        ),
+    ],
+    ids=[
+        "no support",
+        "siblings in two groups",
+        "strangers in one group",
+        "unused result",
+        "fake as true result",
+        "fake as other fake",
+        "short fake",
+        "long fake",
+        "many numbers",
+        "few numbers",
+    ],
+)
+def test_a_rule_of_structure_or_surface_fires_alone(break_it: Break, expected: list[str]):
+    assert told(lint_tree(lanterns(break_it))) == expected
+
+
+def test_two_numbers_more_are_fair():
+    assert lint_tree(
+        lanterns(lambda d: study(d, "s1b")["fakes"].append("In 1950 and 1951 there were far fewer lamps."))
+    ) == [Fault("s1b", f"fake 3 has 0.64 times the words of the true result; want {LENGTH_RATIO}")]
+
+
+def test_a_control_serves_no_item_and_stands_in_no_group():
+    def as_control(document: dict) -> None:
+        study(document, "s1b")["control"] = True
+        document["conclusions"][0]["needs"] = [["s1a"]]
+
+    assert lint_tree(lanterns(as_control)) == []
+
+
+def test_an_implied_prerequisite_is_named():
+    faults = lint_tree(make_tree([[], [0], [0, 1], [1, 2, 0]], [1] * 4))
+    edges = [str(fault) for fault in faults if "already implied" in fault.message]
+    assert edges == [
+        "s3: prerequisite 's1' is already implied by another one; remove it",
+        "s4: prerequisite 's1' is already implied by another one; remove it",
+        "s4: prerequisite 's2' is already implied by another one; remove it",
+    ]
+
+
+def reachable(parents: dict[str, set[str]]) -> set[tuple[str, str]]:
+    found = {(node, name) for node, names in parents.items() for name in names}
+    while more := {(a, d) for a, b in found for c, d in found if b == c} - found:
+        found |= more
+    return found
+
+
+@settings(deadline=None, max_examples=40)
+@given(trees(shapes=("random",), max_subtopics=7))
+def test_an_edge_is_redundant_just_when_nothing_changes_without_it(tree: Tree):
+    parents = {subtopic.id: set(subtopic.prerequisites) for subtopic in tree.subtopics}
+    redundant = {
+        (node, name)
+        for node, names in parents.items()
+        for name in names
+        if reachable(parents | {node: names - {name}}) == reachable(parents)
+    }
+    faults = [fault for fault in lint_tree(tree) if "already implied" in fault.message]
+    assert {(fault.node, fault.message.split("'")[1]) for fault in faults} == redundant
+
+
+def test_a_dense_or_deep_graph_is_linted_in_one_pass():
+    # A walk over every path would take 2^28 steps here, and one call per level would exhaust the stack there.
+    dense = lint_tree(make_tree([list(range(i)) for i in range(30)], [1] * 30))
+    assert sum("already implied" in fault.message for fault in dense) == 30 * 29 / 2 - 29
+    deep = make_tree([[i + 1] if i < 599 else [] for i in range(600)], [1] * 600)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("inquitree_gym.trees.lint._ladder_faults", lambda *_: [])
+        assert not any("already implied" in fault.message for fault in lint_tree(deep))
+
+
+def vaguer(document: dict) -> None:
+    hints = study(document, "s1a")["hints"]
+    hints[1], hints[2] = hints[2], hints[1]
+
+
+def test_a_ladder_that_falls_is_told_with_its_level_and_similarities(minilm: MiniLMEmbedder):
+    surface = told(lint_tree(lanterns(vaguer)))
+    assert len(surface) == 1
+    assert surface[0].startswith("s1a: hint 3 (0.")
+    assert surface[0].endswith(") under character TF-IDF")
+    both = told(lint_tree(lanterns(vaguer), minilm.embed))
+    assert both[0] == surface[0]
+    assert both[1:] == ["s1a: hint 3 (0.318) is no nearer than hint 2 (0.803) under the embedder"]
+
+
+@pytest.mark.parametrize(
+    ("second", "third", "under"),
+    [
+        ("Ask what attracts the beetles.", "Find which insects visit glowing blossoms.", "under character TF-IDF"),
+        (
+            "Insects come to glowing blossoms.",
+            "Which are drawn, by what, and from their distance?",
+            "under the embedder",
+        ),
+    ],
+)
+def test_a_ladder_has_to_rise_in_letters_and_in_meaning(second: str, third: str, under: str, minilm: MiniLMEmbedder):
+    def reword(document: dict) -> None:
+        document["subtopics"][1]["hints"][1:3] = [second, third]
+
+    (fault,) = told(lint_tree(lanterns(reword), minilm.embed))
+    assert fault.startswith("s2: hint 3 (")
+    assert fault.endswith(under)
+
+
+def test_a_hint_as_near_as_the_one_before_does_not_rise():
+    def repeat(document: dict) -> None:
+        study(document, "s2a")["hints"][1] = study(document, "s2a")["hints"][0]
+
+    (fault,) = told(lint_tree(lanterns(repeat)))
+    assert fault.startswith("s2a: hint 2 (")
+
+
+def test_siblings_too_near_each_other_are_told_apart_from_the_rest(minilm: MiniLMEmbedder):
+    def imitate(document: dict) -> None:
+        text = (
+            "row seedlings in tanks at five salt concentrations and measure how brightly they glow with a light meter."
+        )
+        study(document, "s1b") | {}
+        study(document, "s1b").update(
+            text=f"G{text}",
+            hints=[
+                "Do it with care.",
+                "Use several tanks and a meter.",
+                "Grow seedlings in tanks with different salt and measure their brightness.",
+                f"Run this: g{text}",
+            ],
+        )
+
+    (fault,) = told(lint_tree(lanterns(imitate), minilm.embed))
+    assert fault == "s1a: is too near its sibling s1b: 0.815 > 0.8"
+    assert lint_tree(lanterns(imitate)) == [], "without an embedder only structure and surface are checked"
+
+
+def test_a_last_hint_that_names_another_is_told_with_the_one_it_names(minilm: MiniLMEmbedder):
+    def misname(document: dict) -> None:
+        study(document, "s1b")["hints"][3] = study(document, "s1a")["hints"][3]
+
+    faults = told(lint_tree(lanterns(misname), minilm.embed))
+    assert "s1b: its last hint is nearest to s1a; name the target outright" in faults
+    assert {fault.split(":")[0] for fault in faults} == {"s1b"}
+
+
+def test_every_fault_is_told_at_once(minilm: MiniLMEmbedder):
+    faults = lint_tree(
+        lanterns(
+            vaguer,
+            lambda d: d["provenance"]["support"].pop(),
+            lambda d: study(d, "s2a")["fakes"].append("Fewer."),
+            lambda d: d["conclusions"][1].update(needs=[["s1a", "s1b"]]),
+        ),
+        minilm.embed,
+    )
+    assert [fault.node for fault in faults] == ["s2a", "c2", "s2a", "s1a", "s1a"]
+
+
+def test_each_text_is_embedded_once():
+    batches: list[list[str]] = []
+
+    def embed(texts):
+        batches.append(list(texts))
+        return char_tfidf(texts)
+
+    tree = lanterns()
+    assert lint_tree(tree, embed) == []
+    (batch,) = batches
+    assert sorted(batch) == sorted({text for node, hints in ladders(tree) for text in (*hints, node.text)})
+
+
+def test_character_vectors_are_of_unit_length_and_tell_texts_apart():
+    vectors = char_tfidf(["salt water", "salty waters", "beetles"])
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    assert vectors[0] @ vectors[1] > 0.4 > vectors[0] @ vectors[2]
+
+
+def test_ladders_come_subtopic_by_subtopic():
+    assert [node.id for node, _ in ladders(lanterns())] == ["s1", "s1a", "s1b", "s2", "s2a"]
+    assert all(hints == node.hints for node, hints in ladders(lanterns()))
+
+
+def test_linting_changes_nothing(minilm: MiniLMEmbedder):
+    tree = lanterns(vaguer)
+    before = dump_tree(tree)
+    assert lint_tree(tree, minilm.embed) == lint_tree(tree, minilm.embed)
+    assert dump_tree(tree) == before

@@ -1,0 +1,460 @@
+"""A tree that exists is playable; everything wrong with one that is not is said at once, node by node."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from inquitree_gym.errors import TreeError
+from inquitree_gym.trees import HINT_LEVELS, Tree, dump_tree, parse_tree
+from inquitree_gym.trees.schema import MAX_CYCLES, MAX_SUBTOPICS, MAX_TEXT
+from tests.strategies import make_tree, study, trees
+
+Break = Callable[[dict], object]
+
+
+def document() -> dict:
+    """Three subtopics in a chain, the first with two studies; s1's support is given."""
+    found = json.loads(dump_tree(make_tree([[], [0], [1]], [2, 1, 1])))
+    found["provenance"] = {
+        "sources": [{"id": "S1", "address": "https://example.org/paper", "what": "the paper"}],
+        "support": [{"node": "s1", "sources": ["S1"], "facts": ["F1"], "strength": "full_text", "note": ""}],
+    }
+    return found
+
+
+def read(found: dict) -> Tree:
+    return parse_tree(json.dumps(found).encode(), "broken.json")
+
+
+def faults(found: dict) -> tuple[str, ...]:
+    with pytest.raises(TreeError) as caught:
+        read(found)
+    return caught.value.faults
+
+
+def test_the_document_that_the_cases_break_is_sound():
+    assert len(read(document()).subtopics) == 3
+
+
+SHAPE_FAULTS: list[tuple[str, Break, str]] = [
+    ("another format", lambda d: d.update(format="inquitree/2"), "format: Input should be 'inquitree/1'"),
+    ("no topic", lambda d: d.pop("topic"), "topic: Field required"),
+    ("no version", lambda d: d.pop("version"), "version: Field required"),
+    ("no canary", lambda d: d.pop("canary"), "canary: Field required"),
+    ("no provenance", lambda d: d.pop("provenance"), "provenance: Field required"),
+    ("no licence", lambda d: d["paper"].pop("licence"), "paper › licence: Field required"),
+    ("version 0", lambda d: d.update(version=0), "version: Input should be greater than or equal to 1"),
+    ("an extra key", lambda d: d.update(colour="red"), "colour: Extra inputs are not permitted"),
+    ("an extra key inside", lambda d: d["subtopics"][1].update(mood=1), "s2 › mood: Extra inputs are not permitted"),
+    ("an extra key deep inside", lambda d: d["subtopics"][0]["studies"][1].update(x=1), "s1 › s1b › x: Extra inputs"),
+    ("an id in capitals", lambda d: d.update(id="Paper"), "id: String should match pattern"),
+    ("an id with a path", lambda d: d.update(id="../up"), "id: String should match pattern"),
+    ("an id too long", lambda d: d.update(id="a" * 65), "id: String should match pattern"),
+    ("an id with a line end", lambda d: d.update(id="made\n"), "id: String should match pattern"),
+    ("no subtopics", lambda d: d.update(subtopics=[]), "subtopics: Tuple should have at least 1 item"),
+    ("no conclusions", lambda d: d.update(conclusions=[]), "conclusions: Tuple should have at least 1 item"),
+    ("no studies", lambda d: d["subtopics"][2].update(studies=[]), "s3 › studies: Tuple should have at least 1"),
+    ("three hints", lambda d: d["subtopics"][2]["hints"].pop(), "s3 › hints: Tuple should have at least 4 items"),
+    ("five hints", lambda d: d["subtopics"][2]["hints"].append("x"), "s3 › hints: Tuple should have at most 4 items"),
+    ("one fake", lambda d: d["subtopics"][1]["studies"][0]["fakes"].pop(), "s2 › s2a › fakes: Tuple should have at le"),
+    ("no evidence", lambda d: d["conclusions"][0].update(needs=[]), "c1 › needs: Tuple should have at least 1"),
+    ("an empty group", lambda d: d["conclusions"][0].update(needs=[[]]), "c1 › needs › 0: Tuple should have at least"),
+    ("no false variant", lambda d: d["conclusions"][1].update(false_variants=[]), "c2 › false_variants: Tuple should"),
+    ("an empty text", lambda d: d.update(topic=""), "topic: String should have at least 1 character"),
+    ("only white space", lambda d: d.update(topic=" \t "), "topic: text starts or ends with white space; strip it"),
+    ("an untidy text", lambda d: d["subtopics"][0].update(text="What? "), "s1 › text: text starts or ends with white"),
+    ("a text too long", lambda d: d.update(topic="x" * (MAX_TEXT + 1)), "topic: String should have at most 4000"),
+    ("a name too long", lambda d: d["subtopics"][0].update(name="x" * 61), "s1 › name: String should have at most 60"),
+    ("no author", lambda d: d["paper"].update(authors=[]), "paper › authors: Tuple should have at least 1"),
+    ("a year out of range", lambda d: d["paper"].update(year=1500), "paper › year: Input should be greater than"),
+    ("a DOI with resolver", lambda d: d["paper"].update(doi="https://doi.org/10.1/x"), "paper › doi: String should ma"),
+    ("no date", lambda d: d["paper"]["published"].update(date="May 2020"), "paper › published › date: String should"),
+    (
+        "no such date",
+        lambda d: d["paper"]["published"].update(date="2021-02-30"),
+        "paper › published: '2021-02-30' is no calendar date",
+    ),
+    (
+        "digits of another script",
+        lambda d: d["paper"]["published"].update(date="٢٠٢٠-٠١-٠١"),
+        "is no calendar date",
+    ),
+    (
+        "an unknown precision",
+        lambda d: d["paper"]["published"].update(precision="week"),
+        "paper › published › precision: Input should be 'day', 'month' or 'year'",
+    ),
+    (
+        "an unknown strength",
+        lambda d: d["provenance"]["support"][0].update(strength="hearsay"),
+        "provenance › support › 0 › strength: Input should be 'full_text', 'released_material'",
+    ),
+    (
+        "an unknown kind of fact",
+        lambda d: d["provenance"]["support"][0].update(facts=["Q1"]),
+        "provenance › support › 0 › facts › 0: String should match pattern",
+    ),
+    (
+        "a source without address",
+        lambda d: d["provenance"]["sources"][0].pop("address"),
+        "provenance › S1 › address: Field required",
+    ),
+    (
+        "an unfinished disclosure",
+        lambda d: d.update(disclosure={"research_question": "Why?"}),
+        "disclosure › null_hypothesis: Field required",
+    ),
+]
+
+
+@pytest.mark.parametrize(("break_it", "fault"), [case[1:] for case in SHAPE_FAULTS], ids=[c[0] for c in SHAPE_FAULTS])
+def test_a_fault_of_shape_is_found_and_names_its_place(break_it: Break, fault: str):
+    found = document()
+    break_it(found)
+    assert any(fault in each for each in faults(found))
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("version", "1"),
+        ("version", 1.0),
+        ("version", True),
+        ("version", None),
+        ("topic", 3),
+        ("topic", ["What?"]),
+        ("subtopics", {}),
+        ("subtopics", "s1"),
+        ("conclusions", None),
+        ("paper", []),
+        ("canary", False),
+        ("disclosure", "none"),
+    ],
+)
+def test_types_are_strict(place: str, value: object):
+    (fault,) = faults(document() | {place: value})
+    assert fault.startswith(f"{place}: Input should be ")
+
+
+def test_a_control_mark_is_true_or_false_and_nothing_like_it():
+    found = document()
+    found["subtopics"][0]["studies"][0]["control"] = 1
+    assert faults(found) == ("s1 › s1a › control: Input should be a valid boolean",)
+
+
+UNWANTED = [*range(9), 0x0B, 0x0C, 0x0E, 0x1B, 0x7F, 0x85, 0x9B, 0x061C, 0x200E, 0x200F, 0x2028, 0x202A, 0x202E]
+UNWANTED += [0x2066, 0x2069, 0xFEFF, 0xFFFF, 0xE0041]
+
+
+@pytest.mark.parametrize("code", UNWANTED, ids=hex)
+def test_control_bidi_and_hidden_characters_are_refused_by_code(code: int):
+    found = document()
+    found["subtopics"][0]["studies"][0]["result"] = f"The outcome{chr(code)}rose."
+    assert faults(found) == (f"s1 › s1a › result: text holds the control character U+{code:04X}; remove it",)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "place"),
+    [
+        (lambda d: d.update(canary="a\x00b"), "canary"),
+        (lambda d: d["paper"].update(doi="10.1234/\x1b[31m"), "paper › doi"),
+        (lambda d: d["paper"]["authors"].append("\u202eydobon"), "paper › authors › 1"),
+        (lambda d: d["subtopics"][0].update(name="a\x9bb"), "s1 › name"),
+        (lambda d: d["conclusions"][0]["false_variants"].append("a\x00b"), "c1 › false_variants › 1"),
+        (lambda d: d["provenance"]["support"][0].update(note="a\x00b"), "provenance › support › 0 › note"),
+        (lambda d: d["provenance"]["sources"][0].update(address="a\x00b"), "provenance › S1 › address"),
+    ],
+    ids=["canary", "doi", "author", "name", "false variant", "note", "address"],
+)
+def test_no_field_lets_a_control_character_through(break_it: Break, place: str):
+    found = document()
+    break_it(found)
+    (fault,) = faults(found)
+    assert fault.startswith(f"{place}: text holds the control character")
+
+
+def test_a_lone_surrogate_is_refused():
+    assert "Invalid JSON" in faults(document() | {"topic": "a\ud800b"})[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Β-cells, naïve µ ≈ 3 °C?", "日本語の問い", "مرحبا بالعالم", "👩‍🔬 and 🧠", "two\nlines\tand a tab", "𝛼 ≤ ½"],
+)
+def test_any_ordinary_script_is_welcome(text: str):
+    assert read(document() | {"topic": text}).topic == text
+
+
+GRAPH_FAULTS: list[tuple[str, Break, tuple[str, ...]]] = [
+    (
+        "a subtopic id twice",
+        lambda d: d["subtopics"][2].update(id="s2", prerequisites=["s1"]),
+        ("s2: this id stands more than once; ids are unique in a tree",),
+    ),
+    (
+        "a study with a subtopic's id",
+        lambda d: (d["subtopics"][1]["studies"][0].update(id="s1"), d["conclusions"][1].update(needs=[["s1"]])),
+        ("s1: this id stands more than once; ids are unique in a tree",),
+    ),
+    (
+        "a conclusion with a study's id",
+        lambda d: d["conclusions"][1].update(id="s1b"),
+        ("s1b: this id stands more than once; ids are unique in a tree",),
+    ),
+    (
+        "a node with the topic's id",
+        lambda d: d["conclusions"][1].update(id="topic"),
+        ("topic: this id stands more than once; ids are unique in a tree",),
+    ),
+    (
+        "a source id twice",
+        lambda d: d["provenance"]["sources"].append(dict(d["provenance"]["sources"][0])),
+        ("provenance: source S1 stands more than once; ids are unique in a tree",),
+    ),
+    (
+        "two subtopics with one text",
+        lambda d: d["subtopics"][2].update(text=d["subtopics"][0]["text"]),
+        ("s3: has the same text as s1; no action could tell them apart",),
+    ),
+    (
+        "two studies with one text",
+        lambda d: d["subtopics"][0]["studies"][1].update(text=d["subtopics"][0]["studies"][0]["text"]),
+        ("s1b: has the same text as s1a; no action could tell them apart",),
+    ),
+    (
+        "a dangling prerequisite",
+        lambda d: d["subtopics"][0].update(prerequisites=["s9"]),
+        ("s1: prerequisite 's9' is no subtopic of this tree",),
+    ),
+    (
+        "a study as prerequisite",
+        lambda d: d["subtopics"][1].update(prerequisites=["s1a"]),
+        ("s2: prerequisite 's1a' is no subtopic of this tree",),
+    ),
+    ("a prerequisite twice", lambda d: d["subtopics"][1]["prerequisites"].append("s1"), ("s2: a prerequisite stands",)),
+    (
+        "dangling evidence",
+        lambda d: d["conclusions"][0]["needs"].append(["s1a", "s9z"]),
+        ("c1: needs 's9z', which is no study of this tree",),
+    ),
+    (
+        "a subtopic as evidence",
+        lambda d: d["conclusions"][0].update(needs=[["s1"]]),
+        ("c1: needs 's1', which is no study of this tree",),
+    ),
+    (
+        "support of nothing",
+        lambda d: d["provenance"]["support"][0].update(node="s9"),
+        ("provenance: supports 's9', which is no node of this tree",),
+    ),
+    (
+        "support by no source",
+        lambda d: d["provenance"]["support"][0].update(sources=["S1", "S7"]),
+        ("provenance: s1 cites S7, which is not among the sources",),
+    ),
+    (
+        "a subtopic that needs itself",
+        lambda d: d["subtopics"][0].update(prerequisites=["s1"]),
+        ("s1: prerequisites form a cycle: s1 → s1; none of them could ever be entered",),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("break_it", "expected"), [case[1:] for case in GRAPH_FAULTS], ids=[case[0] for case in GRAPH_FAULTS]
+)
+def test_a_fault_of_the_graph_is_the_only_one_found_and_names_its_node(break_it: Break, expected: tuple[str, ...]):
+    found = document()
+    break_it(found)
+    assert len(faults(found)) == len(expected)
+    assert all(fault.startswith(start) for fault, start in zip(faults(found), expected, strict=True))
+
+
+def test_a_cycle_is_told_in_full():
+    found = document()
+    found["subtopics"][0]["prerequisites"] = ["s3"]
+    (fault,) = faults(found)
+    node, path = fault.split(": ")[0], fault.split("cycle: ")[1].split(";")[0].split(" → ")
+    assert path[0] == path[-1] == node
+    assert set(path) == {"s1", "s2", "s3"}
+    needs = {subtopic["id"]: subtopic["prerequisites"] for subtopic in found["subtopics"]}
+    assert all(after in needs[before] for before, after in pairwise(path)), "an arrow stands for: needs"
+
+
+def test_separate_cycles_are_all_told_up_to_a_limit():
+    found = json.loads(dump_tree(make_tree([[] for _ in range(2 * MAX_CYCLES + 10)], [1] * (2 * MAX_CYCLES + 10))))
+    for i in range(0, 8, 2):
+        found["subtopics"][i]["prerequisites"] = [f"s{i + 2}"]
+        found["subtopics"][i + 1]["prerequisites"] = [f"s{i + 1}"]
+    assert len(faults(found)) == 4
+    for subtopic in found["subtopics"]:
+        subtopic["prerequisites"] = [subtopic["id"]]
+    assert len(faults(found)) == MAX_CYCLES
+
+
+def test_every_fault_is_told_at_once():
+    found = document()
+    for _, break_it, _ in GRAPH_FAULTS[2:3] + GRAPH_FAULTS[4:5] + GRAPH_FAULTS[7:8] + GRAPH_FAULTS[12:14]:
+        break_it(found)
+    found["provenance"]["support"].append({"node": "s2", "sources": ["S8"], "strength": "abstract"})
+    found["subtopics"][2]["prerequisites"] = ["s3"]
+    told = faults(found)
+    assert len(told) == 7
+    assert {fault.split(":")[0] for fault in told} == {"s1b", "provenance", "s1", "s3"}
+
+
+def test_every_fault_of_shape_is_told_at_once_and_no_other():
+    found = document()
+    found["subtopics"][0]["hints"][1] = ""
+    found["subtopics"][0]["studies"][0]["fakes"][0] = 7
+    found["subtopics"][1]["colour"] = "red"
+    del found["conclusions"][0]["text"]
+    found["version"] = "1"
+    assert set(faults(found)) == {
+        "version: Input should be a valid integer",
+        "s1 › hints › 1: String should have at least 1 character",
+        "s1 › s1a › fakes › 0: Input should be a valid string",
+        "s2 › colour: Extra inputs are not permitted",
+        "c1 › text: Field required",
+    }, "a list with a broken entry is not too short as well"
+
+
+def test_the_message_names_the_file_and_counts_the_faults():
+    found = document() | {"version": 0, "topic": ""}
+    with pytest.raises(TreeError, match=r"^broken\.json: 2 faults\n  - version: .*\n  - topic: ") as caught:
+        read(found)
+    assert pickle.loads(pickle.dumps(caught.value)).faults == caught.value.faults
+
+
+def test_a_tree_holds_at_most_a_thousand_subtopics():
+    found = json.loads(dump_tree(make_tree([[]] * MAX_SUBTOPICS, [1] * MAX_SUBTOPICS)))
+    assert len(read(found).subtopics) == MAX_SUBTOPICS
+    extra = dict(found["subtopics"][-1], id="extra", text="One more?", studies=[study("extra-a")])
+    found["subtopics"].append(extra)
+    assert "subtopics: Tuple should have at most 1000 items" in faults(found)[0]
+
+
+@settings(deadline=None)
+@given(trees())
+def test_a_tree_is_hashable_and_equal_to_its_copies(tree: Tree):
+    twin = parse_tree(dump_tree(tree).encode())
+    assert twin == tree, "equal whether or not cached values have been asked for"
+    assert tree.digest == twin.digest
+    assert hash(tree) == hash(twin)
+    assert {tree: 1}[twin] == 1
+    for other in (pickle.loads(pickle.dumps(tree)), copy.deepcopy(tree), copy.copy(tree)):
+        assert other == tree
+        assert other.digest == tree.digest
+
+
+def test_nothing_in_a_tree_can_be_changed():
+    tree = read(document())
+    with pytest.raises(ValidationError, match="frozen"):
+        tree.topic = "Another?"
+    with pytest.raises(ValidationError, match="frozen"):
+        tree.subtopics[0].studies[0].result = "It fell."
+    with pytest.raises(ValidationError, match="frozen"):
+        tree.paper.published.date = "2021-01-01"
+    with pytest.raises(ValidationError, match="frozen"):
+        del tree.version
+    assert isinstance(tree.subtopics, tuple)
+    assert isinstance(tree.subtopics[0].hints, tuple)
+    assert isinstance(tree.conclusions[0].needs[0], tuple)
+    assert hash(tree.subtopics[0].studies[0]) == hash(read(document()).subtopics[0].studies[0])
+
+
+def test_a_changed_copy_is_validated_and_has_its_own_digest():
+    tree = read(document())
+    before = tree.digest
+    changed = tree.model_copy(update={"topic": "What else?"})
+    assert (changed.topic, tree.topic) == ("What else?", "What decides the questions?")
+    assert changed.digest != before == tree.digest
+    assert changed.subtopics == tree.subtopics
+    assert tree.model_copy() == tree
+    with pytest.raises(ValidationError, match="topic"):
+        tree.model_copy(update={"topic": ""})
+    with pytest.raises(ValidationError, match="'s1' is no subtopic"):
+        tree.model_copy(update={"subtopics": tree.subtopics[1:], "conclusions": tree.conclusions[1:]})
+
+
+CHANGES: list[Break] = [
+    lambda d: d.update(id="other"),
+    lambda d: d.update(version=2),
+    lambda d: d.update(topic="What else?"),
+    lambda d: d["paper"].update(year=2021),
+    lambda d: d["subtopics"].reverse(),
+    lambda d: d["subtopics"][2].update(prerequisites=[]),
+    lambda d: d["subtopics"][0]["hints"].reverse(),
+    lambda d: d["subtopics"][0]["studies"][0].update(result="It rose."),
+    lambda d: d["subtopics"][0]["studies"][0]["fakes"].reverse(),
+    lambda d: d["subtopics"][0]["studies"][0].update(control=True),
+    lambda d: d["conclusions"][0]["false_variants"].append("It is decided by standing still."),
+    lambda d: d["provenance"]["support"][0].update(note="checked"),
+    lambda d: d.update(
+        disclosure={
+            "research_question": "Why?",
+            "null_hypothesis": "For no reason.",
+            "procedure": "Ask.",
+            "claims": [{"subject": "a", "relation": "causes", "object": "b"}],
+        }
+    ),
+]
+
+
+def test_any_change_of_content_changes_the_digest():
+    digests = {read(document()).digest}
+    for change in CHANGES:
+        found = document()
+        change(found)
+        digests.add(read(found).digest)
+    assert len(digests) == len(CHANGES) + 1
+
+
+@settings(deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_the_digest_does_not_depend_on_the_order_of_keys_or_on_defaults_left_out(chance):
+    def shuffled(value: object) -> object:
+        if isinstance(value, dict):
+            items = [(key, shuffled(inner)) for key, inner in value.items()]
+            chance.shuffle(items)
+            return dict(items)
+        return [shuffled(inner) for inner in value] if isinstance(value, list) else value
+
+    found = document()
+    expected = read(found).digest
+    del found["disclosure"], found["subtopics"][0]["prerequisites"], found["subtopics"][0]["studies"][0]["control"]
+    assert read(shuffled(found)).digest == expected
+
+
+@settings(deadline=None)
+@given(trees())
+def test_texts_gives_each_text_under_its_path(tree: Tree):
+    texts = tree.texts()
+    first = tree.subtopics[0]
+    assert texts["topic"] == tree.topic
+    assert texts[first.id] == first.text
+    assert texts[f"{first.id}/hint{HINT_LEVELS}"] == first.hints[-1]
+    inner = first.studies[0]
+    path = f"{first.id}/{inner.id}"
+    assert (texts[path], texts[f"{path}/hint1"]) == (inner.text, inner.hints[0])
+    assert (texts[f"{path}/result"], texts[f"{path}/fake2"]) == (inner.result, inner.fakes[1])
+    assert texts[f"{tree.conclusions[-1].id}/false1"] == tree.conclusions[-1].false_variants[0]
+    ladders = len(tree.subtopics) + len(tree.studies)
+    results = len(tree.studies) + sum(len(each.fakes) for each in tree.studies)
+    items = sum(1 + len(item.false_variants) for item in tree.conclusions)
+    assert len(texts) == 1 + ladders * (1 + HINT_LEVELS) + results + items
+
+
+@settings(deadline=None)
+@given(trees())
+def test_studies_are_in_subtopic_order(tree: Tree):
+    assert [each.id for each in tree.studies] == [each.id for topic in tree.subtopics for each in topic.studies]

@@ -1,0 +1,441 @@
+"""Episodes on disk as they happen: new, torn, resumed, abandoned, refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from inquitree_gym import load_tree, read_episode
+from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.log import Episode
+from inquitree_gym.trees import CANARY
+from inquitree_gym.wrappers import FakeResults, LogEpisodes
+from tests.envs.test_inquiry import CONCLUDE, EXPLORE, JUNK, REDO, openings, script, trajectory
+
+TREE = load_tree("paper12")
+ACTIONS = script(TREE)
+RULES = {"fake_level": 5, "max_turns": 30}
+
+
+def inquiry(**rules: Any) -> gym.Env:
+    return gym.make("InquiTree-paper12-v0", **{**RULES, **rules})
+
+
+def recorded(place: Path | None = None, **settings: Any) -> LogEpisodes:
+    return LogEpisodes(inquiry(), place, **settings)
+
+
+@pytest.fixture
+def torn(tmp_path, minilm) -> Path:
+    """A log of seven turns without an end."""
+    file = tmp_path / "torn.jsonl"
+    env = LogEpisodes(inquiry(), file=file)
+    trajectory(env, 3, ACTIONS[:7])
+    env.close()
+    return file
+
+
+# What is written
+
+
+def test_a_log_holds_everything_that_fixes_the_episode(tmp_path, minilm):
+    env = recorded(file=tmp_path / "deep" / "er" / "episode.jsonl", agent={"name": "tester", "temperature": 0})
+    steps = trajectory(env, 3, ACTIONS)
+    logged = read_episode(tmp_path / "deep" / "er" / "episode.jsonl")
+    assert logged == env.episode
+    header = logged.header
+    assert (header.canary, header.seed, header.agent) == (CANARY, 3, {"name": "tester", "temperature": 0})
+    assert (header.tree.id, header.tree.version, header.tree.digest) == (TREE.id, TREE.version, TREE.digest)
+    assert header.rules == env.unwrapped.episode_rules.as_dict()
+    assert header.rules["threshold"] == minilm.threshold
+    assert (header.embedder.name, header.embedder.digest) == (minilm.name, minilm.digest)
+    assert header.prompts == env.unwrapped.prompts.digest
+    assert {"python", "inquitree-gym", "gymnasium", "torch"} <= set(header.versions)
+    assert logged.actions == tuple(ACTIONS)
+    assert [turn.observation for turn in logged.turns] == [step[0] for step in steps[:-1]]
+    assert [(t.reward, t.terminated, t.truncated) for t in logged.turns] == [step[1:4] for step in steps[1:]]
+    assert [turn.event.state for turn in logged.turns] == [step[4]["state"] for step in steps[1:]]
+    assert [(t.event.accepted, t.event.forced) for t in logged.turns] == [
+        (step[4]["accepted"], step[4]["forced"]) for step in steps[1:]
+    ]
+    assert all(turn.env_seconds > 0 for turn in logged.turns)
+    footer = logged.footer
+    assert footer is not None
+    assert (footer.status, footer.turns, footer.observation) == ("concluded", len(ACTIONS), steps[-1][0])
+    assert footer.episode_return == sum(step[1] for step in steps[1:]) > 0
+
+
+def test_readings_and_events_name_nodes_by_id(minilm):
+    first, _ = (TREE.subtopics[i] for i in openings(TREE))
+    locked = next(subtopic for subtopic in TREE.subtopics if subtopic.prerequisites)
+    env = LogEpisodes(inquiry(fake_level=10))
+    trajectory(env, 1, [locked.text, first.text, first.studies[0].text, REDO, CONCLUDE])
+    turns = env.episode.turns
+    assert [turn.reading.candidate for turn in turns] == [locked.id, first.id, first.studies[0].id, None, None]
+    assert [turn.event.node for turn in turns] == [first.id, first.id, *[first.studies[0].id] * 2, None]
+    assert turns[0].reading.top[0] == (locked.id, turns[0].reading.similarity)
+    assert turns[0].event.reason == "prerequisite_unmet"
+    assert turns[0].event.hint_level == 1
+    assert [turn.event.fake > 0 for turn in turns] == [False, False, True, True, False]
+    assert [turn.event.decision for turn in turns] == ["none", "none", "none", "redo", "conclude"]
+    assert [turn.reading.decision for turn in turns[3:]] == ["redo", "conclude"]
+
+
+def test_every_turn_is_on_disk_before_the_next(tmp_path, minilm):
+    file = tmp_path / "episode.jsonl"
+    env = LogEpisodes(inquiry(), file=file)
+    env.reset(seed=1)
+    assert len(file.read_text().splitlines()) == 1
+    for count, action in enumerate(ACTIONS, 1):
+        env.step(action)
+        kinds = [json.loads(line)["kind"] for line in file.read_text().splitlines()]
+        assert kinds[: count + 1] == ["header"] + ["turn"] * count
+    assert kinds[-1] == "footer"
+
+
+def test_what_stands_behind_an_action_is_logged_with_that_action_alone(minilm):
+    env = LogEpisodes(inquiry(max_turns=2))
+    env.reset(seed=1)
+    env.annotate(reply="THOUGHT: hm\nACTION: x", tokens={"in": 5, "out": 3}, cost=0.25, seconds=100.0)
+    env.step(JUNK)
+    env.annotate(seconds=50.0)
+    env.step(JUNK)
+    env.step(JUNK)
+    behind = [(turn.reply, turn.tokens, turn.cost, turn.agent_seconds) for turn in env.episode.turns]
+    paid = ("THOUGHT: hm\nACTION: x", {"in": 5, "out": 3}, 0.25, 100.0)
+    assert behind == [paid, (None, None, None, 50.0), (None, None, None, None)]
+    assert env.episode.footer is not None
+    assert 150 < env.episode.footer.seconds < 1_000
+
+
+def test_a_reset_forgets_an_annotation_that_was_not_used(minilm):
+    env = recorded()
+    env.reset(seed=1)
+    env.annotate(cost=9.0)
+    env.reset(seed=1)
+    env.step(JUNK)
+    assert env.episode.turns[0].cost is None
+
+
+def test_without_a_place_the_episode_is_kept_in_memory_alone(tmp_path, monkeypatch, minilm):
+    monkeypatch.chdir(tmp_path)
+    env = recorded()
+    trajectory(env, 1, ACTIONS)
+    assert env.episode.status == "concluded"
+    assert not any(tmp_path.iterdir())
+    env.reset(seed=2)
+    assert (env.episode.status, env.episode.turns) == ("torn", ())
+
+
+def test_before_the_first_reset_there_is_no_episode(tmp_path):
+    with pytest.raises(LogError, match=r"call reset\(\) first"):
+        _ = recorded(tmp_path).episode
+    assert not any(tmp_path.iterdir())
+
+
+# Folder and file
+
+
+def test_a_folder_gets_a_new_file_for_every_episode(tmp_path, minilm):
+    env = recorded(tmp_path / "logs")
+    for seed in (5, 6, 5, 5):
+        trajectory(env, seed, ACTIONS)
+    env.reset()
+    env.close()
+    names = ["paper12-s5.jsonl", "paper12-s6.jsonl", "paper12-s5-2.jsonl", "paper12-s5-3.jsonl"]
+    found = sorted((tmp_path / "logs").iterdir())
+    assert set(names) < {file.name for file in found}
+    assert len(found) == 5
+    episodes = [read_episode(tmp_path / "logs" / name) for name in names]
+    assert [episode.header.seed for episode in episodes] == [5, 6, 5, 5]
+    assert episodes[0].fingerprint == episodes[2].fingerprint == episodes[3].fingerprint != episodes[1].fingerprint
+
+
+def test_nothing_is_ever_overwritten(tmp_path, minilm):
+    trajectory(recorded(tmp_path), 5, ACTIONS)
+    file = tmp_path / "paper12-s5.jsonl"
+    before = file.read_bytes()
+    trajectory(recorded(tmp_path), 5, ACTIONS)
+    again = LogEpisodes(inquiry(), file=file)
+    with pytest.raises(LogError, match=r"paper12-s5\.jsonl' holds a whole episode already; choose another file"):
+        again.reset(seed=5)
+    again.close()
+    assert file.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_file_takes_one_episode(tmp_path, minilm):
+    env = LogEpisodes(inquiry(), file=tmp_path / "one.jsonl")
+    trajectory(env, 5, ACTIONS)
+    with pytest.raises(LogError, match="choose another file"):
+        env.reset(seed=6)
+    assert read_episode(tmp_path / "one.jsonl").header.seed == 5
+
+
+def test_folder_and_file_together_are_refused(tmp_path):
+    with pytest.raises(OptionError, match="a folder for many episodes or a file for one, not both"):
+        LogEpisodes(inquiry(), tmp_path, file=tmp_path / "x.jsonl")
+
+
+def test_only_inquiries_are_logged(tmp_path):
+    with pytest.raises(OptionError, match="LogEpisodes wraps an InquiryEnv, not CartPoleEnv"):
+        LogEpisodes(gym.make("CartPole-v1"), tmp_path)
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path, minilm):
+    (tmp_path / "taken").write_text("a file, not a folder")
+    with pytest.raises(LogError, match=r"cannot write the log '.*taken.*choose another folder"):
+        recorded(tmp_path / "taken").reset(seed=1)
+
+
+def test_a_file_that_is_no_log_is_left_alone(tmp_path, minilm):
+    file = tmp_path / "notes.jsonl"
+    file.write_text('{"kind": "diary"}\n')
+    with pytest.raises(LogError, match=r"notes\.jsonl'"):
+        LogEpisodes(inquiry(), file=file).reset(seed=1)
+    assert file.read_text() == '{"kind": "diary"}\n'
+
+
+# Ends
+
+
+def test_an_episode_left_before_its_end_is_abandoned(tmp_path, minilm):
+    env = recorded(tmp_path)
+    last = trajectory(env, 5, ACTIONS[:3])[-1]
+    env.reset(seed=6)
+    env.close()
+    left = read_episode(tmp_path / "paper12-s5.jsonl")
+    assert left.status == "abandoned"
+    assert left.footer is not None
+    assert (left.footer.turns, left.footer.observation) == (3, last[0])
+    assert read_episode(tmp_path / "paper12-s6.jsonl").status == "torn", "closing leaves it to be resumed"
+
+
+def test_a_refused_reset_abandons_nothing(tmp_path, minilm):
+    env = recorded(tmp_path)
+    trajectory(env, 5, ACTIONS[:3])
+    with pytest.raises(OptionError):
+        env.reset(options={"fake_level": 11})
+    for action in ACTIONS[3:]:
+        env.step(action)
+    (file,) = tmp_path.iterdir()
+    assert read_episode(file).status == "concluded"
+    assert read_episode(file).actions == tuple(ACTIONS)
+
+
+def test_a_refused_action_is_no_turn(tmp_path, minilm):
+    env = LogEpisodes(inquiry(), file=tmp_path / "x.jsonl")
+    env.reset(seed=1)
+    with pytest.raises(TypeError):
+        env.step(None)
+    env.step(JUNK)
+    env.close()
+    assert read_episode(tmp_path / "x.jsonl").actions == (JUNK,)
+
+
+def test_an_inner_time_limit_is_logged_as_truncated(tmp_path, minilm):
+    env = LogEpisodes(gym.wrappers.TimeLimit(inquiry(), 2), file=tmp_path / "x.jsonl")
+    trajectory(env, 1, ACTIONS)
+    logged = read_episode(tmp_path / "x.jsonl")
+    assert logged.status == "truncated"
+    assert [turn.truncated for turn in logged.turns] == [False, True]
+
+
+def test_a_failure_is_recorded_and_resumed(tmp_path, minilm):
+    file = tmp_path / "x.jsonl"
+    env = LogEpisodes(inquiry(), file=file)
+    trajectory(env, 3, ACTIONS[:5])
+    env.fail("the service said 503")
+    env.close()
+    failed = read_episode(file)
+    assert failed.status == "failed"
+    assert failed.failure is not None
+    assert failed.failure.error == "the service said 503"
+    trajectory(LogEpisodes(inquiry(), file=file), 3, ACTIONS)
+    assert read_episode(file).status == "concluded"
+    assert read_episode(file).actions == tuple(ACTIONS)
+
+
+def test_without_a_file_a_failure_changes_nothing(minilm):
+    env = recorded()
+    trajectory(env, 3, ACTIONS[:5])
+    env.fail("x")
+    assert len(env.episode.turns) == 5
+
+
+# Resuming
+
+
+def whole() -> Episode:
+    env = recorded()
+    trajectory(env, 3, ACTIONS)
+    return env.episode
+
+
+def test_a_torn_episode_goes_on_where_it_stopped(torn: Path, minilm):
+    before = torn.read_bytes()
+    env = LogEpisodes(inquiry(), file=torn)
+    env.reset(seed=3)
+    replayed = 0
+    while env.expected is not None:
+        assert env.expected.action == ACTIONS[replayed]
+        env.step(env.expected.action)
+        replayed += 1
+        assert torn.read_bytes() == before, "what is on disk is compared, not written again"
+    assert replayed == 7
+    for action in ACTIONS[7:]:
+        env.step(action)
+    logged = read_episode(torn)
+    assert torn.read_bytes().startswith(before)
+    assert logged.status == "concluded"
+    assert logged.fingerprint == env.episode.fingerprint == whole().fingerprint
+
+
+def test_what_was_paid_for_a_replayed_turn_stays(tmp_path, minilm):
+    file = tmp_path / "x.jsonl"
+    env = LogEpisodes(inquiry(), file=file)
+    env.reset(seed=1)
+    env.annotate(reply="raw", cost=0.5)
+    env.step(JUNK)
+    env.close()
+    again = LogEpisodes(inquiry(), file=file)
+    again.reset(seed=1)
+    again.step(JUNK)
+    assert (again.episode.turns[0].reply, again.episode.turns[0].cost) == ("raw", 0.5)
+    again.close()
+
+
+@pytest.mark.parametrize("cut", [1, 40, 300])
+def test_a_line_torn_in_the_middle_is_dropped_and_played_again(torn: Path, cut: int, minilm):
+    content = torn.read_bytes()
+    torn.write_bytes(content[:-cut])
+    trajectory(LogEpisodes(inquiry(), file=torn), 3, ACTIONS)
+    logged = read_episode(torn)
+    assert logged.actions == tuple(ACTIONS)
+    assert logged.fingerprint == whole().fingerprint
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("seed", lambda file: LogEpisodes(inquiry(), file=file).reset(seed=4)),
+        ("rules", lambda file: LogEpisodes(inquiry(max_turns=29), file=file).reset(seed=3)),
+        ("rules", lambda file: LogEpisodes(FakeResults(inquiry(), 6), file=file).reset(seed=3)),
+        ("rules", lambda file: LogEpisodes(inquiry(), file=file).reset(seed=3, options={"explore": "direct"})),
+        ("tree", lambda file: LogEpisodes(inquiry(), file=file).reset(seed=3, options={"tree": "paper8"})),
+        ("agent", lambda file: LogEpisodes(inquiry(), file=file, agent={"name": "other"}).reset(seed=3)),
+    ],
+)
+def test_a_torn_file_is_resumed_only_with_the_same_header(torn: Path, part: str, change: Callable, minilm):
+    before = torn.read_bytes()
+    with pytest.raises(LogError, match=rf"torn\.jsonl' was begun with another {part}; finish it with the same, or rem"):
+        change(torn)
+    assert torn.read_bytes() == before
+
+
+def test_other_templates_are_another_episode(torn: Path, tmp_path, minilm):
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "topic.md").write_text("{{ topic }}!")
+    with pytest.raises(LogError, match="another prompts"):
+        LogEpisodes(inquiry(prompts=tmp_path / "prompts"), file=torn).reset(seed=3)
+
+
+@pytest.mark.parametrize("at", [0, 3, 6])
+def test_a_replay_that_comes_out_otherwise_is_refused_and_leaves_the_file_whole(torn: Path, at: int, minilm):
+    before = torn.read_bytes()
+    env = LogEpisodes(inquiry(), file=torn)
+    trajectory(env, 3, ACTIONS[:at])
+    with pytest.raises(LogError, match=f"turn {at + 1} came out otherwise than logged"):
+        env.step("Something else altogether.")
+    for action in (*ACTIONS[at:], *ACTIONS):
+        with pytest.raises(LogError, match=f"turn {at + 1} came out otherwise"):
+            env.step(action)
+        if env.unwrapped.state.phase.name == "END":
+            break
+    env.close()
+    assert torn.read_bytes() == before
+
+
+def test_a_replay_left_early_can_be_begun_again(torn: Path, minilm):
+    before = torn.read_bytes()
+    env = LogEpisodes(inquiry(), file=torn)
+    trajectory(env, 3, ACTIONS[:2])
+    trajectory(env, 3, ACTIONS[:4])
+    env.close()
+    assert torn.read_bytes() == before
+    trajectory(LogEpisodes(inquiry(), file=torn), 3, ACTIONS)
+    assert read_episode(torn).fingerprint == whole().fingerprint
+
+
+def test_a_damaged_turn_in_the_middle_is_told_with_its_line(torn: Path, minilm):
+    lines = torn.read_text().splitlines(keepends=True)
+    torn.write_text("".join([*lines[:3], lines[3][:50] + "\n", *lines[4:]]))
+    with pytest.raises(LogError, match=r"torn\.jsonl', line 4"):
+        LogEpisodes(inquiry(), file=torn).reset(seed=3)
+
+
+# A full disk
+
+FULL = """
+import json, resource, sys
+import gymnasium as gym
+import inquitree_gym
+from inquitree_gym.errors import LogError
+from inquitree_gym.wrappers import LogEpisodes
+
+file, size, *actions = json.loads(sys.argv[1])
+env = LogEpisodes(gym.make("InquiTree-paper12-v0", fake_level=5, max_turns=30), file=file)
+env.reset(seed=3)
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+taken, told = 0, None
+try:
+    for action in actions:
+        env.step(action)
+        taken += 1
+except LogError as error:
+    told = str(error)
+env.close()
+print(json.dumps([taken, told]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a limit on file sizes")
+def test_on_a_full_disk_what_was_logged_stays_readable_and_can_be_resumed(tmp_path, minilm):
+    file = tmp_path / "x.jsonl"
+    expected = whole()  # and with it the vectors of the tree are on disk, so that no model is loaded below
+    texts = [action for action in ACTIONS if action not in (JUNK, "🧀", "What is known?", "hm")]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FULL, json.dumps([str(file), 6_000, *texts])],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    taken, told = json.loads(done.stdout)
+    assert "x.jsonl': File too large; what was logged before is safe. Free some space" in told
+    assert file.stat().st_size <= 6_000
+    logged = read_episode(file)
+    assert logged.status == "torn"
+    assert 0 < len(logged.turns) == taken < len(texts)
+    assert logged.actions == tuple(texts[:taken])
+    trajectory(LogEpisodes(inquiry(), file=file), 3, texts)
+    finished = read_episode(file)
+    assert finished.actions == tuple(texts)
+    assert finished.header.tree == expected.header.tree
+
+
+def test_numpy_strings_and_every_character_come_back_as_they_were(tmp_path, minilm):
+    texts = [np.str_("weekend"), "\ud800 weekend", "\u2028\u2029\x85\r\n weekend", "🧀\0"]
+    env = LogEpisodes(inquiry(), file=tmp_path / "x.jsonl")
+    trajectory(env, 1, [*texts, EXPLORE])
+    env.close()
+    assert read_episode(tmp_path / "x.jsonl").actions == (*texts, EXPLORE)

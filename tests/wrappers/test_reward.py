@@ -1,0 +1,189 @@
+"""Shaped rewards: the potential that keeps optimal policies, and the terms that do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inquitree_gym import InquiryEnv, Rules, load_tree
+from inquitree_gym.engine import Engine
+from inquitree_gym.errors import OptionError
+from inquitree_gym.wrappers import RewardShaping
+from tests.envs.test_inquiry import CONCLUDE, EXPLORE, JUNK, REDO, openings, script, trajectory
+
+TREE = load_tree("paper12")
+FIRST, SECOND = (TREE.subtopics[i] for i in openings(TREE))
+AT_RESULT = [FIRST.text, FIRST.studies[0].text]
+ACTIONS = script(TREE)
+
+
+def rewards(actions: list[str], seed: int = 1, rules: dict[str, Any] | None = None, **terms: Any) -> list[float]:
+    env = RewardShaping(InquiryEnv("paper12", **(rules or {})), **{"gamma": 0.9, "coverage": 0.0, **terms})
+    return [step[1] for step in trajectory(env, seed, actions)[1:]]
+
+
+def bare(actions: list[str], seed: int = 1, rules: dict[str, Any] | None = None) -> list[float]:
+    return [step[1] for step in trajectory(InquiryEnv("paper12", **(rules or {})), seed, actions)[1:]]
+
+
+def discounted(values: list[float], gamma: float) -> float:
+    return sum(gamma**t * value for t, value in enumerate(values))
+
+
+def terms(actions: list[str], **settings: Any) -> list[float]:
+    """What the terms alone add, turn by turn."""
+    rules = settings.get("rules")
+    pairs = zip(rewards(actions, **settings), bare(actions, settings.get("seed", 1), rules), strict=True)
+    return [shaped - plain for shaped, plain in pairs]
+
+
+@pytest.mark.parametrize("gamma", [0.9, 0.5, 1.0])
+@pytest.mark.parametrize("coverage", [1.0, 2.5, -1.0])
+def test_the_potential_telescopes_to_nothing_over_an_episode(gamma: float, coverage: float, minilm):
+    shaped = rewards(ACTIONS, gamma=gamma, coverage=coverage)
+    plain = bare(ACTIONS)
+    assert discounted(shaped, gamma) == pytest.approx(discounted(plain, gamma), abs=1e-12)
+    assert shaped != plain
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(ACTIONS[:-1]), max_size=12), st.integers(0, 9), st.sampled_from([0.9, 0.3]))
+def test_after_any_turns_the_shaping_is_the_discounted_potential(minilm, actions: list[str], seed: int, gamma: float):
+    rules = {"fake_level": 5}
+    env = RewardShaping(InquiryEnv("paper12", **rules), gamma=gamma, coverage=3.0)
+    added = [
+        step[1] - plain
+        for step, plain in zip(trajectory(env, seed, actions)[1:], bare(actions, seed, rules), strict=True)
+    ]
+    over = env.unwrapped.state.phase.name == "END"
+    entered = 0 if over else env.unwrapped.state.visited.bit_count()
+    potential = 3.0 * entered / len(TREE.subtopics)
+    assert discounted(added, gamma) == pytest.approx(gamma ** len(added) * potential, abs=1e-12)
+
+
+def test_entering_a_subtopic_gains_and_waiting_costs(minilm):
+    one = 1 / len(TREE.subtopics)
+    gained = rewards([JUNK, FIRST.text, JUNK, FIRST.studies[0].text, EXPLORE, FIRST.text], coverage=1.0)
+    waiting = 0.9 * one - one
+    assert gained == pytest.approx([0, 0.9 * one, *[waiting] * 4])
+
+
+def test_a_new_episode_starts_from_no_potential(minilm):
+    env = RewardShaping(InquiryEnv("paper12"), gamma=0.9)
+    first = trajectory(env, 1, AT_RESULT)
+    assert trajectory(env, 1, AT_RESULT) == first
+    assert first[1][1] == pytest.approx(0.9 / len(TREE.subtopics))
+
+
+def test_at_the_end_the_potential_is_paid_back(minilm):
+    last = rewards([*AT_RESULT, CONCLUDE, ""], coverage=1.0)[-1]
+    assert last == pytest.approx(-1 / len(TREE.subtopics))
+
+
+def test_an_outer_time_limit_keeps_the_potential_to_bootstrap_from(minilm):
+    env = gym.wrappers.TimeLimit(RewardShaping(InquiryEnv("paper12"), gamma=1.0), 2)
+    steps = trajectory(env, 1, [*AT_RESULT, CONCLUDE])
+    assert steps[-1][3]
+    assert sum(step[1] for step in steps[1:]) == pytest.approx(1 / len(TREE.subtopics))
+
+
+# Hints and turns
+
+
+def test_every_turn_costs_the_turn_term(minilm):
+    assert terms(ACTIONS, turn=0.25) == [-0.25] * len(ACTIONS)
+
+
+def test_every_hint_costs_the_hint_term(minilm):
+    infos = [step[-1] for step in trajectory(InquiryEnv("paper12"), 1, ACTIONS)[1:]]
+    charged = terms(ACTIONS, hint=0.5)
+    assert charged == [-0.5 if info["hint_level"] else 0 for info in infos]
+    assert charged.count(-0.5) == 6
+
+
+def test_where_the_limit_takes_the_place_of_a_hint_none_is_charged(minilm):
+    assert terms([JUNK, JUNK, JUNK], hint=0.5, rules={"max_turns": 2}) == [-0.5, 0, 0]
+
+
+def test_terms_add_up(minilm):
+    together = terms(ACTIONS, hint=0.5, turn=0.25, coverage=2.0)
+    apart = [terms(ACTIONS, hint=0.5), terms(ACTIONS, turn=0.25), terms(ACTIONS, coverage=2.0)]
+    assert together == pytest.approx([sum(values) for values in zip(*apart, strict=True)])
+
+
+# Spotted fakes
+
+
+@pytest.mark.parametrize(("level", "sign"), [(10, 1), (0, -1)], ids=["fake", "false alarm"])
+@pytest.mark.parametrize("study_turn", [False, True])
+def test_a_redo_counts_once_per_study(level: int, sign: int, study_turn: bool, minilm):
+    rest = [JUNK] if study_turn else []
+    actions = [
+        *AT_RESULT, *rest, REDO, *rest, REDO, *rest, EXPLORE,
+        SECOND.text, SECOND.studies[0].text, *rest, "hm", REDO, *rest, REDO, *rest, CONCLUDE,
+    ]  # fmt: skip
+    rules = {"fake_level": level, "study_turn": study_turn}
+    found = terms(actions, spotted_fake=2.0, rules=rules)
+    seconds = [i for i, action in enumerate(actions) if action == REDO]
+    assert [i for i, value in enumerate(found) if value] == [seconds[0], seconds[2]]
+    assert sum(found) == sign * 4.0
+
+
+def test_a_study_that_was_redone_in_another_visit_is_not_paid_again(minilm):
+    actions = [*AT_RESULT, REDO, EXPLORE, *AT_RESULT, REDO]
+    assert sum(terms(actions, spotted_fake=2.0, rules={"fake_level": 10})) == 2.0
+
+
+def test_a_fake_spotted_and_its_true_result_doubted_cancel_out(minilm):
+    rules = {"fake_level": 5}
+    engine = Engine(TREE, Rules(threshold=0.5, **rules))
+    study = TREE.studies.index(FIRST.studies[0])
+    seed = next(s for s in range(99) if engine.fake_shown(s, study, 1) and not engine.fake_shown(s, study, 2))
+    assert terms([*AT_RESULT, REDO, REDO], spotted_fake=2.0, rules=rules, seed=seed) == [0, 0, 2.0, -2.0]
+
+
+def test_going_on_is_neither_paid_nor_charged(minilm):
+    for level in (0, 10):
+        assert not any(terms([*AT_RESULT, EXPLORE, FIRST.text], spotted_fake=2.0, rules={"fake_level": level}))
+
+
+def test_a_new_episode_pays_anew(minilm):
+    env = RewardShaping(InquiryEnv("paper12", fake_level=10), gamma=0.9, coverage=0, spotted_fake=1.5)
+    for seed in (1, 2):
+        assert trajectory(env, seed, [*AT_RESULT, REDO])[-1][1] == 1.5
+
+
+# Values
+
+
+def test_by_default_only_coverage_is_shaped(minilm):
+    env = RewardShaping(InquiryEnv("paper12", fake_level=10), gamma=0.9)
+    steps = [step[1] for step in trajectory(env, 1, ACTIONS)[1:]]
+    assert steps == rewards(ACTIONS, coverage=1.0, rules={"fake_level": 10})
+
+
+@pytest.mark.parametrize("gamma", [0, -0.1, 1.01, 2])
+def test_a_discount_out_of_range_is_refused(gamma: float):
+    with pytest.raises(OptionError, match=rf"gamma lies in \(0, 1\], not {gamma}"):
+        RewardShaping(InquiryEnv("paper12"), gamma=gamma)
+
+
+@pytest.mark.parametrize("term", ["gamma", "coverage", "hint", "turn", "spotted_fake"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "1", None, True])
+def test_a_term_that_is_no_finite_number_is_refused(term: str, value: Any):
+    with pytest.raises(OptionError, match=f"^{term} is a finite number, not {value!r}"):
+        RewardShaping(InquiryEnv("paper12"), **{"gamma": 0.9, term: value})
+
+
+def test_the_discount_has_to_be_given():
+    with pytest.raises(TypeError, match="gamma"):
+        RewardShaping(InquiryEnv("paper12"))
+
+
+def test_only_inquiries_are_wrapped():
+    with pytest.raises(OptionError, match="RewardShaping wraps an InquiryEnv, not CartPoleEnv"):
+        RewardShaping(gym.make("CartPole-v1"), gamma=0.9)
