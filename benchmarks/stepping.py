@@ -14,10 +14,10 @@ from inquitree_gym import load_embedder, load_tree, make_agent
 from inquitree_gym.trees import builtin_ids
 
 TREE = "InquiTree-paper12-v0"
-ROUNDS = 21
-STEPS = 8_000
+ROUNDS = 101
+STEPS = 2_000
 """Steps a round, resets between episodes included."""
-NEW_TEXTS = 200
+NEW_TEXTS = 201
 WORDS = 60
 STEP_TARGET = 1.0
 """Times the step rate of CartPole, at least."""

@@ -2,39 +2,194 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 from unittest import mock
+from urllib.parse import unquote
 
 import pytest
+import typer
+from pydantic import BaseModel, TypeAdapter
+
+from inquitree_gym import Rules, log, wrappers
+from inquitree_gym.baselines import AGENT_NAMES
+from inquitree_gym.cli import app
+from inquitree_gym.prompts.render import TEMPLATE_NAMES
+from inquitree_gym.trees import builtin_ids, schema
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LINKING = [*PAGES, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs" / "trees").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+LINKING = [*PAGES, ROOT / "CHANGELOG.md", *sorted((DOCS / "trees").rglob("*.md"))]
+
+BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+CONSTANTS = {
+    "environments.md": ("matching.MAX_READ", "envs.observations.MAX_OBSERVATION"),
+    "readings-of-the-paper.md": ("matching.MAX_READ",),
+    "embedders.md": ("embeddings.vectors.REMEMBERED", "matching.REMEMBERED", "embeddings.local.MINILM_DIM"),
+    "trees-format.md": ("trees.schema.MAX_TEXT", "trees.schema.MAX_SUBTOPICS", "trees.load.MAX_FILE_BYTES"),
+}
+"""Numbers that a page gives, by the constants behind them."""
+VERBS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 
 def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the source of every block in one language."""
-    text = page.read_text(encoding="utf-8")
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def blocks(page: Path, language: str) -> Iterator[tuple[int, str, str]]:
+    """Yield line, file name (or an empty string) and source of every block in one language."""
+    text = text_of(page)
     for found in BLOCK.finditer(text):
         if found.group(1) == language:
-            yield text.count("\n", 0, found.start(2)), found.group(2)
+            yield text.count("\n", 0, found.start(3)), found.group(2) or "", found.group(3)
+
+
+def prose(page: Path) -> str:
+    return BLOCK.sub("", text_of(page))
+
+
+def slug(heading: str) -> str:
+    """Return the anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # the async example forks
 @pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page, "python"))], ids=name)
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for _, file, source in blocks(page, "json"):
+        if file:
+            Path(file).write_text(source, encoding="utf-8")
     names: dict[str, object] = {"__name__": "__main__"}
     with mock.patch.dict(os.environ):
-        for line, source in blocks(page, "python"):
+        for line, _, source in blocks(page, "python"):
             # Blank lines before it, so that a traceback names the line of the page.
             exec(compile("\n" * line + source, name(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", LINKING, ids=name)
+def test_every_relative_link_of_a_page_leads_somewhere(page: Path) -> None:
+    dead = []
+    for link in LINK.findall(prose(page)):
+        path, _, anchor = unquote(link).partition("#")
+        if re.match(r"[a-z]+:", link):
+            continue
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and slug(anchor) not in map(slug, HEADING.findall(text_of(target)))):
+            dead.append(link)
+    assert not dead
+
+
+def test_the_map_of_the_docs_names_every_page() -> None:
+    linked = set(LINK.findall(text_of(DOCS / "index.md")))
+    assert {page.name for page in DOCS.glob("*.md")} - {"index.md"} <= linked
+
+
+def sections() -> dict[str, str]:
+    """Return what docs/cli.md says of each verb."""
+    parts = re.split(r"^## inquitree (\S+).*$", text_of(DOCS / "cli.md"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_the_page_of_the_command_line_has_every_verb() -> None:
+    assert sections().keys() == VERBS.keys()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_page_of_the_command_line_has_every_option_of_a_verb_and_no_other(verb: str) -> None:
+    known = {option for param in VERBS[verb].params for option in (*param.opts, *param.secondary_opts)}
+    known = {option for option in known if option.startswith("--")} - {"--help"}
+    assert set(OPTION.findall(sections()[verb])) - {"--help"} == known
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_page_of_the_command_line_has_the_defaults_of_a_verb(verb: str) -> None:
+    for param in VERBS[verb].params:
+        if param.default not in (None, "", False) and param.opts[0].startswith("--"):
+            row = next(line for line in sections()[verb].splitlines() if f"`{param.opts[0]}" in line)
+            assert f"{param.default}" in row.split("|")[2]
+
+
+def test_the_readme_names_every_environment_rule_wrapper_agent_and_verb() -> None:
+    readme = text_of(ROOT / "README.md")
+    numbers = ", ".join(tree.removeprefix("paper") for tree in builtin_ids()).replace(", 29", " or 29")
+    assert f"N is {numbers}" in readme
+    for wanted in (*Rules.names(), *AGENT_NAMES):
+        assert f"| `{wanted}` |" in readme
+    for wrapper in wrappers.__all__:
+        assert f"| `{wrapper}(" in readme
+    for verb in VERBS:
+        assert f"| `inquitree {verb}" in readme
+
+
+def test_the_readings_name_every_rule() -> None:
+    page = text_of(DOCS / "readings-of-the-paper.md")
+    assert [rule for rule in Rules.names() if f"`{rule}" not in page] == []
+
+
+def test_the_page_of_the_environments_names_every_info_key_template_and_wrapper() -> None:
+    import gymnasium as gym
+
+    env = gym.make("InquiTree-paper12-v0", privileged=True)
+    _, info = env.reset(seed=0)
+    page = text_of(DOCS / "environments.md")
+    wanted = (*info, *info["privileged"], *TEMPLATE_NAMES)
+    assert [key for key in wanted if f"`{key}`" not in page] == []
+    assert [wrapper for wrapper in wrappers.__all__ if f"**`{wrapper}(" not in page] == []
+
+
+def test_the_page_of_the_format_names_every_field_of_a_tree() -> None:
+    page = text_of(DOCS / "trees-format.md")
+    models = [model for model in vars(schema).values() if isinstance(model, type) and issubclass(model, BaseModel)]
+    fields = {field for model in models for field in model.model_fields}
+    assert [field for field in sorted(fields) if f"`{field}`" not in page] == []
+
+
+def test_the_lines_on_the_page_of_the_logs_are_lines_of_a_log() -> None:
+    records = [json.loads(source) for _, _, source in blocks(DOCS / "logs.md", "json")]
+    read = [TypeAdapter(log.Record).validate_python(record) for record in records]
+    assert [record.kind for record in read] == ["header", "turn", "footer"]
+    for record, shown in zip(read, records, strict=True):
+        assert list(record.model_dump()) == list(shown)
+
+
+def test_the_page_of_the_logs_names_every_field() -> None:
+    page = text_of(DOCS / "logs.md")
+    parts = (log.Header, log.Turn, log.Failure, log.Footer)
+    fields = {field for part in parts for field in part.model_fields} - {"kind"}
+    fields |= {f"event.{field}" for field in log.Event.model_fields}
+    assert [field for field in sorted(fields) if f"`{field}`" not in page] == []
+
+
+@pytest.mark.parametrize(("page", "constant"), [(page, each) for page, those in CONSTANTS.items() for each in those])
+def test_a_number_on_a_page_is_the_one_in_force(page: str, constant: str) -> None:
+    module, _, attribute = constant.rpartition(".")
+    value = getattr(import_module(f"inquitree_gym.{module}"), attribute)
+    assert re.search(rf"(?<![\d,]){value:,}(?![\d,])", text_of(DOCS / page))
+
+
+def test_the_page_of_scoring_has_the_constants_of_the_local_judge() -> None:
+    concluding = import_module("inquitree_gym.concluding")
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (\S+) \|", text_of(DOCS / "scoring.md"), re.MULTILINE)
+    shown = {constant: float(value) for constant, value in rows}
+    in_force = {
+        constant: float(value)
+        for constant, value in vars(concluding).items()
+        if constant.isupper() and not constant.startswith("_") and isinstance(value, int | float)
+    }
+    for grade in ("FULL", "PARTIAL", "NOTHING"):
+        del in_force[grade]
+    assert shown == in_force

@@ -167,7 +167,7 @@ def test_a_replay_in_another_process_brings_out_the_same(minilm: MiniLMEmbedder,
         env.reset(seed=0)
         file = tmp_path / f"{name}.jsonl"
         episodes[str(file)] = play(env, make_agent(name, env.vectors), 13, file=file)
-    seed = "1" if hash("InquiTree") != 1 else "2"
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     done = subprocess.run(
         [sys.executable, "-c", REPLAY, *episodes],
         env={**os.environ, "PYTHONHASHSEED": seed},

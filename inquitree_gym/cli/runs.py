@@ -87,17 +87,7 @@ def score(run_folder: RunArgument, as_json: JsonOption = False) -> None:
     """Score every episode of a run from its logs."""
     scores, missing = _read(run_folder)
     if as_json:
-        path = [{**s.path._asdict(), "conclusion": None} for s in scores]
-        print_json(
-            [
-                {
-                    name: getattr(s, name)
-                    for name in ("tree", "agent", "fake_level", "seed", "judge", "quality", "quality_share")
-                }
-                | {"path": p, "verdicts": [v._asdict() for v in s.verdicts]}
-                for s, p in zip(scores, path, strict=True)
-            ]
-        )
+        print_json([s.as_plain() for s in scores])
         return
     table = Table("tree", "agent", "fake level", "seed", *TABLE_MEASURES, title=f"Episodes of {run_folder}")
     for s in scores:

@@ -12,6 +12,7 @@ from rich.tree import Tree as Branches
 
 from inquitree_gym.cli.output import FAULTY, err, out, print_json, progress, write
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder, tree_vectors
+from inquitree_gym.errors import TreeError, UnknownTreeError
 from inquitree_gym.experiments.study import ALL
 from inquitree_gym.experiments.validity import measure
 from inquitree_gym.experiments.validity_report import write_report
@@ -74,7 +75,7 @@ def check(
     faults: dict[str, list[dict[str, str]]] = {}
     with progress("checking", len(names)) as advance:
         for name in names:
-            faults[name] = [fault._asdict() for fault in _lint(load_tree(name), embedder)]
+            faults[name] = [fault._asdict() for fault in _faults(name, embedder)]
             advance(name)
     if as_json:
         print_json(faults)
@@ -103,7 +104,14 @@ def validity(
     err.print(f"written: {write_report(found, out_folder)}")
 
 
-def _lint(tree: Tree, embedder: str) -> list[Fault]:
+def _faults(name: str, embedder: str) -> list[Fault]:
+    """Return what is wrong with a tree; for one that cannot even be loaded, why."""
+    try:
+        tree = load_tree(name)
+    except UnknownTreeError:
+        raise
+    except TreeError as error:
+        return [Fault(*fault.split(": ", 1)) if ": " in fault else Fault("document", fault) for fault in error.faults]
     if embedder == "none":
         return lint_tree(tree)
     vectors = tree_vectors(tree, load_embedder(embedder))
@@ -112,12 +120,15 @@ def _lint(tree: Tree, embedder: str) -> list[Fault]:
 
 def _describe(name: str) -> dict[str, Any]:
     entry = CATALOGUE.get(name)
+    missing = dict.fromkeys(("depth", "width", "year", "journal", "doi"))
     if name not in builtin_ids() and name not in user_files():
         title = entry.title if entry and entry.title else "(tree may not be distributed)"
-        return {"id": name, "n": entry.subtopics if entry else None, "playable": False, "title": title} | dict.fromkeys(
-            ("depth", "width", "year", "journal", "doi")
-        )
-    tree = load_tree(name)
+        return {"id": name, "n": entry.subtopics if entry else None, "playable": False, "title": title} | missing
+    try:
+        tree = load_tree(name)
+    except TreeError as error:
+        title = f"(cannot be played: {len(error.faults)} faults; see inquitree check {error.where})"
+        return {"id": name, "n": None, "playable": False, "title": title} | missing
     return {
         "id": name,
         "n": len(tree.subtopics),

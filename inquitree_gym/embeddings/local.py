@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MINILM = "all-MiniLM-L6-v2"
 MINILM_DIM = 384
 MINILM_THRESHOLD = 0.45
-"""τ for MiniLM; see docs/calibration.md for the evidence."""
+"""τ for MiniLM; docs/validity.md has the evidence."""
 MINILM_FILES = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from inquitree_gym.concluding import Judge, Verdict, conclusion_quality
 from inquitree_gym.log import Episode
@@ -30,6 +31,12 @@ class EpisodeScore:
     def quality_share(self) -> float | None:
         """Q/|C| in [0, 1], the scale of the paper's tables."""
         return None if self.quality is None else self.quality / self.items
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        verdicts = [verdict._asdict() for verdict in self.verdicts]
+        return {**plain, "path": self.path._asdict(), "verdicts": verdicts, "quality_share": self.quality_share}
 
 
 def score_episode(episode: Episode, tree: Tree, judge: Judge) -> EpisodeScore:

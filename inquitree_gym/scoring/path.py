@@ -85,7 +85,7 @@ def read_path(episode: Episode, tree: Tree) -> Path:
         most_turns=high,
         choices=len(_choices(episode.turns)),
         accepted=sum(turn.event.accepted for turn in _choices(episode.turns)),
-        hints=sum(turn.event.hint_level > 0 for turn in episode.turns),
+        hints=sum(turn.event.hint_level > 0 and not turn.event.limit for turn in episode.turns),
         forced=sum(turn.event.forced for turn in episode.turns),
         fakes_shown=len(fakes),
         hits=sum(fakes),

@@ -30,8 +30,8 @@ LEAK_CEILING = 0.10
 """How much nearer a topic, question or low hint may be to the true result than to the nearest fake."""
 LOW_HINTS = 2
 """Hints up to this level must not give the result away."""
-KINSHIP = (0.50, 0.995)
-"""Range of a fake's similarity to the true result: about the same thing, and not the same."""
+KINSHIP_FLOOR = 0.50
+"""A fake less similar to the true result than this speaks of something else."""
 
 _WORD = re.compile(r"[a-z]{3,}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -46,6 +46,8 @@ def lint_tree(tree: Tree, embed: Embed | None = None) -> list[Fault]:
         faults += _ladder_faults(tree, known, "the embedder")
         faults += _sibling_faults(tree, known)
         faults += _last_hint_faults(tree, known)
+        faults += _leaks(tree, known)
+        faults += _stray_fakes(tree, known)
     return faults
 
 
@@ -67,7 +69,7 @@ def ladders(tree: Tree) -> Iterator[tuple[Subtopic | Study, tuple[str, ...]]]:
 
 
 def _embedded_once(tree: Tree, embed: Embed) -> Embed:
-    texts = list(dict.fromkeys(text for node, hints in ladders(tree) for text in (*hints, node.text)))
+    texts = list(dict.fromkeys(tree.texts().values()))
     rows = dict(zip(texts, embed(texts), strict=True))
     return lambda wanted: np.stack([rows[text] for text in wanted])
 
@@ -195,11 +197,15 @@ def _leaks(tree: Tree, embed: Embed) -> Iterator[Fault]:
 
 
 def _stray_fakes(tree: Tree, embed: Embed) -> Iterator[Fault]:
-    low, high = KINSHIP
+    """Fakes that cannot contradict the true result: about something else, or the same words over again."""
     for study in tree.studies:
         vectors = embed([study.result, *study.fakes])
-        for number, similarity in enumerate(vectors[1:] @ vectors[0], 1):
-            if similarity < low:
+        for number, (fake, similarity) in enumerate(zip(study.fakes, vectors[1:] @ vectors[0], strict=True), 1):
+            if similarity < KINSHIP_FLOOR:
                 yield Fault(study.id, f"fake {number} speaks of something else ({similarity:.3f} to the true result)")
-            elif similarity > high:
-                yield Fault(study.id, f"fake {number} hardly differs from the true result ({similarity:.3f})")
+            if _tokens(fake) == _tokens(study.result):
+                yield Fault(study.id, f"fake {number} says the same as the true result; let it contradict")
+
+
+def _tokens(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())

@@ -193,7 +193,7 @@ class Marked(Counting):
         self.mark = mark
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        return np.full((len(texts), 4_096), self.mark, np.float32)
+        return np.full((len(texts), 2_048), self.mark, np.float32)
 
 
 _together: Barrier
@@ -209,7 +209,7 @@ def write_again_and_again(folder: str, mark: int) -> list[str]:
     os.environ["INQUITREE_CACHE"] = folder
     faults = collected()
     _together.wait(120)
-    for _ in range(25):
+    for _ in range(15):
         rows = TreeVectors(TREE, Marked(mark)).matrix(TEXTS)
         if len(marks := np.unique(rows)) > 1:
             faults.append(f"rows of {marks} in one file")

@@ -109,9 +109,9 @@ def test_no_illegal_visit_and_no_dead_end(tree: Tree, rules: Rules, actions, see
     engine = Engine(tree, rules)
     for before, after in zip(*(lambda e: (e, e[1:]))(walk(engine, seed, actions)), strict=False):
         entered = after.state.visited & ~before.state.visited
-        assert all(
-            not engine.prerequisites[i] & ~before.state.visited for i in range(engine.n) if entered >> i & 1
-        ), "a subtopic was entered before its prerequisites"
+        assert all(not engine.prerequisites[i] & ~before.state.visited for i in range(engine.n) if entered >> i & 1), (
+            "a subtopic was entered before its prerequisites"
+        )
         if after.state.phase in (Phase.TOPIC, Phase.SUBTOPIC):
             assert engine.candidates(after.state), "nothing could be chosen here"
         if after.state.phase == Phase.TOPIC:

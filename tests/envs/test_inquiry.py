@@ -582,6 +582,15 @@ def test_reward_weighs_claims_with_the_evidence_seen(tree: Tree, minilm):
     assert steps[-1][1] == pytest.approx(sum(shares) / len(shares))
 
 
+def test_claims_made_before_the_conclusion_earn_nothing(minilm):
+    tree = load_tree("paper2")
+    claims = numbered([item.text for item in tree.conclusions])
+    *walk, decision = whole_walk(tree)
+    steps = trajectory(InquiryEnv("paper2"), 1, [*walk, f"{decision}\n{claims}", "Nothing more to say."])
+    assert steps[-2][4]["state"] == "conclusion"
+    assert [step[1] for step in steps[1:]] == [0.0] * len(steps[1:])
+
+
 @pytest.mark.parametrize("text", [*HOSTILE.values(), CANARY], ids=[*HOSTILE, "canary"])
 def test_a_conclusion_that_claims_nothing_ends_the_episode_without_reward(text: str, minilm):
     env = InquiryEnv("paper2")

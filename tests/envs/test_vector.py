@@ -132,6 +132,18 @@ def test_with_default_settings_and_rules_nothing_differs_either(script, minilm):
         env.close()
 
 
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_observations_are_plain_texts_that_stay_as_they_were(mode: str, minilm):
+    env = gym.make_vec("InquiTree-paper12-v0", 2, mode)
+    first, _ = env.reset(seed=1)
+    kept = tuple(first)
+    later, *_ = env.step((JUNK, ""))
+    assert type(first) is type(later) is tuple
+    assert {type(text) for text in (*first, *later)} == {str}
+    assert first == kept != later
+    env.close()
+
+
 def test_a_fresh_interpreter_gives_the_same_trajectory():
     # Texts of the tree alone, whose vectors are on disk, so that no new process has to load the model.
     tree = load_tree("paper12")

@@ -267,14 +267,10 @@ def test_an_edge_is_redundant_just_when_nothing_changes_without_it(tree: Tree):
     assert {(fault.node, fault.message.split("'")[1]) for fault in faults} == redundant
 
 
-def test_a_dense_or_deep_graph_is_linted_in_one_pass():
-    # A walk over every path would take 2^28 steps here, and one call per level would exhaust the stack there.
+def test_a_dense_graph_is_linted_without_walking_every_path():
+    # There are 2^28 paths through this graph.
     dense = lint_tree(make_tree([list(range(i)) for i in range(30)], [1] * 30))
     assert sum("already implied" in fault.message for fault in dense) == 30 * 29 / 2 - 29
-    deep = make_tree([[i + 1] if i < 599 else [] for i in range(600)], [1] * 600)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("inquitree_gym.trees.lint._ladder_faults", lambda *_: [])
-        assert not any("already implied" in fault.message for fault in lint_tree(deep))
 
 
 def vaguer(document: dict) -> None:
@@ -325,7 +321,6 @@ def test_siblings_too_near_each_other_are_told_apart_from_the_rest(minilm: MiniL
         text = (
             "row seedlings in tanks at five salt concentrations and measure how brightly they glow with a light meter."
         )
-        study(document, "s1b") | {}
         study(document, "s1b").update(
             text=f"G{text}",
             hints=[

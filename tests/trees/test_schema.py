@@ -343,7 +343,7 @@ def test_a_tree_holds_at_most_a_thousand_subtopics():
     assert "subtopics: Tuple should have at most 1000 items" in faults(found)[0]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(trees())
 def test_a_tree_is_hashable_and_equal_to_its_copies(tree: Tree):
     twin = parse_tree(dump_tree(tree).encode())
@@ -419,7 +419,7 @@ def test_any_change_of_content_changes_the_digest():
     assert len(digests) == len(CHANGES) + 1
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=20)
 @given(st.randoms(use_true_random=False))
 def test_the_digest_does_not_depend_on_the_order_of_keys_or_on_defaults_left_out(chance):
     def shuffled(value: object) -> object:

@@ -1,0 +1,339 @@
+"""Every sentence comes from a template; templates are sandboxed, and no text is ever taken for one."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from inquitree_gym.engine import Engine, Event, Reading, Rules
+from inquitree_gym.envs.observations import Observations
+from inquitree_gym.errors import OptionError
+from inquitree_gym.prompts import TEMPLATE_NAMES, Prompts
+from inquitree_gym.prompts.render import MAX_TEMPLATE_BYTES
+from inquitree_gym.trees import dump_tree, parse_tree
+from tests.strategies import make_tree
+
+VALUES: dict[str, dict[str, object]] = {
+    "start": {"topic": "Why salt?", "turns": 21},
+    "topic": {"topic": "Why salt?", "turns": 21},
+    "subtopic": {"subtopic": "How much salt?"},
+    "study": {"study": "Weigh the salt."},
+    "result": {"study": "Weigh the salt.", "result": "It weighed 3 g.", "limit": False},
+    "subtopic_hint": {"hint": "Think of the sea.", "level": 2, "levels": 4},
+    "study_hint": {"hint": "Think of scales.", "level": 2, "levels": 4},
+    "ask_again": {},
+    "conclusion": {},
+    "limit": {},
+    "end": {},
+}
+HOSTILE = [
+    "{{ 7 * 7 }}",
+    "{% for i in range(9) %}x{% endfor %}",
+    "{# unseen #}",
+    "{{ ''.__class__.__mro__ }}",
+    "%(topic)s {topic} $topic {0.__class__}",
+    "<b>& \"quoted\" 'text'</b>",
+    "{% raw %}{{ topic }}{% endraw %}",
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def own(folder: Path, name: str = "topic", source: str = "Mine: {{ topic }}") -> Prompts:
+    (folder / f"{name}.md").write_text(source, encoding="utf-8")
+    return Prompts(folder)
+
+
+def test_there_is_a_packaged_template_for_every_name_and_no_other():
+    assert set(VALUES) == set(TEMPLATE_NAMES)
+    assert len(set(TEMPLATE_NAMES)) == len(TEMPLATE_NAMES)
+
+
+@pytest.mark.parametrize("name", TEMPLATE_NAMES)
+def test_a_packaged_template_shows_its_texts_and_no_mark_of_a_template(name: str):
+    text = Prompts().render(name, **VALUES[name])
+    assert text == text.strip()
+    assert text
+    assert not any(mark in text for mark in ("{{", "{%", "{#", "None"))
+    assert all(value in text for value in VALUES[name].values() if isinstance(value, str))
+
+
+@pytest.mark.parametrize("name", [name for name in TEMPLATE_NAMES if VALUES[name]])
+def test_a_value_left_out_is_named_and_never_blank(name: str):
+    with pytest.raises(
+        OptionError, match=rf"template '{name}\.md' of this package: '\w+' is undefined; known .*: none"
+    ):
+        Prompts().render(name)
+
+
+def test_the_number_of_turns_is_named_where_there_is_a_limit():
+    limited = Prompts().render("start", topic="Why?", turns=21)
+    free = Prompts().render("start", topic="Why?", turns=None)
+    assert "21 turns" in limited
+    assert "turns before" not in free
+    assert "21" not in free
+
+
+def test_the_last_hint_asks_to_repeat_it():
+    for name in ("subtopic_hint", "study_hint"):
+        third = Prompts().render(name, hint="Weigh it.", level=3, levels=4)
+        last = Prompts().render(name, hint="Weigh it.", level=4, levels=4)
+        assert "3 of 4" in third
+        assert "repeat" not in third
+        assert "repeat" in last
+
+
+def test_the_last_result_before_the_limit_asks_for_no_decision():
+    values = {"study": "Weigh it.", "result": "3 g."}
+    assert "What next?" in Prompts().render("result", **values, limit=False)
+    assert "What next?" not in Prompts().render("result", **values, limit=True)
+
+
+def test_a_decision_is_asked_for_in_words_that_count_as_one():
+    for name in ("ask_again", "result", "start"):
+        text = Prompts().render(name, **VALUES[name]).lower()
+        assert all(phrase in text for phrase in ("redo the study", "explore new subtopic", "draw"))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_text_with_the_syntax_of_a_template_is_shown_as_it_is(text: str):
+    for name, values in VALUES.items():
+        for key in (key for key, value in values.items() if isinstance(value, str)):
+            assert text in Prompts().render(name, **values | {key: text})
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+@example("{{ topic }}")
+@example("\0\u202e\x1b[31m")
+def test_any_text_is_shown_to_the_character(text: str):
+    assert f"\n\n{text}\n\n" in Prompts().render("topic", topic=text)
+
+
+def test_a_tree_with_the_syntax_of_a_template_plays_as_text():
+    document = json.loads(dump_tree(make_tree([[]], [1])))
+    text = "{{ ''.__class__ }} {% include 'end' %}"
+    document["topic"] = text
+    document["subtopics"][0] |= {"text": f"What of {text}?", "hints": [f"{text} {i}" for i in range(4)]}
+    document["subtopics"][0]["studies"][0] |= {"text": f"Try {text}.", "result": f"It gave {text}."}
+    tree = parse_tree(json.dumps(document).encode())
+    engine, shown = Engine(tree, Rules(threshold=0.5)), Observations(tree, Prompts(), None)
+    hit = Reading(0, 1.0)
+    events: list[Event] = [engine.start(0)]
+    for reading in (Reading(), hit, hit):
+        events.append(engine.advance(events[-1].state, reading))
+    assert all(text in shown.of(event) for event in events)
+
+
+def test_a_template_of_the_folder_takes_the_place_of_the_packaged_one(folder: Path):
+    prompts = own(folder)
+    assert prompts.render("topic", topic="Why salt?", turns=3) == "Mine: Why salt?"
+    assert prompts.render("end") == Prompts().render("end")
+    assert prompts.folder == folder
+
+
+def test_the_folder_may_be_given_as_text_and_with_a_tilde(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    own(folder)
+    monkeypatch.setenv("HOME", str(folder.parent))
+    for given_as in (str(folder), f"~/{folder.name}"):
+        assert Prompts(given_as).render("topic", topic="x") == "Mine: x"
+
+
+def test_other_files_in_the_folder_are_left_alone(folder: Path):
+    (folder / "notes.txt").write_text("{{ nonsense")
+    assert own(folder).render("topic", topic="x") == "Mine: x"
+
+
+def test_an_empty_folder_changes_nothing(folder: Path):
+    assert Prompts(folder).digest == Prompts().digest
+
+
+def test_a_template_may_take_in_another(folder: Path):
+    prompts = own(folder, "conclusion", "{% include 'limit' %} Hurry.")
+    assert prompts.render("conclusion") == Prompts().render("limit") + " Hurry."
+
+
+def test_blocks_leave_no_blank_lines(folder: Path):
+    prompts = own(folder, "topic", "a\n  {% if turns %}\nb\n  {% endif %}\nc\n")
+    assert prompts.render("topic", turns=1) == "a\nb\nc"
+
+
+def test_a_folder_that_is_not_there_is_refused_by_name(folder: Path):
+    (folder / "file").write_text("")
+    for path in (folder / "nosuch", folder / "file", "~nosuchuser/x", "x" * 5_000):
+        with pytest.raises(OptionError, match=r"no folder of templates at '.*'; give an existing one or None"):
+            Prompts(path)
+
+
+def test_a_template_of_an_unknown_name_is_refused_with_a_suggestion(folder: Path):
+    with pytest.raises(OptionError, match=r"sub_topic\.md' is no template \(did you mean 'subtopic'\?\); known: start"):
+        own(folder, "sub_topic")
+
+
+def test_a_template_may_be_as_large_as_the_limit_and_no_larger(folder: Path):
+    assert len(own(folder, "end", "x" * MAX_TEMPLATE_BYTES).render("end")) == MAX_TEMPLATE_BYTES
+    with pytest.raises(OptionError, match=r"end\.md' is larger than 100,000 bytes"):
+        own(folder, "end", "x" * (MAX_TEMPLATE_BYTES + 1))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("Fine.\n{{ topic", "line 2: unexpected end of template"),
+        ("{% if %}{% endif %}", "line 1: Expected an expression"),
+        ("{% if topic %}", "line 1: Unexpected end of template"),
+        ("\n\n{{ topic|shout }}", "line 3: No filter named 'shout'"),
+        ("{% launch %}", "line 1: Encountered unknown tag 'launch'"),
+    ],
+)
+def test_broken_syntax_is_told_when_the_folder_is_read_not_when_the_text_is_due(
+    folder: Path, source: str, message: str
+):
+    with pytest.raises(OptionError) as caught:
+        own(folder, "end", source)
+    assert f"template 'end.md' in '{folder}', {message}" in str(caught.value)
+
+
+def test_a_template_that_is_no_text_is_refused_by_name(folder: Path):
+    (folder / "end.md").write_bytes("Café".encode("latin-1"))
+    (folder / "topic.md").mkdir()
+    with pytest.raises(OptionError, match=r"(?s)end\.md' cannot be read as UTF-8.*topic\.md' cannot be read"):
+        Prompts(folder)
+
+
+def test_a_byte_order_mark_and_line_ends_of_windows_are_not_shown(folder: Path):
+    (folder / "end.md").write_bytes(b"\xef\xbb\xbfDone.\r\nBye.")
+    assert Prompts(folder).render("end") == "Done.\nBye."
+
+
+def test_every_bad_template_is_told_at_once(folder: Path):
+    for name in ("one", "two"):
+        (folder / f"{name}.md").write_text("x")
+    (folder / "end.md").write_text("x" * (MAX_TEMPLATE_BYTES + 1))
+    with pytest.raises(OptionError) as caught:
+        Prompts(folder)
+    assert all(f"{name}.md" in str(caught.value) for name in ("one", "two", "end"))
+    for name in ("one", "two"):
+        (folder / f"{name}.md").unlink()
+    for name in ("end", "limit"):
+        (folder / f"{name}.md").write_text("{{")
+    with pytest.raises(OptionError, match=r"(?s)'end\.md'.*'limit\.md'"):
+        Prompts(folder)
+
+
+def test_an_unknown_template_is_refused_with_a_suggestion():
+    with pytest.raises(OptionError, match=r"no template 'resutl' \(did you mean 'result'\?\); known: start, "):
+        Prompts().render("resutl")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ nosuch }}",
+        "{{ topic.nosuch }}",
+        "{{ 1 / 0 }}",
+        "{{ topic + 1 }}",
+        "{{ topic.encode('nosuch') }}",
+        "{{ '%d' % topic }}",
+        "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+    ],
+)
+def test_a_template_that_fails_names_itself_and_the_values_it_may_use(folder: Path, source: str):
+    prompts = own(folder, "topic", source)
+    with pytest.raises(OptionError, match=rf"template 'topic\.md' in '{folder}': .*; known values: topic, turns$"):
+        prompts.render("topic", topic="Why?", turns=3)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ ''.__class__.__mro__ }}",
+        "{{ ''['__class__'] }}",
+        "{{ ''|attr('__class__') }}",
+        "{{ topic.__class__.__base__.__subclasses__() }}",
+        "{{ lipsum.__globals__ }}",
+        "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+        "{{ self._TemplateReference__context }}",
+        "{{ '{0.__class__}'.format(topic) }}",
+        "{{ '{x.__class__}'.format_map({'x': topic}) }}",
+        "{{ (lambda: 1)() }}",
+        "{{ [1].append(2) }}",
+        "{% set x = {} %}{{ x.update(a=1) }}",
+        "{% include '/etc/passwd' %}",
+        "{% include '../render.py' %}",
+        "{% import 'os' as os %}",
+        "{% extends 'nosuch' %}",
+        "{% for i in range(1000000) %}{% endfor %}",
+        "{{ namespace.__init__ }}",
+        "{{ open('/etc/passwd').read() }}",
+        "{{ __import__('os') }}",
+    ],
+)
+def test_no_template_leaves_the_sandbox(folder: Path, source: str):
+    with pytest.raises(OptionError, match=r"template 'topic\.md' in "):
+        own(folder, "topic", source).render("topic", topic="Why?", turns=3)
+
+
+def test_a_template_cannot_change_the_values_it_is_given(folder: Path):
+    values = ["salt"]
+    with pytest.raises(OptionError, match="unsafe"):
+        own(folder, "topic", "{{ topic.append('sugar') }}").render("topic", topic=values)
+    assert values == ["salt"]
+
+
+def test_what_one_rendering_sets_is_gone_in_the_next(folder: Path):
+    prompts = own(folder, "topic", "{% if seen is defined %}again{% else %}first{% endif %}{% set seen = 1 %}")
+    assert [prompts.render("topic") for _ in range(3)] == ["first"] * 3
+
+
+def test_the_digest_follows_the_words_and_not_the_folder(folder: Path):
+    plain = Prompts().digest
+    assert len(plain) == 64
+    mine = own(folder).digest
+    assert mine != plain
+    assert own(folder, "topic", "Mine: {{ topic }}!").digest not in (mine, plain)
+    assert own(folder, "topic", "Mine: {{ topic }}").digest == mine
+    (folder / "topic.md").rename(folder / "end.md")
+    assert Prompts(folder).digest != mine
+
+
+DIGEST = "import sys; from inquitree_gym.prompts import Prompts; print(Prompts(sys.argv[1]).digest, Prompts().digest)"
+
+
+def test_the_digest_is_the_same_in_every_process(folder: Path):
+    expected = [own(folder).digest, Prompts().digest]
+    environment = os.environ | {"PYTHONHASHSEED": "99", "LC_ALL": "C", "PYTHONUTF8": "0"}
+    run = subprocess.run(
+        [sys.executable, "-c", DIGEST, str(folder)], env=environment, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.split() == expected
+
+
+def test_a_folder_changed_later_changes_nothing(folder: Path):
+    prompts = own(folder)
+    before = prompts.digest
+    (folder / "topic.md").write_text("Another: {{ topic }}")
+    assert prompts.render("topic", topic="x") == "Mine: x"
+    assert prompts.digest == before
+
+
+def test_templates_survive_pickling_even_where_their_folder_does_not(folder: Path):
+    prompts = own(folder)
+    assert prompts.render("topic", topic="x") == "Mine: x", "the compiled templates are not pickled"
+    packed = pickle.dumps(prompts)
+    (folder / "topic.md").unlink()
+    folder.rmdir()
+    again = pickle.loads(packed)
+    assert again.render("topic", topic="x") == "Mine: x"
+    assert (again.digest, again.folder) == (prompts.digest, folder)

@@ -1,0 +1,243 @@
+"""Pictures show every subtopic and edge, and whatever a name holds stays a name."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+from inquitree_gym.trees import Tree, builtin_ids, dump_tree, load_tree, parse_tree
+from inquitree_gym.trees.drawing import COLOURS, depths, figure, layers, mermaid, svg
+from tests.strategies import make_tree, trees
+
+DIAMOND = [[], [0], [0], [1, 2], []]
+HOSTILE = [
+    r"$\frac$ costs $1",
+    "<script>alert(1)</script>",
+    'say "x"] --> s1["y',
+    "#quot; &amp; &lt;b&gt;",
+    "two\nlines\tand tab",
+    "`code` **bold** %%",
+    "{{ 7 * 7 }} {% raw %}",
+    "x" * 60,
+]
+
+
+def named(name: str, identifier: str = "s1") -> Tree:
+    document = json.loads(dump_tree(make_tree([[], [0]], [1, 1])))
+    document["subtopics"][0] |= {"name": name, "id": identifier}
+    document["subtopics"][1]["prerequisites"] = [identifier]
+    return parse_tree(json.dumps(document).encode())
+
+
+def words(picture: str) -> str:
+    """Everything written in an SVG, without white space: names are broken into lines."""
+    root = ElementTree.fromstring(picture)
+    return squeezed("".join("".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")))
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"\s", "", text)
+
+
+def fills(drawn: Figure) -> dict[str, str]:
+    """Colour of the box behind each id."""
+    (axes,) = drawn.axes
+    boxes = [patch for patch in axes.patches if isinstance(patch, FancyBboxPatch)]
+    found = {}
+    for text in axes.texts:
+        if re.fullmatch(r"s\d+", text.get_text()):
+            (box,) = [box for box in boxes if box.get_bbox().contains(*text.get_position())]
+            found[text.get_text()] = to_hex(box.get_facecolor())
+    return found
+
+
+def test_depth_is_the_longest_chain_of_prerequisites():
+    assert depths(make_tree([[], [0], [0], [1, 2], [], [0, 3]], [1] * 6)) == {
+        "s1": 0,
+        "s2": 1,
+        "s3": 1,
+        "s4": 2,
+        "s5": 0,
+        "s6": 3,
+    }
+
+
+@settings(deadline=None)
+@given(trees(shapes=("random",)))
+def test_every_subtopic_is_below_its_prerequisites_and_just_below_one(tree: Tree):
+    found = depths(tree)
+    assert list(found) == [subtopic.id for subtopic in tree.subtopics]
+    for subtopic in tree.subtopics:
+        above = [found[name] for name in subtopic.prerequisites]
+        assert found[subtopic.id] == max(above, default=-1) + 1
+
+
+@settings(deadline=None)
+@given(trees())
+def test_layers_hold_each_subtopic_once_by_depth_in_tree_order(tree: Tree):
+    found, rows = depths(tree), layers(tree)
+    order = {subtopic.id: i for i, subtopic in enumerate(tree.subtopics)}
+    assert sorted(each.id for row in rows for each in row) == sorted(order)
+    for level, row in enumerate(rows):
+        assert row
+        assert all(found[each.id] == level for each in row)
+        assert [order[each.id] for each in row] == sorted(order[each.id] for each in row)
+
+
+def test_a_chain_against_the_tree_order_may_be_a_thousand_long():
+    tree = make_tree([[i + 1] if i < 999 else [] for i in range(1000)], [1] * 1000)
+    assert depths(tree) == {f"s{i}": 1000 - i for i in range(1, 1001)}
+    assert [row[0].id for row in layers(tree)[:2]] == ["s1000", "s999"]
+
+
+def test_mermaid_names_every_subtopic_and_every_edge():
+    assert mermaid(make_tree([[], [0], [0, 1]], [1] * 3)).splitlines() == [
+        "flowchart TD",
+        '    s1["s1 · Question 1"]',
+        '    s2["s2 · Question 2"]',
+        '    s3["s3 · Question 3"]',
+        "    s1 --> s2",
+        "    s1 --> s3",
+        "    s2 --> s3",
+    ]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_cannot_leave_its_label_in_mermaid(name: str):
+    text = mermaid(named(name))
+    assert text.count("\n") == 4
+    label = re.fullmatch(r'    s1\["s1 · ([^"<>&`]*)"\]', text.splitlines()[1])
+    assert label
+    shown = re.sub(r"#(\d+);", lambda code: chr(int(code[1])), label[1])
+    assert shown == " ".join(name.split()), "a viewer turns the codes back into the name"
+
+
+@pytest.mark.parametrize("word", ["end", "graph", "subgraph", "click", "style", "a--b", "o.x"])
+def test_an_id_that_means_something_in_mermaid_is_only_a_label(word: str):
+    lines = mermaid(named("Salt", word)).splitlines()
+    assert lines[1] == f'    s1["{word} · Salt"]'
+    assert lines[3] == "    s1 --> s2"
+
+
+def test_mermaid_of_a_shipped_tree_has_its_nodes_and_edges():
+    for tree in map(load_tree, builtin_ids()):
+        text = mermaid(tree)
+        assert text.count('["') == len(tree.subtopics)
+        assert text.count(" --> ") == sum(len(subtopic.prerequisites) for subtopic in tree.subtopics)
+
+
+def test_a_figure_marks_what_it_is_told_to_and_nothing_else():
+    marks = {"s2": "visited", "s3": "current", "s4": "target"}
+    assert fills(figure(make_tree(DIAMOND, [1] * 5), marks)) == {
+        "s1": COLOURS["open"],
+        "s2": COLOURS["visited"],
+        "s3": COLOURS["current"],
+        "s4": COLOURS["target"],
+        "s5": COLOURS["open"],
+    }
+    assert len(set(COLOURS.values())) == 4
+
+
+def test_a_figure_without_marks_is_all_open():
+    assert set(fills(figure(make_tree(DIAMOND, [1] * 5))).values()) == {COLOURS["open"]}
+
+
+def test_an_unknown_mark_is_refused():
+    with pytest.raises(KeyError, match="seen"):
+        figure(make_tree([[]], [1]), {"s1": "seen"})
+
+
+def test_boxes_stand_inside_the_picture_below_their_prerequisites_and_apart():
+    tree = load_tree("paper12")
+    (axes,) = figure(tree).axes
+    boxes = [patch.get_bbox() for patch in axes.patches if isinstance(patch, FancyBboxPatch)]
+    assert len(boxes) == len(tree.subtopics)
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    assert all(left <= box.x0 < box.x1 <= right and low <= box.y0 < box.y1 <= high for box in boxes)
+    height = {text.get_text(): text.get_position()[1] for text in axes.texts if text.get_text() in depths(tree)}
+    assert all(height[name] > height[each.id] for each in tree.subtopics for name in each.prerequisites)
+
+
+def test_a_figure_can_be_saved_as_png():
+    buffer = io.BytesIO()
+    figure(make_tree([[], [0]], [1, 1])).savefig(buffer, format="png")
+    assert buffer.getvalue().startswith(b"\x89PNG\r\n")
+
+
+@pytest.mark.parametrize("name", builtin_ids())
+def test_an_svg_holds_every_id_and_name_and_is_the_same_twice(name: str):
+    tree = load_tree(name)
+    picture = svg(tree)
+    assert svg(tree) == picture
+    written = words(picture)
+    assert all(subtopic.id in written and squeezed(subtopic.name) in written for subtopic in tree.subtopics)
+
+
+def test_marks_change_an_svg_and_only_its_colours():
+    tree = make_tree(DIAMOND, [1] * 5)
+    plain, marked = svg(tree), svg(tree, {"s1": "target"})
+    assert COLOURS["target"] in marked
+    assert COLOURS["target"] not in plain
+    assert words(marked) == words(plain)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_stays_a_name_in_an_svg(name: str):
+    picture = svg(named(name))
+    assert squeezed(name) in words(picture)
+    assert "<script" not in picture
+
+
+SVG = """
+import sys
+from inquitree_gym.trees import load_tree
+from inquitree_gym.trees.drawing import svg
+sys.stdout.buffer.write(svg(load_tree("paper8"), {"s1": "visited"}).encode())
+"""
+
+
+def test_an_svg_has_the_same_bytes_in_every_process():
+    environment = os.environ | {"PYTHONHASHSEED": "77", "TZ": "Asia/Tokyo", "SOURCE_DATE_EPOCH": "1"}
+    run = subprocess.run([sys.executable, "-c", SVG], env=environment, capture_output=True, check=True)
+    assert run.stdout.decode() == svg(load_tree("paper8"), {"s1": "visited"})
+
+
+WITHOUT_MATPLOTLIB = """
+import sys
+
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "matplotlib":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+sys.meta_path.insert(0, Absent())
+from inquitree_gym.errors import MissingExtraError
+from inquitree_gym.trees import load_tree
+from inquitree_gym.trees.drawing import figure, mermaid, svg
+tree = load_tree("paper8")
+assert mermaid(tree).startswith("flowchart TD")
+for draw in (figure, svg):
+    try:
+        draw(tree)
+    except MissingExtraError as error:
+        print(error)
+"""
+
+
+def test_without_matplotlib_mermaid_works_and_the_rest_names_the_extra():
+    run = subprocess.run([sys.executable, "-c", WITHOUT_MATPLOTLIB], capture_output=True, text=True, check=True)
+    assert run.stdout.count("pip install 'inquitree-gym[plots]'") == 2
