@@ -43,6 +43,10 @@ class UnknownTreeError(TreeError):
     def __init__(self, message: str) -> None:
         super().__init__(message, ())
 
+    def __reduce__(self) -> tuple[type[UnknownTreeError], tuple[str]]:
+        """Pickle by the message alone, so that the error crosses processes."""
+        return type(self), (self.where,)
+
     def __str__(self) -> str:
         return self.where
 

@@ -41,6 +41,8 @@ def play(
     recorder = _recorder(env) if file is None else None
     if recorder is None:
         env = recorder = LogEpisodes(env, file=file, agent=agent.config)
+    elif recorder.agent is None:
+        recorder.agent = agent.config
     agent.reset(seed)
     observation, info = env.reset(seed=seed, options=options)
     over = False

@@ -4,5 +4,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python3 -m venv .venv
 .venv/bin/python -m pip install -q -c constraints.txt '.[offline,plots]'
-.venv/bin/inquitree run --agent random,random-menu,worst-case,retrieval,oracle --papers all --seeds 5 --out runs/quickstart
+.venv/bin/inquitree run --study studies/baselines.toml --out runs/quickstart
 .venv/bin/inquitree report runs/quickstart

@@ -186,6 +186,19 @@ def test_list_shows_trees_of_ones_own(inquitree: Inquitree, tmp_path: Path, monk
     assert "A made paper" in inquitree("list").out
 
 
+def test_a_bad_tree_of_ones_own_does_not_hide_the_others(
+    inquitree: Inquitree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "broken.json").write_text("{")
+    monkeypatch.setenv("INQUITREE_TREES", str(tmp_path))
+    done = inquitree("list", "--json")
+    assert done.status == 0
+    entries = {entry["id"]: entry for entry in json.loads(done.out)}
+    assert len(entries) == 31
+    assert not entries["broken"]["playable"]
+    assert "inquitree check" in entries["broken"]["title"]
+
+
 # show
 
 
@@ -509,14 +522,50 @@ def test_check_of_a_faulty_tree_lists_the_faults_and_ends_with_status_1(
     assert near == (not flags), "only an embedder tells siblings apart"
 
 
-def test_check_of_a_file_that_is_no_tree_ends_with_status_2(inquitree: Inquitree, tmp_path: Path):
-    (tmp_path / "bad.json").write_text("{")
-    done = inquitree("check", tmp_path / "bad.json")
-    assert (done.status, done.out) == (2, "")
-    assert "is not JSON at line 1" in done.said
+def test_check_of_a_file_that_is_no_tree_says_where(inquitree: Inquitree, tmp_path: Path):
+    file = tmp_path / "bad.json"
+    file.write_text("{")
+    done = inquitree("check", "paper8", file, "--json", "--embedder", "none")
+    assert done.status == 1
+    faults = json.loads(done.out)
+    assert faults["paper8"] == []
+    (fault,) = faults[str(file)]
+    assert "is not JSON at line 1" in f"{fault['node']}: {fault['message']}"
 
 
 def test_check_with_an_unknown_embedder(inquitree: Inquitree):
     done = inquitree("check", "paper8", "--embedder", "nobody")
     assert (done.status, done.out) == (2, "")
     assert "no embedder is called 'nobody'" in done.said
+
+
+def test_a_flag_beside_a_study_file_is_refused(inquitree: Inquitree, tmp_path: Path):
+    study = tmp_path / "study.toml"
+    study.write_text('agents = ["oracle"]\ntrees = ["paper8"]\nseeds = 1\n')
+    beside = inquitree("run", "--study", study, "--seeds", "2", "--out", tmp_path / "run")
+    assert beside.status == 2
+    assert "leave out --seeds" in beside.said
+    assert not (tmp_path / "run").exists()
+    assert inquitree("run", "--study", study, "--out", tmp_path / "run").status == 0
+
+
+def test_brackets_in_a_path_are_text(inquitree: Inquitree, tmp_path: Path):
+    done = inquitree("run", "--agent", "oracle", "--papers", "8", "--seeds", "1", "--out", tmp_path / "a[bold]b")
+    assert done.status == 0
+    assert "a[bold]b" in done.err.replace("\n", "")
+
+
+def test_a_turn_limit_that_is_no_number_is_told(inquitree: Inquitree, tmp_path: Path):
+    done = inquitree("run", "--max-turns", "²", "--out", tmp_path / "run")
+    assert done.status == 2
+    assert "max_turns" in done.said
+
+
+def test_a_file_that_is_no_json_is_one_fault_about_the_document(inquitree: Inquitree, tmp_path: Path):
+    bad = tmp_path / "bad.json"
+    bad.write_text("{")
+    done = inquitree("check", bad, "--embedder", "none", "--json")
+    assert done.status == 1
+    (fault,) = json.loads(done.out)[str(bad)]
+    assert fault["node"] == "document"
+    assert "line 1" in fault["message"]

@@ -197,15 +197,18 @@ def test_a_single_candidate_has_no_margin(minilm: MiniLMEmbedder):
     assert (reading.candidate, reading.margin, len(reading.top)) == (0, None, 1)
 
 
-def test_a_tie_goes_to_the_first_in_tree_order():
-    class Alike(Counting):
-        def embed(self, texts: Sequence[str]) -> np.ndarray:
-            return np.tile(np.array([1.0, 0.0], np.float32), (len(texts), 1))
+def test_a_tie_goes_to_the_first_in_tree_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("INQUITREE_CACHE", str(tmp_path))
 
-    reader, _, start = matcher(WIDE, Alike())
-    reading = reader.read(start, "any")
-    assert (reading.candidate, reading.margin) == (0, 0)
-    assert [i for i, _ in reading.top] == [0, 1, 2, 3, 4]
+    class ByLastDigit(Counting):
+        def embed(self, texts: Sequence[str]) -> np.ndarray:
+            return np.array([[1.0, 0.0] if text[-2] in "2468" else [0.0, 1.0] for text in texts], np.float32)
+
+    # So many, because short arrays come out in order from an unstable sort as well.
+    reader, _, start = matcher(make_tree([[] for _ in range(60)], [1] * 60), ByLastDigit())
+    reading = reader.read(start, "What about 8?")
+    assert (reading.candidate, reading.similarity, reading.margin) == (1, 1, 0)
+    assert [i for i, _ in reading.top] == [1, 3, 5, 7, 11]
 
 
 @settings(deadline=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import subprocess
 import sys
 from importlib.metadata import version
@@ -11,6 +12,7 @@ from types import ModuleType
 import pytest
 
 import inquitree_gym
+from inquitree_gym.errors import OptionError, TreeError, UnknownTreeError
 
 PUBLIC = {
     "inquitree_gym": {
@@ -94,3 +96,9 @@ gymnasium.spec("InquiTree-paper12-v0")
 def test_importing_registers_and_loads_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+def test_errors_cross_processes():
+    for error in (TreeError("here", ["s1: bad"]), UnknownTreeError("no such tree"), OptionError("unknown")):
+        copy = pickle.loads(pickle.dumps(error))
+        assert (type(copy), str(copy)) == (type(error), str(error))

@@ -85,6 +85,13 @@ def test_an_episode_holds_what_was_shown_and_said(paper8: Tree):
     assert episode.footer.episode_return == sum(turn.reward for turn in episode.turns)
 
 
+def test_the_seed_is_the_agents_too(paper8: Tree):
+    env, agent = InquiryEnv(paper8), RandomAgent(paper8)
+    one, other, again = (play(env, agent, seed).actions for seed in (3, 4, 3))
+    assert one == again
+    assert one != other
+
+
 def test_what_stands_behind_an_action_lands_in_the_log(paper8: Tree, tmp_path: Path):
     agent = PaidAgent(paper8)
     play(InquiryEnv(paper8), agent, 1, file=tmp_path / "paid.jsonl")

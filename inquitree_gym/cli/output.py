@@ -20,8 +20,9 @@ FAULTY, FAILED = 1, 2
 NARROWEST = 118
 """Columns of a table that goes to a file or pipe; a terminal has its own."""
 
-out = Console(width=None if sys.stdout.isatty() else NARROWEST)
-err = Console(stderr=True)
+# Without markup: brackets in a path or a tree are text.
+out = Console(width=None if sys.stdout.isatty() else NARROWEST, markup=False)
+err = Console(stderr=True, markup=False)
 
 
 def print_json(value: Any) -> None:

@@ -62,6 +62,7 @@ def play(
 
 @app.command()
 def run(  # noqa: PLR0913  (one parameter per flag)
+    context: typer.Context,
     agent: Annotated[str, typer.Option(help=f"Agents, comma-separated: {', '.join(AGENT_NAMES)}.")] = "random,oracle",
     papers: Annotated[str, typer.Option(help="all, or ids, paper numbers and paths, comma-separated.")] = ALL,
     fake_level: Annotated[str, typer.Option(help="Fake levels, comma-separated, each 0 to 10.")] = "0",
@@ -154,4 +155,13 @@ def _numbers(text: str) -> tuple[int, ...]:
 def _turns(text: str) -> int | str | None:
     if text == "none":
         return None
-    return int(text) if text.isdigit() else text
+    return int(text) if text.isascii() and text.isdigit() else text
+
+
+def _refuse_flags_beside_study(context: typer.Context) -> None:
+    """A study file says everything but where the run goes; a flag beside it would do nothing."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    if beside := sorted(given - {"study_file", "out_folder"}):
+        flags = ", ".join("--" + name.replace("_", "-") for name in beside)
+        raise InquiTreeError(f"--study takes everything from its file; leave out {flags}, or write it into the file")

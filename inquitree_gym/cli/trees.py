@@ -89,7 +89,7 @@ def check(
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of tree files, for editors."""
-    print_json(Tree.model_json_schema())
+    print_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **Tree.model_json_schema()})
 
 
 @app.command()
@@ -111,11 +111,18 @@ def _faults(name: str, embedder: str) -> list[Fault]:
     except UnknownTreeError:
         raise
     except TreeError as error:
-        return [Fault(*fault.split(": ", 1)) if ": " in fault else Fault("document", fault) for fault in error.faults]
+        return [_as_fault(fault) for fault in error.faults]
     if embedder == "none":
         return lint_tree(tree)
     vectors = tree_vectors(tree, load_embedder(embedder))
     return lint_tree(tree, lambda texts: vectors.matrix(tuple(texts)))
+
+
+def _as_fault(line: str) -> Fault:
+    """Split a loader's line into place and message; a line about the whole file has no place."""
+    place, colon, message = line.partition(": ")
+    placed = colon and (" " not in place or "›" in place)
+    return Fault(place, message) if placed else Fault("document", line)
 
 
 def _describe(name: str) -> dict[str, Any]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from inquitree_gym.concluding import Judge
-from inquitree_gym.errors import OptionError
+from inquitree_gym.experiments.sets import CalibrationSet
 from inquitree_gym.trees import Tree, load_tree
 
 Kind = Literal["perfect", "partial", "contradicting", "padded", "hedged", "injected", "empty"]
@@ -29,12 +27,9 @@ class Conclusion(BaseModel):
     """S per conclusion item: 1, 0.6 or 0."""
 
 
-class ConclusionSet(BaseModel):
+class ConclusionSet(CalibrationSet):
     """The calibration conclusions of one tree."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    tree: str
     conclusions: tuple[Conclusion, ...]
 
 
@@ -52,23 +47,6 @@ class Judged(NamedTuple):
         means = self.means
         ordered = means["perfect"] > means["partial"] > means["contradicting"]
         return ordered and means["padded"] <= means["perfect"] and means["injected"] <= means["empty"]
-
-
-def load_conclusions(folder: str | os.PathLike[str]) -> list[ConclusionSet]:
-    """Read every conclusion set of a folder, in paper order.
-
-    Raises:
-        OptionError: the folder holds none, or a file is at fault.
-    """
-    sets = []
-    for file in Path(folder).glob("*.json"):
-        try:
-            sets.append(ConclusionSet.model_validate_json(file.read_bytes()))
-        except ValidationError as error:
-            raise OptionError(f"'{file}' is no conclusion set: {error.errors()[0]['msg']}") from error
-    if not sets:
-        raise OptionError(f"no conclusion sets (*.json) in '{folder}'")
-    return sorted(sets, key=lambda each: (len(each.tree), each.tree))
 
 
 def judge_set(conclusions: ConclusionSet, make_judge: Callable[[Tree], Judge]) -> Judged:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from inquitree_gym.embeddings import Embedder, tree_vectors
 from inquitree_gym.errors import OptionError
+from inquitree_gym.experiments.sets import CalibrationSet
 from inquitree_gym.trees import Tree, load_tree
 
 Kind = Literal["right", "vague", "near_miss", "off_target"]
@@ -33,12 +32,9 @@ class Proposal(BaseModel):
     text: str
 
 
-class ProposalSet(BaseModel):
+class ProposalSet(CalibrationSet):
     """The proposals of one tree."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    tree: str
     proposals: tuple[Proposal, ...]
 
 
@@ -74,23 +70,6 @@ class Rates(NamedTuple):
     def balance(self) -> float:
         """Youden's J: understood minus the mean share wrongly accepted, the misread among them."""
         return self.understood - (self.misread + self.vague + self.near_miss + self.off_target) / 4
-
-
-def load_proposals(folder: str | os.PathLike[str]) -> list[ProposalSet]:
-    """Read every proposal set of a folder, in paper order.
-
-    Raises:
-        OptionError: the folder holds none, or a file is at fault.
-    """
-    sets = []
-    for file in Path(folder).glob("*.json"):
-        try:
-            sets.append(ProposalSet.model_validate_json(file.read_bytes()))
-        except ValidationError as error:
-            raise OptionError(f"'{file}' is no proposal set: {error.errors()[0]['msg']}") from error
-    if not sets:
-        raise OptionError(f"no proposal sets (*.json) in '{folder}'")
-    return sorted(sets, key=lambda each: (len(each.tree), each.tree))
 
 
 def read_all(sets: Sequence[ProposalSet], embedder: Embedder) -> list[ReadProposal]:

@@ -89,7 +89,9 @@ def _claim(folder: Path, study: Study) -> None:
         return
     try:
         (folder / EPISODES).mkdir(parents=True, exist_ok=True)
-        file.write_text(document, encoding="utf-8")
+        part = file.with_suffix(".part")
+        part.write_text(document, encoding="utf-8")
+        part.replace(file)
     except OSError as error:
         raise LogError(f"cannot write to '{folder}': {error.strerror}; choose another folder with --out") from error
 

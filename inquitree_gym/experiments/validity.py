@@ -16,8 +16,9 @@ from inquitree_gym.concluding import LocalJudge
 from inquitree_gym.embeddings import Embedder, tree_vectors
 from inquitree_gym.engine import Rules
 from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.experiments.judging import Judged, judge_set, load_conclusions
-from inquitree_gym.experiments.reading import ReadProposal, best_threshold, load_proposals, rates, read_all
+from inquitree_gym.experiments.judging import ConclusionSet, Judged, judge_set
+from inquitree_gym.experiments.reading import ProposalSet, ReadProposal, best_threshold, rates, read_all
+from inquitree_gym.experiments.sets import load_sets
 from inquitree_gym.experiments.shortcuts import SHORTCUTS, ShortcutAgent
 from inquitree_gym.experiments.surface import Separation, gather, separations
 from inquitree_gym.rollout import play
@@ -92,11 +93,11 @@ def measure(data: Path, embedder: Embedder, say: Say) -> Validity:
         say(f"checking {tree.id}")
         facts.append(tree_facts(tree, embedder))
     say("reading proposals")
-    read = read_all(load_proposals(data / "proposals"), embedder)
+    read = read_all(load_sets(data / "proposals", ProposalSet), embedder)
     say("judging conclusions")
     judged = [
         judge_set(each, lambda tree: LocalJudge(tree_vectors(tree, embedder)))
-        for each in load_conclusions(data / "conclusions")
+        for each in load_sets(data / "conclusions", ConclusionSet)
     ]
     say("telling fakes from true results")
     apart = separations(gather(trees, embedder))

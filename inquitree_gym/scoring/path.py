@@ -16,7 +16,7 @@ class Path(NamedTuple):
     coverage: float
     """r_c (Eq. 7): subtopics entered over all subtopics."""
     unaided_coverage: float
-    """Subtopics entered on a decision that needed no hint, over all subtopics."""
+    """Subtopics entered, the first time, on a decision that needed no hint, over all subtopics."""
     coverage_at_3n: float
     """Subtopics entered within the first 3n turns, over all subtopics."""
     turns: int
@@ -70,16 +70,16 @@ def read_path(episode: Episode, tree: Tree) -> Path:
             f"but the tree at hand has {tree.digest[:12]}; score it with the tree it was played on"
         )
     n = len(tree.subtopics)
-    entries = _entries(episode.turns)
+    entries = _first_entries(episode.turns)
     shown = _results(episode.turns)
     fakes = [redone for _, fake, redone in shown if fake and redone is not None]
     trues = [redone for _, fake, redone in shown if not fake and redone is not None]
     index = {study.id: k for k, study in enumerate(tree.studies)}
     low, high = _bounds(episode, n)
     return Path(
-        coverage=len({node for node, _, _ in entries}) / n,
-        unaided_coverage=len({node for node, _, unaided in entries if unaided}) / n,
-        coverage_at_3n=len({node for node, turn, _ in entries if turn <= 3 * n}) / n,
+        coverage=len(entries) / n,
+        unaided_coverage=sum(unaided for _, unaided in entries.values()) / n,
+        coverage_at_3n=sum(turn <= 3 * n for turn, _ in entries.values()) / n,
         turns=len(episode.turns) - any(turn.event.kind == "end" for turn in episode.turns),
         fewest_turns=low,
         most_turns=high,
@@ -113,14 +113,14 @@ def _choices(turns: tuple[Turn, ...]) -> list[Turn]:
     return [turn for turn, phase in zip(turns, phases, strict=False) if phase in ("topic", "subtopic")]
 
 
-def _entries(turns: tuple[Turn, ...]) -> list[tuple[str, int, bool]]:
-    """Subtopics entered: id, turn, and whether no hint had been given for that choice."""
-    found = []
+def _first_entries(turns: tuple[Turn, ...]) -> dict[str, tuple[int, bool]]:
+    """By subtopic entered: the turn of its first entry, and whether no hint had been given for that choice."""
+    found: dict[str, tuple[int, bool]] = {}
     hinted = False
     for turn in turns:
         event = turn.event
         if event.kind == "subtopic" and event.node is not None:
-            found.append((event.node, turn.turn, not hinted and not event.forced))
+            found.setdefault(event.node, (turn.turn, not hinted and not event.forced))
         hinted = event.kind == "subtopic_hint"
     return found
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import platform
 import time
 from collections import deque
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
@@ -55,7 +57,8 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         self._inquiry: InquiryEnv = self.unwrapped
         self._folder = None if folder is None else Path(folder)
         self._file = None if file is None else Path(file)
-        self._agent = dict(agent or {"name": "unknown"})
+        self.agent = None if agent is None else dict(agent)
+        """Configuration of the agent, for the headers to come; `play` fills it in where it is None."""
         self._header: log.Header | None = None
         self._turns: list[log.Turn] = []
         self._footer: log.Footer | None = None
@@ -140,13 +143,13 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
     def _make_header(self) -> log.Header:
         env, tree = self._inquiry, self._inquiry.tree
         return log.Header(
-            versions={"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
+            versions=dict(_versions()),
             tree=log.TreeRef(id=tree.id, version=tree.version, digest=tree.digest),
             rules=env.episode_rules.as_dict(),
             seed=env.state.seed,
             embedder=log.EmbedderRef(name=env.embedder.name, digest=env.embedder.digest),
             prompts=env.prompts.digest,
-            agent=self._agent,
+            agent=json.loads(json.dumps(self.agent or {"name": "unknown"})),  # as it will be read back
             started=_now(),
         )
 
@@ -200,6 +203,12 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
                 self._writer.write(self._footer)
             self._writer.close()
             self._writer = None
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    """Look the versions up once a process; that takes longer than an episode of a cached agent."""
+    return ("python", platform.python_version()), *((name, version(name)) for name in _PACKAGES)
 
 
 def _reading(tree: Tree, before: list[log.Turn], step: Step) -> log.Reading:

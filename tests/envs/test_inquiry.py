@@ -219,6 +219,11 @@ def test_a_copy_goes_on_identically(env, script12, how, taken: int | None):
     assert trajectory(other, seed, script12) == trajectory(env, seed, script12)
 
 
+def test_a_pickle_carries_no_weights(env):
+    trajectory(env, 21, [JUNK])
+    assert len(pickle.dumps(env)) < 1_000_000
+
+
 def test_a_copy_and_its_original_do_not_disturb_each_other(env, script12):
     whole = trajectory(env, 21, script12)
     trajectory(env, 21, script12[:7])

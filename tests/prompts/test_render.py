@@ -304,8 +304,10 @@ def test_the_digest_follows_the_words_and_not_the_folder(folder: Path):
     assert mine != plain
     assert own(folder, "topic", "Mine: {{ topic }}!").digest not in (mine, plain)
     assert own(folder, "topic", "Mine: {{ topic }}").digest == mine
-    (folder / "topic.md").rename(folder / "end.md")
-    assert Prompts(folder).digest != mine
+    own(folder, "end", "A")
+    one_way = own(folder, "limit", "B").digest
+    own(folder, "end", "B")
+    assert own(folder, "limit", "A").digest != one_way, "the same words under other names are other templates"
 
 
 DIGEST = "import sys; from inquitree_gym.prompts import Prompts; print(Prompts(sys.argv[1]).digest, Prompts().digest)"

@@ -22,7 +22,7 @@ from tests.strategies import make_tree, trees
 
 DIAMOND = [[], [0], [0], [1, 2], []]
 HOSTILE = [
-    r"$\frac$ costs $1",
+    r"$\frac$ or more",
     "<script>alert(1)</script>",
     'say "x"] --> s1["y',
     "#quot; &amp; &lt;b&gt;",

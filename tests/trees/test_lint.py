@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -12,7 +13,15 @@ from hypothesis import given, settings
 
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.trees import CANARY, Fault, Tree, dump_tree, parse_tree
-from inquitree_gym.trees.lint import LENGTH_RATIO, NUMBER_SLACK, char_tfidf, ladders, lint_tree
+from inquitree_gym.trees.lint import (
+    LENGTH_RATIO,
+    NUMBER_SLACK,
+    answer_words,
+    char_tfidf,
+    early_texts,
+    ladders,
+    lint_tree,
+)
 from tests.strategies import make_tree, trees
 
 Break = Callable[[dict], object]
@@ -285,7 +294,8 @@ def test_a_ladder_that_falls_is_told_with_its_level_and_similarities(minilm: Min
     assert surface[0].endswith(") under character TF-IDF")
     both = told(lint_tree(lanterns(vaguer), minilm.embed))
     assert both[0] == surface[0]
-    assert both[1:] == ["s1a: hint 3 (0.318) is no nearer than hint 2 (0.803) under the embedder"]
+    (meaning,) = both[1:]
+    assert re.fullmatch(r"s1a: hint 3 \(0\.3\d\d\) is no nearer than hint 2 \(0\.8\d\d\) under the embedder", meaning)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +342,7 @@ def test_siblings_too_near_each_other_are_told_apart_from_the_rest(minilm: MiniL
         )
 
     (fault,) = told(lint_tree(lanterns(imitate), minilm.embed))
-    assert fault == "s1a: is too near its sibling s1b: 0.815 > 0.8"
+    assert re.fullmatch(r"s1a: is too near its sibling s1b: 0\.8[12]\d > 0\.8", fault)
     assert lint_tree(lanterns(imitate)) == [], "without an embedder only structure and surface are checked"
 
 
@@ -345,6 +355,64 @@ def test_a_last_hint_that_names_another_is_told_with_the_one_it_names(minilm: Mi
     assert {fault.split(":")[0] for fault in faults} == {"s1b"}
 
 
+def hiding_beetles(document: dict) -> None:
+    study(document, "s2a")["fakes"] = [
+        "Beetles released within 30 m stayed in the moss below and ignored both plants.",
+        "Beetles released within 30 m crawled into the mud and stayed there until dawn.",
+    ]
+
+
+def test_an_early_text_that_leans_to_the_true_result_is_told_by_name(minilm: MiniLMEmbedder):
+    def give_away(document: dict) -> None:
+        document["subtopics"][1]["hints"][1] = "Think of insects that come to an uncovered flower."
+
+    assert lint_tree(lanterns(hiding_beetles), minilm.embed) == []
+    (fault,) = told(lint_tree(lanterns(hiding_beetles, give_away), minilm.embed))
+    assert re.fullmatch(
+        r"s2a: hint 2 of its subtopic leans to the true result by 0\.1\d\d > 0\.1; make it neutral", fault
+    )
+
+
+def test_what_is_read_before_a_study_is_the_topic_the_question_and_the_low_hints():
+    tree = lanterns()
+    topic, inner = tree.subtopics[0], tree.subtopics[0].studies[1]
+    assert early_texts(tree, topic, inner) == {
+        "the topic": tree.topic,
+        "its question": topic.text,
+        "hint 1 of its subtopic": topic.hints[0],
+        "hint 2 of its subtopic": topic.hints[1],
+        "its hint 1": inner.hints[0],
+        "its hint 2": inner.hints[1],
+    }
+
+
+def test_words_of_an_answer_are_those_of_the_true_result_alone():
+    def name_the_answer(document: dict) -> None:
+        document["topic"] = "Is it twice the number of lamps?"
+
+    plain, naming = (set().union(*answer_words(lanterns(*breaks))) for breaks in ((), (name_the_answer,)))
+    assert naming - plain == {"twice"}, "'number' and 'lamps' stand in the fakes as well"
+
+
+@pytest.mark.parametrize(
+    ("fake", "fault"),
+    [
+        (
+            "Harbour pilots took tea rather than coffee on most mornings of the long winter.",
+            r"s1b: fake 3 speaks of something else \(0\.2\d\d to the true result\)",
+        ),
+        (
+            "YEARS with salty water had about twice the number of lamps, on the maps!",
+            "s1b: fake 3 says the same as the true result; let it contradict",
+        ),
+    ],
+    ids=["stranger", "echo"],
+)
+def test_a_fake_that_cannot_contradict_is_told(fake: str, fault: str, minilm: MiniLMEmbedder):
+    (found,) = told(lint_tree(lanterns(lambda d: study(d, "s1b")["fakes"].append(fake)), minilm.embed))
+    assert re.fullmatch(fault, found)
+
+
 def test_every_fault_is_told_at_once(minilm: MiniLMEmbedder):
     faults = lint_tree(
         lanterns(
@@ -355,7 +423,7 @@ def test_every_fault_is_told_at_once(minilm: MiniLMEmbedder):
         ),
         minilm.embed,
     )
-    assert [fault.node for fault in faults] == ["s2a", "c2", "s2a", "s1a", "s1a"]
+    assert [fault.node for fault in faults] == ["s2a", "c2", "s2a", "s1a", "s1a", "s2a"]
 
 
 def test_each_text_is_embedded_once():
@@ -366,9 +434,10 @@ def test_each_text_is_embedded_once():
         return char_tfidf(texts)
 
     tree = lanterns()
-    assert lint_tree(tree, embed) == []
+    lint_tree(tree, embed)
     (batch,) = batches
-    assert sorted(batch) == sorted({text for node, hints in ladders(tree) for text in (*hints, node.text)})
+    assert len(batch) == len(set(batch))
+    assert {text for node, hints in ladders(tree) for text in (*hints, node.text)} < set(batch)
 
 
 def test_character_vectors_are_of_unit_length_and_tell_texts_apart():

@@ -72,12 +72,12 @@ def test_a_refused_action_or_reset_leaves_the_transcript_as_it_was(minilm):
 
 def test_messages_belong_to_the_caller(minilm):
     env = Transcript(InquiryEnv("paper12"))
-    trajectory(env, 1, ACTIONS[:2])
-    kept = env.messages
+    steps = trajectory(env, 1, ACTIONS[:2])
     taken = env.messages
-    taken[0]["content"] = "changed"
+    for message in taken:
+        message["content"] = "changed"
     taken.clear()
-    assert env.messages == kept
+    assert env.messages == expected(steps)
 
 
 def test_hostile_actions_stand_as_they_were(minilm):
