@@ -422,7 +422,7 @@ def test_wrong_values_of_run_write_nothing(
     inquitree: Inquitree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], told: str
 ):
     monkeypatch.chdir(tmp_path)
-    done = inquitree("run", "--papers", "8", *flags)
+    done = inquitree("run", *flags)
     assert (done.status, done.out) == (2, "")
     assert told in done.said
     assert not list(tmp_path.iterdir())

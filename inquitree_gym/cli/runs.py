@@ -74,6 +74,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     out_folder: Annotated[Path, typer.Option("--out", help="Folder of the run.")] = Path("runs/latest"),
 ) -> None:
     """Run agents over trees, logging every episode. The same command again does only what is missing."""
+    if study_file is not None:
+        _refuse_flags_beside_study(context)
     study = read_study(study_file) if study_file else make_study(
         agents=split(agent), trees=split(papers), fake_levels=_numbers(fake_level), seeds=seeds,
         max_turns=_turns(max_turns), embedder=embedder, threshold=threshold,
