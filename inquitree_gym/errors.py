@@ -7,6 +7,7 @@
     ├── ActionError           an action is not text
     ├── EmbedderError         an embedder cannot be found, loaded or trusted
     ├── LogError              an episode log cannot be read or written
+    │   └── LogExistsError    a log stands where a new one was to be written
     └── MissingExtraError     an optional dependency is not installed
 
 Every message says what was expected, what came, and what to do next.
@@ -65,6 +66,10 @@ class EmbedderError(InquiTreeError, RuntimeError):
 
 class LogError(InquiTreeError, RuntimeError):
     """An episode log cannot be read or written."""
+
+
+class LogExistsError(LogError):
+    """A log stands where a new one was to be written; logs are never overwritten."""
 
 
 class MissingExtraError(InquiTreeError, ImportError):

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from inquitree_gym.errors import LogError
+from inquitree_gym.errors import LogError, LogExistsError
 from inquitree_gym.trees.schema import CANARY
 
 LOG_VERSION = 1
@@ -248,17 +248,20 @@ class EpisodeWriter:
         """Open a new file; with ``resume`` an existing one, cut back to its last whole line.
 
         Raises:
-            LogError: the file exists (without ``resume``) or cannot be written.
+            LogExistsError: the file exists, without ``resume``.
+            LogError: the file cannot be written.
         """
         self.path = Path(path)
         try:
-            if not resume and self.path.exists():
-                raise LogError(f"'{self.path}' exists already; logs are never overwritten: choose another place")
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if resume:
                 _drop_torn_line(self.path)
             self._stream = self.path.open("a" if resume else "x", encoding="ascii")
         except OSError as error:
+            if self.path.exists() and not resume:
+                raise LogExistsError(
+                    f"'{self.path}' exists already; logs are never overwritten: choose another place"
+                ) from error
             raise self._error(error) from error
 
     def write(self, record: Record) -> None:

@@ -24,12 +24,16 @@ from inquitree_gym.experiments.study import ALL, make_study, read_study
 from inquitree_gym.rollout import play as play_episode
 from inquitree_gym.scoring import EpisodeScore
 
-TABLE_MEASURES = ("coverage", "unaided", "Q", "Q/|C|", "turns L", "stretch")
-DETAIL_MEASURES = ("coverage at 3n", "hints", "redo", "hits", "false alarms")
+TABLE_MEASURES = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")
+REPORT_TABLES = {
+    "Results": TABLE_MEASURES,
+    "Steps": ("turns L", "stretch", "hints"),
+    "Vigilance": ("redo", "hits", "false alarms"),
+}
 LEGEND = (
     "n: episodes (trees). Means over trees; [low, high] is the 95 % interval, t over tree means, from five trees on.\n"
-    "turns L: up to the decision to conclude, below it the bounds [3n, n(2H+3)] of the trees. stretch: where L lies\n"
-    "between its bounds, 0 at 3n and 1 at n(2H+3). unaided: subtopics entered on a decision that needed no hint."
+    "unaided: subtopics entered on a decision that needed no hint. turns L: up to the decision to conclude.\n"
+    "stretch: where L lies between its bounds, 0 at 3n and 1 at n(2H+3). hits, false alarms: fake, true results redone."
 )
 
 app = typer.Typer()
@@ -117,7 +121,7 @@ def report(
     if as_json:
         print_json({"rows": [as_plain(row) for row in table], "missing": missing})
         return
-    for title, measures in (("Results", TABLE_MEASURES), ("Path and vigilance", DETAIL_MEASURES)):
+    for title, measures in REPORT_TABLES.items():
         out.print(as_table(title, report_table(table, measures)))
     out.print(Text(LEGEND))
     _tell_missing(missing)

@@ -59,6 +59,10 @@ class SentenceTransformerEmbedder:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> SentenceTransformerEmbedder:
+        """Share the weights: nothing of an embedder changes, and `gym.make` copies what it is given."""
+        return self
+
     def __getstate__(self) -> dict[str, Any]:
         """Pickle without the weights, 90 MB for MiniLM; the copy loads them when it embeds."""
         return {name: value for name, value in vars(self).items() if name != "_model"}

@@ -93,15 +93,21 @@ def rows(scores: Sequence[EpisodeScore]) -> list[Row]:
 
 def report_table(table: Iterable[Row], measures: Sequence[str]) -> Iterator[list[str]]:
     """Yield the cells of a text table: a heading line, then one line per row; intervals stand below their means."""
-    yield ["agent", "fakes", "n", *measures]
+    yield ["agent", "fakes", "n", *measures, *(["[3n, n(2H+3)]"] if "turns L" in measures else [])]
     for row in table:
         estimates = [_cell(name, row) for name in measures]
-        yield [row.agent, str(row.fake_level), f"{row.episodes} ({row.trees})", *estimates]
+        bounds = [row.bounds] if "turns L" in measures else []
+        yield [row.agent, str(row.fake_level), f"{row.episodes} ({row.trees})", *estimates, *bounds]
 
 
 def _cell(name: str, row: Row) -> str:
-    text = str(row.estimates[name]).replace(" [", "\n[", 1)
-    return f"{text}\n{row.bounds}" if name == "turns L" else text
+    """Write an estimate in two short lines: the mean, and below it the interval, with fewer digits."""
+    mean, low, high = row.estimates[name][:3]
+    if mean is None:
+        return "–"
+    digits = 1 if mean >= 10 else 2
+    interval = "" if low is None or high is None else f"\n[{low:.{digits}f}, {high:.{digits}f}]"
+    return f"{mean:.{digits + 1}f}{interval}"
 
 
 def as_plain(row: Row) -> dict[str, Any]:
@@ -121,7 +127,7 @@ def _row(agent: str, level: int, scores: list[EpisodeScore]) -> Row:
         trees=len({score.tree for score in scores}),
         episodes=len(scores),
         unscored=sum(score.quality is None for score in scores),
-        bounds=f"in [{_span(lows)}, {_span(highs)}]",
+        bounds=f"[{_span(lows)}, {_span(highs)}]",
         estimates=estimates,
     )
 

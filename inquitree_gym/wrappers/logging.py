@@ -9,6 +9,7 @@ import platform
 import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from itertools import count
@@ -21,7 +22,7 @@ from gymnasium.utils import RecordConstructorArgs
 from inquitree_gym import log
 from inquitree_gym.engine import Kind, Phase
 from inquitree_gym.envs.inquiry import InquiryEnv, Step
-from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.errors import LogError, LogExistsError, OptionError
 from inquitree_gym.trees import Tree
 
 _PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "sentence-transformers", "torch")
@@ -62,6 +63,7 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         self._header: log.Header | None = None
         self._turns: list[log.Turn] = []
         self._footer: log.Footer | None = None
+        self._failure: log.Failure | None = None
         self._expected: deque[log.Turn] = deque()
         self._writer: log.EpisodeWriter | None = None
         self._observation = ""
@@ -76,7 +78,7 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         """
         if self._header is None:
             raise LogError("no episode has been started; call reset() first")
-        return log.Episode(self._header, tuple(self._turns), self._footer)
+        return log.Episode(self._header, tuple(self._turns), self._footer, self._failure)
 
     @property
     def expected(self) -> log.Turn | None:
@@ -98,7 +100,7 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         """Start an episode and its log; an episode left before its end is logged as abandoned."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._finish("abandoned")
-        self._turns, self._footer, self._observation, self._call = [], None, observation, {}
+        self._turns, self._footer, self._failure, self._observation, self._call = [], None, None, observation, {}
         self._header = self._make_header()
         self._open(self._header)
         return observation, info
@@ -135,8 +137,9 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
 
     def fail(self, error: str) -> None:
         """Record that the episode stopped for a reason that is not the agent's doing, and close its file."""
+        self._failure = log.Failure(error=error, when=_now())
         if self._writer is not None:
-            self._writer.write(log.Failure(error=error, when=_now()))
+            self._writer.write(self._failure)
             self._writer.close()
             self._writer = None
 
@@ -252,7 +255,7 @@ def _fixed(turn: log.Turn) -> dict[str, Any]:
 def _new_file(folder: Path, stem: str) -> log.EpisodeWriter:
     for number in count(1):
         path = folder / (f"{stem}.jsonl" if number == 1 else f"{stem}-{number}.jsonl")
-        if not path.exists():
+        with suppress(LogExistsError):  # by trying, since other processes may write to the same folder
             return log.EpisodeWriter(path)
     raise AssertionError("unreachable")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
@@ -39,8 +39,8 @@ class FakeResults(_RuleWrapper):
 class TurnLimit(_RuleWrapper):
     """Ask for the conclusion after ``turns`` turns; the conclusion itself is one turn more."""
 
-    def __init__(self, env: gym.Env[str, str], turns: int | None) -> None:
-        """Wrap ``env``; ``turns`` is a whole number from 1, or None for no limit.
+    def __init__(self, env: gym.Env[str, str], turns: int | Literal["default"] | None) -> None:
+        """Wrap ``env``; ``turns`` is a whole number from 1, "default" for n(2H + 3), or None for no limit.
 
         Raises:
             OptionError: ``turns`` is something else.
