@@ -403,7 +403,7 @@ def test_words_of_an_answer_are_those_of_the_true_result_alone():
         ),
         (
             "YEARS with salty water had about twice the number of lamps, on the maps!",
-            "s1b: fake 3 says the same as the true result; let it contradict",
+            "s1b: fake 3 repeats the true result or an earlier fake; contradict it",
         ),
     ],
     ids=["stranger", "echo"],
