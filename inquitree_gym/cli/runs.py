@@ -18,7 +18,7 @@ from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.rendering import to_terminal
 from inquitree_gym.errors import InquiTreeError
 from inquitree_gym.experiments import read_scores, report_table, rows, run_study
-from inquitree_gym.experiments.report import MEASURES, as_plain
+from inquitree_gym.experiments.report import MEASURES, NORMALISED, as_plain
 from inquitree_gym.experiments.runner import read_manifest
 from inquitree_gym.experiments.study import ALL, make_study, read_study
 from inquitree_gym.rollout import play as play_episode
@@ -26,13 +26,14 @@ from inquitree_gym.scoring import EpisodeScore
 
 TABLE_MEASURES = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")
 REPORT_TABLES = {
-    "Results": TABLE_MEASURES,
+    "Results": (*TABLE_MEASURES, NORMALISED),
     "Steps": ("turns L", "stretch", "hints"),
     "Vigilance": ("redo", "hits", "false alarms"),
 }
 LEGEND = (
     "n: episodes (trees). Means over trees; [low, high] is the 95 % interval, t over tree means, from five trees on.\n"
     "unaided: subtopics entered on a decision that needed no hint. turns L: up to the decision to conclude.\n"
+    "normalised: Q/|C| from the floor (random-menu, 0) to the oracle (1) of the same trees and level, where both ran.\n"
     "stretch: where L lies between its bounds, 0 at 3n and 1 at n(2H+3). hits, false alarms: fake, true results redone."
 )
 

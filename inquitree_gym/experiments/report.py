@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from inquitree_gym.concluding import LocalJudge
@@ -39,6 +40,9 @@ MEASURES: dict[str, Measure] = {
     "false alarms": lambda score: score.path.false_alarm_rate,
 }
 """What a report shows of an episode, by heading."""
+FLOOR, CEILING = "random-menu", "oracle"
+NORMALISED = "normalised"
+"""Q/|C| between the floor and the oracle; shown where the same report holds both."""
 
 
 class Row(NamedTuple):
@@ -86,9 +90,28 @@ def read_scores(
 def rows(scores: Sequence[EpisodeScore]) -> list[Row]:
     """Return one row per agent and fake level, in order of appearance."""
     keys = dict.fromkeys((score.agent, score.fake_level) for score in scores)
+    floor, ceiling = (_share_by_tree(scores, agent) for agent in (FLOOR, CEILING))
+
+    def normalised(score: EpisodeScore) -> float | None:
+        """Q/|C| on the scale from the floor (0) to the oracle (1) of the same tree and fake level."""
+        low, high = (ends.get((score.tree, score.fake_level)) for ends in (floor, ceiling))
+        share = score.quality_share
+        return None if share is None or low is None or high is None or high <= low else (share - low) / (high - low)
+
+    measures = {**MEASURES, NORMALISED: normalised}
     return [
-        _row(agent, level, [s for s in scores if (s.agent, s.fake_level) == (agent, level)]) for agent, level in keys
+        _row(agent, level, [s for s in scores if (s.agent, s.fake_level) == (agent, level)], measures)
+        for agent, level in keys
     ]
+
+
+def _share_by_tree(scores: Sequence[EpisodeScore], agent: str) -> dict[tuple[str, int], float]:
+    """Return the mean Q/|C| of an agent by tree and fake level."""
+    found: dict[tuple[str, int], list[float]] = {}
+    for score in scores:
+        if score.agent == agent and score.quality_share is not None:
+            found.setdefault((score.tree, score.fake_level), []).append(score.quality_share)
+    return {key: fmean(shares) for key, shares in found.items()}
 
 
 def report_table(table: Iterable[Row], measures: Sequence[str]) -> Iterator[list[str]]:
@@ -115,9 +138,9 @@ def as_plain(row: Row) -> dict[str, Any]:
     return {**row._asdict(), "estimates": {name: value._asdict() for name, value in row.estimates.items()}}
 
 
-def _row(agent: str, level: int, scores: list[EpisodeScore]) -> Row:
+def _row(agent: str, level: int, scores: list[EpisodeScore], measures: Mapping[str, Measure]) -> Row:
     estimates = {
-        name: clustered_mean((score.tree, measure(score)) for score in scores) for name, measure in MEASURES.items()
+        name: clustered_mean((score.tree, measure(score)) for score in scores) for name, measure in measures.items()
     }
     lows = [score.path.fewest_turns for score in scores]
     highs = [score.path.most_turns or 0 for score in scores]

@@ -47,6 +47,15 @@ def test_a_row_is_an_agent_at_a_fake_level():
     assert table[1].estimates["Q"].mean == 0
 
 
+def test_normalised_runs_from_the_floor_to_the_oracle_of_the_same_tree_and_level():
+    ends = [score("t1", 1, 0, agent="random-menu"), score("t1", 1, 1, agent="oracle")]
+    floor, oracle, ours, elsewhere = rows(
+        [*ends, score("t1", 1, 0.6, agent="ours"), score("t1", 1, 1, agent="ours", fake_level=3)]
+    )
+    assert [row.estimates["normalised"].mean for row in (floor, oracle, ours)] == pytest.approx([0, 1, 0.6])
+    assert elsewhere.estimates["normalised"].mean is None
+
+
 def test_unscored_episodes_are_counted_and_are_not_zero():
     (row,) = rows([score("t1", 1, 1), score("t2", 1, None), score("t3", steps=WHOLE[:4])])
     assert (row.episodes, row.trees, row.unscored) == (3, 3, 2)
@@ -96,7 +105,7 @@ def test_a_row_as_json():
     assert (plain["agent"], plain["fake_level"], plain["trees"], plain["episodes"], plain["unscored"]) == (
         "made", 2, 1, 1, 0,
     )  # fmt: skip
-    assert set(plain["estimates"]) == set(MEASURES)
+    assert set(plain["estimates"]) == {*MEASURES, "normalised"}
     assert plain["estimates"]["Q/|C|"] == {"mean": 0.5, "low": None, "high": None, "trees": 1, "episodes": 1}
     assert plain["estimates"]["hits"]["mean"] is None, "absent is not zero"
 
