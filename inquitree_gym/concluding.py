@@ -43,7 +43,7 @@ _NEGATION = re.compile(
     r"\b(?:no|not|never|none|neither|nor|without|cannot|unable|absent|fail\w*|lack\w*|instead|rather than)\b",
     re.IGNORECASE,
 )
-_MARK = re.compile(r"^\s*(?:\(?\d{1,3}[.):]|[-*•–])\s+", re.MULTILINE)
+_MARK = re.compile(r"^[^\S\n]*(?:\(?\d{1,3}[.):]|[-*•–])[^\S\n]+", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
@@ -127,12 +127,13 @@ def _is_negated(text: str) -> bool:
 
 
 def split_claims(conclusion: str) -> list[str]:
-    """Split a conclusion into claims: its numbered or bulleted items, or its sentences where it has none.
+    """Split a conclusion into claims: the sentences before its first number or bullet, then its items.
 
     A question claims nothing and is left out.
     """
     text = readable(conclusion)
-    pieces = _MARK.split(text)[1:] if _MARK.search(text) else _SENTENCE_END.split(text)
+    before, *items = _MARK.split(text)
+    pieces = (*_SENTENCE_END.split(before), *items)
     claims = (" ".join(piece.split()) for piece in pieces)
     return [claim for claim in claims if len(claim.split()) >= MIN_CLAIM_WORDS and not claim.endswith("?")]
 

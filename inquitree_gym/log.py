@@ -20,6 +20,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from inquitree_gym.errors import LogError, LogExistsError
 from inquitree_gym.trees.schema import CANARY
 
+try:
+    import fcntl
+except ImportError:  # on Windows, which has no such locks
+    fcntl = None  # type: ignore[assignment]
+
 LOG_VERSION = 1
 
 
@@ -189,6 +194,15 @@ def to_line(record: Record) -> str:
     return json.dumps(record.model_dump(mode="python"), ensure_ascii=True, separators=(",", ":")) + "\n"
 
 
+def is_begun(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a log is there and has a whole first line; one torn before that holds nothing."""
+    try:
+        with Path(path).open("rb") as stream:
+            return stream.readline().endswith(b"\n")
+    except FileNotFoundError:
+        return False
+
+
 def read_episode(path: str | os.PathLike[str]) -> Episode:
     """Read one log.
 
@@ -254,9 +268,10 @@ class EpisodeWriter:
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._stream = self.path.open("a" if resume else "x", encoding="ascii")
+            self._lock()
             if resume:
                 _drop_torn_line(self.path)
-            self._stream = self.path.open("a" if resume else "x", encoding="ascii")
         except OSError as error:
             if self.path.exists() and not resume:
                 raise LogExistsError(
@@ -286,6 +301,18 @@ class EpisodeWriter:
             self._stream.close()
         except OSError as error:
             raise self._error(error) from error
+
+    def _lock(self) -> None:
+        """Keep other processes from writing to the file until this one closes it or ends, however it ends."""
+        if fcntl is None:
+            return
+        try:
+            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._stream.close()
+            raise LogError(
+                f"another process is writing the log '{self.path}'; wait until it is done, or choose another folder"
+            ) from error
 
     def _error(self, error: OSError) -> LogError:
         return LogError(

@@ -41,7 +41,7 @@ def play(
     recorder = _recorder(env) if file is None else None
     if recorder is None:
         env = recorder = LogEpisodes(env, file=file, agent=agent.config)
-    elif recorder.agent is None:
+    elif not recorder.names_agent:
         recorder.agent = agent.config
     agent.reset(seed)
     observation, info = env.reset(seed=seed, options=options)
@@ -55,6 +55,8 @@ def play(
         with suppress(LogError):  # the log itself may be what failed
             recorder.fail(f"{type(error).__name__}: {error}")
         raise
+    if recorder.episode.footer is None:  # a limit outside the recorder, such as TimeLimit, which it cannot see
+        recorder.finish("truncated")
     return recorder.episode
 
 

@@ -485,7 +485,7 @@ def test_missing_and_torn_episodes_are_told_on_the_error_stream(inquitree: Inqui
     for verb in ("score", "report"):
         done = inquitree(verb, tmp_path)
         assert done.status == 0
-        assert "2 episodes are missing or torn" in done.said
+        assert "missing or torn, and not scored: " in done.said
     missing = json.loads(inquitree("report", tmp_path, "--json").out)["missing"]
     assert len(missing) == 2
     assert "2 episodes played, 1 were there already" in inquitree("run", *flags).said

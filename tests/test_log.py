@@ -304,3 +304,11 @@ def test_a_log_has_the_fingerprint_of_the_episode_that_it_holds(tmp_path: Path):
     episode = play(InquiryEnv(tree, fake_level=5), RandomAgent(tree), 3, file=tmp_path / "episode.jsonl")
     assert read_episode(tmp_path / "episode.jsonl").fingerprint == episode.fingerprint
     assert read_episode(tmp_path / "episode.jsonl") == episode
+
+
+def test_two_writers_of_one_log_are_one_too_many(tmp_path: Path):
+    first = EpisodeWriter(tmp_path / "log.jsonl")
+    with pytest.raises(LogError, match=r"another process is writing the log .*log\.jsonl"):
+        EpisodeWriter(tmp_path / "log.jsonl", resume=True)
+    first.close()
+    EpisodeWriter(tmp_path / "log.jsonl", resume=True).close()

@@ -30,6 +30,8 @@ REPORT_TABLES = {
     "Steps": ("turns L", "stretch", "hints"),
     "Vigilance": ("redo", "hits", "false alarms"),
 }
+NAMED = 10
+"""Missing episodes that are named; the others are counted."""
 LEGEND = (
     "n: episodes (trees). Means over trees; [low, high] is the 95 % interval, t over tree means, from five trees on.\n"
     "unaided: subtopics entered on a decision that needed no hint. turns L: up to the decision to conclude.\n"
@@ -46,7 +48,7 @@ RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a ru
 def play(
     tree: TreeArgument,
     fake_level: Annotated[int, typer.Option(help="Fake results with probability LEVEL/10.")] = 0,
-    seed: Annotated[int, typer.Option(help="Seed of the episode.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the episode.")] = 0,
     max_turns: Annotated[int | None, typer.Option(help="Turn limit; without it n(2H+3).")] = None,
     log: Annotated[
         Path | None, typer.Option(help="Keep the episode in this file; a torn one there is resumed.")
@@ -114,7 +116,7 @@ def report(
 ) -> None:
     """Print the results of runs: means over trees, with a 95 % interval where five trees or more allow one."""
     scores, missing = [], []
-    for folder in run_folders:
+    for folder in dict.fromkeys(folder.resolve() for folder in run_folders):
         found, torn = _read(folder)
         scores += found
         missing += torn
@@ -147,9 +149,8 @@ def _read(folder: Path) -> tuple[list[EpisodeScore], list[str]]:
 
 def _tell_missing(missing: list[str]) -> None:
     if missing:
-        err.print(
-            f"{len(missing)} episodes are missing or torn and were not scored; run the study again to finish them"
-        )
+        named = ", ".join(missing[:NAMED]) + (f" and {len(missing) - NAMED} more" if len(missing) > NAMED else "")
+        err.print(f"missing or torn, and not scored: {named}. Run the study again to finish", soft_wrap=True)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -38,7 +38,8 @@ class Embedder(Protocol):
         """Embed ``texts``.
 
         Returns: float32 array of shape ``(len(texts), dim)``, rows of unit length. A row may depend on its neighbours
-        in the last bits (1.7e-7 measured for MiniLM).
+        in the last bits (1.7e-7 measured for MiniLM). What exceeds the model's own window (256 tokens for MiniLM) does
+        not count.
 
         Raises:
             EmbedderError: the model or service cannot answer.

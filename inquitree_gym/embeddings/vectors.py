@@ -60,7 +60,8 @@ class TreeVectors:
     def _load(self) -> dict[str, Vector]:
         if self._known is None:
             texts = tuple(dict.fromkeys(self.tree.texts().values()))
-            file = cache_folder() / f"{self.tree.digest[:24]}-{self.embedder.digest[:24]}.npy"
+            order = hashlib.sha256("\n".join(texts).encode()).hexdigest()
+            file = cache_folder() / f"{self.tree.digest[:24]}-{order[:8]}-{self.embedder.digest[:24]}.npy"
             rows = _read(file, len(texts))
             if rows is None:
                 rows = self.embedder.embed(texts)

@@ -23,6 +23,8 @@ TreeLike = str | os.PathLike[str] | Tree
 
 REMEMBERED = 1_024
 """Rewards kept in memory, per tree and rules."""
+MAX_PLAYS = 64
+"""Pairs of tree and rules kept ready."""
 
 
 class Step(NamedTuple):
@@ -114,6 +116,8 @@ class InquiryEnv(gym.Env[str, str]):
             raise OptionError(f"render_mode is one of {self.metadata['render_modes']} or None, not {render_mode!r}")
         self.trees = _load_all(tree)
         self.embedder = load_embedder(embedder) if isinstance(embedder, str) else embedder
+        if not hasattr(self.embedder, "embed"):
+            raise OptionError(f"embedder is a name or has the methods of Embedder, not {embedder!r:.80}")
         self.rules = _with_threshold(_override(Rules(), rules, _KEYWORDS, "the environment"), self.embedder)
         self.prompts = Prompts(prompts)
         self.privileged = privileged
@@ -248,8 +252,12 @@ class InquiryEnv(gym.Env[str, str]):
             vectors = tree_vectors(tree, self.embedder)
             engine = Engine(tree, rules)
             texts = Observations(tree, self.prompts, engine.turn_limit)
-            play = _Play(tree, engine, Matcher(engine, vectors), texts, LocalJudge(vectors), vectors, {})
+            # Always by the default embedder, for which the judge is calibrated, and as offline scoring does.
+            judge = LocalJudge(tree_vectors(tree, load_embedder(DEFAULT_EMBEDDER)))
+            play = _Play(tree, engine, Matcher(engine, vectors), texts, judge, vectors, {})
             self._plays[tree, rules] = play
+            if len(self._plays) > MAX_PLAYS:
+                del self._plays[next(iter(self._plays))]
         return play
 
     def _info(self, event: Event) -> dict[str, Any]:

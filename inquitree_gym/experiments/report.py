@@ -13,7 +13,7 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder, tree_vecto
 from inquitree_gym.errors import LogError
 from inquitree_gym.experiments.runner import EPISODES, read_manifest
 from inquitree_gym.experiments.study import Cell
-from inquitree_gym.log import read_episode
+from inquitree_gym.log import is_begun, read_episode
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean, score_episode
 from inquitree_gym.trees import Tree, load_tree
 
@@ -46,10 +46,12 @@ NORMALISED = "normalised"
 
 
 class Row(NamedTuple):
-    """One agent at one fake level."""
+    """One agent at one fake level, turn limit and reading."""
 
     agent: str
     fake_level: int
+    limit: str
+    reading: str
     trees: int
     episodes: int
     unscored: int
@@ -75,7 +77,7 @@ def read_scores(
     for cell in study.cells():
         file = Path(folder) / EPISODES / cell.file_name
         tree = load_tree(cell.tree)
-        episode = read_episode(file) if file.exists() else None
+        episode = read_episode(file) if is_begun(file) else None
         if episode is None or episode.footer is None:
             missing.append(cell.file_name)
         else:
@@ -88,39 +90,45 @@ def read_scores(
 
 
 def rows(scores: Sequence[EpisodeScore]) -> list[Row]:
-    """Return one row per agent and fake level, in order of appearance."""
-    keys = dict.fromkeys((score.agent, score.fake_level) for score in scores)
+    """Return one row per agent, fake level, turn limit and reading, in order of appearance."""
+    keys = dict.fromkeys(map(_setting, scores))
     floor, ceiling = (_share_by_tree(scores, agent) for agent in (FLOOR, CEILING))
 
     def normalised(score: EpisodeScore) -> float | None:
-        """Q/|C| on the scale from the floor (0) to the oracle (1) of the same tree and fake level."""
-        low, high = (ends.get((score.tree, score.fake_level)) for ends in (floor, ceiling))
+        """Q/|C| on the scale from the floor (0) to the oracle (1) of the same tree and setting."""
+        low, high = (ends.get((score.tree, *_setting(score)[1:])) for ends in (floor, ceiling))
         share = score.quality_share
         return None if share is None or low is None or high is None or high <= low else (share - low) / (high - low)
 
     measures = {**MEASURES, NORMALISED: normalised}
-    return [
-        _row(agent, level, [s for s in scores if (s.agent, s.fake_level) == (agent, level)], measures)
-        for agent, level in keys
-    ]
+    return [_row([score for score in scores if _setting(score) == key], measures) for key in keys]
 
 
-def _share_by_tree(scores: Sequence[EpisodeScore], agent: str) -> dict[tuple[str, int], float]:
-    """Return the mean Q/|C| of an agent by tree and fake level."""
-    found: dict[tuple[str, int], list[float]] = {}
+def _setting(score: EpisodeScore) -> tuple[str, int, str, str]:
+    """What episodes have to share to be averaged: agent, fake level, turn limit, and what read the actions."""
+    return score.agent, score.fake_level, score.limit, score.reading
+
+
+def _share_by_tree(scores: Sequence[EpisodeScore], agent: str) -> dict[tuple[str, int, str, str], float]:
+    """Return the mean Q/|C| of an agent by tree and setting."""
+    found: dict[tuple[str, int, str, str], list[float]] = {}
     for score in scores:
         if score.agent == agent and score.quality_share is not None:
-            found.setdefault((score.tree, score.fake_level), []).append(score.quality_share)
+            found.setdefault((score.tree, *_setting(score)[1:]), []).append(score.quality_share)
     return {key: fmean(shares) for key, shares in found.items()}
 
 
 def report_table(table: Iterable[Row], measures: Sequence[str]) -> Iterator[list[str]]:
     """Yield the cells of a text table: a heading line, then one line per row; intervals stand below their means."""
-    yield ["agent", "fakes", "n", *measures, *(["[3n, n(2H+3)]"] if "turns L" in measures else [])]
+    table = list(table)
+    several = len({row.reading for row in table}) > 1
+    with_bounds = "turns L" in measures
+    reading, bounds = ["reading"] * several, ["[3n, n(2H+3)]"] * with_bounds
+    yield ["agent", "fakes", "limit", *reading, "n", *measures, *bounds]
     for row in table:
         estimates = [_cell(name, row) for name in measures]
-        bounds = [row.bounds] if "turns L" in measures else []
-        yield [row.agent, str(row.fake_level), f"{row.episodes} ({row.trees})", *estimates, *bounds]
+        setting = [row.agent, str(row.fake_level), row.limit, *[row.reading] * several]
+        yield [*setting, f"{row.episodes} ({row.trees})", *estimates, *[row.bounds] * with_bounds]
 
 
 def _cell(name: str, row: Row) -> str:
@@ -138,15 +146,18 @@ def as_plain(row: Row) -> dict[str, Any]:
     return {**row._asdict(), "estimates": {name: value._asdict() for name, value in row.estimates.items()}}
 
 
-def _row(agent: str, level: int, scores: list[EpisodeScore], measures: Mapping[str, Measure]) -> Row:
+def _row(scores: list[EpisodeScore], measures: Mapping[str, Measure]) -> Row:
     estimates = {
         name: clustered_mean((score.tree, measure(score)) for score in scores) for name, measure in measures.items()
     }
     lows = [score.path.fewest_turns for score in scores]
     highs = [score.path.most_turns or 0 for score in scores]
+    agent, level, limit, reading = _setting(scores[0])
     return Row(
         agent=agent,
         fake_level=level,
+        limit=limit,
+        reading=reading,
         trees=len({score.tree for score in scores}),
         episodes=len(scores),
         unscored=sum(score.quality is None for score in scores),
@@ -161,6 +172,6 @@ def _span(values: list[int]) -> str:
 
 def _judge(tree: Tree, judges: dict[str, LocalJudge]) -> LocalJudge:
     """Judge with the default embedder, whatever read the actions: its thresholds are calibrated, and runs compare."""
-    if tree.id not in judges:
-        judges[tree.id] = LocalJudge(tree_vectors(tree, load_embedder(DEFAULT_EMBEDDER)))
-    return judges[tree.id]
+    if tree.digest not in judges:
+        judges[tree.digest] = LocalJudge(tree_vectors(tree, load_embedder(DEFAULT_EMBEDDER)))
+    return judges[tree.digest]

@@ -13,7 +13,7 @@ from inquitree_gym.embeddings import load_embedder, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import LogError
 from inquitree_gym.experiments.study import Cell, Study
-from inquitree_gym.log import read_episode
+from inquitree_gym.log import is_begun, read_episode
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import load_tree
 
@@ -45,7 +45,10 @@ def run_study(study: Study, folder: str | os.PathLike[str], progress: Progress |
     played = found = 0
     for cell in study.cells():
         file = folder / EPISODES / cell.file_name
-        there = file.exists() and _begun(file) and read_episode(file).footer is not None
+        begun = is_begun(file)
+        if not begun:
+            file.unlink(missing_ok=True)  # torn within its header, so nothing was played
+        there = begun and read_episode(file).footer is not None
         if there:
             found += 1
         else:
@@ -54,15 +57,6 @@ def run_study(study: Study, folder: str | os.PathLike[str], progress: Progress |
         if progress is not None:
             progress(cell, not there)
     return RunSummary(played, found)
-
-
-def _begun(file: Path) -> bool:
-    """Tell whether a log has a whole header; one torn before that holds nothing and is removed."""
-    with file.open("rb") as stream:
-        if stream.readline().endswith(b"\n"):
-            return True
-    file.unlink()
-    return False
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> Study:

@@ -107,8 +107,9 @@ def make_study(**settings: Any) -> Study:
     except ValidationError as error:
         faults = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
         raise OptionError(f"the study cannot be run; {'; '.join(faults)}") from None
-    for tree in study.trees:
-        load_tree(tree)
+    ids = [load_tree(tree).id for tree in study.trees]
+    if twins := sorted({name for name in ids if ids.count(name) > 1}):
+        raise OptionError(f"the study has several trees with the id {', '.join(twins)}; give each an id of its own")
     if study.threshold is None and load_embedder(study.embedder).threshold is None:
         raise OptionError(f"no threshold has been calibrated for the embedder '{study.embedder}'; give the study one")
     return study

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from inquitree_gym.baselines import Agent, make_agent
 from inquitree_gym.concluding import LocalJudge
 from inquitree_gym.embeddings import Embedder, tree_vectors
-from inquitree_gym.engine import Rules
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.experiments.judging import ConclusionSet, Judged, judge_set
 from inquitree_gym.experiments.reading import ProposalSet, ReadProposal, best_threshold, rates, read_all
@@ -101,14 +100,14 @@ def measure(data: Path, embedder: Embedder, say: Say) -> Validity:
     ]
     say("telling fakes from true results")
     apart = separations(gather(trees, embedder))
-    scores = dict(_reference_scores(trees, embedder, say))
-    threshold = Rules(threshold=embedder.threshold).threshold
     chosen = best_threshold(read)
+    threshold = chosen if embedder.threshold is None else embedder.threshold
+    scores = dict(_reference_scores(trees, embedder, threshold, say))
     return Validity(
         embedder,
         facts,
         read,
-        chosen if threshold is None else threshold,
+        threshold,
         chosen,
         leave_one_out(read),
         apart,
@@ -162,17 +161,21 @@ def _climb(tree: Tree, embed: Callable[[Sequence[str]], NDArray[np.float32]]) ->
 
 
 def _reference_scores(
-    trees: Sequence[Tree], embedder: Embedder, say: Say
+    trees: Sequence[Tree], embedder: Embedder, threshold: float, say: Say
 ) -> Iterator[tuple[tuple[str, str], list[EpisodeScore]]]:
     for limit in LIMITS:
         for name, seeds in (REFERENCE_AGENTS | dict.fromkeys(SHORTCUTS, 1)).items():
             say(f"playing {name}, limit {limit}")
-            yield (name, limit), [_played(tree, embedder, name, seed, limit) for tree in trees for seed in range(seeds)]
+            yield (
+                (name, limit),
+                [_played(tree, embedder, threshold, name, seed, limit) for tree in trees for seed in range(seeds)],
+            )
 
 
-def _played(tree: Tree, embedder: Embedder, name: str, seed: int, limit: str) -> EpisodeScore:
+def _played(tree: Tree, embedder: Embedder, threshold: float, name: str, seed: int, limit: str) -> EpisodeScore:
     vectors = tree_vectors(tree, embedder)
     agent: Agent = ShortcutAgent(name, tree) if name in SHORTCUTS else make_agent(name, vectors)
     turns = 3 * len(tree.subtopics) if limit == "3n" else "default"
-    env = InquiryEnv(tree, embedder=embedder, privileged=agent.needs_privileged, max_turns=turns)
+    rules: dict[str, Any] = {"threshold": threshold, "max_turns": turns}
+    env = InquiryEnv(tree, embedder=embedder, privileged=agent.needs_privileged, **rules)
     return score_episode(play(env, agent, seed), tree, LocalJudge(vectors))

@@ -19,6 +19,10 @@ class EpisodeScore:
     agent: str
     fake_level: int
     seed: int
+    limit: str
+    """Turn limit: ``default`` for n(2H + 3), ``3n``, a number, or ``none``."""
+    reading: str
+    """What read the actions: the embedder's name and τ."""
     judge: str
     path: Path
     verdicts: tuple[Verdict, ...]
@@ -52,9 +56,18 @@ def score_episode(episode: Episode, tree: Tree, judge: Judge) -> EpisodeScore:
         agent=str(episode.header.agent.get("name", "unknown")),
         fake_level=int(episode.header.rules["fake_level"]),
         seed=episode.header.seed,
+        limit=_limit(episode.header.rules["max_turns"], len(tree.subtopics)),
+        reading=f"{episode.header.embedder.name} τ={episode.header.rules['threshold']}",
         judge=judge.name,
         path=path,
         verdicts=verdicts,
         quality=conclusion_quality(tree, path.proven, verdicts) if verdicts else None,
         items=len(tree.conclusions),
     )
+
+
+def _limit(turns: int | str | None, n: int) -> str:
+    """Name a turn limit so that trees of different size compare."""
+    if turns is None:
+        return "none"
+    return "3n" if turns == 3 * n else str(turns)

@@ -114,14 +114,20 @@ def _choices(turns: tuple[Turn, ...]) -> list[Turn]:
 
 
 def _first_entries(turns: tuple[Turn, ...]) -> dict[str, tuple[int, bool]]:
-    """By subtopic entered: the turn of its first entry, and whether no hint had been given for that choice."""
+    """By subtopic entered: the turn of its first entry, and whether no hint had been given for that choice.
+
+    Nor may any hint before have led to it: else a hint could be kept for later and said back as one's own idea.
+    """
     found: dict[str, tuple[int, bool]] = {}
+    told: set[str | None] = set()
     hinted = False
     for turn in turns:
         event = turn.event
         if event.kind == "subtopic" and event.node is not None:
-            found.setdefault(event.node, (turn.turn, not hinted and not event.forced))
+            found.setdefault(event.node, (turn.turn, not (hinted or event.forced or event.node in told)))
         hinted = event.kind == "subtopic_hint"
+        if hinted:
+            told.add(event.node)
     return found
 
 

@@ -46,5 +46,5 @@ CATALOGUE: dict[str, Entry] = {
     entry.id: entry for entry in sorted(_ENTRIES, key=lambda entry: int(entry.id.removeprefix("paper")))
 }
 """All 30 papers by id, in paper order."""
-RESTRICTED = frozenset(entry.id for entry in CATALOGUE.values() if not entry.distributable)
+RESTRICTED = tuple(entry.id for entry in CATALOGUE.values() if not entry.distributable)
 """Papers whose trees may not be distributed."""

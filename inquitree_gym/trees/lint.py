@@ -30,6 +30,8 @@ LEAK_CEILING = 0.10
 """How much nearer a topic, question or low hint may be to the true result than to the nearest fake."""
 LOW_HINTS = 2
 """Hints up to this level must not give the result away."""
+LAST_HINT_FLOOR = 0.85
+"""The last hint names its target: it is at least so similar to it."""
 KINSHIP_FLOOR = 0.50
 """A fake less similar to the true result than this speaks of something else."""
 
@@ -101,10 +103,13 @@ def _unused_results(tree: Tree) -> Iterator[Fault]:
 
 
 def _unsupported(tree: Tree) -> Iterator[Fault]:
-    supported = {support.node for support in tree.provenance.support}
+    supports = {support.node: support for support in tree.provenance.support}
     for node in (*tree.subtopics, *tree.studies, *tree.conclusions):
-        if node.id not in supported:
+        support = supports.get(node.id)
+        if support is None:
             yield Fault(node.id, "has no entry in provenance.support; say which sources and facts stand behind it")
+        elif not support.sources and support.strength != "unconfirmed":
+            yield Fault(node.id, "its entry in provenance.support names no source; name one, or call it unconfirmed")
 
 
 def _unfair_fakes(tree: Tree) -> Iterator[Fault]:
@@ -154,8 +159,11 @@ def _last_hint_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
     for family in families:
         similarities = embed([node.hints[-1] for node in family]) @ embed([node.text for node in family]).T
         for index, node in enumerate(family):
+            own = float(similarities[index, index])
             if (nearest := int(similarities[index].argmax())) != index:
                 yield Fault(node.id, f"its last hint is nearest to {family[nearest].id}; name the target outright")
+            elif own < LAST_HINT_FLOOR:
+                yield Fault(node.id, f"its last hint ({own:.3f} < {LAST_HINT_FLOOR}) does not name it outright")
 
 
 def early_texts(tree: Tree, subtopic: Subtopic, study: Study) -> dict[str, str]:

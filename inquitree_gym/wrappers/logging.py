@@ -14,7 +14,7 @@ from functools import cache
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from typing import Any, SupportsFloat
+from typing import Any, Literal, SupportsFloat
 
 import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
@@ -25,6 +25,8 @@ from inquitree_gym.envs.inquiry import InquiryEnv, Step
 from inquitree_gym.errors import LogError, LogExistsError, OptionError
 from inquitree_gym.trees import Tree
 
+AGREEMENT = 1e-5
+"""How far two routes to one similarity may lie apart."""
 _PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "sentence-transformers", "torch")
 _SUBTOPIC_KINDS = (Kind.SUBTOPIC, Kind.SUBTOPIC_HINT)
 
@@ -58,8 +60,10 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         self._inquiry: InquiryEnv = self.unwrapped
         self._folder = None if folder is None else Path(folder)
         self._file = None if file is None else Path(file)
-        self.agent = None if agent is None else dict(agent)
-        """Configuration of the agent, for the headers to come; `play` fills it in where it is None."""
+        self.names_agent = agent is not None
+        """Whether the agent was named here; else `play` names it, episode by episode."""
+        self.agent = dict(agent or {"name": "unknown"})
+        """Configuration of the agent, for the headers to come."""
         self._header: log.Header | None = None
         self._turns: list[log.Turn] = []
         self._footer: log.Footer | None = None
@@ -99,7 +103,7 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Start an episode and its log; an episode left before its end is logged as abandoned."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._finish("abandoned")
+        self.finish("abandoned")
         self._turns, self._footer, self._failure, self._observation, self._call = [], None, None, observation, {}
         self._header = self._make_header()
         self._open(self._header)
@@ -125,7 +129,7 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         self._observation, self._call = observation, {}
         self._record(turn)
         if terminated or truncated:
-            self._finish("concluded" if terminated else "truncated")
+            self.finish("concluded" if terminated else "truncated")
         return observation, reward, terminated, truncated, info
 
     def close(self) -> None:
@@ -152,7 +156,7 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
             seed=env.state.seed,
             embedder=log.EmbedderRef(name=env.embedder.name, digest=env.embedder.digest),
             prompts=env.prompts.digest,
-            agent=json.loads(json.dumps(self.agent or {"name": "unknown"})),  # as it will be read back
+            agent=json.loads(json.dumps(self.agent)),  # as it will be read back
             started=_now(),
         )
 
@@ -173,15 +177,14 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
             raise LogError(f"'{file}' holds a whole episode already; choose another file")
         theirs, ours = (each.model_dump(exclude={"started", "versions"}) for each in (torn.header, header))
         if differing := [name for name in ours if ours[name] != theirs[name]]:
-            raise LogError(
-                f"'{file}' was begun with another {', '.join(differing)}; finish it with the same, or remove it"
-            )
+            said = "; ".join(f"{name} was {theirs[name]} and is {ours[name]}" for name in differing)
+            raise LogError(f"'{file}' was begun otherwise: {said}. Finish it with the same, or remove it")
         self._expected.extend(torn.turns)
         self._writer = log.EpisodeWriter(file, resume=True)
 
     def _record(self, turn: log.Turn) -> None:
         if self._expected:
-            if _fixed(self._expected[0]) != _fixed(turn):
+            if not _same(self._expected[0], turn):
                 raise LogError(
                     f"turn {turn.turn} came out otherwise than logged; the episode cannot be resumed faithfully"
                 )
@@ -191,7 +194,8 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         if self._writer is not None:
             self._writer.write(turn)
 
-    def _finish(self, status: Any) -> None:
+    def finish(self, status: Literal["concluded", "truncated", "abandoned"]) -> None:
+        """Write the footer and close the file; nothing happens where no episode is under way."""
         if self._header is None or self._footer is not None:
             return
         self._footer = log.Footer(
@@ -245,11 +249,15 @@ def _event(tree: Tree, step: Step) -> log.Event:
     )
 
 
-def _fixed(turn: log.Turn) -> dict[str, Any]:
-    """What a replay has to bring out again; similarities only so far as every route agrees on them."""
-    return turn.model_dump(include={"observation", "action", "event", "reward", "terminated", "truncated"}) | {
-        "read": (turn.reading.candidate, turn.reading.decision, round(turn.reading.similarity, 4))
-    }
+def _same(logged: log.Turn, again: log.Turn) -> bool:
+    """Tell whether a replay brought out the same; similarities only so far as every route agrees on them."""
+    decisive = {"observation", "action", "event", "reward", "terminated", "truncated"}
+    one, other = logged.reading, again.reading
+    return (
+        logged.model_dump(include=decisive) == again.model_dump(include=decisive)
+        and (one.candidate, one.decision) == (other.candidate, other.decision)
+        and abs(one.similarity - other.similarity) <= AGREEMENT
+    )
 
 
 def _new_file(folder: Path, stem: str) -> log.EpisodeWriter:

@@ -23,12 +23,13 @@ from hypothesis import strategies as st
 
 from inquitree_gym import InquiryEnv, load_tree
 from inquitree_gym.engine import splitmix64
+from inquitree_gym.envs.registration import ENTRY_POINT
 from inquitree_gym.errors import ActionError, OptionError, TreeError, UnknownTreeError
 from inquitree_gym.matching import MAX_READ
 from inquitree_gym.trees import CANARY, Tree, dump_tree
 from inquitree_gym.wrappers import LogEpisodes
 
-IDS = sorted(name for name in gym.registry if name.startswith("InquiTree-"))
+IDS = sorted(name for name, spec in gym.registry.items() if spec.entry_point == ENTRY_POINT)
 JUNK = "Count the sunny weekends in Lisbon."
 REDO, EXPLORE, CONCLUDE = "Redo the study, please.", "explore_new_subtopic", "Let us draw a conclusion."
 INFO = {"state": str, "turn": int, "accepted": bool, "hint_level": int, "forced": bool}

@@ -9,11 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pytest
 
 from inquitree_gym import load_tree
 from inquitree_gym.embeddings import TreeVectors
-from inquitree_gym.trees import Tree, dump_tree
+from inquitree_gym.errors import UnknownTreeError
+from inquitree_gym.trees import Tree, builtin_ids, dump_tree
+from inquitree_gym.trees.catalogue import RESTRICTED
 from tests.strategies import make_tree
 
 IMPORT = """
@@ -135,4 +138,9 @@ def test_a_folder_of_nothing_but_faults_leaves_the_import_and_the_shipped_trees_
 def test_without_folders_nothing_is_told(shipped):
     assert in_new_process(IMPORT + REPORT, INQUITREE_TREES="") == {"ids": shipped, "warnings": []}
     assert shipped[0] == "InquiTree-v0"
-    assert shipped[1:] == sorted(shipped[1:], key=lambda name: int(name.removeprefix("InquiTree-paper")[:-3]))
+    assert shipped[1:] == [f"InquiTree-{name}-v0" for name in (*builtin_ids(), *RESTRICTED)]
+
+
+def test_a_paper_whose_tree_may_not_be_distributed_says_so():
+    with pytest.raises(UnknownTreeError, match="'paper6' is in the paper pool but its tree may not be distributed"):
+        gym.make("InquiTree-paper6-v0")

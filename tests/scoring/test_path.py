@@ -287,3 +287,10 @@ def test_who_is_carried_by_hints_covers_everything_and_nothing_unaided(tree_id: 
     assert (path.turns, path.most_turns, path.hints, path.forced) == (11 * n, 11 * n, 8 * n, 2 * n)
     assert (path.choices, path.accepted) == (10 * n, 0)
     assert path.coverage_at_3n == pytest.approx((1 + (3 * n - 5) // 11) / n)
+
+
+def test_a_hint_kept_for_later_is_no_idea_of_ones_own():
+    tree = make_tree([[], []], [1, 1])
+    told = failed("subtopic_hint", 1, "s2")
+    steps = [enter("s1"), result("s1a"), EXPLORE, told, enter("s1"), result("s1a"), EXPLORE, enter("s2")]
+    assert read_path(episode_of(tree, *steps), tree).unaided_coverage == 0.5
