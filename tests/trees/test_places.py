@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.errors import TreeError, UnknownTreeError
-from inquitree_gym.trees import builtin_ids, dump_tree, load_tree, parse_tree, user_files
+from inquitree_gym.trees import CATALOGUE, builtin_ids, dump_tree, load_tree, parse_tree, user_files
 from inquitree_gym.trees.places import TREES_VARIABLE, builtin_file
 from tests.strategies import make_tree
 
@@ -133,7 +133,7 @@ def test_the_import_registers_good_user_trees_and_only_warns_of_bad_ones(tmp_pat
         [sys.executable, "-c", REGISTERED], env=environment, capture_output=True, text=True, check=True
     )
     ids, warned, loaded = json.loads(run.stdout)
-    assert set(ids) == {"InquiTree-v0", "InquiTree-mine-v0", *(f"InquiTree-{name}-v0" for name in builtin_ids())}
+    assert set(ids) == {"InquiTree-v0", "InquiTree-mine-v0", *(f"InquiTree-{name}-v0" for name in CATALOGUE)}
     assert loaded == "mine"
     left_out = {*bad, "renamed", "paper8", "folder", "dangling"}
     assert len(warned) == len(left_out)
