@@ -26,8 +26,8 @@ from inquitree_gym.scoring import EpisodeScore
 
 TABLE_MEASURES = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")
 REPORT_TABLES = {
-    "Results": (*TABLE_MEASURES, NORMALISED),
-    "Steps": ("turns L", "stretch", "hints"),
+    "Results": ("coverage", "unaided", "Q", "Q/|C|", NORMALISED),
+    "Steps": ("coverage at 3n", "turns L", "stretch", "hints"),
     "Vigilance": ("redo", "hits", "false alarms"),
 }
 NAMED = 10
