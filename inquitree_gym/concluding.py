@@ -9,13 +9,13 @@ said; so credit needs the right sense, not only the right subject, and padding e
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.embeddings import TreeVectors
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.engine import State
 from inquitree_gym.matching import readable
@@ -113,6 +113,16 @@ class LocalJudge:
         index = int(np.argmax(np.maximum(own, false)))
         sense = float(own[index] - false[index]) + POLARITY_BONUS * _polarity(claim, self._items[index])
         return index, float(max(own[index], false[index])), sense
+
+
+@lru_cache(maxsize=64)
+def local_judge(tree: Tree) -> LocalJudge:
+    """Return the local judge of a tree, for rewards and scores alike.
+
+    It works with the default embedder, whatever reads the actions: its thresholds are calibrated for that, and runs
+    compare.
+    """
+    return LocalJudge(tree_vectors(tree, load_embedder(DEFAULT_EMBEDDER)))
 
 
 def _polarity(claim: str, item: ConclusionItem) -> float:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 from gymnasium.error import ResetNeeded
 
-from inquitree_gym.concluding import LocalJudge, conclusion_reward
+from inquitree_gym.concluding import LocalJudge, conclusion_reward, local_judge
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.engine import Engine, Event, Phase, Reading, Rules, State, splitmix64
 from inquitree_gym.envs.observations import MAX_OBSERVATION, Observations
@@ -252,9 +252,7 @@ class InquiryEnv(gym.Env[str, str]):
             vectors = tree_vectors(tree, self.embedder)
             engine = Engine(tree, rules)
             texts = Observations(tree, self.prompts, engine.turn_limit)
-            # Always by the default embedder, for which the judge is calibrated, and as offline scoring does.
-            judge = LocalJudge(tree_vectors(tree, load_embedder(DEFAULT_EMBEDDER)))
-            play = _Play(tree, engine, Matcher(engine, vectors), texts, judge, vectors, {})
+            play = _Play(tree, engine, Matcher(engine, vectors), texts, local_judge(tree), vectors, {})
             self._plays[tree, rules] = play
             if len(self._plays) > MAX_PLAYS:
                 del self._plays[next(iter(self._plays))]

@@ -27,10 +27,11 @@ def register_all() -> None:
     gym.register(ANY_TREE, entry_point=ENTRY_POINT, kwargs={"tree": list(shipped)})
     for tree_id in shipped:
         gym.register(env_id(tree_id), entry_point=ENTRY_POINT, kwargs={"tree": tree_id})
+    own = user_files()
     for tree_id in RESTRICTED:
-        if tree_id not in user_files():
+        if tree_id not in own:
             gym.register(env_id(tree_id), entry_point=REFUSAL, kwargs={"tree": tree_id})
-    for tree_id, file in user_files().items():
+    for tree_id, file in own.items():
         if fault := _user_fault(tree_id, file, shipped):
             warnings.warn(f"a tree in {TREES_VARIABLE} is left out: {fault}", stacklevel=2)
         else:

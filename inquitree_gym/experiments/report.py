@@ -8,14 +8,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from inquitree_gym.concluding import LocalJudge
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder, tree_vectors
+from inquitree_gym.concluding import local_judge
 from inquitree_gym.errors import LogError
 from inquitree_gym.experiments.runner import EPISODES, read_manifest
 from inquitree_gym.experiments.study import Cell
 from inquitree_gym.log import is_begun, read_episode
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean, score_episode
-from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees import load_tree
 
 Measure = Callable[[EpisodeScore], float | None]
 
@@ -72,7 +71,6 @@ def read_scores(
         LogError: the folder is no run, or a log is damaged.
     """
     study = read_manifest(folder)
-    judges: dict[str, LocalJudge] = {}
     scores, missing = [], []
     for cell in study.cells():
         file = Path(folder) / EPISODES / cell.file_name
@@ -81,7 +79,7 @@ def read_scores(
         if episode is None or episode.footer is None:
             missing.append(cell.file_name)
         else:
-            scores.append(score_episode(episode, tree, _judge(tree, judges)))
+            scores.append(score_episode(episode, tree, local_judge(tree)))
         if progress is not None:
             progress(cell)
     if not scores:
@@ -91,7 +89,9 @@ def read_scores(
 
 def rows(scores: Sequence[EpisodeScore]) -> list[Row]:
     """Return one row per agent, fake level, turn limit and reading, in order of appearance."""
-    keys = dict.fromkeys(map(_setting, scores))
+    groups: dict[tuple[str, int, str, str], list[EpisodeScore]] = {}
+    for score in scores:
+        groups.setdefault(_setting(score), []).append(score)
     floor, ceiling = (_share_by_tree(scores, agent) for agent in (FLOOR, CEILING))
 
     def normalised(score: EpisodeScore) -> float | None:
@@ -101,7 +101,7 @@ def rows(scores: Sequence[EpisodeScore]) -> list[Row]:
         return None if share is None or low is None or high is None or high <= low else (share - low) / (high - low)
 
     measures = {**MEASURES, NORMALISED: normalised}
-    return [_row([score for score in scores if _setting(score) == key], measures) for key in keys]
+    return [_row(group, measures) for group in groups.values()]
 
 
 def _setting(score: EpisodeScore) -> tuple[str, int, str, str]:
@@ -168,10 +168,3 @@ def _row(scores: list[EpisodeScore], measures: Mapping[str, Measure]) -> Row:
 
 def _span(values: list[int]) -> str:
     return str(min(values)) if min(values) == max(values) else f"{min(values)}–{max(values)}"
-
-
-def _judge(tree: Tree, judges: dict[str, LocalJudge]) -> LocalJudge:
-    """Judge with the default embedder, whatever read the actions: its thresholds are calibrated, and runs compare."""
-    if tree.digest not in judges:
-        judges[tree.digest] = LocalJudge(tree_vectors(tree, load_embedder(DEFAULT_EMBEDDER)))
-    return judges[tree.digest]

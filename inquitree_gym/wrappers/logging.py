@@ -172,6 +172,15 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
             self._writer.write(header)
 
     def _resume(self, file: Path, header: log.Header) -> None:
+        writer = log.EpisodeWriter(file, resume=True)  # which locks it, before what it holds is read
+        try:
+            self._expected.extend(self._torn_turns(file, header))
+        except LogError:
+            writer.close()
+            raise
+        self._writer = writer
+
+    def _torn_turns(self, file: Path, header: log.Header) -> tuple[log.Turn, ...]:
         torn = log.read_episode(file)
         if torn.footer is not None:
             raise LogError(f"'{file}' holds a whole episode already; choose another file")
@@ -179,8 +188,7 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         if differing := [name for name in ours if ours[name] != theirs[name]]:
             said = "; ".join(f"{name} was {theirs[name]} and is {ours[name]}" for name in differing)
             raise LogError(f"'{file}' was begun otherwise: {said}. Finish it with the same, or remove it")
-        self._expected.extend(torn.turns)
-        self._writer = log.EpisodeWriter(file, resume=True)
+        return torn.turns
 
     def _record(self, turn: log.Turn) -> None:
         if self._expected:
