@@ -2,6 +2,8 @@
 
 python examples/curriculum.py --out runs/curriculum
 
+Writes ``curriculum.json``, ``curriculum.md`` and ``curriculum.svg`` (extra ``plots``).
+
 What a policy can carry over is how an inquiry goes, not what a field knows: what to say in which phase, to enter what
 was not visited yet, when to stop.
 """
@@ -12,12 +14,13 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
 import torch
 from learning_study import greedy
-from ppo import Policy, Settings, learn
+from ppo import Policy, Settings, first_rows, learn
 
 from inquitree_gym.scoring.statistics import clustered_mean
 from inquitree_gym.trees import Difficulty, Tree, builtin_ids, load_tree, synthetic_tree, tree_seed
@@ -47,14 +50,13 @@ def vector(trees: Sequence[Tree], inquiries: int, embedder: str, **keywords: obj
 def train(trees: dict[int, list[Tree]], seed: int, steps: int, embedder: str) -> Policy:
     """Return a policy that went through all stages."""
     torch.manual_seed(seed)
-    policy: Policy | None = None
-    for n in STAGES:
-        settings = Settings(seed=seed, steps=steps, inquiries=64)
-        env = vector(trees[n], settings.inquiries, embedder, autoreset_mode="SameStep")
-        if policy is None:
-            policy = Policy(env.single_observation_space.shape[0], int(env.single_action_space.n), settings.width)
+    settings = Settings(seed=seed, steps=steps, inquiries=64)
+    stages = [vector(trees[n], settings.inquiries, embedder, autoreset_mode="SameStep") for n in STAGES]
+    space, actions = stages[0].single_observation_space, stages[0].single_action_space
+    policy = Policy(space.shape[0], int(actions.n), settings.width)
+    policy.look(torch.cat([first_rows(env, settings) for env in stages]))
+    for env in stages:
         learn(env, policy, settings)
-    assert policy is not None
     return policy
 
 
@@ -70,6 +72,59 @@ def earned(tree: Tree, embedder: str, policy: Policy | None, rng: np.random.Gene
         returns[first] = rewards[first]
     env.close()
     return float(returns.mean())
+
+
+class Compared(NamedTuple):
+    """Mean returns on some trees, by id."""
+
+    name: str
+    chance: dict[str, float]
+    learned: dict[str, list[float]]
+    """One value for each trained policy."""
+
+    def estimates(self) -> dict[str, str]:
+        """Return means with 95 % intervals: over trees, and over training seeds where those differ."""
+        values = [(tree, seed, value) for tree, found in self.learned.items() for seed, value in enumerate(found)]
+        return {
+            "random masked, over trees": str(clustered_mean(self.chance.items())),
+            "trained, over trees": str(clustered_mean((tree, value) for tree, _, value in values)),
+            "trained, over seeds": str(clustered_mean((str(seed), value) for _, seed, value in values)),
+            "gain, over trees": str(clustered_mean((tree, value - self.chance[tree]) for tree, _, value in values)),
+        }
+
+
+def compare(name: str, trees: Sequence[Tree], policies: Sequence[Policy], embedder: str) -> Compared:
+    """Play every tree with every policy, and with one that takes any open action."""
+    rng = np.random.default_rng(0)
+    chance = {tree.id: earned(tree, embedder, None, rng) for tree in trees}
+    return Compared(name, chance, {tree.id: [earned(tree, embedder, p, rng) for p in policies] for tree in trees})
+
+
+def as_markdown(found: Sequence[Compared]) -> str:
+    """Return the table of all comparisons."""
+    columns = list(found[0].estimates())
+    lines = [f"| trees | {' | '.join(columns)} |", "| --- " * (len(columns) + 1) + "|"]
+    lines += [f"| {each.name} ({len(each.chance)}) | {' | '.join(each.estimates().values())} |" for each in found]
+    return "\n".join(lines) + "\n"
+
+
+def draw(found: Sequence[Compared], file: Path) -> None:
+    """Draw every tree: what chance earns, and what each trained policy does."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(found), figsize=(5.2 * len(found), 3.8), sharey=True, layout="constrained")
+    for axis, each in zip(axes, found, strict=True):
+        order = sorted(each.chance, key=lambda tree, each=each: np.mean(each.learned[tree]))
+        for x, tree in enumerate(order):
+            axis.plot([x] * len(each.learned[tree]), each.learned[tree], "o", color="#0072B2", alpha=0.5, markersize=4)
+        axis.plot([each.chance[tree] for tree in order], "_", color="#555555", markersize=10, label="random masked")
+        axis.plot([np.mean(each.learned[tree]) for tree in order], "_", color="#0072B2", markersize=10, label="trained")
+        labels = order if each.name == "papers" else range(1, len(order) + 1)
+        axis.set_xticks(range(len(order)), labels, rotation=90, fontsize=7)
+        axis.set(title=each.name, ylim=(-0.02, 1.05))
+        axis.legend(fontsize=8, loc="lower right")
+    axes[0].set_ylabel("return, Q/|C|")
+    figure.savefig(file)
 
 
 def main() -> None:
@@ -88,23 +143,16 @@ def main() -> None:
         "unseen synthetic, n = 7": synthetic("test", STAGES[-1], given.trees),
         "papers": [load_tree(name) for name in builtin_ids()[: given.papers]],
     }
-    policies = [train(training, seed, given.steps, given.embedder) for seed in range(1, given.seeds + 1)]
-    rng = np.random.default_rng(0)
-    found = {}
-    for name, trees in tests.items():
-        chance = {tree.id: earned(tree, given.embedder, None, rng) for tree in trees}
-        learned = {tree.id: [earned(tree, given.embedder, policy, rng) for policy in policies] for tree in trees}
-        over_seeds = [(str(seed), learned[tree][seed]) for tree in learned for seed in range(given.seeds)]
-        gains = [(tree, value - chance[tree]) for tree, values in learned.items() for value in values]
-        found[name] = {
-            "random masked, over trees": str(clustered_mean(chance.items())),
-            "trained, over trees": str(clustered_mean((t, v) for t, values in learned.items() for v in values)),
-            "trained, over seeds": str(clustered_mean(over_seeds)),
-            "trained less random masked, over trees": str(clustered_mean(gains)),
-        }
-        print(f"{name} ({len(trees)} trees)", *(f"  {key}: {value}" for key, value in found[name].items()), sep="\n")
+    policies = []
+    for seed in range(1, given.seeds + 1):
+        policies.append(train(training, seed, given.steps, given.embedder))
+        print(f"seed {seed} is trained", flush=True)
+    found = [compare(name, trees, policies, given.embedder) for name, trees in tests.items()]
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "curriculum.json").write_text(json.dumps(found, indent=2))
+    (given.out / "curriculum.md").write_text(as_markdown(found))
+    draw(found, given.out / "curriculum.svg")
+    print(as_markdown(found))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from inquitree_gym import read_episode
+from inquitree_gym.trees import builtin_ids
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -83,3 +84,16 @@ def test_the_learning_study_has_table_numbers_and_picture(monkeypatch, tmp_path,
     learning.draw(found, tmp_path / "learning.svg")
     assert (tmp_path / "learning.svg").read_text().lstrip().startswith("<?xml")
     assert len(list((tmp_path / "episodes").glob("*.jsonl"))) == 3 * 2
+
+
+def test_the_curriculum_compares_with_chance_on_unseen_trees_and_papers(run, tmp_path):
+    run("curriculum.py", "--seeds", "2", "--trees", "2", "--steps", "4096", "--papers", "2", "--out", "kept")
+    synthetic, papers = json.loads((tmp_path / "kept" / "curriculum.json").read_text())
+    for _, chance, learned in (synthetic, papers):
+        assert set(chance) == set(learned)
+        assert all(0 < value < 1 for value in chance.values())
+        assert [len(values) for values in learned.values()] == [2, 2]
+    assert all(name.startswith("synthetic") for name in synthetic[1])
+    assert set(papers[1]) <= set(builtin_ids())
+    assert (tmp_path / "kept" / "curriculum.md").read_text().count("\n") == 4
+    assert (tmp_path / "kept" / "curriculum.svg").is_file()

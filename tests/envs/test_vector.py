@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -231,3 +233,24 @@ def test_an_action_that_is_no_text_is_told_from_another_process(minilm):
     with pytest.raises(ActionError, match="an action is a string, not int"):
         env.step((JUNK, 3))
     env.close(terminate=True)
+
+
+@pytest.mark.parametrize("during", [False, True], ids=["between steps", "during a step"])
+@pytest.mark.parametrize("shared", [True, False], ids=["shared memory", "pipes"])
+def test_a_process_that_was_killed_is_told_of_and_not_waited_for(shared, during, minilm):
+    env = gym.make_vec("InquiTree-paper12-v0", 2, "async", vector_kwargs={"shared_memory": shared})
+    env.reset(seed=1)
+    killed = env.unwrapped.processes[0]
+    if during:  # stopped first, so that it cannot have answered before it is killed
+        os.kill(killed.pid, signal.SIGSTOP)
+        env.step_async((JUNK, JUNK))
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.join()
+    with pytest.raises((ConnectionError, EOFError)):
+        env.step_wait() if during else env.step((JUNK, JUNK))
+    for process in env.unwrapped.processes:
+        process.terminate()
+        process.join()
+    for pipe in env.unwrapped.parent_pipes:
+        pipe.close()
+    env.unwrapped.closed = True  # Gymnasium's own close() goes on asking the dead process while a step is pending
