@@ -18,7 +18,9 @@ MENU_ENTRY_POINT = "inquitree_gym.wrappers.menu:menu_env"
 BATCH_ENTRY_POINT = "inquitree_gym.envs.batch:InquiryBatchEnv"
 SYNTHETIC_ENTRY_POINT = "inquitree_gym.envs.synthetic:SyntheticEnv"
 SYNTHETIC_VECTOR_ENTRY_POINT = "inquitree_gym.envs.synthetic:synthetic_vector"
+SYNTHETIC_MENU_ENTRY_POINT = "inquitree_gym.wrappers.menu:synthetic_menu_env"
 SYNTHETIC = "InquiTree-synthetic-v0"
+SYNTHETIC_MENU = "InquiTree-synthetic-menu-v0"
 ANY_TREE = "InquiTree-v0"
 ANY_TREE_MENU = "InquiTree-menu-v0"
 
@@ -38,6 +40,7 @@ def register_all() -> None:
     shipped = builtin_ids()
     _register(ANY_TREE, ANY_TREE_MENU, list(shipped))
     gym.register(SYNTHETIC, entry_point=SYNTHETIC_ENTRY_POINT, vector_entry_point=SYNTHETIC_VECTOR_ENTRY_POINT)
+    gym.register(SYNTHETIC_MENU, entry_point=SYNTHETIC_MENU_ENTRY_POINT)
     for tree_id in shipped:
         _register(env_id(tree_id), menu_id(tree_id), tree_id)
     own = user_files()

@@ -172,3 +172,21 @@ def test_bad_keywords_are_refused_by_name(keywords, message):
 def test_settings_may_be_given_whole_or_by_name():
     assert made(difficulty=Difficulty(**SMALL)).difficulty == made().difficulty
     assert SyntheticEnv(embedder=Letters()).difficulty == Difficulty()
+
+
+def test_the_discrete_view_has_slots_for_the_largest_tree_and_plays_each():
+    difficulty = {"subtopics": (2, 4), "studies": 1}
+    env = gym.make("InquiTree-synthetic-menu-v0", difficulty=difficulty, split="test", embedder=Letters(), text_dim=8)
+    largest = Difficulty.of(difficulty).largest()
+    assert env.action_space.n == 4 + 4 * largest.studies + 4
+    sizes = set()
+    for seed in range(8):
+        features, _ = env.reset(seed=seed)
+        tree = env.unwrapped.tree
+        assert tree == synthetic_tree(tree_seed(seed, "test"), difficulty)
+        assert features.shape == (6 + 1 + 4 + 8,)
+        assert env.get_wrapper_attr("action_masks")().sum() == len(tree.subtopics)
+        sizes.add(len(tree.subtopics))
+    assert sizes == {2, 3, 4}
+    papers = gym.make("InquiTree-synthetic-menu-v0", difficulty=difficulty, size=(10, 24), embedder=Letters())
+    assert papers.action_space.n == 10 + 24 + 4

@@ -134,7 +134,9 @@ def test_the_import_registers_good_user_trees_and_only_warns_of_bad_ones(tmp_pat
     )
     ids, warned, loaded = json.loads(run.stdout)
     trees = ["InquiTree", "InquiTree-mine", *(f"InquiTree-{name}" for name in CATALOGUE)]
-    assert set(ids) - {"InquiTree-synthetic-v0"} == {f"{name}{view}-v0" for name in trees for view in ("", "-menu")}
+    assert set(ids) - {"InquiTree-synthetic-v0", "InquiTree-synthetic-menu-v0"} == {
+        f"{name}{view}-v0" for name in trees for view in ("", "-menu")
+    }
     assert loaded == "mine"
     left_out = {*bad, "renamed", "paper8", "folder", "dangling"}
     assert len(warned) == len(left_out)
