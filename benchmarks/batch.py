@@ -83,8 +83,8 @@ def against_cart() -> Iterator[Row]:
         cart = gym.make_vec("CartPole-v1", width, vectorization_mode="vector_entry_point")
         cart.reset(seed=0)
         envs = [made(width, **keywords) for keywords, _ in VIEWS.values()]
-        tasks = [stepping(cart, 2), *(stepping(env, int(env.single_action_space.n)) for env in envs)]
-        theirs, *ours = alternate(tasks, ROUNDS)
+        tasks = [stepping(cart, 2), *(stepping(env, int(env.single_action_space.n)) for env in envs), copying(width)]
+        theirs, *ours, copied = alternate(tasks, ROUNDS)
         for (what, (_, target)), rates in zip(VIEWS.items(), ours, strict=True):
             ratio = ratios(rates, theirs)
             yield Row(
@@ -95,6 +95,27 @@ def against_cart() -> Iterator[Row]:
                 "–" if target is None else f"≥ {target}",
                 None if target is None else ratio.median >= target,
             )
+        bare = "the rows of features copied from a table by NumPy, and nothing else"
+        yield Row(
+            f"{width:,}: {bare}",
+            millions(spread(copied)),
+            "CartPole-v1, same width",
+            ratios(copied, theirs).show(".2f"),
+        )
+
+
+def copying(width: int) -> Callable[[], float]:
+    """Return what writes observations of full features for a round: no environment that shows them is faster."""
+    rng = np.random.default_rng(0)
+    table = rng.random((64, made(1).single_observation_space.shape[0]), np.float32)
+    texts, out = rng.integers(64, size=width), np.empty((width, table.shape[1]), np.float32)
+    steps = max(10, INQUIRIES_A_ROUND // width)
+
+    def go() -> None:
+        for _ in range(steps):
+            table.take(texts, axis=0, out=out, mode="clip")
+
+    return lambda: steps * width / seconds(go)
 
 
 def millions(rates: Spread) -> str:

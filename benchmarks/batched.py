@@ -17,7 +17,7 @@ from inquitree_gym.errors import EmbedderError
 WIDTH = 64
 ROUNDS = {"all-MiniLM-L6-v2": 8, "static:all-MiniLM-L6-v2": 60}
 """Steps measured per embedder."""
-TARGET = 0.95
+TARGETS = {"all-MiniLM-L6-v2": 0.95}
 """Times the embedder's own rate on the same texts, at least."""
 STATIC_TARGET = 100
 """Times the rate of MiniLM, at least."""
@@ -43,8 +43,8 @@ def batched() -> Iterator[Row]:
             spread(ours).show(",.0f", "/s"),
             f"the embedder alone, batches of {WIDTH}: {spread(theirs).show(',.0f', '/s')}",
             ratio.show(".3f"),
-            f"≥ {TARGET}",
-            ratio.median >= TARGET,
+            f"≥ {TARGETS[name]}" if name in TARGETS else "–",
+            ratio.median >= TARGETS[name] if name in TARGETS else None,
         )
     if len(rates) == len(ROUNDS):
         minilm, static = rates.values()
@@ -85,30 +85,30 @@ def menu() -> Iterator[Row]:
     )  # fmt: skip
 
 
-def recorded(env: gym.Env) -> list[tuple[int, list[int]]]:
-    """Return the actions of whole episodes of a policy that takes any open action, with their seeds."""
+def recorded(env: gym.Env) -> list[list[int]]:
+    """Return the actions of whole episodes of a policy that takes any open action; without fakes no seed matters."""
     rng, episodes, steps = np.random.default_rng(0), [], 0
     while steps < MENU_STEPS:
-        seed, actions, over = len(episodes), [], False
-        env.reset(seed=seed)
+        actions, over = [], False
+        env.reset()
         while not over:
             actions.append(int(rng.choice(np.flatnonzero(env.get_wrapper_attr("action_masks")()))))
             over = env.step(actions[-1])[2]
-        episodes.append((seed, actions))
+        episodes.append(actions)
         steps += len(actions)
     return episodes
 
 
-def menu_rate(env: gym.Env, episodes: list[tuple[int, list[int]]]) -> float:
+def menu_rate(env: gym.Env, episodes: list[list[int]]) -> float:
     """Return steps per second over whole episodes, resets included."""
 
     def play() -> None:
-        for seed, actions in episodes:
-            env.reset(seed=seed)
+        for actions in episodes:
+            env.reset()
             for action in actions:
                 env.step(action)
 
-    return sum(len(actions) for _, actions in episodes) / seconds(play)
+    return sum(map(len, episodes)) / seconds(play)
 
 
 if __name__ == "__main__":

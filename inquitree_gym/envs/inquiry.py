@@ -138,7 +138,7 @@ class InquiryEnv(gym.Env[str, str]):
     @property
     def state(self) -> State:
         """The engine's state, with what an agent must not see."""
-        return self._step.event.state
+        return (self.last or self._step).event.state
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Start an episode.
@@ -178,7 +178,8 @@ class InquiryEnv(gym.Env[str, str]):
             ActionError: the action is not a string.
             ResetNeeded: before the first reset, or after the end.
         """
-        play, state = self.playing, self._step.event.state
+        # The properties, which raise before the first reset, are asked then alone: a step is little more than such calls.
+        play, state = self._play or self.playing, (self.last or self._step).event.state
         if not isinstance(action, str):
             raise ActionError(f"an action is a string, not {type(action).__name__} ({action!r:.80})")
         if state.phase == Phase.END:

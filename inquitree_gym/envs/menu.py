@@ -15,6 +15,9 @@ from inquitree_gym.trees import Tree
 REDO, EXPLORE, CONCLUDE = "redo the study", "explore new subtopic", "draw conclusion"
 DECISIONS = (REDO, EXPLORE, CONCLUDE)
 
+REMEMBERED = 1_024
+"""Conclusions kept in memory, per menu."""
+
 Mask = NDArray[np.bool_]
 OnMasked = Literal["play", "raise"]
 
@@ -85,6 +88,7 @@ class Menu:
         )
         """Per conclusion item the studies whose results bear on it."""
         self._claims = tuple((item.text, item.false_variants[0]) for item in tree.conclusions)
+        self._concluded: dict[tuple[int, ...], str] = {}
         self._phases = _phase_masks(self, tree)
 
     def text(self, action: int, state: State) -> str:
@@ -97,12 +101,17 @@ class Menu:
         Per conclusion item: nothing while no result for it was seen, its first false variant if any of them was a fake
         when last seen, else its truth. So a fake that was believed costs.
         """
-        claims = (
-            claim[max(seen) > 0]
-            for claim, studies in zip(self._claims, self.evidence, strict=True)
-            if (seen := [state.shown[k] for k in studies if state.shown[k] >= 0])
-        )
-        return numbered(claims)
+        conclusion = self._concluded.get(state.shown)
+        if conclusion is None:
+            conclusion = self._concluded[state.shown] = numbered(self._believed(state.shown))
+            if len(self._concluded) > REMEMBERED:
+                del self._concluded[next(iter(self._concluded))]
+        return conclusion
+
+    def _believed(self, shown: tuple[int, ...]) -> Iterator[str]:
+        for claim, studies in zip(self._claims, self.evidence, strict=True):
+            if seen := [shown[k] for k in studies if shown[k] >= 0]:
+                yield claim[max(seen) > 0]
 
     def mask(self, engine: Engine, state: State) -> Mask:
         """Return which actions ``state`` allows, shape ``(size.actions,)``.

@@ -46,7 +46,8 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
         gym.Wrapper.__init__(self, env)
         self._inquiry: InquiryEnv = inquiry_of(self)
         self.size = MenuSize.asked(size, self._inquiry.trees)
-        self.action_space = gym.spaces.Discrete(self.size.actions)
+        self._actions = self.size.actions
+        self.action_space = gym.spaces.Discrete(self._actions)
         self._raises = on_masked == "raise"
         self._menus: dict[Tree, Menu] = {}
         self._menu: Menu | None = None
@@ -78,17 +79,16 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
         Raises:
             ActionError: not a whole number, out of range, or masked where that is refused.
         """
-        if not isinstance(action, int | np.integer) or isinstance(action, bool):
-            raise ActionError(f"a menu action is a whole number, not {type(action).__name__} ({action!r:.80})")
-        if not 0 <= action < self.size.actions:
-            raise ActionError(f"a menu action lies in 0 to {self.size.actions - 1}, not {action}")
-        menu, state = self.menu, self._inquiry.state
-        if self._raises and not menu.mask(self._inquiry.playing.engine, state)[action]:
+        number = action if type(action) is int else _whole(action)
+        if not 0 <= number < self._actions:
+            raise ActionError(f"a menu action lies in 0 to {self._actions - 1}, not {action}")
+        menu = self._menu or self.menu
+        if self._raises and not self.action_masks()[number]:
             raise ActionError(
-                f"action {action} is not open at {state.phase.name.lower()}; choose among the True ones of "
-                f'action_masks(), or make the environment with on_masked="play"'
+                f"action {action} is not open at {self._inquiry.state.phase.name.lower()}; choose among the True ones "
+                f'of action_masks(), or make the environment with on_masked="play"'
             )
-        return self.env.step(menu.text(int(action), state))
+        return self.env.step(menu.texts[number] if number < menu.conclusion else menu.conclude(self._inquiry.state))
 
     def action_masks(self) -> Mask:
         """Return which actions the state allows, bool of shape ``(actions,)``, as MaskablePPO asks for them."""
@@ -101,3 +101,9 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
             if len(self._menus) > MAX_MENUS:
                 del self._menus[next(iter(self._menus))]
         return menu
+
+
+def _whole(action: Any) -> int:
+    if not isinstance(action, int | np.integer) or isinstance(action, bool):
+        raise ActionError(f"a menu action is a whole number, not {type(action).__name__} ({action!r:.80})")
+    return int(action)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
-import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
+from inquitree_gym.engine import State
 from inquitree_gym.envs.features import Features, Row, observation_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.menu import MenuSize
@@ -18,7 +18,7 @@ from inquitree_gym.wrappers.unwrapping import inquiry_of
 Observation = Row | dict[str, Row]
 
 MAX_ROWS = 4_096
-"""Rows and visited patterns kept ready, per tree."""
+"""Observations kept ready; those of one tree at a time."""
 
 
 class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -50,12 +50,10 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         self.features = Features.of(slots, self._inquiry.embedder.dim, text_dim)
         self.observation_space = self.features.dict() if as_dict else self.features.box()
         self._parts = self.features.parts
-        self._visited = self._parts["visited"]
         self._as_dict = as_dict
         self._tree: Tree | None = None
         self._vectors: dict[str, Row] = {}
-        self._rows: dict[tuple[str, int, int], Row] = {}
-        self._patterns: dict[int, Row] = {}
+        self._rows: dict[tuple[str, int, int, int], Row] = {}
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -84,28 +82,22 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         playing = self._inquiry.playing
         self._vectors = observation_vectors(playing.observations, playing.vectors)
         self._rows.clear()
-        self._patterns.clear()
         self._tree = tree
 
     def _observe(self, text: str) -> Observation:
         state = self._inquiry.state
-        key = (text, state.phase, state.hint_level)
+        key = (text, state.phase, state.hint_level, state.visited)
         row = self._rows.get(key)
         if row is None:
-            vector = self._vectors.get(text)
-            vector = self._inquiry.vectors.of(text) if vector is None else vector
-            row = _keep(self._rows, key, self.features.row(state.phase, state.hint_level, vector))
-        pattern = self._patterns.get(state.visited)
-        if pattern is None:
-            bits = [state.visited >> i & 1 for i in range(self.features.subtopics)]
-            pattern = _keep(self._patterns, state.visited, np.array(bits, np.float32))
+            row = self._rows[key] = self._row(text, state)
+            if len(self._rows) > MAX_ROWS:
+                del self._rows[next(iter(self._rows))]
         row = row.copy()
-        row[self._visited] = pattern
         return {name: row[at] for name, at in self._parts.items()} if self._as_dict else row
 
-
-def _keep(kept: dict[Any, Row], key: Any, row: Row) -> Row:
-    kept[key] = row
-    if len(kept) > MAX_ROWS:
-        del kept[next(iter(kept))]
-    return row
+    def _row(self, text: str, state: State) -> Row:
+        vector = self._vectors.get(text)
+        vector = self._inquiry.vectors.of(text) if vector is None else vector
+        row = self.features.row(state.phase, state.hint_level, vector)
+        row[self._parts["visited"]] = [state.visited >> i & 1 for i in range(self.features.subtopics)]
+        return row
