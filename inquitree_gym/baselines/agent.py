@@ -1,18 +1,17 @@
-"""What an agent is, and the menu that baselines choose from."""
+"""What an agent is, and the texts of a tree as baselines use them."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 
 from inquitree_gym.chat import Chat, Completion, Message
+from inquitree_gym.envs.menu import numbered
 from inquitree_gym.errors import OptionError
 from inquitree_gym.log import Reply
 from inquitree_gym.trees import Tree
-
-REDO, EXPLORE, CONCLUDE = "redo the study", "explore new subtopic", "draw conclusion"
 
 
 class Agent(Protocol):
@@ -113,7 +112,7 @@ class BaselineAgent:
         self.act(observation, info)
 
 
-class Menu:
+class TreeTexts:
     """The texts that a tree can be played with, and where an observation stands among them."""
 
     def __init__(self, tree: Tree) -> None:
@@ -131,11 +130,6 @@ class Menu:
     def junk_conclusion(self, rng: np.random.Generator) -> str:
         """Return a numbered list of k random menu texts, k the number of conclusion items."""
         return numbered([self.texts[i] for i in rng.integers(len(self.texts), size=self.items)])
-
-
-def numbered(claims: Sequence[str]) -> str:
-    """Return a numbered list, one claim per line."""
-    return "\n".join(f"{number}. {claim}" for number, claim in enumerate(claims, 1))
 
 
 def privileged(info: Mapping[str, Any], who: str) -> Mapping[str, Any]:

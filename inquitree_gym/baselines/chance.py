@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from inquitree_gym.baselines.agent import CONCLUDE, EXPLORE, REDO, BaselineAgent, Menu
+from inquitree_gym.baselines.agent import BaselineAgent, TreeTexts
+from inquitree_gym.envs.menu import CONCLUDE, EXPLORE, REDO
 from inquitree_gym.envs.spaces import FreeText
 from inquitree_gym.trees import Tree
 
@@ -24,7 +25,7 @@ class RandomAgent(BaselineAgent):
     def __init__(self, tree: Tree) -> None:
         """Know the menu of ``tree``."""
         super().__init__()
-        self._menu = Menu(tree)
+        self._texts = TreeTexts(tree)
         self._entered: set[int] = set()
         self._here = 0
 
@@ -35,7 +36,7 @@ class RandomAgent(BaselineAgent):
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action."""
-        menu, state = self._menu, info["state"]
+        menu, state = self._texts, info["state"]
         if state == "topic":
             left = [i for i in range(len(menu.subtopics)) if i not in self._entered] or range(len(menu.subtopics))
             return menu.subtopics[left[self.rng.integers(len(left))]]
@@ -59,13 +60,13 @@ class RandomMenuAgent(BaselineAgent):
     def __init__(self, tree: Tree) -> None:
         """Know the menu of ``tree``."""
         super().__init__()
-        self._menu = Menu(tree)
-        self._everything = (*self._menu.texts, REDO, EXPLORE, CONCLUDE)
+        self._texts = TreeTexts(tree)
+        self._everything = (*self._texts.texts, REDO, EXPLORE, CONCLUDE)
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action."""
         if info["state"] == "conclusion":
-            return self._menu.junk_conclusion(self.rng)
+            return self._texts.junk_conclusion(self.rng)
         return self._everything[self.rng.integers(len(self._everything))]
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inquitree_gym.chat import Message
+from inquitree_gym.chat.estimate import BYTES_PER_TOKEN, estimated_tokens
 from inquitree_gym.prompts import Prompts
 
-BYTES_PER_TOKEN = 4
-"""Bytes of UTF-8 that count as one token: an estimate, the same for every model, so that a replay trims alike."""
-TOKENS_PER_MESSAGE = 4
-"""Tokens that count for the frame of a message."""
 SHARE = 4
 """One part in so many of the context is the most that a single text of a model's may take."""
 CUT = "[…] "
@@ -74,12 +71,3 @@ def replied(text: str) -> Message:
 def system(text: str) -> Message:
     """Return a system prompt, as a message."""
     return {"role": "system", "content": text}
-
-
-def estimated_tokens(message: Message) -> int:
-    """Return about how many tokens a message takes.
-
-    >>> estimated_tokens({"role": "user", "content": "How much of it is noise?"})
-    10
-    """
-    return TOKENS_PER_MESSAGE - -len(message["content"].encode("utf-8", "replace")) // BYTES_PER_TOKEN

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from inquitree_gym.baselines.agent import CONCLUDE, EXPLORE, REDO, BaselineAgent, numbered, privileged
+from inquitree_gym.baselines.agent import BaselineAgent, privileged
+from inquitree_gym.envs.menu import CONCLUDE, EXPLORE, REDO, numbered
 from inquitree_gym.trees import Tree
 
 MAX_RUNS = 32

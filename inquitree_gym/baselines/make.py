@@ -10,6 +10,7 @@ from inquitree_gym.baselines.agent import Agent
 from inquitree_gym.baselines.chance import RandomAgent, RandomMenuAgent, RandomWordsAgent
 from inquitree_gym.baselines.extremes import OracleAgent, WorstCaseAgent
 from inquitree_gym.baselines.llm import LLMAgent, ScepticAgent
+from inquitree_gym.baselines.redoing import RedoUntilTrue
 from inquitree_gym.baselines.retrieval import RetrievalAgent
 from inquitree_gym.chat import ChatModel
 from inquitree_gym.embeddings import TreeVectors
@@ -22,6 +23,8 @@ _MAKERS: dict[str, Callable[[TreeVectors], Agent]] = {
     "oracle": lambda vectors: OracleAgent(vectors.tree),
     "worst-case": lambda vectors: WorstCaseAgent(),
     "retrieval": RetrievalAgent,
+    "random-redo": lambda vectors: RedoUntilTrue(RandomAgent(vectors.tree)),
+    "retrieval-redo": lambda vectors: RedoUntilTrue(RetrievalAgent(vectors)),
 }
 _CHATTING: dict[str, type[LLMAgent]] = {"llm": LLMAgent, "sceptic": ScepticAgent}
 

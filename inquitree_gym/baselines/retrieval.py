@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from inquitree_gym.baselines.agent import CONCLUDE, EXPLORE, BaselineAgent, Menu, numbered
+from inquitree_gym.baselines.agent import BaselineAgent, TreeTexts
 from inquitree_gym.embeddings import TreeVectors
+from inquitree_gym.envs.menu import CONCLUDE, EXPLORE, numbered
 
 
 class RetrievalAgent(BaselineAgent):
@@ -20,7 +21,7 @@ class RetrievalAgent(BaselineAgent):
         """Know the menu of the tree behind ``vectors``, and use its embedder."""
         super().__init__()
         self._vectors = vectors
-        self._menu = Menu(vectors.tree)
+        self._texts = TreeTexts(vectors.tree)
         self._entered: set[int] = set()
         self._results: list[str] = []
         self._here = 0
@@ -33,7 +34,7 @@ class RetrievalAgent(BaselineAgent):
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action."""
-        menu, state = self._menu, info["state"]
+        menu, state = self._texts, info["state"]
         if state == "topic":
             left = [text for i, text in enumerate(menu.subtopics) if i not in self._entered] or list(menu.subtopics)
             return self._nearest(observation, left)
@@ -55,6 +56,6 @@ class RetrievalAgent(BaselineAgent):
     def _note(self, observation: str) -> None:
         """Keep the result: of the paragraphs without a menu text the longest."""
         paragraphs = [" ".join(part.split()) for part in observation.split("\n\n")]
-        fresh = [part for part in paragraphs if not any(text in part for text in self._menu.texts)]
+        fresh = [part for part in paragraphs if not any(text in part for text in self._texts.texts)]
         if fresh and (longest := max(fresh, key=len)) not in self._results:
             self._results.append(longest)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from inquitree_gym.baselines import BaselineAgent
-from inquitree_gym.baselines.agent import EXPLORE
+from inquitree_gym.envs.menu import EXPLORE
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree
 

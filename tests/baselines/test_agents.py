@@ -14,7 +14,6 @@ from inquitree_gym.baselines import (
     BASELINE_NAMES,
     BaselineAgent,
     HumanAgent,
-    Menu,
     OracleAgent,
     RandomAgent,
     RandomMenuAgent,
@@ -24,6 +23,7 @@ from inquitree_gym.baselines import (
     WorstCaseAgent,
     make_agent,
 )
+from inquitree_gym.baselines.agent import TreeTexts
 from inquitree_gym.concluding import LocalJudge
 from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
@@ -174,7 +174,7 @@ def test_the_random_agent_follows_appendix_b2(tree_id: str):
     n = len(tree.subtopics)
     by_text = {subtopic.text: subtopic.id for subtopic in tree.subtopics}
     studies = {subtopic.id: {study.text for study in subtopic.studies} for subtopic in tree.subtopics}
-    menu = set(Menu(tree).texts)
+    menu = set(TreeTexts(tree).texts)
     for seed in range(3):
         episode = play(InquiryEnv(tree), RandomAgent(tree), seed)
         entered: list[str] = []
@@ -234,7 +234,7 @@ def test_the_random_agent_starts_afresh_at_every_reset():
 def test_random_menu_is_uniform_over_everything_at_every_decision(state: str, paper12: Tree):
     agent = RandomMenuAgent(paper12)
     agent.reset(11)
-    everything = [*Menu(paper12).texts, *PHRASES]
+    everything = [*TreeTexts(paper12).texts, *PHRASES]
     drawn = Counter(agent.act("", {"state": state}) for _ in range(200 * len(everything)))
     assert set(drawn) == set(everything)
     assert chisquare([drawn[text] for text in everything]).pvalue > 1e-4
@@ -249,7 +249,7 @@ def test_random_menu_is_free_to_exceed_the_bound(paper12: Tree):
 def test_random_words_knows_no_menu(minilm: MiniLMEmbedder, paper12: Tree):
     episode = play(InquiryEnv(paper12, embedder=minilm, max_turns=12), RandomWordsAgent(), 2)
     assert set(" ".join(episode.actions).split()) <= set(WORDS)
-    assert not set(episode.actions) & {*Menu(paper12).texts, *PHRASES}
+    assert not set(episode.actions) & {*TreeTexts(paper12).texts, *PHRASES}
     assert len(set(episode.actions)) == len(episode.actions) == 13
 
 

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from inquitree_gym.baselines import RandomAgent, RandomMenuAgent
-from inquitree_gym.baselines.agent import CONCLUDE
 from inquitree_gym.cli import app
 from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
 from inquitree_gym.engine import Engine, Phase, Rules, State
 from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.envs.menu import CONCLUDE
 from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.experiments.bounds import (
     Lengths,
