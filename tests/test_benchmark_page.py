@@ -1,0 +1,90 @@
+"""docs/benchmark.md from its first command to its last, with a real server, a real kill, and a smaller study."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from inquitree_gym import read_episode
+from inquitree_gym.cli import app
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
+ADDRESS = "http://127.0.0.1:8321/v1"
+VERBS = [shlex.split(line)[1:] for line in re.findall(r"^\$ (inquitree .+)$", PAGE, re.MULTILINE)]
+PLAYED = ["run", "--study", "studies/loopback.toml", "--out", "runs/loopback"]
+PAPERS = {"2,8,10,12,18,24": "2,12"}
+"""Papers as the page has them, and fewer."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The players of the page, at an address that is free."""
+    command = [sys.executable, str(ROOT / "examples" / "loopback_model.py"), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[0]
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def folder(server, tmp_path_factory) -> Path:
+    """Where a reader would be, with the study of the page on two trees and one seed."""
+    folder = tmp_path_factory.mktemp("reader")
+    study = (ROOT / "studies" / "loopback.toml").read_text(encoding="utf-8").replace(ADDRESS, server)
+    study, trees = re.subn(r"^trees = .*$", 'trees = ["2", "12"]', study, flags=re.MULTILINE)
+    study, seeds = re.subn(r"^seeds = .*$", "seeds = 1", study, flags=re.MULTILINE)
+    assert (trees, seeds) == (1, 1)
+    (folder / "studies").mkdir()
+    (folder / "studies" / "loopback.toml").write_text(study, encoding="utf-8")
+    return folder
+
+
+def killed(arguments: list[str], folder: Path, episodes: int) -> None:
+    """Give a command in a process of its own, and kill that once an episode is whole."""
+    code = "import sys; from inquitree_gym.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, *arguments]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert any(re.match(rf"[1-9]\d* of {episodes} episodes", line) for line in process.stderr)  # reads until then
+        process.kill()
+
+
+def test_the_page_plays_reports_and_probes_in_this_order():
+    named = [arguments[0] for arguments in VERBS]
+    assert named == ["run", "run", "report", "view", "probe", "closed-book", "report", "reread", "run"]
+    assert VERBS[1] == PLAYED
+    assert VERBS[0] == [*PLAYED, "--dry-run"]
+
+
+def test_every_command_of_the_page_does_what_it_says_and_a_kill_loses_nothing(folder, server, minilm, monkeypatch):
+    monkeypatch.chdir(folder)
+    killed(PLAYED, folder, 16)
+    whole = [file for file in folder.glob("runs/loopback/episodes/*.jsonl") if read_episode(file).footer]
+    assert 0 < len(whole) < 16
+    before = {file: file.read_bytes() for file in whole}
+
+    for arguments in VERBS:
+        given = [PAPERS.get(argument, argument.replace(ADDRESS, server)) for argument in arguments]
+        done = CliRunner().invoke(app, given)
+        assert done.exit_code == 0, (arguments, done.output)
+        if arguments == PLAYED:
+            assert re.search(rf"\b{len(whole)} were there already", done.stderr)
+        elif arguments[0] == "reread":
+            assert "Read again by all-MiniLM-L6-v2" in done.stdout
+
+    files = sorted(folder.glob("runs/loopback/episodes/*.jsonl"))
+    assert len(files) == 16
+    assert all(read_episode(file).footer for file in files)
+    assert {file: file.read_bytes() for file in whole} == before
+    for made in ("report/report.html", "report/report.md", "report/report.csv", "pages/index.html", "probes/steady"):
+        assert (folder / made).exists()
+    assert "Closed book" in (folder / "report" / "report.html").read_text(encoding="utf-8")
+    assert not (folder / "runs" / "mini").exists()
