@@ -1,0 +1,208 @@
+"""Chat models with their release and cutoff dates, from ``data/models.toml`` and a file of the user's."""
+
+from __future__ import annotations
+
+import calendar
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from datetime import date
+from fnmatch import fnmatchcase
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from inquitree_gym.errors import OptionError
+
+PACKAGED = "data/models.toml"
+"""The package's own list, beside this module."""
+
+_DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", re.ASCII)
+_EXAMPLE = 'write it as "2025", "2025-01" or "2025-01-31"'
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Period(NamedTuple):
+    """The days that a date may stand for, both ends included."""
+
+    first: date
+    last: date
+
+
+class DatedFact(BaseModel):
+    """A date, as precisely as it is known, and who says so."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    date: str
+    """A day, a month or a year: ``2025-01-31``, ``2025-01``, ``2025``."""
+    source: Name
+    """Key of the file's ``[sources]``."""
+
+    @field_validator("date")
+    @classmethod
+    def _is_a_date(cls, text: str) -> str:
+        read_period(text)
+        return text
+
+    @property
+    def period(self) -> Period:
+        """The days that it may stand for."""
+        return read_period(self.date)
+
+
+class ModelDates(BaseModel):
+    """When a chat model was released, and up to when its training data reach."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: Name
+    patterns: Annotated[list[Name], Field(min_length=1)]
+    """litellm's names of the model, lower case, without what stands before the last slash; ``*``, ``?`` and ``[…]`` as
+    in file names."""
+    cutoff: DatedFact
+    """Up to when its knowledge is called reliable, or simply the cutoff."""
+    latest: DatedFact | None = None
+    """Up to when its training data reach, where that is known to be later."""
+    released: DatedFact | None = None
+
+    @field_validator("patterns")
+    @classmethod
+    def _can_match(cls, patterns: list[str]) -> list[str]:
+        for pattern in patterns:
+            if "/" in pattern or pattern != pattern.lower():
+                raise ValueError(
+                    f"the pattern '{pattern}' would never fit: write it in lower case and without the provider's part "
+                    "before the last slash"
+                )
+        return patterns
+
+    @model_validator(mode="after")
+    def _in_order(self) -> ModelDates:
+        if self.latest is not None and self.latest.period.last < self.cutoff.period.first:
+            raise ValueError(f"latest ({self.latest.date}) lies before cutoff ({self.cutoff.date})")
+        if self.released is not None and self.released.period.last < self.window.first:
+            raise ValueError(f"released ({self.released.date}) lies before cutoff ({self.cutoff.date})")
+        return self
+
+    @property
+    def window(self) -> Period:
+        """The days on which the training data may end: from the first of `cutoff` to the last of `latest`."""
+        ends = [fact.period.last for fact in (self.cutoff, self.latest) if fact is not None]
+        return Period(self.cutoff.period.first, max(ends))
+
+    @property
+    def written_cutoff(self) -> str:
+        """The cutoff as its sources write it; two dates where training data reach further than reliable knowledge."""
+        return self.cutoff.date if self.latest is None else f"{self.cutoff.date} to {self.latest.date}"
+
+    def fits(self, model: str) -> bool:
+        """Tell whether litellm's name ``model`` is one of this model."""
+        last = model.rpartition("/")[2].lower()
+        return any(fnmatchcase(last, pattern) for pattern in self.patterns)
+
+
+class _ModelFile(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    sources: dict[str, Name]
+    models: Annotated[list[ModelDates], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _is_sourced(self) -> _ModelFile:
+        if faults := [*self._dangling(), *self._twins()]:
+            raise ValueError("; ".join(faults))
+        return self
+
+    def _dangling(self) -> Iterator[str]:
+        for model in self.models:
+            for place in ("cutoff", "latest", "released"):
+                fact = getattr(model, place)
+                if fact is not None and fact.source not in self.sources:
+                    yield f"{model.name}, {place}: the source '{fact.source}' does not stand under [sources]"
+
+    def _twins(self) -> Iterator[str]:
+        first: dict[str, str] = {}
+        for model in self.models:
+            for pattern in model.patterns:
+                if (twin := first.setdefault(pattern, model.name)) != model.name:
+                    yield f"{model.name}: the pattern '{pattern}' stands under {twin} already"
+
+
+def read_period(text: str) -> Period:
+    """Return the days that a date of a day, a month or a year may stand for.
+
+    Raises:
+        ValueError: it is no such date.
+
+    >>> read_period("2024-02")
+    Period(first=datetime.date(2024, 2, 1), last=datetime.date(2024, 2, 29))
+    """
+    found = _DATE.fullmatch(text)
+    if found is None:
+        raise ValueError(f"'{text}' is no date; {_EXAMPLE}")
+    year, month, day = (None if part is None else int(part) for part in found.groups())
+    assert year is not None
+    try:
+        first = date(year, 1 if month is None else month, 1 if day is None else day)
+    except ValueError as error:
+        raise ValueError(f"'{text}' is no date of the calendar ({error}); {_EXAMPLE}") from None
+    if day is not None:
+        return Period(first, first)
+    end = 12 if month is None else month
+    return Period(first, date(year, end, calendar.monthrange(year, end)[1]))
+
+
+def load_models(file: str | os.PathLike[str] | None = None) -> tuple[ModelDates, ...]:
+    """Return the models of the user's ``file``, then those of the package; `find_model` takes the first that fits.
+
+    Raises:
+        OptionError: the file cannot be read, or is at fault; every fault is named with its place.
+    """
+    own = resources.files(__package__).joinpath(PACKAGED).read_text(encoding="utf-8")
+    packaged = _parse(own, PACKAGED)
+    if file is None:
+        return packaged
+    try:
+        text = Path(file).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"cannot read the models of '{file}': {error}; give a TOML file in UTF-8") from error
+    return (*_parse(text, str(file)), *packaged)
+
+
+def find_model(models: Sequence[ModelDates], model: str) -> ModelDates | None:
+    """Return the first entry that fits litellm's name ``model``; None where none does, which is never guessed."""
+    return next((entry for entry in models if entry.fits(model)), None)
+
+
+def _parse(text: str, where: str) -> tuple[ModelDates, ...]:
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise OptionError(f"'{where}' is not TOML: {error}") from error
+    try:
+        return tuple(_ModelFile.model_validate(document).models)
+    except ValidationError as error:
+        faults = [f"{_place(fault['loc'], document)}: {fault['msg']}" for fault in error.errors(include_url=False)]
+        lines = "\n".join(f"  - {fault}" for fault in faults)
+        raise OptionError(
+            f"'{where}' is no list of models; it takes [sources] and [[models]] with name, patterns, cutoff and, where "
+            f'known, latest and released, each date as {{ date = "2025-01", source = "KEY" }}:\n{lines}'
+        ) from None
+
+
+def _place(location: tuple[int | str, ...], document: Any) -> str:
+    """Name a place by the names of models: ``GPT-5 › cutoff › date``."""
+    names: list[str] = []
+    for key in location:
+        try:
+            document = document[key]
+        except (KeyError, IndexError, TypeError):
+            document = None
+        named = document.get("name") if isinstance(document, dict) else None
+        names.append(named if isinstance(named, str) else str(key))
+    return " › ".join(name for name in names if name != "models") or "the file"
