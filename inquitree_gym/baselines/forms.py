@@ -36,13 +36,18 @@ class Form:
 
     def parts(self, reply: str, name: str) -> list[str]:
         """Return the text of every part of that name."""
-        _, *pieces = self._names.split(_THINKING.sub("", reply))
+        _, *pieces = self._names.split(spoken(reply))
         named = zip(pieces[::2], pieces[1::2], strict=True)
         return [text.strip() for found, text in named if found.upper() == name]
 
 
 _MOVE = Form("THOUGHT", "ACTION")
 _CHECK = Form("REASON", "VERDICT")
+
+
+def spoken(reply: str) -> str:
+    """Return a reply without what its model thought before ``</think>``."""
+    return _THINKING.sub("", reply)
 
 
 def move_fault(reply: str) -> str:

@@ -19,6 +19,12 @@ class EpisodeScore:
     tree: str
     agent: str
     """See `agent_label`."""
+    model: str | None
+    """litellm's name of the chat model that the agent asks; None for an agent that asks none."""
+    effort: str | None
+    """The reasoning effort that the model is asked for; None without a model, or for the provider's default."""
+    published: str
+    """When the paper behind the tree appeared, as precisely as it is known: a day, a month or a year."""
     fake_level: int
     seed: int
     limit: str
@@ -56,6 +62,9 @@ def score_episode(episode: Episode, tree: Tree, judge: Judge) -> EpisodeScore:
     return EpisodeScore(
         tree=tree.id,
         agent=agent_label(episode.header.agent),
+        model=_word(episode.header.agent.get("model")),
+        effort=_word(episode.header.agent.get("reasoning_effort")),
+        published=tree.paper.published.written,
         fake_level=int(episode.header.rules["fake_level"]),
         seed=episode.header.seed,
         limit=_limit(episode.header.rules["max_turns"], len(tree.subtopics)),
@@ -69,11 +78,20 @@ def score_episode(episode: Episode, tree: Tree, judge: Judge) -> EpisodeScore:
 
 
 def agent_label(config: Mapping[str, Any]) -> str:
-    """Return the name of an agent as logged, and of one that asks a model also the model, so that models stay apart."""
+    """Return the name of an agent as logged, and of one that asks a model also the model, so that models stay apart.
+
+    A model goes by the ``label`` that its study gives it, where it gives one; else by its name and reasoning effort.
+    """
     name = str(config.get("name", "unknown"))
+    if label := config.get("label"):
+        return f"{name} {label}"
     model = config.get("model")
     effort = config.get("reasoning_effort")
     return " ".join([name, *([str(model)] if model else []), *([f"({effort})"] if model and effort else [])])
+
+
+def _word(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _limit(turns: int | str | None, n: int) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from inquitree_gym.engine import Rules
 from inquitree_gym.errors import LogError
 from inquitree_gym.log import Episode, Turn
+from inquitree_gym.scoring.showings import showings
 from inquitree_gym.trees import Tree
 
 
@@ -71,9 +72,9 @@ def read_path(episode: Episode, tree: Tree) -> Path:
         )
     n = len(tree.subtopics)
     entries = _first_entries(episode.turns)
-    shown = _results(episode.turns)
-    fakes = [redone for _, fake, redone in shown if fake and redone is not None]
-    trues = [redone for _, fake, redone in shown if not fake and redone is not None]
+    shown = showings(episode)
+    fakes = [each.redone for each in shown if each.fake and each.redone is not None]
+    trues = [each.redone for each in shown if not each.fake and each.redone is not None]
     index = {study.id: k for k, study in enumerate(tree.studies)}
     low, high = _bounds(episode, n)
     return Path(
@@ -91,7 +92,7 @@ def read_path(episode: Episode, tree: Tree) -> Path:
         hits=sum(fakes),
         trues_shown=len(trues),
         false_alarms=sum(trues),
-        proven=sum(1 << index[node] for node in {node for node, fake, _ in shown if not fake}),
+        proven=sum(1 << index[study] for study in {each.study for each in shown if not each.fake}),
         conclusion=next((turn.action for turn in episode.turns if turn.event.kind == "end"), None),
     )
 
@@ -128,19 +129,6 @@ def _first_entries(turns: tuple[Turn, ...]) -> dict[str, tuple[int, bool]]:
         hinted = event.kind == "subtopic_hint"
         if hinted:
             told.add(event.node)
-    return found
-
-
-def _results(turns: tuple[Turn, ...]) -> list[tuple[str, bool, bool | None]]:
-    """Results observed: study, whether fake, and whether redone; None where the limit left no choice."""
-    found = []
-    for position, turn in enumerate(turns):
-        event = turn.event
-        if event.kind != "result" or event.node is None:
-            continue
-        answers = (later.event.decision for later in turns[position + 1 :] if later.event.decision != "none")
-        redone = None if event.limit else next(answers, None)
-        found.append((event.node, event.fake > 0, None if redone is None else redone == "redo"))
     return found
 
 

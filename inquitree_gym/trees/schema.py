@@ -85,6 +85,11 @@ class PublicationDate(_Part):
             raise PydanticCustomError("no_date", "'{date}' is no calendar date", {"date": self.date}) from error
         return self
 
+    @property
+    def written(self) -> str:
+        """The date as precisely as it is known: ``2024-10-03``, ``2024-10`` or ``2024``."""
+        return self.date[: {"day": 10, "month": 7, "year": 4}[self.precision]]
+
 
 class Paper(_Part):
     """The paper behind the tree."""

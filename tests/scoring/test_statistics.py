@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inquitree_gym.scoring import Estimate, clustered_mean, paired_difference
+from inquitree_gym.scoring.statistics import Contrast, unpaired_difference
 
 T4, T9 = 2.7764451051977987, 2.2621571628540993
 """0.975 quantiles of Student's t with 4 and 9 degrees of freedom, from printed tables."""
@@ -116,3 +117,44 @@ def test_the_mean_lies_between_the_tree_means_and_in_its_interval(values: list):
     if found.low is not None:
         assert found.low <= found.mean <= found.high
         assert found.high - found.mean == pytest.approx(found.mean - found.low)
+
+
+# Two groups of trees
+
+
+@given(
+    st.lists(st.floats(-5, 5), min_size=5, max_size=12, unique=True),
+    st.lists(st.floats(-5, 5), min_size=5, max_size=12, unique=True),
+)
+def test_two_groups_have_welchs_interval(ones: list[float], others: list[float]):
+    from scipy.stats import ttest_ind
+
+    expected = ttest_ind(ones, others, equal_var=False)
+    low, high = expected.confidence_interval()
+    found, degrees = unpaired_difference(
+        [(f"a{i}", value) for i, value in enumerate(ones) for _ in range(3)],
+        [(f"b{i}", value) for i, value in enumerate(others)],
+    )
+    assert degrees == pytest.approx(expected.df)
+    assert found[:3] == pytest.approx((np.mean(ones) - np.mean(others), low, high), abs=1e-9)
+    assert (found.trees, found.episodes) == (len(ones) + len(others), 3 * len(ones) + len(others))
+
+
+@pytest.mark.parametrize(("ones", "others"), [(4, 9), (9, 4)])
+def test_two_groups_have_no_interval_where_one_has_fewer_than_five_trees(ones: int, others: int):
+    groups = ([(f"{name}{i}", float(i)) for i in range(count)] for name, count in (("a", ones), ("b", others)))
+    assert unpaired_difference(*groups) == Contrast(Estimate((ones - others) / 2, None, None, 13, 13), None)
+
+
+def test_groups_without_spread_differ_by_what_they_differ():
+    ones, others = ([(f"{name}{i}", value) for i in range(5)] for name, value in (("a", 1.0), ("b", 0.25)))
+    assert unpaired_difference(ones, others) == Contrast(Estimate(0.75, 0.75, 0.75, 10, 10), None)
+
+
+def test_an_empty_group_leaves_no_difference():
+    assert unpaired_difference([("a", 1.0)], [("b", None)]) == Contrast(Estimate(None, None, None, 1, 1), None)
+
+
+def test_a_tree_in_both_groups_is_no_independent_evidence():
+    with pytest.raises(ValueError, match=r"a in both groups; pair them by `paired_difference`"):
+        unpaired_difference([("a", 1.0), ("b", 0.0)], [("a", 0.0)])

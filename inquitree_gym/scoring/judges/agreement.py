@@ -48,7 +48,10 @@ class Agreement(NamedTuple):
 
 
 def agreement(pairs: Iterable[Pair]) -> Agreement:
-    """Return the agreement over ``pairs``, one per item; a score between two grades counts as the nearest one."""
+    """Return the agreement over ``pairs``, one per item; a score between two grades counts as the nearest one.
+
+    Midway it counts as the lower one.
+    """
     by_tree: dict[str, list[tuple[float, float]]] = defaultdict(list)
     unscored = 0
     for tree, first, second in pairs:
@@ -88,7 +91,9 @@ def item_pairs(
 
 
 def _nearest(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.asarray(np.abs(scores[..., None] - np.array(GRADES)).argmin(axis=-1), np.int64)
+    """Return the index of the nearest grade; midway the lower one, whatever floating point makes of the middle."""
+    distances = np.abs(scores[..., None] - np.array(GRADES))
+    return np.asarray(distances.round(9).argmin(axis=-1), np.int64)
 
 
 def _counts(grades: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from inquitree_gym.baselines.forms import spoken
 from inquitree_gym.chat import Message
 from inquitree_gym.concluding import FULL, NOTHING, PARTIAL
 from inquitree_gym.prompts import Prompts
@@ -18,6 +19,9 @@ MAX_REASON = 500
 """Characters of a reason that are kept."""
 
 _GRADE = re.compile(r"(?:(?P<full>1(?:\.0+)?)|(?P<partial>0?\.60*)|(?P<nothing>0(?:\.0+)?))(?![\d.]*\d|\w)")
+_GAP = r"[ \t*_`]*"
+_OR = re.compile(rf"{_GAP}(?:,|\bor\b|\bto\b|[-–]){_GAP}(?:or\b{_GAP})?[01]?\.?\d", re.IGNORECASE)
+"""Leaves open which grade is meant, as an answer that repeats what it may say does: ``1, 0.6 or 0``."""
 _GRADES = {"full": FULL, "partial": PARTIAL, "nothing": NOTHING}
 _MARKUP = r"[\s*_`#>-]*"
 
@@ -58,7 +62,11 @@ class Question(NamedTuple):
         ]
 
     def read(self, reply: str) -> tuple[Graded, ...]:
-        """Return what a reply says of every item, in tree order; of several verdicts on an item the last one wins."""
+        """Return what a reply says of every item, in tree order; of several verdicts on an item the last one wins.
+
+        What a model thought before ``</think>`` is no part of its reply.
+        """
+        reply = spoken(reply)
         graded = dict(zip(self.items, (_graded(finding.code, reply) for finding in self.findings), strict=True))
         return tuple(graded[index] for index in sorted(graded))
 
@@ -91,11 +99,11 @@ def _code(position: int, secret: str) -> str:
 
 
 def _graded(code: str, reply: str) -> Graded:
-    said = list(re.finditer(rf"\bVERDICT\b{_MARKUP}{re.escape(code)}{_MARKUP}[:=][\s*_`]*(\S*)", reply, re.IGNORECASE))
+    said = list(re.finditer(rf"\bVERDICT\b{_MARKUP}{re.escape(code)}{_MARKUP}[:=][\s*_`]*", reply, re.IGNORECASE))
     if not said:
         return Graded(None, "")
-    grade = _GRADE.match(said[-1].group(1))
-    name = grade.lastgroup if grade else None
+    grade = _GRADE.match(reply, said[-1].end())
+    name = grade.lastgroup if grade and not _OR.match(reply, grade.end()) else None
     return Graded(_GRADES[name] if name else None, _reason(code, reply[: said[-1].start()]))
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from inquitree_gym.chat import Chat, Completion, Message
+import platformdirs
+
+from inquitree_gym.chat import Budget, BudgetedChat, CachedChat, Chat, Completion, ReplyCache
 from inquitree_gym.chat.background import begin
 from inquitree_gym.concluding import NOTHING, Verdict
-from inquitree_gym.errors import OptionError, ServiceError
+from inquitree_gym.embeddings.vectors import CACHE_VARIABLE
+from inquitree_gym.errors import BudgetError, OptionError, ServiceError
 from inquitree_gym.matching import readable
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.scoring.judges.asking import TEMPLATES, Graded, Question, ask, orders
-from inquitree_gym.scoring.judges.budget import Budget, Spent
-from inquitree_gym.scoring.judges.replies import ReplyCache, reply_key
+from inquitree_gym.scoring.judges.spent import Spent
 from inquitree_gym.trees import Tree
 
 _THIS_QUESTION_ALONE = {400, 413, 422}
@@ -62,20 +64,19 @@ class LLMJudge:
         Args:
             chat: the model; temperature 0 is its own setting.
             repeats: answers per order; from 1.
-            cache: of replies; None takes the one in the user's cache folder.
+            cache: of replies; None takes the one in `reply_folder`.
             budget: shared by whoever is given it; None is no cap.
             prompts: with the templates `TEMPLATES`; None takes the package's own.
 
         Raises:
-            OptionError: ``repeats`` is below 1.
+            OptionError: ``repeats`` is below 1, or the cost is capped and the model's price unknown.
         """
         if repeats < 1:
             raise OptionError(f"a judge answers at least once, not {repeats} times; give repeats from 1")
         self.name = f"llm:{chat.config['model']}"
         self.budget = budget or Budget()
-        self._chat = chat
+        self._chat = CachedChat(BudgetedChat(chat, self.budget), cache or ReplyCache(reply_folder()))
         self._repeats = repeats
-        self._cache = cache or ReplyCache()
         self._prompts = prompts or Prompts(names=TEMPLATES)
 
     @property
@@ -92,7 +93,7 @@ class LLMJudge:
 
         Raises:
             ServiceError: the service will answer no question: the key, the model's name or the quota is at fault.
-            JudgeError: a paid reply could not be kept.
+            CacheError: a paid reply could not be kept.
         """
         text = readable(conclusion)
         if not any(map(str.isalpha, text)):
@@ -106,35 +107,15 @@ class LLMJudge:
 
     async def _sample(self, tree: Tree, conclusion: str, reverse: bool, repeat: int) -> _Sample:
         question = ask(tree, conclusion, reverse=reverse, repeat=repeat)
-        messages = question.messages(self._prompts)
-        asked = self._asked(tree, conclusion, messages, reverse, repeat)
-        kept = self._cache.find(reply_key(asked))
-        if kept is not None:
-            return _read(question, kept, Spent(cached=1))
-        if self.budget.is_used_up:
-            return _Sample(reverse, (), "not asked: the budget is used up", Spent(skipped=1))
         try:
-            completion = await self._chat.complete(messages, seed=repeat)
+            completion = await self._chat.complete(question.messages(self._prompts), seed=repeat)
+        except BudgetError:
+            return _Sample(reverse, (), "not asked: the budget is used up", Spent(skipped=1))
         except ServiceError as error:
             if not error.passing and error.status not in _THIS_QUESTION_ALONE:
                 raise
             return _Sample(reverse, (), str(error), Spent(failed=1))
-        spent = Spent(cached=1) if completion.cached else self.budget.pay(completion)
-        self._cache.keep(reply_key(asked), asked, completion)
-        return _read(question, completion, spent)
-
-    def _asked(
-        self, tree: Tree, conclusion: str, messages: Sequence[Message], reverse: bool, repeat: int
-    ) -> dict[str, Any]:
-        """Return what decides a reply, and so names it in the cache."""
-        return {
-            "chat": self._chat.config,
-            "prompt": _digest(json.dumps(list(messages), sort_keys=True)),
-            "tree": tree.digest,
-            "conclusion": _digest(conclusion),
-            "reverse": reverse,
-            "repeat": repeat,
-        }
+        return _read(question, completion)
 
 
 class _OfTree:
@@ -150,12 +131,18 @@ class _OfTree:
         return begin(self._judge.rule(self._tree, conclusion)).result().verdicts
 
 
-def _read(question: Question, completion: Completion, spent: Spent) -> _Sample:
+def reply_folder() -> Path:
+    """Return the folder of judges' replies: ``judge`` in `INQUITREE_CACHE`, or in the user's cache folder."""
+    named = os.environ.get(CACHE_VARIABLE)
+    return Path(named).expanduser() / "judge" if named else Path(platformdirs.user_cache_dir("inquitree-gym"), "judge")
+
+
+def _read(question: Question, completion: Completion) -> _Sample:
     graded = question.read(completion.text)
     unread = sum(each.grade is None for each in graded)
     reverse = question.items[0] != 0
     ending = "" if completion.finish_reason == "stop" else f" (the answer ended with '{completion.finish_reason}')"
-    return _Sample(reverse, graded, f"no verdict that can be read{ending}", spent + Spent(unread=unread))
+    return _Sample(reverse, graded, f"no verdict that can be read{ending}", Spent.on(completion) + Spent(unread=unread))
 
 
 def _verdict(samples: Sequence[_Sample], asked: Sequence[bool], index: int) -> Verdict:
@@ -170,7 +157,3 @@ def _verdict(samples: Sequence[_Sample], asked: Sequence[bool], index: int) -> V
         means.append(fmean(grade for grade, _ in grades))
         reasons.append(f"{grades[0][0]:g}: {grades[0][1]}")
     return Verdict(fmean(means), " | ".join(dict.fromkeys(reasons)))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -61,7 +61,7 @@ class CrossEncoderInference:
         """See `Inference.read`.
 
         Raises:
-            JudgeError: the model cannot be loaded, or does not tell the three labels apart.
+            JudgeError: the model cannot be loaded, does not tell the three labels apart, or gives no numbers.
         """
         if not pairs:
             return np.zeros((0, len(LABELS)), np.float64)
@@ -70,7 +70,13 @@ class CrossEncoderInference:
             read = self._model.predict(
                 list(pairs), batch_size=self._batch_size, apply_softmax=True, show_progress_bar=False
             )
-        return np.asarray(read, np.float64)[:, order]
+        found = np.asarray(read, np.float64)[:, order]
+        if not np.isfinite(found).all():
+            raise JudgeError(
+                f"'{self.name}' gives probabilities that are no numbers, so nothing can be graded by it; take another "
+                "model, or load this one again from whole files"
+            )
+        return found
 
     @cached_property
     def _model(self) -> CrossEncoder:

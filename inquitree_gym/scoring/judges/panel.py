@@ -9,15 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from inquitree_gym.chat import ChatModel
+from inquitree_gym.chat import Budget, ChatModel, ReplyCache
 from inquitree_gym.concluding import Judge, local_judge
 from inquitree_gym.concluding.local import ASKED_AT, CLAIM_AT, CONTRADICTING_SENSE, FULL_SENSE, WEIGHTS
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import OptionError, suggest
-from inquitree_gym.scoring.judges.budget import Budget
 from inquitree_gym.scoring.judges.llm import LLMJudge, Ruling
 from inquitree_gym.scoring.judges.nli import CONTRADICTS_AT, ENTAILS_AT, CrossEncoderInference, NLIJudge
-from inquitree_gym.scoring.judges.replies import ReplyCache
 from inquitree_gym.trees import Tree
 
 LOCAL = "local"
@@ -96,8 +94,9 @@ async def rule_all(
     room = asyncio.Semaphore(at_once)
 
     async def rule(index: int, tree: Tree, conclusion: str) -> Ruling:
-        async with room:
-            ruling = await panelist.rule(tree, conclusion)
+        await room.acquire()
+        ruling = await panelist.rule(tree, conclusion)
+        room.release()  # not after an error: the next one would ask before it is told to stop
         done(index, ruling)
         return ruling
 
@@ -144,8 +143,5 @@ def _nli(model: str) -> Machine:
 
 def _llm(model: str, terms: Terms) -> LLMJudge:
     chat = ChatModel(model, base_url=terms.base_url)
-    if terms.budget.max_dollars is not None and chat.price(0, 0) is None:
-        raise OptionError(
-            f"litellm knows no price for '{model}', so a cap on its cost cannot be held; cap the tokens instead"
-        )
-    return LLMJudge(chat, repeats=terms.repeats, cache=ReplyCache(terms.cache), budget=terms.budget)
+    cache = None if terms.cache is None else ReplyCache(terms.cache)
+    return LLMJudge(chat, repeats=terms.repeats, cache=cache, budget=terms.budget)

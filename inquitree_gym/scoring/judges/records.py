@@ -64,7 +64,7 @@ class Judgement(_Line):
     verdicts: tuple[ItemVerdict, ...]
     """In tree order."""
     spent: dict[str, float] = {}
-    """What it took, by the fields of `budget.Spent`; zeros left out."""
+    """What it took, by the fields of `Spent`; zeros left out."""
 
     @property
     def unscored(self) -> int:
@@ -200,17 +200,25 @@ def _read(file: Path) -> Judgements:
     head: JudgeLine | None = None
     for number, content in enumerate(lines, 1):
         try:
+            # Not pydantic's own JSON reader: it refuses the lone surrogates that a model may give as its reason.
+            document = json.loads(content)
             if head is None:
-                head = JudgeLine.model_validate_json(content)
+                head = JudgeLine.model_validate(document)
             else:
-                judgement = Judgement.model_validate_json(content)
+                judgement = Judgement.model_validate(document)
                 found[judgement.episode] = judgement
-        except ValidationError as error:
-            fault = error.errors(include_url=False)[0]
+        except ValueError as error:
             raise JudgeError(
-                f"'{file}', line {number}: {fault['msg']} at {fault['loc']}; remove the file and judge the run again "
-                "(replies that were paid for come from the cache)"
+                f"'{file}', line {number}: {_fault(error)}; remove the file and judge the run again (replies that were "
+                "paid for come from the cache)"
             ) from error
     if head is None:
         raise JudgeError(f"'{file}' has no line that says who judged; remove it and judge the run again")
     return Judgements(head.judge, head.config, found)
+
+
+def _fault(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return f"not JSON ({error})"
+    first = error.errors(include_url=False)[0]
+    return f"{first['msg']} at {first['loc']}"

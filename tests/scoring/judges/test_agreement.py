@@ -38,6 +38,11 @@ def test_a_mean_counts_as_the_nearest_grade():
     assert found.difference == pytest.approx((0.1 + 0.15 + 0.25 + 0.18) / 4)
 
 
+@pytest.mark.parametrize("mean", [(0.6 + 1) / 2, (0.6 + 0.6 + 1 + 1) / 4, 0.8, 1 - 0.2])
+def test_midway_counts_as_the_lower_grade_whatever_floating_point_makes_of_it(mean: float):
+    assert agreement(pairs((mean, 0.6), (0.3, 0), (1, 1))).same == 1
+
+
 def test_what_one_left_unscored_is_counted_and_not_compared():
     found = agreement(pairs((0, 0), (1, 1), (None, 1), (1, None), (None, None)))
     assert (found.kappa, found.items, found.unscored) == (1, 2, 3)

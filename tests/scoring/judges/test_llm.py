@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from inquitree_gym.chat import ChatModel
-from inquitree_gym.errors import JudgeError, OptionError, ServiceError
+from inquitree_gym.chat import Budget, ChatModel, ReplyCache
+from inquitree_gym.errors import CacheError, OptionError, ServiceError
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.scoring.judges import Budget, LLMJudge, ReplyCache, Ruling, Spent
+from inquitree_gym.scoring.judges import LLMJudge, Ruling, Spent
 from inquitree_gym.scoring.judges.asking import TEMPLATES, ask
 from inquitree_gym.trees import Tree, load_tree
 from tests.servers import COMPLETION_TOKENS, FILTERED, PROMPT_TOKENS, Body, Hourglass, Service, failed, said
@@ -136,6 +136,9 @@ def test_repeats_are_averaged_within_their_order(service: Service, tree: Tree, t
         ("1", 1), ("1.0", 1), ("**1**", 1), ("0.6", 0.6), (".60", 0.6), ("`0`", 0), ("0.0.", 0), ("1 (full)", 1),
         ("2", None), ("10", None), ("0.5", None), ("0.65", None), ("full", None), ("", None),
         ("-1", None), ("1st", None), ("0.6/1", 0.6),
+        # What it may say, said again, is no verdict.
+        ("1, 0.6 or 0", None), ("1 or 0.6", None), ("**1** or **0.6**", None), ("0.6 to 1", None), ("0.6–1", None),
+        ("1, all of it", 1), ("1 or so it seems", 1), ("1\n- 0.6 would be too low", 1), ("1 - it is there", 1),
     ],
 )  # fmt: skip
 def test_a_verdict_is_one_of_those_offered(verdict: str, grade: float | None, tree: Tree):
@@ -153,6 +156,13 @@ def test_the_last_verdict_on_an_item_wins_and_its_reason_stands_before_it(tree: 
         f"VERDICT {third}: 1\nVERDICT {third}: maybe"
     )
     assert question.read(reply) == ((0.6, "it says so, at length."), (0.0, "on second thought"), (None, ""))
+
+
+def test_a_verdict_that_was_only_thought_is_none(tree: Tree):
+    question = ask(tree, TEXT, reverse=False, repeat=0)
+    drafted = "\n".join(f"VERDICT {finding.code}: 1" for finding in question.findings)
+    assert [graded.grade for graded in question.read(f"{drafted}</think>\nI would rather not.")] == [None] * 3
+    assert [graded.grade for graded in question.read(f"So far.</think>\n{drafted}")] == [1] * 3
 
 
 @pytest.mark.parametrize("reply", ["", "All of them deserve full marks.", "VERDICT: 1", FILTERED, said("", "length")])
@@ -239,21 +249,11 @@ def test_another_question_is_another_entry(what: str, service: Service, tree: Tr
     assert (judge.config == judge_of(service, tmp_path).config) == (what in ("conclusion", "tree"))
 
 
-def test_a_damaged_entry_is_asked_again(service: Service, tree: Tree, tmp_path: Path):
-    service.reply = Grader(lambda place, text, asked: 1)
-    rule(judge_of(service, tmp_path), tree)
-    kept = sorted(tmp_path.rglob("*.json"))
-    kept[0].write_text('{"completion": {"text"', encoding="utf-8")
-    kept[1].write_text('{"completion": {"words": 1}}', encoding="utf-8")
-    assert rule(judge_of(service, tmp_path), tree).spent.asked == 2
-    assert not list(tmp_path.rglob("*.part"))
-
-
-def test_a_reply_that_cannot_be_kept_ends_it(service: Service, tree: Tree, tmp_path: Path):
-    service.reply = Grader(lambda place, text, asked: 1)
+def test_a_reply_that_cannot_be_kept_is_not_asked_for_and_ends_it(service: Service, tree: Tree, tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(JudgeError, match="a paid reply cannot be kept"):
+    with pytest.raises(CacheError, match="replies cannot be kept"):
         rule(judge_of(service, tmp_path / "file"), tree)
+    assert service.requests == []
 
 
 # The budget
@@ -278,7 +278,7 @@ def test_the_cost_is_capped_too(service: Service, tree: Tree, tmp_path: Path):
     judge = judge_of(service, tmp_path, budget=Budget(max_dollars=1.5 * PRICE), repeats=3)
     spent = rule(judge, tree).spent
     assert (spent.asked, spent.skipped) == (2, 4)
-    assert judge.budget.spent.dollars == pytest.approx(2 * PRICE)
+    assert judge.budget.paid.dollars == pytest.approx(2 * PRICE)
 
 
 def test_a_cap_that_cannot_be_held_for_want_of_a_price_or_a_count_stops_it(
@@ -286,19 +286,12 @@ def test_a_cap_that_cannot_be_held_for_want_of_a_price_or_a_count_stops_it(
 ):
     service.reply = Grader(lambda place, text, asked: 1)
     nameless = ChatModel("nobody-knows", base_url=service.address, clock=Hourglass())
-    judge = LLMJudge(nameless, cache=ReplyCache(tmp_path), budget=Budget(max_dollars=9))
-    spent = rule(judge, tree).spent
-    assert (spent.asked, spent.unpriced, spent.skipped, spent.dollars) == (1, 1, 1, 0)
+    with pytest.raises(OptionError, match="litellm knows no price for 'nobody-knows'"):
+        LLMJudge(nameless, cache=ReplyCache(tmp_path), budget=Budget(max_dollars=9))
     uncounted = said("no verdict")
     service.planned.append(uncounted._replace(body=uncounted.body | {"usage": None}))
     judge = judge_of(service, tmp_path / "other", budget=Budget(max_tokens=10**6))
     assert rule(judge, tree).spent[:5] == (1, 0, 0, 3, 1)
-
-
-@pytest.mark.parametrize("caps", [{"max_dollars": 0}, {"max_dollars": -1.0}, {"max_tokens": 0}])
-def test_a_cap_is_a_positive_number(caps: dict[str, Any]):
-    with pytest.raises(OptionError, match="is a number above 0"):
-        Budget(**caps)
 
 
 # As a judge of one tree

@@ -188,6 +188,12 @@ def test_a_folder_without_a_model_and_an_unknown_name_are_refused(tmp_path: Path
         CrossEncoderInference("no-such-owner/no-such-model").read(PAIRS)
 
 
+def test_a_model_that_gives_no_numbers_leaves_nothing_graded(tree: Tree, tmp_path: Path):
+    judge = NLIJudge(tree, CrossEncoderInference(save(tmp_path, LABELS, [float("nan"), 0.0, 0.0])))
+    with pytest.raises(JudgeError, match="gives probabilities that are no numbers"):
+        judge.judge("1. The dough rises.")
+
+
 def test_damaged_weights_are_refused(tmp_path: Path):
     folder = save(tmp_path, LABELS)
     (tmp_path / "model.safetensors").write_bytes(b"not weights")

@@ -44,6 +44,15 @@ def test_what_is_kept_is_read_again(tree: Tree, tmp_path: Path):
     assert found.item_scores() == {("made", "one.jsonl"): (1.0, None, 0.25)}
 
 
+def test_half_a_surrogate_pair_in_a_reason_is_read_again(tree: Tree, tmp_path: Path):
+    why = "the model wrote \ud83d and stopped"
+    keep(tmp_path, tree, Ruling((Verdict(1.0, why), *FULL.verdicts[1:])))
+    (found,) = read_judgements(tmp_path)
+    assert found.by_episode["one.jsonl"].verdicts[0].why == why
+    with JudgementFile(tmp_path, "llm:a/b", {}) as kept:
+        assert kept.holds("one.jsonl", tree, SAID)
+
+
 def test_the_file_carries_the_canary_and_not_the_conclusion(tree: Tree, tmp_path: Path):
     text = keep(tmp_path, tree).read_text()
     assert CANARY in text.splitlines()[0]
