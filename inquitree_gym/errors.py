@@ -7,7 +7,10 @@
     ├── ActionError           an action is not text
     ├── EmbedderError         an embedder cannot be found, loaded or trusted
     ├── ServiceError          a model service gave no answer that can be used
+    ├── BudgetError           a cap on cost, tokens or time is reached; nothing more is asked
+    ├── CacheError            replies of models cannot be kept
     ├── JudgeError            a judge cannot be loaded, or what it found cannot be kept or read
+    ├── StoppedError          what was asked to end, such as an interrupted run, asks and plays nothing more
     ├── LogError              an episode log cannot be read or written
     │   └── LogExistsError    a log stands where a new one was to be written
     └── MissingExtraError     an optional dependency is not installed
@@ -78,8 +81,20 @@ class ServiceError(InquiTreeError, RuntimeError):
         self.passing = passing
 
 
+class BudgetError(InquiTreeError, RuntimeError):
+    """A cap on cost, tokens or time is reached; nothing more is asked."""
+
+
+class CacheError(InquiTreeError, RuntimeError):
+    """Replies of models cannot be kept."""
+
+
 class JudgeError(InquiTreeError, RuntimeError):
     """A judge cannot be loaded, or what it found cannot be kept or read."""
+
+
+class StoppedError(InquiTreeError, RuntimeError):
+    """What was asked to end, such as an interrupted run, asks and plays nothing more."""
 
 
 class LogError(InquiTreeError, RuntimeError):

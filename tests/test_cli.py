@@ -371,7 +371,7 @@ def run_folder(tmp_path_factory) -> Path:
 
 
 def test_run_leaves_a_manifest_and_one_log_per_episode(run_folder: Path):
-    assert sorted(file.name for file in run_folder.iterdir()) == ["episodes", "run.json"]
+    assert sorted(file.name for file in run_folder.iterdir()) == ["episodes", "run.json", "run.lock"]
     assert len(list((run_folder / "episodes").glob("*.jsonl"))) == 16
 
 

@@ -38,7 +38,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 CONSTANTS = {
     "environments.md": ("matching.MAX_READ", "envs.observations.MAX_OBSERVATION"),
     "readings-of-the-paper.md": ("matching.MAX_READ",),
-    "llm-agents.md": ("baselines.llm.CONTEXT", "chat.answers.MAX_REPLY"),
+    "llm-agents.md": ("baselines.llm.CONTEXT", "chat.answers.MAX_REPLY", "chat.pace.FIRST_REPLY"),
     "embedders.md": ("embeddings.vectors.REMEMBERED", "matching.REMEMBERED", "embeddings.local.MINILM_DIM"),
     "trees-format.md": ("trees.schema.MAX_TEXT", "trees.schema.MAX_SUBTOPICS", "trees.load.MAX_FILE_BYTES"),
 }

@@ -36,7 +36,8 @@ PUBLIC = {
         "FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "Step", "SyntheticEnv",
     },
     "inquitree_gym.experiments": {
-        "Cell", "Row", "RunSummary", "Study", "read_scores", "report_table", "rows", "run_study",
+        "Cell", "ModelSettings", "Outcome", "Row", "RunSummary", "Study", "Terms", "arun_study", "read_scores",
+        "report_table", "rows", "run_study",
     },
     "inquitree_gym.scoring": {
         "EpisodeScore", "Estimate", "Path", "clustered_mean", "paired_difference", "read_path", "score_episode",

@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.text import Text
 
-from inquitree_gym.cli import bounds, embedders, judges, pages, reread, runs, trees
+from inquitree_gym.cli import bounds, closed_book, embedders, judges, pages, probe, reread, runs, trees
 from inquitree_gym.cli.output import FAILED, err
 from inquitree_gym.errors import InquiTreeError
 
@@ -18,7 +18,17 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for verbs in (trees.app, runs.app, pages.app, judges.app, reread.app, bounds.app, embedders.app):
+for verbs in (
+    trees.app,
+    runs.app,
+    pages.app,
+    judges.app,
+    probe.app,
+    reread.app,
+    closed_book.app,
+    bounds.app,
+    embedders.app,
+):
     app.add_typer(verbs)
 
 

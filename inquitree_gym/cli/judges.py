@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from inquitree_gym.chat import Budget
 from inquitree_gym.cli.output import as_table, err, out, print_json, progress, split
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.errors import OptionError
@@ -19,7 +20,7 @@ from inquitree_gym.experiments.report import written
 from inquitree_gym.experiments.sets import load_sets
 from inquitree_gym.experiments.study import ALL
 from inquitree_gym.scoring import EpisodeScore, clustered_mean
-from inquitree_gym.scoring.judges import Agreement, Budget, Panelist, Spent, Terms, agreement, item_pairs, make_panel
+from inquitree_gym.scoring.judges import Agreement, Panelist, Spent, Terms, agreement, item_pairs, make_panel
 
 app = typer.Typer()
 

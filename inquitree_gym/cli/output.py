@@ -15,8 +15,8 @@ from rich.table import Table
 
 from inquitree_gym.errors import InquiTreeError
 
-FAULTY, FAILED = 1, 2
-"""Exit statuses: what was checked is at fault; the command could not be done."""
+FAULTY, FAILED, INTERRUPTED = 1, 2, 130
+"""Exit statuses: what was checked is at fault; the command could not be done; it was told to end."""
 NARROWEST = 118
 """Columns of a table that goes to a file or pipe; a terminal has its own."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,17 +12,24 @@ from rich.text import Text
 from inquitree_gym.cli.output import as_table, err, out, print_json, progress
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.errors import OptionError
+from inquitree_gym.experiments.closed_book import read_grades
+from inquitree_gym.experiments.closed_book_summary import Memories, beside, memory_table
 from inquitree_gym.experiments.comparing import compare, differences_table
+from inquitree_gym.experiments.cutoff import cutoff_table, split_by_cutoff
+from inquitree_gym.experiments.cutoff_models import ModelDates, load_models
+from inquitree_gym.experiments.folder import read_manifest
 from inquitree_gym.experiments.gathering import Missing, RunFacts, gather
 from inquitree_gym.experiments.pages import view_log, view_run, write_report
-from inquitree_gym.experiments.report import NORMALISED, as_plain, report_table, rows
-from inquitree_gym.experiments.runner import read_manifest
+from inquitree_gym.experiments.pages.contents import by_judge
+from inquitree_gym.experiments.report import CHANGE, NORMALISED, as_plain, report_table, rows
 from inquitree_gym.experiments.study import Cell
+from inquitree_gym.scoring.vigilance import D_PRIME
+from inquitree_gym.trees import load_tree
 
 REPORT_TABLES = {
     "Results": ("coverage", "unaided", "Q", "Q/|C|", NORMALISED),
     "Steps": ("coverage at 3n", "turns L", "stretch", "hints"),
-    "Vigilance": ("redo", "hits", "false alarms"),
+    "Vigilance": ("redo", CHANGE, "hits", "false alarms", D_PRIME),
 }
 NAMED = 10
 """Missing episodes that are named; the others are counted."""
@@ -30,7 +37,8 @@ LEGEND = (
     "n: episodes (trees). Means over trees; [low, high] is the 95 % interval, t over tree means, from five trees on.\n"
     "unaided: subtopics entered on a decision that needed no hint. turns L: up to the decision to conclude.\n"
     "normalised: Q/|C| from the floor (random-menu, 0) to the oracle (1) of the same trees and level, where both ran.\n"
-    "stretch: where L lies between its bounds, 0 at 3n and 1 at n(2H+3). hits, false alarms: fake, true results redone."
+    "stretch: where L lies in its bounds, 0 at 3n, 1 at n(2H+3). hits, false alarms: fake, true results redone.\n"
+    "redo − level 0: paired by tree and seed. d′: how well fakes are told from true results."
 )
 
 app = typer.Typer()
@@ -48,28 +56,48 @@ def report(
     paired: Annotated[
         bool, typer.Option("--compare", help="Of two runs: the second minus the first, paired by tree and seed.")
     ] = False,
+    models: Annotated[
+        Path | None, typer.Option(help="TOML file of models with their training cutoffs, beside the package's own.")
+    ] = None,
+    closed_book: Annotated[
+        Path | None, typer.Option(help="Folder of inquitree closed-book: what models knew beforehand, beside it.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print the results of runs: means over trees, with a 95 % interval where five trees or more allow one."""
+    known_models = load_models(models)
     folders = list(dict.fromkeys(folder.resolve() for folder in run_folders))
     if paired and len(folders) != 2:
         raise OptionError(f"--compare takes two runs, not {len(folders)}")
     runs = [gather_run(folder) for folder in folders]
     differences = compare(*(run.scores for run in runs)) if paired else []
-    table = rows([score for run in runs for score in run.scores])
+    scores = [score for run in runs for score in run.scores]
+    table, cutoffs = rows(scores), split_by_cutoff(scores, known_models)
+    memories = None if closed_book is None else _memories(closed_book, runs, known_models)
     missing = [episode for run in runs for episode in run.missing]
-    for file in write_report(runs, out_path, differences) if out_path else ():
+    for file in write_report(runs, out_path, differences, cutoffs, memories) if out_path else ():
         err.print(f"written: {file}", soft_wrap=True)
     if as_json:
-        found = {"rows": [as_plain(row) for row in table], "missing": [episode.name for episode in missing]}
+        found = {
+            "rows": [as_plain(row) for row in table],
+            "missing": [episode.name for episode in missing],
+            "cutoffs": cutoffs.as_plain(),
+        }
+        if memories is not None:
+            found["closed_book"] = memories.as_plain()
         print_json(found | ({"differences": [each.as_plain() for each in differences]} if paired else {}))
         return
     for title, measures in REPORT_TABLES.items():
         out.print(as_table(title, report_table(table, measures)))
     if paired:
         out.print(as_table("Second run minus first", differences_table(differences)))
+    if cutoffs.splits:
+        out.print(as_table("Before − after the training cutoff", cutoff_table(cutoffs)))
+    if memories is not None:
+        out.print(as_table("Closed book: mean S from the topic alone", memory_table(memories.memories)))
     out.print(Text(LEGEND))
     tell_missing(missing)
+    _tell_unnamed(cutoffs.unnamed)
 
 
 @app.command()
@@ -113,3 +141,20 @@ def tell_missing(missing: Sequence[Missing]) -> None:
         more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
         named = ", ".join(episode.name for episode in missing[:NAMED]) + more
         err.print(f"missing or torn, and not scored: {named}. Run the study again to finish", soft_wrap=True)
+
+
+def _memories(folder: Path, runs: Sequence[RunFacts], models: Sequence[ModelDates]) -> Memories:
+    """Set the closed-book conclusions of a folder beside some runs, on the trees of the runs."""
+    names = dict.fromkeys(name for run in runs for name in read_manifest(run.folder).trees)
+    trees = {tree.id: tree for tree in map(load_tree, names)}
+    return beside(read_grades(folder, trees), by_judge(runs), models)
+
+
+def _tell_unnamed(unnamed: Mapping[str, int]) -> None:
+    """Say on the error stream which models no entry names."""
+    for model, episodes in unnamed.items():
+        err.print(
+            f"no training cutoff is known of '{model}', so its {episodes} episodes are left out of before and after; "
+            "add it in a file with --models",
+            soft_wrap=True,
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,18 +10,28 @@ import typer
 from rich.table import Table
 
 from inquitree_gym.baselines import AGENT_NAMES, HumanAgent
-from inquitree_gym.cli.output import FAILED, err, out, print_json, progress, split
+from inquitree_gym.baselines.llm import CONTEXT
+from inquitree_gym.chat import Budget
+from inquitree_gym.cli.live import Live, ended_like_ctrl_c, tell_summary
+from inquitree_gym.cli.output import FAILED, INTERRUPTED, err, out, print_json, split
 from inquitree_gym.cli.pages import RunArgument, gather_run, tell_missing
+from inquitree_gym.cli.plans import show_plan
 from inquitree_gym.cli.trees import JsonOption, TreeArgument
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.rendering import to_terminal
 from inquitree_gym.errors import InquiTreeError
-from inquitree_gym.experiments import run_study
+from inquitree_gym.experiments import Study, run_study
+from inquitree_gym.experiments.chats import AT_ONCE, Terms
+from inquitree_gym.experiments.on_ray import OnRay
+from inquitree_gym.experiments.playing import play_cells
 from inquitree_gym.experiments.report import MEASURES
+from inquitree_gym.experiments.stopping import Stops
 from inquitree_gym.experiments.study import ALL, make_study, read_study
 from inquitree_gym.rollout import play as play_episode
 
+HOW = {"study_file", "out_folder", "at_once", "max_cost", "max_tokens", "max_minutes", "cache", "dry_run", "ray"}
+"""Parameters of a run that decide nothing in its episodes."""
 TABLE_MEASURES = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")
 
 app = typer.Typer()
@@ -54,14 +64,28 @@ def play(
 def run(  # noqa: PLR0913  (one parameter per flag)
     context: typer.Context,
     agent: Annotated[str, typer.Option(help=f"Agents, comma-separated: {', '.join(AGENT_NAMES)}.")] = "random,oracle",
+    model: Annotated[str | None, typer.Option(help="Models that agents ask, comma-separated: provider/name.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Server of the models; without it their providers'.")] = None,
+    temperature: Annotated[str, typer.Option(help="Temperature of the models, or none.")] = "0.0",
+    reasoning_effort: Annotated[str | None, typer.Option(help="The provider's word: low, medium, high.")] = None,
+    context_tokens: Annotated[
+        int, typer.Option("--context", help="Tokens that a request to a model may have.")
+    ] = CONTEXT,
     papers: Annotated[str, typer.Option(help="all, or ids, paper numbers and paths, comma-separated.")] = ALL,
     fake_level: Annotated[str, typer.Option(help="Fake levels, comma-separated, each 0 to 10.")] = "0",
-    seeds: Annotated[int, typer.Option(help="Episodes per agent, tree and level.")] = 5,
+    seeds: Annotated[int, typer.Option(help="Episodes per agent, model, tree and level.")] = 5,
     max_turns: Annotated[str, typer.Option(help="A number, default for n(2H+3), 3n, or none.")] = "default",
     embedder: Annotated[str, typer.Option(help="Embedder that reads the actions.")] = DEFAULT_EMBEDDER,
     threshold: Annotated[float | None, typer.Option(help="τ; without it the embedder's calibrated default.")] = None,
     study_file: Annotated[Path | None, typer.Option("--study", help="Read all of this from a TOML file.")] = None,
     out_folder: Annotated[Path, typer.Option("--out", help="Folder of the run.")] = Path("runs/latest"),
+    at_once: Annotated[int, typer.Option(min=1, help="Episodes with a model at the same time.")] = AT_ONCE,
+    max_cost: Annotated[float | None, typer.Option(help="US dollars at which this command asks no more.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Tokens at which this command asks no more.")] = None,
+    max_minutes: Annotated[float | None, typer.Option(help="Minutes after which this command asks no more.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder of replies that are not paid for again.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what is to do and may cost; do none.")] = False,
+    ray: Annotated[str | None, typer.Option(help="Play on Ray: local, or the address of a cluster.")] = None,
 ) -> None:
     """Run agents over trees, logging every episode. The same command again does only what is missing."""
     if study_file is not None:
@@ -69,10 +93,31 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     study = read_study(study_file) if study_file else make_study(
         agents=split(agent), trees=split(papers), fake_levels=_numbers(fake_level), seeds=seeds,
         max_turns=_turns(max_turns), embedder=embedder, threshold=threshold,
+        models=_models(context, model, {
+            "base_url": base_url, "temperature": temperature, "reasoning_effort": reasoning_effort,
+            "context": context_tokens,
+        }),
     )  # fmt: skip
-    with progress("playing", len(list(study.cells()))) as advance:
-        summary = run_study(study, out_folder, lambda cell, played: advance(f"{cell.tree} {cell.agent}"))
-    err.print(f"{summary.played} episodes played, {summary.found} were there already: {out_folder}")
+    if dry_run:
+        show_plan(study, out_folder)
+        return
+    _run(study, out_folder, at_once, Budget(max_cost, max_tokens, max_minutes and max_minutes * 60), cache, ray)
+
+
+def _run(study: Study, folder: Path, at_once: int, budget: Budget, cache: Path | None, ray: str | None) -> None:
+    play = play_cells if ray is None else OnRay(ray)
+    live = Live(sum(1 for _ in study.cells()), budget)
+    try:
+        with ended_like_ctrl_c(), live.shown():
+            summary = run_study(study, folder, Terms(at_once, budget, cache), live.tell, Stops(live.tell_end), play)
+    except KeyboardInterrupt:
+        err.print(f"interrupted; run the same command again to go on: {folder}", soft_wrap=True)
+        raise typer.Exit(INTERRUPTED) from None
+    tell_summary(summary, budget, folder)
+    if not summary.is_whole:
+        raise InquiTreeError(
+            f"{len(summary.failures)} episodes failed and {summary.left} are left; run the same command again to go on"
+        )
 
 
 @app.command()
@@ -117,10 +162,27 @@ def _turns(text: str) -> int | str | None:
     return int(text) if text.isascii() and text.isdigit() else text
 
 
-def _refuse_flags_beside_study(context: typer.Context) -> None:
-    """A study file says everything but where the run goes; a flag beside it would do nothing."""
+def _models(context: typer.Context, names: str | None, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the settings of every model that is named; settings without one would do nothing."""
+    if names is None and (idle := _given(context) & {"base_url", "temperature", "reasoning_effort", "context_tokens"}):
+        raise InquiTreeError(f"{_flags(idle)} without a model does nothing; name one with --model, or leave it out")
+    return [{"model": name, **settings} for name in split(names or "")]
+
+
+def _given(context: typer.Context) -> set[str]:
+    """Return the parameters that stand on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
-    given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
-    if beside := sorted(given - {"study_file", "out_folder"}):
-        flags = ", ".join("--" + name.replace("_", "-") for name in beside)
-        raise InquiTreeError(f"--study takes everything from its file; leave out {flags}, or write it into the file")
+    return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+
+
+def _flags(parameters: Iterable[str]) -> str:
+    names = {"context_tokens": "context", "out_folder": "out", "study_file": "study"}
+    return ", ".join("--" + names.get(name, name).replace("_", "-") for name in sorted(parameters))
+
+
+def _refuse_flags_beside_study(context: typer.Context) -> None:
+    """A study file says what to play; a flag about that beside it would do nothing."""
+    if beside := _given(context) - HOW:
+        raise InquiTreeError(
+            f"--study takes what to play from its file; leave out {_flags(beside)}, or write it into the file"
+        )

@@ -1,7 +1,23 @@
 """Studies of many episodes: what to run, running it, and what came out."""
 
+from inquitree_gym.experiments.chats import Terms
+from inquitree_gym.experiments.models import ModelSettings
+from inquitree_gym.experiments.playing import Outcome
 from inquitree_gym.experiments.report import Row, read_scores, report_table, rows
-from inquitree_gym.experiments.runner import RunSummary, run_study
+from inquitree_gym.experiments.runner import RunSummary, arun_study, run_study
 from inquitree_gym.experiments.study import Cell, Study
 
-__all__ = ["Cell", "Row", "RunSummary", "Study", "read_scores", "report_table", "rows", "run_study"]
+__all__ = [
+    "Cell",
+    "ModelSettings",
+    "Outcome",
+    "Row",
+    "RunSummary",
+    "Study",
+    "Terms",
+    "arun_study",
+    "read_scores",
+    "report_table",
+    "rows",
+    "run_study",
+]

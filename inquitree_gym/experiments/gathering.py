@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 from inquitree_gym.concluding import Judge
 from inquitree_gym.errors import LogError
+from inquitree_gym.experiments.folder import EPISODES, read_manifest
 from inquitree_gym.experiments.recorded import recorded_judges
-from inquitree_gym.experiments.runner import EPISODES, read_manifest
 from inquitree_gym.experiments.study import Cell
 from inquitree_gym.log import Episode, Reply, Turn, is_begun, read_episode
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.path import choices, coverage_over_turns
+from inquitree_gym.scoring.showings import Showing, showings
 from inquitree_gym.trees import Tree, load_tree
 
 
@@ -61,6 +62,8 @@ class EpisodeFacts(NamedTuple):
     """Coverage after each turn, first to last."""
     spent: Spent
     reads: Reads
+    showings: tuple[Showing, ...]
+    """Every result that was shown, first to last."""
 
 
 class Missing(NamedTuple):
@@ -123,7 +126,7 @@ def facts_of(episode: Episode, tree: Tree, judge: Judge) -> EpisodeFacts:
     """Score one whole episode, and count what it spent and how it was read."""
     score = score_episode(episode, tree, judge)
     curve = tuple(coverage_over_turns(episode, tree))
-    return EpisodeFacts(score, len(tree.subtopics), curve, spent_on(episode), _reads(episode))
+    return EpisodeFacts(score, len(tree.subtopics), curve, spent_on(episode), _reads(episode), showings(episode))
 
 
 def _missing(name: str, episode: Episode | None) -> Missing:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inquitree_gym.errors import LogError
-from inquitree_gym.experiments.runner import EPISODES, read_manifest
+from inquitree_gym.experiments.folder import EPISODES, read_manifest
 from inquitree_gym.log import is_begun, read_episode
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.judges import (

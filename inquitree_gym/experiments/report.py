@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from inquitree_gym.experiments.gathering import gather
 from inquitree_gym.experiments.study import Cell
-from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
+from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean, paired_difference
+from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, Counts, sensitivity
 
 Measure = Callable[[EpisodeScore], float | None]
 
@@ -37,6 +38,8 @@ MEASURES: dict[str, Measure] = {
 FLOOR, CEILING = "random-menu", "oracle"
 NORMALISED = "normalised"
 """Q/|C| between the floor and the oracle; shown where the same report holds both."""
+CHANGE = "redo − level 0"
+"""Redo frequency minus that of the same tree and seed without fakes; shown where the same report holds both."""
 
 
 class Row(NamedTuple):
@@ -53,6 +56,7 @@ class Row(NamedTuple):
     bounds: str
     """[3n, n(2H + 3)] of the trees in the row: the least and the greatest."""
     estimates: dict[str, Estimate]
+    """By heading: the `MEASURES`, and what takes more than one episode: `NORMALISED`, `CHANGE`, d′ and c."""
 
 
 def read_scores(
@@ -80,7 +84,7 @@ def rows(scores: Sequence[EpisodeScore]) -> list[Row]:
         return None if share is None or low is None or high is None or high <= low else (share - low) / (high - low)
 
     measures = {**MEASURES, NORMALISED: normalised}
-    return [_row(group, measures) for group in groups.values()]
+    return [_row(group, measures, groups.get((setting[0], 0, *setting[2:]), [])) for setting, group in groups.items()]
 
 
 def _setting(score: EpisodeScore) -> tuple[str, int, str, str]:
@@ -125,10 +129,13 @@ def as_plain(row: Row) -> dict[str, Any]:
     return {**row._asdict(), "estimates": {name: value._asdict() for name, value in row.estimates.items()}}
 
 
-def _row(scores: list[EpisodeScore], measures: Mapping[str, Measure]) -> Row:
+def _row(scores: list[EpisodeScore], measures: Mapping[str, Measure], without_fakes: list[EpisodeScore]) -> Row:
+    """Return a row; ``without_fakes`` are the episodes of the same setting at level 0, empty where there are none."""
     estimates = {
         name: clustered_mean((score.tree, measure(score)) for score in scores) for name, measure in measures.items()
     }
+    sensed = sensitivity(_counts(scores))
+    estimates |= {CHANGE: _redo_change(scores, without_fakes), **{name: sensed[name] for name in (D_PRIME, CRITERION)}}
     lows = [score.path.fewest_turns for score in scores]
     highs = [score.path.most_turns or 0 for score in scores]
     agent, level, limit, reading = _setting(scores[0])
@@ -143,6 +150,24 @@ def _row(scores: list[EpisodeScore], measures: Mapping[str, Measure]) -> Row:
         bounds=f"[{_span(lows)}, {_span(highs)}]",
         estimates=estimates,
     )
+
+
+def _counts(scores: Iterable[EpisodeScore]) -> dict[str, Counts]:
+    """Return what was shown and redone, by tree."""
+    found: dict[str, Counts] = {}
+    for score in scores:
+        path = score.path
+        shown = Counts(path.fakes_shown, path.hits, path.trues_shown, path.false_alarms)
+        found[score.tree] = found.get(score.tree, Counts()) + shown
+    return found
+
+
+def _redo_change(scores: Iterable[EpisodeScore], without_fakes: Iterable[EpisodeScore]) -> Estimate:
+    """Return redo frequency minus that at level 0, paired by tree and seed; at level 0 itself there is none."""
+    rates, before = (
+        {(score.tree, score.seed): score.path.redo_rate for score in side} for side in (scores, without_fakes)
+    )
+    return paired_difference(rates if any(score.fake_level for score in scores) else {}, before)
 
 
 def _span(values: list[int]) -> str:

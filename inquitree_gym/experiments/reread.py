@@ -17,7 +17,7 @@ import numpy as np
 from inquitree_gym.embeddings import Embedder, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.engine import Decision, Engine, Event, Phase, Reading, Rules, State
 from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.experiments.runner import EPISODES, read_manifest
+from inquitree_gym.experiments.folder import EPISODES, read_manifest
 from inquitree_gym.experiments.study import Cell, Study
 from inquitree_gym.log import Episode, Turn, is_begun, read_episode
 from inquitree_gym.matching import Matcher

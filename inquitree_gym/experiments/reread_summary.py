@@ -87,7 +87,7 @@ def lines(found: Sequence[Reread], threshold: float) -> list[Line]:
     """Sum up by agent."""
     agents: dict[str, list[Reread]] = {}
     for episode in found:
-        agents.setdefault(episode.cell.agent, []).append(episode)
+        agents.setdefault(episode.cell.player, []).append(episode)
     return [_line(agent, episodes, threshold) for agent, episodes in agents.items()]
 
 

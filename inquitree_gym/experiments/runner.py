@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from inquitree_gym.baselines import make_agent
-from inquitree_gym.embeddings import load_embedder, tree_vectors
-from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.errors import LogError
+from inquitree_gym.experiments.chats import Terms, study_chats
+from inquitree_gym.experiments.folder import claimed
+from inquitree_gym.experiments.planning import survey
+from inquitree_gym.experiments.playing import INTERRUPTED, Outcome, Tell, play_cells
+from inquitree_gym.experiments.stopping import Stops
 from inquitree_gym.experiments.study import Cell, Study
-from inquitree_gym.log import is_begun, read_episode
-from inquitree_gym.rollout import play
-from inquitree_gym.trees import load_tree
 
-MANIFEST = "run.json"
-EPISODES = "episodes"
-RUN_FORMAT = "inquitree-run/1"
-
-Progress = Callable[[Cell, bool], None]
-"""Told each cell once it is there, and whether it was played now."""
+Play = Callable[[Study, Path, Sequence[Cell], Terms, Stops, Tell], Awaitable[None]]
+"""What plays episodes: `play_cells`, or something that hands them to other processes."""
 
 
 class RunSummary(NamedTuple):
@@ -31,75 +26,96 @@ class RunSummary(NamedTuple):
     played: int
     found: int
     """Episodes that were there already."""
+    failures: tuple[Outcome, ...] = ()
+    """Episodes that something stopped which is not the agent's doing."""
+    left: int = 0
+    """Episodes that were not played or not ended, because the run or their model ended before."""
+    ended: str = ""
+    """Why the run ended before its end; empty where it did not."""
+    models: Mapping[str, str] = {}
+    """By label of a model that nothing more was asked of, why."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the folder holds every episode of the study now."""
+        return not self.failures and not self.left
 
 
-def run_study(study: Study, folder: str | os.PathLike[str], progress: Progress | None = None) -> RunSummary:
+def run_study(
+    study: Study,
+    folder: str | os.PathLike[str],
+    terms: Terms | None = None,
+    tell: Tell | None = None,
+    stops: Stops | None = None,
+    play: Play = play_cells,
+) -> RunSummary:
     """Play every episode of ``study`` that ``folder`` does not hold yet; a torn one is resumed.
 
-    Raises:
-        LogError: the folder holds another study, or cannot be written; run again to go on from there.
+    See `arun_study`, which this runs on an event loop of its own.
     """
-    folder = Path(folder)
-    _claim(folder, study)
-    envs: dict[tuple[str, bool], InquiryEnv] = {}
-    played = found = 0
-    for cell in study.cells():
-        file = folder / EPISODES / cell.file_name
-        begun = is_begun(file)
-        if not begun:
-            file.unlink(missing_ok=True)  # torn within its header, so nothing was played
-        there = begun and read_episode(file).footer is not None
-        if there:
-            found += 1
-        else:
-            _play_cell(study, cell, file, envs)
-            played += 1
-        if progress is not None:
-            progress(cell, not there)
-    return RunSummary(played, found)
+    ending = stops or Stops()
+
+    def run() -> RunSummary:
+        return asyncio.run(arun_study(study, folder, terms, tell, ending, play))
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run()
+    with ThreadPoolExecutor(1, "inquitree-run") as aside:  # in a notebook, whose loop is running already
+        try:
+            return aside.submit(run).result()
+        except KeyboardInterrupt:
+            ending.end(INTERRUPTED)
+            raise
 
 
-def read_manifest(folder: str | os.PathLike[str]) -> Study:
-    """Return the study that a run folder was made from.
+async def arun_study(
+    study: Study,
+    folder: str | os.PathLike[str],
+    terms: Terms | None = None,
+    tell: Tell | None = None,
+    stops: Stops | None = None,
+    play: Play = play_cells,
+) -> RunSummary:
+    """Play every episode of ``study`` that ``folder`` does not hold yet; a torn one is resumed.
+
+    An episode that fails is counted and does not stop the others. A reached cap ends the run in order, and so does a
+    cancellation, which is raised again.
+
+    Args:
+        study: what to play.
+        folder: of the run; made where it is missing.
+        terms: how to play it; None for the defaults.
+        tell: told what came of every episode, those among them that were there already.
+        stops: where the caller, or another thread, can end the run; None for an own one.
+        play: what plays the episodes.
 
     Raises:
-        LogError: there is no readable manifest.
+        LogError: the folder holds another study, is in use by another process, or cannot be written.
+        InquiTreeError: another fault that concerns every episode; run again to go on from there.
     """
-    file = Path(folder) / MANIFEST
-    try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
-        return Study.model_validate(manifest["study"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise LogError(f"'{folder}' is no run folder: cannot read {file.name} ({error})") from error
+    folder, terms, stops = Path(folder), terms or Terms(), stops or Stops()
+    study_chats(study, terms, stops)  # before anything is written: can all of them be asked?
+    outcomes: list[Outcome] = []
+
+    def note(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        if tell is not None:
+            tell(outcome)
+
+    with claimed(folder, study):
+        looked = survey(study, folder)
+        for cell in looked.whole:
+            note(Outcome(cell, "found"))
+        for cell, error in looked.damaged.items():
+            note(Outcome(cell, "failed", error))
+        await play(study, folder, looked.to_do, terms, stops, note)
+    return _summary(study, outcomes, stops)
 
 
-def _claim(folder: Path, study: Study) -> None:
-    """Write the manifest, or see that the one there is of the same study."""
-    document = json.dumps({"format": RUN_FORMAT, "study": study.model_dump(mode="json")}, indent=2) + "\n"
-    file = folder / MANIFEST
-    if file.exists():
-        if read_manifest(folder) != study:
-            raise LogError(f"'{folder}' holds the run of another study; choose another folder with --out")
-        return
-    try:
-        (folder / EPISODES).mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(".part")
-        part.write_text(document, encoding="utf-8")
-        part.replace(file)
-    except OSError as error:
-        raise LogError(f"cannot write to '{folder}': {error.strerror}; choose another folder with --out") from error
-
-
-def _play_cell(study: Study, cell: Cell, file: Path, envs: dict[tuple[str, bool], InquiryEnv]) -> None:
-    tree = load_tree(cell.tree)
-    agent = make_agent(cell.agent, tree_vectors(tree, load_embedder(study.embedder)))
-    env = _env(study, cell.tree, agent.needs_privileged, envs)
-    play(env, agent, cell.seed, file=file, options=study.options(cell, tree))
-
-
-def _env(study: Study, tree: str, privileged: bool, envs: dict[tuple[str, bool], InquiryEnv]) -> InquiryEnv:
-    if (tree, privileged) not in envs:
-        embedder = load_embedder(study.embedder)
-        rules: dict[str, Any] = {} if study.threshold is None else {"threshold": study.threshold}
-        envs[tree, privileged] = InquiryEnv(tree, embedder=embedder, privileged=privileged, **rules)
-    return envs[tree, privileged]
+def _summary(study: Study, outcomes: Sequence[Outcome], stops: Stops) -> RunSummary:
+    failures = tuple(outcome for outcome in outcomes if outcome.status == "failed")
+    played, found = (sum(outcome.status == status for outcome in outcomes) for status in ("played", "found"))
+    left = sum(1 for _ in study.cells()) - played - found - len(failures)
+    return RunSummary(played, found, failures, left, stops.whole, dict(stops.models))

@@ -7,17 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inquitree_gym.baselines.conversation import (
-    BYTES_PER_TOKEN,
     CUT,
     NOTHING,
     SHARE,
     Conversation,
-    estimated_tokens,
     replied,
     system,
     told,
 )
 from inquitree_gym.chat import Message
+from inquitree_gym.chat.estimate import BYTES_PER_TOKEN, estimated_tokens
 from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, Prompts
 
 PROMPTS = Prompts(names=AGENT_TEMPLATE_NAMES)

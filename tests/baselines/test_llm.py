@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from inquitree_gym.baselines import LLMAgent, ScepticAgent
-from inquitree_gym.baselines.conversation import CUT, NOTHING, estimated_tokens
-from inquitree_gym.chat import MAX_REPLY, ChatModel
+from inquitree_gym.baselines.conversation import CUT, NOTHING
+from inquitree_gym.chat import MAX_REPLY, ChatModel, estimated_tokens
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import LogError, OptionError, ServiceError

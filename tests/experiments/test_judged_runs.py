@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.chat import ChatModel
+from inquitree_gym.chat import Budget, ChatModel, ReplyCache
 from inquitree_gym.errors import LogError, OptionError, ServiceError
 from inquitree_gym.experiments import run_study
 from inquitree_gym.experiments.judged_runs import JudgedRun, agreements, concluded, judge_run, read_judged
 from inquitree_gym.experiments.study import make_study
 from inquitree_gym.scoring import score_episode
-from inquitree_gym.scoring.judges import Budget, LLMJudge, Machine, ReplyCache, Terms, make_panel, read_judgements
+from inquitree_gym.scoring.judges import LLMJudge, Machine, Terms, make_panel, read_judgements
 from inquitree_gym.scoring.judges.panel import Panelist
 from inquitree_gym.trees import load_tree
 from tests.scoring.judges.test_llm import TOKENS, Grader
@@ -64,7 +64,7 @@ def test_a_run_is_judged_once(run: Path):
 
 def test_the_local_judge_offline_gives_the_reward_that_was_paid(run: Path):
     judge(run, local())
-    from inquitree_gym.experiments.runner import EPISODES
+    from inquitree_gym.experiments.folder import EPISODES
     from inquitree_gym.log import read_episode
 
     for each in concluded(run):

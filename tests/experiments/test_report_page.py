@@ -13,11 +13,12 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.experiments.comparing import compare
 from inquitree_gym.experiments.gathering import EpisodeFacts, Missing, Reads, RunFacts, Spent
 from inquitree_gym.experiments.pages import write_report
-from inquitree_gym.experiments.pages.contents import Split, contents
+from inquitree_gym.experiments.pages.contents import contents
 from inquitree_gym.experiments.pages.figures import short
-from inquitree_gym.experiments.pages.sections import cutoffs, papers, turns, vigilance
+from inquitree_gym.experiments.pages.sections import papers, turns
 from inquitree_gym.experiments.pages.tables import ABSENT, as_csv, cell, escaped, grid, markdown, shaded
-from inquitree_gym.experiments.report import MEASURES, rows, written
+from inquitree_gym.experiments.pages.vigilance import vigilance
+from inquitree_gym.experiments.report import rows, written
 from inquitree_gym.scoring import EpisodeScore, Estimate
 from tests.experiments.html import HOSTILE, read_page
 from tests.experiments.test_report import WHOLE, score
@@ -31,7 +32,7 @@ def facts(score: EpisodeScore, coverage: tuple[float, ...] = (0.5, 0.5, 0.5, 1.0
     from collections import Counter
 
     reads = Reads(0.5, Counter(accepted=3, hinted=1), Counter(below_threshold=1), (0.7, 0.8, 0.9), (0.2,))
-    return EpisodeFacts(score, 2, coverage, Spent(**{**nothing, **spent}), reads)
+    return EpisodeFacts(score, 2, coverage, Spent(**{**nothing, **spent}), reads, ())
 
 
 def run_of(*scores: EpisodeScore, name: str = "run", missing: tuple[Missing, ...] = (), **spent) -> RunFacts:
@@ -75,7 +76,7 @@ def test_the_page_needs_nothing_else_and_holds_every_section_and_figure(files: l
         "leaderboard", "vigilance", "cutoff", "turns", "papers", "reading", "cost", "missing", "threats", "settings",
     ]  # fmt: skip
     figures = [a["aria-label"] for tag, a in page.tags if tag == "svg"]
-    assert len(figures) == 3 + 3 + 1 + 2
+    assert len(figures) == 3 + 4 + 1 + 2
     assert all(figures)
     assert {f"#{name}" for name in sections} <= set(page.attributes("href"))
     assert page.has("meta", name="viewport")
@@ -135,17 +136,6 @@ def test_without_fakes_the_figures_of_vigilance_say_how_to_get_them():
     section = vigilance(contents([run_of(score("t1", 1, 1))]))
     assert section.panels == ()
     assert "--fake-level" in section.words[0]
-
-
-def test_before_and_after_the_cutoff(runs: list[RunFacts], tmp_path: Path):
-    section = cutoffs(contents(runs))
-    assert section.panels == section.grids == ()
-    assert "No agent here has a known training cutoff" in section.words[0]
-    before, after = ({name: Estimate(value, None, None, 2, 4) for name in MEASURES} for value in (0.75, 0.25))
-    split = Split("model x", "2024-06-01", before, after, {name: Estimate(0.5, 0.1, 0.9, 4, 8) for name in MEASURES})
-    page = read_page(write_report(runs, tmp_path, splits=[split])[0])
-    assert len([a for tag, a in page.tags if tag == "svg"]) == 11
-    assert all(wanted in page.text for wanted in ("2024-06-01", "model x, before", "0.750", "[0.10, 0.90]"))
 
 
 def test_coverage_over_turns_is_a_mean_over_trees_that_keeps_the_last_value():
@@ -224,7 +214,7 @@ def test_no_text_in_csv_is_a_formula(text: str):
 def test_csv_holds_every_mean_and_every_episode(files: list[Path], runs: list[RunFacts]):
     means = list(csv.DictReader(files[2].read_text(encoding="utf-8").splitlines()))
     table = {(row.agent, row.fake_level): row for row in rows(runs[0].scores)}
-    assert len(means) == len(table) * (len(MEASURES) + 1)
+    assert len(means) == sum(len(row.estimates) for row in table.values())
     for line in means:
         estimate = table[line["agent"], int(line["fake_level"])].estimates[line["measure"]]
         assert line["mean"] == ("" if estimate.mean is None else str(estimate.mean))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from inquitree_gym.chat import Budget, SystemClock
 from inquitree_gym.embeddings import MiniLMEmbedder
-from inquitree_gym.errors import LogError
-from inquitree_gym.experiments import RunSummary, Study, run_study
-from inquitree_gym.experiments.runner import read_manifest
+from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.experiments import Outcome, RunSummary, Study, Terms, run_study
+from inquitree_gym.experiments.folder import read_manifest
+from inquitree_gym.experiments.stopping import Stops
 from inquitree_gym.experiments.study import make_study
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.trees import dump_tree
@@ -66,8 +70,10 @@ def test_missing_and_torn_episodes_are_finished(study: Study, run: Path):
     lines = content[names[4]].splitlines(keepends=True)
     (place / names[4]).write_bytes(b"".join(lines[:4]) + lines[4][:99])
     told = []
-    assert run_study(study, run, lambda cell, played: told.append((cell.file_name, played))) == RunSummary(5, 11)
-    assert dict(told) == {name: name in names[:5] for name in names}
+    assert run_study(study, run, tell=told.append) == RunSummary(5, 11)
+    assert {outcome.cell.file_name: outcome.status for outcome in told} == {
+        name: "played" if name in names[:5] else "found" for name in names
+    }
     assert len(told) == 16
     after = episodes(run)
     assert {name: episode.fingerprint for name, episode in after.items()} == {
@@ -112,14 +118,103 @@ def test_a_folder_without_a_readable_manifest_is_no_run(tmp_path: Path, manifest
         read_manifest(tmp_path)
 
 
-def test_a_damaged_log_is_named_and_left_as_it_is(study: Study, run: Path):
+def test_a_run_of_an_earlier_release_is_read_and_goes_on(study: Study, run: Path):
+    file = run / "run.json"
+    manifest = json.loads(file.read_text())
+    del manifest["study"]["models"]
+    file.write_text(json.dumps(manifest))
+    (run / "run.lock").unlink()
+    (run / "episodes" / "paper8_random_f0_s0.jsonl").unlink()
+    assert read_manifest(run) == study
+    assert run_study(study, run) == RunSummary(played=1, found=15)
+
+
+def test_a_damaged_log_is_named_and_left_as_it_is_and_the_others_go_on(study: Study, run: Path):
     file = run / "episodes" / "paper8_random_f0_s0.jsonl"
     lines = file.read_bytes().split(b"\n")
     lines[2] = b"noise"
     file.write_bytes(b"\n".join(lines))
-    with pytest.raises(LogError, match=r"paper8_random_f0_s0\.jsonl', line 3"):
-        run_study(study, run)
+    (run / "episodes" / "paper12_oracle_f6_s1.jsonl").unlink()
+    summary = run_study(study, run)
+    assert (summary.played, summary.found, summary.left, summary.is_whole) == (1, 14, 0, False)
+    (failed,) = summary.failures
+    assert (failed.cell.file_name, failed.status) == (file.name, "failed")
+    assert "paper8_random_f0_s0.jsonl', line 3" in failed.error
     assert file.read_bytes() == b"\n".join(lines)
+
+
+def test_a_log_that_was_begun_otherwise_fails_alone(study: Study, run: Path):
+    file = run / "episodes" / "paper8_random_f0_s0.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([lines[0].replace('"threshold":0.45', '"threshold":0.5'), *lines[1:3]]))
+    summary = run_study(study, run)
+    assert (summary.played, summary.found) == (0, 15)
+    assert "was begun otherwise" in summary.failures[0].error
+
+
+def test_a_run_can_be_ended_and_goes_on(study: Study, tmp_path: Path):
+    reasons: list[str] = []
+    stops, told = Stops(on_end=reasons.append), []
+
+    def tell(outcome: Outcome) -> None:
+        told.append(outcome)
+        if len(told) == 3:
+            stops.end("enough for today")
+            stops.end("and again")
+
+    summary = run_study(study, tmp_path, tell=tell, stops=stops)
+    assert summary == RunSummary(played=3, found=0, left=13, ended="enough for today")
+    assert (reasons, len(logs(tmp_path)), len(told)) == (["enough for today"], 3, 3)
+    assert run_study(study, tmp_path) == RunSummary(played=13, found=3)
+
+
+def test_a_cap_on_time_holds_for_agents_without_a_model_too(study: Study, tmp_path: Path):
+    class Hours(SystemClock):
+        passed = 0.0
+
+        def now(self) -> float:
+            Hours.passed += 1800
+            return Hours.passed
+
+    summary = run_study(study, tmp_path, Terms(budget=Budget(max_seconds=7200, clock=Hours())))
+    assert 1 <= summary.played < 16
+    assert summary.left == 16 - summary.played
+    assert "the cap of 7200 seconds is reached" in summary.ended
+    assert len(logs(tmp_path)) == summary.played
+
+
+def test_a_run_works_where_an_event_loop_runs_already(study: Study, tmp_path: Path):
+    async def as_in_a_notebook() -> RunSummary:
+        return run_study(study.model_copy(update={"trees": ("paper8",)}), tmp_path)
+
+    assert asyncio.run(as_in_a_notebook()).played == 8
+
+
+def test_a_folder_is_one_process_s_at_a_time(study: Study, run: Path):
+    fcntl = pytest.importorskip("fcntl")
+    with (run / "run.lock").open("ab") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        with pytest.raises(LogError, match=r"another process runs into .*; wait until it is done, or choose another"):
+            run_study(study, run)
+    assert run_study(study, run).found == 16
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a user who cannot write everywhere")
+def test_a_run_whose_folder_cannot_be_written_any_more_says_so(study: Study, run: Path):
+    (run / "episodes" / "paper12_oracle_f6_s1.jsonl").unlink()
+    (run / "episodes").chmod(0o500)
+    try:
+        assert "cannot write" in run_study(study, run).failures[0].error
+    finally:
+        (run / "episodes").chmod(0o700)
+    assert run_study(study, run).played == 1
+
+
+@pytest.mark.parametrize("at_once", [0, -3])
+def test_episodes_at_once_are_one_at_least(study: Study, tmp_path: Path, at_once: int):
+    with pytest.raises(OptionError, match=f"at_once is a whole number from 1, not {at_once}"):
+        run_study(study, tmp_path / "run", Terms(at_once=at_once))
+    assert not (tmp_path / "run").exists()
 
 
 def test_options_reach_every_episode(minilm: MiniLMEmbedder, tmp_path: Path):

@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.baselines import AGENT_NAMES
+from inquitree_gym.baselines.llm import CONTEXT
+from inquitree_gym.baselines.make import CHAT_SETTINGS
+from inquitree_gym.chat import ChatModel
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.errors import EmbedderError, OptionError, TreeError, UnknownTreeError
 from inquitree_gym.experiments.study import Cell, Study, make_study, read_study
 from inquitree_gym.trees import builtin_ids, dump_tree, load_tree
+from tests.servers import KEY
 from tests.strategies import make_tree
 
 
@@ -139,8 +143,133 @@ def test_a_study_does_not_change():
 
 
 def test_a_study_is_the_same_after_json():
-    study = make_study(agents=AGENT_NAMES, trees=("paper8",), fake_levels=(1, 2), seeds=2, max_turns="none")
+    models = [{"model": "gpt-4o-mini", "temperature": "none", "seed": 3}, LOCAL]
+    study = make_study(
+        agents=AGENT_NAMES, models=models, trees=("paper8",), fake_levels=(1, 2), seeds=2, max_turns="none"
+    )
     assert Study.model_validate_json(study.model_dump_json()) == study
+
+
+# Models
+
+
+LOCAL = {
+    "model": "Qwen/Qwen2.5-7B-Instruct", "name": "qwen", "base_url": "http://localhost:8000/v1", "temperature": 0.7,
+    "reasoning_effort": "low", "seed": 11, "max_tokens": 2000, "timeout": 60.0, "retries": 1, "key_variable": "MY_KEY",
+    "context": 5000, "requests_per_minute": 30.0, "tokens_per_minute": 9e4,
+}  # fmt: skip
+
+
+def test_agents_that_ask_a_model_are_crossed_with_models_and_others_are_not():
+    study = make_study(agents=("random", "sceptic", "llm"), models=[{"model": "gpt-4o"}, LOCAL], trees=("8",), seeds=2)
+    cells = list(study.cells())
+    assert [(cell.agent, cell.model) for cell in cells if cell.seed == 0] == [
+        ("random", ""), ("sceptic", "gpt-4o"), ("sceptic", "qwen"), ("llm", "gpt-4o"), ("llm", "qwen"),
+    ]  # fmt: skip
+    assert len(cells) == len({cell.file_name for cell in cells}) == 10
+    assert cells[-1].file_name == "paper8_llm_qwen_f0_s1.jsonl"
+    assert [cell.player for cell in cells[::2]] == [
+        "random", "sceptic gpt-4o", "sceptic qwen", "llm gpt-4o", "llm qwen",
+    ]  # fmt: skip
+
+
+def test_a_model_has_every_setting_of_its_table():
+    (model,) = make_study(agents=("llm",), models=[LOCAL], trees=("8",)).models
+    assert model.model_dump() == LOCAL
+    chat = model.chat_model()
+    assert {name: getattr(chat, name) for name in CHAT_SETTINGS} == {name: LOCAL[name] for name in CHAT_SETTINGS}
+
+
+def test_what_is_not_said_of_a_model_is_as_for_a_model_alone():
+    (model,) = make_study(agents=("llm",), models=[{"model": "gpt-4o"}], trees=("8",)).models
+    assert model.chat_model() == ChatModel("gpt-4o")
+    assert model.context == CONTEXT
+
+
+@pytest.mark.parametrize(
+    ("settings", "label", "part"),
+    [
+        ({"model": "openai/gpt-5", "reasoning_effort": "low"}, "openai/gpt-5 (low)", "openai-gpt-5-low"),
+        ({"model": "openai/gpt-5", "reasoning_effort": "low", "name": "five"}, "five", "five"),
+        ({"model": "../../etc/passwd"}, "../../etc/passwd", "etc-passwd"),
+    ],
+)
+def test_a_model_is_called_by_its_name_in_logs(settings: dict, label: str, part: str):
+    study = make_study(agents=("llm",), models=[settings], trees=("8",), seeds=1)
+    (cell,) = study.cells()
+    assert (cell.model, cell.file_name) == (label, f"paper8_llm_{part}_f0_s0.jsonl")
+
+
+MODEL_FAULTS = {
+    "none for an agent": ((), ("llm", "random"), r"agents that ask a model \(llm\) need one: give --model"),
+    "no agent for one": (("a",), ("random",), r"no agent asks the models \(a\); add llm or sceptic to the agents"),
+    "two of one name": (("a", "a"), ("llm",), r"models: several models would share their logs: 'a', 'a'; give each"),
+    "two of one file": (("x/a", "X:A"), ("llm",), r"models: several models would share their logs: 'x/a', 'X:A'"),
+    "no name": (("  ",), ("llm",), r"models\.0: the model is called '  '; give it a name with letters or digits"),
+}
+
+
+@pytest.mark.parametrize("fault", MODEL_FAULTS)
+def test_models_that_do_not_fit_are_told(fault: str):
+    models, agents, message = MODEL_FAULTS[fault]
+    with pytest.raises(OptionError, match=f"the study cannot be run; .*{message}"):
+        make_study(agents=agents, models=[{"model": model} for model in models], trees=("8",))
+
+
+def test_two_episodes_whose_logs_would_have_one_name_are_refused(tmp_path: Path):
+    file = tmp_path / "paper8_llm.json"
+    file.write_text(dump_tree(make_tree([[]], [1], tree_id="mine")))
+    with pytest.raises(OptionError, match=r"llm random on 'paper8' and random on '.*paper8_llm\.json' would share"):
+        make_study(agents=("llm", "random"), models=[{"model": "random"}], trees=("8", str(file)))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("temperature", -1, r"models\.0: the chat model 'm' cannot be asked like that: temperature is a number from 0"),
+        ("temperature", "hot", r"models\.0\.temperature: Input should be a valid number"),
+        ("base_url", "ftp://x", r"models\.0: .*base_url is http\(s\)://HOST/PATH"),
+        ("context", 0, r"models\.0\.context: Input should be greater than or equal to 1"),
+        ("requests_per_minute", 0, r"models\.0\.requests_per_minute: Input should be greater than 0"),
+        ("tokens_per_minute", float("inf"), r"models\.0\.tokens_per_minute: Input should be a finite number"),
+        ("name", "x" * 61, r"models\.0\.name: String should have at most 60 characters"),
+        ("prompt", "x", r"models\.0\.prompt: Extra inputs are not permitted"),
+    ],
+)
+def test_a_setting_of_a_model_at_fault_is_named(setting: str, value: object, message: str):
+    with pytest.raises(OptionError, match=message):
+        make_study(agents=("llm",), models=[{"model": "m", setting: value}], trees=("8",))
+
+
+@pytest.mark.parametrize(
+    "misplaced", [{"api_key": KEY}, {"key_variable": KEY}, {"base_url": f"https://me:{KEY}@host/v1"}]
+)
+def test_a_key_in_the_wrong_place_is_refused_and_not_shown(misplaced: dict):
+    with pytest.raises(OptionError) as caught:
+        make_study(agents=("llm",), models=[{"model": "m", **misplaced}], trees=("8",))
+    assert KEY not in str(caught.value)
+
+
+def test_a_study_of_the_same_episodes_may_have_other_circumstances():
+    def study(**changed: object) -> Study:
+        return make_study(agents=("llm",), models=[LOCAL | changed], trees=("8",))
+
+    for setting in ("timeout", "retries", "requests_per_minute", "tokens_per_minute"):
+        assert study(**{setting: 7}).is_of(study())
+    assert study(key_variable="OTHER").is_of(study())
+    for setting, other in {"temperature": 0, "context": 6000, "max_tokens": 9, "name": "n", "seed": 1}.items():
+        assert not study(**{setting: other}).is_of(study())
+
+
+def test_models_are_read_from_toml(tmp_path: Path):
+    file = tmp_path / "models.toml"
+    file.write_text(
+        'agents = ["llm"]\ntrees = ["8"]\n[[models]]\nmodel = "gpt-4o"\ntemperature = "none"\nmax_tokens = "none"\n'
+        '[[models]]\nmodel = "llama3.1"\nbase_url = "http://localhost:11434/v1"\n'
+    )
+    first, second = read_study(file).models
+    assert (first.temperature, first.max_tokens) == (None, None)
+    assert second.base_url == "http://localhost:11434/v1"
 
 
 TOML = """

@@ -326,13 +326,14 @@ def test_an_index_can_be_given_a_name(run: Path, tmp_path: Path):
 
 @pytest.mark.parametrize(("out", "page"), [("p.html", "p.html"), ("folder", "folder/paper8_oracle_f6_s1.html")])
 def test_one_wanted_episode_is_one_page(run: Path, tmp_path: Path, out: str, page: str):
-    made = view_run(run, tmp_path / out, wanted=lambda cell: cell[0] == "oracle" and cell[2:] == (6, 1))
+    made = view_run(run, tmp_path / out, wanted=lambda cell: cell.agent == "oracle" and cell[2:4] == (6, 1))
     assert made == tmp_path / page
     assert [file for file in tmp_path.rglob("*") if file.is_file()] == [made]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "match"), [(lambda cell: False, "0 match"), (lambda cell: cell == ("oracle", "paper8", 0, 0), "1 match")]
+    ("wanted", "match"),
+    [(lambda cell: False, "0 match"), (lambda cell: cell[:4] == ("oracle", "paper8", 0, 0), "1 match")],
 )
 def test_a_choice_that_nothing_answers_to_is_told(run: Path, tmp_path: Path, wanted, match: str):
     with pytest.raises(OptionError, match=match):

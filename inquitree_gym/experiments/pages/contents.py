@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from inquitree_gym.experiments.closed_book_summary import Memories
 from inquitree_gym.experiments.comparing import Difference
+from inquitree_gym.experiments.cutoff import Cutoffs
 from inquitree_gym.experiments.gathering import EpisodeFacts, RunFacts
 from inquitree_gym.experiments.pages.drawing import Panel
 from inquitree_gym.experiments.pages.tables import Grid, grid
 from inquitree_gym.experiments.report import Row, rows
 from inquitree_gym.experiments.tallies import Player
-from inquitree_gym.scoring import EpisodeScore, Estimate
+from inquitree_gym.scoring import EpisodeScore
 
 
 class Section(NamedTuple):
@@ -26,19 +28,6 @@ class Section(NamedTuple):
     """Whether a page shows its tables on request only."""
 
 
-class Split(NamedTuple):
-    """An agent on trees of papers from before and from after the training cutoff of its model."""
-
-    name: str
-    cutoff: str
-    """ISO date."""
-    before: Mapping[str, Estimate]
-    """Per measure, the mean over trees of papers that were published before the cutoff."""
-    after: Mapping[str, Estimate]
-    difference: Mapping[str, Estimate]
-    """Per measure before minus after, clustered by tree."""
-
-
 class Contents(NamedTuple):
     """Everything that a report is made of."""
 
@@ -51,7 +40,10 @@ class Contents(NamedTuple):
     judged: dict[str, list[EpisodeScore]]
     """By judge the scores of the episodes that it has judged, the local judge first."""
     differences: Sequence[Difference]
-    splits: Sequence[Split]
+    cutoffs: Cutoffs | None
+    """None where nothing was split."""
+    memories: Memories | None
+    """None without closed-book conclusions."""
 
     def name(self, of: Row | EpisodeScore) -> str:
         """Name the player of a row or of an episode."""
@@ -79,7 +71,10 @@ class Contents(NamedTuple):
 
 
 def contents(
-    runs: Sequence[RunFacts], differences: Sequence[Difference] = (), splits: Sequence[Split] = ()
+    runs: Sequence[RunFacts],
+    differences: Sequence[Difference] = (),
+    cutoffs: Cutoffs | None = None,
+    memories: Memories | None = None,
 ) -> Contents:
     """Gather what the sections of a report are made from."""
     episodes = [facts for run in runs for facts in run.episodes]
@@ -87,10 +82,10 @@ def contents(
     players = list(dict.fromkeys((row.agent, row.limit, row.reading) for row in table))
     several = [len({player[i] for player in players}) > 1 for i in range(3)]
     names = {player: ", ".join([player[0], *(player[i] for i in (1, 2) if several[i])]) for player in players}
-    return Contents(runs, episodes, table, names, _judged(runs), differences, splits)
+    return Contents(runs, episodes, table, names, by_judge(runs), differences, cutoffs, memories)
 
 
-def _judged(runs: Sequence[RunFacts]) -> dict[str, list[EpisodeScore]]:
+def by_judge(runs: Sequence[RunFacts]) -> dict[str, list[EpisodeScore]]:
     """Put the judges of all runs side by side."""
     found: dict[str, list[EpisodeScore]] = {}
     for score in (score for run in runs for score in run.scores):

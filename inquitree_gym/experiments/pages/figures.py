@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Bars = Sequence[tuple[str, Estimate]]
 """One bar or dot per label, from the top."""
+Pairs = Sequence[tuple[str, tuple[Estimate, Estimate]]]
+"""Two bars per label, from the top."""
 Curves = Mapping[str, Sequence[tuple[float, Estimate]]]
 """Per label the points of a line: x, and the estimate of y."""
 
@@ -57,8 +59,36 @@ def differences(name: str, measure: str, found: Bars) -> Panel:
     return Panel(name, f"{measure} by agent", draw, _height(found))
 
 
+def pairs(name: str, measure: str, ends: tuple[str, str], found: Pairs) -> Panel:
+    """Draw two bars in [0, 1] per label with their intervals, one for each of ``ends``."""
+
+    def draw(axes: Axes) -> None:
+        places = np.arange(len(found))[::-1]
+        for end, offset in enumerate((0.18, -0.18)):
+            sides = [(label, both[end]) for label, both in found]
+            means = [_or_nan(estimate.mean) for _, estimate in sides]
+            axes.barh(places + offset, means, height=0.33, color=SERIES[end], label=ends[end])
+            _whiskers(axes, places + offset, sides)
+            for place, mean in zip(places + offset, means, strict=True):
+                if np.isnan(mean):
+                    axes.annotate("no value", (0, place), (4, 0), textcoords="offset points", va="center", fontsize=8)
+        _name_rows(axes, places, found)
+        axes.set(xlabel=measure, xlim=(0, max(_end([(label, both[end]) for label, both in found]) for end in (0, 1))))
+        axes.legend(
+            loc="upper center", bbox_to_anchor=(0.5, -0.5 / (_height([*found, *found]) - 0.75)), ncols=2, fontsize=9
+        )
+
+    return Panel(name, f"{measure}, {ends[0]} and {ends[1]}, by agent", draw, 0.5 + _height([*found, *found]))
+
+
 def curves(
-    name: str, axes_labels: tuple[str, str], found: Curves, *, mark: float | None = None, levels: bool = False
+    name: str,
+    axes_labels: tuple[str, str],
+    found: Curves,
+    *,
+    mark: float | None = None,
+    levels: bool = False,
+    share: bool = True,
 ) -> Panel:
     """Draw one line per label with its intervals.
 
@@ -68,6 +98,7 @@ def curves(
         found: the lines.
         mark: a place on x for a dotted line.
         levels: whether x is the fake level; intervals are whiskers then, and a band otherwise.
+        share: whether y lies in [0, 1]; otherwise there is a line at 0.
     """
 
     def draw(axes: Axes) -> None:
@@ -75,7 +106,11 @@ def curves(
             _line(axes, series, label, points, band=not levels)
         if mark is not None:
             axes.axvline(mark, color=INK, linewidth=1, linestyle=":")
-        axes.set(xlabel=axes_labels[0], ylabel=axes_labels[1], ylim=(-0.03, 1.03))
+        axes.set(xlabel=axes_labels[0], ylabel=axes_labels[1])
+        if share:
+            axes.set_ylim(-0.03, 1.03)
+        else:
+            axes.axhline(0, color=INK, linewidth=1)
         if levels:
             axes.set_xticks(range(11))
         if len(found) > 1:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from inquitree_gym.experiments.closed_book_summary import Memories
 from inquitree_gym.experiments.comparing import Difference
+from inquitree_gym.experiments.cutoff import Cutoffs
 from inquitree_gym.experiments.gathering import RunFacts, Spent
-from inquitree_gym.experiments.pages import judging, process, sections
-from inquitree_gym.experiments.pages.contents import Contents, Section, Split, contents
+from inquitree_gym.experiments.pages import cutoffs, judging, process, sections, vigilance
+from inquitree_gym.experiments.pages.contents import Contents, Section, contents
 from inquitree_gym.experiments.pages.tables import as_csv, escaped, markdown
 from inquitree_gym.experiments.pages.templating import render, write_text
 from inquitree_gym.experiments.report import MEASURES
@@ -16,28 +18,36 @@ from inquitree_gym.experiments.report import MEASURES
 PAGE = "report.html"
 """Name of the page where only a folder is given."""
 _MAKERS = (
-    sections.leaderboard, sections.comparison, judging.judges, sections.vigilance, sections.cutoffs, sections.turns,
+    sections.leaderboard, sections.comparison, judging.judges, vigilance.vigilance, cutoffs.cutoffs, sections.turns,
     sections.papers, process.readings, process.spending, process.missing, process.threats, sections.settings,
 )  # fmt: skip
 
 
 def write_report(
-    runs: Sequence[RunFacts], out: Path, differences: Sequence[Difference] = (), splits: Sequence[Split] = ()
+    runs: Sequence[RunFacts],
+    out: Path,
+    differences: Sequence[Difference] = (),
+    split: Cutoffs | None = None,
+    memories: Memories | None = None,
 ) -> list[Path]:
     """Write a report of ``runs`` and return its files: the page, Markdown, means as CSV, episodes as CSV.
+
+    Where ``split`` holds any, before and after the cutoff as CSV too; where fakes were shown, vigilance by showing,
+    position and context.
 
     Args:
         runs: what `gather` found, one or more.
         out: an ``.html`` file, or a folder for a page called `PAGE`; the others go beside the page.
         differences: what `compare` found between two runs.
-        splits: agents whose training cutoff is known, before and after it.
+        split: what `split_by_cutoff` found; None leaves the section without a split.
+        memories: closed-book conclusions of the models, as `beside` sets them beside the episodes.
 
     Raises:
         OptionError: the files cannot be written.
         MissingExtraError: Matplotlib is not installed.
     """
     page = out if out.suffix.lower() in (".html", ".htm") else out / PAGE
-    report = contents(runs, differences, splits)
+    report = contents(runs, differences, split, memories)
     parts = [section for make in _MAKERS if (section := make(report)) is not None]
     files = {
         page: _html(report, parts),
@@ -45,6 +55,10 @@ def write_report(
         page.with_suffix(".csv"): _means(report),
         page.with_name(f"{page.stem}-episodes.csv"): _episodes(report),
     }
+    if split is not None and split.splits:
+        files[page.with_name(f"{page.stem}-cutoff.csv")] = cutoffs.as_table(report, split)
+    if vigilance.worn(report):
+        files[page.with_name(f"{page.stem}-vigilance.csv")] = vigilance.erosion_csv(report)
     for file, text in files.items():
         write_text(file, text)
     return list(files)

@@ -10,21 +10,20 @@ import numpy as np
 from inquitree_gym.experiments.comparing import SHOWN
 from inquitree_gym.experiments.gathering import EpisodeFacts
 from inquitree_gym.experiments.pages import figures
-from inquitree_gym.experiments.pages.contents import Contents, Section, Split, rows_grid
+from inquitree_gym.experiments.pages.contents import Contents, Section, rows_grid
 from inquitree_gym.experiments.pages.tables import grid, shaded
+from inquitree_gym.experiments.pages.vigilance import COLUMNS
 from inquitree_gym.experiments.report import MEASURES, NORMALISED, Row
 from inquitree_gym.scoring import Estimate, clustered_mean
 
 REPORT_TABLES = {
     "Results": ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|", NORMALISED),
     "Steps": ("turns L", "stretch", "hints"),
-    "Vigilance": ("redo", "hits", "false alarms"),
+    "Vigilance": COLUMNS,
 }
 MAPPED = {"Conclusion Q/|C|": "Q/|C|", "Unaided coverage": "unaided", "Coverage": "coverage"}
 MOST_COLUMNS = 12
 """Settings that the heat map shows side by side; with more of them, those of the lowest fake level."""
-MOST_LINES = 12
-"""Lines of the vigilance table that a page shows without being asked."""
 TURN_STEP = 0.25
 """Grid of the coverage curves, in turns per subtopic."""
 
@@ -72,49 +71,6 @@ def comparison(report: Contents) -> Section | None:
     return Section("comparison", "Comparison", words, panels, (table,))
 
 
-def vigilance(report: Contents) -> Section:
-    """Fake results over fake levels, as in the paper's Figure 3."""
-    if {row.fake_level for row in report.table} == {0}:
-        words = ("No run here showed fake results; play some with --fake-level 0,3,6.",)
-        return Section("vigilance", "Fake results", words)
-    kinds = (("redo", "results redone"), ("hits", "fake results redone"), ("false alarms", "true results redone"))
-    panels = tuple(
-        figures.curves(measure.replace(" ", "-"), ("fake level", axis), _over_levels(report, measure), levels=True)
-        for measure, axis in kinds
-    )
-    words = (
-        "How often results are redone as fakes become more frequent (at level k, k in 10 results are fake): all "
-        "results, the fakes among them (hits), the true ones among them (false alarms). An agent that tells fakes "
-        "apart has hits far above false alarms; one that redoes nothing lies at 0 in all three.",
-    )
-    table = rows_grid("Vigilance", report, report.table, REPORT_TABLES["Vigilance"])
-    return Section("vigilance", "Fake results", words, panels, (table,), folded=len(table.lines) > MOST_LINES)
-
-
-def cutoffs(report: Contents) -> Section:
-    """Papers from before and from after the training cutoff of an agent's model, as in the paper's Figure 4."""
-    if not report.splits:
-        words = ("No agent here has a known training cutoff, so nothing can be said of before and after.",)
-        return Section("cutoff", "Before and after the training cutoff", words)
-    panels = tuple(
-        figures.bars(f"{name}-cutoff", axis, _before_and_after(report.splits, measure))
-        for name, measure, axis in (("coverage", "coverage", "coverage r_c"), ("conclusion", "Q/|C|", "Q/|C|"))
-    )
-    lines = [
-        [each.name, each.cutoff, measure, each.before[measure], each.after[measure], each.difference[measure]]
-        for each in report.splits
-        for measure in SHOWN
-        if measure in each.difference
-    ]
-    words = (
-        "Trees by whether their paper was published before or after the training cutoff of the agent's model. A model "
-        "that does better before may have read the papers; trees before and after also differ in other ways.",
-    )
-    heads = ("agent", "cutoff", "measure", "before", "after", "before − after")
-    table = grid("Before and after", heads, lines, names=3)
-    return Section("cutoff", "Before and after the training cutoff", words, panels, (table,))
-
-
 def turns(report: Contents) -> Section:
     """Coverage over turns at the lowest fake level."""
     groups: dict[str, list[EpisodeFacts]] = {name: [] for name in report.names.values()}
@@ -153,21 +109,6 @@ def settings(report: Contents) -> Section:
     """Every row of the report, folded."""
     grids = tuple(rows_grid(title, report, report.table, measures) for title, measures in REPORT_TABLES.items())
     return Section("settings", "Every setting", (), (), grids, folded=True)
-
-
-def _before_and_after(splits: Sequence[Split], measure: str) -> list[tuple[str, Estimate]]:
-    return [
-        (f"{each.name}, {when}", side[measure])
-        for each in splits
-        for when, side in (("before", each.before), ("after", each.after))
-    ]
-
-
-def _over_levels(report: Contents, measure: str) -> figures.Curves:
-    return {
-        name: [(float(row.fake_level), row.estimates[measure]) for row in rows]
-        for name, rows in report.by_player.items()
-    }
 
 
 def _coverage_curve(episodes: Sequence[EpisodeFacts]) -> list[tuple[float, Estimate]]:

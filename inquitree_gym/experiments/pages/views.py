@@ -8,9 +8,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.experiments.folder import EPISODES, MANIFEST, read_manifest
 from inquitree_gym.experiments.pages.viewer import Entry, Panel, write_index, write_view
 from inquitree_gym.experiments.recorded import Recorded, recorded_judges
-from inquitree_gym.experiments.runner import EPISODES, MANIFEST, read_manifest
 from inquitree_gym.experiments.study import Cell
 from inquitree_gym.log import Episode, is_begun, read_episode
 from inquitree_gym.trees import Tree, load_tree
@@ -80,7 +80,7 @@ def _entries(folder: Path, cells: Sequence[Cell], index: Path, progress: Callabl
             panel = _panel(recorded, file.name, trees[cell.tree])
             score = write_view(episode, trees[cell.tree], pages / _page_name(cell), back, panel)
             status, address = episode.status, quote(f"{pages.name}/{_page_name(cell)}")
-        entries.append(Entry(address, trees[cell.tree].id, cell.agent, cell.fake_level, cell.seed, status, score))
+        entries.append(Entry(address, trees[cell.tree].id, cell.player, cell.fake_level, cell.seed, status, score))
         if progress is not None:
             progress(cell)
     return entries
