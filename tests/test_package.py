@@ -21,10 +21,13 @@ PUBLIC = {
     },
     "inquitree_gym.baselines": {
         "AGENT_NAMES", "Agent", "Ask", "AskingAgent", "BASELINE_NAMES", "BaselineAgent", "HumanAgent", "LLMAgent",
-        "MODEL_AGENT_NAMES", "Menu", "OracleAgent", "PolicyAgent", "RandomAgent", "RandomMenuAgent", "RandomWordsAgent",
-        "ReplayAgent", "Request", "RetrievalAgent", "ScepticAgent", "WorstCaseAgent", "make_agent",
+        "MODEL_AGENT_NAMES", "OracleAgent", "PolicyAgent", "RandomAgent", "RandomMenuAgent", "RandomWordsAgent",
+        "RedoUntilTrue", "ReplayAgent", "Request", "RetrievalAgent", "ScepticAgent", "WorstCaseAgent", "make_agent",
     },
-    "inquitree_gym.chat": {"Chat", "ChatModel", "Clock", "Completion", "MAX_REPLY", "Message", "SystemClock"},
+    "inquitree_gym.chat": {
+        "Budget", "BudgetedChat", "CachedChat", "Chat", "ChatModel", "Clock", "Completion", "MAX_REPLY", "Message",
+        "Pace", "PacedChat", "Paid", "ReplyCache", "SystemClock", "estimated_tokens",
+    },
     "inquitree_gym.embeddings": {
         "DEFAULT_EMBEDDER", "Embedder", "LiteLLMEmbedder", "MiniLMEmbedder", "OnnxEmbedder",
         "SentenceTransformerEmbedder", "StaticEmbedder", "TreeVectors", "load_embedder", "tree_vectors",
