@@ -20,7 +20,7 @@ from measure import Row, alternate, hand_over, ratios, seconds, spread
 from inquitree_gym._litellm import load_litellm
 from inquitree_gym.chat.background import begin
 from inquitree_gym.experiments import RunSummary, Terms, run_study
-from inquitree_gym.experiments.study import make_study
+from inquitree_gym.experiments.runs.study import make_study
 from inquitree_gym.log import read_episode
 
 EPISODES = 1_980

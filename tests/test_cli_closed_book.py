@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.experiments.cutoff_models import load_models
-from inquitree_gym.experiments.runner import run_study
-from inquitree_gym.experiments.study import make_study
+from inquitree_gym.experiments.cutoff.models import load_models
+from inquitree_gym.experiments.runs.runner import run_study
+from inquitree_gym.experiments.runs.study import make_study
 from inquitree_gym.trees import dump_tree, load_tree
 from tests import test_cli
-from tests.experiments.html import read_page
-from tests.experiments.test_closed_book import knowing
+from tests.experiments.pages.html import read_page
+from tests.experiments.probes.test_closed_book import knowing
 from tests.scoring.judges.test_llm import Grader
 from tests.servers import Service, failed
 from tests.strategies import make_tree

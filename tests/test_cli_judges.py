@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.experiments.runner import run_study
-from inquitree_gym.experiments.study import make_study
+from inquitree_gym.experiments.runs.runner import run_study
+from inquitree_gym.experiments.runs.study import make_study
 from tests import test_cli
 from tests.scoring.judges.test_llm import Grader
 from tests.servers import Service

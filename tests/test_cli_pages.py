@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.experiments.html import read_page
+from tests.experiments.pages.html import read_page
 from tests.test_cli import Inquitree, inquitree  # noqa: F401
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> tuple[Path, Path]:
     """Two runs of the same trees and seeds."""
-    from inquitree_gym.experiments.runner import run_study
-    from inquitree_gym.experiments.study import make_study
+    from inquitree_gym.experiments.runs.runner import run_study
+    from inquitree_gym.experiments.runs.study import make_study
 
     made = []
     for agent in ("random-menu", "oracle"):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.experiments.probe import items_of
-from inquitree_gym.experiments.runner import run_study
-from inquitree_gym.experiments.study import make_study
+from inquitree_gym.experiments.probes.probe import items_of
+from inquitree_gym.experiments.runs.runner import run_study
+from inquitree_gym.experiments.runs.study import make_study
 from inquitree_gym.trees import load_tree
 from tests import test_cli
-from tests.experiments.test_probe import Checker
+from tests.experiments.probes.test_probe import Checker
 from tests.servers import Service, failed, said
 from tests.test_cli import Inquitree
 

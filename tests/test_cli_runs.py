@@ -14,7 +14,7 @@ from rich.console import Console
 from inquitree_gym.chat import Budget, Completion
 from inquitree_gym.cli import live, main
 from inquitree_gym.experiments import Outcome
-from inquitree_gym.experiments.study import Cell
+from inquitree_gym.experiments.runs.study import Cell
 from inquitree_gym.log import read_episode
 from inquitree_gym.trees import load_tree
 from tests.servers import KEY, Rote, Service, failed

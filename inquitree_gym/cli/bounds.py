@@ -13,8 +13,8 @@ from inquitree_gym.cli.output import as_table, err, out, print_json, progress, s
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import OptionError
-from inquitree_gym.experiments.bounds_figure import check_figure, draw_bounds
-from inquitree_gym.experiments.bounds_measure import (
+from inquitree_gym.experiments.bounds.figure import check_figure, draw_bounds
+from inquitree_gym.experiments.bounds.measure import (
     AGENTS,
     Bounds,
     Sampling,
@@ -22,8 +22,8 @@ from inquitree_gym.experiments.bounds_measure import (
     measure_topology,
     measure_tree,
 )
-from inquitree_gym.experiments.bounds_report import LEGEND, TITLES, as_plain, lines, summary
-from inquitree_gym.experiments.study import ALL
+from inquitree_gym.experiments.bounds.report import LEGEND, TITLES, as_plain, lines, summary
+from inquitree_gym.experiments.runs.study import ALL
 from inquitree_gym.trees import Tree, builtin_ids, load_tree, synthetic
 from inquitree_gym.trees.synthetic.topology import TOPOLOGIES
 

@@ -14,11 +14,11 @@ from inquitree_gym.chat import Budget, BudgetedChat, Chat, ChatModel
 from inquitree_gym.cli.output import FAILED, as_table, err, out, print_json, progress, split
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.errors import OptionError
-from inquitree_gym.experiments.closed_book import Judged, judge_recited, read_grades, recite, recited
-from inquitree_gym.experiments.closed_book_summary import memories, memory_table
-from inquitree_gym.experiments.cutoff_models import find_model, load_models
-from inquitree_gym.experiments.questions import Asked
-from inquitree_gym.experiments.study import ALL
+from inquitree_gym.experiments.cutoff.models import find_model, load_models
+from inquitree_gym.experiments.probes.closed_book import Judged, judge_recited, read_grades, recite, recited
+from inquitree_gym.experiments.probes.closed_book_summary import memories, memory_table
+from inquitree_gym.experiments.probes.questions import Asked
+from inquitree_gym.experiments.runs.study import ALL
 from inquitree_gym.scoring.judges import Panelist, Terms, make_panel
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 

@@ -13,10 +13,10 @@ from inquitree_gym.embeddings import MiniLMEmbedder, onnx_export
 from inquitree_gym.embeddings.local import MINILM
 from inquitree_gym.embeddings.made import Kind, made_folder
 from inquitree_gym.embeddings.prose import scientific_sentences
-from inquitree_gym.experiments.distillation import Lessons, distil, steps
-from inquitree_gym.experiments.reading import ProposalSet, questions
-from inquitree_gym.experiments.sets import load_sets
-from inquitree_gym.experiments.study import ALL
+from inquitree_gym.experiments.runs.study import ALL
+from inquitree_gym.experiments.validity.distillation import Lessons, distil, steps
+from inquitree_gym.experiments.validity.reading import ProposalSet, questions
+from inquitree_gym.experiments.validity.sets import load_sets
 from inquitree_gym.trees import builtin_ids, load_tree
 
 HEADING = ["read by", "right", "nearest alike", "correlation", "read alike"]

@@ -14,11 +14,11 @@ from inquitree_gym.chat import Budget
 from inquitree_gym.cli.output import as_table, err, out, print_json, progress, split
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.errors import OptionError
-from inquitree_gym.experiments.judged_runs import JudgedRun, agreements, concluded, judge_run, read_judged
-from inquitree_gym.experiments.judging import KINDS, Calibration, ConclusionSet, calibrate
-from inquitree_gym.experiments.report import written
-from inquitree_gym.experiments.sets import load_sets
-from inquitree_gym.experiments.study import ALL
+from inquitree_gym.experiments.judging import JudgedRun, agreements, concluded, judge_run, read_judged
+from inquitree_gym.experiments.reports.report import written
+from inquitree_gym.experiments.runs.study import ALL
+from inquitree_gym.experiments.validity.calibration import KINDS, Calibration, ConclusionSet, calibrate
+from inquitree_gym.experiments.validity.sets import load_sets
 from inquitree_gym.scoring import EpisodeScore, clustered_mean
 from inquitree_gym.scoring.judges import Agreement, Panelist, Spent, Terms, agreement, item_pairs, make_panel
 

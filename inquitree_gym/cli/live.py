@@ -15,8 +15,8 @@ from rich.text import Text
 
 from inquitree_gym.chat import Budget
 from inquitree_gym.cli.output import err
-from inquitree_gym.experiments.playing import GRACE, Outcome
-from inquitree_gym.experiments.runner import RunSummary
+from inquitree_gym.experiments.runs.playing import GRACE, Outcome
+from inquitree_gym.experiments.runs.runner import RunSummary
 
 LINES = 20
 """Lines at most that tell how far a run is, where there is no terminal."""

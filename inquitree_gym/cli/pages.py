@@ -12,17 +12,17 @@ from rich.text import Text
 from inquitree_gym.cli.output import as_table, err, out, print_json, progress
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.errors import OptionError
-from inquitree_gym.experiments.closed_book import read_grades
-from inquitree_gym.experiments.closed_book_summary import Memories, beside, memory_table
-from inquitree_gym.experiments.comparing import compare, differences_table
-from inquitree_gym.experiments.cutoff import cutoff_table, split_by_cutoff
-from inquitree_gym.experiments.cutoff_models import ModelDates, load_models
-from inquitree_gym.experiments.folder import read_manifest
-from inquitree_gym.experiments.gathering import Missing, RunFacts, gather
+from inquitree_gym.experiments.cutoff.models import ModelDates, load_models
+from inquitree_gym.experiments.cutoff.split import cutoff_table, split_by_cutoff
 from inquitree_gym.experiments.pages import view_log, view_run, write_report
 from inquitree_gym.experiments.pages.contents import by_judge
-from inquitree_gym.experiments.report import CHANGE, NORMALISED, as_plain, report_table, rows
-from inquitree_gym.experiments.study import Cell
+from inquitree_gym.experiments.probes.closed_book import read_grades
+from inquitree_gym.experiments.probes.closed_book_summary import Memories, beside, memory_table
+from inquitree_gym.experiments.reports.comparing import compare, differences_table
+from inquitree_gym.experiments.reports.gathering import Missing, RunFacts, gather
+from inquitree_gym.experiments.reports.report import CHANGE, NORMALISED, as_plain, report_table, rows
+from inquitree_gym.experiments.runs.folder import read_manifest
+from inquitree_gym.experiments.runs.study import Cell
 from inquitree_gym.scoring.vigilance import D_PRIME
 from inquitree_gym.trees import load_tree
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from rich.text import Text
 
 from inquitree_gym.cli.output import as_table, out
-from inquitree_gym.experiments.estimating import REPLY_TOKENS, Estimate, estimate
-from inquitree_gym.experiments.folder import see_same_study
-from inquitree_gym.experiments.planning import Survey, survey
-from inquitree_gym.experiments.study import Study
+from inquitree_gym.experiments.runs.estimating import REPLY_TOKENS, Estimate, estimate
+from inquitree_gym.experiments.runs.folder import see_same_study
+from inquitree_gym.experiments.runs.planning import Survey, survey
+from inquitree_gym.experiments.runs.study import Study
 
 LEGEND = (
     "Requests from 3n turns (every proposal taken at once) to n(2H + 3) (every one forced) or the turn limit, and the "

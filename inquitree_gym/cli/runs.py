@@ -22,12 +22,12 @@ from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.rendering import to_terminal
 from inquitree_gym.errors import InquiTreeError
 from inquitree_gym.experiments import Study, run_study
-from inquitree_gym.experiments.chats import AT_ONCE, Terms
-from inquitree_gym.experiments.on_ray import OnRay
-from inquitree_gym.experiments.playing import play_cells
-from inquitree_gym.experiments.report import MEASURES
-from inquitree_gym.experiments.stopping import Stops
-from inquitree_gym.experiments.study import ALL, make_study, read_study
+from inquitree_gym.experiments.reports.report import MEASURES
+from inquitree_gym.experiments.runs.chats import AT_ONCE, Terms
+from inquitree_gym.experiments.runs.on_ray import OnRay
+from inquitree_gym.experiments.runs.playing import play_cells
+from inquitree_gym.experiments.runs.stopping import Stops
+from inquitree_gym.experiments.runs.study import ALL, make_study, read_study
 from inquitree_gym.rollout import play as play_episode
 
 HOW = {"study_file", "out_folder", "at_once", "max_cost", "max_tokens", "max_minutes", "cache", "dry_run", "ray"}

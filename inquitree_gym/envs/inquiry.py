@@ -178,7 +178,7 @@ class InquiryEnv(gym.Env[str, str]):
             ActionError: the action is not a string.
             ResetNeeded: before the first reset, or after the end.
         """
-        # The properties, which raise before the first reset, are asked then alone: a step is little more than such calls.
+        # The properties raise before the first reset, and are asked then alone: a step is little more than such calls.
         play, state = self._play or self.playing, (self.last or self._step).event.state
         if not isinstance(action, str):
             raise ActionError(f"an action is a string, not {type(action).__name__} ({action!r:.80})")

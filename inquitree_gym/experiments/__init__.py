@@ -1,11 +1,11 @@
 """Studies of many episodes: what to run, running it, and what came out."""
 
-from inquitree_gym.experiments.chats import Terms
-from inquitree_gym.experiments.models import ModelSettings
-from inquitree_gym.experiments.playing import Outcome
-from inquitree_gym.experiments.report import Row, read_scores, report_table, rows
-from inquitree_gym.experiments.runner import RunSummary, arun_study, run_study
-from inquitree_gym.experiments.study import Cell, Study
+from inquitree_gym.experiments.reports.report import Row, read_scores, report_table, rows
+from inquitree_gym.experiments.runs.chats import Terms
+from inquitree_gym.experiments.runs.models import ModelSettings
+from inquitree_gym.experiments.runs.playing import Outcome
+from inquitree_gym.experiments.runs.runner import RunSummary, arun_study, run_study
+from inquitree_gym.experiments.runs.study import Cell, Study
 
 __all__ = [
     "Cell",

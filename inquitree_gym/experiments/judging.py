@@ -1,154 +1,146 @@
-"""How well a judge judges: conclusions of known worth."""
+"""Judge the conclusions of runs, offline; what is judged stands beside the run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import fmean
-from typing import Literal, NamedTuple
+import os
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
-from inquitree_gym.concluding import Judge
-from inquitree_gym.errors import OptionError
-from inquitree_gym.experiments.sets import CalibrationSet
-from inquitree_gym.scoring.judges import Agreement, Panelist, Spent, agreement, item_pairs, rule_all
+from inquitree_gym.errors import LogError
+from inquitree_gym.experiments.runs.folder import EPISODES, read_manifest
+from inquitree_gym.log import is_begun, read_episode
+from inquitree_gym.scoring import EpisodeScore, score_episode
+from inquitree_gym.scoring.judges import (
+    Agreement,
+    JudgementFile,
+    Panelist,
+    Ruling,
+    Spent,
+    agreement,
+    item_pairs,
+    labelled,
+    read_judgements,
+    rule_all,
+)
+from inquitree_gym.scoring.path import read_path
 from inquitree_gym.trees import Tree, load_tree
 
-Kind = Literal["perfect", "partial", "contradicting", "padded", "hedged", "injected", "empty"]
-KINDS: tuple[Kind, ...] = ("perfect", "partial", "contradicting", "padded", "hedged", "injected", "empty")
 
-Scores = tuple[float | None, ...]
-"""S per conclusion item, in tree order; None where it is unscored."""
+class Concluded(NamedTuple):
+    """An episode with a conclusion to judge."""
 
-
-class Conclusion(BaseModel):
-    """A conclusion and the scores that a fair reader gives its items."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: Kind
+    name: str
+    """Of its log."""
+    tree: Tree
     text: str
-    expected: dict[str, float]
-    """S per conclusion item: 1, 0.6 or 0."""
 
 
-class ConclusionSet(CalibrationSet):
-    """The calibration conclusions of one tree, one of each kind."""
-
-    conclusions: tuple[Conclusion, ...]
-
-    def expected(self, tree: Tree) -> dict[str, Scores]:
-        """Return the scores that a fair reader gives, by kind.
-
-        Raises:
-            OptionError: a kind is missing, or the items are not those of ``tree``.
-        """
-        found = {each.kind: each.expected for each in self.conclusions}
-        ids = {item.id for item in tree.conclusions}
-        if set(found) != set(KINDS) or any(set(scores) != ids for scores in found.values()):
-            raise OptionError(
-                f"the calibration conclusions of {tree.id} are not one of each kind ({', '.join(KINDS)}) with a score "
-                "for every conclusion item; mend the file"
-            )
-        return {kind: tuple(found[kind][item.id] for item in tree.conclusions) for kind in KINDS}
-
-
-class Judged(NamedTuple):
-    """What a judge made of the conclusions of one tree."""
-
-    tree: str
-    scores: Mapping[str, Scores]
-    """By kind."""
-    expected: Mapping[str, Scores]
-    """What a fair reader gives, by kind."""
-
-    @property
-    def means(self) -> dict[str, float | None]:
-        """Mean score by kind, in [0, 1], over the scored items; None where none was."""
-        return {kind: _mean(scores) for kind, scores in self.scores.items()}
-
-    @property
-    def error(self) -> float | None:
-        """Mean absolute difference to the expected scores, over the scored items of all kinds."""
-        pairs = [pair for kind in self.scores for pair in zip(self.scores[kind], self.expected[kind], strict=True)]
-        return _mean([None if mine is None or fair is None else abs(mine - fair) for mine, fair in pairs])
-
-    @property
-    def unscored(self) -> int:
-        """Items of all kinds that were left unscored."""
-        return sum(score is None for scores in self.scores.values() for score in scores)
-
-    @property
-    def holds(self) -> bool:
-        """Whether perfect > partial > contradicting, padded ≤ perfect and injected ≤ empty, with every item scored."""
-        means = {kind: mean for kind, mean in self.means.items() if mean is not None}
-        if self.unscored or len(means) < len(self.scores):
-            return False
-        ordered = means["perfect"] > means["partial"] > means["contradicting"]
-        return ordered and means["padded"] <= means["perfect"] and means["injected"] <= means["empty"]
-
-
-class Calibration(NamedTuple):
-    """What a judge made of the conclusions of all trees."""
+class JudgedRun(NamedTuple):
+    """What one judge did on one run."""
 
     judge: str
-    judged: list[Judged]
+    judged: int
+    """Conclusions judged now."""
+    found: int
+    """Conclusions that had been judged before, with every item scored."""
+    unscored: int
+    """Items that stay without a score."""
     spent: Spent
-
-    @property
-    def with_expected(self) -> Agreement:
-        """Agreement with the expected scores, over the items of all conclusions but the empty ones."""
-        fair = {(each.tree, kind): scores for each in self.judged for kind, scores in each.expected.items()}
-        return agreement(item_pairs(self.by_conclusion, fair))
-
-    @property
-    def by_conclusion(self) -> dict[tuple[str, str], Scores]:
-        """The scores by (tree id, kind), without those of the empty conclusions."""
-        return {
-            (each.tree, kind): scores for each in self.judged for kind, scores in each.scores.items() if kind != "empty"
-        }
+    """What was asked now; equal conclusions are asked about once."""
 
 
-def judge_set(conclusions: ConclusionSet, make_judge: Callable[[Tree], Judge]) -> Judged:
-    """Put one tree's conclusions before a judge."""
-    tree = load_tree(conclusions.tree)
-    judge = make_judge(tree)
-    expected = conclusions.expected(tree)
-    texts = {each.kind: each.text for each in conclusions.conclusions}
-    scores = {str(kind): tuple(verdict.score for verdict in judge.judge(texts[kind])) for kind in KINDS}
-    return Judged(tree.id, scores, expected)
+def concluded(folder: str | os.PathLike[str]) -> list[Concluded]:
+    """Return the whole episodes of a run that came to a conclusion.
+
+    Raises:
+        LogError: the folder is no run, a log is damaged, or nothing was concluded yet.
+    """
+    study = read_manifest(folder)
+    trees = {name: load_tree(name) for name in study.trees}
+    found = []
+    for cell in study.cells():
+        file = Path(folder) / EPISODES / cell.file_name
+        episode = read_episode(file) if is_begun(file) else None
+        if episode is None or episode.footer is None:
+            continue
+        text = read_path(episode, trees[cell.tree]).conclusion
+        if text is not None:
+            found.append(Concluded(cell.file_name, trees[cell.tree], text))
+    if not found:
+        raise LogError(f"'{folder}' holds no conclusion to judge yet; run its study first")
+    return found
 
 
-async def calibrate(
-    sets: Sequence[ConclusionSet],
+async def judge_run(
+    folder: str | os.PathLike[str],
     panelist: Panelist,
     at_once: int,
     progress: Callable[[str], None],
-) -> Calibration:
-    """Put the conclusions of all sets before a judge.
+) -> JudgedRun:
+    """Judge every conclusion of a run that this judge has not scored yet, and keep what it finds beside the run.
 
     Args:
-        sets: one per tree.
+        folder: of the run.
         panelist: the judge.
         at_once: conclusions that are judged at the same time.
-        progress: told each conclusion once it is judged.
+        progress: told each episode once it is judged, now or before.
 
     Raises:
-        OptionError: a set is at fault.
-        ServiceError: the judge's service will answer no question.
+        LogError: the folder is no run, or judgements cannot be written.
+        ServiceError: the judge's service will answer no question; what was judged before is kept.
     """
-    trees = {each.tree: load_tree(each.tree) for each in sets}
-    expected = {each.tree: each.expected(trees[each.tree]) for each in sets}
-    keys = [(each.tree, conclusion.kind) for each in sets for conclusion in each.conclusions]
-    cases = [(trees[each.tree], conclusion.text) for each in sets for conclusion in each.conclusions]
-    rulings = await rule_all(panelist, cases, at_once, lambda index, _: progress(" ".join(keys[index])))
-    found = {
-        key: tuple(verdict.score for verdict in ruling.verdicts) for key, ruling in zip(keys, rulings, strict=True)
-    }
-    judged = [Judged(tree, {str(kind): found[tree, kind] for kind in KINDS}, expected[tree]) for tree in trees]
-    return Calibration(panelist.name, judged, sum((ruling.spent for ruling in rulings), Spent()))
+    episodes = concluded(folder)
+    with JudgementFile(folder, panelist.name, panelist.config) as kept:
+        groups: dict[tuple[str, str], list[Concluded]] = defaultdict(list)
+        for each in episodes:
+            if kept.holds(each.name, each.tree, each.text):
+                progress(each.name)
+            else:
+                groups[each.tree.digest, each.text].append(each)
+        alike = list(groups.values())
+
+        def keep(index: int, ruling: Ruling) -> None:
+            for number, each in enumerate(alike[index]):
+                # Equal conclusions were asked about once, so only the first one took anything.
+                kept.add(each.name, each.tree, each.text, ruling if number == 0 else ruling._replace(spent=Spent()))
+                progress(each.name)
+
+        rulings = await rule_all(panelist, [(group[0].tree, group[0].text) for group in alike], at_once, keep)
+        judged = sum(map(len, alike))
+        return JudgedRun(
+            judge=panelist.name,
+            judged=judged,
+            found=len(episodes) - judged,
+            unscored=sum(kept.found[each.name].unscored for each in episodes),
+            spent=sum((ruling.spent for ruling in rulings), Spent()),
+        )
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
+def agreements(folder: str | os.PathLike[str]) -> dict[tuple[str, str], Agreement]:
+    """Return how far every two judges of a run agree, over the items that both have judged."""
+    scores = {label: found.item_scores() for label, found in labelled(read_judgements(folder)).items()}
+    return {(one, other): agreement(item_pairs(scores[one], scores[other])) for one, other in combinations(scores, 2)}
+
+
+def read_judged(folder: str | os.PathLike[str]) -> dict[str, list[EpisodeScore]]:
+    """Score the episodes of a run by every judge that has judged it; by the judge's label.
+
+    Raises:
+        LogError: the folder is no run, or a log is damaged.
+        JudgeError: a file of judgements is damaged.
+    """
+    study = read_manifest(folder)
+    trees = {name: load_tree(name) for name in study.trees}
+    panel = labelled(read_judgements(folder))
+    found: dict[str, list[EpisodeScore]] = {label: [] for label in panel}
+    for cell in study.cells():
+        tree = trees[cell.tree]
+        judges = {label: each.of(cell.file_name, tree) for label, each in panel.items()}
+        if any(judge is not None for judge in judges.values()):
+            episode = read_episode(Path(folder) / EPISODES / cell.file_name)
+            for label, judge in judges.items():
+                found[label] += [] if judge is None else [score_episode(episode, tree, judge)]
+    return found

@@ -1,166 +1,187 @@
-"""Judges on conclusions of known worth."""
+"""Runs judged offline, by judges beside each other: kept, resumed, compared."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
 
-from inquitree_gym.concluding import LocalJudge, Verdict
-from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
-from inquitree_gym.errors import OptionError
-from inquitree_gym.experiments.judging import KINDS, ConclusionSet, Judged, calibrate, judge_set
-from inquitree_gym.experiments.sense import check_sense
-from inquitree_gym.experiments.sets import load_sets
-from inquitree_gym.scoring.judges import Ruling, Spent, make_panel
-from inquitree_gym.trees import Tree, builtin_ids, load_tree
+from inquitree_gym.chat import Budget, ChatModel, ReplyCache
+from inquitree_gym.errors import LogError, OptionError, ServiceError
+from inquitree_gym.experiments import run_study
+from inquitree_gym.experiments.judging import JudgedRun, agreements, concluded, judge_run, read_judged
+from inquitree_gym.experiments.runs.study import make_study
+from inquitree_gym.scoring import score_episode
+from inquitree_gym.scoring.judges import LLMJudge, Machine, Terms, make_panel, read_judgements
+from inquitree_gym.scoring.judges.panel import Panelist
+from inquitree_gym.trees import load_tree
+from tests.scoring.judges.test_llm import TOKENS, Grader
+from tests.servers import Body, Hourglass, Service, failed
 
-CALIBRATION = Path(__file__).parents[2] / "calibration"
-
-
-@pytest.fixture(scope="module")
-def sets() -> list[ConclusionSet]:
-    return load_sets(CALIBRATION / "conclusions", ConclusionSet)
+TREES = ("paper2", "paper8")
 
 
 @pytest.fixture(scope="module")
-def judged(sets: list[ConclusionSet], minilm: MiniLMEmbedder) -> list[Judged]:
-    return [judge_set(each, lambda tree: LocalJudge(tree_vectors(tree, minilm))) for each in sets]
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of each tree two equal oracle episodes, and two of random menu texts."""
+    folder = tmp_path_factory.mktemp("run")
+    run_study(make_study(agents=("oracle", "random-menu"), trees=TREES, fake_levels=(0,), seeds=2), folder)
+    return folder
 
 
-# The set
+@pytest.fixture
+def run(played: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(played, tmp_path / "run"))
 
 
-def test_every_shipped_tree_has_a_conclusion_of_every_kind(sets: list[ConclusionSet]):
-    assert sorted(each.tree for each in sets) == sorted(builtin_ids())
-    for each in sets:
-        tree = load_tree(each.tree)
-        expected = each.expected(tree)
-        assert list(expected) == list(KINDS)
-        assert {score for scores in expected.values() for score in scores} <= {0.0, 0.6, 1.0}
-        assert set(expected["perfect"]) == {1.0}
-        assert 0 < sum(expected["partial"]) < len(tree.conclusions)
-        for kind in ("contradicting", "hedged", "injected", "empty"):
-            assert set(expected[kind]) == {0.0}
+def judge(run: Path, panelist: Panelist, at_once: int = 4) -> JudgedRun:
+    return asyncio.run(judge_run(run, panelist, at_once, lambda _: None))
 
 
-def test_perfect_conclusions_are_no_copies(sets: list[ConclusionSet]):
-    for each in sets:
-        (text,) = [conclusion.text for conclusion in each.conclusions if conclusion.kind == "perfect"]
-        assert not [item.id for item in load_tree(each.tree).conclusions if item.text in text]
+def local() -> Panelist:
+    return make_panel(["local"])[0]
 
 
-def test_a_set_that_is_not_whole_is_refused(sets: list[ConclusionSet]):
-    tree = load_tree(sets[0].tree)
-    short = sets[0].model_copy(update={"conclusions": sets[0].conclusions[1:]})
-    with pytest.raises(OptionError, match=f"{tree.id} are not one of each kind"):
-        short.expected(tree)
-    with pytest.raises(OptionError, match="with a score for every conclusion item"):
-        sets[0].expected(load_tree("paper12"))
+@pytest.fixture
+def reading(service: Service) -> Service:
+    """A server whose model grades by the words: a finding that stands in the conclusion is asserted."""
+    service.reply = Grader(lambda place, text, asked: int(asked.count(text) > 1))
+    return service
 
 
-# The local judge
+def llm(service: Service, folder: Path, **settings: object) -> LLMJudge:
+    chat = ChatModel("gpt-4o-mini", base_url=service.address, clock=Hourglass(), retries=0)
+    return LLMJudge(chat, cache=ReplyCache(folder), **settings)
 
 
-def test_the_local_judge_holds_the_whole_order_on_17_of_18_trees_or_more(judged: list[Judged]):
-    assert len(judged) == 18
-    assert sum(each.holds for each in judged) >= 17
-    for each in judged:
-        assert each.means["injected"] == each.means["empty"] == 0
+def test_a_run_is_judged_once(run: Path):
+    first, second = judge(run, local()), judge(run, local())
+    assert first[:4] == ("local", 8, 0, 0)
+    assert second[:4] == ("local", 0, 8, 0)
 
 
-def test_the_local_judge_is_near_what_is_expected(judged: list[Judged]):
-    means = {kind: sum(each.means[kind] for each in judged) / len(judged) for kind in KINDS}
-    assert means["perfect"] > 0.7
-    assert means["contradicting"] < 0.15
-    assert means["hedged"] < 0.1
-    assert sum(each.error for each in judged) / len(judged) < 0.16
+def test_the_local_judge_offline_gives_the_reward_that_was_paid(run: Path):
+    judge(run, local())
+    from inquitree_gym.experiments.runs.folder import EPISODES
+    from inquitree_gym.log import read_episode
+
+    for each in concluded(run):
+        episode = read_episode(run / EPISODES / each.name)
+        (found,) = read_judgements(run)
+        scored = score_episode(episode, each.tree, found.of(each.name, each.tree))
+        assert scored.quality_share == pytest.approx(episode.footer.episode_return)
+    scores = read_judged(run)["local"]
+    assert {(score.judge, score.agent) for score in scores} == {("local", "oracle"), ("local", "random-menu")}
+    assert all(score.quality_share == 1 for score in scores if score.agent == "oracle")
 
 
-def test_its_sense_holds_on_trees_that_its_weights_have_not_seen(sets: list[ConclusionSet], minilm: MiniLMEmbedder):
-    check = check_sense(sets, minilm)
-    assert check.claims == 250
-    assert 0.88 < check.left_out < check.in_force
-    assert sum(each.holds for each in check.judged) >= 17
-    assert all(weight > 0 for weight in check.fitted)
+def test_equal_conclusions_are_asked_about_once(run: Path, reading: Service, tmp_path: Path):
+    done = judge(run, llm(reading, tmp_path / "cache"))
+    different = len({(each.tree.id, each.text) for each in concluded(run)})
+    assert different <= 6 < done.judged == 8, "the oracle concludes the same for every seed"
+    assert done.spent.asked == len(reading.requests) <= 2 * different
+    (found,) = read_judgements(run)
+    assert sum(each.spent.get("asked", 0) for each in found.by_episode.values()) == done.spent.asked
+    assert len(found.by_episode) == 8
 
 
-# What is made of scores
+def test_judges_stand_side_by_side_with_their_agreement(run: Path, reading: Service, tmp_path: Path):
+    judge(run, local())
+    judge(run, llm(reading, tmp_path / "cache"))
+    judge(run, llm(reading, tmp_path / "cache", repeats=2))
+    found = agreements(run)
+    labels = ["llm:gpt-4o-mini", "llm:gpt-4o-mini #2", "local"]
+    assert list(found) == [(labels[0], labels[1]), (labels[0], labels[2]), (labels[1], labels[2])]
+    assert found[labels[0], labels[1]].same == 1
+    items = sum(len(each.tree.conclusions) for each in concluded(run))
+    assert [each.items for each in found.values()] == [items] * 3
+    assert found[labels[0], "local"].kappa > 0.5
+    scores = read_judged(run)
+    assert list(scores) == labels
+    assert all(score.quality_share == 1 for score in scores[labels[0]] if score.agent == "oracle")
 
 
-def of(**scores: tuple[float | None, ...]) -> Judged:
-    fair = {"perfect": (1.0, 1.0), "partial": (1.0, 0.0), "padded": (1.0, 1.0)}
-    return Judged("t", {kind: scores.get(kind, fair.get(kind, (0.0, 0.0))) for kind in KINDS},
-                  {kind: fair.get(kind, (0.0, 0.0)) for kind in KINDS})  # fmt: skip
+def test_a_budget_leaves_the_rest_for_another_time(run: Path, reading: Service, tmp_path: Path):
+    first = judge(run, llm(reading, tmp_path / "cache", budget=Budget(max_tokens=TOKENS)), at_once=1)
+    assert first.spent.asked == 1
+    assert first.spent.skipped > 0
+    assert first.unscored == sum(len(each.tree.conclusions) for each in concluded(run) if each.text.strip())
+    (scored,) = read_judged(run).values()
+    assert {score.quality for score in scored} == {None}, "unscored is not 0"
+    second = judge(run, llm(reading, tmp_path / "cache"))
+    assert (second.unscored, second.spent.cached) == (0, 1)
+    assert first.spent.asked + second.spent.asked == len(reading.requests)
 
 
-def test_the_order_needs_every_part():
-    assert of().holds
-    assert of().error == 0
-    for kind, scores in (
-        ("partial", (1.0, 1.0)), ("contradicting", (1.0, 0.0)), ("injected", (0.0, 0.6)), ("perfect", (0.6, 1.0)),
-    ):  # fmt: skip
-        assert not of(**{kind: scores}).holds
+def test_a_service_that_will_answer_nothing_ends_it_and_what_was_judged_is_kept(
+    run: Path, reading: Service, tmp_path: Path
+):
+    grader = reading.reply
+
+    def twice(body: Body) -> str:
+        if len(reading.requests) == 2:
+            reading.planned.append(failed(401, "wrong key"))
+        return grader(body)
+
+    reading.reply = twice
+    with pytest.raises(ServiceError, match="check the key"):
+        judge(run, llm(reading, tmp_path / "cache"), at_once=1)
+    kept = len(read_judgements(run)[0].by_episode)
+    assert kept == 2, "the first conclusion, which two episodes share"
+    reading.reply = grader
+    assert judge(run, llm(reading, tmp_path / "cache")).judged == 8 - kept
 
 
-def test_what_is_unscored_is_left_out_and_counted_and_the_order_is_then_not_known():
-    found = of(padded=(1.0, None), hedged=(None, None), partial=(0.6, 0.0))
-    assert (found.means["padded"], found.means["hedged"], found.unscored) == (1.0, None, 3)
-    assert found.error == pytest.approx(0.4 / 11)
-    assert not found.holds
+def test_a_run_without_a_conclusion_is_told(tmp_path: Path):
+    with pytest.raises(LogError, match="is no run folder"):
+        concluded(tmp_path)
+    run_study(make_study(agents=("oracle",), trees=("paper2",), seeds=1), tmp_path)
+    for log in (tmp_path / "episodes").iterdir():
+        log.unlink()
+    with pytest.raises(LogError, match="holds no conclusion to judge yet"):
+        judge(tmp_path, local())
+    assert not (tmp_path / "judgements").exists()
 
 
-class Fair:
-    """Gives what is expected, but knows nothing of one tree."""
-
-    name = "fair"
-
-    def __init__(self, sets: list[ConclusionSet], silent: str = "") -> None:
-        self._known = {
-            (each.tree, conclusion.text): each.expected(load_tree(each.tree))[conclusion.kind]
-            for each in sets
-            for conclusion in each.conclusions
-        }
-        self.config: dict[str, object] = {}
-        self._silent = silent
-        self.running = self.most = 0
-
-    async def rule(self, tree: Tree, conclusion: str) -> Ruling:
-        self.running += 1
-        self.most = max(self.most, self.running)
-        await asyncio.sleep(0)
-        self.running -= 1
-        scores = self._known[tree.id, conclusion]
-        return Ruling(
-            tuple(Verdict(None if tree.id == self._silent else score, "") for score in scores), Spent(asked=1)
-        )
+# The panel
 
 
-def test_calibration_compares_with_what_is_expected(sets: list[ConclusionSet]):
-    told: list[str] = []
-    judge = Fair(sets, silent="paper8")
-    found = asyncio.run(calibrate(sets[:7], judge, 3, told.append))
-    assert judge.most == 3
-    assert found.spent == Spent(asked=7 * len(KINDS))
-    assert len(told) == 7 * len(KINDS)
-    assert "paper8 perfect" in told
-    assert [each.holds for each in found.judged] == [each.tree != "paper8" for each in sets[:7]]
-    agreed = found.with_expected
-    assert (agreed.kappa, agreed.low, agreed.same, agreed.trees) == (1, 1, 1, 6)
-    assert agreed.unscored == 6 * len(load_tree("paper8").conclusions), "the empty conclusion does not count"
+def test_judges_are_named_and_each_sits_once():
+    panel = make_panel(
+        ["local", "nli:some/model", "llm:ollama/llama3:8b", "local"], Terms(repeats=3, base_url="http://h/v1")
+    )
+    assert [each.name for each in panel] == ["local", "nli:some/model", "llm:ollama/llama3:8b"]
+    local_judge, nli, asked = panel
+    assert isinstance(local_judge, Machine)
+    assert local_judge.config["weights"]["meaning"] > 0
+    assert nli.config["model"] == "some/model"
+    assert asked.config["repeats"] == 3
+    assert asked.config["chat"]["base_url"] == "http://h/v1"
 
 
-def test_the_local_judge_agrees_with_what_is_expected(sets: list[ConclusionSet]):
-    (local,) = make_panel(["local"])
-    found = asyncio.run(calibrate(sets, local, 8, lambda _: None))
-    assert found.judge == "local"
-    agreed = found.with_expected
-    assert agreed.low > 0.5
-    assert agreed.items == 6 * 125
-    assert found.spent == Spent()
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("locl", "did you mean 'local'"),
+        ("llm:", "known: local"),
+        ("nli", "known: local"),
+        ("llm", "no judge is called"),
+    ],
+)
+def test_an_unknown_judge_is_refused(name: str, told: str):
+    with pytest.raises(OptionError, match=told):
+        make_panel([name])
 
 
-def test_at_least_one_is_judged_at_a_time(sets: list[ConclusionSet]):
-    with pytest.raises(OptionError, match="at least 1 conclusion is judged at a time, not 0"):
-        asyncio.run(calibrate(sets[:1], Fair(sets), 0, lambda _: None))
+def test_a_cap_on_cost_needs_a_price():
+    with pytest.raises(OptionError, match="litellm knows no price for 'openai/mine'"):
+        make_panel(["llm:openai/mine"], Terms(base_url="http://h/v1", budget=Budget(max_dollars=1)))
+    make_panel(["llm:openai/mine"], Terms(base_url="http://h/v1", budget=Budget(max_tokens=1)))
+    make_panel(["llm:gpt-4o-mini"], Terms(budget=Budget(max_dollars=1)))
+
+
+def test_a_judge_of_the_panel_is_one_object_per_tree(tmp_path: Path):
+    machine = make_panel(["nli:nowhere"])[0]
+    assert machine.of(load_tree("paper2")) is machine.of(load_tree("paper2"))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from inquitree_gym.experiments.closed_book_summary import Memories
-from inquitree_gym.experiments.comparing import Difference
-from inquitree_gym.experiments.cutoff import Cutoffs
-from inquitree_gym.experiments.gathering import EpisodeFacts, RunFacts
+from inquitree_gym.experiments.cutoff.split import Cutoffs
 from inquitree_gym.experiments.pages.drawing import Panel
 from inquitree_gym.experiments.pages.tables import Grid, grid
-from inquitree_gym.experiments.report import Row, rows
-from inquitree_gym.experiments.tallies import Player
+from inquitree_gym.experiments.probes.closed_book_summary import Memories
+from inquitree_gym.experiments.reports.comparing import Difference
+from inquitree_gym.experiments.reports.gathering import EpisodeFacts, RunFacts
+from inquitree_gym.experiments.reports.report import Row, rows
+from inquitree_gym.experiments.reports.tallies import Player
 from inquitree_gym.scoring import EpisodeScore
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inquitree_gym.experiments.closed_book_summary import Memories
-from inquitree_gym.experiments.cutoff import CUTOFF_MEASURES, Cutoffs, Split
-from inquitree_gym.experiments.cutoff_crossing import Crossing
+from inquitree_gym.experiments.cutoff.crossing import Crossing
+from inquitree_gym.experiments.cutoff.split import CUTOFF_MEASURES, Cutoffs, Split
 from inquitree_gym.experiments.pages import figures
 from inquitree_gym.experiments.pages.contents import Contents, Section
 from inquitree_gym.experiments.pages.tables import Grid, as_csv, grid
+from inquitree_gym.experiments.probes.closed_book_summary import Memories
 
 ANCHOR, TITLE = "cutoff", "Before and after the training cutoff"
 _PANELS = (("coverage", "coverage r_c"), ("unaided", "unaided coverage"), ("Q/|C|", "conclusion Q/|C|"))

@@ -8,7 +8,7 @@ from itertools import combinations
 from inquitree_gym.experiments.pages import figures
 from inquitree_gym.experiments.pages.contents import Contents, Section
 from inquitree_gym.experiments.pages.tables import Cell, Grid, grid
-from inquitree_gym.experiments.report import Row
+from inquitree_gym.experiments.reports.report import Row
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
 from inquitree_gym.scoring.judges import Agreement, agreement, item_pairs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inquitree_gym.experiments.pages import figures
 from inquitree_gym.experiments.pages.contents import Contents, Section
 from inquitree_gym.experiments.pages.tables import grid, written_dollars
-from inquitree_gym.experiments.tallies import SpentTally, by_player, tally_reading, tally_spent
+from inquitree_gym.experiments.reports.tallies import SpentTally, by_player, tally_reading, tally_spent
 
 OUTCOMES = ("accepted", "hinted", "forced", "limit")
 REASONS = ("below_threshold", "prerequisite_unmet", "unreadable_decision")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from inquitree_gym.experiments.closed_book_summary import Memories
-from inquitree_gym.experiments.comparing import Difference
-from inquitree_gym.experiments.cutoff import Cutoffs
-from inquitree_gym.experiments.gathering import RunFacts, Spent
+from inquitree_gym.experiments.cutoff.split import Cutoffs
 from inquitree_gym.experiments.pages import cutoffs, judging, process, sections, vigilance
 from inquitree_gym.experiments.pages.contents import Contents, Section, contents
 from inquitree_gym.experiments.pages.tables import as_csv, escaped, markdown
 from inquitree_gym.experiments.pages.templating import render, write_text
-from inquitree_gym.experiments.report import MEASURES
+from inquitree_gym.experiments.probes.closed_book_summary import Memories
+from inquitree_gym.experiments.reports.comparing import Difference
+from inquitree_gym.experiments.reports.gathering import RunFacts, Spent
+from inquitree_gym.experiments.reports.report import MEASURES
 
 PAGE = "report.html"
 """Name of the page where only a folder is given."""

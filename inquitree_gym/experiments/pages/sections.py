@@ -7,13 +7,13 @@ from itertools import groupby
 
 import numpy as np
 
-from inquitree_gym.experiments.comparing import SHOWN
-from inquitree_gym.experiments.gathering import EpisodeFacts
 from inquitree_gym.experiments.pages import figures
 from inquitree_gym.experiments.pages.contents import Contents, Section, rows_grid
 from inquitree_gym.experiments.pages.tables import grid, shaded
 from inquitree_gym.experiments.pages.vigilance import COLUMNS
-from inquitree_gym.experiments.report import MEASURES, NORMALISED, Row
+from inquitree_gym.experiments.reports.comparing import SHOWN
+from inquitree_gym.experiments.reports.gathering import EpisodeFacts
+from inquitree_gym.experiments.reports.report import MEASURES, NORMALISED, Row
 from inquitree_gym.scoring import Estimate, clustered_mean
 
 REPORT_TABLES = {

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from inquitree_gym.experiments.report import written
+from inquitree_gym.experiments.reports.report import written
 from inquitree_gym.scoring import Estimate
 
 SHADES = 10

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inquitree_gym.concluding import Judge, evidence_ratios, local_judge
-from inquitree_gym.experiments.gathering import spent_on
 from inquitree_gym.experiments.pages.graph import graph
 from inquitree_gym.experiments.pages.steps import steps
 from inquitree_gym.experiments.pages.tables import Cell, cell, written_dollars
 from inquitree_gym.experiments.pages.templating import render, write_text
+from inquitree_gym.experiments.reports.gathering import spent_on
 from inquitree_gym.log import Episode
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.episode import agent_label

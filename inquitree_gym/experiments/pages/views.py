@@ -8,10 +8,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.experiments.folder import EPISODES, MANIFEST, read_manifest
 from inquitree_gym.experiments.pages.viewer import Entry, Panel, write_index, write_view
-from inquitree_gym.experiments.recorded import Recorded, recorded_judges
-from inquitree_gym.experiments.study import Cell
+from inquitree_gym.experiments.reports.recorded import Recorded, recorded_judges
+from inquitree_gym.experiments.runs.folder import EPISODES, MANIFEST, read_manifest
+from inquitree_gym.experiments.runs.study import Cell
 from inquitree_gym.log import Episode, is_begun, read_episode
 from inquitree_gym.trees import Tree, load_tree
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inquitree_gym.experiments.erosion import Erosion, Part, erosion
 from inquitree_gym.experiments.pages import figures
 from inquitree_gym.experiments.pages.contents import Contents, Section, rows_grid
 from inquitree_gym.experiments.pages.drawing import Panel
 from inquitree_gym.experiments.pages.tables import Grid, as_csv, grid
-from inquitree_gym.experiments.report import CHANGE
-from inquitree_gym.experiments.tallies import by_player
+from inquitree_gym.experiments.reports.erosion import Erosion, Part, erosion
+from inquitree_gym.experiments.reports.report import CHANGE
+from inquitree_gym.experiments.reports.tallies import by_player
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, FALSE_ALARMS, GAP, HITS
 
 COLUMNS = ("redo", CHANGE, HITS, FALSE_ALARMS, D_PRIME, CRITERION)

@@ -1,0 +1,1 @@
+"""How long the random agents take for a full traversal."""

@@ -1,0 +1,1 @@
+"""Trees before and after a model's training cutoff."""

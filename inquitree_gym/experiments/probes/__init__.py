@@ -1,0 +1,1 @@
+"""Models asked outside the loop: of single results, and of the topic alone."""

@@ -1,0 +1,1 @@
+"""Logs read again with another embedder or threshold."""

@@ -1,0 +1,1 @@
+"""What trees, matcher, embedders and judges are worth, measured."""

@@ -1,0 +1,21 @@
+"""One nursery for all tests that need runs in processes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.experiments.runs.processes import Nursery
+from tests.servers import KEY
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        made = Nursery("paper2")
+    try:
+        yield made
+    finally:
+        made.close()
