@@ -18,7 +18,7 @@ from pathlib import Path
 from measure import Row, as_table
 
 HERE = Path(__file__).parent
-BENCHMARKS = ("starting", "stepping", "batched", "batch", "job", "playing", "synthetic")
+BENCHMARKS = ("starting", "stepping", "batched", "batch", "job", "running", "playing", "synthetic")
 ON_REQUEST = ("embedders",)
 """Needs models that commands make first."""
 PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "pydantic", "sentence-transformers", "transformers", "torch")
