@@ -75,10 +75,18 @@ class ServiceError(InquiTreeError, RuntimeError):
     ``status`` is the HTTP status, or None where there was none; ``passing`` tells whether asking again later may help.
     """
 
+    ONE_REQUEST = frozenset({400, 413, 422})
+    """Statuses that say something of one request, such as that it is too long."""
+
     def __init__(self, message: str, *, status: int | None = None, passing: bool = False) -> None:
         super().__init__(message)
         self.status = status
         self.passing = passing
+
+    @property
+    def concerns_all(self) -> bool:
+        """Whether every further request would fail likewise: the key, the model's name or the quota is at fault."""
+        return not self.passing and self.status not in self.ONE_REQUEST
 
 
 class BudgetError(InquiTreeError, RuntimeError):

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from inquitree_gym.trees import load_tree
 from tests.experiments.pages.html import read_page
+from tests.servers import Rote, Service
 from tests.test_cli import Inquitree, inquitree  # noqa: F401
 
 
@@ -88,6 +90,19 @@ def test_view_refuses_choices_beside_a_log_and_tells_what_is_not_there(inquitree
     assert "cannot read the log" in inquitree("view", tmp_path / "none.jsonl").said
     assert "is no run folder" in inquitree("view", tmp_path).said
     assert "holds no episode of that kind" in inquitree("view", runs[1], "--agent", "random").said
+
+
+def test_view_chooses_by_model(inquitree: Inquitree, service: Service, tmp_path: Path):  # noqa: F811
+    from inquitree_gym.experiments.runs.runner import run_study
+    from inquitree_gym.experiments.runs.study import make_study
+
+    service.reply = Rote(load_tree("paper2"))
+    here = {"model": "gpt-4o-mini", "base_url": service.address}
+    study = make_study(agents=("llm", "oracle"), models=[here, {**here, "name": "twin"}], trees=("2",), seeds=1)
+    run_study(study, tmp_path)
+    assert inquitree("view", tmp_path, "--model", "twin", "--out", tmp_path / "one.html").status == 0
+    assert "paper2 · llm twin · fake level 0 · seed 0" in read_page(tmp_path / "one.html").text
+    assert "0 match" in inquitree("view", tmp_path, "--model", "nobody").said
 
 
 # reread

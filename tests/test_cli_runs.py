@@ -151,6 +151,41 @@ def test_a_dry_run_of_another_study_is_refused(run: Run, flags: tuple):
     assert "holds the run of another study" in err
 
 
+def test_a_plan_can_be_read_by_a_program(run: Run, service: Service, flags: tuple, tmp_path: Path):
+    told = ("--agent", "llm,oracle", "--model", "gpt-4o-mini,my-own", "--fake-level", "0,3", *flags)
+    assert run(*told[:-2], "--out", tmp_path / "other", "--max-tokens", 10**6)[0] == 0
+    status, out, err = run(*told[:-2], "--out", tmp_path / "other", "--dry-run", "--json")
+    assert (status, err) == (0, "")
+    plan = json.loads(out)
+    kind = {"agent": "llm", "model": "my-own", "fake_level": 3, "episodes": 2, "there": 2, "torn": 0, "missing": 0}
+    assert {**kind, "damaged": 0} in plan["episodes"]
+    assert [model["episodes"] for model in plan["models"]] == [0, 0]
+    (tmp_path / "other" / "episodes" / "paper2_llm_my-own_f3_s1.jsonl").unlink()
+    plan = json.loads(run(*told[:-2], "--out", tmp_path / "other", "--dry-run", "--json")[1])
+    own = plan["models"][1]
+    assert (own["model"], own["episodes"], own["least"]["requests"], own["dollars"]) == ("my-own", 1, TURNS, None)
+    assert plan["models"][0]["dollars"] == [0, 0]
+    assert (plan["folder"], plan["damaged"], plan["no_key"]) == (str(tmp_path / "other"), {}, {})
+
+
+def test_a_missing_key_is_told_before_anything_is_played(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    told = ("--agent", "llm", "--model", "gpt-4o-mini,anthropic/claude-sonnet-4-5", "--papers", "2", "--seeds", 1)
+    status, out, err = run(*told, "--out", tmp_path / "run", "--dry-run")
+    assert status == 0
+    assert "no key here: the model 'gpt-4o-mini' needs a key: set the environment variable OPENAI_API_KEY" in err
+    assert "no key here: litellm finds no key for 'anthropic/claude-sonnet-4-5' in ANTHROPIC_API_KEY; without" in err
+    plan = json.loads(run(*told, "--out", tmp_path / "run", "--dry-run", "--json")[1])
+    assert [lack["certain"] for lack in plan["no_key"].values()] == [True, False]
+    status, out, err = run(*told[:3], "gpt-4o-mini", *told[4:], "--out", tmp_path / "run", "--json")
+    assert status == 2
+    assert err.startswith("no key here: the model 'gpt-4o-mini' needs a key")
+    assert logs(tmp_path) == []
+    summary = json.loads(out)
+    assert (summary["left"], summary["failures"], list(summary["models"])) == (1, [], ["gpt-4o-mini"])
+
+
 # How it ends
 
 
@@ -182,6 +217,18 @@ def test_a_cap_is_told_and_a_new_one_goes_on(run: Run, service: Service, flags: 
     assert "stopped: the cap of $0.0002 is reached: 8 replies cost $0.0002" in err
     assert run(*told, "--max-cost", 1)[0] == 0
     assert len(service.requests) == 2 * TURNS
+
+
+def test_a_summary_can_be_read_by_a_program(run: Run, service: Service, flags: tuple, tmp_path: Path):
+    service.planned.append(failed(400, "an odd prompt"))
+    status, out, _ = run("--agent", "llm", "--model", "gpt-4o-mini", "--at-once", 1, "--json", *flags)
+    summary = json.loads(out)
+    assert status == 2
+    assert (summary["played"], summary["found"], summary["left"], summary["ended"]) == (1, 0, 0, "")
+    assert [failure["episode"] for failure in summary["failures"]] == ["paper2_llm_gpt-4o-mini_f0_s0.jsonl"]
+    assert "an odd prompt" in summary["failures"][0]["error"]
+    assert summary["paid"]["replies"] == TURNS
+    assert summary["folder"] == str(tmp_path / "run")
 
 
 # Progress

@@ -48,13 +48,13 @@ class PolicyAgent(BaselineAgent):
                 default ones.
 
         Raises:
-            OptionError: the tree does not fit into ``size``, or ``text_dim`` is out of range.
+            OptionError: the tree does not fit into ``size``, or ``size`` or ``text_dim`` is out of range.
         """
         super().__init__()
         self.name = name
         self._vectors = vectors
         self._policy = policy
-        self._menu = Menu(vectors.tree, None if size is None else MenuSize(*size))
+        self._menu = Menu(vectors.tree, MenuSize.asked(size, [vectors.tree]))
         self._features = Features.of(self._menu.size.subtopics, vectors.embedder.dim, text_dim)
         self._engine = Engine(vectors.tree, (rules or Rules()).override({"threshold": 0.0}))
         self._state = self._engine.start(0).state

@@ -98,9 +98,14 @@ def scrub(text: str) -> str:
     'Incorrect API key provided: [key]. Header: Bearer [key]'
     """
     for name, value in os.environ.items():
-        if len(value) >= 8 and _SECRET_NAME.search(name):
+        if len(value) >= 8 and names_secret(name):
             text = text.replace(value, f"[{name}]")
     return _SECRET.sub("[key]", text)
+
+
+def names_secret(variable: str) -> bool:
+    """Tell whether an environment variable of that name holds a secret."""
+    return _SECRET_NAME.search(variable) is not None
 
 
 def _code(error: Exception) -> str:

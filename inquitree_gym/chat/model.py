@@ -10,13 +10,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from inquitree_gym._litellm import load_litellm
 from inquitree_gym.chat.answers import Completion, read_answer
 from inquitree_gym.chat.background import begin
-from inquitree_gym.chat.faults import PATIENCE, Fault, is_filtered, next_wait, read_fault
+from inquitree_gym.chat.faults import PATIENCE, Fault, is_filtered, names_secret, next_wait, read_fault
 from inquitree_gym.errors import OptionError, ServiceError, require
 
 Message = dict[str, str]
@@ -24,6 +24,15 @@ Message = dict[str, str]
 
 _NO_KEY = "none"
 """Sent where a server of one's own asks for no key; OpenAI's client insists on one."""
+
+
+class Lack(NamedTuple):
+    """A key that a model needs and that is not there."""
+
+    said: str
+    certain: bool
+    """Whether every request will fail for it; litellm knows the usual variable alone, and credentials may come
+    otherwise."""
 
 
 class Clock(Protocol):
@@ -163,6 +172,23 @@ class ChatModel:
             return prompt * float(entry["input_cost_per_token"]) + completion * float(entry["output_cost_per_token"])
         except (KeyError, TypeError):
             return None
+
+    def lacks(self) -> Lack | None:
+        """Return which key is not there that requests will need; None where nothing is known to be missing.
+
+        Raises:
+            OptionError: litellm knows no provider for the model.
+        """
+        model, provider = self._route
+        try:
+            self._key()
+        except OptionError as error:
+            return Lack(str(error), certain=True)
+        if self.base_url is not None or self.key_variable is not None or provider == "openai":
+            return None
+        missing = load_litellm().validate_environment(f"{provider}/{model}")["missing_keys"]
+        named = " or ".join(name for name in missing if names_secret(name))  # it lists addresses and regions, too
+        return Lack(f"litellm finds no key for '{self.model}' in {named}", certain=False) if named else None
 
     async def _ask(self, request: Mapping[str, Any]) -> Completion:
         begun = self.clock.now()

@@ -108,15 +108,18 @@ def view(
     ] = None,
     tree: Annotated[str | None, typer.Option(help="Of a run only the episodes of this tree.")] = None,
     agent: Annotated[str | None, typer.Option(help="Of a run only the episodes of this agent.")] = None,
+    model: Annotated[str | None, typer.Option(help="Of a run only the episodes with this model.")] = None,
     fake_level: Annotated[int | None, typer.Option(help="Of a run only the episodes at this fake level.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of a run only the episodes of this seed.")] = None,
 ) -> None:
     """Write episodes as HTML pages to look at turn by turn, with an index for a run. They need no server."""
-    given = {"agent": agent, "fake_level": fake_level, "seed": seed}
+    given = {"agent": agent, "model": model, "fake_level": fake_level, "seed": seed}
     chosen = {name: value for name, value in given.items() if value is not None}
     if not path.is_dir():
         if chosen or tree is not None:
-            raise OptionError(f"'{path}' is one log; --tree, --agent, --fake-level and --seed choose from a run")
+            raise OptionError(
+                f"'{path}' is one log; --tree, --agent, --model, --fake-level and --seed choose from a run"
+            )
         err.print(f"written: {view_log(path, out_path)}", soft_wrap=True)
         return
     stem = None if tree is None else Path(f"paper{tree}" if tree.isascii() and tree.isdigit() else tree).stem
@@ -137,10 +140,16 @@ def gather_run(folder: Path) -> RunFacts:
 
 def tell_missing(missing: Sequence[Missing]) -> None:
     """Say on the error stream which episodes are not scored."""
-    if missing:
-        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
-        named = ", ".join(episode.name for episode in missing[:NAMED]) + more
+    damaged = [episode for episode in missing if episode.status == "damaged"]
+    undone = [episode.name for episode in missing if episode.status != "damaged"]
+    if undone:
+        more = f" and {len(undone) - NAMED} more" if len(undone) > NAMED else ""
+        named = ", ".join(undone[:NAMED]) + more
         err.print(f"missing or torn, and not scored: {named}. Run the study again to finish", soft_wrap=True)
+    for episode in damaged[:NAMED]:
+        err.print(Text(f"damaged, and not scored: {episode.error}"), soft_wrap=True)
+    if len(damaged) > NAMED:
+        err.print(f"damaged, and not scored: {len(damaged) - NAMED} more logs", soft_wrap=True)
 
 
 def _memories(folder: Path, runs: Sequence[RunFacts], models: Sequence[ModelDates]) -> Memories:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from rich.text import Text
 
-from inquitree_gym.cli.output import as_table, out
+from inquitree_gym.chat.model import Lack
+from inquitree_gym.cli.output import as_table, err, out, print_json
+from inquitree_gym.experiments.runs.chats import lacking
 from inquitree_gym.experiments.runs.estimating import REPLY_TOKENS, Estimate, estimate
 from inquitree_gym.experiments.runs.folder import see_same_study
 from inquitree_gym.experiments.runs.planning import Survey, survey
@@ -19,9 +22,23 @@ LEGEND = (
     f"conclusion; about 4 bytes of a prompt to a token, {REPLY_TOKENS} tokens to a reply, prices from litellm's list. "
     "Corrections, redone studies and reasoning come on top; torn episodes count whole, a cache does not."
 )
+STATES = ("there", "torn", "missing", "damaged")
 
 
-def show_plan(study: Study, folder: Path) -> None:
+class _Kind(NamedTuple):
+    """Episodes that differ in tree and seed alone, by what the folder holds of them."""
+
+    agent: str
+    model: str
+    fake_level: int
+    episodes: int
+    there: int
+    torn: int
+    missing: int
+    damaged: int
+
+
+def show_plan(study: Study, folder: Path, as_json: bool) -> None:
     """Print what a run of ``study`` into ``folder`` would play and what its models may cost. Writes and asks nothing.
 
     Raises:
@@ -29,28 +46,56 @@ def show_plan(study: Study, folder: Path) -> None:
     """
     see_same_study(folder, study)
     found = survey(study, folder)
-    out.print(as_table(f"Plan for {folder}", _plan_lines(study, found)))
+    kinds, estimates, lacks = _kinds(study, found), estimate(study, found.to_do), lacking(study, found.to_do)
+    if as_json:
+        print_json(_as_plain(folder, kinds, found, estimates, lacks))
+        return
+    out.print(as_table(f"Plan for {folder}", _plan_lines(kinds)))
     for cell, error in found.damaged.items():
         out.print(Text(f"damaged, and not played: {cell.file_name}: {error}"), soft_wrap=True)
     if study.models:
-        out.print(as_table("What the models may be asked", _estimate_lines(estimate(study, found.to_do))))
+        out.print(as_table("What the models may be asked", _estimate_lines(estimates)))
         out.print(Text(LEGEND))
+    tell_lacks(lacks.values())
 
 
-def _plan_lines(study: Study, found: Survey) -> Iterator[list[str]]:
+def tell_lacks(lacks: Iterable[Lack]) -> None:
+    """Say on the error stream which keys are missing."""
+    for lack in lacks:
+        more = "" if lack.certain else "; without credentials of another kind every request will be refused"
+        err.print(Text(f"no key here: {lack.said}{more}"), soft_wrap=True)
+
+
+def _kinds(study: Study, found: Survey) -> list[_Kind]:
     parts = (found.whole, found.torn, found.missing, found.damaged)
     counts = [Counter((cell.agent, cell.model, cell.fake_level) for cell in part) for part in parts]
-    yield ["agent", "model", "fakes", "episodes", "there", "torn", "missing", "damaged"]
-    for kind in dict.fromkeys((cell.agent, cell.model, cell.fake_level) for cell in study.cells()):
-        numbers = [count[kind] for count in counts]
-        yield [*map(str, kind), *map(str, (sum(numbers), *numbers))]
-    totals = [len(part) for part in parts]
-    yield ["all", "", "", *map(str, (sum(totals), *totals))]
+    kinds = dict.fromkeys((cell.agent, cell.model, cell.fake_level) for cell in study.cells())
+    return [_Kind(*kind, sum(count[kind] for count in counts), *(count[kind] for count in counts)) for kind in kinds]
 
 
-def _estimate_lines(estimates: list[Estimate]) -> Iterator[list[str]]:
+def _plan_lines(kinds: Sequence[_Kind]) -> Iterator[list[str]]:
+    yield ["agent", "model", "fakes", "episodes", *STATES]
+    for kind in kinds:
+        yield [*map(str, kind)]
+    yield ["all", "", "", *(str(sum(getattr(kind, name) for kind in kinds)) for name in ("episodes", *STATES))]
+
+
+def _estimate_lines(estimates: Sequence[Estimate]) -> Iterator[list[str]]:
     yield ["model", "episodes", "requests", "prompt tokens", "reply tokens", "US dollars"]
     for each in estimates:
         pairs = zip(each.least, each.most, strict=True)
         dollars = "unknown" if each.dollars is None else f"{each.dollars[0]:,.2f} – {each.dollars[1]:,.2f}"
         yield [each.model, str(each.episodes), *(f"{low:,} – {high:,}" for low, high in pairs), dollars]
+
+
+def _as_plain(
+    folder: Path, kinds: Sequence[_Kind], found: Survey, estimates: Sequence[Estimate], lacks: Mapping[str, Lack]
+) -> dict[str, Any]:
+    models = [{**each._asdict(), "least": each.least._asdict(), "most": each.most._asdict()} for each in estimates]
+    return {
+        "folder": str(folder),
+        "episodes": [kind._asdict() for kind in kinds],
+        "models": models,
+        "damaged": {cell.file_name: error for cell, error in found.damaged.items()},
+        "no_key": {label: lack._asdict() for label, lack in lacks.items()},
+    }

@@ -15,7 +15,7 @@ from inquitree_gym.chat import Budget
 from inquitree_gym.cli.live import Live, ended_like_ctrl_c, tell_summary
 from inquitree_gym.cli.output import FAILED, INTERRUPTED, err, out, print_json, split
 from inquitree_gym.cli.pages import RunArgument, gather_run, tell_missing
-from inquitree_gym.cli.plans import show_plan
+from inquitree_gym.cli.plans import show_plan, tell_lacks
 from inquitree_gym.cli.trees import JsonOption, TreeArgument
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.envs.inquiry import InquiryEnv
@@ -23,14 +23,18 @@ from inquitree_gym.envs.rendering import to_terminal
 from inquitree_gym.errors import InquiTreeError
 from inquitree_gym.experiments import Study, run_study
 from inquitree_gym.experiments.reports.report import MEASURES
-from inquitree_gym.experiments.runs.chats import AT_ONCE, Terms
-from inquitree_gym.experiments.runs.on_ray import OnRay
+from inquitree_gym.experiments.runs.chats import AT_ONCE, Terms, lacking
+from inquitree_gym.experiments.runs.on_ray import LOCAL, OnRay
 from inquitree_gym.experiments.runs.playing import play_cells
+from inquitree_gym.experiments.runs.runner import Play, RunSummary
 from inquitree_gym.experiments.runs.stopping import Stops
 from inquitree_gym.experiments.runs.study import ALL, make_study, read_study
 from inquitree_gym.rollout import play as play_episode
 
-HOW = {"study_file", "out_folder", "at_once", "max_cost", "max_tokens", "max_minutes", "cache", "dry_run", "ray"}
+HOW = {
+    "study_file", "out_folder", "at_once", "max_cost", "max_tokens", "max_minutes", "cache", "ray", "dry_run",
+    "as_json",
+}  # fmt: skip
 """Parameters of a run that decide nothing in its episodes."""
 TABLE_MEASURES = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")
 
@@ -86,6 +90,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     cache: Annotated[Path | None, typer.Option(help="Folder of replies that are not paid for again.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what is to do and may cost; do none.")] = False,
     ray: Annotated[str | None, typer.Option(help="Play on Ray: local, or the address of a cluster.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Run agents over trees, logging every episode. The same command again does only what is missing."""
     if study_file is not None:
@@ -99,21 +104,25 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         }),
     )  # fmt: skip
     if dry_run:
-        show_plan(study, out_folder)
+        show_plan(study, out_folder, as_json)
         return
-    _run(study, out_folder, at_once, Budget(max_cost, max_tokens, max_minutes and max_minutes * 60), cache, ray)
+    budget = Budget(max_cost, max_tokens, max_minutes and max_minutes * 60)
+    _run(study, out_folder, Terms(at_once, budget, cache), budget, play_cells if ray is None else OnRay(ray), as_json)
 
 
-def _run(study: Study, folder: Path, at_once: int, budget: Budget, cache: Path | None, ray: str | None) -> None:
-    play = play_cells if ray is None else OnRay(ray)
+def _run(study: Study, folder: Path, terms: Terms, budget: Budget, play: Play, as_json: bool) -> None:
+    if play in (play_cells, OnRay(LOCAL)):  # machines of another cluster have environments of their own
+        tell_lacks(lacking(study, study.cells()).values())
     live = Live(sum(1 for _ in study.cells()), budget)
     try:
         with ended_like_ctrl_c(), live.shown():
-            summary = run_study(study, folder, Terms(at_once, budget, cache), live.tell, Stops(live.tell_end), play)
+            summary = run_study(study, folder, terms, live.tell, Stops(live.tell_end), play)
     except KeyboardInterrupt:
         err.print(f"interrupted; run the same command again to go on: {folder}", soft_wrap=True)
         raise typer.Exit(INTERRUPTED) from None
     tell_summary(summary, budget, folder)
+    if as_json:
+        print_json(_summary_as_plain(summary, budget, folder))
     if not summary.is_whole:
         raise InquiTreeError(
             f"{len(summary.failures)} episodes failed and {summary.left} are left; run the same command again to go on"
@@ -136,6 +145,11 @@ def score(run_folder: RunArgument, as_json: JsonOption = False) -> None:
         )
     out.print(table)
     tell_missing(found.missing)
+
+
+def _summary_as_plain(summary: RunSummary, budget: Budget, folder: Path) -> dict[str, Any]:
+    failures = [{"episode": each.cell.file_name, "error": each.error} for each in summary.failures]
+    return {**summary._asdict(), "folder": str(folder), "failures": failures, "paid": budget.paid._asdict()}
 
 
 def _ask(observation: str, info: Mapping[str, Any]) -> str:

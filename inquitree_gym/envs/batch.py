@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, get_args
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.error import ClosedEnvironmentError
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
@@ -21,9 +22,10 @@ from inquitree_gym.envs.menu import Mask, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.envs.moves import Bools, Ints
 from inquitree_gym.envs.observing import FeatureObserver, IndexObserver, Observation, Observer, Shown
 from inquitree_gym.envs.repertoire import Repertoire
-from inquitree_gym.envs.vector import BatchPlays
+from inquitree_gym.envs.vector import BatchPlays, checked_many, over_needs_reset
 from inquitree_gym.envs.witness import Witness
 from inquitree_gym.errors import ActionError, OptionError
+from inquitree_gym.trees import Tree
 
 Steps = tuple[Shown, NDArray[np.float64], Bools, Bools, Infos]
 
@@ -80,15 +82,16 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         """See the class for the arguments.
 
         Raises:
-            OptionError: an unknown keyword, a value out of range, or not as many ``trees`` as inquiries.
+            OptionError: an unknown keyword, a value out of range, not as many ``trees`` as inquiries, or one that does
+                not fit into ``size``.
             TreeError: a tree is unknown or at fault.
         """
-        self.num_envs = num_envs
-        mode = AutoresetMode(autoreset_mode)
+        mode = checked_many(num_envs, trees, autoreset_mode)
+        self.num_envs, self.copy = num_envs, copy
         self.metadata = {"render_modes": [], "autoreset_mode": mode}
         self._at_once, self._by_hand = mode == AutoresetMode.SAME_STEP, mode == AutoresetMode.DISABLED
         face = _Face(**{name: keywords.pop(name) for name in _Face._fields if name in keywords})
-        self._inquiry, own = _inquiry(num_envs, tree, trees, keywords)
+        self._inquiry, own = _inquiry(tree, trees, keywords)
         size = MenuSize.asked(face.size, self._inquiry.trees)
         check_on_masked(face.on_masked)
         if self._inquiry.privileged and not face.infos:
@@ -254,7 +257,10 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
 
     def _checked(self, actions: Any) -> Ints:
         """Return actions as an array of whole numbers; see `step` for the errors."""
-        found = np.asarray(actions)
+        try:
+            found = np.asarray(actions)
+        except ValueError as error:  # rows of different lengths
+            raise ActionError(f"menu actions are whole numbers of shape ({self.num_envs},): {error}") from error
         if found.dtype.kind not in "iu" or found.shape != (self.num_envs,):
             raise ActionError(
                 f"menu actions are whole numbers of shape ({self.num_envs},), not {found.dtype} of shape {found.shape}"
@@ -264,10 +270,7 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
             row = int((found.view(np.uint64) >= self._actions).argmax())
             raise ActionError(f"a menu action lies in 0 to {int(self._actions) - 1}, not {found[row]} (inquiry {row})")
         if self._by_hand and self._over.size:
-            raise ResetNeeded(
-                f"the episode of inquiry {self._over[0]} is over; call reset(options={{'reset_mask': ...}}) before the "
-                f"next step(), or choose another autoreset_mode"
-            )
+            raise over_needs_reset(int(self._over[0]))
         if self._raises:
             self._refuse_masked(found)
         return found
@@ -286,15 +289,14 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
 
 
 def _inquiry(
-    num_envs: int,
     tree: TreeLike | Sequence[TreeLike] | None,
     trees: Sequence[TreeLike] | None,
     keywords: Mapping[str, Any],
 ) -> tuple[InquiryEnv, Ints | None]:
     """Return an inquiry that keeps trees and rules, and for one tree per inquiry which of them each has."""
     if trees is not None:
-        if len(trees) != num_envs:
-            raise OptionError(f"trees names one tree for each of the {num_envs} inquiries, not {len(trees)}")
+        if nested := [each for each in trees if not isinstance(each, str | os.PathLike | Tree)]:
+            raise OptionError(f"each of trees is an id, a path or a Tree, not {nested[0]!r:.80}")
         numbers = {each: number for number, each in enumerate(dict.fromkeys(trees))}
         found, own = InquiryEnv(list(numbers), **keywords), np.array([numbers[each] for each in trees])
     elif tree is not None:

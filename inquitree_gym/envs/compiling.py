@@ -257,8 +257,3 @@ def _standings(engine: Engine, size: MenuSize) -> Numbers:
     found[: size.subtopics] = -1
     found[: engine.n] = [-needs.bit_count() for needs in engine.prerequisites]
     return found
-
-
-def as_words(sets: Sequence[int], count: int) -> Ints:
-    """Return sets, each given as the bits of a number, as words of bits, shape ``(count, len(sets))``."""
-    return np.array([[bits >> WORD * word & (1 << WORD) - 1 for bits in sets] for word in range(count)], np.int64)

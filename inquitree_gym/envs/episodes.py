@@ -92,11 +92,10 @@ class Episodes:
 
 def _seeds(seed: Seed, inquiries: int) -> list[int | None]:
     """Return one seed for each inquiry, None where there is none."""
-    seeds: list[int | None]
-    if seed is None:
-        seeds = [None] * inquiries
+    if seed is None or isinstance(seed, int):
+        seeds = [None if seed is None else seed + i for i in range(inquiries)]
     else:
-        seeds = [seed + i for i in range(inquiries)] if isinstance(seed, int) else list(seed)
+        seeds = list(seed) if isinstance(seed, Sequence) else []
     if len(seeds) != inquiries or not all(each is None or (isinstance(each, int) and each >= 0) for each in seeds):
         raise OptionError(
             f"seed is None, a whole number from 0, or a list of one or the other for each of the {inquiries} "

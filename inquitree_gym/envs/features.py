@@ -38,8 +38,10 @@ class Features(NamedTuple):
         """Lay out an observation; ``text_dim`` None keeps the whole embedding.
 
         Raises:
-            OptionError: ``text_dim`` is not None or a whole number from 1 to ``dim``.
+            OptionError: ``subtopics`` is not a whole number from 1, or ``text_dim`` not None or one from 1 to ``dim``.
         """
+        if type(subtopics) is not int or subtopics < 1:
+            raise OptionError(f"subtopics is None or a whole number from 1, not {subtopics!r}")
         if text_dim is not None and not (
             isinstance(text_dim, int) and not isinstance(text_dim, bool) and 1 <= text_dim <= dim
         ):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
-from gymnasium.error import ResetNeeded
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder
 from inquitree_gym.engine import Event, Phase, Reading, Rules, State, splitmix64
@@ -103,6 +103,7 @@ class InquiryEnv(gym.Env[str, str]):
         self._play: Play | None = None
         self._first_seed: int | None = None
         self._episode = 0
+        self._closed = False
 
     @property
     def playing(self) -> Play:
@@ -110,9 +111,10 @@ class InquiryEnv(gym.Env[str, str]):
 
         Raises:
             ResetNeeded: before the first reset.
+            ClosedEnvironmentError: after `close`.
         """
         if self._play is None:
-            raise ResetNeeded("no episode has been started; call reset() first")
+            raise self._not_started()
         return self._play
 
     @property
@@ -152,7 +154,10 @@ class InquiryEnv(gym.Env[str, str]):
 
         Raises:
             OptionError: an unknown option or a value out of range.
+            ClosedEnvironmentError: after `close`.
         """
+        if self._closed:
+            raise self._not_started()
         trees, rules = self.asked(options)
         super().reset(seed=seed)
         episode_seed = self._next_seed(seed)
@@ -177,6 +182,7 @@ class InquiryEnv(gym.Env[str, str]):
         Raises:
             ActionError: the action is not a string.
             ResetNeeded: before the first reset, or after the end.
+            ClosedEnvironmentError: after `close`.
         """
         # The properties raise before the first reset, and are asked then alone: a step is little more than such calls.
         play, state = self._play or self.playing, (self.last or self._step).event.state
@@ -205,11 +211,21 @@ class InquiryEnv(gym.Env[str, str]):
         text = rendering.as_text(self.tree, self._step.event, self.playing.observations.of(self._step.event))
         return text if self.render_mode == "ansi" else rendering.to_terminal(text)
 
+    def close(self) -> None:
+        """End the episode for good; a closed environment takes neither `step` nor `reset`."""
+        self._closed = True
+        self._play = self.last = None
+
     @property
     def _step(self) -> Step:
         if self.last is None:
-            raise ResetNeeded("no episode has been started; call reset() first")
+            raise self._not_started()
         return self.last
+
+    def _not_started(self) -> ResetNeeded | ClosedEnvironmentError:
+        if self._closed:
+            return ClosedEnvironmentError("the environment was closed; make another one")
+        return ResetNeeded("no episode has been started; call reset() first")
 
     def _show(self) -> None:
         if self.render_mode == "human":

@@ -43,13 +43,31 @@ class MenuSize(NamedTuple):
         """Return the slots asked for, or for None those that ``trees`` need.
 
         Raises:
-            OptionError: ``size`` is not a pair of whole numbers from 1.
+            OptionError: ``size`` is not a pair of whole numbers from 1, or one of ``trees`` does not fit into it.
         """
         if size is None:
             return cls.around(trees)
-        if len(size) != 2 or not all(isinstance(slots, int) and slots >= 1 for slots in size):
+        pair = isinstance(size, tuple | list) and len(size) == 2
+        if not pair or not all(type(slots) is int and slots >= 1 for slots in size):
             raise OptionError(f"size is a pair of whole numbers from 1, slots for subtopics and studies, not {size!r}")
-        return cls(*size)
+        found = cls(*size)
+        for tree in trees:
+            found.check(tree)
+        return found
+
+    def check(self, tree: Tree) -> None:
+        """Check that ``tree`` fits.
+
+        Raises:
+            OptionError: it has more subtopics or studies than there are slots.
+        """
+        needed = MenuSize.around([tree])
+        if needed.subtopics > self.subtopics or needed.studies > self.studies:
+            raise OptionError(
+                f"{tree.id} has {needed.subtopics} subtopics and {needed.studies} studies, and the menu has "
+                f"{self.subtopics} and {self.studies} slots for them; make it with size=({needed.subtopics}, "
+                f"{needed.studies}) or more"
+            )
 
 
 class Menu:
@@ -65,14 +83,8 @@ class Menu:
         Raises:
             OptionError: the tree does not fit into ``size``.
         """
-        needed = MenuSize.around([tree])
-        self.size = size or needed
-        if needed.subtopics > self.size.subtopics or needed.studies > self.size.studies:
-            raise OptionError(
-                f"{tree.id} has {needed.subtopics} subtopics and {needed.studies} studies, and the menu has "
-                f"{self.size.subtopics} and {self.size.studies} slots for them; make it with size=({needed.subtopics}, "
-                f"{needed.studies}) or more"
-            )
+        self.size = size or MenuSize.around([tree])
+        self.size.check(tree)
         self.first_study = self.size.subtopics
         self.first_decision = self.size.subtopics + self.size.studies
         self.conclusion = self.first_decision + len(DECISIONS)

@@ -47,7 +47,7 @@ def register_all() -> None:
     for tree_id in RESTRICTED:
         if tree_id not in own:
             for name in (env_id(tree_id), menu_id(tree_id)):
-                gym.register(name, entry_point=REFUSAL, kwargs={"tree": tree_id})
+                gym.register(name, entry_point=REFUSAL, vector_entry_point=REFUSAL, kwargs={"tree": tree_id})
     for tree_id, file in own.items():
         if fault := _user_fault(tree_id, file, shipped):
             warnings.warn(f"a tree in {TREES_VARIABLE} is left out: {fault}", stacklevel=2)

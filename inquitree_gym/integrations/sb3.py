@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
 
@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
 from inquitree_gym.baselines.policy import Policy
-from inquitree_gym.envs.features import Row
+from inquitree_gym.envs.features import Features, Row
 from inquitree_gym.envs.menu import Mask
 from inquitree_gym.errors import OptionError
 
@@ -30,18 +30,30 @@ class BatchVecEnv(VecEnv):
         """Take ``env``, made with ``autoreset_mode="SameStep"``.
 
         Raises:
-            OptionError: it starts anew in another way.
+            OptionError: it is no vector environment, starts anew in another way, or does not copy its observations.
         """
+        if not isinstance(env, VectorEnv):
+            raise OptionError(f"BatchVecEnv takes what gymnasium.make_vec makes, not {type(env).__name__}")
         if env.metadata.get("autoreset_mode") != AutoresetMode.SAME_STEP:
             raise OptionError('Stable-Baselines3 needs an environment made with autoreset_mode="SameStep"')
+        if not getattr(env.unwrapped, "copy", True):
+            raise OptionError(
+                "Stable-Baselines3 keeps the observations of a step until after the next one; leave copy at True"
+            )
         self.env = env
         self.actions: NDArray[np.int64] = np.zeros(env.num_envs, np.int64)
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
 
     def reset(self) -> VecEnvObs:
-        """Start every inquiry, with the seeds and options set before; see `VecEnv.reset`."""
+        """Start every inquiry, with the seeds and options set before; see `VecEnv.reset`.
+
+        Raises:
+            OptionError: the options set before are not the same for every inquiry.
+        """
         seeds: Any = None if all(seed is None for seed in self._seeds) else list(self._seeds)
         options = self._options[0] or None
+        if any((other or None) != options for other in self._options):
+            raise OptionError("the inquiries of a batch are reset with the same options; pass one dict to set_options")
         observations, infos = self.env.reset(seed=seeds, options=options)
         self.reset_infos = [_row(infos, i) for i in range(self.num_envs)]
         self._reset_seeds()
@@ -106,15 +118,16 @@ def sb3_policy(model: BaseAlgorithm, *, deterministic: bool = True) -> Policy:
         deterministic: whether it takes its best action, or draws one with the agent's own generator.
 
     Raises:
-        OptionError: the model has no distribution over actions.
+        OptionError: the model has no distribution over actions, or sees neither a row of features nor its parts.
     """
     policy: Any = model.policy
     if not hasattr(policy, "get_distribution"):
         raise OptionError(f"{type(model).__name__} has no distribution over actions; take PPO, A2C or MaskablePPO")
+    observed = _observed(model.observation_space)
     masked = "action_masks" in signature(policy.get_distribution).parameters
 
     def act(row: Row, mask: Mask, rng: np.random.Generator) -> int:
-        observation, _ = policy.obs_to_tensor(row[None])
+        observation, _ = policy.obs_to_tensor(observed(row[None]))
         found = policy.get_distribution(observation, **({"action_masks": mask[None]} if masked else {}))
         chances = found.distribution.probs.detach().numpy()[0].astype(np.float64)
         return int(chances.argmax() if deterministic else rng.choice(len(chances), p=chances / chances.sum()))
@@ -122,5 +135,18 @@ def sb3_policy(model: BaseAlgorithm, *, deterministic: bool = True) -> Policy:
     return act
 
 
+def _observed(space: gym.Space[Any]) -> Callable[[Row], Any]:
+    """Return what makes observations of ``space`` of rows of features, shape ``(rows, size)``: itself, or its parts."""
+    if isinstance(space, gym.spaces.Box):
+        return lambda rows: rows
+    if not isinstance(space, gym.spaces.Dict) or set(space) != set(Features(0, 0, 0).parts):
+        raise OptionError(f"the model was trained on {space}, and not on features, flat or as a Dict")
+    subtopics, text_dim = (int(np.prod(space[name].shape or ())) for name in ("visited", "text"))
+    parts = Features(subtopics, text_dim, text_dim).parts
+    return lambda rows: {name: rows[:, at] for name, at in parts.items()}
+
+
 def _row(infos: dict[str, Any], i: int) -> dict[str, Any]:
-    return {name: values[i] for name, values in infos.items() if not name.startswith("_")}
+    """Return the info of one inquiry out of a vector's."""
+    told = {name: values for name, values in infos.items() if not name.startswith("_")}
+    return {name: _row(values, i) if isinstance(values, dict) else values[i] for name, values in told.items()}

@@ -12,12 +12,8 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from inquitree_gym.errors import LogError, LogExistsError
+from inquitree_gym.log.locking import lock
 from inquitree_gym.log.records import LOG_VERSION, Episode, Failure, Footer, Header, Record, Reply, Turn, to_line
-
-try:
-    import fcntl
-except ImportError:  # on Windows, which has no such locks
-    fcntl = None  # type: ignore[assignment]
 
 _RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 
@@ -132,7 +128,7 @@ class EpisodeWriter:
             if resume:
                 _drop_torn_line(self.path)
         except OSError as error:
-            if self.path.exists() and not resume:
+            if isinstance(error, FileExistsError) and self.path.exists():
                 raise LogExistsError(
                     f"'{self.path}' exists already; logs are never overwritten: choose another place"
                 ) from error
@@ -162,16 +158,11 @@ class EpisodeWriter:
             raise self._error(error) from error
 
     def _lock(self) -> None:
-        """Keep other processes from writing to the file until this one closes it or ends, however it ends."""
-        if fcntl is None:
-            return
-        try:
-            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        if not lock(self._stream):
             self._stream.close()
             raise LogError(
                 f"another process is writing the log '{self.path}'; wait until it is done, or choose another folder"
-            ) from error
+            )
 
     def _error(self, error: OSError) -> LogError:
         return LogError(

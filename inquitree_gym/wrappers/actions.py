@@ -13,7 +13,7 @@ from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.menu import Mask, Menu, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.errors import ActionError
 from inquitree_gym.trees import Tree
-from inquitree_gym.wrappers.unwrapping import inquiry_of
+from inquitree_gym.wrappers.unwrapping import inquiry_of, trees_asked_for
 
 MAX_MENUS = 64
 """Menus kept ready."""
@@ -67,8 +67,10 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
         """Start an episode; see `InquiryEnv.reset`.
 
         Raises:
-            OptionError: the tree of this episode does not fit into the menu.
+            OptionError: a tree asked for does not fit into the menu; the episode in progress goes on.
         """
+        for tree in trees_asked_for(self._inquiry, options):
+            self.size.check(tree)
         result = self.env.reset(seed=seed, options=options)
         self._menu = self._menu_of(self._inquiry.tree)
         return result

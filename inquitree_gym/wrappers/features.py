@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
@@ -13,7 +14,7 @@ from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.menu import MenuSize
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree
-from inquitree_gym.wrappers.unwrapping import inquiry_of
+from inquitree_gym.wrappers.unwrapping import inquiry_of, trees_asked_for
 
 Observation = Row | dict[str, Row]
 
@@ -41,7 +42,7 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
             as_dict: one-level Dict with a Box per part instead of one flat Box.
 
         Raises:
-            OptionError: ``env`` is no inquiry, or a value is out of range.
+            OptionError: ``env`` is no inquiry, a value is out of range, or a tree has more subtopics than slots.
         """
         RecordConstructorArgs.__init__(self, subtopics=subtopics, text_dim=text_dim, as_dict=as_dict)
         gym.Wrapper.__init__(self, env)
@@ -54,6 +55,7 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         self._tree: Tree | None = None
         self._vectors: dict[str, Row] = {}
         self._rows: dict[tuple[str, int, int, int], Row] = {}
+        self._check(self._inquiry.trees)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -61,8 +63,9 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         """Start an episode; see `InquiryEnv.reset`.
 
         Raises:
-            OptionError: the tree of this episode has more subtopics than there are slots.
+            OptionError: a tree asked for has more subtopics than there are slots; the episode in progress goes on.
         """
+        self._check(trees_asked_for(self._inquiry, options))
         text, info = self.env.reset(seed=seed, options=options)
         if self._tree is not self._inquiry.tree:
             self._take(self._inquiry.tree)
@@ -73,12 +76,16 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         text, reward, terminated, truncated, info = self.env.step(action)
         return self._observe(text), reward, terminated, truncated, info
 
+    def _check(self, trees: Sequence[Tree]) -> None:
+        slots = self.features.subtopics
+        for tree in trees:
+            if (needed := len(tree.subtopics)) > slots:
+                raise OptionError(
+                    f"{tree.id} has {needed} subtopics and the observation {slots} slots for them; make it with "
+                    f"subtopics={needed} or more"
+                )
+
     def _take(self, tree: Tree) -> None:
-        if len(tree.subtopics) > self.features.subtopics:
-            raise OptionError(
-                f"{tree.id} has {len(tree.subtopics)} subtopics and the observation {self.features.subtopics} slots "
-                f"for them; make it with subtopics={len(tree.subtopics)} or more"
-            )
         playing = self._inquiry.playing
         self._vectors = observation_vectors(playing.observations, playing.vectors)
         self._rows.clear()

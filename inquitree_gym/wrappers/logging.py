@@ -23,10 +23,9 @@ from inquitree_gym import log
 from inquitree_gym.engine import Kind, Phase
 from inquitree_gym.envs.inquiry import InquiryEnv, Step
 from inquitree_gym.errors import LogError, LogExistsError, OptionError
+from inquitree_gym.matching import NEAR
 from inquitree_gym.trees import Tree
 
-AGREEMENT = 1e-5
-"""How far two routes to one similarity may lie apart."""
 _PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "sentence-transformers", "torch")
 _OPTIONAL_PACKAGES = ("litellm",)
 _NEWER_IS_FINE = {"started", "versions", "log_version"}
@@ -302,7 +301,7 @@ def _same(logged: log.Turn, again: log.Turn) -> bool:
     return (
         logged.model_dump(include=decisive) == again.model_dump(include=decisive)
         and (one.candidate, one.decision) == (other.candidate, other.decision)
-        and abs(one.similarity - other.similarity) <= AGREEMENT
+        and abs(one.similarity - other.similarity) <= NEAR
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
 
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import OptionError
+from inquitree_gym.trees import Tree
 
 
 def inquiry_of(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> InquiryEnv:
@@ -20,3 +22,8 @@ def inquiry_of(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> InquiryEnv:
     if not isinstance(env, InquiryEnv):
         raise OptionError(f"{type(wrapper).__name__} wraps an InquiryEnv, not {type(env).__name__}")
     return env
+
+
+def trees_asked_for(inquiry: InquiryEnv, options: Mapping[str, Any] | None) -> tuple[Tree, ...]:
+    """Return the trees that options of a reset name instead of those that ``inquiry`` was made with; or none."""
+    return inquiry.asked({"tree": options["tree"]})[0] if options and "tree" in options else ()

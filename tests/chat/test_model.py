@@ -412,6 +412,34 @@ def test_without_a_key_the_variable_is_named(monkeypatch: pytest.MonkeyPatch):
         now(ChatModel("gpt-4o-mini"))
 
 
+def test_a_key_that_is_not_there_is_known_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch):
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "MY_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    local = "http://localhost:9/v1"
+    lacks = {
+        name: ChatModel(**settings).lacks()
+        for name, settings in {
+            "openai": {"model": "gpt-4o-mini"},
+            "named": {"model": "llama3", "base_url": local, "key_variable": "MY_KEY"},
+            "anthropic": {"model": "anthropic/claude-sonnet-4-5"},
+            "gemini": {"model": "gemini/gemini-2.5-flash"},
+            "own server": {"model": "llama3", "base_url": local},
+            "its protocol": {"model": "anthropic/claude-sonnet-4-5", "base_url": local},
+            "no key at all": {"model": "ollama/llama3"},
+        }.items()
+    }
+    assert {name: lack and lack.certain for name, lack in lacks.items()} == {
+        "openai": True, "named": True, "anthropic": False, "gemini": False,
+        "own server": None, "its protocol": None, "no key at all": None,
+    }  # fmt: skip
+    assert "set the environment variable OPENAI_API_KEY" in lacks["openai"].said
+    assert lacks["anthropic"].said.endswith("finds no key for 'anthropic/claude-sonnet-4-5' in ANTHROPIC_API_KEY")
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    assert ChatModel("gemini/gemini-2.5-flash").lacks() is None
+    with pytest.raises(OptionError, match="knows no provider"):
+        ChatModel("no-such-model").lacks()
+
+
 # Settings
 
 

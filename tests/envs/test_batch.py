@@ -355,13 +355,32 @@ def test_plays_that_nobody_plays_any_more_make_room(monkeypatch):
     assert len(batch._repertoire.core.tables.plays) <= 1 + 2 + 3
 
 
+def test_fakes_of_an_episode_are_forgotten_where_tables_without_fakes_come_between(monkeypatch):
+    monkeypatch.setattr(repertoire, "MAX_OTHERS", 0)
+    batch, sync = pair(2, AutoresetMode.DISABLED, tree=TREES["branched"], embedder=LETTERS)
+    second = np.array([False, True])
+    calls = [
+        *({"fake_level": 10}, [0, 0], [4, 4]),  # both are shown fakes
+        *({"max_turns": 9}, [0, 0]),  # the tables of that episode are dropped
+        *({"fake_level": 10, "reset_mask": second}, [5, 0], [13, 4], [14, 13]),
+    ]
+    for number, call in enumerate(calls):
+        if isinstance(call, dict):
+            both(batch, sync, lambda env, call=call: env.reset(seed=[1, 2], options=dict(call)), f"reset {number}")
+        else:
+            ours = both(batch, sync, lambda env, call=call: env.step(np.array(call)), f"step {number}")
+    assert ours[1][0] > 0, "the first inquiry believes the true result that it was shown"
+
+
 def test_actions_that_are_no_menu_actions_are_refused():
     env = InquiryBatchEnv(3, tree=TREES["chain"], embedder=LETTERS)
     env.reset(seed=0)
     last = env.single_action_space.n - 1
-    for wrong in (np.zeros(3), np.zeros(3, bool), ["a", "b", "c"], np.zeros(2, int), 0, np.zeros((3, 1), int)):
+    for wrong in (np.zeros(3), np.zeros(3, bool), ["a", "b", "c"], np.zeros(2, int), 0, np.zeros((3, 1), int), None):
         with pytest.raises(ActionError, match=r"menu actions are whole numbers of shape \(3,\), not"):
             env.step(wrong)
+    with pytest.raises(ActionError, match=r"menu actions are whole numbers of shape \(3,\): .*inhomogeneous"):
+        env.step([[0], [0, 1], 0])
     for wrong in ([0, last + 1, 0], np.array([0, -1, 0], np.int8), [0, -(2**62), 0]):
         with pytest.raises(ActionError, match=rf"a menu action lies in 0 to {last}, not -?\d+ \(inquiry 1\)"):
             env.step(wrong)
@@ -410,13 +429,22 @@ def test_calls_at_the_wrong_time_are_refused():
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"trees": ["paper2"]}, "trees names one tree for each of the 2 inquiries, not 1"),
+        ({"trees": ["paper2"]}, r"trees is a sequence with one tree for each of the 2 inquiries, not \['paper2'\]"),
+        ({"trees": "ab"}, "trees is a sequence with one tree for each of the 2 inquiries, not 'ab'"),
+        ({"trees": 2}, "trees is a sequence with one tree for each of the 2 inquiries, not 2"),
+        ({"trees": [["paper2"], "paper8"]}, r"each of trees is an id, a path or a Tree, not \['paper2'\]"),
+        (
+            {"tree": "paper2", "autoreset_mode": "Never"},
+            'autoreset_mode is one of "NextStep", "SameStep", "Disabled", no',
+        ),
         ({}, "pass tree, for all inquiries, or trees"),
         ({"tree": "paper2", "observation": "text"}, r"observation is one of \('features', 'index'\), not 'text'"),
         ({"tree": "paper2", "observation": "index", "as_dict": True}, 'goes with observation="features"'),
         ({"tree": "paper2", "text_dim": 0}, "text_dim is None or a whole number from 1 to 384, not 0"),
         ({"tree": "paper2", "on_masked": "skip"}, "on_masked is one of"),
         ({"tree": "paper2", "size": (1,)}, "size is a pair of whole numbers"),
+        ({"tree": "paper2", "size": 9}, "size is a pair of whole numbers from 1, .* not 9"),
+        ({"tree": ["paper2", "paper12"], "size": (4, 30)}, "paper12 has 7 subtopics .* the menu has 4 and 30 slots"),
         ({"tree": "paper2", "render_mode": "ansi"}, r"draws nothing; leave render_mode at None, and read texts\(\)"),
         ({"tree": "paper2", "fake_levle": 3}, "unknown option 'fake_levle' .did you mean 'fake_level'"),
         ({"tree": "paper2", "privileged": True, "infos": False}, "privileged is a part of the infos"),
@@ -427,6 +455,12 @@ def test_keywords_that_do_not_fit_are_refused(keywords: dict, message: str):
         InquiryBatchEnv(2, **keywords)
 
 
+@pytest.mark.parametrize("count", [0, -1, 2.0, True, None], ids=str)
+def test_there_is_at_least_one_inquiry(count):
+    with pytest.raises(OptionError, match=f"num_envs is a whole number from 1, not {count}"):
+        InquiryBatchEnv(count, tree="paper2")
+
+
 def test_resets_that_do_not_fit_are_refused_and_leave_everything_as_it_was(monkeypatch):
     env = InquiryBatchEnv(2, tree=TREES["chain"], embedder=LETTERS, size=(3, 4), max_turns=5)
     env.reset(seed=0)
@@ -435,7 +469,7 @@ def test_resets_that_do_not_fit_are_refused_and_leave_everything_as_it_was(monke
     for mask in ([True, False], np.array([1, 0]), np.array([True]), np.array([False, False])):
         with pytest.raises(OptionError, match=r"reset_mask is a bool array of shape \(2,\), True somewhere"):
             env.reset(options={"reset_mask": mask})
-    for seed in (-1, [1], [1, -2], [0, 1.5]):
+    for seed in (-1, [1], [1, -2], [0, 1.5], 1.5, np.int64(5), "ab"):
         with pytest.raises((OptionError, gym.error.Error), match=r"[Ss]eed"):
             env.reset(seed=seed)
     with pytest.raises(OptionError, match="unknown option 'max_turn'"):

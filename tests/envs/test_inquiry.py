@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.error import ResetNeeded
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -697,3 +697,13 @@ def test_after_the_end_only_reset_helps(env, script12):
 def test_an_unknown_render_mode_is_refused():
     with pytest.raises(OptionError, match=r"render_mode is one of .*ansi.* not 'svg'"):
         InquiryEnv("paper12", render_mode="svg")
+
+
+def test_a_closed_environment_says_so(minilm):
+    env = InquiryEnv("paper12", render_mode="ansi")
+    env.reset(seed=0)
+    env.close()
+    env.close()
+    for call in (lambda: env.step(""), env.reset, env.render, lambda: env.state, lambda: env.tree):
+        with pytest.raises(ClosedEnvironmentError, match="was closed; make another one"):
+            call()

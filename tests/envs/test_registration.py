@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def test_without_folders_nothing_is_told(shipped):
 
 
 def test_a_paper_whose_tree_may_not_be_distributed_says_so():
-    with pytest.raises(UnknownTreeError, match="'paper6' is in the paper pool but its tree may not be distributed"):
-        gym.make("InquiTree-paper6-v0")
-    with pytest.raises(UnknownTreeError, match="'paper6' is in the paper pool but its tree may not be distributed"):
-        gym.make("InquiTree-paper6-menu-v0")
+    for name in ("InquiTree-paper6-v0", "InquiTree-paper6-menu-v0"):
+        for make in (gym.make, gym.make_vec, partial(gym.make_vec, vectorization_mode="vector_entry_point")):
+            with pytest.raises(UnknownTreeError, match="'paper6' is in the paper pool but its tree may not be distrib"):
+                make(name)

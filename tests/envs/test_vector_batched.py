@@ -9,8 +9,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.error import ClosedEnvironmentError
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,6 +102,37 @@ def test_batched_and_in_a_loop_are_alike(script, seed, level, turns, mode, candi
     assert_agree(found, expected)
 
 
+@settings(max_examples=15)
+@given(
+    script=st.lists(st.tuples(*[st.sampled_from(SAYINGS)] * 3), min_size=5, max_size=14),
+    names=st.lists(st.sampled_from(["paper8", "paper12"]), min_size=3, max_size=3),
+    seeds=st.lists(st.one_of(st.none(), st.integers(0, 99)), min_size=3, max_size=3),
+    options=st.sampled_from([{}, {"max_turns": 1}, {"tree": "paper12", "fake_level": 10}, {"threshold": 0.9}]),
+    rules=st.fixed_dictionaries(
+        {"max_turns": st.sampled_from([1, 3]), "fake_level": st.sampled_from([0, 6])},
+        optional={"study_turn": st.just(True), "on_last_hint": st.just("repeat"), "threshold": st.just(0.3)},
+    ),
+)
+def test_reset_by_hand_and_with_trees_of_their_own_they_are_alike_too(script, names, seeds, options, rules, minilm):
+    rules["privileged"] = True
+    batched = InquiryVectorEnv(3, trees=names, autoreset_mode="Disabled", **rules)
+    loop = SyncVectorEnv([partial(InquiryEnv, name, **rules) for name in names], autoreset_mode=AutoresetMode.DISABLED)
+    found, expected = (list(_by_hand(env, script, seeds, options)) for env in (batched, loop))
+    assert_agree(found, expected)
+
+
+def _by_hand(env: VectorEnv, script: list[tuple[str, ...]], seeds: list, options: dict) -> Iterator[tuple]:
+    """What a first reset, every step, and a reset of those that ended return."""
+    observations, infos = env.reset(seed=[4, 5, 6])
+    yield observations, [row(infos, i) for i in range(3)]
+    for actions in script:
+        observations, rewards, over, truncated, infos = env.step(actions)
+        yield observations, rewards.tolist(), over.tolist(), truncated.tolist(), [row(infos, i) for i in range(3)]
+        if over.any():
+            observations, infos = env.reset(seed=list(seeds), options={**options, "reset_mask": over.copy()})
+            yield observations, [row(infos, i) for i in np.flatnonzero(over)]
+
+
 def test_the_rewards_of_a_batch_are_those_of_one_alone(minilm):
     script = [
         *[(FIRST.text, JUNK), (FIRST.studies[0].text, FIRST.text)],
@@ -156,7 +187,7 @@ def test_each_environment_can_have_a_tree_of_its_own(minilm):
     assert all(load_tree(name).topic in text for name, text in zip(names, observations, strict=True))
     second, _ = env.reset()
     assert [load_tree(name).topic in text for name, text in zip(names, second, strict=True)] == [True] * 3
-    with pytest.raises(OptionError, match="one tree for each of the 3 environments, not 2"):
+    with pytest.raises(OptionError, match="one tree for each of the 3 inquiries, not"):
         gym.make_vec("InquiTree-v0", 3, vectorization_mode="vector_entry_point", trees=names[:2])
 
 
@@ -190,6 +221,7 @@ def test_options_reach_every_inquiry_for_one_episode(minilm):
     ("actions", "told"),
     [
         (("one",), "actions are 2 strings, one for each environment, not"),
+        (None, "actions are 2 strings, one for each environment, not None"),
         ("ab", "actions are 2 strings, one for each environment, not 'ab'"),
         ((JUNK, 3), "an action is a string, not int"),
         (np.array([1.0, 2.0]), "an action is a string, not float"),
@@ -201,14 +233,53 @@ def test_actions_of_another_kind_are_refused(actions, told: str, minilm):
     env.reset(seed=1)
     with pytest.raises(ActionError, match=told):
         env.step(actions)
+    assert [one.state.turn for one in env.envs] == [0, 0], "no inquiry took a turn"
+
+
+def test_what_is_said_to_an_inquiry_that_starts_anew_may_be_anything(minilm):
+    env = vector("batched", 2, max_turns=1)
+    env.reset(seed=1)
+    env.step((JUNK, JUNK))
+    env.step((JUNK, JUNK))
+    observations, _, over, *_ = env.step((None, 3))
+    assert all(text.startswith("You lead") for text in observations)
+    assert not over.any()
+
+
+def test_an_inquiry_that_is_over_and_not_reset_is_not_stepped(minilm):
+    env = vector("batched", 2, autoreset="Disabled", max_turns=1)
+    env.reset(seed=1)
+    env.step((JUNK, JUNK))
+    env.step((JUNK, JUNK))
+    options = {"reset_mask": np.array([True, False])}
+    env.reset(options=options)
+    assert list(options) == ["reset_mask"], "the caller's options stay as they are"
+    with pytest.raises(ResetNeeded, match="the episode of inquiry 1 is over; call reset"):
+        env.step((JUNK, JUNK))
+
+
+@pytest.mark.parametrize(
+    ("count", "keywords", "told"),
+    [
+        (0, {}, "num_envs is a whole number from 1, not 0"),
+        (2, {"trees": "ab"}, "trees is a sequence with one tree for each of the 2 inquiries, not 'ab'"),
+        (2, {"autoreset_mode": "Never"}, 'autoreset_mode is one of "NextStep", "SameStep", "Disabled", not \'Never\''),
+        (2, {"fake_levle": 1}, "did you mean 'fake_level'"),
+    ],
+    ids=str,
+)
+def test_keywords_that_do_not_fit_are_refused(count: int, keywords: dict, told: str):
+    with pytest.raises(OptionError, match=told):
+        InquiryVectorEnv(count, **{"tree": "paper8", **keywords})
 
 
 def test_a_closed_environment_says_so(minilm):
     env = vector("batched", 2)
     env.reset(seed=1)
     env.close()
-    with pytest.raises(ClosedEnvironmentError, match="was closed; make another one"):
-        env.step((JUNK, JUNK))
+    for call in (lambda: env.step((JUNK, JUNK)), env.reset):
+        with pytest.raises(ClosedEnvironmentError, match="was closed; make another one"):
+            call()
 
 
 def test_what_makes_one_inquiry_can_be_another_class(minilm):

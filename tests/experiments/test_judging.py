@@ -148,15 +148,16 @@ def test_a_run_without_a_conclusion_is_told(tmp_path: Path):
 # The panel
 
 
-def test_judges_are_named_and_each_sits_once():
+def test_judges_are_named_and_each_sits_once(tmp_path: Path):
+    (tmp_path / "config.json").write_text("{}")
     panel = make_panel(
-        ["local", "nli:some/model", "llm:ollama/llama3:8b", "local"], Terms(repeats=3, base_url="http://h/v1")
+        ["local", f"nli:{tmp_path}", "llm:ollama/llama3:8b", "local"], Terms(repeats=3, base_url="http://h/v1")
     )
-    assert [each.name for each in panel] == ["local", "nli:some/model", "llm:ollama/llama3:8b"]
+    assert [each.name for each in panel] == ["local", f"nli:{tmp_path}", "llm:ollama/llama3:8b"]
     local_judge, nli, asked = panel
     assert isinstance(local_judge, Machine)
     assert local_judge.config["weights"]["meaning"] > 0
-    assert nli.config["model"] == "some/model"
+    assert nli.config["model"] == str(tmp_path)
     assert asked.config["repeats"] == 3
     assert asked.config["chat"]["base_url"] == "http://h/v1"
 

@@ -9,12 +9,15 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.env_checker import check_env
+from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from inquitree_gym import InquiryEnv, play
 from inquitree_gym.baselines import PolicyAgent
 from inquitree_gym.errors import OptionError
 from inquitree_gym.integrations.sb3 import BatchVecEnv, sb3_policy
+from tests.envs.test_batch import LETTERS
+from tests.strategies import make_tree
 
 ID = "InquiTree-paper8-menu-v0"
 
@@ -28,6 +31,20 @@ def batch(count: int, **keywords) -> BatchVecEnv:
 @pytest.mark.parametrize("keywords", [{}, {"as_dict": True}, {"text_dim": 16, "size": (6, 20)}], ids=str)
 def test_the_checker_of_stable_baselines3_passes(keywords, minilm):
     check_env(gym.make(ID, fake_level=3, **keywords))
+
+
+def test_the_checker_of_stable_baselines3_passes_for_several_trees_and_made_ones(minilm):
+    check_env(gym.make("InquiTree-menu-v0", tree=["paper2", "paper8"], size=(10, 24)))
+    check_env(gym.make("InquiTree-synthetic-menu-v0", difficulty={"subtopics": (1, 2)}, embedder=LETTERS))
+
+
+@pytest.mark.parametrize("as_dict", [False, True], ids=["flat", "dict"])
+def test_maskable_ppo_finds_the_masks_of_single_environments(as_dict: bool, minilm):
+    keywords = {"as_dict": as_dict, "on_masked": "raise", "max_turns": 6}  # so a mask not asked for would be an error
+    made = make_vec_env(ID, 2, env_kwargs=keywords, wrapper_class=lambda env: gym.wrappers.TimeLimit(env, 5))
+    assert is_masking_supported(made)
+    policy = "MultiInputPolicy" if as_dict else "MlpPolicy"
+    MaskablePPO(policy, made, n_steps=8, batch_size=16, n_epochs=1, seed=1, device="cpu").learn(16)
 
 
 @pytest.mark.parametrize("as_dict", [False, True], ids=["flat", "dict"])
@@ -77,7 +94,24 @@ def test_options_and_attributes_reach_the_batch(minilm):
     assert env.env_is_wrapped(gym.wrappers.TimeLimit) == [False, False]
     with pytest.raises(OptionError, match="'closed' cannot be set for single inquiries"):
         env.set_attr("closed", True)
+    env.set_options([{"max_turns": 1}, {"max_turns": 2}])
+    with pytest.raises(OptionError, match="reset with the same options; pass one dict to set_options"):
+        env.reset()
     env.close()
+
+
+def test_what_agents_must_not_see_is_told_at_a_reset(minilm):
+    env = batch(2, privileged=True)
+    env.reset()
+    assert [info["privileged"]["kind"] for info in env.reset_infos] == ["start", "start"]
+    assert env.reset_infos[0].keys() == gym.make(ID, privileged=True).reset()[1].keys()
+
+
+def test_an_environment_that_keeps_its_observations_in_place_is_refused(minilm):
+    with pytest.raises(OptionError, match="until after the next one; leave copy at True"):
+        batch(2, copy=False)
+    with pytest.raises(OptionError, match=r"takes what gymnasium\.make_vec makes, not \w+"):
+        BatchVecEnv(gym.make(ID))
 
 
 def test_a_batch_that_starts_anew_otherwise_is_refused(minilm):
@@ -85,9 +119,13 @@ def test_a_batch_that_starts_anew_otherwise_is_refused(minilm):
         BatchVecEnv(gym.make_vec(ID, 2, vectorization_mode="vector_entry_point"))
 
 
-@pytest.mark.parametrize("algorithm", [PPO, MaskablePPO])
-def test_a_trained_model_plays_logs_and_is_scored_like_any_agent(algorithm, tmp_path, minilm):
-    model = algorithm("MlpPolicy", VecMonitor(batch(4, max_turns=8)), n_steps=8, batch_size=16, seed=1, device="cpu")
+@pytest.mark.parametrize(
+    ("algorithm", "as_dict"), [(PPO, False), (MaskablePPO, False), (MaskablePPO, True)], ids=["PPO", "masked", "dict"]
+)
+def test_a_trained_model_plays_logs_and_is_scored_like_any_agent(algorithm, as_dict: bool, tmp_path, minilm):
+    made = VecMonitor(batch(4, max_turns=8, as_dict=as_dict))
+    policy = "MultiInputPolicy" if as_dict else "MlpPolicy"
+    model = algorithm(policy, made, n_steps=8, batch_size=16, seed=1, device="cpu")
     model.learn(64)
     model.save(tmp_path / "model.zip")
     loaded = algorithm.load(tmp_path / "model.zip")
@@ -104,6 +142,23 @@ def test_a_trained_model_plays_logs_and_is_scored_like_any_agent(algorithm, tmp_
     if algorithm is MaskablePPO:
         menu = {text for tree in [env.tree] for text in (s.text for s in tree.subtopics)}
         assert {turn.action for turn in episodes[0].turns[:1]} <= menu, "the mask shows subtopics at the topic"
+
+
+def test_the_parts_of_an_observation_reach_the_model_where_they_belong(minilm, monkeypatch):
+    env = batch(3, as_dict=True, text_dim=16, size=(6, 20))
+    model = PPO("MultiInputPolicy", env, n_steps=4, batch_size=4, seed=1, device="cpu")
+    seen, look = [], model.policy.obs_to_tensor
+    monkeypatch.setattr(model.policy, "obs_to_tensor", lambda parts: seen.append(parts) or look(parts))
+    act, expected = sb3_policy(model), env.reset()
+    flat = np.concatenate(list(expected.values()), axis=1)
+    act(flat[1], np.ones(env.action_space.n, bool), np.random.default_rng(0))
+    assert_alike(seen[0], {name: part[1:2] for name, part in expected.items()})
+
+
+def test_a_model_of_other_observations_is_refused(minilm):
+    model = PPO("MlpPolicy", batch(2, observation="index", tree=make_tree([[]], [1])), n_steps=4, batch_size=4)
+    with pytest.raises(OptionError, match=r"the model was trained on MultiDiscrete.* and not on features"):
+        sb3_policy(model)
 
 
 def test_a_model_without_a_distribution_is_refused(minilm):

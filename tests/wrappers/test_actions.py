@@ -5,7 +5,7 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.error import ResetNeeded
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.wrappers import TimeLimit
 
 from inquitree_gym import InquiryEnv, load_tree
@@ -101,9 +101,22 @@ def test_an_empty_slot_says_nothing(minilm):
 def test_a_tree_that_does_not_fit_is_refused_at_reset_and_the_episode_before_it_goes_on(minilm):
     env = MenuActions(InquiryEnv("paper2"))
     env.reset(seed=0)
-    with pytest.raises(OptionError, match=r"paper12 has 7 subtopics .* make it with size=\(7, \d+\) or more"):
-        env.reset(seed=0, options={"tree": "paper12"})
-    assert env.reset(seed=0)[1]["state"] == "topic"
+    env.step(0)
+    for asked in ("paper12", ["paper2", "paper12"]):
+        with pytest.raises(OptionError, match=r"paper12 has 7 subtopics .* make it with size=\(7, \d+\) or more"):
+            env.reset(seed=0, options={"tree": asked})
+    assert (env.unwrapped.tree.id, env.step(0)[-1]["turn"]) == ("paper2", 2)
+    assert env.reset(seed=0, options={"tree": "paper2"})[1]["state"] == "topic"
+    with pytest.raises(OptionError, match=r"paper12 has 7 subtopics .* and the menu has 4 and 30 slots"):
+        MenuActions(InquiryEnv(["paper2", "paper12"]), size=(4, 30))
+
+
+def test_a_closed_environment_says_so(env: MenuActions):
+    env.reset(seed=0)
+    env.close()
+    for call in (lambda: env.step(0), env.action_masks, env.reset):
+        with pytest.raises(ClosedEnvironmentError, match="was closed; make another one"):
+            call()
 
 
 def test_a_masked_action_is_refused_where_that_is_asked_for(minilm):
@@ -133,7 +146,7 @@ def test_nothing_goes_before_the_first_reset(env: MenuActions):
             call()
 
 
-@pytest.mark.parametrize("size", [(0, 5), (5,), (5, 2.0), (7, -1)], ids=str)
+@pytest.mark.parametrize("size", [(0, 5), (5,), (5, 2.0), (7, -1), (True, 30), 5, "ab"], ids=str)
 def test_a_size_is_a_pair_of_whole_numbers(size, minilm):
     with pytest.raises(OptionError, match="size is a pair of whole numbers from 1"):
         MenuActions(InquiryEnv(TREE), size=size)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+from copy import deepcopy
+from functools import partial
+
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import FlattenObservation
 
 from inquitree_gym import InquiryEnv, load_tree
@@ -14,6 +19,7 @@ from inquitree_gym.engine import Phase
 from inquitree_gym.envs.registration import MENU_ENTRY_POINT
 from inquitree_gym.errors import OptionError
 from inquitree_gym.wrappers import EmbeddingObservation, MenuActions
+from tests.envs.test_batch import LETTERS
 
 TREE = load_tree("paper12")
 N = len(TREE.subtopics)
@@ -82,8 +88,14 @@ def test_it_stands_on_free_text_too_and_other_trees_share_its_slots(minilm):
         visited = row[len(Phase) + 1 : len(Phase) + 13]
         assert visited.sum() == 1
         assert visited[[s.id for s in load_tree(name).subtopics].index(subtopic.id)] == 1
+    env = EmbeddingObservation(InquiryEnv(TREE))
+    env.reset(seed=0)
     with pytest.raises(OptionError, match="paper4 has 10 subtopics and the observation 7 slots"):
-        EmbeddingObservation(InquiryEnv(TREE)).reset(seed=0, options={"tree": "paper4"})
+        env.reset(seed=0, options={"tree": "paper4"})
+    assert env.step("")[0].shape == (len(Phase) + 1 + N + minilm.dim,), "the episode before goes on"
+    assert env.unwrapped.tree == TREE
+    with pytest.raises(OptionError, match="paper12 has 7 subtopics and the observation 5 slots"):
+        EmbeddingObservation(InquiryEnv(["paper2", "paper12"]), subtopics=5)
 
 
 def test_an_opening_that_names_another_limit_is_another_text(minilm):
@@ -100,6 +112,12 @@ def test_a_length_out_of_range_is_refused(text_dim, minilm):
         EmbeddingObservation(InquiryEnv(TREE), text_dim=text_dim)
 
 
+@pytest.mark.parametrize("subtopics", [0, -1, 9.0, True], ids=str)
+def test_a_number_of_slots_out_of_range_is_refused(subtopics, minilm):
+    with pytest.raises(OptionError, match=f"subtopics is None or a whole number from 1, not {subtopics}"):
+        EmbeddingObservation(InquiryEnv(TREE), subtopics=subtopics)
+
+
 # The registered discrete view
 
 
@@ -107,6 +125,42 @@ def test_a_length_out_of_range_is_refused(text_dim, minilm):
 @pytest.mark.parametrize("name", ["InquiTree-paper12-menu-v0", "InquiTree-paper8-menu-v0", "InquiTree-menu-v0"])
 def test_the_checker_of_gymnasium_passes(name: str, minilm, capsys):
     check_env(gym.make(name, fake_level=3), skip_render_check=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version.*:UserWarning")
+@pytest.mark.parametrize(
+    ("name", "keywords"),
+    [
+        ("InquiTree-menu-v0", {"tree": ["paper2", "paper8"], "size": (10, 24), "as_dict": True}),
+        ("InquiTree-synthetic-menu-v0", {"difficulty": {"subtopics": (1, 2)}, "embedder": LETTERS}),
+    ],
+    ids=["several trees", "made trees"],
+)
+def test_the_checker_passes_for_trees_that_change(name: str, keywords: dict, minilm):
+    check_env(gym.make(name, **keywords), skip_render_check=True)
+
+
+def test_the_view_is_drawn_as_the_text_is(minilm):
+    for mode in ("ansi", "rgb_array"):
+        menu, text = (gym.make(name, render_mode=mode) for name in ("InquiTree-paper8-menu-v0", "InquiTree-paper8-v0"))
+        menu.reset(seed=0)
+        text.reset(seed=0)
+        menu.step(0)
+        text.step(load_tree("paper8").subtopics[0].text)
+        assert menu.render_mode == mode
+        np.testing.assert_array_equal(menu.render(), text.render())
+
+
+@pytest.mark.parametrize("copied", [deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+def test_a_copy_goes_on_from_where_the_episode_is(copied, minilm):
+    env = gym.make("InquiTree-paper8-menu-v0", fake_level=5)
+    env.reset(seed=3)
+    env.step(0)
+    other = copied(env)
+    for action in (5, 9, 0, 1, 2, 3):
+        (row, *ours), (expected, *theirs) = other.step(action), env.step(action)
+        np.testing.assert_array_equal(row, expected)
+        assert ours == theirs
 
 
 def test_there_is_a_discrete_view_for_every_text_view():
@@ -135,6 +189,31 @@ def test_every_option_of_the_view_reaches_its_part(minilm):
     assert env.get_wrapper_attr("action_masks")().sum() == N
     other = gym.make(env.spec)
     assert other.action_space == env.action_space
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("autoreset", list(AutoresetMode), ids=str)
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_open_actions_lead_through_whole_episodes_in_the_vectors_of_gymnasium(mode, autoreset, minilm):
+    make = partial(gym.make_vec, "InquiTree-paper8-menu-v0", 3, max_turns=4, fake_level=5, on_masked="raise")
+    vector = make(vectorization_mode=mode, vector_kwargs={"autoreset_mode": autoreset})
+    batch = make(autoreset_mode=autoreset)
+    for env in (vector, batch):
+        env.reset(seed=8)
+    rng, ends = np.random.default_rng(0), 0
+    for _ in range(16):
+        masks = np.stack(vector.call("action_masks"))
+        np.testing.assert_array_equal(masks, batch.action_masks())
+        actions = (rng.random(masks.shape) * masks).argmax(axis=1)
+        (rows, *flags, _), (expected, *others, _) = vector.step(actions), batch.step(actions)
+        np.testing.assert_allclose(rows, expected, atol=1e-6)
+        np.testing.assert_allclose(flags, others, atol=1e-12)
+        ends += (over := flags[1]).sum()
+        if over.any() and autoreset == AutoresetMode.DISABLED:
+            for env in (vector, batch):
+                env.reset(options={"reset_mask": over.copy()})
+    assert ends >= 6
+    vector.close()
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])

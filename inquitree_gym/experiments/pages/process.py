@@ -46,19 +46,23 @@ def readings(report: Contents) -> Section:
 
 def spending(report: Contents) -> Section:
     """Tokens, dollars and seconds."""
-    lines = [
-        [report.names[player], *_spent_line(tally_spent(facts))] for player, facts in by_player(report.episodes).items()
-    ]
-    heads = (
-        "agent", "episodes", "turns", "replies", "corrections", "prompt tokens", "completion tokens", "US dollars",
-        "unpriced replies", "agent s", "agent ms/turn", "env s", "env ms/turn",
+    spent = {report.names[player]: tally_spent(facts) for player, facts in by_player(report.episodes).items()}
+    cost = (
+        "agent", "episodes", "turns", "replies", "corrections", "cut short", "prompt tokens", "completion tokens",
+        "US dollars", "unpriced replies",
     )  # fmt: skip
+    time = ("agent", "agent s", "agent ms/turn", "env s", "env ms/turn")
+    grids = (
+        grid("Cost", cost, [[name, *_cost_line(each)] for name, each in spent.items()]),
+        grid("Time", time, [[name, *_time_line(each)] for name, each in spent.items()]),
+    )
     words = (
         "Of the scored episodes. A dash is unknown, not zero; replies of unknown price make the dollars a lower bound "
-        "(≥). Replies from a cache cost nothing and are left out of tokens and dollars. The environment's time holds "
-        "the embedding of the actions.",
+        "(≥). Replies from a cache cost nothing and are left out of tokens and dollars. Replies cut short had used "
+        "up max_tokens; many of them say that it is too low for the model. The environment's time holds the embedding "
+        "of the actions.",
     )
-    return Section("cost", "Cost and time", words, (), (grid("Cost and time", heads, lines),))
+    return Section("cost", "Cost and time", words, (), grids)
 
 
 def missing(report: Contents) -> Section:
@@ -66,9 +70,9 @@ def missing(report: Contents) -> Section:
     gone = [(run.folder.name, each) for run in report.runs for each in run.missing]
     unscored = sum(row.unscored for row in report.table)
     words = (
-        f"{len(report.episodes):,} episodes are scored. {len(gone):,} are missing, torn or failed, and {unscored:,} "
-        "whole ones have no conclusion score; none of these counts as 0, and where failures fall on hard trees the "
-        "means are too good.",
+        f"{len(report.episodes):,} episodes are scored. {len(gone):,} are missing, torn, failed or damaged, and "
+        f"{unscored:,} whole ones have no conclusion score; none of these counts as 0, and where failures fall on hard "
+        "trees the means are too good.",
     )
     if not gone:
         return Section("missing", "Failures and missing episodes", words)
@@ -99,10 +103,15 @@ def threats(report: Contents) -> Section:
     return Section("threats", "Threats to validity", words)
 
 
-def _spent_line(spent: SpentTally) -> list[object]:
+def _cost_line(spent: SpentTally) -> list[object]:
     return [
-        spent.episodes, spent.turns, spent.replies, spent.corrections, spent.prompt_tokens, spent.completion_tokens,
-        written_dollars(spent.dollars, spent.unpriced), spent.unpriced,
+        spent.episodes, spent.turns, spent.replies, spent.corrections, spent.cut_short, spent.prompt_tokens,
+        spent.completion_tokens, written_dollars(spent.dollars, spent.unpriced), spent.unpriced,
+    ]  # fmt: skip
+
+
+def _time_line(spent: SpentTally) -> list[object]:
+    return [
         spent.agent_seconds, _milliseconds(spent.agent_seconds, spent.turns),
         spent.env_seconds, _milliseconds(spent.env_seconds, spent.turns),
     ]  # fmt: skip

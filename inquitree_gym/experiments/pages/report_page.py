@@ -18,8 +18,9 @@ from inquitree_gym.experiments.reports.report import MEASURES
 PAGE = "report.html"
 """Name of the page where only a folder is given."""
 _MAKERS = (
-    sections.leaderboard, sections.comparison, judging.judges, vigilance.vigilance, cutoffs.cutoffs, sections.turns,
-    sections.papers, process.readings, process.spending, process.missing, process.threats, sections.settings,
+    sections.leaderboard, sections.comparison, judging.judges, vigilance.vigilance, vigilance.wearing, cutoffs.cutoffs,
+    sections.turns, sections.papers, process.readings, process.spending, process.missing, process.threats,
+    sections.settings,
 )  # fmt: skip
 
 

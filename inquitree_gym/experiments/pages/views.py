@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
 
 from inquitree_gym.errors import LogError, OptionError
@@ -50,7 +51,7 @@ def view_run(
         progress: told each cell once its page is there.
 
     Raises:
-        LogError: the folder is no run, or a log is damaged.
+        LogError: the folder is no run, or the one log that is wanted is damaged; an index tells which ones are.
         OptionError: no episode is wanted that has been begun, or a page cannot be written.
     """
     cells = [cell for cell in read_manifest(folder).cells() if wanted(cell)]
@@ -74,16 +75,23 @@ def _entries(folder: Path, cells: Sequence[Cell], index: Path, progress: Callabl
     back = quote(os.path.relpath(index, pages))
     entries = []
     for cell in cells:
-        file, status, score, address = folder / EPISODES / cell.file_name, "missing", None, ""
-        if is_begun(file):
-            episode = read_episode(file)
-            panel = _panel(recorded, file.name, trees[cell.tree])
+        episode, score, address = _episode(folder / EPISODES / cell.file_name), None, ""
+        if isinstance(episode, Episode):
+            panel = _panel(recorded, cell.file_name, trees[cell.tree])
             score = write_view(episode, trees[cell.tree], pages / _page_name(cell), back, panel)
-            status, address = episode.status, quote(f"{pages.name}/{_page_name(cell)}")
+            address = quote(f"{pages.name}/{_page_name(cell)}")
+        status = episode.status if isinstance(episode, Episode) else episode
         entries.append(Entry(address, trees[cell.tree].id, cell.player, cell.fake_level, cell.seed, status, score))
         if progress is not None:
             progress(cell)
     return entries
+
+
+def _episode(file: Path) -> Episode | Literal["missing", "damaged"]:
+    try:
+        return read_episode(file) if is_begun(file) else "missing"
+    except LogError:
+        return "damaged"
 
 
 def _page_name(cell: Cell) -> str:

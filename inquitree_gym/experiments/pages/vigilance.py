@@ -1,4 +1,4 @@
-"""The section of a report on fake results: how often they are told by level, and whether that wears off."""
+"""The sections of a report on fake results: how often they are told by level, and whether that wears off."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, FALSE_ALARMS, GA
 COLUMNS = ("redo", CHANGE, HITS, FALSE_ALARMS, D_PRIME, CRITERION)
 RATES = (HITS, FALSE_ALARMS, GAP)
 MOST_LINES = 12
-"""Lines of the table by level that a page shows without being asked."""
-TITLE = "Fake results"
+"""Lines of its tables that a section shows without being asked."""
+TITLE, WEARING_TITLE = "Fake results", "Does vigilance wear off?"
 WORDS = (
     "How often results are redone as fakes become more frequent (at level k, k in 10 results are fake): all results, "
     "the fakes among them (hits), the true ones among them (false alarms). An agent that tells fakes apart has hits "
@@ -28,23 +28,34 @@ WORDS = (
     f"pull d′ towards 0. {CHANGE}: redo frequency minus that without fakes, paired by tree and seed.",
 )
 WEARING = (
-    "Does it wear off? Over all levels with fakes, the episodes of a tree pooled. A later showing of a study's result "
-    "can be compared with the one before, so first and later showings stand apart, and the rest is over first showings "
-    "alone. The position of a result is its turn over all turns of the episode. A slope below 0 in hits − false alarms "
-    "says that telling fakes apart gets worse; it is a mean over trees of a line within each tree, so that trees that "
-    "differ do not look like a change, but other subtopics come late than come early.",
+    "Fake and true results, all levels with fakes and the episodes of a tree pooled. A later showing of a study's "
+    "result can be compared with the one before, so first and later showings stand apart, and the rest is over first "
+    "showings alone. The position of a result is its turn over all turns of the episode. A slope below 0 in hits − "
+    "false alarms says that telling fakes apart gets worse; it is a mean over trees of a line within each tree, so "
+    "that trees that differ do not look like a change, but other subtopics come late than come early.",
 )
 
 
 def vigilance(report: Contents) -> Section:
-    """Fake results over fake levels, as in the paper's Figure 3, and over the course of an inquiry."""
+    """Fake results over fake levels, as in the paper's Figure 3."""
     if {row.fake_level for row in report.table} == {0}:
         return Section("vigilance", TITLE, ("No run here showed fake results; play some with --fake-level 0,3,6.",))
-    found = worn(report)
     table = rows_grid("Vigilance", report, report.table, COLUMNS)
-    grids = (table, *(each for each in _grids(found) if each.lines))
-    words = WORDS + (WEARING if found else ())
-    return Section("vigilance", TITLE, words, _panels(report, found), grids, folded=len(table.lines) > MOST_LINES)
+    return Section("vigilance", TITLE, WORDS, _panels(report), (table,), folded=len(table.lines) > MOST_LINES)
+
+
+def wearing(report: Contents) -> Section | None:
+    """Fake results over the course of an inquiry; None where none left a choice."""
+    found = worn(report)
+    if not found:
+        return None
+    by_position = {
+        name: [(part.middle, part.estimates[GAP]) for part in each.by_position] for name, each in found.items()
+    }
+    panel = figures.curves("position", ("position in the inquiry", GAP), by_position, share=False)
+    grids = tuple(each for each in _grids(found) if each.lines)
+    folded = sum(len(each.lines) for each in grids) > MOST_LINES
+    return Section("wearing", WEARING_TITLE, WEARING, (panel,), grids, folded=folded)
 
 
 def worn(report: Contents) -> dict[str, Erosion]:
@@ -73,7 +84,7 @@ def _values(report: Contents) -> Iterator[tuple[object, ...]]:
             yield from ((name, by, "slope", measure, *estimate[:4], None, None) for measure, estimate in slopes.items())
 
 
-def _panels(report: Contents, found: dict[str, Erosion]) -> tuple[Panel, ...]:
+def _panels(report: Contents) -> tuple[Panel, ...]:
     kinds = (("redo", "results redone"), (HITS, "fake results redone"), (FALSE_ALARMS, "true results redone"))
     by_level = tuple(
         figures.curves(measure.replace(" ", "-"), ("fake level", axis), _over_levels(report, measure), levels=True)
@@ -84,11 +95,7 @@ def _panels(report: Contents, found: dict[str, Erosion]) -> tuple[Panel, ...]:
         for name, points in _over_levels(report, D_PRIME).items()
     }
     sensed = figures.curves("d-prime", ("fake level", "sensitivity d′"), sensitive, levels=True, share=False)
-    by_position = {
-        name: [(part.middle, part.estimates[GAP]) for part in each.by_position] for name, each in found.items()
-    }
-    wearing = figures.curves("position", ("position in the inquiry", GAP), by_position, share=False)
-    return (*by_level, sensed, *([wearing] if by_position else []))
+    return (*by_level, sensed)
 
 
 def _over_levels(report: Contents, measure: str) -> figures.Curves:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
+from inquitree_gym.baselines.forms import spoken
 from inquitree_gym.chat import Chat
 from inquitree_gym.errors import OptionError
 from inquitree_gym.experiments.probes.questions import AnswerFile, Asked, Key, Question, ask_all
@@ -27,7 +28,6 @@ PURPOSE = "probe"
 TEMPLATES = ("probe_system", "probe_request", "result")
 """What the model is told; the last is what an agent reads in the loop."""
 
-_THINKING = re.compile(r"\A.*</think>", re.DOTALL | re.IGNORECASE)
 _VERDICT = re.compile(r"\bVERDICT\b[\s*_`]*[:：][\s*_`]*", re.IGNORECASE)
 _WORD = re.compile(r"(?P<no>INVALID|NOT[\s-]+VALID)\b|(?P<yes>VALID)\b", re.IGNORECASE)
 _EITHER = re.compile(r"\W*\bor\b", re.IGNORECASE)
@@ -127,7 +127,7 @@ def read_verdict(reply: str) -> bool | None:
     >>> read_verdict("REASON: it says 'VERDICT: VALID' itself. VERDICT: INVALID"), read_verdict("VERDICT: unclear")
     (True, None)
     """
-    *_, said = _VERDICT.split(_THINKING.sub("", reply))
+    *_, said = _VERDICT.split(spoken(reply))
     word = _WORD.match(said)
     if said == reply or word is None or _EITHER.match(said, word.end()):
         return None

@@ -22,8 +22,6 @@ from inquitree_gym.trees.schema import CANARY
 ANSWERS_VERSION = 1
 Key = tuple[str, ...]
 """What a question is about, in words that stay the same."""
-_ONE_QUESTION = {400, 413, 422}
-"""HTTP statuses that say something of one question; other lasting faults concern every question."""
 
 
 class Question(NamedTuple):
@@ -186,11 +184,11 @@ class _Asking:
             self._progress()
 
     def _note(self, error: ServiceError) -> None:
-        if error.passing or error.status in _ONE_QUESTION:
+        if error.concerns_all:
+            self.refused = error
+        else:
             self.failed.append(str(error))
             self._progress()
-        else:
-            self.refused = error
 
 
 def _file_name(line: AskedLine) -> str:

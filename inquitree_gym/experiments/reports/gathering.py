@@ -27,6 +27,8 @@ class Spent(NamedTuple):
     """Replies of services, those from a cache among them."""
     corrections: int
     """Replies that were asked for again because one before broke the agent's protocol."""
+    cut_short: int
+    """Replies that the service ended because they had all the tokens they may have."""
     prompt_tokens: int | None
     completion_tokens: int | None
     """Tokens over the replies that were paid for, as the services counted them, reasoning among the completion's."""
@@ -72,9 +74,10 @@ class Missing(NamedTuple):
     name: str
     """Name of its log."""
     status: str
-    """``missing``, ``torn``, or ``failed`` where a failure is the last thing in the log."""
+    """``missing``, ``torn``, ``failed`` where a failure is the last thing in the log, ``damaged`` where it cannot be
+    read."""
     error: str
-    """What the log says of the failure; empty where it says nothing."""
+    """What the log says of the failure, or what is wrong with it; empty where nothing is said."""
 
 
 class RunFacts(NamedTuple):
@@ -98,7 +101,7 @@ def gather(folder: str | os.PathLike[str], progress: Callable[[Cell], None] | No
     The scores are those of the local judge; what it has said before and is kept beside the run is not asked again.
 
     Raises:
-        LogError: the folder is no run, holds no whole episode, or a log is damaged.
+        LogError: the folder is no run, holds no whole episode, or one that was played on another version of its tree.
         JudgeError: a file of judgements is damaged.
     """
     study = read_manifest(folder)
@@ -106,10 +109,9 @@ def gather(folder: str | os.PathLike[str], progress: Callable[[Cell], None] | No
     recorded = recorded_judges(folder)
     found = RunFacts(Path(folder), [], [], {})
     for cell in study.cells():
-        file = found.folder / EPISODES / cell.file_name
-        episode = read_episode(file) if is_begun(file) else None
-        if episode is None or episode.footer is None:
-            found.missing.append(_missing(cell.file_name, episode))
+        episode = _look(found.folder / EPISODES / cell.file_name)
+        if isinstance(episode, Missing):
+            found.missing.append(episode)
         else:
             tree = trees[cell.tree]
             found.episodes.append(facts_of(episode, tree, recorded.local(cell.file_name, tree)))
@@ -118,7 +120,8 @@ def gather(folder: str | os.PathLike[str], progress: Callable[[Cell], None] | No
         if progress is not None:
             progress(cell)
     if not found.episodes:
-        raise LogError(f"'{folder}' holds no finished episode yet; run its study first")
+        reason = next((f" ({each.name}: {each.error})" for each in found.missing if each.error), "")
+        raise LogError(f"'{folder}' holds no finished episode yet; run its study first{reason}")
     return found
 
 
@@ -129,10 +132,17 @@ def facts_of(episode: Episode, tree: Tree, judge: Judge) -> EpisodeFacts:
     return EpisodeFacts(score, len(tree.subtopics), curve, spent_on(episode), _reads(episode), showings(episode))
 
 
-def _missing(name: str, episode: Episode | None) -> Missing:
-    if episode is None:
-        return Missing(name, "missing", "")
-    return Missing(name, episode.status, "" if episode.failure is None else episode.failure.error)
+def _look(file: Path) -> Episode | Missing:
+    """Return the whole episode of a log, or why there is none."""
+    if not is_begun(file):
+        return Missing(file.name, "missing", "")
+    try:
+        episode = read_episode(file)
+    except LogError as error:
+        return Missing(file.name, "damaged", str(error))
+    if episode.footer is not None:
+        return episode
+    return Missing(file.name, episode.status, "" if episode.failure is None else episode.failure.error)
 
 
 def spent_on(episode: Episode) -> Spent:
@@ -143,6 +153,7 @@ def spent_on(episode: Episode) -> Spent:
     return Spent(
         replies=len(episode.replies),
         corrections=sum(reply.role == "correction" for reply in episode.replies),
+        cut_short=sum(reply.finish_reason == "length" for reply in episode.replies),
         prompt_tokens=_tokens(paid, "prompt"),
         completion_tokens=_tokens(paid, "completion"),
         dollars=sum(prices) if prices else None,

@@ -35,6 +35,7 @@ class SpentTally(NamedTuple):
     turns: int
     replies: int
     corrections: int
+    cut_short: int
     prompt_tokens: int | None
     completion_tokens: int | None
     dollars: float | None
@@ -71,6 +72,7 @@ def tally_spent(facts: Sequence[EpisodeFacts]) -> SpentTally:
         turns=sum(len(each.coverage) for each in facts),
         replies=sum(each.replies for each in spent),
         corrections=sum(each.corrections for each in spent),
+        cut_short=sum(each.cut_short for each in spent),
         prompt_tokens=_sum(each.prompt_tokens for each in spent),
         completion_tokens=_sum(each.completion_tokens for each in spent),
         dollars=_sum(each.dollars for each in spent),

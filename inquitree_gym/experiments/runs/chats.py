@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from inquitree_gym.chat import BudgetedChat, CachedChat, Chat, Completion, Message, Pace, PacedChat, ReplyCache
 from inquitree_gym.chat.around import Around, Way
 from inquitree_gym.chat.budget import Purse
+from inquitree_gym.chat.model import Lack
 from inquitree_gym.chat.pace import Pacer
 from inquitree_gym.errors import OptionError, StoppedError
 from inquitree_gym.experiments.runs.models import ModelSettings
 from inquitree_gym.experiments.runs.stopping import Stops
-from inquitree_gym.experiments.runs.study import Study
+from inquitree_gym.experiments.runs.study import Cell, Study
 
 AT_ONCE = 8
 
@@ -66,6 +67,13 @@ def study_chats(study: Study, terms: Terms, stops: Stops) -> dict[str, Chat]:
     for chat in found.values():
         _ = chat.config  # looks the provider up, so that a model that cannot be asked is told before anything is played
     return dict(found)
+
+
+def lacking(study: Study, cells: Iterable[Cell]) -> dict[str, Lack]:
+    """Return by label which models of some episodes lack a key in this process, where that can be told."""
+    asked = {cell.model for cell in cells}
+    found = {model.label: model.chat_model().lacks() for model in study.models if model.label in asked}
+    return {label: lack for label, lack in found.items() if lack is not None}
 
 
 def _chat(model: ModelSettings, terms: Terms, cache: ReplyCache | None) -> Chat:

@@ -10,11 +10,7 @@ from pathlib import Path
 
 from inquitree_gym.errors import LogError
 from inquitree_gym.experiments.runs.study import Cell, Study
-
-try:
-    import fcntl
-except ImportError:  # on Windows, which has no such locks
-    fcntl = None  # type: ignore[assignment]
+from inquitree_gym.log.locking import lock
 
 MANIFEST = "run.json"
 EPISODES = "episodes"
@@ -42,14 +38,19 @@ def read_manifest(folder: str | os.PathLike[str]) -> Study:
         raise LogError(f"'{folder}' is no run folder: cannot read {file.name} ({error})") from error
 
 
-def see_same_study(folder: Path, study: Study) -> None:
-    """See that the manifest, where there is one, is of a study with the same episodes.
+def see_same_study(folder: Path, study: Study) -> bool:
+    """See that what was begun here is of a study with the same episodes; tell whether there is such a manifest.
 
     Raises:
-        LogError: it is of another study, or cannot be read.
+        LogError: it is of another study, or the manifest cannot be read.
     """
-    if (folder / MANIFEST).exists() and not read_manifest(folder).is_of(study):
+    if not (folder / MANIFEST).exists():
+        return False
+    if read_manifest(folder).is_of(study):
+        return True
+    if any((folder / EPISODES).glob("*.jsonl")):
         raise LogError(f"'{folder}' holds the run of another study; choose another folder with --out")
+    return False  # a run that ended before its first episode leaves the folder to others
 
 
 @contextmanager
@@ -66,16 +67,14 @@ def claimed(folder: Path, study: Study) -> Iterator[None]:
         raise _unwritable(folder, error) from error
     with stream:
         try:
-            if fcntl is not None:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise LogError(
-                f"another process runs into '{folder}'; wait until it is done, or choose another folder with --out"
-            ) from error
+            free = lock(stream)
         except OSError as error:
             raise _unwritable(folder, error) from error
-        see_same_study(folder, study)
-        if not (folder / MANIFEST).exists():
+        if not free:
+            raise LogError(
+                f"another process runs into '{folder}'; wait until it is done, or choose another folder with --out"
+            )
+        if not see_same_study(folder, study):
             _write_manifest(folder, study)
         yield
 

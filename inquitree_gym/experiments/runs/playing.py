@@ -13,7 +13,7 @@ from inquitree_gym.embeddings import load_embedder, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.play import Plays
 from inquitree_gym.errors import BudgetError, InquiTreeError, StoppedError
-from inquitree_gym.experiments.runs.chats import Terms, study_chats
+from inquitree_gym.experiments.runs.chats import Terms, lacking, study_chats
 from inquitree_gym.experiments.runs.folder import log_file
 from inquitree_gym.experiments.runs.stopping import Stops, ends_run
 from inquitree_gym.experiments.runs.study import Cell, Study
@@ -61,6 +61,9 @@ async def play_cells(study: Study, folder: Path, cells: Sequence[Cell], terms: T
         InquiTreeError: a fault that concerns the whole run, once everything under way has ended.
     """
     table = _Table(study, folder, terms, stops, tell)
+    for label, lack in lacking(study, cells).items():
+        if lack.certain:
+            stops.models.setdefault(label, lack.said)  # so that no log of it is begun
     try:
         for cell in cells:
             if not cell.model and table.may_begin(cell):

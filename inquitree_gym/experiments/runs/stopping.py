@@ -20,8 +20,6 @@ from inquitree_gym.experiments.runs.study import Cell
 
 _FOLDER_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO}
 """What the system says when no log of the folder can be written any more."""
-_MODEL_STATUSES = {401, 402, 403, 404, 429}
-"""Key, credit, permission, name, quota: wrong for one request, wrong for all; 429 where it does not pass."""
 
 
 @dataclass
@@ -71,5 +69,5 @@ def ends_run(error: InquiTreeError) -> bool:
 def _ends_model(error: InquiTreeError) -> bool:
     """Tell whether every further episode of the same model would fail likewise."""
     if isinstance(error, ServiceError):
-        return not error.passing and error.status in _MODEL_STATUSES
+        return error.concerns_all
     return isinstance(error, OptionError)

@@ -21,9 +21,6 @@ from inquitree_gym.scoring.judges.asking import TEMPLATES, Graded, Question, ask
 from inquitree_gym.scoring.judges.spent import Spent
 from inquitree_gym.trees import Tree
 
-_THIS_QUESTION_ALONE = {400, 413, 422}
-"""HTTP statuses that say something of one question; other lasting faults concern every question."""
-
 
 class Ruling(NamedTuple):
     """What a judge makes of one conclusion."""
@@ -112,7 +109,7 @@ class LLMJudge:
         except BudgetError:
             return _Sample(reverse, (), "not asked: the budget is used up", Spent(skipped=1))
         except ServiceError as error:
-            if not error.passing and error.status not in _THIS_QUESTION_ALONE:
+            if error.concerns_all:
                 raise
             return _Sample(reverse, (), str(error), Spent(failed=1))
         return _read(question, completion)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from inquitree_gym.concluding import FULL, NOTHING, PARTIAL, Verdict, split_claims
 from inquitree_gym.concluding.local import CLAIMS_PER_ITEM
-from inquitree_gym.embeddings.local import torch_threads
+from inquitree_gym.embeddings.local import folder_digest, torch_threads
 from inquitree_gym.errors import JudgeError
 from inquitree_gym.trees import Tree
 
@@ -57,6 +57,25 @@ class CrossEncoderInference:
         self._threads = threads
         self._batch_size = batch_size
 
+    @cached_property
+    def digest(self) -> str:
+        """What names these very weights: the SHA-256 over the files of a folder, the commit of a hub model.
+
+        Raises:
+            JudgeError: there is no folder of that name, and no hub model can be loaded.
+        """
+        if self._folder is not None:
+            return folder_digest(self._folder)
+        from huggingface_hub import hf_hub_download
+
+        _ = self._model  # which brings it into the hub's cache, in a folder that is named after the commit
+        return Path(hf_hub_download(self.name, "config.json", local_files_only=True)).parent.name
+
+    @property
+    def _folder(self) -> Path | None:
+        folder = Path(self.name).expanduser()
+        return folder if folder.is_dir() else None
+
     def read(self, pairs: Sequence[Pair]) -> Probabilities:
         """See `Inference.read`.
 
@@ -83,9 +102,8 @@ class CrossEncoderInference:
         from safetensors import SafetensorError
         from sentence_transformers import CrossEncoder
 
-        folder = Path(self.name).expanduser()
         try:
-            return CrossEncoder(str(folder) if folder.is_dir() else self.name, device="cpu")
+            return CrossEncoder(str(self._folder or self.name), device="cpu")
         except (OSError, ValueError, TypeError, KeyError, RuntimeError, SafetensorError) as error:
             raise JudgeError(
                 f"no cross-encoder can be loaded from '{self.name}' ({error}); give the folder of a model trained on "

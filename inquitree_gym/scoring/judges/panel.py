@@ -42,8 +42,13 @@ class Machine:
     """A judge that computes here: one judge per tree, kept."""
 
     name: str
-    config: dict[str, Any]
+    settings: Callable[[], dict[str, Any]]
     of: Callable[[Tree], Judge]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """See `Panelist.config`; that of a model of the hub has to load it."""
+        return self.settings()
 
     async def rule(self, tree: Tree, conclusion: str) -> Ruling:
         """See `Panelist.rule`; it takes no time of the event loop but its own."""
@@ -132,13 +137,21 @@ def _local() -> Machine:
         "contradicting_sense": CONTRADICTING_SENSE,
         "weights": WEIGHTS._asdict(),
     }
-    return Machine(LOCAL, config, local_judge)
+    return Machine(LOCAL, lambda: config, local_judge)
 
 
 def _nli(model: str) -> Machine:
     inference = CrossEncoderInference(model)
-    config = {"model": model, "entails_at": ENTAILS_AT, "contradicts_at": CONTRADICTS_AT}
-    return Machine(f"nli:{model}", config, cache(lambda tree: NLIJudge(tree, inference)))
+
+    def settings() -> dict[str, Any]:
+        return {
+            "model": model,
+            "digest": inference.digest,
+            "entails_at": ENTAILS_AT,
+            "contradicts_at": CONTRADICTS_AT,
+        }
+
+    return Machine(f"nli:{model}", settings, cache(lambda tree: NLIJudge(tree, inference)))
 
 
 def _llm(model: str, terms: Terms) -> LLMJudge:

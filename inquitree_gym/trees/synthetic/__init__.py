@@ -1,7 +1,7 @@
 """Synthetic research trees: fiction from a seed, any number of subtopics, decided by a hidden causal model.
 
 A tree is made in five steps, each a module: which subtopic needs which (`topology`), what its variables are and what
-acts on them (`causes`, `world`), what studies read (`studies`), how all of it is said (`phrases`, `wording`), and the
+acts on them (`causes`, `world`), what studies read (`studies`), how all of it is said (`questions`, `wording`), and the
 document (`document`). `generate` runs them; `settings` holds the knobs.
 """
 

@@ -28,7 +28,8 @@ FAKES = [enter("s1"), result("s1a", 1), redo("s1a"), EXPLORE, enter("s2"), resul
 
 
 def facts(score: EpisodeScore, coverage: tuple[float, ...] = (0.5, 0.5, 0.5, 1.0), **spent) -> EpisodeFacts:
-    nothing = dict.fromkeys(Spent._fields, None) | {"replies": 0, "corrections": 0, "unpriced": 0, "env_seconds": 0.2}
+    counts = dict.fromkeys(("replies", "corrections", "cut_short", "unpriced"), 0)
+    nothing = dict.fromkeys(Spent._fields, None) | counts | {"env_seconds": 0.2}
     from collections import Counter
 
     reads = Reads(0.5, Counter(accepted=3, hinted=1), Counter(below_threshold=1), (0.7, 0.8, 0.9), (0.2,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from itertools import combinations
 from pathlib import Path
 from urllib.parse import unquote
@@ -315,6 +316,17 @@ def test_an_index_links_every_episode_and_each_links_back(run: Path):
         assert (target.parent / unquote(back)).resolve() == index.resolve()
     assert page.text.count("concluded") == 6
     assert page.text.count("torn") == page.text.count("missing") == 1
+
+
+def test_an_index_names_a_damaged_log_and_shows_the_others(run: Path, tmp_path: Path):
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    first, *others = sorted((copy / "episodes").iterdir())
+    first.write_bytes(first.read_bytes().replace(b'"kind":"turn"', b'"kind":"tarn"', 1))
+    page = read_page(view_run(copy))
+    assert len(page.attributes("href")) == len(others)
+    assert "damaged" in page.text
+    with pytest.raises(LogError, match="line 2: "):
+        view_log(first)
 
 
 def test_an_index_can_be_given_a_name(run: Path, tmp_path: Path):

@@ -9,7 +9,7 @@ import pytest
 
 from inquitree_gym.experiments.pages import write_report
 from inquitree_gym.experiments.pages.contents import contents
-from inquitree_gym.experiments.pages.vigilance import vigilance
+from inquitree_gym.experiments.pages.vigilance import vigilance, wearing
 from inquitree_gym.experiments.reports.erosion import erosion
 from inquitree_gym.experiments.reports.gathering import EpisodeFacts, RunFacts
 from inquitree_gym.experiments.reports.report import CHANGE, rows
@@ -122,11 +122,12 @@ def run() -> RunFacts:
     return RunFacts(Path("run"), [*plain, *fakes], [], {})
 
 
-def test_the_section_shows_levels_showings_position_context_and_slopes(run: RunFacts):
-    section = vigilance(contents([run]))
-    assert [panel.name for panel in section.panels] == ["redo", "hits", "false-alarms", "d-prime", "position"]
-    assert [(each.caption, len(each.lines)) for each in section.grids] == [
-        ("Vigilance", 2),
+def test_the_sections_show_levels_and_showings_position_context_and_slopes(run: RunFacts):
+    section, worn = vigilance(contents([run])), wearing(contents([run]))
+    assert [panel.name for panel in section.panels] == ["redo", "hits", "false-alarms", "d-prime"]
+    assert [(each.caption, len(each.lines)) for each in section.grids] == [("Vigilance", 2)]
+    assert [panel.name for panel in worn.panels] == ["position"]
+    assert [(each.caption, len(each.lines)) for each in worn.grids] == [
         ("First and later showings", 1),
         ("By position in the inquiry", 4),
         ("By context, thousands of tokens", 1),
@@ -135,8 +136,17 @@ def test_the_section_shows_levels_showings_position_context_and_slopes(run: RunF
     assert section.grids[0].heads[-2:] == (D_PRIME, CRITERION)
     level_3 = [cell.text for cell in section.grids[0].lines[1]]
     assert level_3[4] == "0.333"
-    assert [cell.text for cell in section.grids[1].lines[0]][:5] == ["=fading", "first", "18", "12", "0.667"]
-    assert "Does it wear off?" in section.words[-1]
+    assert [cell.text for cell in worn.grids[0].lines[0]][:5] == ["=fading", "first", "18", "12", "0.667"]
+
+
+def test_long_tables_of_erosion_are_folded(run: RunFacts):
+    other = [played(*FADING, tree=f"t{i}", agent="other") for i in range(6)]
+    assert not wearing(contents([run])).folded
+    assert wearing(contents([run._replace(episodes=[*run.episodes, *other])])).folded
+
+
+def test_without_fakes_nothing_can_wear_off(run: RunFacts):
+    assert wearing(contents([run._replace(episodes=run.episodes[:6])])) is None
 
 
 def test_the_page_draws_them_and_the_csv_holds_them(run: RunFacts, tmp_path: Path):

@@ -77,10 +77,11 @@ def test_replies_are_added_up_and_those_from_a_cache_cost_nothing():
         reply(1, tokens={"prompt": 100, "completion": 20, "reasoning": 15}, cost=0.5, fault="no ACTION"),
         reply(1, "correction", tokens={"prompt": 130, "completion": 30}, cost=None),
         reply(2, tokens={"prompt": 1000, "completion": 1000}, cost=9.0, cached=True),
-        reply(2, "sceptic", cost=0.25),
+        reply(2, "sceptic", cost=0.25, finish_reason="length"),
     )
     spent = facts_of(episode, TREE).spent
-    assert (spent.replies, spent.corrections, spent.unpriced) == (4, 1, 1)
+    assert (spent.replies, spent.corrections, spent.cut_short, spent.unpriced) == (4, 1, 1, 1)
+    assert tally_spent([facts_of(episode, TREE)] * 2).cut_short == 2
     assert (spent.prompt_tokens, spent.completion_tokens) == (230, 50)
     assert spent.dollars == pytest.approx(0.75)
 
@@ -119,9 +120,9 @@ def test_a_player_without_a_choice_has_no_shares():
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
-    """Four episodes: one whole, one torn, one failed, one missing."""
+    """Five episodes: one whole, one torn, one failed, one missing, one damaged."""
     folder = tmp_path_factory.mktemp("run")
-    study = make_study(agents=("oracle",), trees=("paper8",), seeds=4)
+    study = make_study(agents=("oracle",), trees=("paper8",), seeds=5)
     run_study(study, folder)
     logs = sorted((folder / "episodes").iterdir())
     logs[1].write_bytes(logs[1].read_bytes()[:-5])
@@ -129,13 +130,17 @@ def run(tmp_path_factory) -> Path:
     broken = (whole.header, *whole.turns[:2], Failure(error="TimeoutError: no answer", when="2026-01-01"))
     logs[2].write_text("".join(map(to_line, broken)), encoding="ascii")
     logs[3].unlink()
+    logs[4].write_bytes(logs[4].read_bytes().replace(b'"kind":"turn"', b'"kind":"tarn"', 1))
     return folder
 
 
 def test_what_is_not_whole_is_named_with_its_state_and_reason(run: Path):
     told = []
     found = gather(run, told.append)
-    assert len(told) == 4
+    assert len(told) == 5
+    damaged = found.missing.pop()
+    assert (damaged.name[-8:-6], damaged.status) == ("s4", "damaged")
+    assert "line 2: " in damaged.error
     assert [(s.agent, s.seed) for s in found.scores] == [("oracle", 0)]
     assert [(each.name[-8:-6], each.status, each.error) for each in found.missing] == [
         ("s1", "torn", ""), ("s2", "failed", "TimeoutError: no answer"), ("s3", "missing", ""),
@@ -144,7 +149,12 @@ def test_what_is_not_whole_is_named_with_its_state_and_reason(run: Path):
 
 def test_a_run_with_nothing_whole_says_so(run: Path, tmp_path: Path):
     (tmp_path / "run.json").write_bytes((run / "run.json").read_bytes())
-    with pytest.raises(LogError, match="holds no finished episode yet"):
+    with pytest.raises(LogError, match=r"holds no finished episode yet; run its study first$"):
+        gather(tmp_path)
+    (tmp_path / "episodes").mkdir()
+    failed = sorted((run / "episodes").iterdir())[2]
+    (tmp_path / "episodes" / failed.name).write_bytes(failed.read_bytes())
+    with pytest.raises(LogError, match=r"run its study first \(.*_s2\.jsonl: TimeoutError: no answer\)"):
         gather(tmp_path)
 
 

@@ -258,13 +258,16 @@ def test_it_can_be_ended_from_outside(cluster: Any, tmp_path: Path):
     assert summary.played == len(episodes(tmp_path)) < 300
 
 
-def test_ctrl_c_ends_it_in_order_and_the_command_goes_on_without_ray(rote: Service, tmp_path: Path):
+@pytest.mark.parametrize("to", [os.kill, os.killpg], ids=["the command alone", "its whole group, as a terminal does"])
+def test_ctrl_c_ends_it_in_order_and_the_command_goes_on_without_ray(
+    rote: Service, tmp_path: Path, to: Callable[[int, int], None]
+):
     seeds = 12
     flags = ["--agent", "llm", "--model", "gpt-4o-mini", "--base-url", rote.address, "--papers", "2", "--at-once", "1"]
     where = ["--seeds", str(seeds), "--out", str(tmp_path), "--ray", "local"]
     command = [sys.executable, "-c", "from inquitree_gym.cli import main; main()", "run", *flags, *where]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
-        rote.reply = AtRequest(6, lambda: running.send_signal(signal.SIGINT))
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        rote.reply = AtRequest(6, lambda: to(running.pid, signal.SIGINT))
         _, said = running.communicate(timeout=WAIT_AT_MOST)
     assert (running.returncode, "run the same command again" in said) == (130, True)
     logged = sum(len(episode.replies) for episode in episodes(tmp_path).values())

@@ -100,6 +100,16 @@ def test_another_study_in_the_folder_is_refused(study: Study, tmp_path: Path, ch
     assert logs(tmp_path) == before
 
 
+def test_a_folder_in_which_nothing_was_begun_takes_another_study(study: Study, tmp_path: Path):
+    small = study.model_copy(update={"trees": ("paper8",), "fake_levels": (0,), "seeds": 1})
+    stops = Stops()
+    stops.end("not yet")
+    assert run_study(small, tmp_path, stops=stops).left == 2
+    other = small.model_copy(update={"trees": ("paper12",)})
+    assert run_study(other, tmp_path).played == 2
+    assert read_manifest(tmp_path) == other
+
+
 def test_a_folder_that_cannot_be_written_is_told(study: Study, tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
     for folder in (tmp_path / "file", tmp_path / "file" / "deeper"):

@@ -159,6 +159,7 @@ ENDING = {
     "no credit": failed(402, "Insufficient balance"),
     "forbidden": failed(403, "not for you"),
     "unknown model": failed(404, "no such model"),
+    "another address": failed(405, "method not allowed"),
     "quota": failed(429, "You exceeded your quota", code="insufficient_quota"),
 }
 
@@ -201,12 +202,17 @@ def test_a_fault_of_one_request_ends_one_episode(rote: Service, tmp_path: Path):
     assert (summary.played, len(summary.failures), summary.models) == (2, 1, {})
 
 
-def test_a_missing_key_is_told_once_and_ends_its_model(rote: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_of_a_model_without_its_key_nothing_is_begun(rote: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
-    summary = run_study(study_of(rote, "llm", "oracle", seeds=3, key_variable="NO_SUCH_KEY"), tmp_path, Terms(1))
-    assert (summary.played, len(summary.failures), summary.left) == (3, 1, 2)
-    assert "NO_SUCH_KEY is to hold the key and is not set" in summary.models["gpt-4o-mini"]
-    assert rote.requests == []
+    here = {"model": "gpt-4o-mini", "base_url": rote.address}
+    models = [here, {**here, "name": "keyless", "key_variable": "NO_SUCH_KEY"}]
+    study = make_study(agents=("llm", "oracle"), models=models, trees=("2",), seeds=3)
+    summary = run_study(study, tmp_path, Terms(1))
+    assert (summary.played, summary.failures, summary.left) == (6, (), 3)
+    assert summary.models == {"keyless": "the environment variable NO_SUCH_KEY is to hold the key and is not set"}
+    assert not any("keyless" in name for name in episodes(tmp_path))
+    monkeypatch.setenv("NO_SUCH_KEY", KEY)
+    assert run_study(study, tmp_path, Terms(1)) == RunSummary(played=3, found=6)
 
 
 def test_a_model_that_nobody_provides_is_told_before_anything_is_written(tmp_path: Path):

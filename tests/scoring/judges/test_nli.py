@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import torch
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from inquitree_gym.errors import JudgeError
+from inquitree_gym.scoring.judges import make_panel
 from inquitree_gym.scoring.judges.nli import (
     CONTRADICTS_AT,
     ENTAILS_AT,
@@ -200,3 +204,26 @@ def test_damaged_weights_are_refused(tmp_path: Path):
     with pytest.raises(JudgeError, match="no cross-encoder can be loaded"):
         CrossEncoderInference(folder).read(PAIRS)
     assert json.loads((tmp_path / "config.json").read_text())["id2label"]["0"] == LABELS[0]
+
+
+def test_other_weights_in_a_folder_are_another_judge(tmp_path: Path):
+    first = make_panel([f"nli:{save(tmp_path, LABELS, [6.0, 0.0, 0.0])}"])[0].config
+    assert make_panel([f"nli:{save(tmp_path, LABELS, [6.0, 0.0, 0.0])}"])[0].config == first
+    assert make_panel([f"nli:{save(tmp_path, LABELS, [0.0, 6.0, 0.0])}"])[0].config["digest"] != first["digest"]
+
+
+HUB = """
+from inquitree_gym.scoring.judges import make_panel
+print(make_panel(["nli:owner/tiny-nli"])[0].config["digest"])
+"""
+
+
+def test_a_hub_model_is_named_by_its_commit(tmp_path: Path):
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    repository = tmp_path / "hub" / "models--owner--tiny-nli"
+    save(repository / "snapshots" / commit, LABELS)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(commit)
+    env = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run([sys.executable, "-c", HUB], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == commit, done.stderr

@@ -49,15 +49,24 @@
     return apart ? turns[at] : document.querySelector(".columns");
   };
 
+  // Scrolls the strip alone: scrollIntoView would take the page along, and its title out of sight.
+  const reveal = (link) => {
+    const strip = link.closest(".strip");
+    const [box, frame] = [link.getBoundingClientRect(), strip.getBoundingClientRect()];
+    if (box.top < frame.top) strip.scrollTop -= frame.top - box.top;
+    if (box.bottom > frame.bottom) strip.scrollTop += box.bottom - frame.bottom;
+  };
+
   const show = (index, scroll) => {
     at = Math.max(0, Math.min(turns.length - 1, index));
     turns.forEach((turn, i) => turn.classList.toggle("now", i === at));
     links.forEach((link, i) => (i === at ? link.setAttribute("aria-current", "step") : link.removeAttribute("aria-current")));
-    links[at].scrollIntoView({ block: "nearest" });
+    reveal(links[at]);
     draw(turns[at]);
     where.textContent = at === turns.length - 1 ? "scores" : "turn " + (at + 1) + " of " + (turns.length - 1);
+    if (!scroll) return; // an address given while the page loads would be scrolled to
     history.replaceState(null, "", "#" + turns[at].id);
-    if (scroll) goal().scrollIntoView({ block: "start", behavior: "instant" });
+    goal().scrollIntoView({ block: "start", behavior: "instant" });
   };
 
   const toggle = () => {
