@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Make an environment of its own and pass the tests in it, those of Ray after the others, and those of the environments
-# also on the oldest Gymnasium we support.
+# Make an environment of its own and pass the tests in it, two files at a time; those of Ray after the others, and those
+# of the environments also on the oldest Gymnasium we support.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python3 -m venv .venv-test
 .venv-test/bin/python -m pip install -q -c constraints.txt -e '.[test]'
 export HF_HUB_OFFLINE=1 INQUITREE_CACHE="$PWD/.venv-test/vectors"
-.venv-test/bin/python -m pytest
+.venv-test/bin/python -m pytest -n 2 --dist loadfile
 .venv-test/bin/python -m pip install -q -c constraints.txt -e '.[ray]'  # 240 MB, which no other test needs
 .venv-test/bin/python -m pytest tests/experiments/runs/test_on_ray.py
 oldest=.venv-test/gymnasium-1.2.2
 test -d "$oldest" || .venv-test/bin/python -m pip install -q --no-deps --target "$oldest" gymnasium==1.2.2
-PYTHONPATH="$oldest" .venv-test/bin/python -m pytest tests/envs tests/wrappers
+PYTHONPATH="$oldest" .venv-test/bin/python -m pytest -n 2 --dist loadfile tests/envs tests/wrappers
