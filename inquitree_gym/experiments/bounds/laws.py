@@ -2,7 +2,7 @@
 
 The agent ``random`` draws each subtopic from those not yet entered and never fails a study, so the law of its L follows
 from the prerequisites alone, by going through the sets of subtopics that can have been visited. `random-menu` has no
-such law in closed form, but its chance of a full traversal has one. What is sampled instead is in `bounds_play`.
+such law in closed form, but its chance of a full traversal has one. What is sampled instead is in `play`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `bounds_measure` found, as tables and as plain values."""
+"""What `measure` found, as tables and as plain values."""
 
 from __future__ import annotations
 
