@@ -134,8 +134,12 @@ def tell_summary(summary: RunSummary, budget: Budget, folder: Path) -> None:
 
 @contextmanager
 def ended_like_ctrl_c() -> Iterator[None]:
-    """Let a request to terminate end the block as Ctrl-C does, in order."""
-    if threading.current_thread() is not threading.main_thread():
+    """Let a request to terminate end the block as Ctrl-C does, in order.
+
+    Where Ctrl-C is ignored, as in what a script starts in the background, that request ends the process at once.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         yield
         return
     before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))

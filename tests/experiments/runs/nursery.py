@@ -55,6 +55,8 @@ def say(**message: Any) -> None:
 def run(job: dict[str, Any]) -> None:
     """Be the command, and die where the job says so."""
     os.dup2(1, 2)
+    # As from a terminal, or as from a script's background; what xdist hands on is the latter.
+    signal.signal(signal.SIGINT, signal.SIG_IGN if job.get("deaf") else signal.default_int_handler)
     sys.argv = ["inquitree", *job["argv"]]
     if "file_size" in job:
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["file_size"], job["file_size"]))

@@ -92,6 +92,19 @@ def test_a_second_signal_leaves_at_once(nursery: Any, service: Service, flags: t
     assert len(service.requests) == SEEDS * TURNS + lost
 
 
+def test_a_run_that_ignores_ctrl_c_can_still_be_terminated(
+    nursery: Any, service: Service, flags: tuple, tmp_path: Path
+):
+    service.reply = held = Held(5)
+    running = nursery.begin(*flags, deaf=True)
+    assert held.holding.wait(WAIT_AT_MOST)
+    running.signal(signal.SIGTERM)
+    assert running.end().status == -signal.SIGTERM
+    held.go.set()
+    assert nursery.run(*flags).status == 0
+    assert all(episode.footer for episode in episodes(tmp_path / "run"))
+
+
 def test_requests_under_way_are_given_up_after_a_while(nursery: Any, service: Service, flags: tuple, tmp_path: Path):
     service.reply = held = Held(5)
     running = nursery.begin(*flags, grace=0.1)
