@@ -265,7 +265,10 @@ def test_ctrl_c_ends_it_in_order_and_the_command_goes_on_without_ray(
     seeds = 12
     flags = ["--agent", "llm", "--model", "gpt-4o-mini", "--base-url", rote.address, "--papers", "2", "--at-once", "1"]
     where = ["--seeds", str(seeds), "--out", str(tmp_path), "--ray", "local"]
-    command = [sys.executable, "-c", "from inquitree_gym.cli import main; main()", "run", *flags, *where]
+    # Ctrl-C as a terminal has it, also where these tests run in the background, which hands "ignored" on.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += "from inquitree_gym.cli import main; main()"
+    command = [sys.executable, "-c", code, "run", *flags, *where]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
         rote.reply = AtRequest(6, lambda: to(running.pid, signal.SIGINT))
         _, said = running.communicate(timeout=WAIT_AT_MOST)
