@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Self, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from inquitree_gym.concluding import Judge, Verdict
-from inquitree_gym.errors import JudgeError
+from inquitree_gym.errors import InquiTreeError, JudgeError
 from inquitree_gym.log import EpisodeWriter, is_begun
 from inquitree_gym.scoring.judges.llm import Ruling
 from inquitree_gym.trees import Tree
@@ -145,9 +145,13 @@ class JudgementFile:
         line = JudgeLine(judge=judge, config=json.loads(json.dumps(dict(config))))
         self.path = Path(run, JUDGEMENTS, _file_name(line))
         self._writer = EpisodeWriter(self.path, resume=True)
-        if not self.path.stat().st_size:
-            self._write(line)
-        self.found = _read(self.path).by_episode
+        try:
+            if not self.path.stat().st_size:
+                self._write(line)
+            self.found = _read(self.path).by_episode
+        except InquiTreeError:
+            self._writer.close()
+            raise
 
     def __enter__(self) -> Self:
         return self

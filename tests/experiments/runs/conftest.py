@@ -1,4 +1,4 @@
-"""One nursery for all tests that need runs in processes of their own."""
+"""A model that plays by heart, and one nursery for all tests that need runs in processes of their own."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.experiments.runs.played import TREE
 from tests.experiments.runs.processes import Nursery
-from tests.servers import KEY
+from tests.servers import KEY, Rote, Service
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +20,9 @@ def nursery() -> Iterator[Nursery]:
         yield made
     finally:
         made.close()
+
+
+@pytest.fixture
+def rote(service: Service) -> Service:
+    service.reply = Rote(TREE)
+    return service

@@ -19,22 +19,18 @@ import pytest
 from inquitree_gym import __version__
 from inquitree_gym.chat import Budget, Completion
 from inquitree_gym.errors import BudgetError, InquiTreeError, OptionError
-from inquitree_gym.experiments import RunSummary, Study, Terms, run_study
+from inquitree_gym.experiments import RunSummary, Terms, run_study
 from inquitree_gym.experiments.runs.folder import read_manifest
 from inquitree_gym.experiments.runs.on_ray import LOCAL, OnRay, connected
 from inquitree_gym.experiments.runs.ray_crew import MOST_DEATHS
 from inquitree_gym.experiments.runs.ray_worker import SharedPace, SharedPurse, Treasury, Worker
 from inquitree_gym.experiments.runs.stopping import Stops
 from inquitree_gym.experiments.runs.study import make_study
-from inquitree_gym.log import Episode, read_episode
-from inquitree_gym.trees import load_tree
+from tests.experiments.runs.played import TREE, TURNS, episodes, fingerprints, study_of
 from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, Body, Rote, Service, failed
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="the extra 'ray' is not installed")
 
-TREE = load_tree("paper2")
-TURNS = 3 * len(TREE.subtopics) + 1
-"""Of an episode played by heart, its conclusion among them."""
 TOKENS = PROMPT_TOKENS + COMPLETION_TOKENS
 WAIT_AT_MOST = 60.0
 
@@ -46,25 +42,6 @@ def cluster() -> Iterator[Any]:
         import ray
 
         yield ray
-
-
-@pytest.fixture
-def rote(service: Service) -> Service:
-    service.reply = Rote(TREE)
-    return service
-
-
-def study_of(service: Service, *agents: str, seeds: int = 2, **settings: Any) -> Study:
-    model = {"model": "gpt-4o-mini", "base_url": service.address, "retries": 0, **settings}
-    return make_study(agents=agents or ("llm",), models=[model], trees=("2",), seeds=seeds)
-
-
-def episodes(folder: Path) -> dict[str, Episode]:
-    return {file.name: read_episode(file) for file in sorted((folder / "episodes").iterdir())}
-
-
-def fingerprints(folder: Path) -> dict[str, str]:
-    return {name: episode.fingerprint for name, episode in episodes(folder).items()}
 
 
 def workers() -> list[int]:

@@ -13,12 +13,12 @@ import pytest
 
 from inquitree_gym.chat import Budget, Completion, Pace, SystemClock
 from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.experiments import Outcome, RunSummary, Study, Terms, read_scores, run_study
+from inquitree_gym.experiments import Outcome, RunSummary, Terms, read_scores, run_study
 from inquitree_gym.experiments.runs.playing import PATIENCE, interleaved
 from inquitree_gym.experiments.runs.stopping import Stops
 from inquitree_gym.experiments.runs.study import Cell, make_study
-from inquitree_gym.log import Episode, read_episode
-from inquitree_gym.trees import load_tree
+from inquitree_gym.log import read_episode
+from tests.experiments.runs.played import TURNS, episodes, fingerprints, study_of
 from tests.servers import (
     COMPLETION_TOKENS,
     KEY,
@@ -27,34 +27,9 @@ from tests.servers import (
     WAIT_AT_MOST,
     Body,
     Hourglass,
-    Rote,
     Service,
     failed,
 )
-
-TREE = load_tree("paper2")
-TURNS = 3 * len(TREE.subtopics) + 1
-"""Of an episode played by heart, its conclusion among them."""
-
-
-@pytest.fixture
-def rote(service: Service) -> Service:
-    service.reply = Rote(TREE)
-    return service
-
-
-def study_of(service: Service, *agents: str, seeds: int = 2, **settings: Any) -> Study:
-    model = {"model": "gpt-4o-mini", "base_url": service.address, "retries": 0, **settings}
-    return make_study(agents=agents or ("llm",), models=[model], trees=("2",), seeds=seeds)
-
-
-def episodes(folder: Path) -> dict[str, Episode]:
-    return {file.name: read_episode(file) for file in sorted((folder / "episodes").iterdir())}
-
-
-def fingerprints(folder: Path) -> dict[str, str]:
-    return {name: episode.fingerprint for name, episode in episodes(folder).items()}
-
 
 # Agents, models, and all at once
 
