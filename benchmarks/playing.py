@@ -12,7 +12,7 @@ from measure import Row, alternate, hand_over, spread
 
 import inquitree_gym as it
 from inquitree_gym.baselines import BASELINE_NAMES
-from inquitree_gym.concluding import LocalJudge
+from inquitree_gym.judges import LocalJudge
 
 TREES = ("paper8", "paper10", "paper12")
 ROUNDS = 7

@@ -18,10 +18,10 @@ from job import run
 from measure import Row, alternate, hand_over, ratios, seconds, spread
 
 from inquitree_gym._litellm import load_litellm
-from inquitree_gym.chat.background import begin
-from inquitree_gym.experiments import RunSummary, Terms, run_study
-from inquitree_gym.experiments.runs.study import make_study
+from inquitree_gym.llm.event_loop import begin
 from inquitree_gym.log import read_episode
+from inquitree_gym.runner import RunSummary, Terms, run_study
+from inquitree_gym.runner.study import make_study
 
 EPISODES = 1_980
 JOB_SECONDS = 60

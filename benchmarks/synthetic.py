@@ -16,11 +16,11 @@ import numpy as np
 from measure import Row, alternate, as_table, hand_over, ratios, spread
 
 from inquitree_gym import load_embedder
-from inquitree_gym.concluding import LocalJudge
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors
-from inquitree_gym.experiments.validity.surface import ResultTexts, separations
+from inquitree_gym.judges import LocalJudge
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
 from inquitree_gym.trees.lint import Embed, ladders, lint_tree
+from research.validity.fake_detectability import ResultTexts, separations
 
 SIZES = (7, 50, 500)
 ROUNDS = 15

@@ -21,7 +21,7 @@ from ppo import Policy, Settings, train
 
 import inquitree_gym as inquitree
 from inquitree_gym.baselines.policy import PolicyAgent
-from inquitree_gym.concluding import local_judge
+from inquitree_gym.judges import local_judge
 from inquitree_gym.scoring.statistics import Estimate, clustered_mean
 
 EPISODES = 512

@@ -17,8 +17,8 @@ import gymnasium as gym
 from inquitree_gym._waiting import at_once
 from inquitree_gym.baselines import Agent, Request
 from inquitree_gym.baselines.agent import asks
-from inquitree_gym.chat import Completion
 from inquitree_gym.errors import LogError
+from inquitree_gym.llm import Completion
 from inquitree_gym.log import Episode, Reply
 from inquitree_gym.wrappers import LogEpisodes
 

@@ -13,12 +13,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from inquitree_gym.experiments.pages import figures
-from inquitree_gym.experiments.pages.tables import Grid, grid, markdown
-from inquitree_gym.experiments.reports.comparing import compare
-from inquitree_gym.experiments.reports.gathering import RunFacts, gather
-from inquitree_gym.experiments.reports.report import CHANGE, NORMALISED, Row, rows
-from inquitree_gym.experiments.runs.folder import read_manifest
+from inquitree_gym.analysis.compare import compare
+from inquitree_gym.analysis.load import RunFacts, gather
+from inquitree_gym.analysis.summary import CHANGE, NORMALISED, Row, rows
+from inquitree_gym.report import figures
+from inquitree_gym.report.tables import Grid, grid, markdown
+from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.scoring import EpisodeScore
 from inquitree_gym.scoring.vigilance import D_PRIME, FALSE_ALARMS, HITS
 

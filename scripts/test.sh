@@ -8,7 +8,7 @@ python3 -m venv .venv-test
 export HF_HUB_OFFLINE=1 INQUITREE_CACHE="$PWD/.venv-test/vectors"
 .venv-test/bin/python -m pytest -n 2 --dist loadfile
 .venv-test/bin/python -m pip install -q -c constraints.txt -e '.[ray]'  # 240 MB, which no other test needs
-.venv-test/bin/python -m pytest tests/experiments/runs/test_on_ray.py
+.venv-test/bin/python -m pytest tests/runner/test_ray.py
 oldest=.venv-test/gymnasium-1.2.2
 test -d "$oldest" || .venv-test/bin/python -m pip install -q --no-deps --target "$oldest" gymnasium==1.2.2
 PYTHONPATH="$oldest" .venv-test/bin/python -m pytest -n 2 --dist loadfile tests/envs tests/wrappers

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inquitree_gym._litellm import load_litellm
-from inquitree_gym.chat import SystemClock
-from inquitree_gym.chat.background import begin
+from inquitree_gym.llm import SystemClock
+from inquitree_gym.llm.event_loop import begin
 from inquitree_gym.trees import Tree
 
 KEY = "sk-0123456789-do-not-tell-anyone"

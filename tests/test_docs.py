@@ -20,9 +20,9 @@ from pydantic import BaseModel, TypeAdapter
 from inquitree_gym import Rules, log, wrappers
 from inquitree_gym.baselines import AGENT_NAMES
 from inquitree_gym.baselines.llm import CONTEXT
-from inquitree_gym.baselines.make import AGENT_SETTINGS, CHAT_SETTINGS
-from inquitree_gym.chat import ChatModel
+from inquitree_gym.baselines.registry import AGENT_SETTINGS, CHAT_SETTINGS
 from inquitree_gym.cli import app
+from inquitree_gym.llm import ChatModel
 from inquitree_gym.prompts.render import TEMPLATE_NAMES
 from inquitree_gym.trees import builtin_ids, schema
 
@@ -196,7 +196,7 @@ def test_a_number_on_a_page_is_the_one_in_force(page: str, constant: str) -> Non
 
 
 def test_the_page_of_scoring_has_the_constants_of_the_local_judge() -> None:
-    modules = [vars(import_module(f"inquitree_gym.concluding.{name}")) for name in ("claims", "local")]
+    modules = [vars(import_module(f"inquitree_gym.judges.{name}")) for name in ("claims", "local")]
     rows = re.findall(r"^\| `([A-Z_]+)` \| (\S+) \|", text_of(DOCS / "scoring.md"), re.MULTILINE)
     shown = {constant: float(value) for constant, value in rows}
     in_force = {

@@ -18,7 +18,7 @@ from inquitree_gym.embeddings import MiniLMEmbedder, TreeVectors, tree_vectors
 from inquitree_gym.engine import Decision, Engine, Phase, Reading, Rules, State
 from inquitree_gym.matching import MAX_READ, REMEMBERED, TOP_K, Matcher, read_decision, wants_to_repeat
 from inquitree_gym.trees import Tree, load_tree
-from inquitree_gym.trees.places import builtin_ids
+from inquitree_gym.trees.paths import builtin_ids
 from tests.strategies import make_tree
 
 NOTHING = Reading()

@@ -24,7 +24,7 @@ PUBLIC = {
         "MODEL_AGENT_NAMES", "OracleAgent", "PolicyAgent", "RandomAgent", "RandomMenuAgent", "RandomWordsAgent",
         "RedoUntilTrue", "ReplayAgent", "Request", "RetrievalAgent", "ScepticAgent", "WorstCaseAgent", "make_agent",
     },
-    "inquitree_gym.chat": {
+    "inquitree_gym.llm": {
         "Budget", "BudgetedChat", "CachedChat", "Chat", "ChatModel", "Clock", "Completion", "MAX_REPLY", "Message",
         "Pace", "PacedChat", "Paid", "ReplyCache", "SystemClock", "estimated_tokens",
     },
@@ -38,7 +38,7 @@ PUBLIC = {
     "inquitree_gym.envs": {
         "FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "Step", "SyntheticEnv",
     },
-    "inquitree_gym.experiments": {
+    "inquitree_gym.runner": {
         "Cell", "ModelSettings", "Outcome", "Row", "RunSummary", "Study", "Terms", "arun_study", "read_scores",
         "report_table", "rows", "run_study",
     },

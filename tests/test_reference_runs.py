@@ -9,12 +9,12 @@ from types import ModuleType
 
 import pytest
 
+from inquitree_gym.analysis.load import RunFacts, gather
 from inquitree_gym.baselines import BASELINE_NAMES, WorstCaseAgent
 from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.experiments.reports.gathering import RunFacts, gather
-from inquitree_gym.experiments.runs.runner import run_study
-from inquitree_gym.experiments.runs.study import Study, make_study, read_study
 from inquitree_gym.rollout import play
+from inquitree_gym.runner.run import run_study
+from inquitree_gym.runner.study import Study, make_study, read_study
 from inquitree_gym.scoring import read_path
 from inquitree_gym.trees import builtin_ids, load_tree
 

@@ -17,10 +17,10 @@ import pytest
 
 import inquitree_gym
 from inquitree_gym.baselines import Ask, BaselineAgent, RandomAgent, ReplayAgent, Request, make_agent
-from inquitree_gym.chat import Completion, Message
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import EmbedderError, LogError, OptionError
+from inquitree_gym.llm import Completion, Message
 from inquitree_gym.log import Episode, Turn, read_episode
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import Tree, load_tree

@@ -14,10 +14,10 @@ import gymnasium as gym
 import pytest
 
 from inquitree_gym.baselines import Ask, OracleAgent, RandomAgent, make_agent
-from inquitree_gym.chat import Completion, Message
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import LogError, ServiceError
+from inquitree_gym.llm import Completion, Message
 from inquitree_gym.log import read_episode
 from inquitree_gym.rollout import aplay, play
 from inquitree_gym.trees import Tree

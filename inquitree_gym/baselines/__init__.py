@@ -1,13 +1,13 @@
 """Agents: baselines that need nothing but a tree, and language models."""
 
 from inquitree_gym.baselines.agent import Agent, Ask, AskingAgent, BaselineAgent, Request
-from inquitree_gym.baselines.chance import RandomAgent, RandomMenuAgent, RandomWordsAgent
-from inquitree_gym.baselines.extremes import OracleAgent, WorstCaseAgent
-from inquitree_gym.baselines.given import HumanAgent, ReplayAgent
 from inquitree_gym.baselines.llm import LLMAgent, ScepticAgent
-from inquitree_gym.baselines.make import AGENT_NAMES, BASELINE_NAMES, MODEL_AGENT_NAMES, make_agent
+from inquitree_gym.baselines.oracle import OracleAgent, WorstCaseAgent
 from inquitree_gym.baselines.policy import PolicyAgent
+from inquitree_gym.baselines.random_agents import RandomAgent, RandomMenuAgent, RandomWordsAgent
 from inquitree_gym.baselines.redoing import RedoUntilTrue
+from inquitree_gym.baselines.registry import AGENT_NAMES, BASELINE_NAMES, MODEL_AGENT_NAMES, make_agent
+from inquitree_gym.baselines.replay import HumanAgent, ReplayAgent
 from inquitree_gym.baselines.retrieval import RetrievalAgent
 
 __all__ = [

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 
-from inquitree_gym.chat import Chat, Completion, Message
 from inquitree_gym.envs.menu import numbered
 from inquitree_gym.errors import OptionError
+from inquitree_gym.llm import Chat, Completion, Message
 from inquitree_gym.log import Reply
 from inquitree_gym.trees import Tree
 

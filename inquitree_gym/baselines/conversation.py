@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inquitree_gym.chat import Message
-from inquitree_gym.chat.estimate import BYTES_PER_TOKEN, estimated_tokens
+from inquitree_gym.llm import Message
+from inquitree_gym.llm.tokens import BYTES_PER_TOKEN, estimated_tokens
 from inquitree_gym.prompts import Prompts
 
 SHARE = 4

@@ -9,10 +9,10 @@ from typing import Any
 from inquitree_gym._waiting import at_once
 from inquitree_gym.baselines.agent import Ask, BaselineAgent, Request
 from inquitree_gym.baselines.conversation import NOTHING, Conversation, replied, system, told
-from inquitree_gym.baselines.forms import move_fault, opinion_fault, read_move, read_opinion
-from inquitree_gym.chat import Chat, Completion, Message
 from inquitree_gym.engine import Decision
 from inquitree_gym.errors import OptionError
+from inquitree_gym.llm import Chat, Completion, Message
+from inquitree_gym.llm.parsing import move_fault, opinion_fault, read_move, read_opinion
 from inquitree_gym.log import Reply
 from inquitree_gym.matching import read_decision
 from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, Prompts

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from inquitree_gym.baselines.agent import Agent, BaselineAgent, asks, privileged
-from inquitree_gym.baselines.extremes import MAX_RUNS
+from inquitree_gym.baselines.oracle import MAX_RUNS
 from inquitree_gym.envs.menu import REDO
 from inquitree_gym.errors import OptionError
 

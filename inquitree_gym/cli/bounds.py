@@ -9,12 +9,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from inquitree_gym.cli.output import as_table, err, out, print_json, progress, split
-from inquitree_gym.cli.trees import JsonOption
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
-from inquitree_gym.errors import OptionError
-from inquitree_gym.experiments.bounds.figure import check_figure, draw_bounds
-from inquitree_gym.experiments.bounds.measure import (
+from inquitree_gym.analysis.bounds.figure import check_figure, draw_bounds
+from inquitree_gym.analysis.bounds.measure import (
     AGENTS,
     Bounds,
     Sampling,
@@ -22,10 +18,14 @@ from inquitree_gym.experiments.bounds.measure import (
     measure_topology,
     measure_tree,
 )
-from inquitree_gym.experiments.bounds.report import LEGEND, TITLES, as_plain, lines, summary
-from inquitree_gym.experiments.runs.study import ALL
+from inquitree_gym.analysis.bounds.report import LEGEND, TITLES, as_plain, lines, summary
+from inquitree_gym.cli.output import as_table, err, out, print_json, progress, split
+from inquitree_gym.cli.trees import JsonOption
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
+from inquitree_gym.errors import OptionError
+from inquitree_gym.runner.study import ALL
 from inquitree_gym.trees import Tree, builtin_ids, load_tree, synthetic
-from inquitree_gym.trees.synthetic.topology import TOPOLOGIES
+from inquitree_gym.trees.generator.topology import TOPOLOGIES
 
 SIZES = "4,7,10,15,20"
 """Subtopics of synthetic trees, without --n."""

@@ -10,16 +10,16 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from inquitree_gym.chat import Budget, BudgetedChat, Chat, ChatModel
+from inquitree_gym.analysis.cutoff_models import find_model, load_models
+from inquitree_gym.analysis.memorisation import Judged, judge_recited, read_grades, recite, recited
+from inquitree_gym.analysis.memorisation_summary import memories, memory_table
+from inquitree_gym.analysis.questions import Asked
 from inquitree_gym.cli.output import FAILED, as_table, err, out, print_json, progress, split
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.errors import OptionError
-from inquitree_gym.experiments.cutoff.models import find_model, load_models
-from inquitree_gym.experiments.probes.closed_book import Judged, judge_recited, read_grades, recite, recited
-from inquitree_gym.experiments.probes.closed_book_summary import memories, memory_table
-from inquitree_gym.experiments.probes.questions import Asked
-from inquitree_gym.experiments.runs.study import ALL
-from inquitree_gym.scoring.judges import Panelist, Terms, make_panel
+from inquitree_gym.judges import Panelist, Terms, make_panel
+from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel
+from inquitree_gym.runner.study import ALL
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 
 LEGEND = (

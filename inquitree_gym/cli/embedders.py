@@ -10,14 +10,14 @@ import typer
 from inquitree_gym.cli.output import as_table, err, out, print_json, progress
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.embeddings import MiniLMEmbedder, onnx_export
+from inquitree_gym.embeddings.artifacts import Kind, made_folder
+from inquitree_gym.embeddings.corpus import scientific_sentences
 from inquitree_gym.embeddings.local import MINILM
-from inquitree_gym.embeddings.made import Kind, made_folder
-from inquitree_gym.embeddings.prose import scientific_sentences
-from inquitree_gym.experiments.runs.study import ALL
-from inquitree_gym.experiments.validity.distillation import Lessons, distil, steps
-from inquitree_gym.experiments.validity.reading import ProposalSet, questions
-from inquitree_gym.experiments.validity.sets import load_sets
+from inquitree_gym.runner.study import ALL
 from inquitree_gym.trees import builtin_ids, load_tree
+from research.validity.distillation import Lessons, distil, steps
+from research.validity.reading import ProposalSet, questions
+from research.validity.sets import load_sets
 
 HEADING = ["read by", "right", "nearest alike", "correlation", "read alike"]
 LEGEND = (

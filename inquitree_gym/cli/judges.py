@@ -10,17 +10,18 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from inquitree_gym.chat import Budget
+from inquitree_gym.analysis.judging import JudgedRun, agreements, concluded, judge_run, read_judged
+from inquitree_gym.analysis.summary import written
 from inquitree_gym.cli.output import as_table, err, out, print_json, progress, split
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.errors import OptionError
-from inquitree_gym.experiments.judging import JudgedRun, agreements, concluded, judge_run, read_judged
-from inquitree_gym.experiments.reports.report import written
-from inquitree_gym.experiments.runs.study import ALL
-from inquitree_gym.experiments.validity.calibration import KINDS, Calibration, ConclusionSet, calibrate
-from inquitree_gym.experiments.validity.sets import load_sets
+from inquitree_gym.judges import Panelist, Spent, Terms, make_panel
+from inquitree_gym.llm import Budget
+from inquitree_gym.runner.study import ALL
 from inquitree_gym.scoring import EpisodeScore, clustered_mean
-from inquitree_gym.scoring.judges import Agreement, Panelist, Spent, Terms, agreement, item_pairs, make_panel
+from inquitree_gym.scoring.agreement import Agreement, agreement, item_pairs
+from research.validity.calibration import KINDS, Calibration, ConclusionSet, calibrate
+from research.validity.sets import load_sets
 
 app = typer.Typer()
 

@@ -9,20 +9,20 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from inquitree_gym.analysis.compare import compare, differences_table
+from inquitree_gym.analysis.cutoff import cutoff_table, split_by_cutoff
+from inquitree_gym.analysis.cutoff_models import ModelDates, load_models
+from inquitree_gym.analysis.load import Missing, RunFacts, gather
+from inquitree_gym.analysis.memorisation import read_grades
+from inquitree_gym.analysis.memorisation_summary import Memories, beside, memory_table
+from inquitree_gym.analysis.summary import CHANGE, NORMALISED, as_plain, report_table, rows
 from inquitree_gym.cli.output import as_table, err, out, print_json, progress
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.errors import OptionError
-from inquitree_gym.experiments.cutoff.models import ModelDates, load_models
-from inquitree_gym.experiments.cutoff.split import cutoff_table, split_by_cutoff
-from inquitree_gym.experiments.pages import view_log, view_run, write_report
-from inquitree_gym.experiments.pages.contents import by_judge
-from inquitree_gym.experiments.probes.closed_book import read_grades
-from inquitree_gym.experiments.probes.closed_book_summary import Memories, beside, memory_table
-from inquitree_gym.experiments.reports.comparing import compare, differences_table
-from inquitree_gym.experiments.reports.gathering import Missing, RunFacts, gather
-from inquitree_gym.experiments.reports.report import CHANGE, NORMALISED, as_plain, report_table, rows
-from inquitree_gym.experiments.runs.folder import read_manifest
-from inquitree_gym.experiments.runs.study import Cell
+from inquitree_gym.report import view_log, view_run, write_report
+from inquitree_gym.report.contents import by_judge
+from inquitree_gym.runner.folder import read_manifest
+from inquitree_gym.runner.study import Cell
 from inquitree_gym.scoring.vigilance import D_PRIME
 from inquitree_gym.trees import load_tree
 

@@ -10,15 +10,15 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from inquitree_gym.chat import Budget, BudgetedChat, ChatModel
+from inquitree_gym.analysis import probe as probing
+from inquitree_gym.analysis.probe import Pair, Probe
+from inquitree_gym.analysis.summary import written
 from inquitree_gym.cli.output import FAILED, as_table, err, out, print_json, progress, split
 from inquitree_gym.cli.pages import gather_run
 from inquitree_gym.cli.trees import JsonOption
-from inquitree_gym.experiments.probes import probe as probing
-from inquitree_gym.experiments.probes.probe import Pair, Probe
-from inquitree_gym.experiments.reports.report import written
-from inquitree_gym.experiments.runs.folder import read_manifest
-from inquitree_gym.experiments.runs.study import ALL
+from inquitree_gym.llm import Budget, BudgetedChat, ChatModel
+from inquitree_gym.runner.folder import read_manifest
+from inquitree_gym.runner.study import ALL
 from inquitree_gym.scoring import Estimate
 from inquitree_gym.scoring.vigilance import SENSITIVITY
 from inquitree_gym.trees import Tree, builtin_ids, load_tree

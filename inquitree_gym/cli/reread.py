@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from inquitree_gym.analysis.rethreshold import logged_threshold, reread_run, threshold_for
 from inquitree_gym.cli.output import as_table, out, print_json, progress, write
 from inquitree_gym.cli.pages import RunArgument
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.embeddings import load_embedder
-from inquitree_gym.experiments.rereading.reread import logged_threshold, reread_run, threshold_for
-from inquitree_gym.experiments.rereading.summary import changed, changes_table, curve, lines, picture, reread_table
-from inquitree_gym.experiments.runs.folder import read_manifest
+from inquitree_gym.report.rethreshold import changed, changes_table, curve, lines, picture, reread_table
+from inquitree_gym.runner.folder import read_manifest
 
 LEGEND = (
     "Each logged action is matched again in the state that it was logged in. departing: episodes in which a turn\n"

@@ -9,27 +9,27 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from inquitree_gym.analysis.summary import MEASURES
 from inquitree_gym.baselines import AGENT_NAMES, HumanAgent
 from inquitree_gym.baselines.llm import CONTEXT
-from inquitree_gym.chat import Budget
-from inquitree_gym.cli.live import Live, ended_like_ctrl_c, tell_summary
+from inquitree_gym.cli.dry_run import show_plan, tell_lacks
 from inquitree_gym.cli.output import FAILED, INTERRUPTED, err, out, print_json, split
 from inquitree_gym.cli.pages import RunArgument, gather_run, tell_missing
-from inquitree_gym.cli.plans import show_plan, tell_lacks
+from inquitree_gym.cli.progress import Live, ended_like_ctrl_c, tell_summary
 from inquitree_gym.cli.trees import JsonOption, TreeArgument
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.rendering import to_terminal
 from inquitree_gym.errors import InquiTreeError
-from inquitree_gym.experiments import Study, run_study
-from inquitree_gym.experiments.reports.report import MEASURES
-from inquitree_gym.experiments.runs.chats import AT_ONCE, Terms, lacking
-from inquitree_gym.experiments.runs.on_ray import LOCAL, OnRay
-from inquitree_gym.experiments.runs.playing import play_cells
-from inquitree_gym.experiments.runs.runner import Play, RunSummary
-from inquitree_gym.experiments.runs.stopping import Stops
-from inquitree_gym.experiments.runs.study import ALL, make_study, read_study
+from inquitree_gym.llm import Budget
 from inquitree_gym.rollout import play as play_episode
+from inquitree_gym.runner import Study, run_study
+from inquitree_gym.runner.chats import AT_ONCE, Terms, lacking
+from inquitree_gym.runner.playing import play_cells
+from inquitree_gym.runner.ray import LOCAL, OnRay
+from inquitree_gym.runner.run import Play, RunSummary
+from inquitree_gym.runner.stop_conditions import Stops
+from inquitree_gym.runner.study import ALL, make_study, read_study
 
 HOW = {
     "study_file", "out_folder", "at_once", "max_cost", "max_tokens", "max_minutes", "cache", "ray", "dry_run",

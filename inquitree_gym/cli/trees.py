@@ -13,12 +13,12 @@ from rich.tree import Tree as Branches
 from inquitree_gym.cli.output import FAULTY, err, out, print_json, progress, write
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder, tree_vectors
 from inquitree_gym.errors import TreeError, UnknownTreeError
-from inquitree_gym.experiments.runs.study import ALL
-from inquitree_gym.experiments.validity.measure import measure
-from inquitree_gym.experiments.validity.report import write_report
+from inquitree_gym.runner.study import ALL
 from inquitree_gym.trees import CATALOGUE, Fault, Tree, builtin_ids, load_tree, user_files
 from inquitree_gym.trees.drawing import depths, layers, mermaid, svg
 from inquitree_gym.trees.lint import lint_tree
+from research.validity.measure import measure
+from research.validity.report import write_report
 
 app = typer.Typer()
 

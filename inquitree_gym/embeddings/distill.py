@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inquitree_gym.embeddings.artifacts import Manifest, seal, writing
 from inquitree_gym.embeddings.local import MINILM_FILES, MiniLMEmbedder, minilm_folder, torch_threads
-from inquitree_gym.embeddings.made import Manifest, seal, writing
 from inquitree_gym.embeddings.onnx import TOKENIZER, WINDOW
 from inquitree_gym.embeddings.protocol import Vectors, unit_rows
 from inquitree_gym.errors import OptionError, require

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inquitree_gym.embeddings.made import file_digest
+from inquitree_gym.embeddings.artifacts import file_digest
 from inquitree_gym.embeddings.protocol import SharedWeights, Vectors, unit_rows
 from inquitree_gym.errors import EmbedderError
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from inquitree_gym.embeddings.artifacts import MANIFEST, files_digest, made_folder, read_manifest, verify_files
 from inquitree_gym.embeddings.local import MINILM, MINILM_DIM, MINILM_FILES, MINILM_THRESHOLD
-from inquitree_gym.embeddings.made import MANIFEST, files_digest, made_folder, read_manifest, verify_files
 from inquitree_gym.embeddings.protocol import SharedWeights, Vectors, unit_rows
 from inquitree_gym.errors import require
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inquitree_gym.embeddings.artifacts import MANIFEST, seal, writing
 from inquitree_gym.embeddings.local import MINILM_FILES, MINILM_THRESHOLD, minilm_folder
-from inquitree_gym.embeddings.made import MANIFEST, seal, writing
 from inquitree_gym.embeddings.onnx import EXPORTED, TOKENIZER, OnnxEmbedder
 from inquitree_gym.embeddings.protocol import Embedder
 from inquitree_gym.errors import EmbedderError, require

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from inquitree_gym.embeddings.artifacts import Manifest, made_folder, read_manifest, verify_files
 from inquitree_gym.embeddings.local import MINILM
-from inquitree_gym.embeddings.made import Manifest, made_folder, read_manifest, verify_files
 from inquitree_gym.embeddings.protocol import SharedWeights, Vectors, unit_rows
 from inquitree_gym.errors import require
 

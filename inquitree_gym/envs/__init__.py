@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from inquitree_gym._lazy import lazy
 
 if TYPE_CHECKING:
-    from inquitree_gym.envs.batch import InquiryBatchEnv
+    from inquitree_gym.envs.batch.env import InquiryBatchEnv
     from inquitree_gym.envs.inquiry import InquiryEnv, Step
     from inquitree_gym.envs.spaces import FreeText
     from inquitree_gym.envs.synthetic import SyntheticEnv
@@ -17,7 +17,7 @@ __getattr__ = lazy(
     __name__,
     {
         "FreeText": "inquitree_gym.envs.spaces",
-        "InquiryBatchEnv": "inquitree_gym.envs.batch",
+        "InquiryBatchEnv": "inquitree_gym.envs.batch.env",
         "InquiryEnv": "inquitree_gym.envs.inquiry",
         "InquiryVectorEnv": "inquitree_gym.envs.vector",
         "Step": "inquitree_gym.envs.inquiry",

@@ -12,7 +12,7 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder
 from inquitree_gym.engine import Event, Phase, Reading, Rules, State, splitmix64
 from inquitree_gym.envs.observations import MAX_OBSERVATION
-from inquitree_gym.envs.play import Play, Plays
+from inquitree_gym.envs.runtime import Play, Plays
 from inquitree_gym.envs.spaces import FreeText
 from inquitree_gym.errors import ActionError, OptionError, suggest
 from inquitree_gym.matching import MAX_READ

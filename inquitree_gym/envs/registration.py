@@ -9,13 +9,13 @@ from typing import NoReturn
 import gymnasium as gym
 
 from inquitree_gym.trees.catalogue import RESTRICTED
-from inquitree_gym.trees.places import TREES_VARIABLE, builtin_ids, user_files
+from inquitree_gym.trees.paths import TREES_VARIABLE, builtin_ids, user_files
 
 ENTRY_POINT = "inquitree_gym.envs.inquiry:InquiryEnv"
 REFUSAL = "inquitree_gym.envs.registration:refuse"
 VECTOR_ENTRY_POINT = "inquitree_gym.envs.vector:InquiryVectorEnv"
 MENU_ENTRY_POINT = "inquitree_gym.wrappers.menu:menu_env"
-BATCH_ENTRY_POINT = "inquitree_gym.envs.batch:InquiryBatchEnv"
+BATCH_ENTRY_POINT = "inquitree_gym.envs.batch.env:InquiryBatchEnv"
 SYNTHETIC_ENTRY_POINT = "inquitree_gym.envs.synthetic:SyntheticEnv"
 SYNTHETIC_VECTOR_ENTRY_POINT = "inquitree_gym.envs.synthetic:synthetic_vector"
 SYNTHETIC_MENU_ENTRY_POINT = "inquitree_gym.wrappers.menu:synthetic_menu_env"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from inquitree_gym.concluding import LocalJudge
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, TreeVectors, load_embedder
 from inquitree_gym.engine import Rules
 from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.envs.play import Play, Plays
+from inquitree_gym.envs.runtime import Play, Plays
 from inquitree_gym.envs.vector import InquiryVectorEnv
 from inquitree_gym.errors import OptionError
+from inquitree_gym.judges import LocalJudge
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
 
 

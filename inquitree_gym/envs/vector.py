@@ -11,11 +11,11 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
-from inquitree_gym.concluding import LocalJudge
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder
 from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike
-from inquitree_gym.envs.play import Plays
+from inquitree_gym.envs.runtime import Plays
 from inquitree_gym.errors import ActionError, OptionError
+from inquitree_gym.judges import LocalJudge
 from inquitree_gym.trees import Tree
 
 Steps = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from inquitree_gym.concluding import Judge, Verdict, conclusion_quality
+from inquitree_gym.judges import Judge, Verdict, conclusion_quality
 from inquitree_gym.log import Episode
-from inquitree_gym.scoring.path import Path, read_path
+from inquitree_gym.scoring.trajectory import Path, read_path
 from inquitree_gym.trees import Tree
 
 

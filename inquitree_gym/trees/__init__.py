@@ -6,10 +6,10 @@ from inquitree_gym._lazy import lazy
 
 if TYPE_CHECKING:
     from inquitree_gym.trees.catalogue import CATALOGUE, Entry
+    from inquitree_gym.trees.generator import Difficulty, synthetic_tree, tree_seed
     from inquitree_gym.trees.load import dump_tree, load_tree, parse_tree
-    from inquitree_gym.trees.places import builtin_ids, user_files
+    from inquitree_gym.trees.paths import builtin_ids, user_files
     from inquitree_gym.trees.schema import CANARY, HINT_LEVELS, Fault, Tree
-    from inquitree_gym.trees.synthetic import Difficulty, synthetic_tree, tree_seed
 
 __all__ = [
     "CANARY",
@@ -33,17 +33,17 @@ __getattr__ = lazy(
     {
         "CANARY": "inquitree_gym.trees.schema",
         "CATALOGUE": "inquitree_gym.trees.catalogue",
-        "Difficulty": "inquitree_gym.trees.synthetic",
+        "Difficulty": "inquitree_gym.trees.generator",
         "Entry": "inquitree_gym.trees.catalogue",
         "Fault": "inquitree_gym.trees.schema",
         "HINT_LEVELS": "inquitree_gym.trees.schema",
         "Tree": "inquitree_gym.trees.schema",
-        "builtin_ids": "inquitree_gym.trees.places",
+        "builtin_ids": "inquitree_gym.trees.paths",
         "dump_tree": "inquitree_gym.trees.load",
         "load_tree": "inquitree_gym.trees.load",
         "parse_tree": "inquitree_gym.trees.load",
-        "synthetic_tree": "inquitree_gym.trees.synthetic",
-        "tree_seed": "inquitree_gym.trees.synthetic",
-        "user_files": "inquitree_gym.trees.places",
+        "synthetic_tree": "inquitree_gym.trees.generator",
+        "tree_seed": "inquitree_gym.trees.generator",
+        "user_files": "inquitree_gym.trees.paths",
     },
 )

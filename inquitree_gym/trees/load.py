@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from inquitree_gym.errors import TreeError, UnknownTreeError, suggest
 from inquitree_gym.trees.catalogue import CATALOGUE, RESTRICTED
-from inquitree_gym.trees.places import TREES_VARIABLE, builtin_file, builtin_ids, user_files
+from inquitree_gym.trees.paths import TREES_VARIABLE, builtin_file, builtin_ids, user_files
 from inquitree_gym.trees.schema import Tree
 
 MAX_FILE_BYTES = 8_000_000

@@ -24,11 +24,11 @@ from inquitree_gym.baselines import (
     make_agent,
 )
 from inquitree_gym.baselines.agent import TreeTexts
-from inquitree_gym.concluding import LocalJudge
 from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.spaces import WORDS
 from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.judges import LocalJudge
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import score_episode

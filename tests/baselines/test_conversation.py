@@ -15,8 +15,8 @@ from inquitree_gym.baselines.conversation import (
     system,
     told,
 )
-from inquitree_gym.chat import Message
-from inquitree_gym.chat.estimate import BYTES_PER_TOKEN, estimated_tokens
+from inquitree_gym.llm import Message
+from inquitree_gym.llm.tokens import BYTES_PER_TOKEN, estimated_tokens
 from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, Prompts
 
 PROMPTS = Prompts(names=AGENT_TEMPLATE_NAMES)

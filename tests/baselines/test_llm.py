@@ -14,10 +14,10 @@ import pytest
 
 from inquitree_gym.baselines import LLMAgent, ScepticAgent
 from inquitree_gym.baselines.conversation import CUT, NOTHING
-from inquitree_gym.chat import MAX_REPLY, ChatModel, estimated_tokens
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import LogError, OptionError, ServiceError
+from inquitree_gym.llm import MAX_REPLY, ChatModel, estimated_tokens
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.rollout import aplay, play
 from inquitree_gym.trees import Tree, load_tree
@@ -335,7 +335,7 @@ KILLED = """
 import os, signal, sys
 import gymnasium as gym
 from inquitree_gym.baselines import LLMAgent
-from inquitree_gym.chat import ChatModel
+from inquitree_gym.llm import ChatModel
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.rollout import play
 

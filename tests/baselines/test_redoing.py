@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from inquitree_gym.baselines import LLMAgent, RandomAgent, RedoUntilTrue, RetrievalAgent, make_agent
-from inquitree_gym.baselines.extremes import MAX_RUNS
-from inquitree_gym.chat import ChatModel
+from inquitree_gym.baselines.oracle import MAX_RUNS
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import OptionError
+from inquitree_gym.llm import ChatModel
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import read_path
-from inquitree_gym.scoring.showings import showings
+from inquitree_gym.scoring.exposures import showings
 from inquitree_gym.trees import Tree, load_tree
 
 

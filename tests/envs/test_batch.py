@@ -17,9 +17,11 @@ from hypothesis import strategies as st
 
 from inquitree_gym import load_tree
 from inquitree_gym.engine import splitmix64
-from inquitree_gym.envs import compiling, repertoire, tables
-from inquitree_gym.envs.batch import InquiryBatchEnv
-from inquitree_gym.envs.seeds import mixed
+from inquitree_gym.envs.batch import compiler as compiling
+from inquitree_gym.envs.batch import pool as repertoire
+from inquitree_gym.envs.batch import tables
+from inquitree_gym.envs.batch.env import InquiryBatchEnv
+from inquitree_gym.envs.batch.rng import mixed
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.trees import Tree
 from inquitree_gym.wrappers.menu import menu_env

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from inquitree_gym.baselines import OracleAgent, RandomAgent, WorstCaseAgent
-from inquitree_gym.concluding import LocalJudge, Verdict
 from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import LogError
+from inquitree_gym.judges import LocalJudge, Verdict
 from inquitree_gym.log import read_episode
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import score_episode
 from inquitree_gym.trees import Tree, load_tree
-from tests.scoring.test_path import CONCLUDE, END, EXPLORE, enter, episode_of, result
+from tests.scoring.test_trajectory import CONCLUDE, END, EXPLORE, enter, episode_of, result
 from tests.strategies import make_tree
 
 

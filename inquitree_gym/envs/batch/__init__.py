@@ -1,0 +1,1 @@
+"""The inquiries of many environments as NumPy arrays."""

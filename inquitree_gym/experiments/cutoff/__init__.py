@@ -1,1 +1,0 @@
-"""Trees before and after a model's training cutoff."""

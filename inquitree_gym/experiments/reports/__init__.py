@@ -1,1 +1,0 @@
-"""From the logs of runs to tables, figures and pages."""

@@ -1,1 +1,0 @@
-"""Logs read again with another embedder or threshold."""

@@ -1,0 +1,1 @@
+"""Measurements that only this repository needs; not part of the wheel."""

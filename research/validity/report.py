@@ -1,0 +1,277 @@
+"""The validity report: Markdown and figures from what `validity` measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from inquitree_gym.analysis.summary import MEASURES
+from inquitree_gym.errors import require
+from inquitree_gym.judges.local import WEIGHTS
+from inquitree_gym.scoring import EpisodeScore, clustered_mean
+from inquitree_gym.trees.lint import LEAK_CEILING
+from research.validity.calibration import KINDS
+from research.validity.measure import (
+    LIMITS,
+    REFERENCE_AGENTS,
+    SEEDS,
+    TreeFacts,
+    Validity,
+    strictly_rising,
+)
+from research.validity.reading import rates, sweep
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BLUE, GREEN, RED, AMBER, GREY = "#2b6cb0", "#2f855a", "#c53030", "#b7791f", "#718096"
+MARKS = (0.35, 0.40, 0.45, 0.50, 0.55)
+"""Thresholds that the table shows, besides the ones in force and chosen."""
+
+
+def write_report(found: Validity, folder: Path) -> Path:
+    """Write ``validity.md`` and its figures into ``folder``; return the page.
+
+    Raises:
+        MissingExtraError: Matplotlib is not installed.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    figures = folder / "figures"
+    figures.mkdir(parents=True, exist_ok=True)
+    _save(figures / "threshold.svg", lambda axes: _draw_thresholds(axes, found))
+    _save(figures / "ladders.svg", lambda axes: _draw_ladders(axes, found))
+    _save(figures / "judge.svg", lambda axes: _draw_judge(axes, found))
+    source = resources.files(__package__).joinpath("templates", "validity.md").read_text(encoding="utf-8")
+    # Markdown, not HTML, from our own template and our own figures: nothing to escape.
+    template = Environment(undefined=StrictUndefined, autoescape=False).from_string(source)
+    values = _tree_values(found) | _reading_values(found) | _text_values(found) | _play_values(found)
+    values |= _judge_values(found)
+    page = folder / "validity.md"
+    page.write_text(template.render(values) + "\n", encoding="utf-8")
+    return page
+
+
+def _tree_values(found: Validity) -> dict[str, Any]:
+    facts = found.facts
+    heads = ["tree", "n", "studies", "faults", "nearest siblings", "topic echo", "oracle L (3n)", "oracle Q/\\|C\\|"]
+    heads += ["worst case L (n(2H+3))", "random coverage", "random Q/\\|C\\|", "floor coverage", "floor Q/\\|C\\|"]
+    return {
+        "embedder": found.embedder.name,
+        "digest": found.embedder.digest[:12],
+        "trees": len(facts),
+        "subtopics": sum(len(each.tree.subtopics) for each in facts),
+        "studies": sum(len(each.tree.studies) for each in facts),
+        "clean": sum(not each.faults for each in facts),
+        "seeds": SEEDS,
+        "echoes": sum(each.echo >= found.threshold for each in facts),
+        "tree_table": _table(heads, (_tree_row(found, each) for each in facts)),
+    }
+
+
+def _tree_row(found: Validity, facts: TreeFacts) -> list[object]:
+    tree = facts.tree
+    scores = {name: _of(found.scores[name, "default"], tree.id) for name in REFERENCE_AGENTS}
+    oracle, worst = scores["oracle"][0], scores["worst-case"][0].path
+    chance = [_mean(scores[name], measure) for name in ("random", "random-menu") for measure in ("coverage", "Q/|C|")]
+    return [
+        tree.id,
+        len(tree.subtopics),
+        len(tree.studies),
+        facts.faults,
+        f"{facts.siblings:.2f}",
+        f"{facts.echo:.2f}",
+        f"{oracle.path.turns} ({oracle.path.fewest_turns})",
+        f"{oracle.quality_share:.2f}",
+        f"{worst.turns} ({worst.most_turns})",
+        *chance,
+    ]
+
+
+def _reading_values(found: Validity) -> dict[str, Any]:
+    left = found.left_out
+    heads = ["τ", "understood", "misread", "refused", "vague taken", "near miss taken", "off target taken", "balance"]
+    marks = sorted({*MARKS, found.threshold, found.chosen})
+    curve = [rates(found.read, mark) for mark in marks]
+    by_tree = [(tree, rates([r for r in found.read if r.tree == tree], found.threshold)) for tree in _trees(found)]
+    return {
+        "proposals": len(found.read),
+        "top_table": _table(["", "right proposals", "top 1"], _top_rows(found)),
+        "threshold_table": _table(heads, ([f"{value:.3f}" for value in (*at, at.balance)] for at in curve)),
+        "by_tree_table": _table(
+            ["tree", *heads[1:]], ([tree, *(f"{value:.2f}" for value in (*at[1:], at.balance))] for tree, at in by_tree)
+        ),
+        "tau": f"{found.threshold:.2f}",
+        "chosen": f"{found.chosen:.3f}",
+        "lowest": f"{min(each.threshold for each in left):.3f}",
+        "highest": f"{max(each.threshold for each in left):.3f}",
+        "left_understood": clustered_mean((each.tree, each.understood) for each in left),
+        "left_balance": clustered_mean((each.tree, each.balance) for each in left),
+    }
+
+
+def _top_rows(found: Validity) -> list[list[object]]:
+    right = [each for each in found.read if each.kind == "right"]
+    rivals = {
+        facts.tree.id: {s.id for sub in facts.tree.subtopics if len(sub.studies) > 1 for s in sub.studies}
+        for facts in found.facts
+    }
+    groups = {
+        "subtopics": [each for each in right if not each.is_study],
+        "studies with a sibling": [each for each in right if each.target in rivals[each.tree]],
+        "all studies": [each for each in right if each.is_study],
+        "together": right,
+    }
+    return [
+        [name, len(group), clustered_mean((each.tree, float(each.right_node)) for each in group)]
+        for name, group in groups.items()
+    ]
+
+
+def _text_values(found: Validity) -> dict[str, Any]:
+    leads = np.concatenate([facts.leads for facts in found.facts])
+    return {
+        "ladders": sum(len(facts.climb) for facts in found.facts),
+        "rising": sum(strictly_rising(facts.climb) for facts in found.facts),
+        "rising_chars": sum(strictly_rising(facts.tfidf_climb) for facts in found.facts),
+        "leaks": len(leads),
+        "leak_median": f"{np.median(leads):.3f}",
+        "leak_99": f"{np.quantile(leads, 0.99):.3f}",
+        "leak_max": f"{leads.max():.3f}",
+        "leak_ceiling": f"{LEAK_CEILING:.2f}",
+        "word_leaks": sum(facts.word_leaks for facts in found.facts),
+        "fake_table": _table(["features", "AUC"], ([each.name, each.auc] for each in found.separations)),
+    }
+
+
+def _play_values(found: Validity) -> dict[str, Any]:
+    names = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")
+    rows = [
+        [name, limit, *(_estimate(scores, measure) for measure in names), f"{_accepted(scores):.1%}"]
+        for limit in LIMITS
+        for (name, of), scores in found.scores.items()
+        if of == limit
+    ]
+    heads = ["strategy", "limit", *(name.replace("|", "\\|") for name in names), "accepted"]
+    return {
+        "shortcut_table": _table(heads, rows),
+    }
+
+
+def _judge_values(found: Validity) -> dict[str, Any]:
+    rows = [
+        [
+            each.tree,
+            *(_shown(each.means[kind]) for kind in KINDS),
+            _shown(each.error),
+            "yes" if each.holds else "**no**",
+        ]
+        for each in found.judged
+    ]
+    means = [_shown(_kind_mean(found, kind)) for kind in KINDS]
+    wanted = [_shown(_expected_mean(found, kind)) for kind in KINDS]
+    errors = clustered_mean((each.tree, each.error) for each in found.judged)
+    left_out = found.sense.judged
+    return {
+        "judged": len(rows),
+        "holds": sum(each.holds for each in found.judged),
+        "judge_table": _table(
+            ["tree", *KINDS, "mean error", "order holds"],
+            [*rows, ["**mean**", *means, _shown(errors.mean), ""], ["expected", *wanted, "0.00", ""]],
+        ),
+        "judge_error": errors,
+        "claims": found.sense.claims,
+        "auc": f"{found.sense.in_force:.3f}",
+        "auc_left_out": f"{found.sense.left_out:.3f}",
+        "fitted": ", ".join(f"{name} {weight:.2f}" for name, weight in found.sense.fitted._asdict().items()),
+        "weights": ", ".join(f"{name} {weight:g}" for name, weight in WEIGHTS._asdict().items()),
+        "holds_left_out": sum(each.holds for each in left_out),
+        "error_left_out": clustered_mean((each.tree, each.error) for each in left_out),
+    }
+
+
+def _kind_mean(found: Validity, kind: str) -> float | None:
+    return clustered_mean((each.tree, each.means[kind]) for each in found.judged).mean
+
+
+def _expected_mean(found: Validity, kind: str) -> float | None:
+    fair = [(each.tree, score) for each in found.judged for score in each.expected[kind]]
+    return clustered_mean(fair).mean
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _draw_thresholds(axes: Axes, found: Validity) -> None:
+    curve = sweep(found.read)
+    x = [each.threshold for each in curve]
+    colours = {"understood": GREEN, "misread": RED, "vague": AMBER, "near_miss": GREY, "off_target": BLUE}
+    for name, colour in colours.items():
+        label = name.replace("_", " ") + ("" if name in ("understood", "misread") else " accepted")
+        axes.plot(x, [getattr(each, name) for each in curve], color=colour, label=label, linewidth=2)
+    axes.axvline(found.threshold, color="black", linestyle=":", label=f"τ = {found.threshold:.2f}")
+    axes.set(xlabel="threshold τ", ylabel="share of proposals", ylim=(0, 1))
+    axes.legend(frameon=False)
+
+
+def _draw_ladders(axes: Axes, found: Validity) -> None:
+    climbs = (("MiniLM", BLUE, "climb", -0.12), ("character TF-IDF", AMBER, "tfidf_climb", 0.12))
+    for name, colour, field, shift in climbs:
+        rows = np.concatenate([getattr(facts, field) for facts in found.facts])
+        x = np.arange(1, rows.shape[1] + 1) + shift
+        axes.plot(x, rows.T, color=colour, alpha=0.06, linewidth=1)
+        axes.plot(x, np.median(rows, axis=0), color=colour, linewidth=2.5, marker="o", label=f"{name}, median")
+    axes.set(xlabel="hint level", ylabel="similarity to the target", xticks=[1, 2, 3, 4], ylim=(-0.1, 1.02))
+    axes.legend(frameon=False)
+
+
+def _draw_judge(axes: Axes, found: Validity) -> None:
+    for position, kind in enumerate(KINDS):
+        values = [mean for each in found.judged if (mean := each.means[kind]) is not None]
+        spread = np.linspace(-0.18, 0.18, len(values))
+        axes.scatter(position + spread, values, color=BLUE, alpha=0.45, s=18)
+        axes.hlines(float(np.mean(values)), position - 0.3, position + 0.3, color="black", linewidth=2)
+    axes.set(ylabel="mean S of a tree's conclusion", ylim=(-0.03, 1.03))
+    axes.set_xticks(range(len(KINDS)), KINDS, rotation=20)
+
+
+def _save(file: Path, draw: Callable[[Axes], None]) -> None:
+    """Draw one figure and write it as SVG, the same bytes for the same content."""
+    with require("matplotlib", "plots").rc_context({"svg.hashsalt": file.name}):
+        canvas = require("matplotlib.figure", "plots").Figure(figsize=(7, 4.2), layout="constrained")
+        axes = canvas.add_subplot()
+        axes.spines[["top", "right"]].set_visible(False)
+        draw(axes)
+        canvas.savefig(file, facecolor="white", metadata={"Date": None})
+
+
+def _trees(found: Validity) -> list[str]:
+    return list(dict.fromkeys(each.tree for each in found.read))
+
+
+def _of(scores: Sequence[EpisodeScore], tree: str) -> list[EpisodeScore]:
+    return [score for score in scores if score.tree == tree]
+
+
+def _mean(scores: Sequence[EpisodeScore], measure: str) -> str:
+    return f"{np.mean([MEASURES[measure](score) or 0.0 for score in scores]):.2f}"
+
+
+def _estimate(scores: Iterable[EpisodeScore], measure: str) -> str:
+    return str(clustered_mean((score.tree, MEASURES[measure](score)) for score in scores))
+
+
+def _accepted(scores: Sequence[EpisodeScore]) -> float:
+    taken = sum(score.path.accepted for score in scores)
+    return taken / sum(score.path.choices for score in scores)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    lines += ["| " + " | ".join(map(str, row)) + " |" for row in rows]
+    return "\n".join(lines)

@@ -1,0 +1,270 @@
+"""What a report knows of its episodes beyond their scores, and two runs side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from inquitree_gym.analysis.aggregate import by_player, tally_reading, tally_spent
+from inquitree_gym.analysis.compare import NARROW, compare, differences_table
+from inquitree_gym.analysis.judging import concluded
+from inquitree_gym.analysis.load import EpisodeFacts, RunFacts, gather
+from inquitree_gym.analysis.load import facts_of as facts_by
+from inquitree_gym.analysis.recorded import recorded_judges
+from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.judges import JudgementFile, Ruling, Verdict, local_judge, make_panel
+from inquitree_gym.log import Episode, Failure, Reply, read_episode, to_line
+from inquitree_gym.report import view_run, write_report
+from inquitree_gym.report.contents import contents
+from inquitree_gym.report.judging import judges
+from inquitree_gym.runner.run import run_study
+from inquitree_gym.runner.study import make_study
+from inquitree_gym.trees import Tree, load_tree
+from tests.analysis.test_summary import score
+from tests.report.html import read_page
+from tests.scoring.test_episode import GivenJudge
+from tests.scoring.test_trajectory import ASKED_AGAIN, CONCLUDE, END, EXPLORE, enter, episode_of, failed, redo, result
+from tests.strategies import make_tree
+
+TREE = make_tree([[], []], [1, 1], tree_id="t1")
+
+
+def facts_of(episode: Episode, tree: Tree) -> EpisodeFacts:
+    return facts_by(episode, tree, GivenJudge(1.0, 1.0))
+
+
+def reply(turn: int, role: str = "proposer", **given) -> Reply:
+    return Reply(**{"turn": turn, "role": role, "text": "said", "finish_reason": "stop", "seconds": 1.0, **given})
+
+
+def with_replies(episode: Episode, *replies: Reply) -> Episode:
+    return Episode(episode.header, episode.turns, episode.footer, episode.failure, replies)
+
+
+# One episode
+
+
+def test_choices_are_counted_by_what_came_of_them():
+    hints = [failed("subtopic_hint", level) for level in (1, 2, 3, 4)]
+    forced = enter("s1", accepted=False, forced=True, reason="below_threshold")
+    cut = {**failed("study_hint", 0, "s2a"), "limit": True}
+    steps = [*hints, forced, result("s1a"), ASKED_AGAIN, EXPLORE, enter("s2"), cut, END]
+    reads = facts_of(episode_of(TREE, *steps, threshold=0.3), TREE).reads
+    assert reads.outcomes == Counter(hinted=4, forced=1, accepted=2, limit=1)
+    assert reads.reasons == Counter(below_threshold=6, unreadable_decision=1)
+    assert (len(reads.taken), len(reads.refused)) == (2, 6)
+    assert reads.threshold == 0.3
+
+
+def test_coverage_stands_after_each_turn():
+    facts = facts_of(episode_of(TREE, enter("s1"), result("s1a"), EXPLORE, enter("s2"), result("s2a"), CONCLUDE), TREE)
+    assert facts.coverage == (0.5, 0.5, 0.5, 1, 1, 1)
+    assert facts.subtopics == 2
+
+
+def test_what_nobody_measured_is_unknown_and_not_zero():
+    spent = facts_of(episode_of(TREE, enter("s1")), TREE).spent
+    assert (spent.prompt_tokens, spent.completion_tokens, spent.dollars) == (None, None, None)
+    assert (spent.replies, spent.corrections, spent.unpriced) == (0, 0, 0)
+
+
+def test_replies_are_added_up_and_those_from_a_cache_cost_nothing():
+    episode = with_replies(
+        episode_of(TREE, enter("s1")),
+        reply(1, tokens={"prompt": 100, "completion": 20, "reasoning": 15}, cost=0.5, fault="no ACTION"),
+        reply(1, "correction", tokens={"prompt": 130, "completion": 30}, cost=None),
+        reply(2, tokens={"prompt": 1000, "completion": 1000}, cost=9.0, cached=True),
+        reply(2, "sceptic", cost=0.25, finish_reason="length"),
+    )
+    spent = facts_of(episode, TREE).spent
+    assert (spent.replies, spent.corrections, spent.cut_short, spent.unpriced) == (4, 1, 1, 1)
+    assert tally_spent([facts_of(episode, TREE)] * 2).cut_short == 2
+    assert (spent.prompt_tokens, spent.completion_tokens) == (230, 50)
+    assert spent.dollars == pytest.approx(0.75)
+
+
+# Several episodes
+
+
+def test_tallies_pool_the_levels_of_a_player_and_keep_players_apart():
+    steps = [failed("subtopic_hint", 1), enter("s1"), result("s1a", 1), redo("s1a"), CONCLUDE, END]
+    priced = with_replies(episode_of(TREE, *steps, fake_level=3), reply(1, tokens={"prompt": 7}, cost=0.1))
+    unpriced = with_replies(episode_of(TREE, *steps, seed=1), reply(1))
+    other = episode_of(TREE, enter("s1"), max_turns=6)
+    facts = [facts_of(episode, TREE) for episode in (priced, unpriced, other)]
+    (pooled, alone) = by_player(facts).values()
+    assert (len(pooled), len(alone)) == (2, 1)
+    tally = tally_reading(pooled)
+    assert (tally.choices, tally.share("accepted"), tally.share("hinted")) == (
+        6,
+        pytest.approx(2 / 3),
+        pytest.approx(1 / 3),
+    )
+    assert tally.reasons == {"below_threshold": 2}
+    spent = tally_spent(pooled)
+    assert (spent.episodes, spent.turns, spent.replies, spent.unpriced) == (2, 12, 2, 1)
+    assert (spent.prompt_tokens, spent.completion_tokens, spent.dollars) == (7, None, pytest.approx(0.1))
+    assert tally_spent(alone).dollars is None
+
+
+def test_a_player_without_a_choice_has_no_shares():
+    tally = tally_reading([])
+    assert (tally.choices, tally.share("accepted")) == (0, None)
+
+
+# Runs
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """Five episodes: one whole, one torn, one failed, one missing, one damaged."""
+    folder = tmp_path_factory.mktemp("run")
+    study = make_study(agents=("oracle",), trees=("paper8",), seeds=5)
+    run_study(study, folder)
+    logs = sorted((folder / "episodes").iterdir())
+    logs[1].write_bytes(logs[1].read_bytes()[:-5])
+    whole = read_episode(logs[2])
+    broken = (whole.header, *whole.turns[:2], Failure(error="TimeoutError: no answer", when="2026-01-01"))
+    logs[2].write_text("".join(map(to_line, broken)), encoding="ascii")
+    logs[3].unlink()
+    logs[4].write_bytes(logs[4].read_bytes().replace(b'"kind":"turn"', b'"kind":"tarn"', 1))
+    return folder
+
+
+def test_what_is_not_whole_is_named_with_its_state_and_reason(run: Path):
+    told = []
+    found = gather(run, told.append)
+    assert len(told) == 5
+    damaged = found.missing.pop()
+    assert (damaged.name[-8:-6], damaged.status) == ("s4", "damaged")
+    assert "line 2: " in damaged.error
+    assert [(s.agent, s.seed) for s in found.scores] == [("oracle", 0)]
+    assert [(each.name[-8:-6], each.status, each.error) for each in found.missing] == [
+        ("s1", "torn", ""), ("s2", "failed", "TimeoutError: no answer"), ("s3", "missing", ""),
+    ]  # fmt: skip
+
+
+def test_a_run_with_nothing_whole_says_so(run: Path, tmp_path: Path):
+    (tmp_path / "run.json").write_bytes((run / "run.json").read_bytes())
+    with pytest.raises(LogError, match=r"holds no finished episode yet; run its study first$"):
+        gather(tmp_path)
+    (tmp_path / "episodes").mkdir()
+    failed = sorted((run / "episodes").iterdir())[2]
+    (tmp_path / "episodes" / failed.name).write_bytes(failed.read_bytes())
+    with pytest.raises(LogError, match=r"run its study first \(.*_s2\.jsonl: TimeoutError: no answer\)"):
+        gather(tmp_path)
+
+
+# Two runs
+
+
+def test_the_second_run_minus_the_first_over_the_pairs_that_both_have():
+    first = [score("t1", 1, 0), score("t2", 0, 0), score("t2", 1, 1, seed=1)]
+    second = [score("t1", 1, 1, agent="other"), score("t2", 1, 1, agent="other"), score("t3", 1, 1, agent="other")]
+    (difference,) = compare(first, second)
+    assert (difference.name, difference.fake_level, difference.pairs) == ("other − made", 0, 2)
+    assert difference.estimates["Q/|C|"].mean == pytest.approx((0.5 + 1) / 2)
+    assert difference.estimates["coverage"].mean == 0
+    assert difference.estimates["hits"].mean is None
+    assert difference.as_plain()["estimates"]["Q/|C|"]["episodes"] == 2
+
+
+def test_where_a_run_has_several_agents_equal_ones_are_paired():
+    first = [score("t1", 1, 0, agent=name) for name in ("a", "b", "c")]
+    second = [score("t1", 1, 1, agent=name, max_turns=6) for name in ("b", "a", "d")]
+    assert [(d.name, d.pairs) for d in compare(first, second)] == [("a, 3n − default", 1), ("b, 3n − default", 1)]
+
+
+def test_fake_levels_are_never_mixed():
+    first = [score("t1", 1, 0), score("t1", 0, 0, fake_level=3)]
+    second = [score("t1", 1, 1, fake_level=3), score("t1", 1, 1, fake_level=6)]
+    (difference,) = compare(first, second)
+    assert (difference.fake_level, difference.estimates["Q/|C|"].mean) == (3, 1)
+
+
+def test_an_equal_run_differs_by_nothing():
+    (difference,) = compare([score("t1", 1, 0)], [score("t1", 1, 0)])
+    assert (difference.name, difference.estimates["Q/|C|"].mean) == ("made", 0)
+
+
+@pytest.mark.parametrize(
+    "second", [[score("t1", 1, 0, seed=9)], [score("t1", 1, 0, fake_level=2)], [score("t9", 1, 0)]]
+)
+def test_runs_that_share_nothing_are_refused(second):
+    with pytest.raises(OptionError, match="nothing can be paired: made at level 0"):
+        compare([score("t1", 1, 0)], second)
+
+
+def test_differences_as_a_text_table():
+    heads, line = differences_table(compare([score("t1", 1, 1)], [score("t1", 1, 0)]))
+    assert heads == ["pair", "fakes", "pairs", *NARROW]
+    assert line[:3] == ["made", "0", "1"]
+    assert line[heads.index("Q/|C|")] == "-0.500"
+
+
+# Judges
+
+
+def judged_by(run: Path, name: str, scores: tuple[float | None, ...], **config) -> None:
+    """Keep the same verdicts on every conclusion of a run beside it."""
+    with JudgementFile(run, name, config) as kept:
+        for each in concluded(run):
+            kept.add(each.name, each.tree, each.text, Ruling(tuple(Verdict(s, "said so") for s in scores)))
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    run_study(make_study(agents=("oracle",), trees=("paper8",), seeds=2), tmp_path)
+    return tmp_path
+
+
+def test_what_the_local_judge_has_said_before_is_not_asked_again(whole: Path):
+    items = len(load_tree("paper8").conclusions)
+    (local,) = make_panel(["local"])
+    judged_by(whole, "local", (0.6,) * items, **local.config)
+    found = gather(whole)
+    assert [score.quality_share for score in found.scores] == pytest.approx([0.6, 0.6])
+    assert found.judged == {}
+
+
+def test_other_judges_stand_beside_the_local_one(whole: Path):
+    items = len(load_tree("paper8").conclusions)
+    judged_by(whole, "local", (0.0,) * items, claim_at=0.1)
+    judged_by(whole, "llm:model", (0.6, None, *(1.0,) * (items - 2)))
+    found = gather(whole)
+    assert [score.quality_share for score in found.scores] == pytest.approx([1, 1])
+    assert {label: [s.quality_share for s in scores] for label, scores in found.judged.items()} == {
+        "llm:model": [None, None], "local, earlier": [0, 0],
+    }  # fmt: skip
+    recorded = recorded_judges(whole)
+    name = "paper8_oracle_f0_s0.jsonl"
+    assert set(recorded.panel(name, load_tree("paper8"))) == {"llm:model", "local, earlier"}
+    assert recorded.panel("other.jsonl", load_tree("paper8")) == {}
+    assert recorded.local(name, load_tree("paper8")) is local_judge(load_tree("paper8"))
+
+
+def test_a_report_and_a_page_show_judges_side_by_side(whole: Path, tmp_path: Path):
+    items = len(load_tree("paper8").conclusions)
+    judged_by(whole, "llm:<b>", (0.6,) * items)
+    page = read_page(write_report([gather(whole)], tmp_path / "r.html")[0])
+    assert page.has("section", id="judges")
+    assert "llm:<b>" in page.text
+    shown = view_run(whole, tmp_path / "v", wanted=lambda cell: cell.seed == 0)
+    assert "S, llm:<b>" in read_page(shown).text
+    assert shown.read_text(encoding="utf-8").count("<td>0.60</td>") == items
+    alone = read_page(write_report([gather(whole)._replace(judged={})], tmp_path / "s.html")[0])
+    assert not alone.has("section", id="judges")
+
+
+def test_agreement_is_over_the_items_that_both_have_scored():
+    one = [score("t1", 1, 0.6), score("t2", 1, 0)]
+    other = [score("t1", 1, 1), score("t2", None, 0), score("t3", 1, 1)]
+    report = contents([RunFacts(Path("r"), [facts_of(episode_of(TREE), TREE)], [], {})])._replace(
+        judged={"a": one, "b": other}
+    )
+    section = judges(report)
+    assert section is not None
+    (line,) = section.grids[1].lines
+    assert [cell.text for cell in line] == ["a", "b", "0.667", "0.667", "0.133", "3", "1"]

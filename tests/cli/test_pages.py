@@ -1,0 +1,139 @@
+"""The verbs about what came out: report with a page, view, reread."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inquitree_gym.trees import load_tree
+from tests.cli.test_cli import Inquitree, inquitree  # noqa: F401
+from tests.report.html import read_page
+from tests.servers import Rote, Service
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> tuple[Path, Path]:
+    """Two runs of the same trees and seeds."""
+    from inquitree_gym.runner.run import run_study
+    from inquitree_gym.runner.study import make_study
+
+    made = []
+    for agent in ("random-menu", "oracle"):
+        folder = tmp_path_factory.mktemp(agent)
+        run_study(make_study(agents=(agent,), trees=("paper8", "paper12"), fake_levels=(0, 4), seeds=2), folder)
+        made.append(folder)
+    return made[0], made[1]
+
+
+# report
+
+
+def test_report_writes_a_page_beside_what_it_prints(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
+    done = inquitree("report", *runs, "--out", tmp_path / "r.html")
+    assert done.status == 0
+    assert "normalised" in done.out
+    for name in ("r.html", "r.md", "r.csv", "r-episodes.csv"):
+        assert f"written: {tmp_path / name}" in done.said
+    assert "oracle" in read_page(tmp_path / "r.html").text
+    assert inquitree("report", runs[0], "--out", tmp_path / "folder").status == 0
+    read_page(tmp_path / "folder" / "report.html")
+
+
+def test_report_compares_two_runs(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
+    done = inquitree("report", *runs, "--compare", "--out", tmp_path)
+    assert "Second run minus first" in done.out
+    assert "oracle − random-menu" in " ".join(done.out.split())
+    assert read_page(tmp_path / "report.html").has("section", id="comparison")
+    found = json.loads(inquitree("report", *runs, "--compare", "--json").out)
+    assert [(each["fake_level"], each["pairs"]) for each in found["differences"]] == [(0, 4), (4, 4)]
+    assert found["differences"][0]["estimates"]["Q/|C|"]["mean"] > 0.5
+    assert "differences" not in json.loads(inquitree("report", *runs, "--json").out)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_comparison_takes_two_runs(inquitree: Inquitree, runs, tmp_path: Path, count: int):  # noqa: F811
+    done = inquitree("report", *[*runs, tmp_path][:count], "--compare")
+    assert (done.status, done.out) == (2, "")
+    assert f"--compare takes two runs, not {count}" in done.said
+
+
+def test_a_run_compared_with_itself_is_one_run(inquitree: Inquitree, runs):  # noqa: F811
+    assert "not 1" in inquitree("report", runs[0], runs[0], "--compare").said
+
+
+# view
+
+
+def test_view_of_a_run_writes_an_index(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
+    done = inquitree("view", runs[1], "--out", tmp_path, "--tree", "8", "--fake-level", 4)
+    assert (done.status, done.out) == (0, "")
+    assert f"written: {tmp_path / 'index.html'}" in done.said
+    assert len(read_page(tmp_path / "index.html").attributes("href")) == 2
+
+
+def test_view_of_one_episode(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
+    page = tmp_path / "one.html"
+    chosen = ("--tree", "paper12", "--agent", "oracle", "--fake-level", 0, "--seed", 1)
+    assert f"written: {page}" in inquitree("view", runs[1], *chosen, "--out", page).said
+    assert "paper12 · oracle · fake level 0 · seed 1" in read_page(page).text
+    log = runs[1] / "episodes" / "paper12_oracle_f0_s1.jsonl"
+    again = tmp_path / "again.html"
+    assert inquitree("view", log, "--out", again).status == 0
+    assert again.read_bytes() == page.read_bytes()
+
+
+def test_view_refuses_choices_beside_a_log_and_tells_what_is_not_there(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
+    log = runs[1] / "episodes" / "paper12_oracle_f0_s1.jsonl"
+    assert "choose from a run" in inquitree("view", log, "--seed", 1).said
+    assert "cannot read the log" in inquitree("view", tmp_path / "none.jsonl").said
+    assert "is no run folder" in inquitree("view", tmp_path).said
+    assert "holds no episode of that kind" in inquitree("view", runs[1], "--agent", "random").said
+
+
+def test_view_chooses_by_model(inquitree: Inquitree, service: Service, tmp_path: Path):  # noqa: F811
+    from inquitree_gym.runner.run import run_study
+    from inquitree_gym.runner.study import make_study
+
+    service.reply = Rote(load_tree("paper2"))
+    here = {"model": "gpt-4o-mini", "base_url": service.address}
+    study = make_study(agents=("llm", "oracle"), models=[here, {**here, "name": "twin"}], trees=("2",), seeds=1)
+    run_study(study, tmp_path)
+    assert inquitree("view", tmp_path, "--model", "twin", "--out", tmp_path / "one.html").status == 0
+    assert "paper2 · llm twin · fake level 0 · seed 0" in read_page(tmp_path / "one.html").text
+    assert "0 match" in inquitree("view", tmp_path, "--model", "nobody").said
+
+
+# reread
+
+
+def test_reread_prints_what_changes_and_its_limits(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
+    figure = tmp_path / "f.svg"
+    done = inquitree("reread", runs[0], "--tau", 0.6, "--figure", figure)
+    assert done.status == 0
+    assert "Read again by all-MiniLM-L6-v2, τ = 0.6" in done.out
+    assert "accepted → refused" in done.out
+    assert "coverage has bounds only" in done.out
+    assert figure.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_reread_with_the_reading_of_the_run_changes_nothing(inquitree: Inquitree, runs):  # noqa: F811
+    found = json.loads(inquitree("reread", runs[0], "--embedder", "all-MiniLM-L6-v2", "--json").out)
+    assert (found["threshold"], found["changes"]) == (0.45, [])
+    assert [line["departing"] for line in found["agents"]] == [0]
+    assert len(found["curve"]) == 61
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--embedder", "nobody"), "no embedder is called 'nobody'"),
+        (("--tau", "3"), "from -1 to 1, not 3"),
+        (("--figure", "/nowhere/f.svg"), "cannot write '/nowhere/f.svg'"),
+    ],
+)
+def test_what_reread_refuses(inquitree: Inquitree, runs, flags: tuple[str, ...], told: str):  # noqa: F811
+    done = inquitree("reread", runs[0], *flags)
+    assert done.status == 2
+    assert told in done.said

@@ -1,0 +1,278 @@
+"""`inquitree run` with models: flags, plan, progress, caps, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from inquitree_gym.cli import main
+from inquitree_gym.cli import progress as live
+from inquitree_gym.llm import Budget, Completion
+from inquitree_gym.log import read_episode
+from inquitree_gym.runner import Outcome
+from inquitree_gym.runner.study import Cell
+from inquitree_gym.trees import load_tree
+from tests.servers import KEY, Rote, Service, failed
+
+TREE = load_tree("paper2")
+TURNS = 3 * len(TREE.subtopics) + 1
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run ``inquitree run`` in this process; return status, output and error stream, without their line breaks."""
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["inquitree", "run", *map(str, arguments)])
+        capsys.readouterr()
+        status = 0
+        try:
+            main()
+        except SystemExit as left:
+            status = int(left.code or 0)
+        out, err = capsys.readouterr()
+        return status, " ".join(out.split()), " ".join(err.split())
+
+    return command
+
+
+@pytest.fixture
+def flags(service: Service, tmp_path: Path) -> tuple[object, ...]:
+    service.reply = Rote(TREE)
+    return ("--base-url", service.address, "--papers", "2", "--seeds", 2, "--out", tmp_path / "run")
+
+
+def logs(folder: Path) -> list[Path]:
+    return sorted((folder / "run" / "episodes").iterdir())
+
+
+def test_flags_reach_the_models(run: Run, flags: tuple, tmp_path: Path):
+    more = ("--temperature", "0.3", "--reasoning-effort", "low", "--context", 9000, "--at-once", 3)
+    status, _, err = run("--agent", "llm,random", "--model", "gpt-4o-mini, o3-mini", *more, *flags)
+    assert status == 0, err
+    assert [log.name for log in logs(tmp_path)][:4] == [
+        f"paper2_llm_{model}-low_f0_s{seed}.jsonl" for model in ("gpt-4o-mini", "o3-mini") for seed in (0, 1)
+    ]
+    agent = read_episode(logs(tmp_path)[0]).header.agent
+    assert (agent["temperature"], agent["reasoning_effort"], agent["context"]) == (0.3, "low", 9000)
+    assert re.search(
+        rf"6 episodes played, 0 were there already: .*run \({4 * TURNS} replies, \$0\.\d+ · 6,240 tok", err
+    )
+    assert KEY not in err + (tmp_path / "run" / "run.json").read_text()
+
+
+def test_a_study_file_with_models_takes_flags_about_how_to_play_it(
+    run: Run, service: Service, flags: tuple, tmp_path: Path
+):
+    study = tmp_path / "s.toml"
+    study.write_text(
+        'agents = ["llm"]\ntrees = ["2"]\nseeds = 2\n[[models]]\n'
+        f'model = "gpt-4o-mini"\nname = "mini"\nbase_url = "{service.address}"\n'
+    )
+    how = ("--out", tmp_path / "run", "--at-once", 2, "--cache", tmp_path / "cache")
+    caps = ("--max-cost", 5, "--max-tokens", 10**6, "--max-minutes", 60)
+    status, _, err = run("--study", study, *how, *caps)
+    assert status == 0, err
+    assert logs(tmp_path)[0].name == "paper2_llm_mini_f0_s0.jsonl"
+    assert len(list((tmp_path / "cache").rglob("*.json"))) == 2 * TURNS
+    status, _, err = run("--study", study, *how, "--temperature", "0.5", "--context", 7)
+    assert status == 2
+    assert "--study takes what to play from its file; leave out --context, --temperature, or write it" in err
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--agent", "llm"), "agents that ask a model (llm) need one: give --model"),
+        (("--agent", "oracle", "--model", "gpt-4o"), "no agent asks the models (gpt-4o); add llm or sceptic"),
+        (("--agent", "oracle", "--temperature", "1"), "--temperature without a model does nothing; name one"),
+        (("--agent", "llm", "--model", "gpt-4o,gpt-4o"), "several models would share their logs"),
+        (("--agent", "llm", "--model", "gpt-4o", "--temperature", "warm"), "temperature: Input should be a valid num"),
+        (("--agent", "llm", "--model", "gpt-4o", "--context", "0"), "context: Input should be greater"),
+        (("--agent", "llm", "--model", "gpt-4o", "--base-url", f"http://a:{KEY}@b"), "base_url is http(s)://HOST/PATH"),
+        (("--agent", "llm", "--model", "my-own", "--base-url", "http://x/v1", "--max-cost", "1"), "knows no price for"),
+        (("--agent", "oracle", "--max-cost", "0"), "max_dollars is a number above 0"),
+        (("--agent", "oracle", "--at-once", "0"), "Invalid value for '--at-once'"),
+    ],
+)
+def test_wrong_values_write_nothing(run: Run, tmp_path: Path, given: tuple[str, ...], told: str):
+    status, _, err = run(*given, "--papers", "2", "--out", tmp_path / "run")
+    assert status == 2
+    assert told in err
+    assert KEY not in err
+    assert not (tmp_path / "run").exists()
+
+
+# The plan
+
+
+def test_a_dry_run_shows_what_is_to_do_and_writes_and_asks_nothing(
+    run: Run, service: Service, flags: tuple, tmp_path: Path
+):
+    told = ("--agent", "llm,sceptic,oracle", "--model", "gpt-4o-mini,my-own", "--fake-level", "0,3", *flags)
+    status, out, err = run(*told, "--dry-run")
+    assert (status, err) == (0, "")
+    assert "│ llm │ gpt-4o-mini │ 0 │ 2 │ 0 │ 0 │ 2 │ 0 │" in out
+    assert "│ oracle │ │ 3 │ 2 │ 0 │ 0 │ 2 │ 0 │" in out
+    assert "│ all │ │ │ 20 │ 0 │ 0 │ 20 │ 0 │" in out
+    assert re.search(r"│ gpt-4o-mini │ 8 │ 120 – 376 │ [\d,]+ – [\d,]+ │ 24,000 – 75,200 │ 0\.\d\d – 0\.\d\d │", out)
+    assert re.search(r"│ my-own │ 8 │ 120 – 376 │ [\d,]+ – [\d,]+ │ 24,000 – 75,200 │ unknown │", out)
+    assert service.requests == []
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_dry_run_knows_what_is_there_torn_and_damaged(run: Run, service: Service, flags: tuple, tmp_path: Path):
+    told = ("--agent", "llm,oracle", "--model", "gpt-4o-mini", *flags)
+    run(*told)
+    first, second, third, fourth = logs(tmp_path)
+    first.write_bytes(first.read_bytes()[:-40])
+    second.unlink()
+    third.write_bytes(third.read_bytes().replace(b'"kind":"turn"', b'"kind":"tarn"', 1))
+    before, asked = {file: file.read_bytes() for file in logs(tmp_path)}, len(service.requests)
+    status, out, _ = run(*told, "--dry-run")
+    assert status == 0
+    assert "│ llm │ gpt-4o-mini │ 0 │ 2 │ 0 │ 1 │ 1 │ 0 │" in out
+    assert "│ oracle │ │ 0 │ 2 │ 1 │ 0 │ 0 │ 1 │" in out
+    assert f"damaged, and not played: {third.name}: " in out
+    assert fourth in before
+    assert ({file: file.read_bytes() for file in logs(tmp_path)}, len(service.requests)) == (before, asked)
+
+
+def test_a_dry_run_of_another_study_is_refused(run: Run, flags: tuple):
+    run("--agent", "oracle", "--papers", "2", *flags[-2:])
+    status, _, err = run("--agent", "random", "--papers", "2", *flags[-2:], "--dry-run")
+    assert status == 2
+    assert "holds the run of another study" in err
+
+
+def test_a_plan_can_be_read_by_a_program(run: Run, service: Service, flags: tuple, tmp_path: Path):
+    told = ("--agent", "llm,oracle", "--model", "gpt-4o-mini,my-own", "--fake-level", "0,3", *flags)
+    assert run(*told[:-2], "--out", tmp_path / "other", "--max-tokens", 10**6)[0] == 0
+    status, out, err = run(*told[:-2], "--out", tmp_path / "other", "--dry-run", "--json")
+    assert (status, err) == (0, "")
+    plan = json.loads(out)
+    kind = {"agent": "llm", "model": "my-own", "fake_level": 3, "episodes": 2, "there": 2, "torn": 0, "missing": 0}
+    assert {**kind, "damaged": 0} in plan["episodes"]
+    assert [model["episodes"] for model in plan["models"]] == [0, 0]
+    (tmp_path / "other" / "episodes" / "paper2_llm_my-own_f3_s1.jsonl").unlink()
+    plan = json.loads(run(*told[:-2], "--out", tmp_path / "other", "--dry-run", "--json")[1])
+    own = plan["models"][1]
+    assert (own["model"], own["episodes"], own["least"]["requests"], own["dollars"]) == ("my-own", 1, TURNS, None)
+    assert plan["models"][0]["dollars"] == [0, 0]
+    assert (plan["folder"], plan["damaged"], plan["no_key"]) == (str(tmp_path / "other"), {}, {})
+
+
+def test_a_missing_key_is_told_before_anything_is_played(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    told = ("--agent", "llm", "--model", "gpt-4o-mini,anthropic/claude-sonnet-4-5", "--papers", "2", "--seeds", 1)
+    status, out, err = run(*told, "--out", tmp_path / "run", "--dry-run")
+    assert status == 0
+    assert "no key here: the model 'gpt-4o-mini' needs a key: set the environment variable OPENAI_API_KEY" in err
+    assert "no key here: litellm finds no key for 'anthropic/claude-sonnet-4-5' in ANTHROPIC_API_KEY; without" in err
+    plan = json.loads(run(*told, "--out", tmp_path / "run", "--dry-run", "--json")[1])
+    assert [lack["certain"] for lack in plan["no_key"].values()] == [True, False]
+    status, out, err = run(*told[:3], "gpt-4o-mini", *told[4:], "--out", tmp_path / "run", "--json")
+    assert status == 2
+    assert err.startswith("no key here: the model 'gpt-4o-mini' needs a key")
+    assert logs(tmp_path) == []
+    summary = json.loads(out)
+    assert (summary["left"], summary["failures"], list(summary["models"])) == (1, [], ["gpt-4o-mini"])
+
+
+# How it ends
+
+
+def test_failures_are_counted_by_kind_and_the_command_ends_with_status_2(run: Run, service: Service, flags: tuple):
+    service.planned.extend([failed(400, "an odd prompt")] * 2)
+    status, _, err = run("--agent", "llm,oracle", "--model", "gpt-4o-mini", "--at-once", 1, *flags)
+    assert status == 2
+    assert "2 episodes played, 0 were there already" in err
+    assert re.search(r"failed: paper2_llm_gpt-4o-mini_f0_s0\.jsonl and 1 more: the model .*an odd prompt", err)
+    assert err.endswith("error: 2 episodes failed and 0 are left; run the same command again to go on")
+    assert run("--agent", "llm,oracle", "--model", "gpt-4o-mini", *flags)[0] == 0
+
+
+def test_a_wrong_key_is_told_with_what_to_do(run: Run, service: Service, flags: tuple):
+    service.planned.extend([failed(401, f"Incorrect API key: {KEY}")] * 9)
+    status, _, err = run("--agent", "llm,oracle", "--model", "gpt-4o-mini", "--at-once", 1, *flags)
+    assert status == 2
+    assert re.search(
+        r"stopped: the rest of 'gpt-4o-mini': .* check the key in the provider's environment variable", err
+    )
+    assert KEY not in err
+    assert "1 episodes failed and 1 are left" in err
+
+
+def test_a_cap_is_told_and_a_new_one_goes_on(run: Run, service: Service, flags: tuple):
+    told = ("--agent", "llm", "--model", "gpt-4o-mini", *flags)
+    status, _, err = run(*told, "--max-cost", 0.0002, "--at-once", 1)
+    assert status == 2
+    assert "stopped: the cap of $0.0002 is reached: 8 replies cost $0.0002" in err
+    assert run(*told, "--max-cost", 1)[0] == 0
+    assert len(service.requests) == 2 * TURNS
+
+
+def test_a_summary_can_be_read_by_a_program(run: Run, service: Service, flags: tuple, tmp_path: Path):
+    service.planned.append(failed(400, "an odd prompt"))
+    status, out, _ = run("--agent", "llm", "--model", "gpt-4o-mini", "--at-once", 1, "--json", *flags)
+    summary = json.loads(out)
+    assert status == 2
+    assert (summary["played"], summary["found"], summary["left"], summary["ended"]) == (1, 0, 0, "")
+    assert [failure["episode"] for failure in summary["failures"]] == ["paper2_llm_gpt-4o-mini_f0_s0.jsonl"]
+    assert "an odd prompt" in summary["failures"][0]["error"]
+    assert summary["paid"]["replies"] == TURNS
+    assert summary["folder"] == str(tmp_path / "run")
+
+
+# Progress
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, terminal: bool, outcomes: list[str]) -> str:
+    stream, budget = io.StringIO(), Budget()
+    monkeypatch.setattr(live, "err", Console(file=stream, force_terminal=terminal, width=150, markup=False))
+    display = live.Live(len(outcomes), budget)
+    with display.shown():
+        for number, status in enumerate(outcomes):
+            budget.pay(Completion("", "stop", {"prompt": 1000, "completion": 234}, 0.01))
+            display.tell(Outcome(Cell("llm", "paper2", 0, number, "m"), status))
+        display.tell_end("enough")
+    return stream.getvalue()
+
+
+def test_progress_in_a_file_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch):
+    lines = shown(monkeypatch, False, ["found"] * 100 + ["played"] * 399 + ["failed"]).splitlines()
+    assert len(lines) == 21
+    assert lines[0].startswith("20 of 400 episodes · $1.2000 · 148,080 tokens · 0 failed · about ")
+    assert re.fullmatch(r"400 of 400 episodes · \$5\.0000 · 617,000 tokens · 1 failed · about 0 min left", lines[-2])
+    assert lines[-1] == "ending: enough. Requests under way have 10 s; Ctrl-C (again) leaves at once"
+
+
+def test_progress_on_a_terminal_is_a_bar_with_cost_tokens_failures_and_time(monkeypatch: pytest.MonkeyPatch):
+    drawn = shown(monkeypatch, True, ["found", "played", "failed", "left", "left"])
+    last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", drawn)
+    assert "2/4" in last
+    assert "$0.0500 · 6,170 tokens · 1 failed" in last
+    assert "ending: enough" in last
+
+
+def test_a_price_that_is_not_known_is_not_shown_as_nothing():
+    budget = Budget()
+    assert live.paid_words(budget) == ""
+    budget.pay(Completion("", "stop", {"prompt": 10, "completion": 2}, None))
+    assert live.paid_words(budget) == "price unknown · 12 tokens"
+    budget.pay(Completion("", "stop", {"prompt": 10, "completion": 2}, 0.5))
+    assert live.paid_words(budget) == "$0.5000 + 1 replies of unknown price · 24 tokens"
+
+
+def test_models_stand_in_the_manifest_as_the_flags_say(run: Run, flags: tuple, tmp_path: Path):
+    run("--agent", "llm", "--model", "gpt-4o-mini", "--temperature", "none", *flags)
+    (model,) = json.loads((tmp_path / "run" / "run.json").read_text())["study"]["models"]
+    assert (model["temperature"], model["reasoning_effort"], model["name"]) == (None, None, "")

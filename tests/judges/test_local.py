@@ -1,0 +1,158 @@
+"""The local judge on real trees and real weights: the right sense, not only the right subject."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from inquitree_gym.embeddings import MiniLMEmbedder, TreeVectors, tree_vectors
+from inquitree_gym.judges import Leads, LocalJudge, local_judge
+from inquitree_gym.judges.local import CLAIMS_PER_ITEM, WEIGHTS
+from inquitree_gym.trees import Tree, builtin_ids, load_tree
+from tests.strategies import make_tree
+
+shipped = pytest.mark.parametrize("name", builtin_ids())
+DENIALS = (
+    "There is no evidence that {}", "It is not the case that {}", "Our results refute the idea that {}",
+    "It is wrong to say that {}",
+)  # fmt: skip
+EITHER = "{} However, the reverse is just as likely."
+
+
+@pytest.fixture(scope="module")
+def paper() -> Tree:
+    return load_tree("paper12")
+
+
+@pytest.fixture(scope="module")
+def judge(paper: Tree, minilm: MiniLMEmbedder) -> LocalJudge:
+    return LocalJudge(tree_vectors(paper, minilm))
+
+
+def scores(judge: LocalJudge, *claims: str) -> list[float | None]:
+    return [verdict.score for verdict in judge.judge("\n".join(f"{i}. {claim}" for i, claim in enumerate(claims, 1)))]
+
+
+def lower(text: str) -> str:
+    return text[0].lower() + text[1:]
+
+
+@shipped
+def test_an_item_in_its_own_words_scores_and_denied_or_turned_it_does_not(name: str, minilm: MiniLMEmbedder):
+    tree = load_tree(name)
+    judge = LocalJudge(tree_vectors(tree, minilm))
+    items = [item.text for item in tree.conclusions]
+    count = len(items)
+    assert scores(judge, *items) == [1] * count
+    assert scores(judge, *(item.false_variants[0] for item in tree.conclusions)) == [0] * count
+    denied = [denial.format(lower(text)) for text, denial in zip(items, cycle(DENIALS), strict=False)]
+    assert scores(judge, *denied) == [0] * count
+
+
+def test_an_item_asserted_together_with_its_false_variant_is_nothing(judge: LocalJudge, paper: Tree):
+    item, other = paper.conclusions[0], paper.conclusions[1]
+    for claims in ([item.text, item.false_variants[0]], [item.false_variants[0], item.text]):
+        assert scores(judge, *claims, other.text)[:2] == [0, 1]
+
+
+def test_a_claim_that_leaves_its_item_open_neither_helps_nor_hurts(judge: LocalJudge, paper: Tree):
+    item = paper.conclusions[0].text
+    assert scores(judge, EITHER.format(item))[0] == 0
+    assert scores(judge, EITHER.format(item), item)[0] == 1
+
+
+@shipped
+def test_what_the_tree_asks_and_does_is_no_conclusion(name: str, minilm: MiniLMEmbedder):
+    tree = load_tree(name)
+    judge = LocalJudge(tree_vectors(tree, minilm))
+    menu = [node.text for node in (*tree.subtopics, *tree.studies)]
+    for start in range(0, len(menu), len(tree.conclusions)):
+        assert sum(scores(judge, *menu[start : start + len(tree.conclusions)])) == 0
+
+
+def test_an_item_that_is_open_itself_may_be_claimed_as_it_is(minilm: MiniLMEmbedder):
+    document = make_tree([[], []], [1, 1]).model_dump(mode="json")
+    document["conclusions"][0]["text"] = "Question number 1 is decided by rising, or by standing still for long."
+    tree = Tree.model_validate_json(__import__("json").dumps(document))
+    judge = LocalJudge(tree_vectors(tree, minilm))
+    assert scores(judge, tree.conclusions[0].text) == [1, 0]
+
+
+def test_only_the_first_claims_count(judge: LocalJudge, paper: Tree):
+    padding = ["Bread is baked from flour and water."] * (CLAIMS_PER_ITEM * len(paper.conclusions) - 1)
+    item = paper.conclusions[2].text
+    assert scores(judge, *padding, item)[2] == 1
+    assert scores(judge, *padding, padding[0], item)[2] == 0
+    assert len(judge.claims("\n".join(f"- {claim}" for claim in [*padding, item, item]))) == len(padding) + 1
+
+
+def test_a_claim_about_something_else_counts_for_nothing(judge: LocalJudge, paper: Tree):
+    assert scores(judge, "Bread is baked from flour and water.") == [0] * len(paper.conclusions)
+    assert {verdict.why for verdict in judge.judge("")} == {"not claimed"}
+
+
+def test_the_verdict_names_the_claim_and_its_numbers(judge: LocalJudge, paper: Tree):
+    text = paper.conclusions[0].text
+    assert judge.judge(text)[0].why.startswith("similarity 1.000, sense +")
+    assert text[:100] in judge.judge(text)[0].why
+
+
+def test_thresholds_and_weights_are_its_own(paper: Tree, minilm: MiniLMEmbedder):
+    vectors = tree_vectors(paper, minilm)
+    text = paper.conclusions[0].text
+    paraphrase = "A ring of few neurons is able to represent every heading."
+    assert scores(LocalJudge(vectors, claim_at=0.99), text)[0] == 1
+    assert scores(LocalJudge(vectors), paraphrase)[0] == 1
+    assert scores(LocalJudge(vectors, claim_at=0.99), paraphrase)[0] == 0
+    assert scores(LocalJudge(vectors, weights=Leads(*(-weight for weight in WEIGHTS))), text)[0] == 0
+    assert scores(LocalJudge(vectors, weights=Leads(0.0, 0.0, 0.0, 0.0)), text)[0] == 0.6
+
+
+def test_leads_point_to_the_text_that_a_claim_repeats(judge: LocalJudge, paper: Tree):
+    for index, item in enumerate(paper.conclusions):
+        own, false = judge.leads(item.text, index), judge.leads(item.false_variants[0], index)
+        assert own.meaning > 0 > false.meaning
+        assert own.wording > 0 > false.wording
+        assert own.turning > 0
+    turned = [judge.leads(item.text.replace(" ", " not ", 1), index) for index, item in enumerate(paper.conclusions)]
+    plain = [judge.leads(item.text, index) for index, item in enumerate(paper.conclusions)]
+    assert fmean(leads.turning for leads in turned) < fmean(leads.turning for leads in plain) - 0.02
+
+
+class _Batched(TreeVectors):
+    """Vectors as a batch gives them: off in the last bits, until they are settled."""
+
+    def __init__(self, tree: Tree, embedder: MiniLMEmbedder, off: float) -> None:
+        super().__init__(tree, embedder)
+        self.settled = 0
+        self._off = off
+
+    def batch(self, text: str) -> None:
+        self.take(text, self.embedder.embed([text])[0] + np.float32(self._off))
+
+    def settle(self, text: str) -> np.ndarray:
+        self.settled += 1
+        return super().settle(text)
+
+
+def test_a_vector_of_a_batch_is_settled_only_where_its_last_bits_could_decide(paper: Tree, minilm: MiniLMEmbedder):
+    claim = "A ring of few neurons is able to represent every heading."
+    alone = LocalJudge(tree_vectors(paper, minilm))
+    similarity = max(
+        float(tree_vectors(paper, minilm).of(item.text) @ minilm.embed([claim])[0]) for item in paper.conclusions
+    )
+    for claim_at, settles in ((0.6, 0), (similarity + 1e-6, 1)):
+        vectors = _Batched(paper, minilm, 1e-8)
+        vectors.batch(claim)
+        judge = LocalJudge(vectors, claim_at=claim_at)
+        judge.judge(claim)
+        assert vectors.settled == settles
+    assert alone.judge(claim)[0].score == 1
+
+
+def test_the_judge_of_rewards_is_one_object_on_the_default_embedder(paper: Tree):
+    assert local_judge(paper) is local_judge(paper)
+    assert local_judge(paper).vectors.embedder.name == "all-MiniLM-L6-v2"

@@ -1,0 +1,166 @@
+"""Caps on cost, tokens and time, against a real server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import threading
+from typing import Any
+
+import pytest
+
+from inquitree_gym.errors import BudgetError, OptionError, ServiceError
+from inquitree_gym.llm import Budget, BudgetedChat, Completion, Message, Pace, PacedChat, Paid
+from tests.llm.test_model import HELLO, PRICE, Ask, both, model_of, now
+from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, Hourglass, Service, failed, said
+
+TOKENS = PROMPT_TOKENS + COMPLETION_TOKENS
+
+
+class Watch(Hourglass):
+    """A clock that is set by hand."""
+
+    time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+
+class Free:
+    """A model of one's own, which has no price list."""
+
+    def __init__(self, cost: float | None) -> None:
+        self.config = {"model": "free"}
+        self._cost = cost
+
+    async def complete(self, messages: list[Message], *, seed: int | None = None) -> Completion:
+        return self.complete_now(messages, seed=seed)
+
+    def complete_now(self, messages: list[Message], *, seed: int | None = None) -> Completion:
+        return Completion("so", "stop", {"prompt": 1, "completion": 1}, self._cost)
+
+
+@both
+@pytest.mark.parametrize(
+    ("caps", "told"),
+    [
+        (
+            {"max_dollars": 1.5 * PRICE},
+            "is reached: 2 replies cost $0.0001; nothing more is asked. Run the same command",
+        ),
+        ({"max_tokens": TOKENS + 1}, f"the cap of {TOKENS + 1} tokens is reached: 2 replies took {2 * TOKENS}"),
+    ],
+)
+def test_nothing_is_asked_once_a_cap_is_reached(ask: Ask, caps: dict[str, Any], told: str, service: Service):
+    budget = Budget(**caps)
+    chat = BudgetedChat(model_of(service), budget)
+    assert budget.reached is None
+    ask(chat)
+    ask(chat)
+    with pytest.raises(BudgetError) as refused:
+        ask(chat)
+    assert told in str(refused.value)
+    assert len(service.requests) == 2
+    assert budget.paid == Paid(2, 2 * TOKENS, pytest.approx(2 * PRICE))
+    assert chat.config == model_of(service).config
+
+
+def test_time_is_capped_from_when_the_budget_is_made(service: Service):
+    clock = Watch()
+    clock.time = 1000.0
+    budget = Budget(max_seconds=60, clock=clock)
+    chat = BudgetedChat(model_of(service), budget)
+    clock.time += 59.9
+    now(chat)
+    clock.time += 0.1
+    with pytest.raises(BudgetError, match="the cap of 60 seconds is reached: 60 have passed"):
+        now(chat)
+    assert budget.seconds == pytest.approx(60)
+
+
+def test_a_budget_goes_on_in_another_process():
+    clock = Watch()
+    budget = Budget(max_tokens=4, max_seconds=60, clock=clock)
+    clock.time = 59.0
+    budget.pay(Completion("x", "stop", {"prompt": 1, "completion": 1}, 0.5))
+    there = pickle.loads(pickle.dumps(budget))
+    assert (there.paid, there.seconds, there.reached) == (Paid(1, 2, 0.5), 59.0, None)
+    there.pay(Completion("x", "stop", {"prompt": 1, "completion": 1}, 0.5))
+    there.clock.time += 1.0
+    assert "4 tokens is reached" in there.reached
+    assert budget.reached is None
+
+
+def test_requests_under_way_are_still_paid(service: Service):
+    budget = Budget(max_tokens=1)
+    chat = BudgetedChat(model_of(service), budget)
+
+    async def ask() -> list[Any]:
+        return await asyncio.gather(*(chat.complete(HELLO) for _ in range(3)))
+
+    asyncio.run(ask())
+    assert budget.paid.replies == len(service.requests) == 3
+    with pytest.raises(BudgetError):
+        now(chat)
+
+
+def test_a_failure_costs_nothing(service: Service):
+    budget = Budget(max_tokens=1)
+    service.planned.append(failed(401))
+    with pytest.raises(ServiceError):
+        now(BudgetedChat(model_of(service), budget))
+    assert (budget.paid, budget.reached) == (Paid(), None)
+
+
+def test_a_cached_reply_is_not_paid_for():
+    reply = Completion("x", "stop", {"prompt": 5, "completion": 5}, 1.0, cached=True)
+    assert Paid.of(reply) == Paid()
+    assert Paid.of(reply._replace(cached=False)) == Paid(1, 10, 1.0)
+
+
+def test_a_cap_on_cost_needs_a_price(service: Service):
+    nameless = model_of(service, "nobody-knows")
+    for chat in (nameless, PacedChat(nameless, Pace(1))):
+        with pytest.raises(OptionError, match=r"no price for 'nobody-knows'.*cap the tokens instead"):
+            BudgetedChat(chat, Budget(max_dollars=1))
+    BudgetedChat(nameless, Budget(max_tokens=1))
+
+
+def test_a_model_of_ones_own_is_believed_until_it_gives_no_cost():
+    for_nothing = BudgetedChat(Free(0.0), Budget(max_dollars=0.01))
+    assert [now(for_nothing).cost for _ in range(3)] == [0.0] * 3
+    unknown = BudgetedChat(Free(None), Budget(max_dollars=0.01))
+    now(unknown)
+    with pytest.raises(BudgetError, match="cannot be held: 1 reply came without a price"):
+        now(unknown)
+
+
+def test_a_cap_on_tokens_that_the_service_does_not_count_cannot_be_held(service: Service):
+    plain = said("so")
+    service.planned.append(plain._replace(body=plain.body | {"usage": None}))
+    budget = Budget(max_tokens=10**6)
+    chat = BudgetedChat(model_of(service), budget)
+    now(chat)
+    with pytest.raises(BudgetError, match="of 1 reply the service counted none"):
+        now(chat)
+    assert budget.paid == Paid(1, 0, 0.0, 1, 1)
+
+
+def test_threads_share_a_budget():
+    budget = Budget(max_tokens=10**9)
+    reply = Completion("x", "stop", {"prompt": 1, "completion": 1}, 0.5)
+    threads = [threading.Thread(target=lambda: [budget.pay(reply) for _ in range(500)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert budget.paid == Paid(2000, 4000, 1000.0)
+
+
+@pytest.mark.parametrize(
+    "caps",
+    [{"max_dollars": 0}, {"max_dollars": -1.0}, {"max_tokens": 0}, {"max_seconds": 0}, {"max_dollars": float("nan")}],
+)
+def test_a_cap_is_a_positive_number(caps: dict[str, Any]):
+    with pytest.raises(OptionError, match="is a number above 0"):
+        Budget(**caps)

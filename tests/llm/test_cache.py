@@ -1,0 +1,161 @@
+"""Replies kept on disk, against a real server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inquitree_gym.errors import CacheError, ServiceError
+from inquitree_gym.llm import CachedChat, ChatModel, Completion, ReplyCache
+from tests.llm.test_model import HELLO, Ask, both, later, model_of, now
+from tests.servers import COMPLETION_TOKENS, KEY, PROMPT_TOKENS, WAIT_AT_MOST, Answer, Service, failed, said
+
+
+def cached(service: Service, folder: Path, **settings: Any) -> CachedChat:
+    return CachedChat(model_of(service, **settings), ReplyCache(folder))
+
+
+def hold(service: Service) -> threading.Event:
+    """Hold the next answer back; what is returned tells that it was asked for."""
+    arrived = threading.Event()
+
+    def answer() -> Answer:
+        arrived.set()
+        return said("held")._replace(held=True)
+
+    service.planned.append(answer)
+    return arrived
+
+
+@both
+def test_a_question_is_asked_once_and_its_reply_comes_again_for_nothing(ask: Ask, service: Service, tmp_path: Path):
+    service.planned.append(said("caf\u00e9 \ud83d"))  # half a surrogate pair, as a model may write it
+    first = ask(cached(service, tmp_path), seed=3)
+    again = ask(cached(service, tmp_path), seed=3)
+    assert len(service.requests) == 1
+    assert (first.cached, first.cost > 0) == (False, True)
+    assert again == first._replace(cached=True, cost=0.0, seconds=0.0)
+    assert again.text == "caf\u00e9 \ud83d"
+    assert again.tokens == {"prompt": PROMPT_TOKENS, "completion": COMPLETION_TOKENS}
+
+
+def test_the_configuration_is_that_of_the_model(service: Service, tmp_path: Path):
+    chat = cached(service, tmp_path, temperature=0.5)
+    assert chat.config == chat.chat.config == model_of(service, temperature=0.5).config
+
+
+@pytest.mark.parametrize(
+    "other", [{"model": "gpt-4o"}, {"temperature": 1.0}, {"max_tokens": 9}, {"messages": HELLO[1:]}, {"seed": 1}]
+)
+def test_whatever_decides_a_reply_is_part_of_the_question(other: dict[str, Any], service: Service, tmp_path: Path):
+    now(cached(service, tmp_path), seed=0)
+    seed, messages = other.pop("seed", 0), other.pop("messages", HELLO)
+    cached(service, tmp_path, **other).complete_now(messages, seed=seed)
+    assert len(service.requests) == 2
+
+
+def test_what_decides_no_reply_is_no_part_of_the_question(service: Service, tmp_path: Path):
+    now(cached(service, tmp_path))
+    assert now(cached(service, tmp_path, timeout=9, retries=1)).cached
+
+
+def test_no_key_and_no_conversation_goes_into_the_cache(service: Service, tmp_path: Path):
+    now(cached(service, tmp_path))
+    (file,) = tmp_path.rglob("*.json")
+    text = file.read_text(encoding="utf-8")
+    assert KEY not in text
+    assert HELLO[1]["content"] not in text
+    assert json.loads(text)["asked"]["chat"]["model"] == "gpt-4o-mini"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ['{"completion": {"text"', "{}", "[]", '{"completion": {"words": 1}}', '{"completion": {"text": 1}}', "\udcff"],
+)
+def test_a_damaged_entry_is_asked_again_and_mended(damage: str, service: Service, tmp_path: Path):
+    now(cached(service, tmp_path))
+    (file,) = tmp_path.rglob("*.json")
+    file.write_bytes(damage.encode("utf-8", "surrogateescape"))
+    assert not now(cached(service, tmp_path)).cached
+    assert now(cached(service, tmp_path)).cached
+    assert list(tmp_path.rglob("*.part")) == []
+
+
+def test_what_cannot_be_kept_is_not_asked_for(service: Service, tmp_path: Path):
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    with pytest.raises(CacheError, match=r"cannot be kept in .*file'.*--cache"):
+        now(cached(service, tmp_path / "file"))
+    assert service.requests == []
+
+
+# Several at once
+
+
+def test_of_equal_questions_on_one_loop_one_is_asked(service: Service, tmp_path: Path):
+    chat = cached(service, tmp_path)
+
+    async def ask() -> list[Completion]:
+        return await asyncio.gather(*(chat.complete(HELLO, seed=1) for _ in range(5)))
+
+    found = asyncio.run(ask())
+    assert len(service.requests) == 1
+    assert sorted(each.cached for each in found) == [False, True, True, True, True]
+    assert len({each.text for each in found}) == 1
+
+
+def test_of_equal_questions_in_several_threads_one_is_asked(service: Service, tmp_path: Path):
+    chat = cached(service, tmp_path)
+    found: list[Completion] = []
+    arrived = hold(service)
+    asks = [now, later] * 2
+    threads = [threading.Thread(target=lambda ask=ask: found.append(ask(chat))) for ask in asks]
+    for thread in threads:
+        thread.start()
+    assert arrived.wait(WAIT_AT_MOST)
+    service.release()
+    for thread in threads:
+        thread.join()
+    assert len(service.requests) == 1
+    assert sorted(each.cached for each in found) == [False, True, True, True]
+
+
+def test_when_the_one_who_asks_fails_the_next_asks(service: Service, tmp_path: Path):
+    chat = cached(service, tmp_path)
+    service.planned.append(failed(401))
+
+    async def ask() -> list[Any]:
+        return await asyncio.gather(*(chat.complete(HELLO) for _ in range(3)), return_exceptions=True)
+
+    failure, second, third = asyncio.run(ask())
+    assert isinstance(failure, ServiceError)
+    assert (second.cached, third.cached, len(service.requests)) == (False, True, 2)
+
+
+def test_when_the_one_who_asks_is_cancelled_the_next_asks_and_one_who_waits_can_go(service: Service, tmp_path: Path):
+    chat = cached(service, tmp_path)
+    arrived = hold(service)
+
+    async def ask() -> Completion:
+        first, going, third = (asyncio.create_task(chat.complete(HELLO)) for _ in range(3))
+        assert await asyncio.to_thread(arrived.wait, WAIT_AT_MOST)
+        going.cancel()
+        await asyncio.wait([going])
+        first.cancel()
+        await asyncio.wait([first])
+        assert first.cancelled()
+        assert going.cancelled()
+        return await third
+
+    assert not asyncio.run(ask()).cached
+    assert len(service.requests) == 2
+
+
+def test_a_cache_crosses_processes_as_its_folder(service: Service, tmp_path: Path):
+    chat = pickle.loads(pickle.dumps(CachedChat(ChatModel("gpt-4o-mini"), ReplyCache(tmp_path))))
+    assert chat.cache.folder == tmp_path

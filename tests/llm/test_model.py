@@ -1,0 +1,528 @@
+"""Chat models over litellm, against a real server on loopback that speaks OpenAI's protocol, with every fault."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from inquitree_gym.errors import MissingExtraError, OptionError, ServiceError
+from inquitree_gym.llm import MAX_REPLY, ChatModel, Completion
+from tests.servers import (
+    COMPLETION_TOKENS,
+    DRIPPING,
+    FILTERED,
+    KEY,
+    PASSING,
+    PROMPT_TOKENS,
+    REFUSED,
+    SERVER_FAULT,
+    SLOW,
+    Answer,
+    Hourglass,
+    Service,
+    chat,
+    failed,
+    raw,
+    said,
+)
+
+HELLO = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
+PRICE = PROMPT_TOKENS * 0.15e-6 + COMPLETION_TOKENS * 0.60e-6
+"""Of a plain answer by gpt-4o-mini, US dollars."""
+
+
+def now(model: ChatModel, **options: Any) -> Completion:
+    return model.complete_now(HELLO, **options)
+
+
+def later(model: ChatModel, **options: Any) -> Completion:
+    return asyncio.run(model.complete(HELLO, **options))
+
+
+both = pytest.mark.parametrize("ask", [now, later])
+Ask = Callable[..., Completion]
+
+
+def model_of(service: Service, model: str = "gpt-4o-mini", **settings: Any) -> ChatModel:
+    return ChatModel(model, **{"base_url": service.address, "clock": Hourglass(), **settings})
+
+
+def waits(model: ChatModel) -> list[float]:
+    assert isinstance(model.clock, Hourglass)
+    return model.clock.waits
+
+
+# Asking
+
+
+@both
+def test_a_reply_and_what_it_took(ask: Ask, service: Service):
+    service.planned.append(said("Hello yourself"))
+    reply = ask(model_of(service))
+    assert reply._replace(seconds=0) == Completion(
+        "Hello yourself", "stop", {"prompt": PROMPT_TOKENS, "completion": COMPLETION_TOKENS}, pytest.approx(PRICE)
+    )
+    assert reply.seconds > 0
+    (request,) = service.requests
+    assert request.path == "/v1/chat/completions"
+    assert request.body == {"model": "gpt-4o-mini", "messages": HELLO, "temperature": 0.0, "max_tokens": 4096}
+
+
+@both
+def test_every_setting_is_sent(ask: Ask, service: Service):
+    settings = {"temperature": 0.7, "reasoning_effort": "low", "seed": 11, "max_tokens": 99}
+    ask(model_of(service, "my-own-model", **settings), seed=12)
+    assert service.requests[0].body == {"model": "my-own-model", "messages": HELLO, **settings}
+
+
+@both
+def test_what_is_none_is_not_sent(ask: Ask, service: Service):
+    ask(model_of(service, temperature=None, max_tokens=None))
+    assert service.requests[0].body == {"model": "gpt-4o-mini", "messages": HELLO}
+
+
+@both
+@pytest.mark.parametrize("seed", [0, 7])
+def test_a_seed_given_with_the_messages_is_sent_where_none_is_set(seed: int, ask: Ask, service: Service):
+    ask(model_of(service), seed=seed)
+    assert service.requests[0].body["seed"] == seed
+
+
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [
+        ("openai/gpt-4o-mini", "gpt-4o-mini"),
+        ("llama3", "llama3"),
+        ("meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"),
+        ("openai/openai/gpt-oss-20b", "openai/gpt-oss-20b"),
+        ("hosted_vllm/some/model", "some/model"),
+        ("lm_studio/model", "model"),
+    ],
+)
+def test_a_server_of_ones_own_is_asked_for_a_model_by_its_name(model: str, asked: str, service: Service):
+    now(model_of(service, model))
+    assert service.requests[0].body["model"] == asked
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "dropped"),
+    [
+        ("gpt-4o-mini", {}, ()),
+        ("gpt-4o-mini", {"reasoning_effort": "high"}, ("reasoning_effort",)),
+        ("o3-mini", {"reasoning_effort": "high"}, ("temperature",)),
+        ("o3-mini", {"temperature": 1}, ()),
+        ("anthropic/claude-sonnet-4-5", {}, ("seed",)),
+    ],
+)
+def test_what_a_provider_does_not_take_is_dropped_and_said_so(model: str, settings: Any, dropped: tuple[str, ...]):
+    found = ChatModel(model, **settings)
+    assert found.dropped == dropped
+    assert found.config["dropped"] == list(dropped)
+
+
+def test_what_is_dropped_is_not_sent(service: Service):
+    now(model_of(service, "o3-mini", reasoning_effort="high"), seed=3)
+    body = service.requests[0].body
+    assert (body["reasoning_effort"], body["seed"]) == ("high", 3)
+    assert "temperature" not in body
+
+
+def test_the_configuration_is_what_decides_the_replies(service: Service):
+    model = model_of(service, "llama3", temperature=0.5, seed=4, max_tokens=50, timeout=9, retries=1)
+    assert model.config == {
+        "model": "llama3", "base_url": service.address, "temperature": 0.5, "reasoning_effort": None, "seed": 4,
+        "max_tokens": 50, "dropped": [],
+    }  # fmt: skip
+
+
+@both
+def test_half_a_surrogate_pair_is_sent_as_a_question_mark(ask: Ask, service: Service):
+    messages = [{"role": "user", "content": "a\ud800b \U0001f9c0"}]
+    asyncio.run(model_of(service).complete(messages)) if ask is later else model_of(service).complete_now(messages)
+    assert service.chats == [[{"role": "user", "content": "a?b \U0001f9c0"}]]
+
+
+# Answers
+
+
+@both
+@pytest.mark.parametrize(
+    ("answer", "text", "finish_reason"),
+    [
+        (FILTERED, "", "content_filter"),
+        (REFUSED, "I cannot help with that.", "refusal"),
+        (said("and so", "length"), "and so", "length"),
+        (said("", "stop"), "", "stop"),
+        (said("x", "of_its_own"), "x", "of_its_own"),
+        (raw("caf\xe9 \u2028", "utf-8"), "caf\xe9 \u2028", "stop"),
+        (raw("caf\xe9", "utf-16"), "caf\xe9", "stop"),
+        (said("half \ud800 a pair"), "half \ud800 a pair", "stop"),
+    ],
+)
+def test_an_odd_answer_is_an_answer(answer: Answer, text: str, finish_reason: str, ask: Ask, service: Service):
+    service.planned.append(answer)
+    reply = ask(model_of(service))
+    assert (reply.text, reply.finish_reason, reply.retries) == (text, finish_reason, 0)
+    assert reply.tokens["prompt"] == PROMPT_TOKENS
+    assert len(service.requests) == 1
+
+
+@both
+@pytest.mark.parametrize("code", ["content_filter", "content_policy_violation"])
+def test_a_request_that_the_filter_refuses_is_an_answer_too(code: str, ask: Ask, service: Service):
+    service.planned.append(failed(400, "filtered", code=code))
+    assert ask(model_of(service))[:4] == ("", "content_filter", {}, None)
+    assert len(service.requests) == 1
+
+
+@both
+def test_an_enormous_reply_is_cut_and_counted(ask: Ask, service: Service):
+    service.planned.append(said("x" * (MAX_REPLY + 5_000_000)))
+    reply = ask(model_of(service))
+    assert (len(reply.text), reply.cut) == (MAX_REPLY, 5_000_000)
+
+
+def test_details_of_tokens_are_kept_where_they_are_told(service: Service):
+    answer = chat("x")
+    answer["usage"] |= {
+        "completion_tokens_details": {"reasoning_tokens": 7}, "prompt_tokens_details": {"cached_tokens": 60},
+    }  # fmt: skip
+    service.planned.append(Answer(200, answer))
+    reply = now(model_of(service))
+    assert reply.tokens == {"prompt": PROMPT_TOKENS, "completion": COMPLETION_TOKENS, "reasoning": 7, "cached": 60}
+    assert reply.cost == pytest.approx(PRICE - 60 * 0.075e-6), "cached tokens cost half"
+
+
+@both
+def test_without_a_count_of_tokens_nothing_is_known_and_not_zero(ask: Ask, service: Service):
+    answer = chat("x")
+    del answer["usage"]
+    service.planned.append(Answer(200, answer))
+    reply = ask(model_of(service))
+    assert (reply.tokens, reply.cost) == ({}, None)
+
+
+@both
+@pytest.mark.parametrize("model", ["llama3", "openai/nobody-knows-it", "hosted_vllm/x", "lm_studio/x"])
+def test_an_unknown_price_is_none_and_not_zero(model: str, ask: Ask, service: Service):
+    found = model_of(service, model)
+    reply = ask(found)
+    assert (reply.tokens["prompt"], reply.cost) == (PROMPT_TOKENS, None)
+    assert found.price(1_000, 1_000) is None
+
+
+@pytest.mark.parametrize(("model", "cost"), [("ollama/llama3", 0.0), ("ollama/nobody-knows-it", None)])
+def test_zero_is_a_price_where_it_is_listed(model: str, cost: float | None):
+    reply = {"model": "x", "response": "hi", "done": True, "prompt_eval_count": 10, "eval_count": 5}
+    with Service() as own:  # litellm asks an Ollama server for more, at times of its own
+        own.planned.append(Answer(200, reply))
+        found = model_of(own, model, base_url=own.address.removesuffix("/v1"))
+        assert now(found)[:4] == ("hi", "stop", {"prompt": 10, "completion": 5}, cost)
+        assert own.requests[0].path == "/api/generate"
+        assert found.price(1_000, 1_000) == cost
+
+
+def test_a_price_can_be_estimated_before_anything_is_asked(service: Service):
+    assert model_of(service).price(PROMPT_TOKENS, COMPLETION_TOKENS) == pytest.approx(PRICE)
+    assert service.requests == []
+
+
+# Faults
+
+
+@both
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
+def test_a_fault_that_passes_is_tried_again(fault: Answer, ask: Ask, service: Service):
+    service.planned.extend([fault, fault])
+    model = model_of(service)
+    reply = ask(model)
+    assert (reply.finish_reason, reply.retries) == ("stop", 2)
+    assert len(service.requests) == 3
+    assert waits(model) == ([7.5, 7.5] if "Retry-After" in fault.headers else [0.75, 1.5])
+
+
+@both
+@pytest.mark.parametrize("retries", [0, 1, 3])
+def test_a_fault_that_lasts_ends_after_the_retries(retries: int, ask: Ask, service: Service):
+    service.planned.extend([SERVER_FAULT] * 10)
+    model = model_of(service, retries=retries)
+    with pytest.raises(ServiceError, match=r"'gpt-4o-mini' was asked .* the server tripped; run the same") as caught:
+        ask(model)
+    assert (caught.value.status, caught.value.passing) == (500, True)
+    assert len(service.requests) == 1 + retries
+    assert len(waits(model)) == retries
+
+
+def test_waits_double_up_to_a_minute(service: Service):
+    service.planned.extend([SERVER_FAULT] * 8)
+    model = model_of(service, retries=8, clock=Hourglass(jitter=0.0))
+    assert now(model).retries == 8
+    assert waits(model) == [0.5, 1, 2, 4, 8, 16, 30, 30]
+
+
+@both
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (failed(400, "no such setting"), "no such setting; check the settings of the model"),
+        (failed(401, "wrong"), "wrong; check the key in the provider's environment variable"),
+        (failed(403, "not for you"), "not for you; check that the key may use this model"),
+        (failed(404, "no model"), "no model; check the name of the model and the address of the server"),
+        (failed(422, "odd"), "odd; check the settings"),
+        (failed(429, "spent", code="insufficient_quota"), "spent; the quota is used up"),
+        (
+            failed(400, "This model's maximum context length is 9 tokens", code="context_length_exceeded"),
+            "give the agent a smaller context",
+        ),
+    ],
+)
+def test_a_refused_request_is_not_tried_again(answer: Answer, told: str, ask: Ask, service: Service):
+    service.planned.append(answer)
+    model = model_of(service)
+    with pytest.raises(ServiceError, match=f"was asked once and gave no answer: .*{told}") as caught:
+        ask(model)
+    assert (caught.value.status, caught.value.passing) == (answer.status, False)
+    assert (len(service.requests), waits(model)) == (1, [])
+
+
+@both
+@pytest.mark.parametrize("name", ["Retry-After", "retry-after"])
+def test_a_service_that_asks_for_too_long_a_wait_is_given_up(name: str, ask: Ask, service: Service):
+    service.planned.append(failed(429, "come back tomorrow", headers={name: "86400"}))
+    model = model_of(service)
+    with pytest.raises(ServiceError, match="it asks to wait 86400 seconds; run the same command again after") as caught:
+        ask(model)
+    assert caught.value.passing
+    assert (len(service.requests), waits(model)) == (1, [])
+
+
+@both
+@pytest.mark.parametrize("slow", [SLOW, DRIPPING])
+def test_a_slow_service_is_given_up_and_tried_again(slow: Answer, ask: Ask, service: Service):
+    service.planned.append(slow)
+    reply = ask(model_of(service, timeout=0.5))
+    assert reply.retries == 1
+
+
+def test_an_answer_that_never_comes_is_told_and_may_come_later(service: Service):
+    service.planned.extend([DRIPPING] * 2)
+    with pytest.raises(ServiceError, match=r"2 times and gave no answer: no whole answer came within 0\.3 sec") as e:
+        now(model_of(service, timeout=0.3, retries=1))
+    copy = pickle.loads(pickle.dumps(e.value))
+    assert (str(copy), copy.status, copy.passing) == (str(e.value), 408, True)
+
+
+def test_an_address_where_nobody_listens_is_told(service: Service):
+    with Service() as gone:
+        model = model_of(gone, retries=1)
+    with pytest.raises(ServiceError, match="was asked 2 times and gave no answer") as caught:
+        now(model)
+    assert caught.value.passing
+
+
+def test_a_cancelled_request_is_not_tried_again(service: Service):
+    asked, go = threading.Event(), threading.Event()
+    service.planned.append(lambda: asked.set() or (go.wait(60) and SERVER_FAULT))
+    model = model_of(service)
+
+    async def cancel() -> None:
+        task = asyncio.create_task(model.complete(HELLO))
+        while not asked.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        go.set()
+        assert (await model.complete(HELLO)).retries == 0
+
+    asyncio.run(cancel())
+    assert len(service.requests) == 2
+
+
+def test_many_are_asked_at_the_same_time(service: Service):
+    everyone = threading.Barrier(16)
+    service.planned.extend([lambda: everyone.wait(60) and None] * 16)
+    model = model_of(service)
+
+    async def all_at_once() -> list[Completion]:
+        return await asyncio.gather(*(model.complete(HELLO) for _ in range(16)))
+
+    assert len(asyncio.run(all_at_once())) == 16
+
+
+def test_loops_that_come_and_go_leave_nothing_open(service: Service):
+    model = model_of(service)
+    for _ in range(12):
+        assert later(model).retries == 0
+    gc.collect()  # what is left open warns now, and warnings are errors here
+    assert now(model).retries == 0
+
+
+# Keys
+
+
+@both
+def test_the_key_goes_into_the_header_and_nowhere_else(
+    ask: Ask, service: Service, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+):
+    caplog.set_level(logging.DEBUG)
+    model = model_of(service, retries=1)
+    ask(model)
+    for answer in (failed(401, f"Incorrect API key provided: {KEY}"), *[failed(500, f"{KEY} tripped")] * 2):
+        service.planned.append(answer)
+    errors = []
+    for _ in range(2):
+        with pytest.raises(ServiceError) as caught:
+            ask(model)
+        errors.append(caught.value)
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+    assert service.requests[0].headers["Authorization"] == f"Bearer {KEY}"
+    kept = [repr(model), str(vars(model)), str(model.config), repr(pickle.dumps(model)), *map(str, errors)]
+    assert KEY not in "\n".join([*kept, caplog.text, *capfd.readouterr()])
+
+
+def test_a_variable_of_ones_own_may_hold_the_key(service: Service, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MY_KEY", "mine-and-mine-alone")
+    now(model_of(service, key_variable="MY_KEY"))
+    assert service.requests[0].headers["Authorization"] == "Bearer mine-and-mine-alone"
+    monkeypatch.delenv("MY_KEY")
+    with pytest.raises(OptionError, match="environment variable MY_KEY is to hold the key and is not set"):
+        now(model_of(service, key_variable="MY_KEY"))
+
+
+def test_a_server_of_ones_own_needs_no_key(service: Service, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    now(model_of(service, "llama3"))
+    assert service.requests[0].headers["Authorization"] == "Bearer none"
+
+
+def test_without_a_key_the_variable_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(OptionError, match="'gpt-4o-mini' needs a key: set the environment variable OPENAI_API_KEY"):
+        now(ChatModel("gpt-4o-mini"))
+
+
+def test_a_key_that_is_not_there_is_known_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch):
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "MY_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    local = "http://localhost:9/v1"
+    lacks = {
+        name: ChatModel(**settings).lacks()
+        for name, settings in {
+            "openai": {"model": "gpt-4o-mini"},
+            "named": {"model": "llama3", "base_url": local, "key_variable": "MY_KEY"},
+            "anthropic": {"model": "anthropic/claude-sonnet-4-5"},
+            "gemini": {"model": "gemini/gemini-2.5-flash"},
+            "own server": {"model": "llama3", "base_url": local},
+            "its protocol": {"model": "anthropic/claude-sonnet-4-5", "base_url": local},
+            "no key at all": {"model": "ollama/llama3"},
+        }.items()
+    }
+    assert {name: lack and lack.certain for name, lack in lacks.items()} == {
+        "openai": True, "named": True, "anthropic": False, "gemini": False,
+        "own server": None, "its protocol": None, "no key at all": None,
+    }  # fmt: skip
+    assert "set the environment variable OPENAI_API_KEY" in lacks["openai"].said
+    assert lacks["anthropic"].said.endswith("finds no key for 'anthropic/claude-sonnet-4-5' in ANTHROPIC_API_KEY")
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    assert ChatModel("gemini/gemini-2.5-flash").lacks() is None
+    with pytest.raises(OptionError, match="knows no provider"):
+        ChatModel("no-such-model").lacks()
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"model": " "}, "model names a model"),
+        ({"model": None}, "model names a model, not None"),
+        ({"temperature": "hot"}, "temperature is a number from 0 or None, not 'hot'"),
+        ({"temperature": float("nan")}, "temperature is a number"),
+        ({"timeout": float("inf")}, "timeout is a number of seconds above 0, not inf"),
+        ({"timeout": "1"}, "timeout is a number"),
+        ({"reasoning_effort": 3}, "reasoning_effort is a word or None, not 3"),
+        ({"base_url": 8000}, "base_url is http"),
+        ({"temperature": -0.1}, "temperature is a number from 0 or None, not -0.1"),
+        ({"reasoning_effort": ""}, "reasoning_effort is a word or None"),
+        ({"seed": -1}, "seed is a whole number from 0 or None, not -1"),
+        ({"seed": True}, "seed is a whole number"),
+        ({"max_tokens": 0}, "max_tokens is a whole number from 1 or None, not 0"),
+        ({"timeout": 0}, "timeout is a number of seconds above 0, not 0"),
+        ({"retries": -1}, "retries is a whole number from 0, not -1"),
+        ({"retries": None}, "retries is a whole number from 0, not None"),
+        ({"base_url": "localhost:8000"}, "base_url is http"),
+        ({"base_url": "http://"}, "base_url is http"),
+        ({"base_url": "http://[::1"}, "base_url is http"),
+        ({"seed": -1, "retries": -1}, "seed is .*; retries is"),
+    ],
+)
+def test_settings_out_of_range_are_told_all_at_once(settings: dict[str, Any], told: str):
+    with pytest.raises(OptionError, match=told):
+        ChatModel(**{"model": "gpt-4o-mini", **settings})
+
+
+@pytest.mark.parametrize("address", ["http://me:hunter22@host/v1", "https://host/v1?api-key=hunter22"])
+def test_an_address_with_a_secret_is_refused_and_not_repeated(address: str):
+    with pytest.raises(OptionError, match="without user, password or query") as caught:
+        ChatModel("gpt-4o-mini", base_url=address)
+    assert "hunter22" not in str(caught.value)
+
+
+def test_a_model_of_no_known_provider_needs_an_address():
+    with pytest.raises(OptionError, match=r"knows no provider for the model 'llama3'; write it as provider/model"):
+        now(ChatModel("llama3"))
+
+
+def test_a_copy_from_a_pickle_asks_the_same(service: Service):
+    model = ChatModel("gpt-4o-mini", base_url=service.address, seed=5)
+    now(model)
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy == model
+    now(copy)
+    assert service.requests[0].body == service.requests[1].body
+
+
+@pytest.mark.parametrize("missing", ["litellm", "openai"])
+def test_without_litellm_the_extra_is_named(missing: str, service: Service, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'inquitree-gym\[llm\]'"):
+        now(model_of(service))
+
+
+ALONE = """
+import asyncio, os, sys
+from inquitree_gym.llm import ChatModel
+assert "litellm" not in sys.modules
+model = ChatModel("gpt-4o-mini", base_url=sys.argv[1])
+hello = [{"role": "user", "content": "Hello"}]
+asyncio.run(model.complete(hello))
+print(model.complete_now(hello).text, flush=True)
+print("end", file=sys.stderr, flush=True)
+if not (child := os.fork()):
+    print(model.complete_now(hello).text, flush=True)
+    os._exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_a_process_says_nothing_of_its_own_ends_by_itself_and_may_fork(service: Service):
+    service.planned.extend([said("one"), said("two"), said("three")])
+    done = subprocess.run(
+        [sys.executable, "-W", "default", "-c", ALONE, service.address],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout.split()) == (0, ["two", "three"]), done.stderr
+    assert done.stderr.startswith("end\n"), "litellm tells of a fork, and Python of threads, and neither before it"

@@ -1,0 +1,233 @@
+"""The report as a page: whole by itself, harmless whatever the logs hold, and with the numbers of the tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from inquitree_gym.analysis.compare import compare
+from inquitree_gym.analysis.load import EpisodeFacts, Missing, Reads, RunFacts, Spent
+from inquitree_gym.analysis.summary import rows, written
+from inquitree_gym.errors import OptionError
+from inquitree_gym.report import write_report
+from inquitree_gym.report.contents import contents
+from inquitree_gym.report.figures import short
+from inquitree_gym.report.sections import papers, turns
+from inquitree_gym.report.tables import ABSENT, as_csv, cell, escaped, grid, markdown, shaded
+from inquitree_gym.report.vigilance import vigilance
+from inquitree_gym.scoring import EpisodeScore, Estimate
+from tests.analysis.test_summary import WHOLE, score
+from tests.report.html import HOSTILE, read_page
+from tests.scoring.test_trajectory import CONCLUDE, END, EXPLORE, enter, redo, result
+
+FAKES = [enter("s1"), result("s1a", 1), redo("s1a"), EXPLORE, enter("s2"), result("s2a", 2), CONCLUDE, END]
+
+
+def facts(score: EpisodeScore, coverage: tuple[float, ...] = (0.5, 0.5, 0.5, 1.0), **spent) -> EpisodeFacts:
+    counts = dict.fromkeys(("replies", "corrections", "cut_short", "unpriced"), 0)
+    nothing = dict.fromkeys(Spent._fields, None) | counts | {"env_seconds": 0.2}
+    from collections import Counter
+
+    reads = Reads(0.5, Counter(accepted=3, hinted=1), Counter(below_threshold=1), (0.7, 0.8, 0.9), (0.2,))
+    return EpisodeFacts(score, 2, coverage, Spent(**{**nothing, **spent}), reads, ())
+
+
+def run_of(*scores: EpisodeScore, name: str = "run", missing: tuple[Missing, ...] = (), **spent) -> RunFacts:
+    return RunFacts(Path(name), [facts(score, **spent) for score in scores], list(missing), {})
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[RunFacts]:
+    """Two agents on six trees at two levels."""
+    ours = [score(f"t{i}", 1, i % 2, agent="ours", steps=WHOLE) for i in range(6)]
+    tempted = [score(f"t{i}", 1, 0, agent="ours", steps=FAKES, fake_level=3) for i in range(6)]
+    floor = [score(f"t{i}", 0, 0, agent="random-menu") for i in range(6)]
+    gone = Missing("t9.jsonl", "failed", "RateLimitError: try later")
+    return [run_of(*ours, *tempted, *floor, missing=(gone,), dollars=0.5, unpriced=2, prompt_tokens=1200)]
+
+
+@pytest.fixture(scope="module")
+def files(runs: list[RunFacts], tmp_path_factory) -> list[Path]:
+    return write_report(runs, tmp_path_factory.mktemp("report") / "deep" / "out.html")
+
+
+# The page
+
+
+def test_a_report_is_a_page_with_markdown_and_csv_beside_it(files: list[Path]):
+    assert [file.name for file in files] == ["out.html", "out.md", "out.csv", "out-episodes.csv"]
+    assert all(file.stat().st_size for file in files)
+
+
+def test_in_a_folder_the_page_has_a_name_of_its_own(runs: list[RunFacts], tmp_path: Path):
+    assert [file.name for file in write_report(runs, tmp_path)] == [
+        "report.html", "report.md", "report.csv", "report-episodes.csv",
+    ]  # fmt: skip
+
+
+def test_the_page_needs_nothing_else_and_holds_every_section_and_figure(files: list[Path]):
+    page = read_page(files[0])
+    assert page.scripts == []
+    sections = [a["id"] for tag, a in page.tags if tag == "section"]
+    assert sections == [
+        "leaderboard", "vigilance", "cutoff", "turns", "papers", "reading", "cost", "missing", "threats", "settings",
+    ]  # fmt: skip
+    figures = [a["aria-label"] for tag, a in page.tags if tag == "svg"]
+    assert len(figures) == 3 + 4 + 1 + 2
+    assert all(figures)
+    assert {f"#{name}" for name in sections} <= set(page.attributes("href"))
+    assert page.has("meta", name="viewport")
+
+
+def test_figures_take_their_colours_from_the_page(files: list[Path]):
+    drawn = re.findall(r"<svg.*?</svg>", files[0].read_text(encoding="utf-8"), re.DOTALL)
+    assert all("var(--ink)" in svg for svg in drawn)
+    assert not [found for svg in drawn for found in re.findall(r"(?:fill|stroke): #(?!fff)\w+", svg)]
+
+
+def test_a_page_is_the_same_for_the_same_runs(files: list[Path], runs: list[RunFacts], tmp_path: Path):
+    again = write_report(runs, tmp_path)
+    assert [file.read_bytes() for file in again] == [file.read_bytes() for file in files]
+
+
+def test_numbers_of_the_page_are_those_of_the_table(files: list[Path], runs: list[RunFacts]):
+    page = read_page(files[0])
+    for row in rows(runs[0].scores):
+        for name in ("coverage", "Q/|C|", "hits"):
+            mean, interval = written(row.estimates[name])
+            assert mean in page.text
+            assert interval in page.text
+    assert "RateLimitError: try later" in page.text
+    assert "≥ 6.0000" in page.text  # twelve episodes of ours at half a dollar, with replies of unknown price
+    assert "14,400" in page.text
+
+
+def test_what_logs_hold_can_neither_run_nor_break_the_page(tmp_path: Path):
+    named = [score(f"t{i}", 1, 0, agent=HOSTILE, fake_level=level, steps=FAKES) for i in range(5) for level in (0, 4)]
+    missing = (Missing(HOSTILE, "failed", HOSTILE),)
+    other = score("t1", 1, 1, agent="\ud800 =1+1\n日本")
+    run = run_of(*named, other, name=HOSTILE, missing=missing)
+    page = read_page(write_report([run], tmp_path)[0])
+    assert "alert(1)" in page.text
+    assert "{{ 7 * 7 }}" in page.text
+    assert "&lt;b&gt;" in page.text
+
+
+def test_a_place_that_cannot_be_written_is_told(runs: list[RunFacts], tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OptionError, match="choose another place with --out"):
+        write_report(runs, tmp_path / "file" / "out.html")
+
+
+# Sections
+
+
+def test_a_comparison_is_shown_when_two_runs_are_compared(runs: list[RunFacts], tmp_path: Path):
+    first, second = run_of(*(score(f"t{i}", 1, 0) for i in range(5))), run_of(*(score(f"t{i}", 1, 1) for i in range(5)))
+    page = read_page(write_report([first, second], tmp_path, compare(first.scores, second.scores))[0])
+    assert page.has("section", id="comparison")
+    assert "0.500" in page.text
+
+
+def test_without_fakes_the_figures_of_vigilance_say_how_to_get_them():
+    section = vigilance(contents([run_of(score("t1", 1, 1))]))
+    assert section.panels == ()
+    assert "--fake-level" in section.words[0]
+
+
+def test_coverage_over_turns_is_a_mean_over_trees_that_keeps_the_last_value():
+    slow = facts(score("t1", 1, 1), (0.0, 0.0, 0.5, 0.5, 0.5, 1.0))
+    fast = facts(score("t2", 1, 1), (0.5, 1.0))
+    twice = facts(score("t2", 1, 1, seed=1), (0.5, 1.0))
+    report = contents([RunFacts(Path("r"), [slow, fast, twice], [], {})])
+    (panel,) = turns(report).panels
+    assert "turns per subtopic" in panel.caption
+    from inquitree_gym.report.sections import _coverage_curve
+
+    curve = dict(_coverage_curve(report.episodes))
+    assert [curve[at].mean for at in (0, 0.5, 1, 1.5, 3)] == [0, 0.25, 0.5, 0.75, 1]
+    assert curve[1].trees == 2
+
+
+def test_the_heat_map_has_a_line_per_tree_and_a_column_per_setting():
+    scores = [score(f"t{i}", 1, i, agent=name) for i in (0, 1) for name in ("a", "b")]
+    table = papers(contents([run_of(*scores)])).grids[0]
+    assert table.heads == ("tree", "b", "a") or table.heads == ("tree", "a", "b")
+    assert [line[0].text for line in table.lines] == ["t0", "t1"]
+    assert [line[1] for line in table.lines] == [shaded(0.5), shaded(1.0)]
+
+
+def test_with_many_settings_the_heat_map_keeps_to_the_lowest_level():
+    scores = [score("t1", 1, 0, agent=name, fake_level=level) for name in "ab" for level in range(1, 9)]
+    assert papers(contents([run_of(*scores)])).grids[0].heads == ("tree", "a", "b")
+    few = papers(contents([run_of(*scores[:8])])).grids[0]
+    assert few.heads[:3] == ("tree", "a, f1", "a, f2")
+
+
+def test_turn_limits_and_readings_are_named_where_a_report_has_several():
+    report = contents([run_of(score("t1", 1, 0), score("t1", 1, 0, max_turns=6))])
+    assert list(report.names.values()) == ["made, default", "made, 3n"]
+    report = contents([run_of(score("t1", 1, 0), score("t1", 1, 0, threshold=0.7))])
+    assert list(report.names.values()) == ["made, none τ=0.5", "made, none τ=0.7"]
+
+
+def test_agents_stand_by_their_conclusion_and_those_without_one_last():
+    given = {"unscored": (None, 0), "half": (1, 0), "nothing": (0, 0), "best": (1, 1)}
+    scores = [score("t1", *grades, agent=agent) for agent, grades in given.items()]
+    assert [row.agent for row in contents([run_of(*scores)]).base] == ["best", "half", "nothing", "unscored"]
+
+
+# Tables
+
+
+def test_cells_of_every_kind():
+    assert cell(None).text == ABSENT
+    assert cell(1234).text == "1,234"
+    assert (cell(0.25).text, cell(12.34).text, cell(-0.00001).text) == ("0.250", "12.3", "0.000")
+    assert cell(Estimate(0.5, -0.001, 0.75, 5, 9)) == ("0.500", "[0.00, 0.75]", None)
+    assert cell(Estimate(None, None, None, 0, 0)).text == ABSENT
+
+
+@pytest.mark.parametrize(
+    ("value", "step"), [(0.0, 0), (0.04, 0), (0.26, 3), (1.0, 10), (1.2, 10), (-0.1, 0), (None, None)]
+)
+def test_shades_of_the_heat_map(value: float | None, step: int | None):
+    assert shaded(value).shade == step
+
+
+def test_markdown_shows_what_logs_hold_as_it_stands():
+    table = markdown(grid("c", ["agent", "Q/|C|"], [["a|b\n# *x* [y](z) <i>", 0.5]]))
+    assert table.splitlines()[-1] == r"| a\|b \# \*x\* \[y\](z) \<i\> | 0.500 |"
+    assert len({line.count("|") - line.count("\\|") for line in table.splitlines()}) == 1
+    assert escaped("`a_b`") == r"\`a\_b\`"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1"])
+def test_no_text_in_csv_is_a_formula(text: str):
+    ((_, line),) = [list(csv.reader(io.StringIO(as_csv(["a", "b", "c"], [[text, -0.5, None]]))))]
+    assert line == [f"'{text}", "-0.5", ""]
+
+
+def test_csv_holds_every_mean_and_every_episode(files: list[Path], runs: list[RunFacts]):
+    means = list(csv.DictReader(files[2].read_text(encoding="utf-8").splitlines()))
+    table = {(row.agent, row.fake_level): row for row in rows(runs[0].scores)}
+    assert len(means) == sum(len(row.estimates) for row in table.values())
+    for line in means:
+        estimate = table[line["agent"], int(line["fake_level"])].estimates[line["measure"]]
+        assert line["mean"] == ("" if estimate.mean is None else str(estimate.mean))
+    episodes = list(csv.DictReader(files[3].read_text(encoding="utf-8").splitlines()))
+    assert len(episodes) == 18
+    assert {line["dollars"] for line in episodes} == {"0.5"}
+    assert {line["completion_tokens"] for line in episodes} == {""}
+    assert episodes[0]["Q/|C|"] == str(runs[0].scores[0].quality_share)
+
+
+def test_labels_fit_and_hold_no_strange_characters():
+    assert short("an agent with a long name, its judge") == "an agent with …me, its judge"
+    assert len(short("a" * 99)) == 28
+    assert short("a\n b\ud800") == "a b?"
+    assert short(" ") == ABSENT

@@ -1,0 +1,165 @@
+"""Judges on conclusions of known worth."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
+from inquitree_gym.errors import OptionError
+from inquitree_gym.judges import LocalJudge, Ruling, Spent, Verdict, make_panel
+from inquitree_gym.trees import Tree, builtin_ids, load_tree
+from research.validity.calibration import KINDS, ConclusionSet, Judged, calibrate, judge_set
+from research.validity.judge_crossval import check_sense
+from research.validity.sets import load_sets
+
+CALIBRATION = Path(__file__).parents[3] / "calibration"
+
+
+@pytest.fixture(scope="module")
+def sets() -> list[ConclusionSet]:
+    return load_sets(CALIBRATION / "conclusions", ConclusionSet)
+
+
+@pytest.fixture(scope="module")
+def judged(sets: list[ConclusionSet], minilm: MiniLMEmbedder) -> list[Judged]:
+    return [judge_set(each, lambda tree: LocalJudge(tree_vectors(tree, minilm))) for each in sets]
+
+
+# The set
+
+
+def test_every_shipped_tree_has_a_conclusion_of_every_kind(sets: list[ConclusionSet]):
+    assert sorted(each.tree for each in sets) == sorted(builtin_ids())
+    for each in sets:
+        tree = load_tree(each.tree)
+        expected = each.expected(tree)
+        assert list(expected) == list(KINDS)
+        assert {score for scores in expected.values() for score in scores} <= {0.0, 0.6, 1.0}
+        assert set(expected["perfect"]) == {1.0}
+        assert 0 < sum(expected["partial"]) < len(tree.conclusions)
+        for kind in ("contradicting", "hedged", "injected", "empty"):
+            assert set(expected[kind]) == {0.0}
+
+
+def test_perfect_conclusions_are_no_copies(sets: list[ConclusionSet]):
+    for each in sets:
+        (text,) = [conclusion.text for conclusion in each.conclusions if conclusion.kind == "perfect"]
+        assert not [item.id for item in load_tree(each.tree).conclusions if item.text in text]
+
+
+def test_a_set_that_is_not_whole_is_refused(sets: list[ConclusionSet]):
+    tree = load_tree(sets[0].tree)
+    short = sets[0].model_copy(update={"conclusions": sets[0].conclusions[1:]})
+    with pytest.raises(OptionError, match=f"{tree.id} are not one of each kind"):
+        short.expected(tree)
+    with pytest.raises(OptionError, match="with a score for every conclusion item"):
+        sets[0].expected(load_tree("paper12"))
+
+
+# The local judge
+
+
+def test_the_local_judge_holds_the_whole_order_on_17_of_18_trees_or_more(judged: list[Judged]):
+    assert len(judged) == 18
+    assert sum(each.holds for each in judged) >= 17
+    for each in judged:
+        assert each.means["injected"] == each.means["empty"] == 0
+
+
+def test_the_local_judge_is_near_what_is_expected(judged: list[Judged]):
+    means = {kind: sum(each.means[kind] for each in judged) / len(judged) for kind in KINDS}
+    assert means["perfect"] > 0.7
+    assert means["contradicting"] < 0.15
+    assert means["hedged"] < 0.1
+    assert sum(each.error for each in judged) / len(judged) < 0.16
+
+
+def test_its_sense_holds_on_trees_that_its_weights_have_not_seen(sets: list[ConclusionSet], minilm: MiniLMEmbedder):
+    check = check_sense(sets, minilm)
+    assert check.claims == 250
+    assert 0.88 < check.left_out < check.in_force
+    assert sum(each.holds for each in check.judged) >= 17
+    assert all(weight > 0 for weight in check.fitted)
+
+
+# What is made of scores
+
+
+def of(**scores: tuple[float | None, ...]) -> Judged:
+    fair = {"perfect": (1.0, 1.0), "partial": (1.0, 0.0), "padded": (1.0, 1.0)}
+    return Judged("t", {kind: scores.get(kind, fair.get(kind, (0.0, 0.0))) for kind in KINDS},
+                  {kind: fair.get(kind, (0.0, 0.0)) for kind in KINDS})  # fmt: skip
+
+
+def test_the_order_needs_every_part():
+    assert of().holds
+    assert of().error == 0
+    for kind, scores in (
+        ("partial", (1.0, 1.0)), ("contradicting", (1.0, 0.0)), ("injected", (0.0, 0.6)), ("perfect", (0.6, 1.0)),
+    ):  # fmt: skip
+        assert not of(**{kind: scores}).holds
+
+
+def test_what_is_unscored_is_left_out_and_counted_and_the_order_is_then_not_known():
+    found = of(padded=(1.0, None), hedged=(None, None), partial=(0.6, 0.0))
+    assert (found.means["padded"], found.means["hedged"], found.unscored) == (1.0, None, 3)
+    assert found.error == pytest.approx(0.4 / 11)
+    assert not found.holds
+
+
+class Fair:
+    """Gives what is expected, but knows nothing of one tree."""
+
+    name = "fair"
+
+    def __init__(self, sets: list[ConclusionSet], silent: str = "") -> None:
+        self._known = {
+            (each.tree, conclusion.text): each.expected(load_tree(each.tree))[conclusion.kind]
+            for each in sets
+            for conclusion in each.conclusions
+        }
+        self.config: dict[str, object] = {}
+        self._silent = silent
+        self.running = self.most = 0
+
+    async def rule(self, tree: Tree, conclusion: str) -> Ruling:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(0)
+        self.running -= 1
+        scores = self._known[tree.id, conclusion]
+        return Ruling(
+            tuple(Verdict(None if tree.id == self._silent else score, "") for score in scores), Spent(asked=1)
+        )
+
+
+def test_calibration_compares_with_what_is_expected(sets: list[ConclusionSet]):
+    told: list[str] = []
+    judge = Fair(sets, silent="paper8")
+    found = asyncio.run(calibrate(sets[:7], judge, 3, told.append))
+    assert judge.most == 3
+    assert found.spent == Spent(asked=7 * len(KINDS))
+    assert len(told) == 7 * len(KINDS)
+    assert "paper8 perfect" in told
+    assert [each.holds for each in found.judged] == [each.tree != "paper8" for each in sets[:7]]
+    agreed = found.with_expected
+    assert (agreed.kappa, agreed.low, agreed.same, agreed.trees) == (1, 1, 1, 6)
+    assert agreed.unscored == 6 * len(load_tree("paper8").conclusions), "the empty conclusion does not count"
+
+
+def test_the_local_judge_agrees_with_what_is_expected(sets: list[ConclusionSet]):
+    (local,) = make_panel(["local"])
+    found = asyncio.run(calibrate(sets, local, 8, lambda _: None))
+    assert found.judge == "local"
+    agreed = found.with_expected
+    assert agreed.low > 0.5
+    assert agreed.items == 6 * 125
+    assert found.spent == Spent()
+
+
+def test_at_least_one_is_judged_at_a_time(sets: list[ConclusionSet]):
+    with pytest.raises(OptionError, match="at least 1 conclusion is judged at a time, not 0"):
+        asyncio.run(calibrate(sets[:1], Fair(sets), 0, lambda _: None))

@@ -1,0 +1,29 @@
+"""A study of one small tree by a model that plays by heart, and what it leaves in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from inquitree_gym.log import Episode, read_episode
+from inquitree_gym.runner import Study
+from inquitree_gym.runner.study import make_study
+from inquitree_gym.trees import load_tree
+from tests.servers import Service
+
+TREE = load_tree("paper2")
+TURNS = 3 * len(TREE.subtopics) + 1
+"""Of an episode played by heart, its conclusion among them."""
+
+
+def study_of(service: Service, *agents: str, seeds: int = 2, **settings: Any) -> Study:
+    model = {"model": "gpt-4o-mini", "base_url": service.address, "retries": 0, **settings}
+    return make_study(agents=agents or ("llm",), models=[model], trees=("2",), seeds=seeds)
+
+
+def episodes(folder: Path) -> dict[str, Episode]:
+    return {file.name: read_episode(file) for file in sorted((folder / "episodes").iterdir())}
+
+
+def fingerprints(folder: Path) -> dict[str, str]:
+    return {name: episode.fingerprint for name, episode in episodes(folder).items()}

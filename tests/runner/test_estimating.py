@@ -1,0 +1,86 @@
+"""The estimate before a run, held against what real runs ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inquitree_gym.llm import estimated_tokens
+from inquitree_gym.runner import Study, run_study
+from inquitree_gym.runner.estimating import _FILLED, REPLY_TOKENS, Load, estimate
+from inquitree_gym.runner.study import make_study
+from inquitree_gym.trees import load_tree
+from tests.servers import Rote, Service
+
+TREES = ("paper2", "paper17")
+
+
+def study_of(service: Service, *agents: str, trees: tuple[str, ...] = TREES, **more: Any) -> Study:
+    model = {"model": "gpt-4o-mini", "base_url": service.address, **more.pop("model", {})}
+    return make_study(agents=agents, models=[model], trees=trees, **{"seeds": 2, **more})
+
+
+def asked(service: Service) -> int:
+    return sum(estimated_tokens(message) for messages in service.chats for message in messages)
+
+
+def test_a_reply_is_taken_to_be_as_long_as_is_said():
+    assert abs(estimated_tokens({"role": "assistant", "content": _FILLED}) - REPLY_TOKENS) <= 8
+
+
+@pytest.mark.parametrize("agent", ["llm", "sceptic"])
+def test_the_least_is_what_a_perfect_model_is_asked(service: Service, tmp_path: Path, agent: str):
+    service.reply = Rote(*map(load_tree, TREES))
+    study = study_of(service, agent, seeds=1)
+    run_study(study, tmp_path)
+    (found,) = estimate(study, study.cells())
+    assert found.episodes == 2
+    assert found.least.requests == len(service.requests)
+    assert found.least.completion == REPLY_TOKENS * len(service.requests)
+    replies = len(service.requests) * (REPLY_TOKENS + 10) * found.least.requests // found.episodes
+    assert asked(service) < found.least.prompt < asked(service) + replies, "only replies may be of another length"
+
+
+@pytest.mark.parametrize("context", [32_000, 1_500])
+def test_the_most_is_to_the_token_what_a_hopeless_model_is_asked(service: Service, tmp_path: Path, context: int):
+    service.reply = lambda body: _FILLED
+    study = study_of(service, "llm", trees=("paper2",), seeds=1, max_turns=20, model={"context": context})
+    run_study(study, tmp_path)
+    (found,) = estimate(study, study.cells())
+    assert found.most == Load(len(service.requests), asked(service), REPLY_TOKENS * len(service.requests))
+    assert found.most.requests == 21
+
+
+def test_only_what_is_left_to_do_counts_and_only_what_asks_the_model(service: Service):
+    study = study_of(service, "llm", "random", trees=("paper2",), fake_levels=(0, 3), seeds=3)
+    cells = list(study.cells())
+    (whole,), (half,), (none,) = (
+        estimate(study, some) for some in (cells, [cell for cell in cells if cell.fake_level], [])
+    )
+    assert (whole.episodes, half.episodes, none.episodes) == (6, 3, 0)
+    assert whole.least == half.least.times(2)
+    assert whole.most == half.most.times(2)
+    assert (none.least, none.most, none.dollars) == (Load(), Load(), (0.0, 0.0))
+
+
+def test_the_price_is_that_of_the_list_or_unknown(service: Service):
+    known, unknown = (
+        estimate(study, study.cells())[0]
+        for study in (study_of(service, "llm"), study_of(service, "llm", model={"model": "my-own"}))
+    )
+    assert unknown.dollars is None
+    assert known.dollars is not None
+    for dollars, load in zip(known.dollars, (known.least, known.most), strict=True):
+        assert dollars == pytest.approx(load.prompt * 0.15e-6 + load.completion * 0.6e-6)
+
+
+@pytest.mark.parametrize(("limit", "least", "most"), [("default", 13, 45), ("3n", 13, 13), (5, 6, 6), ("none", 13, 45)])
+def test_a_turn_limit_cuts_both_ways(service: Service, limit: object, least: int, most: int):
+    (found,) = estimate(*_one(study_of(service, "llm", trees=("paper2",), seeds=1, max_turns=limit)))
+    assert (found.least.requests, found.most.requests) == (least, most)
+
+
+def _one(study: Study) -> tuple[Study, Any]:
+    return study, study.cells()

@@ -1,0 +1,278 @@
+"""A study on Ray, where it is installed: the same episodes as without, whatever dies."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inquitree_gym import __version__
+from inquitree_gym.errors import BudgetError, InquiTreeError, OptionError
+from inquitree_gym.llm import Budget, Completion
+from inquitree_gym.runner import RunSummary, Terms, run_study
+from inquitree_gym.runner.folder import read_manifest
+from inquitree_gym.runner.ray import LOCAL, OnRay, connected
+from inquitree_gym.runner.ray_crew import MOST_DEATHS
+from inquitree_gym.runner.ray_worker import SharedPace, SharedPurse, Treasury, Worker
+from inquitree_gym.runner.stop_conditions import Stops
+from inquitree_gym.runner.study import make_study
+from tests.runner.played import TREE, TURNS, episodes, fingerprints, study_of
+from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, Body, Rote, Service, failed
+
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="the extra 'ray' is not installed")
+
+TOKENS = PROMPT_TOKENS + COMPLETION_TOKENS
+WAIT_AT_MOST = 60.0
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """One cluster for several runs: a process's own connection is used, and left open."""
+    with connected(LOCAL):
+        import ray
+
+        yield ray
+
+
+def workers() -> list[int]:
+    """Return the processes of workers that descend from this one."""
+    told = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    rows = {
+        int(pid): (int(parent), title) for pid, parent, title in (line.split(None, 2) for line in told.splitlines()[1:])
+    }
+    ours = {os.getpid()}
+    for _ in range(3):  # Ray's own process is a child, workers are its children
+        ours |= {pid for pid, (parent, _) in rows.items() if parent in ours}
+    return [pid for pid in ours if pid in rows and rows[pid][1].startswith("ray::Worker")]
+
+
+def kill_workers() -> None:
+    for pid in workers():
+        os.kill(pid, signal.SIGKILL)
+
+
+class AtRequest:
+    """Answers by heart, and does something first when request number ``number`` comes."""
+
+    def __init__(self, number: int, act: Callable[[], None], times: int = 1) -> None:
+        self._rote = Rote(TREE)
+        self._numbers = range(number, number + times)
+        self._act = act
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, body: Body) -> str:
+        with self._lock:
+            self._count += 1
+            if self._count in self._numbers:
+                self._act()
+        return self._rote(body)
+
+
+# Refusals
+
+
+def test_a_worker_has_to_see_the_folder_and_be_of_the_same_release(rote: Service, tmp_path: Path):
+    worker = Worker(study_of(rote), tmp_path, Terms())
+    here, stamp = os.getcwd(), tmp_path / "stamp"
+    stamp.touch()
+    assert worker.fault(__version__, here, stamp) == ""
+    assert re.search(r"has inquitree-gym .*started with 0\.0\.9; install", worker.fault("0.0.9", here, stamp))
+    for directory, file in ((here, tmp_path / "nothing"), (str(tmp_path / "nowhere"), stamp)):
+        assert "file system that all machines share" in worker.fault(__version__, directory, file)
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("127.0.0.1:1", "no Ray cluster answers at '127.0.0.1:1'"),
+        ("ray://127.0.0.1:1", "is no address of a Ray cluster; give HOST:PORT"),
+        ("nonsense", "is no address of a Ray cluster; give HOST:PORT"),
+    ],
+)
+def test_an_address_without_a_cluster_is_told(rote: Service, tmp_path: Path, address: str, told: str):
+    with pytest.raises(InquiTreeError, match=told):
+        run_study(study_of(rote), tmp_path, play=OnRay(address))
+
+
+def test_a_pace_of_this_process_is_refused(rote: Service, tmp_path: Path):
+    with pytest.raises(OptionError, match="give the models rates in the study"):
+        run_study(study_of(rote), tmp_path, Terms(paces={"gpt-4o-mini": object()}), play=OnRay())
+
+
+# The same
+
+
+def test_results_are_those_of_the_local_runner(cluster: Any, rote: Service, tmp_path: Path):
+    study = study_of(rote, "random", "oracle", "llm", "sceptic", seeds=3)
+    told = []
+    assert run_study(study, tmp_path / "here") == RunSummary(12, 0)
+    asked = len(rote.requests)
+    assert run_study(study, tmp_path / "ray", Terms(at_once=3), told.append, play=OnRay()) == RunSummary(12, 0)
+    assert len(rote.requests) == 2 * asked
+    assert fingerprints(tmp_path / "ray") == fingerprints(tmp_path / "here")
+    assert {outcome.cell.file_name for outcome in told} == episodes(tmp_path / "here").keys()
+    replies = [
+        {name: [reply.text for reply in episode.replies] for name, episode in episodes(tmp_path / place).items()}
+        for place in ("here", "ray")
+    ]
+    assert replies[0] == replies[1]
+    assert run_study(study, tmp_path / "ray", play=OnRay()) == RunSummary(0, 12)
+    assert sorted(file.name for file in (tmp_path / "ray").iterdir()) == ["episodes", "run.json", "run.lock"]
+    assert cluster.is_initialized(), "a connection that was there is left open"
+
+
+def test_paid_replies_come_from_a_cache_that_workers_share(cluster: Any, rote: Service, tmp_path: Path):
+    study = study_of(rote)
+    terms = Terms(at_once=1, cache=tmp_path / "replies")
+    run_study(study, tmp_path / "first", terms)
+    asked = len(rote.requests)
+    run_study(study, tmp_path / "second", terms, play=OnRay())
+    assert len(rote.requests) == asked == 2 * TURNS
+    found = episodes(tmp_path / "second").values()
+    assert all(reply.cached for episode in found for reply in episode.replies)
+
+
+# What dies
+
+
+def test_a_killed_worker_loses_no_finished_turn_and_an_episode_that_kills_them_all_is_given_up(
+    cluster: Any, rote: Service, tmp_path: Path
+):
+    asked: Counter[int] = Counter()
+    play = Rote(TREE)
+
+    def deadly(body: Body) -> str:
+        seed = body["seed"]
+        asked[seed] += 1
+        if seed == 2 or (seed, asked[seed]) == (1, 5):
+            kill_workers()
+        return play(body)
+
+    rote.reply = deadly
+    summary = run_study(study_of(rote, seeds=3), tmp_path, Terms(at_once=1), play=OnRay())
+    assert (summary.played, summary.left) == (2, 0)
+    (failure,) = summary.failures
+    assert (failure.cell.seed, failure.error) == (2, f"{MOST_DEATHS} workers died that played it")
+    # Of the second episode only the request under way was lost, and is made again.
+    assert asked == {0: TURNS, 1: TURNS + 1, 2: MOST_DEATHS}
+    whole, resumed, _ = episodes(tmp_path).values()
+    assert [reply.text for reply in resumed.replies] == [reply.text for reply in whole.replies]
+    assert resumed.actions == whole.actions
+
+
+def test_of_a_batch_that_died_with_its_worker_what_is_whole_is_left_alone(cluster: Any, tmp_path: Path):
+    study = make_study(agents=("random",), trees=("2",), seeds=300)
+
+    def kill_within_a_batch() -> None:
+        for _ in range(6_000):
+            if len(list((tmp_path / "ray").glob("episodes/*"))) >= 10:  # so that some of the first batches are whole
+                return kill_workers()
+            over.wait(0.01)
+
+    over = threading.Event()
+    killer = threading.Thread(target=kill_within_a_batch)
+    killer.start()
+    try:
+        assert run_study(study, tmp_path / "ray", play=OnRay()) == RunSummary(300, 0)
+    finally:
+        over.set()
+        killer.join()
+    run_study(study, tmp_path / "here")
+    assert fingerprints(tmp_path / "ray") == fingerprints(tmp_path / "here")
+
+
+# What ends
+
+
+def test_a_cap_holds_for_all_workers_together_and_resuming_goes_on(cluster: Any, rote: Service, tmp_path: Path):
+    study = study_of(rote, seeds=4)
+    budget = Budget(max_tokens=20 * TOKENS)
+    summary = run_study(study, tmp_path, Terms(at_once=2, budget=budget), play=OnRay())
+    assert f"the cap of {20 * TOKENS} tokens is reached" in summary.ended
+    assert summary.left == 4 - summary.played
+    assert 20 <= len(rote.requests) < 20 + 2
+    assert budget.paid.replies == len(rote.requests)
+    assert run_study(study, tmp_path).is_whole
+    assert len(rote.requests) == 4 * TURNS
+
+
+def test_a_fault_of_one_model_ends_that_one(cluster: Any, rote: Service, tmp_path: Path):
+    models = [
+        {"model": "gpt-4o-mini", "base_url": rote.address, "retries": 0},
+        {"model": "gpt-4o-mini", "base_url": rote.address, "retries": 0, "name": "other", "seed": 7},
+    ]
+    play = Rote(TREE)
+
+    def answer(body: Body) -> str:
+        if body["seed"] == 7:
+            rote.planned.append(failed(401))  # to the next request, which is of the same episode
+        return play(body)
+
+    rote.reply = answer
+    study = make_study(agents=("llm",), models=models, trees=("2",), seeds=3)
+    summary = run_study(study, tmp_path, Terms(at_once=1), play=OnRay())
+    assert summary.models.keys() == {"other"}
+    assert "check the key" in summary.models["other"]
+    assert (summary.played, len(summary.failures), summary.left) == (3, 1, 2)
+
+
+def test_it_can_be_ended_from_outside(cluster: Any, tmp_path: Path):
+    stops = Stops()
+    study = make_study(agents=("random",), trees=("2",), seeds=300)
+    summary = run_study(study, tmp_path, tell=lambda outcome: stops.end("enough"), stops=stops, play=OnRay())
+    assert summary.ended == "enough"
+    assert summary.played == len(episodes(tmp_path)) < 300
+
+
+@pytest.mark.parametrize("to", [os.kill, os.killpg], ids=["the command alone", "its whole group, as a terminal does"])
+def test_ctrl_c_ends_it_in_order_and_the_command_goes_on_without_ray(
+    rote: Service, tmp_path: Path, to: Callable[[int, int], None]
+):
+    seeds = 12
+    flags = ["--agent", "llm", "--model", "gpt-4o-mini", "--base-url", rote.address, "--papers", "2", "--at-once", "1"]
+    where = ["--seeds", str(seeds), "--out", str(tmp_path), "--ray", "local"]
+    # Ctrl-C as a terminal has it, also where these tests run in the background, which hands "ignored" on.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += "from inquitree_gym.cli import main; main()"
+    command = [sys.executable, "-c", code, "run", *flags, *where]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        rote.reply = AtRequest(6, lambda: to(running.pid, signal.SIGINT))
+        _, said = running.communicate(timeout=WAIT_AT_MOST)
+    assert (running.returncode, "run the same command again" in said) == (130, True)
+    logged = sum(len(episode.replies) for episode in episodes(tmp_path).values())
+    assert 6 <= logged == len(rote.requests) < seeds * TURNS, "what is under way is still paid, and logged"
+    assert run_study(read_manifest(tmp_path), tmp_path).is_whole
+    assert len(rote.requests) == seeds * TURNS
+
+
+# The treasury
+
+
+def test_workers_share_one_budget_and_one_pace_per_model(cluster: Any, rote: Service):
+    study = study_of(rote, requests_per_minute=6)
+    treasury = cluster.remote(num_cpus=0)(Treasury).remote(study, Budget(max_tokens=10, max_seconds=1000))
+    purse, other = (SharedPurse(treasury, None) for _ in range(2))
+    paces = [SharedPace(treasury, "gpt-4o-mini") for _ in range(2)]
+    waits = [pace.reserve(5).wait for pace in paces]
+    assert waits[0] == 0
+    assert 0 < waits[1] <= 10
+    paces[0].settle(paces[0].reserve(5), Completion("so", "stop", {"prompt": 1, "completion": 1}, None, retries=3))
+    assert paces[1].reserve(5).wait > 40
+    purse.check()
+    purse.pay(Completion("so", "stop", {"prompt": 5, "completion": 5}, 0.1))
+    with pytest.raises(BudgetError, match="the cap of 10 tokens is reached: 1 reply took 10; nothing more is asked"):
+        other.check()
+    assert [reply.tokens for reply in cluster.get(treasury.paid.remote())] == [{"prompt": 5, "completion": 5}]
+    assert cluster.get(treasury.paid.remote()) == []
+    cluster.kill(treasury)

@@ -1,0 +1,342 @@
+"""Runs whose agents ask models, against a real server on loopback: at once, with every fault, within caps."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inquitree_gym.analysis import read_scores
+from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.llm import Budget, Completion, Pace, SystemClock
+from inquitree_gym.log import read_episode
+from inquitree_gym.runner import Outcome, RunSummary, Terms, run_study
+from inquitree_gym.runner.playing import PATIENCE, interleaved
+from inquitree_gym.runner.stop_conditions import Stops
+from inquitree_gym.runner.study import Cell, make_study
+from tests.runner.played import TURNS, episodes, fingerprints, study_of
+from tests.servers import (
+    COMPLETION_TOKENS,
+    KEY,
+    PASSING,
+    PROMPT_TOKENS,
+    WAIT_AT_MOST,
+    Body,
+    Hourglass,
+    Service,
+    failed,
+)
+
+# Agents, models, and all at once
+
+
+def test_models_and_agents_are_crossed_logged_and_told_apart(rote: Service, tmp_path: Path):
+    models = [
+        {"model": "gpt-4o-mini", "base_url": rote.address, "context": 20_000},
+        {"model": "gpt-4o-mini", "base_url": rote.address, "temperature": 0.7, "name": "warm"},
+    ]
+    study = make_study(agents=("llm", "sceptic", "oracle"), models=models, trees=("2",), seeds=2)
+    assert run_study(study, tmp_path, Terms(at_once=5)) == RunSummary(played=10, found=0)
+    found = episodes(tmp_path)
+    assert found.keys() == {cell.file_name for cell in study.cells()}
+    assert {episode.status for episode in found.values()} == {"concluded"}
+    plain, warm = (found[f"paper2_llm_{part}_f0_s1.jsonl"].header.agent for part in ("gpt-4o-mini", "warm"))
+    assert (plain["temperature"], plain["context"], "label" in plain) == (0.0, 20_000, False)
+    assert (warm["temperature"], warm["model"], warm["label"]) == (0.7, "gpt-4o-mini", "warm")
+    scores, missing = read_scores(tmp_path)
+    assert {score.agent for score in scores} == {
+        "llm gpt-4o-mini", "llm warm", "sceptic gpt-4o-mini", "sceptic warm", "oracle",
+    }  # fmt: skip
+    assert missing == []
+    assert {score.quality_share for score in scores} == {1.0}
+    written = (tmp_path / "run.json").read_text() + "".join(log.read_text() for log in tmp_path.glob("episodes/*"))
+    assert KEY not in written
+
+
+def test_episodes_wait_for_their_models_at_the_same_time(rote: Service, tmp_path: Path):
+    barrier = threading.Barrier(6)
+    play = rote.reply
+
+    def meet(body: Body) -> str:
+        if len(body["messages"]) == 2:
+            barrier.wait(WAIT_AT_MOST)
+        return play(body)
+
+    rote.reply = meet
+    assert run_study(study_of(rote, seeds=6), tmp_path, Terms(at_once=6)).played == 6
+
+
+def test_no_more_episodes_are_under_way_than_at_once(rote: Service, tmp_path: Path):
+    under_way, most, play = set[int](), 0, rote.reply
+
+    def count(body: Body) -> str:
+        nonlocal most
+        under_way.add(body["seed"])
+        most = max(most, len(under_way))
+        reply = play(body)
+        if "1. " in reply:
+            under_way.discard(body["seed"])
+        return reply
+
+    rote.reply = count
+    run_study(study_of(rote, seeds=7), tmp_path, Terms(at_once=3))
+    assert most == 3
+
+
+def test_it_comes_out_the_same_however_many_are_played_at_once(rote: Service, tmp_path: Path):
+    study = study_of(rote, "llm", "sceptic", "random", seeds=3)
+    for at_once in (1, 9):
+        run_study(study, tmp_path / str(at_once), Terms(at_once=at_once))
+    assert fingerprints(tmp_path / "1") == fingerprints(tmp_path / "9")
+
+
+def test_models_take_turns():
+    cells = [Cell("llm", "t", 0, seed, model) for model in ("a", "b") for seed in range(3)]
+    cells += [Cell("random", "t", 0, 0), Cell("llm", "t", 0, 0, "c")]
+    order = interleaved(cells)
+    assert [cell.model for cell in order] == ["a", "b", "c", "a", "b", "a", "b"]
+    assert sorted(order) == sorted(cell for cell in cells if cell.model)
+
+
+# Faults
+
+
+@pytest.mark.parametrize("fault", PASSING)
+def test_a_fault_that_passes_fails_one_episode_and_the_same_command_mends_it(rote: Service, tmp_path: Path, fault: str):
+    study = study_of(rote, seeds=3)
+    rote.planned.extend([lambda: None] * 4 + [PASSING[fault]])
+    summary = run_study(study, tmp_path, Terms(at_once=1))
+    assert (summary.played, summary.left, len(summary.failures), summary.models) == (2, 0, 1, {})
+    assert "gave no answer" in summary.failures[0].error
+    torn = read_episode(tmp_path / "episodes" / summary.failures[0].cell.file_name)
+    assert (torn.status, len(torn.turns)) == ("failed", 4)
+    assert run_study(study, tmp_path) == RunSummary(played=1, found=2)
+    assert len(rote.requests) == 3 * TURNS + 1
+
+
+@pytest.mark.parametrize("fault", PASSING)
+def test_a_fault_that_passes_is_got_over_by_trying_again(
+    rote: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+):
+    hourglass = Hourglass()
+    monkeypatch.setattr(SystemClock, "sleep", lambda self, seconds: hourglass.sleep(seconds))
+    rote.planned.extend([lambda: None, PASSING[fault]] * 3)
+    assert run_study(study_of(rote, seeds=2, retries=3), tmp_path) == RunSummary(played=2, found=0)
+    assert len(hourglass.waits) == len(rote.requests) - 2 * TURNS == 3
+
+
+ENDING = {
+    "wrong key": failed(401, "Incorrect API key"),
+    "no credit": failed(402, "Insufficient balance"),
+    "forbidden": failed(403, "not for you"),
+    "unknown model": failed(404, "no such model"),
+    "another address": failed(405, "method not allowed"),
+    "quota": failed(429, "You exceeded your quota", code="insufficient_quota"),
+}
+
+
+@pytest.mark.parametrize("fault", ENDING)
+def test_a_fault_that_concerns_a_model_ends_the_rest_of_it_and_the_others_go_on(
+    rote: Service, tmp_path: Path, fault: str
+):
+    play = rote.reply
+    rote.planned.extend([_only(rote, "broken", ENDING[fault])] * 500)
+    models = [{"model": name, "base_url": rote.address} for name in ("broken", "gpt-4o-mini")]
+    study = make_study(agents=("llm", "oracle"), models=models, trees=("2",), seeds=4)
+    summary = run_study(study, tmp_path, Terms(at_once=2))
+    assert (summary.played, len(summary.failures), summary.left, summary.ended) == (8, 1, 3, "")
+    assert list(summary.models) == ["broken"]
+    assert summary.models["broken"] == summary.failures[0].error
+    assert sum(request.body["model"] == "broken" for request in rote.requests) == 1
+    rote.planned.clear()
+    rote.reply = play
+    assert run_study(study, tmp_path) == RunSummary(played=4, found=8)
+
+
+def _only(service: Service, model: str, answer: Any) -> Callable[[], Any]:
+    return lambda: answer if service.requests[-1].body["model"] == model else None
+
+
+def test_a_service_that_fails_one_episode_after_the_other_is_given_up(rote: Service, tmp_path: Path):
+    rote.planned.extend([failed(503)] * (PATIENCE - 1) + [lambda: None] * TURNS + [failed(503)] * PATIENCE)
+    study = study_of(rote, "llm", "oracle", seeds=3 * PATIENCE)
+    summary = run_study(study, tmp_path, Terms(at_once=1))
+    assert (summary.played, len(summary.failures)) == (3 * PATIENCE + 1, 2 * PATIENCE - 1)
+    assert summary.left == PATIENCE
+    assert "10 of its episodes failed in a row, the last like this: the model" in summary.models["gpt-4o-mini"]
+    assert run_study(study, tmp_path).is_whole
+
+
+def test_a_fault_of_one_request_ends_one_episode(rote: Service, tmp_path: Path):
+    rote.planned.extend([lambda: None] * 3 + [failed(400, "this prompt is odd")])
+    summary = run_study(study_of(rote, seeds=3), tmp_path, Terms(at_once=1))
+    assert (summary.played, len(summary.failures), summary.models) == (2, 1, {})
+
+
+def test_of_a_model_without_its_key_nothing_is_begun(rote: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    here = {"model": "gpt-4o-mini", "base_url": rote.address}
+    models = [here, {**here, "name": "keyless", "key_variable": "NO_SUCH_KEY"}]
+    study = make_study(agents=("llm", "oracle"), models=models, trees=("2",), seeds=3)
+    summary = run_study(study, tmp_path, Terms(1))
+    assert (summary.played, summary.failures, summary.left) == (6, (), 3)
+    assert summary.models == {"keyless": "the environment variable NO_SUCH_KEY is to hold the key and is not set"}
+    assert not any("keyless" in name for name in episodes(tmp_path))
+    monkeypatch.setenv("NO_SUCH_KEY", KEY)
+    assert run_study(study, tmp_path, Terms(1)) == RunSummary(played=3, found=6)
+
+
+def test_a_model_that_nobody_provides_is_told_before_anything_is_written(tmp_path: Path):
+    study = make_study(agents=("llm", "oracle"), models=[{"model": "no-such-model"}], trees=("2",))
+    with pytest.raises(OptionError, match="litellm knows no provider for the model 'no-such-model'"):
+        run_study(study, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_damaged_log_fails_alone(rote: Service, tmp_path: Path):
+    study = study_of(rote, seeds=3)
+    run_study(study, tmp_path)
+    names = sorted(episodes(tmp_path))
+    content = (tmp_path / "episodes" / names[0]).read_bytes()
+    (tmp_path / "episodes" / names[0]).write_bytes(content.replace(b'"kind":"turn"', b'"kind":"tarn"', 1))
+    (tmp_path / "episodes" / names[1]).unlink()
+    summary = run_study(study, tmp_path)
+    assert (summary.played, summary.found, len(summary.failures)) == (1, 1, 1)
+    assert "the line is damaged" in summary.failures[0].error
+
+
+# Going on
+
+
+def test_a_run_goes_on_with_another_pace_and_not_with_another_temperature(rote: Service, tmp_path: Path):
+    run_study(study_of(rote, seeds=1), tmp_path)
+    assert run_study(study_of(rote, seeds=1, timeout=9.0, requests_per_minute=600, retries=2), tmp_path).found == 1
+    with pytest.raises(LogError, match="holds the run of another study"):
+        run_study(study_of(rote, seeds=1, temperature=1), tmp_path)
+
+
+# Caps
+
+
+@pytest.mark.parametrize(
+    ("caps", "words"),
+    [
+        ({"max_tokens": 5 * (PROMPT_TOKENS + COMPLETION_TOKENS)}, "the cap of 600 tokens is reached"),
+        ({"max_dollars": 5 * 2.7e-05 - 1e-9}, r"the cap of \$0.000134999 is reached"),
+    ],
+)
+def test_a_cap_ends_the_run_in_order_and_a_new_one_goes_on(rote: Service, tmp_path: Path, caps: dict, words: str):
+    study = study_of(rote, "llm", "oracle", seeds=3)
+    summary = run_study(study, tmp_path, Terms(at_once=1, budget=Budget(**caps)))
+    assert (summary.played, summary.failures, summary.left) == (3, (), 3)
+    assert re.search(words, summary.ended)
+    assert len(rote.requests) == 5
+    torn = read_episode(tmp_path / "episodes" / "paper2_llm_gpt-4o-mini_f0_s0.jsonl")
+    assert (torn.status, len(torn.turns), len(torn.replies)) == ("failed", 5, 5)
+    assert torn.failure is not None
+    assert torn.failure.error.startswith("BudgetError")
+    again = Budget(**{name: 100 * cap for name, cap in caps.items()})
+    assert run_study(study, tmp_path, Terms(budget=again)) == RunSummary(played=3, found=3)
+    assert len(rote.requests) == 3 * TURNS
+    assert again.paid.replies == 3 * TURNS - 5, "a cap is one command's"
+
+
+def test_requests_under_way_when_a_cap_is_reached_are_paid_and_logged(rote: Service, tmp_path: Path):
+    barrier, play = threading.Barrier(4), rote.reply
+
+    def meet(body: Body) -> str:
+        barrier.wait(WAIT_AT_MOST)
+        return play(body)
+
+    rote.reply = meet
+    budget = Budget(max_tokens=1)
+    summary = run_study(study_of(rote, seeds=6), tmp_path, Terms(at_once=4, budget=budget))
+    assert (summary.played, summary.left, budget.paid.replies) == (0, 6, 4)
+    assert [len(episode.replies) for episode in episodes(tmp_path).values()] == [1, 1, 1, 1]
+
+
+def test_a_cap_on_the_cost_of_a_model_without_a_price_is_refused_beforehand(rote: Service, tmp_path: Path):
+    with pytest.raises(OptionError, match=r"litellm knows no price for 'my-own', .* cap the tokens instead"):
+        run_study(study_of(rote, model="my-own"), tmp_path / "run", Terms(budget=Budget(max_dollars=1)))
+    assert not (tmp_path / "run").exists()
+    assert rote.requests == []
+
+
+# Cache and pace
+
+
+def test_replies_from_a_cache_are_not_paid_for_and_stand_in_the_log_as_such(rote: Service, tmp_path: Path):
+    study, budget = study_of(rote, "sceptic", seeds=2), Budget()
+    run_study(study, tmp_path / "one", Terms(cache=tmp_path / "cache"))
+    paid = len(rote.requests)
+    assert not any(reply.cached for episode in episodes(tmp_path / "one").values() for reply in episode.replies)
+    assert run_study(study, tmp_path / "two", Terms(cache=tmp_path / "cache", budget=budget)).played == 2
+    assert (len(rote.requests), budget.paid.replies) == (paid, 0)
+    replies = [reply for episode in episodes(tmp_path / "two").values() for reply in episode.replies]
+    assert {(reply.cached, reply.cost) for reply in replies} == {(True, 0.0)}
+    assert fingerprints(tmp_path / "one") == fingerprints(tmp_path / "two")
+    run_study(study, tmp_path / "three")
+    assert len(rote.requests) == 2 * paid, "without a folder there is no cache"
+
+
+def test_episodes_of_a_model_share_its_pace(rote: Service, tmp_path: Path):
+    class Counting(Pace):
+        reserved = settled = 0
+
+        def reserve(self, prompt: int) -> Any:
+            self.reserved += 1
+            return super().reserve(prompt)
+
+        def settle(self, slot: Any, completion: Completion) -> None:
+            self.settled += 1
+            super().settle(slot, completion)
+
+    pace = Counting(requests_per_minute=6e6)
+    run_study(study_of(rote, seeds=3), tmp_path, Terms(paces={"gpt-4o-mini": pace}))
+    assert pace.reserved == pace.settled == 3 * TURNS
+
+
+@pytest.mark.parametrize("rate", [{"requests_per_minute": 600.0}, {"tokens_per_minute": 60_000.0}])
+def test_a_pace_of_the_study_is_kept(rote: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rate: dict):
+    hourglass = Hourglass()
+    monkeypatch.setattr(SystemClock, "sleep", lambda self, seconds: hourglass.sleep(seconds))
+    run_study(study_of(rote, seeds=3, **rate), tmp_path, Terms(at_once=3))
+    assert len(hourglass.waits) > TURNS
+    assert max(hourglass.waits) > 0.1
+
+
+# Stopping
+
+
+def test_a_run_that_is_ended_lets_requests_under_way_be_answered(rote: Service, tmp_path: Path):
+    stops, play, reached = Stops(), rote.reply, threading.Event()
+
+    def end_at_third(body: Body) -> str:
+        if len(rote.requests) == 3:
+            stops.end("enough")
+            reached.set()
+        reached.wait(WAIT_AT_MOST)
+        return play(body)
+
+    rote.reply = end_at_third
+    told: list[Outcome] = []
+    summary = run_study(study_of(rote, seeds=5), tmp_path, Terms(at_once=3), told.append, stops)
+    assert (summary.played, summary.failures, summary.left, summary.ended) == (0, (), 5, "enough")
+    assert {outcome.status for outcome in told} == {"left"}
+    assert [len(episode.replies) for episode in episodes(tmp_path).values()] == [1, 1, 1]
+    errors = {episode.failure.error for episode in episodes(tmp_path).values() if episode.failure}
+    assert errors == {"StoppedError: the run ends: enough"}
+    rote.reply = play
+    assert run_study(study_of(rote, seeds=5), tmp_path).played == 5
+    assert len(rote.requests) == 5 * TURNS
+
+
+def test_the_manifest_holds_the_models_and_no_key(rote: Service, tmp_path: Path):
+    run_study(study_of(rote, seeds=1), tmp_path)
+    (model,) = json.loads((tmp_path / "run.json").read_text())["study"]["models"]
+    assert (model["model"], model["retries"], model["key_variable"]) == ("gpt-4o-mini", 0, None)

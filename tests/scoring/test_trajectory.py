@@ -1,0 +1,295 @@
+"""What an episode did: hand-made logs with known answers, and real episodes against the engine's own state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inquitree_gym.baselines import RandomMenuAgent, WorstCaseAgent
+from inquitree_gym.engine import Rules
+from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.errors import LogError
+from inquitree_gym.log import EmbedderRef, Episode, Event, Footer, Header, Reading, TreeRef, Turn
+from inquitree_gym.rollout import play
+from inquitree_gym.scoring import read_path
+from inquitree_gym.scoring.trajectory import coverage_over_turns
+from inquitree_gym.trees import Tree, load_tree
+from tests.strategies import make_tree
+
+STATE_AFTER = {
+    "topic": "topic", "subtopic": "subtopic", "study": "study", "result": "result", "subtopic_hint": "topic",
+    "study_hint": "subtopic", "ask_again": "result", "conclusion": "conclusion", "end": "end",
+}  # fmt: skip
+
+Step = dict[str, Any]
+
+
+def enter(node: str, **changes: Any) -> Step:
+    return {"kind": "subtopic", "node": node, **changes}
+
+
+def result(node: str, fake: int = 0, **changes: Any) -> Step:
+    return {"kind": "result", "node": node, "fake": fake, **changes}
+
+
+def redo(node: str, fake: int = 0, **changes: Any) -> Step:
+    return result(node, fake, decision="redo", **changes)
+
+
+def failed(kind: str, level: int, node: str = "s1") -> Step:
+    return {"kind": kind, "node": node, "accepted": False, "hint_level": level, "reason": "below_threshold"}
+
+
+EXPLORE: Step = {"kind": "topic", "decision": "explore"}
+CONCLUDE: Step = {"kind": "conclusion", "decision": "conclude"}
+ASKED_AGAIN: Step = {"kind": "ask_again", "accepted": False, "reason": "unreadable_decision"}
+END: Step = {"kind": "end", "action": "1. It rose."}
+
+
+def episode_of(tree: Tree, *steps: Step, agent: dict[str, Any] | None = None, seed: int = 0, **rules: Any) -> Episode:
+    """Build a log by hand; every step names what its action led to."""
+    turns = tuple(_turn(number, **step) for number, step in enumerate(steps, 1))
+    header = Header(
+        versions={},
+        tree=TreeRef(id=tree.id, version=tree.version, digest=tree.digest),
+        rules=Rules(**{"threshold": 0.5, **rules}).as_dict(),
+        seed=seed,
+        embedder=EmbedderRef(name="none", digest="00"),
+        prompts="00",
+        agent={"name": "made"} if agent is None else agent,
+        started="2026-01-01T00:00:00+00:00",
+    )
+    ended = bool(turns) and turns[-1].event.kind == "end"
+    footer = Footer(status="concluded", observation="", turns=len(turns), episode_return=0.0, seconds=0.0)
+    return Episode(header, turns, footer if ended else None)
+
+
+def _turn(number: int, action: str = "said", **event: Any) -> Turn:
+    plain = {
+        "node": None, "fake": 0, "accepted": True, "forced": False, "hint_level": 0, "limit": False, "reason": "none",
+        "decision": "none",
+    }  # fmt: skip
+    state = "conclusion" if event.get("limit") else STATE_AFTER[event["kind"]]
+    return Turn(
+        turn=number,
+        observation="shown",
+        action=action,
+        reading=Reading(candidate=None, similarity=0.0, decision="none", margin=None, top=()),
+        event=Event(**{**plain, "state": state, **event}),
+        reward=0.0,
+        terminated=event["kind"] == "end",
+        truncated=False,
+        env_seconds=0.0,
+    )
+
+
+@pytest.fixture(scope="module")
+def tree() -> Tree:
+    """Three subtopics; s1 has the studies s1a and s1b."""
+    return make_tree([[], [0], []], [2, 1, 1])
+
+
+# Coverage
+
+
+def test_a_perfect_episode(tree: Tree):
+    steps = [enter("s1"), result("s1a"), EXPLORE, enter("s2"), result("s2a"), EXPLORE, enter("s3"), result("s3a")]
+    path = read_path(episode_of(tree, *steps, CONCLUDE, END), tree)
+    assert (path.coverage, path.unaided_coverage, path.coverage_at_3n) == (1, 1, 1)
+    assert (path.turns, path.fewest_turns, path.most_turns) == (9, 9, 33)
+    assert (path.hints, path.forced, path.fakes_shown, path.trues_shown) == (0, 0, 0, 3)
+    assert (path.choices, path.accepted) == (6, 6)
+    assert path.proven == 0b1101
+    assert path.conclusion == "1. It rose."
+
+
+def test_subtopics_entered_after_a_hint_or_by_force_are_covered_but_not_unaided(tree: Tree):
+    steps = [
+        failed("subtopic_hint", 1),
+        enter("s1"),
+        *(failed("study_hint", level, "s1a") for level in (1, 2, 3, 4)),
+        result("s1b", forced=True, accepted=False, reason="below_threshold"),
+        EXPLORE,
+        *(failed("subtopic_hint", level, "s3") for level in (1, 2, 3, 4)),
+        enter("s3", forced=True, accepted=False, reason="prerequisite_unmet"),
+        result("s3a"),
+        EXPLORE,
+        enter("s2"),
+        result("s2a"),
+    ]
+    path = read_path(episode_of(tree, *steps, CONCLUDE, END), tree)
+    assert path.coverage == 1
+    assert path.unaided_coverage == pytest.approx(1 / 3), "only s2 was entered on a decision without a hint"
+    assert path.coverage_at_3n == pytest.approx(1 / 3)
+    assert (path.hints, path.forced, path.turns) == (9, 2, 18)
+    assert (path.choices, path.accepted) == (15, 4)
+    assert path.proven == 0b1110
+
+
+def test_hints_for_a_study_do_not_make_the_next_subtopic_aided(tree: Tree):
+    steps = [enter("s1"), failed("study_hint", 1, "s1a"), result("s1a"), EXPLORE, enter("s3"), result("s3a")]
+    assert read_path(episode_of(tree, *steps), tree).unaided_coverage == pytest.approx(2 / 3)
+
+
+def test_a_subtopic_entered_twice_counts_once(tree: Tree):
+    steps = [enter("s1"), result("s1a"), EXPLORE, enter("s1"), result("s1b"), CONCLUDE, END]
+    path = read_path(episode_of(tree, *steps), tree)
+    assert path.coverage == path.unaided_coverage == pytest.approx(1 / 3)
+    assert path.proven == 0b0011
+
+
+@pytest.mark.parametrize(("late", "expected"), [(8, 1 / 3), (9, 0.0)])
+def test_only_the_first_3n_turns_count_at_3n(tree: Tree, late: int, expected: float):
+    steps = [failed("subtopic_hint", min(level, 4)) for level in range(1, late + 1)]
+    path = read_path(episode_of(tree, *steps, enter("s1"), on_last_hint="repeat"), tree)
+    assert path.coverage_at_3n == pytest.approx(expected)
+    assert path.coverage == pytest.approx(1 / 3)
+
+
+def test_straight_from_a_result_to_a_subtopic_is_an_entry_without_a_hint(tree: Tree):
+    steps = [enter("s1"), result("s1a"), enter("s3", decision="explore"), result("s3a"), CONCLUDE, END]
+    path = read_path(episode_of(tree, *steps, explore="direct"), tree)
+    assert path.unaided_coverage == pytest.approx(2 / 3)
+    assert (path.fewest_turns, path.most_turns) == (7, 33)
+
+
+@pytest.mark.parametrize(
+    ("rules", "bounds"),
+    [
+        ({"study_turn": True}, (12, 36)),
+        ({"explore": "direct"}, (7, 33)),
+        ({"on_last_hint": "repeat"}, (9, None)),
+        ({"max_turns": 5}, (9, 33)),
+    ],
+)
+def test_bounds_follow_the_rules_of_the_episode(tree: Tree, rules: dict, bounds: tuple):
+    path = read_path(episode_of(tree, enter("s1"), **rules), tree)
+    assert (path.fewest_turns, path.most_turns) == bounds
+
+
+def test_coverage_over_turns(tree: Tree):
+    steps = [failed("subtopic_hint", 1), enter("s1"), result("s1a"), EXPLORE, enter("s1"), result("s1a"), EXPLORE]
+    curve = coverage_over_turns(episode_of(tree, *steps, enter("s3"), result("s3a")), tree)
+    assert curve == pytest.approx([0, *[1 / 3] * 6, 2 / 3, 2 / 3])
+
+
+# Vigilance
+
+
+def test_hits_and_false_alarms(tree: Tree):
+    steps = [
+        enter("s1"),
+        result("s1a", 2),  # a fake that is redone: a hit
+        redo("s1a", 1),  # a fake that is redone after an unreadable decision: a hit
+        ASKED_AGAIN,
+        redo("s1a"),  # a true one that is redone: a false alarm
+        redo("s1a", 1),  # a fake that is taken: a miss
+        EXPLORE,
+        enter("s3"),
+        result("s3a"),  # a true one that is taken
+        CONCLUDE,
+        END,
+    ]
+    path = read_path(episode_of(tree, *steps, fake_level=5), tree)
+    assert (path.fakes_shown, path.hits, path.trues_shown, path.false_alarms) == (3, 2, 2, 1)
+    assert path.hit_rate == pytest.approx(2 / 3)
+    assert path.false_alarm_rate == pytest.approx(1 / 2)
+    assert path.redo_rate == pytest.approx(3 / 5)
+    assert path.proven == 0b1001
+
+
+def test_a_fake_proves_nothing_and_a_later_one_takes_nothing_back(tree: Tree):
+    steps = [enter("s1"), result("s1a"), redo("s1a", 1), EXPLORE, enter("s3"), result("s3a", 1), CONCLUDE, END]
+    assert read_path(episode_of(tree, *steps, fake_level=9), tree).proven == 0b0001
+
+
+@pytest.mark.parametrize("fake", [0, 1])
+def test_a_result_shown_at_the_limit_counts_neither_way_but_is_evidence(tree: Tree, fake: int):
+    steps = [enter("s1"), result("s1a", fake, limit=True), END]
+    path = read_path(episode_of(tree, *steps, fake_level=3, max_turns=2), tree)
+    assert (path.fakes_shown, path.trues_shown) == (0, 0)
+    assert path.hit_rate is path.false_alarm_rate is path.redo_rate is None
+    assert path.proven == (0 if fake else 1)
+    assert path.turns == 2
+    assert path.conclusion == "1. It rose."
+
+
+def test_a_result_whose_answer_the_limit_cut_off_does_not_count(tree: Tree):
+    steps = [enter("s1"), result("s1a", 1), {**ASKED_AGAIN, "limit": True}, END]
+    path = read_path(episode_of(tree, *steps, fake_level=3, max_turns=3), tree)
+    assert (path.fakes_shown, path.hit_rate) == (0, None)
+
+
+def test_rates_without_a_result_are_absent_and_not_zero(tree: Tree):
+    path = read_path(episode_of(tree, failed("subtopic_hint", 1)), tree)
+    assert path.hit_rate is path.false_alarm_rate is path.redo_rate is None
+    assert path.coverage == 0
+    assert path.conclusion is None
+
+
+def test_rates_of_one_kind_alone(tree: Tree):
+    path = read_path(episode_of(tree, enter("s1"), result("s1a", 1), CONCLUDE, END, fake_level=10), tree)
+    assert (path.hit_rate, path.false_alarm_rate, path.redo_rate) == (0.0, None, 0.0)
+
+
+# Whole and torn, right and wrong tree
+
+
+def test_an_episode_without_its_end_has_no_conclusion_and_all_its_turns(tree: Tree):
+    path = read_path(episode_of(tree, enter("s1"), result("s1a"), CONCLUDE), tree)
+    assert (path.turns, path.conclusion) == (3, None)
+
+
+def test_another_version_of_the_tree_is_refused(tree: Tree):
+    other = tree.model_copy(update={"version": 2})
+    with pytest.raises(LogError, match="score it with the tree it was played on") as caught:
+        read_path(episode_of(tree, enter("s1")), Tree.model_validate(other.model_dump()))
+    assert tree.digest[:12] in str(caught.value)
+    assert tree.id in str(caught.value)
+
+
+# Real episodes
+
+
+@pytest.mark.parametrize("rules", [{}, {"study_turn": True}, {"candidates": "admissible", "max_turns": 23}])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_log_tells_what_the_engine_knew(rules: dict, seed: int):
+    paper = load_tree("paper12")
+    env = InquiryEnv(paper, fake_level=5, **rules)
+    episode = play(env, RandomMenuAgent(paper), seed)
+    path, state = read_path(episode, paper), env.state
+    assert path.coverage == state.visited.bit_count() / 7
+    assert path.proven == state.proven
+    assert path.turns == state.turn - 1
+    assert path.unaided_coverage <= path.coverage
+    assert coverage_over_turns(episode, paper)[-1] == path.coverage
+    shown = sum(turn.event.kind == "result" for turn in episode.turns)
+    assert shown - path.fakes_shown - path.trues_shown == shown_last(episode)
+    redone = sum(turn.event.decision == "redo" for turn in episode.turns)
+    assert path.hits + path.false_alarms == redone
+    assert 0 < path.choices < path.turns
+
+
+def shown_last(episode: Episode) -> int:
+    """1 when the limit left a result without an answer."""
+    struck = [turn for turn in episode.turns if turn.event.limit]
+    return sum(turn.event.kind in ("result", "ask_again") for turn in struck)
+
+
+@pytest.mark.parametrize("tree_id", ["paper8", "paper12"])
+def test_who_is_carried_by_hints_covers_everything_and_nothing_unaided(tree_id: str):
+    paper = load_tree(tree_id)
+    path = read_path(play(InquiryEnv(paper, privileged=True), WorstCaseAgent(), 0), paper)
+    n = len(paper.subtopics)
+    assert (path.coverage, path.unaided_coverage) == (1, 0)
+    assert (path.turns, path.most_turns, path.hints, path.forced) == (11 * n, 11 * n, 8 * n, 2 * n)
+    assert (path.choices, path.accepted) == (10 * n, 0)
+    assert path.coverage_at_3n == pytest.approx((1 + (3 * n - 5) // 11) / n)
+
+
+def test_a_hint_kept_for_later_is_no_idea_of_ones_own():
+    tree = make_tree([[], []], [1, 1])
+    told = failed("subtopic_hint", 1, "s2")
+    steps = [enter("s1"), result("s1a"), EXPLORE, told, enter("s1"), result("s1a"), EXPLORE, enter("s2")]
+    assert read_path(episode_of(tree, *steps), tree).unaided_coverage == 0.5

@@ -1,0 +1,428 @@
+"""Synthetic trees: always sound, always the same, decided by their hidden model, and nothing tells fake from true."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.errors import OptionError
+from inquitree_gym.trees import Difficulty, Tree, dump_tree, load_tree, parse_tree, synthetic_tree, tree_seed
+from inquitree_gym.trees.generator.causes import draw_world
+from inquitree_gym.trees.generator.document import MOST_ITEMS
+from inquitree_gym.trees.generator.generate import MAX_SEED
+from inquitree_gym.trees.generator.rng import STREAMS, Lots
+from inquitree_gym.trees.generator.studies import Readings
+from inquitree_gym.trees.generator.topology import prerequisites
+from inquitree_gym.trees.generator.vocabulary import FIELDS
+from inquitree_gym.trees.generator.world import Relation
+from inquitree_gym.trees.lint import lint_tree
+
+KNOWN = {
+    (0, ()): "f43e20292c39a7b48989c1119d1257a9c50f8e2109f69e539a57757d67f6098f",
+    (
+        9223372036854775807,
+        (("subtopics", 30), ("topology", "layered"), ("fakes", 3), ("nearness", 0.3), ("shuffled", True)),
+    ): "2a8e848bc263535664e97b174ecb498d9d68d3225a68db4a27e9db6b1fb2fb56",
+}
+"""Digests by seed and settings: a change here is a change of every synthetic tree, and takes a new version."""
+SPLITS = ("train", "test")
+TOPOLOGIES = ("independent", "chain", "dag", "layered")
+NUMBER = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?")
+
+
+@st.composite
+def difficulties(draw: st.DrawFn, most: int = 14) -> Difficulty:
+    fakes = draw(st.integers(2, 4))
+    topology = draw(st.sampled_from((*TOPOLOGIES, "mixed")))
+    fewest = draw(st.integers(1, most))
+    return Difficulty(
+        subtopics=(fewest, draw(st.integers(fewest, most))),
+        topology=topology,
+        density=None if topology in ("independent", "chain") else draw(st.floats(0, 1)),
+        studies=draw(st.integers(1, 4)),
+        fakes=fakes,
+        null_share=draw(st.floats(0, 1 / (fakes + 1))),
+        effect=draw(st.floats(0.05, 4)),
+        noise=draw(st.floats(0, 0.3)),
+        nearness=draw(st.sampled_from((0.0, 0.5, 1.0))),
+        shuffled=draw(st.booleans()),
+        fields=tuple(draw(st.sets(st.sampled_from(tuple(FIELDS)), min_size=1))),
+    )
+
+
+def relations(count: int, **settings_: Any) -> Iterator[Relation]:
+    """Yield the relations of so many hidden models."""
+    for seed in range(count):
+        parents = [(), (0,), (1,), (1, 2), (2, 3), (2, 3, 4)]
+        yield from draw_world(parents, Difficulty(**settings_), seed).relations
+
+
+def values(words: dict[str, str]) -> dict[str, float]:
+    return {name: float(word) for name, word in words.items() if NUMBER.fullmatch(word)}
+
+
+def scaled(change: float) -> float:
+    return 1 + change if change >= 0 else 1 / (1 - change)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, MAX_SEED), difficulties())
+def test_a_synthetic_tree_passes_every_check_that_needs_no_embedder(seed: int, difficulty: Difficulty):
+    tree = synthetic_tree(seed, difficulty)
+    assert lint_tree(tree) == []
+    assert parse_tree(dump_tree(tree).encode()) == tree
+    fewest, most = difficulty.subtopics
+    assert fewest <= len(tree.subtopics) <= most
+    assert all(len(study.fakes) == difficulty.fakes for study in tree.studies)
+
+
+@pytest.mark.parametrize("subtopics", [1, 2, 150])
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_any_number_of_subtopics_makes_a_sound_tree(topology, subtopics):
+    tree = synthetic_tree(11, {"topology": topology, "subtopics": subtopics})
+    assert len(tree.subtopics) == subtopics
+    assert lint_tree(tree) == []
+
+
+def test_a_large_tree_can_be_concluded_within_what_is_read():
+    tree = synthetic_tree(3, {"subtopics": 400, "topology": "independent"})
+    assert len(tree.conclusions) == MOST_ITEMS
+    assert sum(len(item.text) + 6 for item in tree.conclusions) < 20_000
+    concluded = {name for item in tree.conclusions for group in item.needs for name in group}
+    assert [study.id for study in tree.studies if study.control == (study.id in concluded)] == []
+
+
+def test_ladders_rise_siblings_differ_and_nothing_leaks_under_the_default_embedder(minilm: MiniLMEmbedder):
+    for seed in (1, 4):
+        assert lint_tree(synthetic_tree(seed, {"subtopics": 5}), minilm.embed) == []
+
+
+def test_a_tree_is_the_same_on_every_platform_and_in_every_process():
+    code = """
+from inquitree_gym.trees import synthetic_tree
+import json, sys
+print(json.dumps([synthetic_tree(seed, dict(settings)).digest for seed, settings in json.loads(sys.argv[1])]))
+"""
+    calls = json.dumps([[seed, list(map(list, chosen))] for seed, chosen in KNOWN])
+    for hash_seed in ("1", "2"):
+        env = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run([sys.executable, "-c", code, calls], env=env, check=True, capture_output=True, text=True)
+        assert dict(zip(KNOWN, json.loads(done.stdout), strict=True)) == KNOWN
+
+
+def test_neither_a_global_generator_nor_the_order_of_calls_matters():
+    before = np.random.get_state()[1].tolist()  # noqa: NPY002  (only to see that nobody uses it)
+    first = [synthetic_tree(seed).digest for seed in (5, 6)]
+    assert [synthetic_tree(seed).digest for seed in (6, 5)] == first[::-1]
+    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
+
+
+def test_the_source_of_a_tree_names_the_call_that_makes_it_again():
+    tree = synthetic_tree(90, {"subtopics": [2, 5], "topology": "chain", "fields": ["weather"]})
+    (source,) = tree.provenance.sources
+    assert source.address.startswith("generated:")
+    query = parse_qs(urlsplit(source.address).query)
+    assert synthetic_tree(int(query["seed"][0]), json.loads(query["difficulty"][0])) == tree
+    assert tree.paper.doi == ""
+    assert {support.strength for support in tree.provenance.support} == {"unconfirmed"}
+
+
+def test_train_and_test_never_share_a_tree():
+    seeds = {split: {tree_seed(number, split) for number in (*range(50), 2**62 - 1, 2**64 - 1)} for split in SPLITS}
+    assert seeds["train"].isdisjoint(seeds["test"])
+    assert all(seed % 2 == 0 for seed in seeds["train"])
+    assert all(seed % 2 == 1 for seed in seeds["test"])
+    assert max(map(max, seeds.values())) <= MAX_SEED
+    train, test = (
+        {subtopic.text for seed in sorted(found)[:20] for subtopic in synthetic_tree(seed).subtopics}
+        for found in seeds.values()
+    )
+    assert train.isdisjoint(test)
+
+
+def test_a_prerequisite_is_a_causal_need():
+    for seed in range(30):
+        settings_ = Difficulty(subtopics=12, topology="layered", density=0.8)
+        tree = synthetic_tree(seed, settings_)
+        parents = [[int(name[1:]) - 1 for name in subtopic.prerequisites] for subtopic in tree.subtopics]
+        world = draw_world([tuple(own) for own in parents], settings_, seed)
+        for subtopic, relation, own in zip(tree.subtopics, world.relations, parents, strict=True):
+            established = [world.relations[j].outcome for j in own]
+            assert [cause for cause in relation.causes if not cause.is_factor] == established
+            assert all(cause.short in subtopic.text for cause in established)
+            assert relation.outcome.thing in subtopic.text
+
+
+@given(st.integers(1, 60), st.sampled_from(TOPOLOGIES), st.floats(0, 1), st.integers(0, 2**32))
+def test_no_prerequisite_is_implied_by_another_and_each_comes_before(count, topology, density, seed):
+    parents = prerequisites(count, topology, density, Lots(seed, "shape"))
+    assert len(parents) == count
+    ancestors: list[set[int]] = []
+    for i, own in enumerate(parents):
+        assert all(j < i for j in own)
+        assert not any(j in ancestors[k] for j in own for k in own)
+        ancestors.append(set(own).union(*(ancestors[j] for j in own)))
+    if topology in ("independent", "chain"):
+        assert [len(own) for own in parents] == [int(topology == "chain" and i > 0) for i in range(count)]
+
+
+@pytest.mark.parametrize("topology", ["dag", "layered"])
+def test_density_adds_prerequisites(topology):
+    counts = [
+        sum(len(own) for seed in range(20) for own in prerequisites(30, topology, density, Lots(seed, "shape")))
+        for density in (0.0, 0.4, 0.9)
+    ]
+    assert counts == sorted(set(counts))
+    assert (counts[0] == 0) == (topology == "dag")
+
+
+def test_mixed_draws_every_topology():
+    shapes = Counter()
+    for seed in range(40):
+        needs = [len(s.prerequisites) for s in synthetic_tree(seed, {"topology": "mixed", "density": 1}).subtopics]
+        shapes["independent" if not any(needs) else "chain" if needs == [0] + [1] * 6 else "other"] += 1
+    assert set(shapes) == {"independent", "chain", "other"}
+
+
+@pytest.mark.parametrize("fakes", [2, 4])
+def test_true_and_fake_have_the_same_distribution(fakes):
+    """Every outcome is as often true as it is fake, so no word can tell one from the other."""
+    true, fake = Counter(), Counter()
+    for relation in relations(1_500, fakes=fakes, null_share=0.15):
+        first, *others = (f"{relation.kind} {mechanism.outcome}" for mechanism in relation.mechanisms)
+        assert len({first, *others}) == fakes + 1
+        true[first] += fakes
+        fake.update(others)
+    assert set(true) == set(fake)
+    for outcome, count in true.items():
+        expected = (count + fake[outcome]) / 2
+        assert abs(count - expected) < 5 * (fakes * expected) ** 0.5, outcome
+
+
+@pytest.mark.parametrize("null_share", [0.0, 0.1, 1 / 3])
+def test_null_effects_have_their_share(null_share):
+    drawn = [relation.mechanisms[0].outcome == "null" for relation in relations(500, null_share=null_share)]
+    assert np.mean(drawn) == pytest.approx(null_share, abs=0.03 if null_share else 0)
+
+
+def test_results_are_what_the_model_predicts():
+    """Without noise a result is the resting value, changed as the true mechanism says; a fake as its own does."""
+    for number, relation in enumerate(relations(40, noise=0)):
+        readings = Readings(relation, Lots(number, "numbers"))
+        for mechanism in relation.mechanisms:
+            read, base = values(readings.words(mechanism, 40)), relation.outcome.base
+            assert read["c"] == base
+            if relation.kind in ("slope", "step"):
+                expected = {"t": mechanism.response(1.0)}
+            elif relation.kind == "route":
+                free, clamped = mechanism.response(1.0, 1.0), mechanism.response(1.0, 0.0)
+                expected = {"t": free, "b": clamped, "h": free - clamped}
+            elif relation.kind == "gate":
+                changes = [mechanism.response(1.0, level) for level in (0.0, 1.0)]
+                assert [read["p1"], read["p2"]] == [round(100 * (scaled(change) - 1)) for change in changes]
+                expected = {}
+            else:
+                expected = {"t": mechanism.response(*[1.0] * len(relation.causes))}
+            for name, change in expected.items():
+                assert read[name] == pytest.approx(base * scaled(change), abs=0.051), (relation.kind, mechanism)
+
+
+def test_a_step_is_found_where_it_is():
+    steps = [relation for relation in relations(40, noise=0, null_share=0) if relation.kind == "step"]
+    for relation in steps:
+        for mechanism in relation.mechanisms:
+            read = values(Readings(relation, Lots(0, "numbers")).words(mechanism, 40))
+            top = relation.causes[0].base
+            assert mechanism.response(read["hi"] / top) == mechanism.response(1.0) != 0
+            assert mechanism.response(read["lo"] / top) == 0
+
+
+def test_a_true_result_keeps_its_sign_under_the_strongest_noise():
+    for number, relation in enumerate(relations(60, noise=0.3, null_share=0)):
+        if relation.kind == "slope":
+            for mechanism in relation.mechanisms:
+                read = values(Readings(relation, Lots(number, "numbers")).words(mechanism, 40))
+                assert (read["r"] > 0) == mechanism.outcome.startswith("up")
+
+
+def test_noise_parts_the_numbers_of_two_studies_and_its_absence_does_not():
+    def spread(noise: float) -> float:
+        gaps = []
+        for number, relation in enumerate(relations(60, noise=noise, null_share=0)):
+            if relation.kind == "slope":
+                lots = Lots(number, "numbers")
+                one, other = (values(Readings(relation, lots).words(relation.mechanisms[0], 40)) for _ in range(2))
+                gaps.append(abs(one["t"] - other["t"]) / relation.outcome.base)
+        return float(np.mean(gaps))
+
+    assert spread(0) == 0 < spread(0.05) < spread(0.3)
+
+
+def test_a_larger_effect_moves_the_numbers_further():
+    def percent(effect: float) -> float:
+        slopes = (relation for relation in relations(60, effect=effect, null_share=0) if relation.kind == "slope")
+        return float(np.mean([values(Readings(r, Lots(0, "numbers")).words(r.mechanisms[0], 40))["p"] for r in slopes]))
+
+    assert percent(0.2) < percent(0.6) < percent(3)
+
+
+def test_near_siblings_ask_the_same_of_another_name():
+    def alike(nearness: float) -> float:
+        shared = []
+        for seed in range(10):
+            tree = synthetic_tree(seed, {"nearness": nearness, "topology": "independent"})
+            texts = [set(subtopic.text.split()) for subtopic in tree.subtopics]
+            shared += [len(one & other) / len(one | other) for one, other in combinations(texts, 2)]
+        return float(np.mean(shared))
+
+    assert alike(0.0) < alike(0.5) < alike(1.0)
+    assert alike(1.0) > 0.5
+
+
+def test_studies_and_fields_are_taken_from_their_settings():
+    tree = synthetic_tree(8, {"studies": 4})
+    assert [len(subtopic.studies) for subtopic in tree.subtopics] == [4] * 7
+    drawn = {len(subtopic.studies) for subtopic in synthetic_tree(8, {"studies": (2, 3), "subtopics": 40}).subtopics}
+    assert drawn == {2, 3}
+    subjects = {synthetic_tree(seed, {"fields": ("weather", "botany")}).paper.title for seed in range(20)}
+    assert {title.split(": ")[1].split(" of ")[0] for title in subjects} == {"winds, clouds and seas", "plants"}
+
+
+def test_a_shuffled_tree_is_the_same_graph_in_another_order():
+    tree, other = (synthetic_tree(6, {"subtopics": 20, "shuffled": shuffled}) for shuffled in (False, True))
+
+    def edges(tree: Tree) -> set[tuple[str, str]]:
+        texts = {subtopic.id: subtopic.text for subtopic in tree.subtopics}
+        return {(texts[name], subtopic.text) for subtopic in tree.subtopics for name in subtopic.prerequisites}
+
+    def backward(tree: Tree) -> int:
+        place = {subtopic.id: i for i, subtopic in enumerate(tree.subtopics)}
+        return sum(place[name] > place[subtopic.id] for subtopic in tree.subtopics for name in subtopic.prerequisites)
+
+    assert edges(tree) == edges(other)
+    assert backward(tree) == 0 < backward(other)
+    assert {study.result for study in tree.studies} == {study.result for study in other.studies}
+
+
+def test_settings_move_no_more_than_they_must():
+    tree = synthetic_tree(21)
+    for changed in ({"fakes": 3}, {"noise": 0.2}, {"effect": 1.0}, {"null_share": 0.0}):
+        other = synthetic_tree(21, changed)
+        for nodes in ("subtopics", "studies"):
+            assert [node.text for node in getattr(tree, nodes)] == [node.text for node in getattr(other, nodes)]
+        assert [study.result for study in tree.studies] != [study.result for study in other.studies]
+
+
+def test_every_name_of_a_tree_is_its_own_and_rarely_one_of_another():
+    seen: list[set[str]] = []
+    for seed in range(120):
+        world = draw_world([(), (), (0,), (1,), (2, 3)], Difficulty(), seed)
+        variables = [relation.outcome for relation in world.relations]
+        variables += [cause for relation in world.relations for cause in relation.causes if cause.is_factor]
+        names = [variable.short for variable in variables]
+        assert len(set(names)) == len(names)
+        seen.append({variable.full for variable in variables})
+    assert sum(not one.isdisjoint(other) for one, other in combinations(seen, 2)) == 0
+
+
+def test_conclusions_cover_every_result_and_their_variants_follow_the_fakes():
+    tree = synthetic_tree(17, {"fakes": 3, "subtopics": 20})
+    covered = [name for item in tree.conclusions for group in item.needs for name in group]
+    assert sorted(covered) == sorted(study.id for study in tree.studies)
+    assert all(len({item.text, *item.false_variants}) == 4 for item in tree.conclusions)
+    assert any(len(item.needs) == 2 for item in tree.conclusions)
+
+
+@pytest.mark.parametrize(
+    ("settings_", "message"),
+    [
+        ({"subtopics": 0}, "subtopics is a whole number from 1 to 1,000"),
+        ({"subtopics": (5, 3)}, "pair"),
+        ({"subtopics": True}, "subtopics"),
+        ({"subtopics": (1, 2, 3)}, "subtopics"),
+        ({"topology": "ring"}, "topology is one of"),
+        ({"density": 1.5, "topology": "layered"}, "density is a number from 0 to 1"),
+        ({"density": 0.5, "topology": "chain"}, "density says nothing about the topology 'chain'"),
+        ({"studies": 5}, "studies is a whole number from 1 to 4"),
+        ({"shuffled": 1}, "shuffled is True or False"),
+        ({"fakes": 1}, "fakes is a whole number from 2 to 4"),
+        ({"fakes": 2.0}, "fakes"),
+        ({"null_share": 0.4}, "null_share is at most 1/(fakes + 1) = 0.333"),
+        ({"null_share": 0.25, "fakes": 4}, "0.200"),
+        ({"effect": 0}, "effect is a number from 0.05 to 4"),
+        ({"noise": float("nan")}, "noise is a number from 0 to 0.3"),
+        ({"nearness": "high"}, "nearness is a number"),
+        ({"fields": ()}, "fields is a sequence of one or more of"),
+        ({"fields": ("botany", "alchemy")}, "fields"),
+        ({"fields": "botany"}, "fields"),
+        ({"subtopic": 3}, "unknown setting 'subtopic' (did you mean 'subtopics'?)"),
+        ([("subtopics", 3)], "difficulty is a Difficulty or a mapping"),
+    ],
+)
+def test_a_setting_out_of_range_is_refused_by_name(settings_, message):
+    with pytest.raises(OptionError, match=re.escape(message)):
+        synthetic_tree(0, settings_)
+
+
+@pytest.mark.parametrize("seed", [-1, MAX_SEED + 1, 1.0, True, "1"])
+def test_a_seed_out_of_range_is_refused(seed):
+    with pytest.raises(OptionError, match=r"whole number from 0 to 2\^63 - 1"):
+        synthetic_tree(seed)
+
+
+def test_an_unknown_split_is_refused():
+    with pytest.raises(OptionError, match="split is one of"):
+        tree_seed(0, "valid")
+
+
+def test_settings_are_named_by_what_they_are():
+    assert Difficulty(effect=1) == Difficulty(effect=1.0)
+    assert Difficulty(effect=1).digest == Difficulty(effect=1.0).digest != Difficulty().digest
+    assert Difficulty.of(json.loads(json.dumps(Difficulty(subtopics=(2, 9)).as_dict()))) == Difficulty(subtopics=(2, 9))
+    assert Difficulty(subtopics=(2, 9), studies=(1, 3)).largest() == Difficulty(subtopics=9, studies=3)
+
+
+def test_draws_are_even_and_streams_differ():
+    lots = Lots(7, "world")
+    assert np.mean([lots.unit() for _ in range(4_000)]) == pytest.approx(0.5, abs=0.03)
+    assert Counter(lots.below(3) for _ in range(3_000)).most_common()[-1][1] > 900
+    assert {lots.between(2, 4) for _ in range(100)} == {2, 3, 4}
+    bells = [lots.bell() for _ in range(4_000)]
+    assert (np.mean(bells), np.std(bells)) == (pytest.approx(0, abs=0.06), pytest.approx(1, abs=0.05))
+    assert max(map(abs, bells)) <= 3
+    assert sorted(lots.shuffled(range(9))) == list(range(9))
+    assert len({Lots(seed, stream).unit() for stream in STREAMS for seed in (0, 1, 2**32, 2**32 + 1)}) == 4 * len(
+        STREAMS
+    )
+    assert all(one != other for one, other in pairwise(Lots(7, stream).unit() for stream in STREAMS))
+
+
+def test_the_page_shows_a_tree_as_it_is():
+    page = " ".join((Path(__file__).parents[2] / "docs" / "synthetic.md").read_text(encoding="utf-8").split())
+    subtopic = synthetic_tree(24, {"subtopics": 3, "topology": "chain", "studies": 1}).subtopics[-1]
+    (study,) = subtopic.studies
+    assert all(text in page.replace(" > ", " ") for text in (subtopic.text, study.text, study.result, study.fakes[0]))
+    assert [name for name in (*Difficulty.names(), *FIELDS) if f"`{name}`" not in page.replace('"', "")] == []
+
+
+def test_a_tree_is_a_tree(tmp_path):
+    tree = synthetic_tree(2)
+    file = tmp_path / f"{tree.id}.json"
+    file.write_text(dump_tree(tree), encoding="utf-8")
+    assert load_tree(file) == tree
+    assert isinstance(tree, Tree)

@@ -1,0 +1,144 @@
+"""Trees are found in the package and in the folders that the user names; a bad file never breaks the import."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inquitree_gym.errors import TreeError, UnknownTreeError
+from inquitree_gym.trees import CATALOGUE, builtin_ids, dump_tree, load_tree, parse_tree, user_files
+from inquitree_gym.trees.paths import TREES_VARIABLE, builtin_file
+from tests.strategies import make_tree
+
+
+def put(folder: Path, name: str, tree_id: str | None = None) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}.json"
+    file.write_text(dump_tree(make_tree([[]], [1], tree_id=tree_id or name)))
+    return file
+
+
+def name_folders(monkeypatch: pytest.MonkeyPatch, *folders: object) -> None:
+    monkeypatch.setenv(TREES_VARIABLE, os.pathsep.join(map(str, folders)))
+
+
+def test_shipped_ids_come_in_paper_order():
+    numbers = [int(name.removeprefix("paper")) for name in builtin_ids()]
+    assert numbers == sorted(numbers)
+    assert {8, 10, 12} <= set(numbers)
+
+
+def test_a_shipped_file_is_where_it_is_said_to_be():
+    assert parse_tree(builtin_file("paper8").read_bytes()).id == "paper8"
+
+
+def test_no_variable_means_no_user_trees(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv(TREES_VARIABLE, raising=False)
+    assert user_files() == {}
+
+
+def test_trees_of_named_folders_answer_to_their_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    one, two = put(tmp_path / "one", "mine"), put(tmp_path / "two", "yours")
+    (tmp_path / "one" / "notes.txt").write_text("no tree")
+    name_folders(monkeypatch, tmp_path / "one", "", tmp_path / "two")
+    assert user_files() == {"mine": one, "yours": two}
+    assert load_tree("mine").id == "mine"
+    assert load_tree("yours").id == "yours"
+
+
+def test_the_first_folder_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    first = put(tmp_path / "one", "mine")
+    put(tmp_path / "two", "mine")
+    name_folders(monkeypatch, tmp_path / "one", tmp_path / "two")
+    assert user_files() == {"mine": first}
+
+
+def test_an_unknown_id_suggests_a_user_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    put(tmp_path, "glowworms")
+    name_folders(monkeypatch, tmp_path)
+    with pytest.raises(UnknownTreeError, match=r"did you mean 'glowworms'\?.* known ids: .*, glowworms\."):
+        load_tree("glowworm")
+
+
+def test_a_user_file_does_not_take_the_place_of_a_shipped_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    put(tmp_path, "paper12")
+    name_folders(monkeypatch, tmp_path)
+    assert load_tree("paper12").topic != "What decides the questions?"
+
+
+def test_a_bad_user_tree_says_which_file_and_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "broken.json").write_text('{"topic": ')
+    name_folders(monkeypatch, tmp_path)
+    with pytest.raises(TreeError, match=r"broken\.json: 1 fault\n  - is not JSON at line 1"):
+        load_tree("broken")
+
+
+def test_hidden_files_are_no_trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    put(tmp_path, "mine")
+    (tmp_path / "._mine.json").write_bytes(b"\0\5\x16\7")
+    name_folders(monkeypatch, tmp_path)
+    assert list(user_files()) == ["mine"]
+
+
+@pytest.mark.parametrize("folder", ["nosuch", "~nosuchuser/trees", "x" * 5_000, "mine.json", "[a-z]*"])
+def test_a_folder_that_cannot_be_read_holds_no_trees(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    put(tmp_path, "mine")
+    monkeypatch.chdir(tmp_path)
+    name_folders(monkeypatch, folder)
+    assert user_files() == {}
+
+
+def test_a_folder_may_have_marks_of_a_pattern_in_its_name_or_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    mine, yours = put(tmp_path / "[trees]*", "mine"), put(tmp_path / "home", "yours")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    name_folders(monkeypatch, tmp_path / "[trees]*", "~/home")
+    assert user_files() == {"mine": mine, "yours": yours}
+
+
+REGISTERED = """
+import json, warnings
+import gymnasium
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import inquitree_gym
+ids = [name for name in gymnasium.registry if name.startswith("InquiTree-")]
+env = gymnasium.make("InquiTree-mine-v0", disable_env_checker=True)
+print(json.dumps([ids, [str(each.message) for each in caught], env.unwrapped.trees[0].id]))
+"""
+
+
+def test_the_import_registers_good_user_trees_and_only_warns_of_bad_ones(tmp_path: Path):
+    mine = put(tmp_path, "mine")
+    put(tmp_path, "renamed", tree_id="other")
+    put(tmp_path, "paper8")
+    bad = {
+        "torn": mine.read_text()[:400],
+        "deep": "[" * 100_000,
+        "digits": mine.read_text().replace('"version": 1', '"version": ' + "9" * 5_000),
+        "binary": "\0" * 64,
+        "empty": "",
+        "with space": mine.read_text(),
+    }
+    for name, text in bad.items():
+        (tmp_path / f"{name}.json").write_text(text)
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "dangling.json").symlink_to(tmp_path / "nosuch")
+    environment = os.environ | {TREES_VARIABLE: os.pathsep.join([str(tmp_path), "~nosuchuser/x", "x" * 5_000])}
+    run = subprocess.run(
+        [sys.executable, "-c", REGISTERED], env=environment, capture_output=True, text=True, check=True
+    )
+    ids, warned, loaded = json.loads(run.stdout)
+    trees = ["InquiTree", "InquiTree-mine", *(f"InquiTree-{name}" for name in CATALOGUE)]
+    assert set(ids) - {"InquiTree-synthetic-v0", "InquiTree-synthetic-menu-v0"} == {
+        f"{name}{view}-v0" for name in trees for view in ("", "-menu")
+    }
+    assert loaded == "mine"
+    left_out = {*bad, "renamed", "paper8", "folder", "dangling"}
+    assert len(warned) == len(left_out)
+    for name in left_out:
+        assert sum(f"{name}.json" in message for message in warned) == 1
