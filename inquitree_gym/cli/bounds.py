@@ -24,7 +24,7 @@ from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import OptionError
 from inquitree_gym.runner.study import ALL
-from inquitree_gym.trees import Tree, builtin_ids, load_tree, synthetic
+from inquitree_gym.trees import Tree, builtin_ids, generator, load_tree
 from inquitree_gym.trees.generator.topology import TOPOLOGIES
 
 SIZES = "4,7,10,15,20"
@@ -97,7 +97,7 @@ def _shapes(topology: str | None, n: str | None) -> list[tuple[str, int]]:
         raise OptionError(f"--topology is all or of {', '.join(TOPOLOGIES)}, and --n one number or more")
     shapes = list(product(dict.fromkeys(names), sorted(set(sizes))))
     for name, size in shapes:
-        synthetic.Difficulty.of({"topology": name, "subtopics": size})
+        generator.Difficulty.of({"topology": name, "subtopics": size})
     return shapes
 
 

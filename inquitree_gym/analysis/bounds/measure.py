@@ -24,7 +24,7 @@ from inquitree_gym.embeddings import Embedder, tree_vectors
 from inquitree_gym.engine import Engine, Rules, splitmix64
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.scoring import Estimate, clustered_mean
-from inquitree_gym.trees import Tree, synthetic
+from inquitree_gym.trees import Tree, generator
 
 AGENTS = (RANDOM, FLOOR)
 """Agents that bounds are measured for; with the second comes its held variant."""
@@ -152,7 +152,7 @@ def measure_topology(topology: str, n: int, trees: int, agents: Iterable[str], s
     difficulty = {"subtopics": n, "topology": topology}
     parts: dict[str, list[Part]] = {agent: [] for agent in named}
     for k in range(trees):
-        tree = synthetic.synthetic_tree(sampling.seed + k, difficulty)
+        tree = generator.synthetic_tree(sampling.seed + k, difficulty)
         engine = Engine(tree, IDEAL)
         readings = ideal_readings(engine)
         for agent in named:
