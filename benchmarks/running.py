@@ -28,7 +28,7 @@ JOB_SECONDS = 60
 """Target for playing, logging and scoring them."""
 TURN_MS = 5
 """Milliseconds a turn that a run may take beyond agent and embedder."""
-AT_ONCE = 64
+MAX_CONCURRENCY = 64
 ROUNDS = 3
 LEVELS = ",".join(map(str, range(11)))
 MODEL = "gpt-4o-mini"
@@ -108,7 +108,7 @@ def _saturation(address: str, folder: Path) -> Iterator[Row]:
     _play(address, folder / "warm", 1)
     httpx.get(address)
     number = iter(range(1_000))
-    _play(address, folder / "first", AT_ONCE)
+    _play(address, folder / "first", MAX_CONCURRENCY)
     bodies = httpx.get(address, timeout=60).json()
     cpu: dict[str, list[float]] = {"run": [], "litellm": [], "bare": []}
 
@@ -123,7 +123,7 @@ def _saturation(address: str, folder: Path) -> Iterator[Row]:
         return measure
 
     tasks = [
-        timed("run", lambda: _play(address, folder / f"run{next(number)}", AT_ONCE)),
+        timed("run", lambda: _play(address, folder / f"run{next(number)}", MAX_CONCURRENCY)),
         timed("litellm", lambda: begin(_ask(bodies, lambda body: _litellm(address, body))).result()),
         timed("bare", lambda: asyncio.run(_bare(address, bodies))),
     ]
@@ -132,7 +132,7 @@ def _saturation(address: str, folder: Path) -> Iterator[Row]:
         values.clear()
     ours, theirs, bare = alternate(tasks, ROUNDS)
     to_litellm, to_bare = ratios(ours, theirs), ratios(ours, bare)
-    what = f"turns of {AT_ONCE} episodes at once, model on loopback"
+    what = f"turns of {MAX_CONCURRENCY} episodes at once, model on loopback"
     yield Row(
         what, spread(ours).show(".0f", "/s"), f"the same requests by litellm alone: {spread(theirs).show('.0f', '/s')}",
         to_litellm.show(".2f"),
@@ -151,7 +151,7 @@ def _saturation(address: str, folder: Path) -> Iterator[Row]:
 def _play(address: str, folder: Path, episodes: int) -> None:
     model = {"model": MODEL, "base_url": address}
     study = make_study(agents=("llm",), models=[model], trees=("paper2",), seeds=episodes, max_turns="3n")
-    assert run_study(study, folder, Terms(AT_ONCE)) == RunSummary(played=episodes, found=0)
+    assert run_study(study, folder, Terms(MAX_CONCURRENCY)) == RunSummary(played=episodes, found=0)
 
 
 async def _ask(bodies: list[Any], ask: Callable[[Any], Awaitable[Any]]) -> None:
@@ -161,7 +161,7 @@ async def _ask(bodies: list[Any], ask: Callable[[Any], Awaitable[Any]]) -> None:
         for body in waiting:
             await ask(body)
 
-    await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+    await asyncio.gather(*(work() for _ in range(MAX_CONCURRENCY)))
 
 
 async def _litellm(address: str, body: Any) -> None:
@@ -170,7 +170,7 @@ async def _litellm(address: str, body: Any) -> None:
 
 
 async def _bare(address: str, bodies: list[Any]) -> None:
-    async with httpx.AsyncClient(limits=httpx.Limits(max_connections=AT_ONCE), timeout=60) as client:
+    async with httpx.AsyncClient(limits=httpx.Limits(max_connections=MAX_CONCURRENCY), timeout=60) as client:
 
         async def ask(body: Any) -> None:
             json.loads((await client.post(f"{address}/chat/completions", json=body)).content)

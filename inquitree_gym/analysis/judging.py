@@ -75,7 +75,7 @@ def concluded(folder: str | os.PathLike[str]) -> list[Concluded]:
 async def judge_run(
     folder: str | os.PathLike[str],
     panelist: Panelist,
-    at_once: int,
+    max_concurrency: int,
     progress: Callable[[str], None],
 ) -> JudgedRun:
     """Judge every conclusion of a run that this judge has not scored yet, and keep what it finds beside the run.
@@ -83,7 +83,7 @@ async def judge_run(
     Args:
         folder: of the run.
         panelist: the judge.
-        at_once: conclusions that are judged at the same time.
+        max_concurrency: conclusions that are judged at the same time.
         progress: told each episode once it is judged, now or before.
 
     Raises:
@@ -106,7 +106,7 @@ async def judge_run(
                 kept.add(each.name, each.tree, each.text, ruling if number == 0 else ruling._replace(spent=Spent()))
                 progress(each.name)
 
-        rulings = await rule_all(panelist, [(group[0].tree, group[0].text) for group in alike], at_once, keep)
+        rulings = await rule_all(panelist, [(group[0].tree, group[0].text) for group in alike], max_concurrency, keep)
         judged = sum(map(len, alike))
         return JudgedRun(
             judge=panelist.name,

@@ -63,7 +63,7 @@ class Grade(NamedTuple):
 
 
 async def recite(
-    chat: Chat, trees: Sequence[Tree], folder: str | os.PathLike[str], repeats: int, at_once: int,
+    chat: Chat, trees: Sequence[Tree], folder: str | os.PathLike[str], repeats: int, max_concurrency: int,
     progress: Callable[[], None],
 ) -> Asked:  # fmt: skip
     """Ask a model for the conclusions of some trees, from their topics alone, and keep them in ``folder``.
@@ -73,11 +73,11 @@ async def recite(
         trees: each with an id of its own.
         folder: holds one file of answers per model and setting; what it has is not asked again.
         repeats: conclusions per tree; the seed of a request is the number of its repetition.
-        at_once: questions that are asked at the same time.
+        max_concurrency: questions that are asked at the same time.
         progress: told of every question once it is done with.
 
     Raises:
-        OptionError: ``repeats`` or ``at_once`` is below 1.
+        OptionError: ``repeats`` or ``max_concurrency`` is below 1.
         ServiceError: the service will answer no question.
         LogError: answers cannot be read or written.
     """
@@ -88,7 +88,7 @@ async def recite(
         Question(_key(tree, repeat), _messages(tree, prompts), repeat) for tree in trees for repeat in range(repeats)
     ]
     with AnswerFile(folder, PURPOSE, {"chat": chat.config, "prompts": prompts.digest}) as file:
-        return await ask_all(chat, questions, file, at_once, progress)
+        return await ask_all(chat, questions, file, max_concurrency, progress)
 
 
 def recited(folder: str | os.PathLike[str], trees: Mapping[str, Tree]) -> list[Recited]:
@@ -104,7 +104,7 @@ def recited(folder: str | os.PathLike[str], trees: Mapping[str, Tree]) -> list[R
 
 
 async def judge_recited(
-    folder: str | os.PathLike[str], found: Sequence[Recited], panelist: Panelist, at_once: int,
+    folder: str | os.PathLike[str], found: Sequence[Recited], panelist: Panelist, max_concurrency: int,
     progress: Callable[[], None],
 ) -> Judged:  # fmt: skip
     """Judge the conclusions that this judge has not scored yet, and keep what it finds beside them.
@@ -113,7 +113,7 @@ async def judge_recited(
         folder: that the conclusions are from.
         found: see `recited`.
         panelist: the judge.
-        at_once: conclusions that are judged at the same time.
+        max_concurrency: conclusions that are judged at the same time.
         progress: told of every conclusion once it is judged, now or before.
 
     Raises:
@@ -129,7 +129,7 @@ async def judge_recited(
             kept.add(missing[index].name, missing[index].tree, missing[index].conclusion, ruling)
             progress()
 
-        rulings = await rule_all(panelist, [(each.tree, each.conclusion) for each in missing], at_once, keep)
+        rulings = await rule_all(panelist, [(each.tree, each.conclusion) for each in missing], max_concurrency, keep)
     spent = sum((ruling.spent for ruling in rulings), Spent())
     return Judged(panelist.name, len(missing), len(found) - len(missing), spent)
 

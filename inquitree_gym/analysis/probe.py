@@ -80,7 +80,7 @@ def items_of(tree: Tree) -> list[Item]:
 
 
 async def probe(
-    chat: Chat, trees: Sequence[Tree], folder: str | os.PathLike[str], repeats: int, at_once: int,
+    chat: Chat, trees: Sequence[Tree], folder: str | os.PathLike[str], repeats: int, max_concurrency: int,
     progress: Callable[[], None],
 ) -> Probe:  # fmt: skip
     """Ask a model about every result of some trees; what it has answered before is taken from ``folder``.
@@ -90,11 +90,11 @@ async def probe(
         trees: each with an id of its own.
         folder: holds one file of answers per model and setting.
         repeats: how often each item is asked about; the seed of a request is the number of its repetition.
-        at_once: questions that are asked at the same time.
+        max_concurrency: questions that are asked at the same time.
         progress: told of every question once it is done with.
 
     Raises:
-        OptionError: ``repeats`` or ``at_once`` is below 1, or two trees share an id.
+        OptionError: ``repeats`` or ``max_concurrency`` is below 1, or two trees share an id.
         ServiceError: the service will answer no question.
         LogError: answers cannot be read or written.
     """
@@ -111,7 +111,7 @@ async def probe(
     }
     with AnswerFile(folder, PURPOSE, {"chat": chat.config, "prompts": prompts.digest}) as file:
         asked = await ask_all(
-            chat, [each for several in questions.values() for each in several], file, at_once, progress
+            chat, [each for several in questions.values() for each in several], file, max_concurrency, progress
         )
         verdicts = {
             item: [read_verdict(file.found[each.key].text) for each in several if each.key in file.found]

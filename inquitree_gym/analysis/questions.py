@@ -119,25 +119,25 @@ class AnswerFile:
 
 
 async def ask_all(
-    chat: Chat, questions: Sequence[Question], file: AnswerFile, at_once: int, progress: Callable[[], None]
+    chat: Chat, questions: Sequence[Question], file: AnswerFile, max_concurrency: int, progress: Callable[[], None]
 ) -> Asked:
-    """Ask what ``file`` has no answer to yet, ``at_once`` questions at the same time.
+    """Ask what ``file`` has no answer to yet, ``max_concurrency`` questions at the same time.
 
     Args:
         chat: the model; a `BudgetedChat` where there is a cap, at which no more is asked.
         questions: each with a key of its own.
         file: takes the answers, each as soon as it is there.
-        at_once: at least 1.
+        max_concurrency: at least 1.
         progress: told of every question once it is done with, or was answered before.
 
     Raises:
-        OptionError: ``at_once`` is below 1.
+        OptionError: ``max_concurrency`` is below 1.
         ServiceError: the service will answer no question; those under way were still taken down.
         LogError: an answer could not be written.
     """
-    if at_once < 1:
-        raise OptionError(f"at least 1 question is asked at a time, not {at_once}")
-    asking = _Asking(chat, file, at_once, progress)
+    if max_concurrency < 1:
+        raise OptionError(f"at least 1 question is asked at a time, not {max_concurrency}")
+    asking = _Asking(chat, file, max_concurrency, progress)
     missing = [question for question in questions if question.key not in file.found]
     for _ in range(len(questions) - len(missing)):
         progress()
@@ -155,10 +155,10 @@ async def ask_all(
 class _Asking:
     """What the questions of one call share."""
 
-    def __init__(self, chat: Chat, file: AnswerFile, at_once: int, progress: Callable[[], None]) -> None:
+    def __init__(self, chat: Chat, file: AnswerFile, max_concurrency: int, progress: Callable[[], None]) -> None:
         self._chat = chat
         self._file = file
-        self._room = asyncio.Semaphore(at_once)
+        self._room = asyncio.Semaphore(max_concurrency)
         self._progress = progress
         self.answered = 0
         self.failed: list[str] = []

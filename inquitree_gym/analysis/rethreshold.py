@@ -243,9 +243,11 @@ def threshold_for(embedder: Embedder, threshold: float | None) -> float:
     """
     found = embedder.threshold if threshold is None else threshold
     if found is None:
-        raise OptionError(f"no threshold has been calibrated for the embedder '{embedder.name}'; give one with --tau")
+        raise OptionError(
+            f"no threshold has been calibrated for the embedder '{embedder.name}'; give one with --threshold"
+        )
     if not -1 <= found <= 1:
-        raise OptionError(f"--tau is a cosine similarity from -1 to 1, not {found:g}")
+        raise OptionError(f"--threshold is a cosine similarity from -1 to 1, not {found:g}")
     return found
 
 

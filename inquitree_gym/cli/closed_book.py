@@ -42,8 +42,8 @@ def closed_book(  # noqa: PLR0913  (one parameter per flag)
     judge_base_url: Annotated[str | None, typer.Option(help="Server of the llm judges, likewise.")] = None,
     reasoning_effort: Annotated[str | None, typer.Option(help="The provider's word, such as low or high.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="US dollars at which no more is asked.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Tokens at which no more is asked.")] = None,
-    at_once: Annotated[int, typer.Option(min=1, help="Questions asked at the same time.")] = 8,
+    max_total_tokens: Annotated[int | None, typer.Option(help="Tokens at which no more is asked.")] = None,
+    max_concurrency: Annotated[int, typer.Option(min=1, help="Questions asked at the same time.")] = 8,
     cache: Annotated[Path | None, typer.Option(help="Folder of the llm judges' replies; default the user's.")] = None,
     models: Annotated[
         Path | None, typer.Option(help="TOML file of models with their training cutoffs, beside the package's own.")
@@ -52,14 +52,14 @@ def closed_book(  # noqa: PLR0913  (one parameter per flag)
     as_json: JsonOption = False,
 ) -> None:
     """Ask models to conclude from the topic alone, and judge it; the same command again does what is missing."""
-    known, budget, trees = load_models(models), Budget(max_cost, max_tokens), _trees(papers)
+    known, budget, trees = load_models(models), Budget(max_cost, max_total_tokens), _trees(papers)
     panel = make_panel(split(judges), Terms(base_url=judge_base_url, cache=cache, budget=budget))
     chats = [
         BudgetedChat(ChatModel(name, base_url=base_url, reasoning_effort=reasoning_effort), budget)
         for name in dict.fromkeys(split(model))
     ]
-    asked = [_asked(chat, trees, out_folder, repeats, at_once) for chat in chats]
-    judged = [_judged(trees, out_folder, panelist, at_once) for panelist in panel]
+    asked = [_asked(chat, trees, out_folder, repeats, max_concurrency) for chat in chats]
+    judged = [_judged(trees, out_folder, panelist, max_concurrency) for panelist in panel]
     found = memories(read_grades(out_folder, trees), known)
     if as_json:
         print_json([each.as_plain() for each in found])
@@ -76,15 +76,15 @@ def closed_book(  # noqa: PLR0913  (one parameter per flag)
         raise typer.Exit(FAILED)
 
 
-def _asked(chat: Chat, trees: Mapping[str, Tree], folder: Path, repeats: int, at_once: int) -> Asked:
+def _asked(chat: Chat, trees: Mapping[str, Tree], folder: Path, repeats: int, max_concurrency: int) -> Asked:
     with progress(f"asking {chat.config['model']}", len(trees) * repeats) as advance:
-        return asyncio.run(recite(chat, list(trees.values()), folder, repeats, at_once, lambda: advance("")))
+        return asyncio.run(recite(chat, list(trees.values()), folder, repeats, max_concurrency, lambda: advance("")))
 
 
-def _judged(trees: Mapping[str, Tree], folder: Path, panelist: Panelist, at_once: int) -> Judged:
+def _judged(trees: Mapping[str, Tree], folder: Path, panelist: Panelist, max_concurrency: int) -> Judged:
     found = recited(folder, trees)
     with progress(f"{panelist.name} judging", len(found)) as advance:
-        return asyncio.run(judge_recited(folder, found, panelist, at_once, lambda: advance("")))
+        return asyncio.run(judge_recited(folder, found, panelist, max_concurrency, lambda: advance("")))
 
 
 def _trees(papers: str) -> dict[str, Tree]:

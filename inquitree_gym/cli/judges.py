@@ -29,8 +29,8 @@ JudgeOption = Annotated[str, typer.Option("--judge", help="Judges, comma-separat
 RepeatsOption = Annotated[int, typer.Option(min=1, help="Answers of an llm judge per order of the items.")]
 BaseUrlOption = Annotated[str | None, typer.Option(help="Server of the llm judges; without it their providers'.")]
 MaxCostOption = Annotated[float | None, typer.Option(help="US dollars at which no more is asked.")]
-MaxTokensOption = Annotated[int | None, typer.Option(help="Tokens at which no more is asked.")]
-AtOnceOption = Annotated[int, typer.Option("--at-once", min=1, help="Conclusions judged at the same time.")]
+MaxTotalTokensOption = Annotated[int | None, typer.Option(help="Tokens at which no more is asked.")]
+AtOnceOption = Annotated[int, typer.Option("--max-concurrency", min=1, help="Conclusions judged at the same time.")]
 CacheOption = Annotated[Path | None, typer.Option(help="Folder of replies; without it the user's cache folder.")]
 
 
@@ -41,15 +41,15 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     repeats: RepeatsOption = 1,
     base_url: BaseUrlOption = None,
     max_cost: MaxCostOption = None,
-    max_tokens: MaxTokensOption = None,
-    at_once: AtOnceOption = 8,
+    max_total_tokens: MaxTotalTokensOption = None,
+    max_concurrency: AtOnceOption = 8,
     cache: CacheOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Judge the conclusions of runs and keep what is found beside them; the same again does what is missing."""
-    panel = make_panel(split(judges), Terms(repeats, base_url, cache, Budget(max_cost, max_tokens)))
+    panel = make_panel(split(judges), Terms(repeats, base_url, cache, Budget(max_cost, max_total_tokens)))
     folders = list(dict.fromkeys(folder.resolve() for folder in run_folders))
-    done = {str(folder): [_judged(folder, panelist, at_once) for panelist in panel] for folder in folders}
+    done = {str(folder): [_judged(folder, panelist, max_concurrency) for panelist in panel] for folder in folders}
     scores = {str(folder): read_judged(folder) for folder in folders}
     agreed = {str(folder): agreements(folder) for folder in folders}
     if as_json:
@@ -71,15 +71,15 @@ def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
     repeats: RepeatsOption = 1,
     base_url: BaseUrlOption = None,
     max_cost: MaxCostOption = None,
-    max_tokens: MaxTokensOption = None,
-    at_once: AtOnceOption = 8,
+    max_total_tokens: MaxTotalTokensOption = None,
+    max_concurrency: AtOnceOption = 8,
     cache: CacheOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Put conclusions of known worth before judges, and tell how far they agree with it and with each other."""
-    panel = make_panel(split(judges), Terms(repeats, base_url, cache, Budget(max_cost, max_tokens)))
+    panel = make_panel(split(judges), Terms(repeats, base_url, cache, Budget(max_cost, max_total_tokens)))
     sets = _chosen(load_sets(data / "conclusions", ConclusionSet), split(papers))
-    found = [_calibrated(sets, panelist, at_once) for panelist in panel]
+    found = [_calibrated(sets, panelist, max_concurrency) for panelist in panel]
     agreed = {(each.judge, "expected"): each.with_expected for each in found} | {
         (one.judge, other.judge): agreement(item_pairs(one.by_conclusion, other.by_conclusion))
         for index, one in enumerate(found)
@@ -96,14 +96,14 @@ def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
         _tell(each.judge, len(each.judged) * len(KINDS), 0, sum(judged.unscored for judged in each.judged), each.spent)
 
 
-def _judged(folder: Path, panelist: Panelist, at_once: int) -> JudgedRun:
+def _judged(folder: Path, panelist: Panelist, max_concurrency: int) -> JudgedRun:
     with progress(f"{panelist.name} judging", len(concluded(folder))) as advance:
-        return asyncio.run(judge_run(folder, panelist, at_once, advance))
+        return asyncio.run(judge_run(folder, panelist, max_concurrency, advance))
 
 
-def _calibrated(sets: Sequence[ConclusionSet], panelist: Panelist, at_once: int) -> Calibration:
+def _calibrated(sets: Sequence[ConclusionSet], panelist: Panelist, max_concurrency: int) -> Calibration:
     with progress(f"{panelist.name} judging", len(sets) * len(KINDS)) as advance:
-        return asyncio.run(calibrate(sets, panelist, at_once, advance))
+        return asyncio.run(calibrate(sets, panelist, max_concurrency, advance))
 
 
 def _chosen(sets: Sequence[ConclusionSet], names: Sequence[str]) -> list[ConclusionSet]:

@@ -41,8 +41,8 @@ def probe_results(  # noqa: PLR0913  (one parameter per flag)
     base_url: Annotated[str | None, typer.Option(help="Address of the server; without it the provider's.")] = None,
     reasoning_effort: Annotated[str | None, typer.Option(help="The provider's word, such as low or high.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="US dollars at which no more is asked.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Tokens at which no more is asked.")] = None,
-    at_once: Annotated[int, typer.Option(min=1, help="Questions asked at the same time.")] = 8,
+    max_total_tokens: Annotated[int | None, typer.Option(help="Tokens at which no more is asked.")] = None,
+    max_concurrency: Annotated[int, typer.Option(min=1, help="Questions asked at the same time.")] = 8,
     out_folder: Annotated[Path, typer.Option("--out", help="Folder of the answers.")] = Path("probes"),
     run_folder: Annotated[
         Path | None, typer.Option("--run", help="Set the agents of this run beside it, on the same results.")
@@ -51,13 +51,13 @@ def probe_results(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Ask a model of every true and fake result, alone, whether it is valid; the same again asks what is missing."""
     chat = BudgetedChat(
-        ChatModel(model, base_url=base_url, reasoning_effort=reasoning_effort), Budget(max_cost, max_tokens)
+        ChatModel(model, base_url=base_url, reasoning_effort=reasoning_effort), Budget(max_cost, max_total_tokens)
     )
     trees = _trees(papers, run_folder)
     facts = [] if run_folder is None else gather_run(run_folder).episodes
     total = repeats * sum(len(probing.items_of(tree)) for tree in trees)
     with progress(f"asking {model}", total) as advance:
-        found = asyncio.run(probing.probe(chat, trees, out_folder, repeats, at_once, lambda: advance("")))
+        found = asyncio.run(probing.probe(chat, trees, out_folder, repeats, max_concurrency, lambda: advance("")))
     pairs = probing.pair(found.doubts, facts)
     if as_json:
         print_json(_as_plain(model, found, pairs))

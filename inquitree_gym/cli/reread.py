@@ -30,14 +30,14 @@ app = typer.Typer()
 def reread(
     run_folder: RunArgument,
     embedder: Annotated[str | None, typer.Option(help="Embedder that reads; without it the run's own.")] = None,
-    tau: Annotated[float | None, typer.Option(help="τ; without it the embedder's calibrated default.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="τ; without it the embedder's calibrated default.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Write the picture over τ to this SVG file.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Read the logs of a run again with another embedder or threshold: what changes, and how coverage could move."""
     study = read_manifest(run_folder)
     reader = load_embedder(study.embedder if embedder is None else embedder)
-    threshold = threshold_for(reader, tau)
+    threshold = threshold_for(reader, threshold)
     with progress("reading", len(list(study.cells()))) as advance:
         found = reread_run(run_folder, reader, lambda cell: advance(cell.tree))
     table = lines(found, threshold)

@@ -24,7 +24,7 @@ from inquitree_gym.errors import InquiTreeError
 from inquitree_gym.llm import Budget
 from inquitree_gym.rollout import play as play_episode
 from inquitree_gym.runner import Study, run_study
-from inquitree_gym.runner.chats import AT_ONCE, Terms, lacking
+from inquitree_gym.runner.chats import MAX_CONCURRENCY, Terms, lacking
 from inquitree_gym.runner.playing import play_cells
 from inquitree_gym.runner.ray import LOCAL, OnRay
 from inquitree_gym.runner.run import Play, RunSummary
@@ -32,7 +32,7 @@ from inquitree_gym.runner.stop_conditions import Stops
 from inquitree_gym.runner.study import ALL, make_study, read_study
 
 HOW = {
-    "study_file", "out_folder", "at_once", "max_cost", "max_tokens", "max_minutes", "cache", "ray", "dry_run",
+    "study_file", "out_folder", "max_concurrency", "max_cost", "max_total_tokens", "max_minutes", "cache", "ray", "dry_run",
     "as_json",
 }  # fmt: skip
 """Parameters of a run that decide nothing in its episodes."""
@@ -83,9 +83,11 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     threshold: Annotated[float | None, typer.Option(help="τ; without it the embedder's calibrated default.")] = None,
     study_file: Annotated[Path | None, typer.Option("--study", help="Read all of this from a TOML file.")] = None,
     out_folder: Annotated[Path, typer.Option("--out", help="Folder of the run.")] = Path("runs/latest"),
-    at_once: Annotated[int, typer.Option(min=1, help="Episodes with a model at the same time.")] = AT_ONCE,
+    max_concurrency: Annotated[
+        int, typer.Option(min=1, help="Episodes with a model at the same time.")
+    ] = MAX_CONCURRENCY,
     max_cost: Annotated[float | None, typer.Option(help="US dollars at which this command asks no more.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Tokens at which this command asks no more.")] = None,
+    max_total_tokens: Annotated[int | None, typer.Option(help="Tokens at which this command asks no more.")] = None,
     max_minutes: Annotated[float | None, typer.Option(help="Minutes after which this command asks no more.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder of replies that are not paid for again.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what is to do and may cost; do none.")] = False,
@@ -106,8 +108,15 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     if dry_run:
         show_plan(study, out_folder, as_json)
         return
-    budget = Budget(max_cost, max_tokens, max_minutes and max_minutes * 60)
-    _run(study, out_folder, Terms(at_once, budget, cache), budget, play_cells if ray is None else OnRay(ray), as_json)
+    budget = Budget(max_cost, max_total_tokens, max_minutes and max_minutes * 60)
+    _run(
+        study,
+        out_folder,
+        Terms(max_concurrency, budget, cache),
+        budget,
+        play_cells if ray is None else OnRay(ray),
+        as_json,
+    )
 
 
 def _run(study: Study, folder: Path, terms: Terms, budget: Budget, play: Play, as_json: bool) -> None:

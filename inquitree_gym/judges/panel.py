@@ -80,23 +80,23 @@ def make_panel(names: Sequence[str], terms: Terms | None = None) -> list[Panelis
 
 
 async def rule_all(
-    panelist: Panelist, cases: Sequence[tuple[Tree, str]], at_once: int, done: Callable[[int, Ruling], None]
+    panelist: Panelist, cases: Sequence[tuple[Tree, str]], max_concurrency: int, done: Callable[[int, Ruling], None]
 ) -> list[Ruling]:
-    """Judge several conclusions, each with its tree, ``at_once`` of them at the same time.
+    """Judge several conclusions, each with its tree, ``max_concurrency`` of them at the same time.
 
     Args:
         panelist: the judge.
         cases: trees and conclusions.
-        at_once: at least 1.
+        max_concurrency: at least 1.
         done: told the index of each case and its ruling as soon as it is there.
 
     Raises:
-        OptionError: ``at_once`` is below 1.
+        OptionError: ``max_concurrency`` is below 1.
         ServiceError: the judge's service will answer no question; the rest is not asked.
     """
-    if at_once < 1:
-        raise OptionError(f"at least 1 conclusion is judged at a time, not {at_once}")
-    room = asyncio.Semaphore(at_once)
+    if max_concurrency < 1:
+        raise OptionError(f"at least 1 conclusion is judged at a time, not {max_concurrency}")
+    room = asyncio.Semaphore(max_concurrency)
 
     async def rule(index: int, tree: Tree, conclusion: str) -> Ruling:
         await room.acquire()

@@ -52,16 +52,16 @@ class Budget:
         OptionError: a cap is no positive number.
     """
 
-    max_dollars: float | None = None
+    max_cost: float | None = None
     """US dollars; None is no cap."""
-    max_tokens: int | None = None
+    max_total_tokens: int | None = None
     """Tokens as the service counts them, prompt and completion; None is no cap."""
     max_seconds: float | None = None
     """Seconds of wall time; None is no cap."""
     clock: Clock = field(default_factory=SystemClock, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("max_dollars", "max_tokens", "max_seconds"):
+        for name in ("max_cost", "max_total_tokens", "max_seconds"):
             cap = getattr(self, name)
             if cap is not None and not cap > 0:
                 raise OptionError(f"{name} is a number above 0, not {cap}; leave it out for no cap")
@@ -91,17 +91,17 @@ class Budget:
     def reached(self) -> str | None:
         """Which cap is reached, or cannot be held for want of a price or a count, in words; None while none is."""
         paid = self._paid
-        if self.max_dollars is not None and paid.unpriced:
-            return f"the cap of ${self.max_dollars:g} cannot be held: {_replies(paid.unpriced)} came without a price"
-        if self.max_dollars is not None and paid.dollars >= self.max_dollars:
-            return f"the cap of ${self.max_dollars:g} is reached: {_replies(paid.replies)} cost ${paid.dollars:.4f}"
-        if self.max_tokens is not None and paid.uncounted:
+        if self.max_cost is not None and paid.unpriced:
+            return f"the cap of ${self.max_cost:g} cannot be held: {_replies(paid.unpriced)} came without a price"
+        if self.max_cost is not None and paid.dollars >= self.max_cost:
+            return f"the cap of ${self.max_cost:g} is reached: {_replies(paid.replies)} cost ${paid.dollars:.4f}"
+        if self.max_total_tokens is not None and paid.uncounted:
             return (
-                f"the cap of {self.max_tokens} tokens cannot be held: of {_replies(paid.uncounted)} the service "
+                f"the cap of {self.max_total_tokens} tokens cannot be held: of {_replies(paid.uncounted)} the service "
                 "counted none"
             )
-        if self.max_tokens is not None and paid.tokens >= self.max_tokens:
-            return f"the cap of {self.max_tokens} tokens is reached: {_replies(paid.replies)} took {paid.tokens}"
+        if self.max_total_tokens is not None and paid.tokens >= self.max_total_tokens:
+            return f"the cap of {self.max_total_tokens} tokens is reached: {_replies(paid.replies)} took {paid.tokens}"
         if self.max_seconds is not None and self.seconds >= self.max_seconds:
             return f"the cap of {self.max_seconds:g} seconds is reached: {self.seconds:.0f} have passed"
         return None
@@ -128,8 +128,8 @@ class Purse(Protocol):
     """What a `BudgetedChat` needs of a budget."""
 
     @property
-    def max_dollars(self) -> float | None:
-        """See `Budget.max_dollars`."""
+    def max_cost(self) -> float | None:
+        """See `Budget.max_cost`."""
 
     def check(self) -> None:
         """See `Budget.check`."""
@@ -159,7 +159,7 @@ class BudgetedChat(Around):
         super().__init__(chat)
         self.budget = budget
         inside = innermost(chat)
-        if budget.max_dollars is not None and isinstance(inside, Priced) and inside.price(0, 0) is None:
+        if budget.max_cost is not None and isinstance(inside, Priced) and inside.price(0, 0) is None:
             raise OptionError(
                 f"litellm knows no price for '{chat.config['model']}', so a cap on its cost cannot be held; cap the "
                 "tokens instead"

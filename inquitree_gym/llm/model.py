@@ -109,7 +109,7 @@ class ChatModel:
     """Seconds for one request and its whole answer."""
     retries: int = 5
     """Further tries after a fault that may pass."""
-    key_variable: str | None = None
+    api_key_env: str | None = None
     """Environment variable that holds the key; None for the provider's own."""
     clock: Clock = field(default_factory=SystemClock, repr=False, compare=False)
 
@@ -184,7 +184,7 @@ class ChatModel:
             self._key()
         except OptionError as error:
             return Lack(str(error), certain=True)
-        if self.base_url is not None or self.key_variable is not None or provider == "openai":
+        if self.base_url is not None or self.api_key_env is not None or provider == "openai":
             return None
         missing = load_litellm().validate_environment(f"{provider}/{model}")["missing_keys"]
         named = " or ".join(name for name in missing if names_secret(name))  # it lists addresses and regions, too
@@ -290,10 +290,10 @@ class ChatModel:
 
     def _key(self) -> str | None:
         """Return the key, or None where litellm finds it itself."""
-        if self.key_variable is not None:
-            if not os.environ.get(self.key_variable):
-                raise OptionError(f"the environment variable {self.key_variable} is to hold the key and is not set")
-            return os.environ[self.key_variable]
+        if self.api_key_env is not None:
+            if not os.environ.get(self.api_key_env):
+                raise OptionError(f"the environment variable {self.api_key_env} is to hold the key and is not set")
+            return os.environ[self.api_key_env]
         if self._route[1] == "openai" and not os.environ.get("OPENAI_API_KEY"):
             if self.base_url is None:
                 raise OptionError(f"the model '{self.model}' needs a key: set the environment variable OPENAI_API_KEY")

@@ -16,13 +16,13 @@ from inquitree_gym.runner.models import ModelSettings
 from inquitree_gym.runner.stop_conditions import Stops
 from inquitree_gym.runner.study import Cell, Study
 
-AT_ONCE = 8
+MAX_CONCURRENCY = 8
 
 
 class Terms(NamedTuple):
     """How a study is played, which decides nothing in its episodes."""
 
-    at_once: int = AT_ONCE
+    max_concurrency: int = MAX_CONCURRENCY
     """Episodes at the same time, of those whose agent asks a model."""
     budget: Purse | None = None
     """What the models are paid from; None sets no cap."""
@@ -60,8 +60,8 @@ def study_chats(study: Study, terms: Terms, stops: Stops) -> dict[str, Chat]:
             price unknown.
         MissingExtraError: litellm is not installed.
     """
-    if terms.at_once < 1:
-        raise OptionError(f"at_once is a whole number from 1, not {terms.at_once}")
+    if terms.max_concurrency < 1:
+        raise OptionError(f"max_concurrency is a whole number from 1, not {terms.max_concurrency}")
     cache = None if terms.cache is None else ReplyCache(terms.cache)
     found = {model.label: StudyChat(_chat(model, terms, cache), stops, model.name) for model in study.models}
     for chat in found.values():

@@ -12,7 +12,7 @@ from inquitree_gym.baselines.registry import CHAT_SETTINGS
 from inquitree_gym.errors import OptionError
 from inquitree_gym.llm import ChatModel
 
-UNDECISIVE = frozenset({"timeout", "retries", "key_variable", "requests_per_minute", "tokens_per_minute"})
+UNDECISIVE = frozenset({"timeout", "retries", "api_key_env", "requests_per_minute", "tokens_per_minute"})
 """Settings that decide nothing in an episode, so that a run may go on with others."""
 
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
@@ -41,7 +41,7 @@ class ModelSettings(BaseModel):
     """None, or ``none``, leaves it to the provider."""
     timeout: float = 300.0
     retries: int = 5
-    key_variable: str | None = Field(default=None, pattern=_VARIABLE)
+    api_key_env: str | None = Field(default=None, pattern=_VARIABLE)
     """Name of the environment variable that holds the key; never the key."""
     context: int = Field(default=CONTEXT, ge=1)
     """Estimated tokens that a request may have."""

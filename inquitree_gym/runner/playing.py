@@ -45,7 +45,7 @@ Tell = Callable[[Outcome], None]
 async def play_cells(study: Study, folder: Path, cells: Sequence[Cell], terms: Terms, stops: Stops, tell: Tell) -> None:
     """Play episodes of ``study`` into ``folder``; torn ones are resumed.
 
-    Those whose agent asks a model are played ``terms.at_once`` at the same time, models in turn; before them the others
+    Those whose agent asks a model are played ``terms.max_concurrency`` at the same time, models in turn; before them the others
     one by one, since they wait for nobody. After a stop no episode is begun and no request made; requests under way
     have `GRACE` seconds.
 
@@ -86,7 +86,7 @@ def interleaved(cells: Iterable[Cell]) -> list[Cell]:
 
 async def _play_at_once(table: _Table, cells: Sequence[Cell]) -> None:
     waiting = iter(cells)
-    together = min(table.terms.at_once, len(cells))
+    together = min(table.terms.max_concurrency, len(cells))
     workers = [asyncio.create_task(_work(table, waiting)) for _ in range(together)]
     if not workers:
         return
@@ -171,7 +171,7 @@ class _Table:
             self._tell(Outcome(cell, "left", str(error)))
             return
         if cell.model:
-            self.stops.note(cell.model, error, max(PATIENCE, 2 * self.terms.at_once))
+            self.stops.note(cell.model, error, max(PATIENCE, 2 * self.terms.max_concurrency))
         self._tell(Outcome(cell, "played") if error is None else Outcome(cell, "failed", str(error)))
         if error is not None and ends_run(error):
             self.stops.end(str(error))

@@ -66,7 +66,7 @@ class OnRay:
             crew = Crew(study, folder.resolve(), terms, stops, tell, stamp)
             try:
                 await crew.play(_batches([cell for cell in cells if not cell.model], crew.size), crew.size)
-                await crew.play([[cell] for cell in interleaved(cells)], terms.at_once)
+                await crew.play([[cell] for cell in interleaved(cells)], terms.max_concurrency)
             finally:
                 crew.dismiss()
 

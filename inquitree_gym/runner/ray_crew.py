@@ -49,21 +49,21 @@ class Crew:
         self._terms = self._shared(terms)
         self.size = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         # Besides those who play, one call to look round and one to stop.
-        self._hands = -(-terms.at_once // self.size) + 2
+        self._hands = -(-terms.max_concurrency // self.size) + 2
         self._places = [_Place(self) for _ in range(self.size)]
         self._workers: list[Any] = []
         self._deaths: Counter[Cell] = Counter()
         self._queue: asyncio.Queue[Sequence[Cell]] = asyncio.Queue()
         self._left = 0
 
-    async def play(self, batches: Sequence[Sequence[Cell]], at_once: int) -> None:
+    async def play(self, batches: Sequence[Sequence[Cell]], max_concurrency: int) -> None:
         """Play batches of episodes, so many at the same time, spread over the workers."""
         for batch in batches:
             self._queue.put_nowait(batch)
         self._left = sum(map(len, batches))
         slots = [
             asyncio.create_task(self._slot(self._places[number % self.size]))
-            for number in range(min(at_once, len(batches)))
+            for number in range(min(max_concurrency, len(batches)))
         ]
         try:
             await self._watch(slots)
@@ -107,10 +107,10 @@ class Crew:
 
     def _shared(self, terms: Terms) -> Terms:
         """Return the terms as a worker has them: budget and paces are those of all."""
-        purse = None if terms.budget is None else SharedPurse(self._treasury, terms.budget.max_dollars)
+        purse = None if terms.budget is None else SharedPurse(self._treasury, terms.budget.max_cost)
         paces = {m.label: SharedPace(self._treasury, m.label) for m in self._study.models if own_pace(m) is not None}
         cache = None if terms.cache is None else terms.cache.expanduser().resolve()
-        return terms._replace(at_once=1, budget=purse, cache=cache, paces=paces)
+        return terms._replace(max_concurrency=1, budget=purse, cache=cache, paces=paces)
 
     async def _watch(self, slots: Sequence[asyncio.Task[None]]) -> None:
         """Wait until every episode has come to something, or until a stop has lasted long enough."""

@@ -123,7 +123,7 @@ class SharedPurse:
     """The budget of a run as a worker has it: a `Purse` that asks the treasury."""
 
     treasury: Any
-    max_dollars: float | None
+    max_cost: float | None
 
     def check(self) -> None:
         """See `Budget.check`."""

@@ -122,7 +122,7 @@ def judge_set(conclusions: ConclusionSet, make_judge: Callable[[Tree], Judge]) -
 async def calibrate(
     sets: Sequence[ConclusionSet],
     panelist: Panelist,
-    at_once: int,
+    max_concurrency: int,
     progress: Callable[[str], None],
 ) -> Calibration:
     """Put the conclusions of all sets before a judge.
@@ -130,7 +130,7 @@ async def calibrate(
     Args:
         sets: one per tree.
         panelist: the judge.
-        at_once: conclusions that are judged at the same time.
+        max_concurrency: conclusions that are judged at the same time.
         progress: told each conclusion once it is judged.
 
     Raises:
@@ -141,7 +141,7 @@ async def calibrate(
     expected = {each.tree: each.expected(trees[each.tree]) for each in sets}
     keys = [(each.tree, conclusion.kind) for each in sets for conclusion in each.conclusions]
     cases = [(trees[each.tree], conclusion.text) for each in sets for conclusion in each.conclusions]
-    rulings = await rule_all(panelist, cases, at_once, lambda index, _: progress(" ".join(keys[index])))
+    rulings = await rule_all(panelist, cases, max_concurrency, lambda index, _: progress(" ".join(keys[index])))
     found = {
         key: tuple(verdict.score for verdict in ruling.verdicts) for key, ruling in zip(keys, rulings, strict=True)
     }

@@ -36,8 +36,8 @@ def run(played: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(played, tmp_path / "run"))
 
 
-def judge(run: Path, panelist: Panelist, at_once: int = 4) -> JudgedRun:
-    return asyncio.run(judge_run(run, panelist, at_once, lambda _: None))
+def judge(run: Path, panelist: Panelist, max_concurrency: int = 4) -> JudgedRun:
+    return asyncio.run(judge_run(run, panelist, max_concurrency, lambda _: None))
 
 
 def local() -> Panelist:
@@ -104,7 +104,7 @@ def test_judges_stand_side_by_side_with_their_agreement(run: Path, reading: Serv
 
 
 def test_a_budget_leaves_the_rest_for_another_time(run: Path, reading: Service, tmp_path: Path):
-    first = judge(run, llm(reading, tmp_path / "cache", budget=Budget(max_tokens=TOKENS)), at_once=1)
+    first = judge(run, llm(reading, tmp_path / "cache", budget=Budget(max_total_tokens=TOKENS)), max_concurrency=1)
     assert first.spent.asked == 1
     assert first.spent.skipped > 0
     assert first.unscored == sum(len(each.tree.conclusions) for each in concluded(run) if each.text.strip())
@@ -127,7 +127,7 @@ def test_a_service_that_will_answer_nothing_ends_it_and_what_was_judged_is_kept(
 
     reading.reply = twice
     with pytest.raises(ServiceError, match="check the key"):
-        judge(run, llm(reading, tmp_path / "cache"), at_once=1)
+        judge(run, llm(reading, tmp_path / "cache"), max_concurrency=1)
     kept = len(read_judgements(run)[0].by_episode)
     assert kept == 2, "the first conclusion, which two episodes share"
     reading.reply = grader
@@ -178,9 +178,9 @@ def test_an_unknown_judge_is_refused(name: str, told: str):
 
 def test_a_cap_on_cost_needs_a_price():
     with pytest.raises(OptionError, match="litellm knows no price for 'openai/mine'"):
-        make_panel(["llm:openai/mine"], Terms(base_url="http://h/v1", budget=Budget(max_dollars=1)))
-    make_panel(["llm:openai/mine"], Terms(base_url="http://h/v1", budget=Budget(max_tokens=1)))
-    make_panel(["llm:gpt-4o-mini"], Terms(budget=Budget(max_dollars=1)))
+        make_panel(["llm:openai/mine"], Terms(base_url="http://h/v1", budget=Budget(max_cost=1)))
+    make_panel(["llm:openai/mine"], Terms(base_url="http://h/v1", budget=Budget(max_total_tokens=1)))
+    make_panel(["llm:gpt-4o-mini"], Terms(budget=Budget(max_cost=1)))
 
 
 def test_a_judge_of_the_panel_is_one_object_per_tree(tmp_path: Path):

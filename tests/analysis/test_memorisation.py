@@ -49,8 +49,8 @@ def chat_of(service: Service, **settings) -> ChatModel:
     return ChatModel("gpt-4o-mini", base_url=service.address, clock=Hourglass(), retries=0, **settings)
 
 
-def run(chat: Chat, trees: dict[str, Tree], folder: Path, repeats: int = 1, at_once: int = 4) -> Asked:
-    return asyncio.run(recite(chat, list(trees.values()), folder, repeats, at_once, lambda: None))
+def run(chat: Chat, trees: dict[str, Tree], folder: Path, repeats: int = 1, max_concurrency: int = 4) -> Asked:
+    return asyncio.run(recite(chat, list(trees.values()), folder, repeats, max_concurrency, lambda: None))
 
 
 def judge(trees: dict[str, Tree], folder: Path, name: str = "local", **terms):
@@ -92,7 +92,7 @@ def test_a_fault_leaves_one_tree_out_until_the_next_time(
 ):
     service.reply = knowing(trees)
     service.planned.append(PASSING[fault])
-    done = run(chat_of(service), trees, tmp_path, at_once=1)
+    done = run(chat_of(service), trees, tmp_path, max_concurrency=1)
     assert (done.answered, len(done.failed)) == (1, 1)
     assert run(chat_of(service), trees, tmp_path)[:3] == (1, 1, ())
 
@@ -108,19 +108,19 @@ def test_a_refused_key_ends_it_and_keeps_what_was_answered(service: Service, tre
 
 def test_a_budget_ends_it_in_good_order(service: Service, trees: dict[str, Tree], tmp_path: Path):
     service.reply = knowing(trees)
-    done = run(BudgetedChat(chat_of(service), Budget(max_tokens=1)), trees, tmp_path, at_once=1)
+    done = run(BudgetedChat(chat_of(service), Budget(max_total_tokens=1)), trees, tmp_path, max_concurrency=1)
     assert done.answered == 1
     assert "the cap of 1 tokens is reached" in done.left
 
 
 @pytest.mark.parametrize(
-    ("repeats", "at_once", "told"), [(0, 1, "at least once, not 0 times"), (1, 0, "at a time, not 0")]
+    ("repeats", "max_concurrency", "told"), [(0, 1, "at least once, not 0 times"), (1, 0, "at a time, not 0")]
 )
 def test_senseless_numbers_are_refused(
-    service: Service, trees: dict[str, Tree], tmp_path: Path, repeats: int, at_once: int, told: str
+    service: Service, trees: dict[str, Tree], tmp_path: Path, repeats: int, max_concurrency: int, told: str
 ):
     with pytest.raises(OptionError, match=told):
-        run(chat_of(service), trees, tmp_path, repeats, at_once)
+        run(chat_of(service), trees, tmp_path, repeats, max_concurrency)
     assert service.requests == []
 
 
@@ -132,7 +132,7 @@ def test_only_the_action_part_concludes_and_a_formless_answer_is_taken_whole(
 ):
     service.planned.append(said("THOUGHT: mice sleep.\nACTION: 1. Rats sleep."))
     service.planned.append(said("1. Rats sleep. THOUGHT of mice."))
-    run(chat_of(service), trees, tmp_path, at_once=1)
+    run(chat_of(service), trees, tmp_path, max_concurrency=1)
     found = [(each.conclusion, each.formless) for each in recited(tmp_path, trees)]
     assert found == [("1. Rats sleep.", False), ("1. Rats sleep. THOUGHT of mice.", True)]
 
@@ -156,7 +156,7 @@ def test_a_torn_last_line_is_asked_again_and_a_damaged_one_is_told(
     service: Service, trees: dict[str, Tree], tmp_path: Path
 ):
     service.reply = knowing(trees)
-    run(chat_of(service), trees, tmp_path, at_once=1)
+    run(chat_of(service), trees, tmp_path, max_concurrency=1)
     (file,) = tmp_path.glob("*.jsonl")
     content = file.read_bytes()
     file.write_bytes(content[:-30])

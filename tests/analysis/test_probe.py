@@ -35,9 +35,9 @@ class Checker:
         return f"REASON: that is how it is.\nVERDICT: {'INVALID' if doubted else 'VALID'}"
 
 
-def ask(service: Service, folder: Path, *trees: Tree, repeats: int = 1, at_once: int = 4) -> Probe:
+def ask(service: Service, folder: Path, *trees: Tree, repeats: int = 1, max_concurrency: int = 4) -> Probe:
     chat = ChatModel("gpt-4o-mini", base_url=service.address, retries=0, clock=Hourglass())
-    return asyncio.run(probe(chat, trees, folder, repeats, at_once, lambda: None))
+    return asyncio.run(probe(chat, trees, folder, repeats, max_concurrency, lambda: None))
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_any_reply_can_be_read(reply: str):
 def test_an_answer_without_a_verdict_is_counted_and_is_no_answer(tree: Tree, service: Service, tmp_path: Path):
     service.reply = Checker(tree)
     service.planned.extend([said("no idea"), FILTERED, failed(400, "not this one")])
-    found = ask(service, tmp_path, tree, at_once=1)
+    found = ask(service, tmp_path, tree, max_concurrency=1)
     assert (found.items, len(found.doubts), found.unread, len(found.asked.failed)) == (12, 9, 2, 1)
     assert Item("one", "s1a", 0) not in found.doubts
 
@@ -168,7 +168,7 @@ def test_an_item_counts_by_the_share_of_its_verdicts_however_often_it_was_asked(
     service.reply = Checker(tree)
     true = Item("one", "s1a", 0)
     service.planned.extend([said("VERDICT: INVALID"), None, said("no verdict"), None])
-    found = ask(service, tmp_path, tree, repeats=4, at_once=1)
+    found = ask(service, tmp_path, tree, repeats=4, max_concurrency=1)
     assert found.doubts[true] == pytest.approx(1 / 3)
     assert found.estimates[FALSE_ALARMS].mean == pytest.approx((1 / 3 + 0 + 0) / 3)
     assert found.estimates[HITS].mean == 1

@@ -29,10 +29,10 @@ def questions(number: int) -> list[Question]:
     return [Question((f"q{i}", "0"), [{"role": "user", "content": f"question {i}"}], i) for i in range(number)]
 
 
-def ask(chat: Chat, folder: Path, number: int, at_once: int = 4) -> Asked:
+def ask(chat: Chat, folder: Path, number: int, max_concurrency: int = 4) -> Asked:
     told = []
     with AnswerFile(folder, "quiz", CONFIG) as file:
-        asked = asyncio.run(ask_all(chat, questions(number), file, at_once, lambda: told.append(1)))
+        asked = asyncio.run(ask_all(chat, questions(number), file, max_concurrency, lambda: told.append(1)))
     assert len(told) == asked.answered + asked.found + len(asked.failed)
     return asked
 
@@ -71,8 +71,8 @@ def test_the_file_says_who_was_asked_and_is_named_after_it(service: Service, tmp
         assert other.found == {}
 
 
-@pytest.mark.parametrize("at_once", [1, 3])
-def test_so_many_are_asked_at_the_same_time_and_no_more(at_once: int, tmp_path: Path):
+@pytest.mark.parametrize("max_concurrency", [1, 3])
+def test_so_many_are_asked_at_the_same_time_and_no_more(max_concurrency: int, tmp_path: Path):
     now: list[int] = []
     most = [0]
 
@@ -86,15 +86,15 @@ def test_so_many_are_asked_at_the_same_time_and_no_more(at_once: int, tmp_path: 
             now.pop()
             return Completion("yes", "stop", {}, None)
 
-    asked = ask(Counting(), tmp_path, 9, at_once)
-    assert most[0] == at_once
+    asked = ask(Counting(), tmp_path, 9, max_concurrency)
+    assert most[0] == max_concurrency
     assert (asked.paid.unpriced, asked.paid.uncounted) == (9, 9)
 
 
 @pytest.mark.parametrize("fault", PASSING)
 def test_a_fault_that_passes_is_tried_again_and_then_leaves_one_question(fault: str, service: Service, tmp_path: Path):
     service.planned.extend([PASSING[fault]] * 3)
-    asked = ask(chat_of(service, retries=1), tmp_path, 3, at_once=1)
+    asked = ask(chat_of(service, retries=1), tmp_path, 3, max_concurrency=1)
     # Two tries for the first question, one more for the second, which is then answered.
     assert (asked.answered, len(asked.failed), asked.left) == (2, 1, "")
     assert "was asked 2 times and gave no answer" in asked.failed[0]
@@ -104,7 +104,7 @@ def test_a_fault_that_passes_is_tried_again_and_then_leaves_one_question(fault: 
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_what_is_said_of_one_question_leaves_that_one(status: int, service: Service, tmp_path: Path):
     service.planned.append(failed(status, "not this one"))
-    asked = ask(chat_of(service), tmp_path, 3, at_once=1)
+    asked = ask(chat_of(service), tmp_path, 3, max_concurrency=1)
     assert (asked.answered, len(asked.failed)) == (2, 1)
 
 
@@ -112,37 +112,37 @@ def test_what_is_said_of_one_question_leaves_that_one(status: int, service: Serv
 def test_what_is_said_of_every_question_ends_the_asking(status: int, service: Service, tmp_path: Path):
     service.planned.extend([said("one"), failed(status, "you may not")])
     with pytest.raises(ServiceError, match="you may not"):
-        ask(chat_of(service), tmp_path, 5, at_once=1)
+        ask(chat_of(service), tmp_path, 5, max_concurrency=1)
     assert len(service.requests) == 2
     assert len(answers(tmp_path)) == 1
 
 
 def test_a_filtered_answer_and_any_string_are_answers(service: Service, tmp_path: Path):
     service.planned.extend([FILTERED, said("half a pair \ud83d and a \u2028 line\r\nend")])
-    asked = ask(chat_of(service), tmp_path, 2, at_once=1)
+    asked = ask(chat_of(service), tmp_path, 2, max_concurrency=1)
     assert asked.answered == 2
     assert answers(tmp_path)["q0", "0"].finish_reason == "content_filter"
     assert answers(tmp_path)["q1", "0"].text.startswith("half a pair \ud83d")
 
 
 def test_a_cap_ends_the_asking_and_a_higher_one_goes_on(service: Service, tmp_path: Path):
-    asked = ask(BudgetedChat(chat_of(service), Budget(max_tokens=250)), tmp_path, 6, at_once=1)
+    asked = ask(BudgetedChat(chat_of(service), Budget(max_total_tokens=250)), tmp_path, 6, max_concurrency=1)
     assert (asked.answered, asked.failed) == (3, ())
     assert "the cap of 250 tokens is reached" in asked.left
-    assert ask(BudgetedChat(chat_of(service), Budget(max_tokens=10**6)), tmp_path, 6).found == 3
+    assert ask(BudgetedChat(chat_of(service), Budget(max_total_tokens=10**6)), tmp_path, 6).found == 3
     assert len(service.requests) == 6
 
 
 def test_less_than_one_question_at_a_time_is_refused(service: Service, tmp_path: Path):
     with pytest.raises(OptionError, match="at least 1 question is asked at a time, not 0"):
-        ask(chat_of(service), tmp_path, 1, at_once=0)
+        ask(chat_of(service), tmp_path, 1, max_concurrency=0)
 
 
 # Files
 
 
 def test_a_last_line_cut_off_in_the_middle_is_asked_again(service: Service, tmp_path: Path):
-    ask(chat_of(service), tmp_path, 3, at_once=1)
+    ask(chat_of(service), tmp_path, 3, max_concurrency=1)
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:-20])
     again = ask(chat_of(service), tmp_path, 3)

@@ -236,7 +236,7 @@ def test_another_version_of_the_tree_is_refused(paper, minilm):
 def test_thresholds(minilm):
     assert threshold_for(minilm, None) == 0.45
     assert threshold_for(LetterEmbedder(), 0.3) == 0.3
-    with pytest.raises(OptionError, match=r"no threshold has been calibrated for the embedder 'letters'.*--tau"):
+    with pytest.raises(OptionError, match=r"no threshold has been calibrated for the embedder 'letters'.*--threshold"):
         threshold_for(LetterEmbedder(), None)
     with pytest.raises(OptionError, match=r"from -1 to 1, not 1\.5"):
         threshold_for(minilm, 1.5)

@@ -58,7 +58,7 @@ def test_models_conclude_from_the_topic_alone(inquitree: Inquitree, service: Ser
     service.reply = knowing(TREES, "paper17")
     (tmp_path / "own.toml").write_text(OWN)
     options = ("--papers", "2,17", "--base-url", service.address, "--out", tmp_path / "known", "--repeats", 2)
-    done = inquitree("closed-book", "--model", "openai/ours, openai/theirs", *options, "--at-once", 1,
+    done = inquitree("closed-book", "--model", "openai/ours, openai/theirs", *options, "--max-concurrency", 1,
                      "--models", tmp_path / "own.toml", "--json")  # fmt: skip
     assert done.status == 0
     ours, theirs = sorted(json.loads(done.out), key=lambda each: each["model"])
@@ -90,8 +90,8 @@ def test_what_could_not_be_asked_ends_with_status_2_and_the_rest_is_shown(
     inquitree: Inquitree, service: Service, tmp_path: Path
 ):
     service.reply = knowing(TREES, "paper17")
-    options = ("--model", "gpt-4o-mini", "--papers", "2,17", "--base-url", service.address, "--at-once", 1)
-    done = inquitree("closed-book", *options, "--out", tmp_path / "capped", "--max-tokens", 1)
+    options = ("--model", "gpt-4o-mini", "--papers", "2,17", "--base-url", service.address, "--max-concurrency", 1)
+    done = inquitree("closed-book", *options, "--out", tmp_path / "capped", "--max-total-tokens", 1)
     assert done.status == 2
     assert "the cap of 1 tokens is reached" in done.said
     assert "1 (1)" in done.out

@@ -51,7 +51,17 @@ def test_judge_keeps_judgements_beside_the_run(inquitree: Inquitree, run: Path):
 
 
 def test_judges_side_by_side_as_json(inquitree: Inquitree, run: Path, reading: Service, tmp_path: Path):
-    options = ("--base-url", reading.address, "--cache", tmp_path / "cache", "--repeats", 2, "--at-once", 1, "--json")
+    options = (
+        "--base-url",
+        reading.address,
+        "--cache",
+        tmp_path / "cache",
+        "--repeats",
+        2,
+        "--max-concurrency",
+        1,
+        "--json",
+    )
     done = inquitree("judge", run, "--judge", f"local, {MODEL}", *options)
     (found,) = json.loads(done.out)
     assert [each["judge"] for each in found["judges"]] == ["local", MODEL]
@@ -70,11 +80,11 @@ def test_judge_says_what_it_took_and_what_the_budget_left_out(
     reading: Service,
     tmp_path: Path,
 ):
-    options = ("--judge", MODEL, "--base-url", reading.address, "--cache", tmp_path / "cache", "--at-once", 1)
+    options = ("--judge", MODEL, "--base-url", reading.address, "--cache", tmp_path / "cache", "--max-concurrency", 1)
     done = inquitree("judge", run, *options, "--max-cost", 1e-9)
     assert done.status == 0
     assert "replies paid for: 1 (120 tokens, $0.0000); left out for the budget: 3" in done.said
-    done = inquitree("judge", run, *options, "--max-tokens", 1)
+    done = inquitree("judge", run, *options, "--max-total-tokens", 1)
     assert "replies paid for: 1 (120 tokens, $0.0000); from the cache: 1; left out for the budget: 2" in done.said
     done = inquitree("judge", run, *options)
     assert (
@@ -117,8 +127,10 @@ def test_calibrate_names_the_trees_on_which_the_order_does_not_hold(
     reading: Service,
     tmp_path: Path,
 ):
-    options = ("--base-url", reading.address, "--cache", tmp_path, "--papers", "2", "--max-tokens", 10**6)
-    done = inquitree("calibrate", "--data", CALIBRATION, "--judge", MODEL, *options, "--max-cost", 5, "--at-once", 2)
+    options = ("--base-url", reading.address, "--cache", tmp_path, "--papers", "2", "--max-total-tokens", 10**6)
+    done = inquitree(
+        "calibrate", "--data", CALIBRATION, "--judge", MODEL, *options, "--max-cost", 5, "--max-concurrency", 2
+    )
     assert f"{MODEL}: the order does not hold on paper2" in done.said
     assert "0 of 1" in done.out
 
@@ -130,7 +142,7 @@ def test_calibrate_names_the_trees_on_which_the_order_does_not_hold(
         (("judge", "nowhere", "--judge", "oracle"), "no judge is called 'oracle'"),
         (("judge", "nowhere", "--max-cost", "0"), "is a number above 0"),
         (("judge", "nowhere", "--repeats", "0"), "--repeats"),
-        (("calibrate", "--at-once", "0"), "--at-once"),
+        (("calibrate", "--max-concurrency", "0"), "--max-concurrency"),
         (("calibrate", "--data", "nowhere"), "no sets"),
         (("calibrate", "--data", str(CALIBRATION), "--papers", "9"), "no calibration conclusions for paper9"),
     ],

@@ -110,7 +110,7 @@ def test_view_chooses_by_model(inquitree: Inquitree, service: Service, tmp_path:
 
 def test_reread_prints_what_changes_and_its_limits(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
     figure = tmp_path / "f.svg"
-    done = inquitree("reread", runs[0], "--tau", 0.6, "--figure", figure)
+    done = inquitree("reread", runs[0], "--threshold", 0.6, "--figure", figure)
     assert done.status == 0
     assert "Read again by all-MiniLM-L6-v2, τ = 0.6" in done.out
     assert "accepted → refused" in done.out
@@ -129,7 +129,7 @@ def test_reread_with_the_reading_of_the_run_changes_nothing(inquitree: Inquitree
     ("flags", "told"),
     [
         (("--embedder", "nobody"), "no embedder is called 'nobody'"),
-        (("--tau", "3"), "from -1 to 1, not 3"),
+        (("--threshold", "3"), "from -1 to 1, not 3"),
         (("--figure", "/nowhere/f.svg"), "cannot write '/nowhere/f.svg'"),
     ],
 )

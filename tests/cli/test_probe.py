@@ -37,7 +37,7 @@ def checking(service: Service) -> Service:
 
 def test_probe_shows_rates_and_keeps_the_answers(inquitree: Inquitree, checking: Service, tmp_path: Path):
     options = (*MODEL, "--base-url", checking.address, "--papers", "2,paper28", "--out", tmp_path / "kept")
-    done = inquitree("probe", *options, "--repeats", 2, "--at-once", 3, "--reasoning-effort", "low")
+    done = inquitree("probe", *options, "--repeats", 2, "--max-concurrency", 3, "--reasoning-effort", "low")
     assert done.status == 0
     assert "Results alone, by gpt-4o-mini" in done.out
     assert "1.000" in done.out
@@ -70,7 +70,7 @@ def test_probe_beside_a_run_takes_its_trees_and_pairs_its_agents(
 
 
 def test_what_is_missing_is_told_and_asked_by_the_same_command(inquitree: Inquitree, checking: Service, tmp_path: Path):
-    options = (*MODEL, "--base-url", checking.address, "--papers", "2", "--out", tmp_path, "--at-once", 1)
+    options = (*MODEL, "--base-url", checking.address, "--papers", "2", "--out", tmp_path, "--max-concurrency", 1)
     checking.planned.extend([failed(400, "not this one"), said("VALID, I think")])
     done = inquitree("probe", *options)
     assert done.status == 2
@@ -82,11 +82,11 @@ def test_what_is_missing_is_told_and_asked_by_the_same_command(inquitree: Inquit
     assert f"answers: 1 now (120 tokens, $0.0000), {ITEMS - 1} from before" in again.said
 
 
-@pytest.mark.parametrize("cap", [("--max-tokens", 300), ("--max-cost", 0.00006)])
+@pytest.mark.parametrize("cap", [("--max-total-tokens", 300), ("--max-cost", 0.00006)])
 def test_a_cap_ends_the_asking_and_a_higher_one_goes_on(
     cap: tuple[str, float], inquitree: Inquitree, checking: Service, tmp_path: Path
 ):
-    options = (*MODEL, "--base-url", checking.address, "--papers", "2", "--out", tmp_path, "--at-once", 1)
+    options = (*MODEL, "--base-url", checking.address, "--papers", "2", "--out", tmp_path, "--max-concurrency", 1)
     done = inquitree("probe", *options, *cap)
     assert done.status == 2
     assert "is reached" in done.said
@@ -99,7 +99,9 @@ def test_a_service_that_will_answer_nothing_ends_it_with_what_to_do(
     inquitree: Inquitree, service: Service, tmp_path: Path
 ):
     service.planned.append(failed(401, "who are you"))
-    done = inquitree("probe", *MODEL, "--base-url", service.address, "--papers", "2", "--out", tmp_path, "--at-once", 1)
+    done = inquitree(
+        "probe", *MODEL, "--base-url", service.address, "--papers", "2", "--out", tmp_path, "--max-concurrency", 1
+    )
     assert (done.status, done.out) == (2, "")
     assert "who are you; check the key" in done.said
     assert len(service.requests) == 1
@@ -111,7 +113,7 @@ def test_a_service_that_will_answer_nothing_ends_it_with_what_to_do(
         ((), "--model"),
         ((*MODEL, "--papers", "6"), "paper6"),
         ((*MODEL, "--repeats", "0"), "--repeats"),
-        ((*MODEL, "--at-once", "0"), "--at-once"),
+        ((*MODEL, "--max-concurrency", "0"), "--max-concurrency"),
         ((*MODEL, "--max-cost", "0"), "is a number above 0"),
         ((*MODEL, "--run", "nowhere"), "is no run folder"),
         (("--model", "nobody-knows-me", "--papers", "2"), "litellm knows no provider"),

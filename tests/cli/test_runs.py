@@ -54,7 +54,7 @@ def logs(folder: Path) -> list[Path]:
 
 
 def test_flags_reach_the_models(run: Run, flags: tuple, tmp_path: Path):
-    more = ("--temperature", "0.3", "--reasoning-effort", "low", "--context", 9000, "--at-once", 3)
+    more = ("--temperature", "0.3", "--reasoning-effort", "low", "--context", 9000, "--max-concurrency", 3)
     status, _, err = run("--agent", "llm,random", "--model", "gpt-4o-mini, o3-mini", *more, *flags)
     assert status == 0, err
     assert [log.name for log in logs(tmp_path)][:4] == [
@@ -76,8 +76,8 @@ def test_a_study_file_with_models_takes_flags_about_how_to_play_it(
         'agents = ["llm"]\ntrees = ["2"]\nseeds = 2\n[[models]]\n'
         f'model = "gpt-4o-mini"\nname = "mini"\nbase_url = "{service.address}"\n'
     )
-    how = ("--out", tmp_path / "run", "--at-once", 2, "--cache", tmp_path / "cache")
-    caps = ("--max-cost", 5, "--max-tokens", 10**6, "--max-minutes", 60)
+    how = ("--out", tmp_path / "run", "--max-concurrency", 2, "--cache", tmp_path / "cache")
+    caps = ("--max-cost", 5, "--max-total-tokens", 10**6, "--max-minutes", 60)
     status, _, err = run("--study", study, *how, *caps)
     assert status == 0, err
     assert logs(tmp_path)[0].name == "paper2_llm_mini_f0_s0.jsonl"
@@ -98,8 +98,8 @@ def test_a_study_file_with_models_takes_flags_about_how_to_play_it(
         (("--agent", "llm", "--model", "gpt-4o", "--context", "0"), "context: Input should be greater"),
         (("--agent", "llm", "--model", "gpt-4o", "--base-url", f"http://a:{KEY}@b"), "base_url is http(s)://HOST/PATH"),
         (("--agent", "llm", "--model", "my-own", "--base-url", "http://x/v1", "--max-cost", "1"), "knows no price for"),
-        (("--agent", "oracle", "--max-cost", "0"), "max_dollars is a number above 0"),
-        (("--agent", "oracle", "--at-once", "0"), "Invalid value for '--at-once'"),
+        (("--agent", "oracle", "--max-cost", "0"), "max_cost is a number above 0"),
+        (("--agent", "oracle", "--max-concurrency", "0"), "Invalid value for '--max-concurrency'"),
     ],
 )
 def test_wrong_values_write_nothing(run: Run, tmp_path: Path, given: tuple[str, ...], told: str):
@@ -154,7 +154,7 @@ def test_a_dry_run_of_another_study_is_refused(run: Run, flags: tuple):
 
 def test_a_plan_can_be_read_by_a_program(run: Run, service: Service, flags: tuple, tmp_path: Path):
     told = ("--agent", "llm,oracle", "--model", "gpt-4o-mini,my-own", "--fake-level", "0,3", *flags)
-    assert run(*told[:-2], "--out", tmp_path / "other", "--max-tokens", 10**6)[0] == 0
+    assert run(*told[:-2], "--out", tmp_path / "other", "--max-total-tokens", 10**6)[0] == 0
     status, out, err = run(*told[:-2], "--out", tmp_path / "other", "--dry-run", "--json")
     assert (status, err) == (0, "")
     plan = json.loads(out)
@@ -192,7 +192,7 @@ def test_a_missing_key_is_told_before_anything_is_played(run: Run, tmp_path: Pat
 
 def test_failures_are_counted_by_kind_and_the_command_ends_with_status_2(run: Run, service: Service, flags: tuple):
     service.planned.extend([failed(400, "an odd prompt")] * 2)
-    status, _, err = run("--agent", "llm,oracle", "--model", "gpt-4o-mini", "--at-once", 1, *flags)
+    status, _, err = run("--agent", "llm,oracle", "--model", "gpt-4o-mini", "--max-concurrency", 1, *flags)
     assert status == 2
     assert "2 episodes played, 0 were there already" in err
     assert re.search(r"failed: paper2_llm_gpt-4o-mini_f0_s0\.jsonl and 1 more: the model .*an odd prompt", err)
@@ -202,7 +202,7 @@ def test_failures_are_counted_by_kind_and_the_command_ends_with_status_2(run: Ru
 
 def test_a_wrong_key_is_told_with_what_to_do(run: Run, service: Service, flags: tuple):
     service.planned.extend([failed(401, f"Incorrect API key: {KEY}")] * 9)
-    status, _, err = run("--agent", "llm,oracle", "--model", "gpt-4o-mini", "--at-once", 1, *flags)
+    status, _, err = run("--agent", "llm,oracle", "--model", "gpt-4o-mini", "--max-concurrency", 1, *flags)
     assert status == 2
     assert re.search(
         r"stopped: the rest of 'gpt-4o-mini': .* check the key in the provider's environment variable", err
@@ -213,7 +213,7 @@ def test_a_wrong_key_is_told_with_what_to_do(run: Run, service: Service, flags: 
 
 def test_a_cap_is_told_and_a_new_one_goes_on(run: Run, service: Service, flags: tuple):
     told = ("--agent", "llm", "--model", "gpt-4o-mini", *flags)
-    status, _, err = run(*told, "--max-cost", 0.0002, "--at-once", 1)
+    status, _, err = run(*told, "--max-cost", 0.0002, "--max-concurrency", 1)
     assert status == 2
     assert "stopped: the cap of $0.0002 is reached: 8 replies cost $0.0002" in err
     assert run(*told, "--max-cost", 1)[0] == 0
@@ -222,7 +222,7 @@ def test_a_cap_is_told_and_a_new_one_goes_on(run: Run, service: Service, flags: 
 
 def test_a_summary_can_be_read_by_a_program(run: Run, service: Service, flags: tuple, tmp_path: Path):
     service.planned.append(failed(400, "an odd prompt"))
-    status, out, _ = run("--agent", "llm", "--model", "gpt-4o-mini", "--at-once", 1, "--json", *flags)
+    status, out, _ = run("--agent", "llm", "--model", "gpt-4o-mini", "--max-concurrency", 1, "--json", *flags)
     summary = json.loads(out)
     assert status == 2
     assert (summary["played"], summary["found"], summary["left"], summary["ended"]) == (1, 0, 0, "")

@@ -261,21 +261,21 @@ def test_a_reply_that_cannot_be_kept_is_not_asked_for_and_ends_it(service: Servi
 
 def test_a_used_up_budget_leaves_the_rest_unscored_and_counted(service: Service, tree: Tree, tmp_path: Path):
     service.reply = Grader(lambda place, text, asked: 1)
-    judge = judge_of(service, tmp_path, budget=Budget(max_tokens=3 * TOKENS))
+    judge = judge_of(service, tmp_path, budget=Budget(max_total_tokens=3 * TOKENS))
     rulings = [rule(judge, tree, f"{TEXT} Variant {i}.") for i in range(3)]
     assert [scores(ruling)[0] for ruling in rulings] == [1, None, None]
     assert [ruling.spent.skipped for ruling in rulings] == [0, 1, 2]
     assert rulings[1].verdicts[0].why == "not asked: the budget is used up"
     assert len(service.requests) == 3
     # What was paid for is not lost: with a new budget one question is left of the second conclusion.
-    more = judge_of(service, tmp_path, budget=Budget(max_tokens=TOKENS))
+    more = judge_of(service, tmp_path, budget=Budget(max_total_tokens=TOKENS))
     assert scores(rule(more, tree, f"{TEXT} Variant 1.")) == [1] * 3
     assert len(service.requests) == 4
 
 
 def test_the_cost_is_capped_too(service: Service, tree: Tree, tmp_path: Path):
     service.reply = Grader(lambda place, text, asked: 1)
-    judge = judge_of(service, tmp_path, budget=Budget(max_dollars=1.5 * PRICE), repeats=3)
+    judge = judge_of(service, tmp_path, budget=Budget(max_cost=1.5 * PRICE), repeats=3)
     spent = rule(judge, tree).spent
     assert (spent.asked, spent.skipped) == (2, 4)
     assert judge.budget.paid.dollars == pytest.approx(2 * PRICE)
@@ -287,10 +287,10 @@ def test_a_cap_that_cannot_be_held_for_want_of_a_price_or_a_count_stops_it(
     service.reply = Grader(lambda place, text, asked: 1)
     nameless = ChatModel("nobody-knows", base_url=service.address, clock=Hourglass())
     with pytest.raises(OptionError, match="litellm knows no price for 'nobody-knows'"):
-        LLMJudge(nameless, cache=ReplyCache(tmp_path), budget=Budget(max_dollars=9))
+        LLMJudge(nameless, cache=ReplyCache(tmp_path), budget=Budget(max_cost=9))
     uncounted = said("no verdict")
     service.planned.append(uncounted._replace(body=uncounted.body | {"usage": None}))
-    judge = judge_of(service, tmp_path / "other", budget=Budget(max_tokens=10**6))
+    judge = judge_of(service, tmp_path / "other", budget=Budget(max_total_tokens=10**6))
     assert rule(judge, tree).spent[:5] == (1, 0, 0, 3, 1)
 
 

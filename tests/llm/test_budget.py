@@ -45,10 +45,10 @@ class Free:
     ("caps", "told"),
     [
         (
-            {"max_dollars": 1.5 * PRICE},
+            {"max_cost": 1.5 * PRICE},
             "is reached: 2 replies cost $0.0001; nothing more is asked. Run the same command",
         ),
-        ({"max_tokens": TOKENS + 1}, f"the cap of {TOKENS + 1} tokens is reached: 2 replies took {2 * TOKENS}"),
+        ({"max_total_tokens": TOKENS + 1}, f"the cap of {TOKENS + 1} tokens is reached: 2 replies took {2 * TOKENS}"),
     ],
 )
 def test_nothing_is_asked_once_a_cap_is_reached(ask: Ask, caps: dict[str, Any], told: str, service: Service):
@@ -80,7 +80,7 @@ def test_time_is_capped_from_when_the_budget_is_made(service: Service):
 
 def test_a_budget_goes_on_in_another_process():
     clock = Watch()
-    budget = Budget(max_tokens=4, max_seconds=60, clock=clock)
+    budget = Budget(max_total_tokens=4, max_seconds=60, clock=clock)
     clock.time = 59.0
     budget.pay(Completion("x", "stop", {"prompt": 1, "completion": 1}, 0.5))
     there = pickle.loads(pickle.dumps(budget))
@@ -92,7 +92,7 @@ def test_a_budget_goes_on_in_another_process():
 
 
 def test_requests_under_way_are_still_paid(service: Service):
-    budget = Budget(max_tokens=1)
+    budget = Budget(max_total_tokens=1)
     chat = BudgetedChat(model_of(service), budget)
 
     async def ask() -> list[Any]:
@@ -105,7 +105,7 @@ def test_requests_under_way_are_still_paid(service: Service):
 
 
 def test_a_failure_costs_nothing(service: Service):
-    budget = Budget(max_tokens=1)
+    budget = Budget(max_total_tokens=1)
     service.planned.append(failed(401))
     with pytest.raises(ServiceError):
         now(BudgetedChat(model_of(service), budget))
@@ -122,14 +122,14 @@ def test_a_cap_on_cost_needs_a_price(service: Service):
     nameless = model_of(service, "nobody-knows")
     for chat in (nameless, PacedChat(nameless, Pace(1))):
         with pytest.raises(OptionError, match=r"no price for 'nobody-knows'.*cap the tokens instead"):
-            BudgetedChat(chat, Budget(max_dollars=1))
-    BudgetedChat(nameless, Budget(max_tokens=1))
+            BudgetedChat(chat, Budget(max_cost=1))
+    BudgetedChat(nameless, Budget(max_total_tokens=1))
 
 
 def test_a_model_of_ones_own_is_believed_until_it_gives_no_cost():
-    for_nothing = BudgetedChat(Free(0.0), Budget(max_dollars=0.01))
+    for_nothing = BudgetedChat(Free(0.0), Budget(max_cost=0.01))
     assert [now(for_nothing).cost for _ in range(3)] == [0.0] * 3
-    unknown = BudgetedChat(Free(None), Budget(max_dollars=0.01))
+    unknown = BudgetedChat(Free(None), Budget(max_cost=0.01))
     now(unknown)
     with pytest.raises(BudgetError, match="cannot be held: 1 reply came without a price"):
         now(unknown)
@@ -138,7 +138,7 @@ def test_a_model_of_ones_own_is_believed_until_it_gives_no_cost():
 def test_a_cap_on_tokens_that_the_service_does_not_count_cannot_be_held(service: Service):
     plain = said("so")
     service.planned.append(plain._replace(body=plain.body | {"usage": None}))
-    budget = Budget(max_tokens=10**6)
+    budget = Budget(max_total_tokens=10**6)
     chat = BudgetedChat(model_of(service), budget)
     now(chat)
     with pytest.raises(BudgetError, match="of 1 reply the service counted none"):
@@ -147,7 +147,7 @@ def test_a_cap_on_tokens_that_the_service_does_not_count_cannot_be_held(service:
 
 
 def test_threads_share_a_budget():
-    budget = Budget(max_tokens=10**9)
+    budget = Budget(max_total_tokens=10**9)
     reply = Completion("x", "stop", {"prompt": 1, "completion": 1}, 0.5)
     threads = [threading.Thread(target=lambda: [budget.pay(reply) for _ in range(500)]) for _ in range(4)]
     for thread in threads:
@@ -159,7 +159,7 @@ def test_threads_share_a_budget():
 
 @pytest.mark.parametrize(
     "caps",
-    [{"max_dollars": 0}, {"max_dollars": -1.0}, {"max_tokens": 0}, {"max_seconds": 0}, {"max_dollars": float("nan")}],
+    [{"max_cost": 0}, {"max_cost": -1.0}, {"max_total_tokens": 0}, {"max_seconds": 0}, {"max_cost": float("nan")}],
 )
 def test_a_cap_is_a_positive_number(caps: dict[str, Any]):
     with pytest.raises(OptionError, match="is a number above 0"):

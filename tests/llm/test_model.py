@@ -393,11 +393,11 @@ def test_the_key_goes_into_the_header_and_nowhere_else(
 
 def test_a_variable_of_ones_own_may_hold_the_key(service: Service, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MY_KEY", "mine-and-mine-alone")
-    now(model_of(service, key_variable="MY_KEY"))
+    now(model_of(service, api_key_env="MY_KEY"))
     assert service.requests[0].headers["Authorization"] == "Bearer mine-and-mine-alone"
     monkeypatch.delenv("MY_KEY")
     with pytest.raises(OptionError, match="environment variable MY_KEY is to hold the key and is not set"):
-        now(model_of(service, key_variable="MY_KEY"))
+        now(model_of(service, api_key_env="MY_KEY"))
 
 
 def test_a_server_of_ones_own_needs_no_key(service: Service, monkeypatch: pytest.MonkeyPatch):
@@ -420,7 +420,7 @@ def test_a_key_that_is_not_there_is_known_before_anything_is_asked(monkeypatch: 
         name: ChatModel(**settings).lacks()
         for name, settings in {
             "openai": {"model": "gpt-4o-mini"},
-            "named": {"model": "llama3", "base_url": local, "key_variable": "MY_KEY"},
+            "named": {"model": "llama3", "base_url": local, "api_key_env": "MY_KEY"},
             "anthropic": {"model": "anthropic/claude-sonnet-4-5"},
             "gemini": {"model": "gemini/gemini-2.5-flash"},
             "own server": {"model": "llama3", "base_url": local},

@@ -97,7 +97,7 @@ def test_killed_runs_go_on_and_come_out_as_if_nothing_had_been(nursery, service:
     def run(folder: Path, kill_at: int | None = None, **job: Any) -> int:
         watch.begin(kill_at)
         watch.paid_before = paid(episodes(folder)) if (folder / "episodes").exists() else set()
-        flags = (*FLAGS, "--base-url", service.address, "--at-once", EPISODES_EACH, "--out", folder)
+        flags = (*FLAGS, "--base-url", service.address, "--max-concurrency", EPISODES_EACH, "--out", folder)
         running = nursery.begin("run", *flags, **job)
         watch.victim.set_result(running.pid)
         return running.end().status

@@ -118,7 +118,7 @@ def test_results_are_those_of_the_local_runner(cluster: Any, rote: Service, tmp_
     told = []
     assert run_study(study, tmp_path / "here") == RunSummary(12, 0)
     asked = len(rote.requests)
-    assert run_study(study, tmp_path / "ray", Terms(at_once=3), told.append, play=OnRay()) == RunSummary(12, 0)
+    assert run_study(study, tmp_path / "ray", Terms(max_concurrency=3), told.append, play=OnRay()) == RunSummary(12, 0)
     assert len(rote.requests) == 2 * asked
     assert fingerprints(tmp_path / "ray") == fingerprints(tmp_path / "here")
     assert {outcome.cell.file_name for outcome in told} == episodes(tmp_path / "here").keys()
@@ -134,7 +134,7 @@ def test_results_are_those_of_the_local_runner(cluster: Any, rote: Service, tmp_
 
 def test_paid_replies_come_from_a_cache_that_workers_share(cluster: Any, rote: Service, tmp_path: Path):
     study = study_of(rote)
-    terms = Terms(at_once=1, cache=tmp_path / "replies")
+    terms = Terms(max_concurrency=1, cache=tmp_path / "replies")
     run_study(study, tmp_path / "first", terms)
     asked = len(rote.requests)
     run_study(study, tmp_path / "second", terms, play=OnRay())
@@ -160,7 +160,7 @@ def test_a_killed_worker_loses_no_finished_turn_and_an_episode_that_kills_them_a
         return play(body)
 
     rote.reply = deadly
-    summary = run_study(study_of(rote, seeds=3), tmp_path, Terms(at_once=1), play=OnRay())
+    summary = run_study(study_of(rote, seeds=3), tmp_path, Terms(max_concurrency=1), play=OnRay())
     assert (summary.played, summary.left) == (2, 0)
     (failure,) = summary.failures
     assert (failure.cell.seed, failure.error) == (2, f"{MOST_DEATHS} workers died that played it")
@@ -197,8 +197,8 @@ def test_of_a_batch_that_died_with_its_worker_what_is_whole_is_left_alone(cluste
 
 def test_a_cap_holds_for_all_workers_together_and_resuming_goes_on(cluster: Any, rote: Service, tmp_path: Path):
     study = study_of(rote, seeds=4)
-    budget = Budget(max_tokens=20 * TOKENS)
-    summary = run_study(study, tmp_path, Terms(at_once=2, budget=budget), play=OnRay())
+    budget = Budget(max_total_tokens=20 * TOKENS)
+    summary = run_study(study, tmp_path, Terms(max_concurrency=2, budget=budget), play=OnRay())
     assert f"the cap of {20 * TOKENS} tokens is reached" in summary.ended
     assert summary.left == 4 - summary.played
     assert 20 <= len(rote.requests) < 20 + 2
@@ -221,7 +221,7 @@ def test_a_fault_of_one_model_ends_that_one(cluster: Any, rote: Service, tmp_pat
 
     rote.reply = answer
     study = make_study(agents=("llm",), models=models, trees=("2",), seeds=3)
-    summary = run_study(study, tmp_path, Terms(at_once=1), play=OnRay())
+    summary = run_study(study, tmp_path, Terms(max_concurrency=1), play=OnRay())
     assert summary.models.keys() == {"other"}
     assert "check the key" in summary.models["other"]
     assert (summary.played, len(summary.failures), summary.left) == (3, 1, 2)
@@ -240,7 +240,18 @@ def test_ctrl_c_ends_it_in_order_and_the_command_goes_on_without_ray(
     rote: Service, tmp_path: Path, to: Callable[[int, int], None]
 ):
     seeds = 12
-    flags = ["--agent", "llm", "--model", "gpt-4o-mini", "--base-url", rote.address, "--papers", "2", "--at-once", "1"]
+    flags = [
+        "--agent",
+        "llm",
+        "--model",
+        "gpt-4o-mini",
+        "--base-url",
+        rote.address,
+        "--papers",
+        "2",
+        "--max-concurrency",
+        "1",
+    ]
     where = ["--seeds", str(seeds), "--out", str(tmp_path), "--ray", "local"]
     # Ctrl-C as a terminal has it, also where these tests run in the background, which hands "ignored" on.
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -261,7 +272,7 @@ def test_ctrl_c_ends_it_in_order_and_the_command_goes_on_without_ray(
 
 def test_workers_share_one_budget_and_one_pace_per_model(cluster: Any, rote: Service):
     study = study_of(rote, requests_per_minute=6)
-    treasury = cluster.remote(num_cpus=0)(Treasury).remote(study, Budget(max_tokens=10, max_seconds=1000))
+    treasury = cluster.remote(num_cpus=0)(Treasury).remote(study, Budget(max_total_tokens=10, max_seconds=1000))
     purse, other = (SharedPurse(treasury, None) for _ in range(2))
     paces = [SharedPace(treasury, "gpt-4o-mini") for _ in range(2)]
     waits = [pace.reserve(5).wait for pace in paces]

@@ -169,7 +169,7 @@ def test_a_cap_ends_the_command_with_status_2_and_says_which(
     nursery: Any, service: Service, flags: tuple, tmp_path: Path
 ):
     service.reply = Rote(TREE)
-    ended = nursery.run(*flags, "--max-tokens", 600, "--at-once", 1)
+    ended = nursery.run(*flags, "--max-total-tokens", 600, "--max-concurrency", 1)
     assert ended.status == 2
     assert "stopped: the cap of 600 tokens is reached: 5 replies took 600" in ended.said
     assert f"0 episodes failed and {SEEDS} are left; run the same command again to go on" in ended.said

@@ -220,10 +220,10 @@ def test_a_run_whose_folder_cannot_be_written_any_more_says_so(study: Study, run
     assert run_study(study, run).played == 1
 
 
-@pytest.mark.parametrize("at_once", [0, -3])
-def test_episodes_at_once_are_one_at_least(study: Study, tmp_path: Path, at_once: int):
-    with pytest.raises(OptionError, match=f"at_once is a whole number from 1, not {at_once}"):
-        run_study(study, tmp_path / "run", Terms(at_once=at_once))
+@pytest.mark.parametrize("max_concurrency", [0, -3])
+def test_episodes_at_once_are_one_at_least(study: Study, tmp_path: Path, max_concurrency: int):
+    with pytest.raises(OptionError, match=f"max_concurrency is a whole number from 1, not {max_concurrency}"):
+        run_study(study, tmp_path / "run", Terms(max_concurrency=max_concurrency))
     assert not (tmp_path / "run").exists()
 
 

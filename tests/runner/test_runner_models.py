@@ -41,7 +41,7 @@ def test_models_and_agents_are_crossed_logged_and_told_apart(rote: Service, tmp_
         {"model": "gpt-4o-mini", "base_url": rote.address, "temperature": 0.7, "name": "warm"},
     ]
     study = make_study(agents=("llm", "sceptic", "oracle"), models=models, trees=("2",), seeds=2)
-    assert run_study(study, tmp_path, Terms(at_once=5)) == RunSummary(played=10, found=0)
+    assert run_study(study, tmp_path, Terms(max_concurrency=5)) == RunSummary(played=10, found=0)
     found = episodes(tmp_path)
     assert found.keys() == {cell.file_name for cell in study.cells()}
     assert {episode.status for episode in found.values()} == {"concluded"}
@@ -68,7 +68,7 @@ def test_episodes_wait_for_their_models_at_the_same_time(rote: Service, tmp_path
         return play(body)
 
     rote.reply = meet
-    assert run_study(study_of(rote, seeds=6), tmp_path, Terms(at_once=6)).played == 6
+    assert run_study(study_of(rote, seeds=6), tmp_path, Terms(max_concurrency=6)).played == 6
 
 
 def test_no_more_episodes_are_under_way_than_at_once(rote: Service, tmp_path: Path):
@@ -84,14 +84,14 @@ def test_no_more_episodes_are_under_way_than_at_once(rote: Service, tmp_path: Pa
         return reply
 
     rote.reply = count
-    run_study(study_of(rote, seeds=7), tmp_path, Terms(at_once=3))
+    run_study(study_of(rote, seeds=7), tmp_path, Terms(max_concurrency=3))
     assert most == 3
 
 
 def test_it_comes_out_the_same_however_many_are_played_at_once(rote: Service, tmp_path: Path):
     study = study_of(rote, "llm", "sceptic", "random", seeds=3)
-    for at_once in (1, 9):
-        run_study(study, tmp_path / str(at_once), Terms(at_once=at_once))
+    for max_concurrency in (1, 9):
+        run_study(study, tmp_path / str(max_concurrency), Terms(max_concurrency=max_concurrency))
     assert fingerprints(tmp_path / "1") == fingerprints(tmp_path / "9")
 
 
@@ -110,7 +110,7 @@ def test_models_take_turns():
 def test_a_fault_that_passes_fails_one_episode_and_the_same_command_mends_it(rote: Service, tmp_path: Path, fault: str):
     study = study_of(rote, seeds=3)
     rote.planned.extend([lambda: None] * 4 + [PASSING[fault]])
-    summary = run_study(study, tmp_path, Terms(at_once=1))
+    summary = run_study(study, tmp_path, Terms(max_concurrency=1))
     assert (summary.played, summary.left, len(summary.failures), summary.models) == (2, 0, 1, {})
     assert "gave no answer" in summary.failures[0].error
     torn = read_episode(tmp_path / "episodes" / summary.failures[0].cell.file_name)
@@ -148,7 +148,7 @@ def test_a_fault_that_concerns_a_model_ends_the_rest_of_it_and_the_others_go_on(
     rote.planned.extend([_only(rote, "broken", ENDING[fault])] * 500)
     models = [{"model": name, "base_url": rote.address} for name in ("broken", "gpt-4o-mini")]
     study = make_study(agents=("llm", "oracle"), models=models, trees=("2",), seeds=4)
-    summary = run_study(study, tmp_path, Terms(at_once=2))
+    summary = run_study(study, tmp_path, Terms(max_concurrency=2))
     assert (summary.played, len(summary.failures), summary.left, summary.ended) == (8, 1, 3, "")
     assert list(summary.models) == ["broken"]
     assert summary.models["broken"] == summary.failures[0].error
@@ -165,7 +165,7 @@ def _only(service: Service, model: str, answer: Any) -> Callable[[], Any]:
 def test_a_service_that_fails_one_episode_after_the_other_is_given_up(rote: Service, tmp_path: Path):
     rote.planned.extend([failed(503)] * (PATIENCE - 1) + [lambda: None] * TURNS + [failed(503)] * PATIENCE)
     study = study_of(rote, "llm", "oracle", seeds=3 * PATIENCE)
-    summary = run_study(study, tmp_path, Terms(at_once=1))
+    summary = run_study(study, tmp_path, Terms(max_concurrency=1))
     assert (summary.played, len(summary.failures)) == (3 * PATIENCE + 1, 2 * PATIENCE - 1)
     assert summary.left == PATIENCE
     assert "10 of its episodes failed in a row, the last like this: the model" in summary.models["gpt-4o-mini"]
@@ -174,14 +174,14 @@ def test_a_service_that_fails_one_episode_after_the_other_is_given_up(rote: Serv
 
 def test_a_fault_of_one_request_ends_one_episode(rote: Service, tmp_path: Path):
     rote.planned.extend([lambda: None] * 3 + [failed(400, "this prompt is odd")])
-    summary = run_study(study_of(rote, seeds=3), tmp_path, Terms(at_once=1))
+    summary = run_study(study_of(rote, seeds=3), tmp_path, Terms(max_concurrency=1))
     assert (summary.played, len(summary.failures), summary.models) == (2, 1, {})
 
 
 def test_of_a_model_without_its_key_nothing_is_begun(rote: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     here = {"model": "gpt-4o-mini", "base_url": rote.address}
-    models = [here, {**here, "name": "keyless", "key_variable": "NO_SUCH_KEY"}]
+    models = [here, {**here, "name": "keyless", "api_key_env": "NO_SUCH_KEY"}]
     study = make_study(agents=("llm", "oracle"), models=models, trees=("2",), seeds=3)
     summary = run_study(study, tmp_path, Terms(1))
     assert (summary.played, summary.failures, summary.left) == (6, (), 3)
@@ -226,13 +226,13 @@ def test_a_run_goes_on_with_another_pace_and_not_with_another_temperature(rote: 
 @pytest.mark.parametrize(
     ("caps", "words"),
     [
-        ({"max_tokens": 5 * (PROMPT_TOKENS + COMPLETION_TOKENS)}, "the cap of 600 tokens is reached"),
-        ({"max_dollars": 5 * 2.7e-05 - 1e-9}, r"the cap of \$0.000134999 is reached"),
+        ({"max_total_tokens": 5 * (PROMPT_TOKENS + COMPLETION_TOKENS)}, "the cap of 600 tokens is reached"),
+        ({"max_cost": 5 * 2.7e-05 - 1e-9}, r"the cap of \$0.000134999 is reached"),
     ],
 )
 def test_a_cap_ends_the_run_in_order_and_a_new_one_goes_on(rote: Service, tmp_path: Path, caps: dict, words: str):
     study = study_of(rote, "llm", "oracle", seeds=3)
-    summary = run_study(study, tmp_path, Terms(at_once=1, budget=Budget(**caps)))
+    summary = run_study(study, tmp_path, Terms(max_concurrency=1, budget=Budget(**caps)))
     assert (summary.played, summary.failures, summary.left) == (3, (), 3)
     assert re.search(words, summary.ended)
     assert len(rote.requests) == 5
@@ -254,15 +254,15 @@ def test_requests_under_way_when_a_cap_is_reached_are_paid_and_logged(rote: Serv
         return play(body)
 
     rote.reply = meet
-    budget = Budget(max_tokens=1)
-    summary = run_study(study_of(rote, seeds=6), tmp_path, Terms(at_once=4, budget=budget))
+    budget = Budget(max_total_tokens=1)
+    summary = run_study(study_of(rote, seeds=6), tmp_path, Terms(max_concurrency=4, budget=budget))
     assert (summary.played, summary.left, budget.paid.replies) == (0, 6, 4)
     assert [len(episode.replies) for episode in episodes(tmp_path).values()] == [1, 1, 1, 1]
 
 
 def test_a_cap_on_the_cost_of_a_model_without_a_price_is_refused_beforehand(rote: Service, tmp_path: Path):
     with pytest.raises(OptionError, match=r"litellm knows no price for 'my-own', .* cap the tokens instead"):
-        run_study(study_of(rote, model="my-own"), tmp_path / "run", Terms(budget=Budget(max_dollars=1)))
+        run_study(study_of(rote, model="my-own"), tmp_path / "run", Terms(budget=Budget(max_cost=1)))
     assert not (tmp_path / "run").exists()
     assert rote.requests == []
 
@@ -305,7 +305,7 @@ def test_episodes_of_a_model_share_its_pace(rote: Service, tmp_path: Path):
 def test_a_pace_of_the_study_is_kept(rote: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rate: dict):
     hourglass = Hourglass()
     monkeypatch.setattr(SystemClock, "sleep", lambda self, seconds: hourglass.sleep(seconds))
-    run_study(study_of(rote, seeds=3, **rate), tmp_path, Terms(at_once=3))
+    run_study(study_of(rote, seeds=3, **rate), tmp_path, Terms(max_concurrency=3))
     assert len(hourglass.waits) > TURNS
     assert max(hourglass.waits) > 0.1
 
@@ -325,7 +325,7 @@ def test_a_run_that_is_ended_lets_requests_under_way_be_answered(rote: Service, 
 
     rote.reply = end_at_third
     told: list[Outcome] = []
-    summary = run_study(study_of(rote, seeds=5), tmp_path, Terms(at_once=3), told.append, stops)
+    summary = run_study(study_of(rote, seeds=5), tmp_path, Terms(max_concurrency=3), told.append, stops)
     assert (summary.played, summary.failures, summary.left, summary.ended) == (0, (), 5, "enough")
     assert {outcome.status for outcome in told} == {"left"}
     assert [len(episode.replies) for episode in episodes(tmp_path).values()] == [1, 1, 1]
@@ -339,4 +339,4 @@ def test_a_run_that_is_ended_lets_requests_under_way_be_answered(rote: Service, 
 def test_the_manifest_holds_the_models_and_no_key(rote: Service, tmp_path: Path):
     run_study(study_of(rote, seeds=1), tmp_path)
     (model,) = json.loads((tmp_path / "run.json").read_text())["study"]["models"]
-    assert (model["model"], model["retries"], model["key_variable"]) == ("gpt-4o-mini", 0, None)
+    assert (model["model"], model["retries"], model["api_key_env"]) == ("gpt-4o-mini", 0, None)

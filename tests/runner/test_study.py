@@ -155,7 +155,7 @@ def test_a_study_is_the_same_after_json():
 
 LOCAL = {
     "model": "Qwen/Qwen2.5-7B-Instruct", "name": "qwen", "base_url": "http://localhost:8000/v1", "temperature": 0.7,
-    "reasoning_effort": "low", "seed": 11, "max_tokens": 2000, "timeout": 60.0, "retries": 1, "key_variable": "MY_KEY",
+    "reasoning_effort": "low", "seed": 11, "max_tokens": 2000, "timeout": 60.0, "retries": 1, "api_key_env": "MY_KEY",
     "context": 5000, "requests_per_minute": 30.0, "tokens_per_minute": 9e4,
 }  # fmt: skip
 
@@ -242,7 +242,7 @@ def test_a_setting_of_a_model_at_fault_is_named(setting: str, value: object, mes
 
 
 @pytest.mark.parametrize(
-    "misplaced", [{"api_key": KEY}, {"key_variable": KEY}, {"base_url": f"https://me:{KEY}@host/v1"}]
+    "misplaced", [{"api_key": KEY}, {"api_key_env": KEY}, {"base_url": f"https://me:{KEY}@host/v1"}]
 )
 def test_a_key_in_the_wrong_place_is_refused_and_not_shown(misplaced: dict):
     with pytest.raises(OptionError) as caught:
@@ -256,7 +256,7 @@ def test_a_study_of_the_same_episodes_may_have_other_circumstances():
 
     for setting in ("timeout", "retries", "requests_per_minute", "tokens_per_minute"):
         assert study(**{setting: 7}).is_of(study())
-    assert study(key_variable="OTHER").is_of(study())
+    assert study(api_key_env="OTHER").is_of(study())
     for setting, other in {"temperature": 0, "context": 6000, "max_tokens": 9, "name": "n", "seed": 1}.items():
         assert not study(**{setting: other}).is_of(study())
 
