@@ -19,7 +19,7 @@ from inquitree_gym.judges import (
     read_judgements,
     rule_all,
 )
-from inquitree_gym.log import is_begun, read_episode
+from inquitree_gym.log import has_header, read_episode
 from inquitree_gym.runner.folder import EPISODES, read_manifest
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.agreement import Agreement, agreement, item_pairs
@@ -61,7 +61,7 @@ def concluded(folder: str | os.PathLike[str]) -> list[Concluded]:
     found = []
     for cell in study.cells():
         file = Path(folder) / EPISODES / cell.file_name
-        episode = read_episode(file) if is_begun(file) else None
+        episode = read_episode(file) if has_header(file) else None
         if episode is None or episode.footer is None:
             continue
         text = read_path(episode, trees[cell.tree]).conclusion

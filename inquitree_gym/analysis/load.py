@@ -11,7 +11,7 @@ from typing import NamedTuple
 from inquitree_gym.analysis.recorded import recorded_judges
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges import Judge
-from inquitree_gym.log import Episode, Reply, Turn, is_begun, read_episode
+from inquitree_gym.log import Episode, Reply, Turn, has_header, read_episode
 from inquitree_gym.runner.folder import EPISODES, read_manifest
 from inquitree_gym.runner.study import Cell
 from inquitree_gym.scoring import EpisodeScore, score_episode
@@ -134,7 +134,7 @@ def facts_of(episode: Episode, tree: Tree, judge: Judge) -> EpisodeFacts:
 
 def _look(file: Path) -> Episode | Missing:
     """Return the whole episode of a log, or why there is none."""
-    if not is_begun(file):
+    if not has_header(file):
         return Missing(file.name, "missing", "")
     try:
         episode = read_episode(file)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from inquitree_gym.errors import BudgetError, LogError, OptionError, ServiceError
 from inquitree_gym.llm import Chat, Completion, Message, Paid
-from inquitree_gym.log import EpisodeWriter
+from inquitree_gym.log import JsonlWriter
 from inquitree_gym.trees.schema import CANARY
 
 ANSWERS_VERSION = 1
@@ -89,7 +89,7 @@ class AnswerFile:
         """
         line = AskedLine(purpose=purpose, config=json.loads(json.dumps(dict(config))))
         self.path = Path(folder, _file_name(line))
-        self._writer = EpisodeWriter(self.path, resume=True)
+        self._writer = JsonlWriter(self.path, resume=True)
         try:
             if not self.path.stat().st_size:
                 self._write(line)

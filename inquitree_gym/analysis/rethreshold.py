@@ -17,7 +17,7 @@ import numpy as np
 from inquitree_gym.embeddings import Embedder, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.engine import Decision, Engine, Event, Phase, Reading, Rules, State
 from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.log import Episode, Turn, is_begun, read_episode
+from inquitree_gym.log import Episode, Turn, has_header, read_episode
 from inquitree_gym.matching import Matcher
 from inquitree_gym.runner.folder import EPISODES, read_manifest
 from inquitree_gym.runner.study import Cell, Study
@@ -105,7 +105,7 @@ def reread_run(
     found = []
     for cell in study.cells():
         file = Path(folder) / EPISODES / cell.file_name
-        episode = read_episode(file) if is_begun(file) else None
+        episode = read_episode(file) if has_header(file) else None
         if episode is not None and episode.footer is not None:
             tree = load_tree(cell.tree)
             found.append(reread_episode(episode, tree_vectors(tree, embedder), cell))

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from inquitree_gym.errors import InquiTreeError, JudgeError
 from inquitree_gym.judges.llm import Ruling
 from inquitree_gym.judges.quality import Judge, Verdict
-from inquitree_gym.log import EpisodeWriter, is_begun
+from inquitree_gym.log import JsonlWriter, has_header
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.schema import CANARY
 
@@ -119,7 +119,7 @@ def read_judgements(run: str | os.PathLike[str]) -> list[Judgements]:
     Raises:
         JudgeError: a file is damaged.
     """
-    return [_read(file) for file in sorted(Path(run, JUDGEMENTS).glob("*.jsonl")) if is_begun(file)]
+    return [_read(file) for file in sorted(Path(run, JUDGEMENTS).glob("*.jsonl")) if has_header(file)]
 
 
 def labelled(found: Sequence[Judgements]) -> dict[str, Judgements]:
@@ -144,7 +144,7 @@ class JudgementFile:
         """
         line = JudgeLine(judge=judge, config=json.loads(json.dumps(dict(config))))
         self.path = Path(run, JUDGEMENTS, _file_name(line))
-        self._writer = EpisodeWriter(self.path, resume=True)
+        self._writer = JsonlWriter(self.path, resume=True)
         try:
             if not self.path.stat().st_size:
                 self._write(line)

@@ -5,7 +5,8 @@ happens, then a footer. A file without a footer is torn: it can be resumed by re
 scored. A last line cut off in the middle is dropped on reading.
 """
 
-from inquitree_gym.log.files import EpisodeWriter, is_begun, read_episode
+from inquitree_gym.log.files import read_episode
+from inquitree_gym.log.jsonl import JsonlWriter, file_stem, has_header, read_records, settings_digest, to_line
 from inquitree_gym.log.records import (
     LOG_VERSION,
     EmbedderRef,
@@ -19,24 +20,26 @@ from inquitree_gym.log.records import (
     Reply,
     TreeRef,
     Turn,
-    to_line,
 )
 
 __all__ = [
     "LOG_VERSION",
     "EmbedderRef",
     "Episode",
-    "EpisodeWriter",
     "Event",
     "Failure",
     "Footer",
     "Header",
+    "JsonlWriter",
     "Reading",
     "Record",
     "Reply",
     "TreeRef",
     "Turn",
-    "is_begun",
+    "file_stem",
+    "has_header",
     "read_episode",
+    "read_records",
+    "settings_digest",
     "to_line",
 ]

@@ -208,8 +208,3 @@ class Episode:
             kept = record.model_dump(exclude=_CIRCUMSTANCES)
             whole.update(json.dumps(kept, sort_keys=True).encode())
         return whole.hexdigest()
-
-
-def to_line(record: Record) -> str:
-    """Return one line of JSON, ASCII only, so that any string an agent may write survives."""
-    return json.dumps(record.model_dump(mode="python"), ensure_ascii=True, separators=(",", ":")) + "\n"

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from inquitree_gym.analysis.recorded import Recorded, recorded_judges
 from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.log import Episode, is_begun, read_episode
+from inquitree_gym.log import Episode, has_header, read_episode
 from inquitree_gym.report.viewer import Entry, Panel, write_index, write_view
 from inquitree_gym.runner.folder import EPISODES, MANIFEST, read_manifest
 from inquitree_gym.runner.study import Cell
@@ -55,7 +55,7 @@ def view_run(
         OptionError: no episode is wanted that has been begun, or a page cannot be written.
     """
     cells = [cell for cell in read_manifest(folder).cells() if wanted(cell)]
-    begun = [cell for cell in cells if is_begun(folder / EPISODES / cell.file_name)]
+    begun = [cell for cell in cells if has_header(folder / EPISODES / cell.file_name)]
     if not begun:
         raise OptionError(f"'{folder}' holds no episode of that kind: {len(cells)} match, none has been begun")
     out = folder / VIEW if out is None else out
@@ -89,7 +89,7 @@ def _entries(folder: Path, cells: Sequence[Cell], index: Path, progress: Callabl
 
 def _episode(file: Path) -> Episode | Literal["missing", "damaged"]:
     try:
-        return read_episode(file) if is_begun(file) else "missing"
+        return read_episode(file) if has_header(file) else "missing"
     except LogError:
         return "damaged"
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from inquitree_gym.errors import LogError
-from inquitree_gym.log.locking import lock
+from inquitree_gym.log.jsonl import lock
 from inquitree_gym.runner.study import Cell, Study
 
 MANIFEST = "run.json"

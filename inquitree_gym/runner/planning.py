@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inquitree_gym.errors import LogError
-from inquitree_gym.log import is_begun, read_episode
+from inquitree_gym.log import has_header, read_episode
 from inquitree_gym.runner.folder import log_file
 from inquitree_gym.runner.study import Cell, Study
 
@@ -39,7 +39,7 @@ def look(cells: Iterable[Cell], folder: Path) -> Survey:
     for cell in cells:
         file = log_file(folder, cell)
         try:
-            if not is_begun(file):
+            if not has_header(file):
                 found.missing.append(cell)
             else:
                 (found.torn if read_episode(file).footer is None else found.whole).append(cell)

@@ -13,7 +13,7 @@ from inquitree_gym.embeddings import load_embedder, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.runtime import Plays
 from inquitree_gym.errors import BudgetError, InquiTreeError, StoppedError
-from inquitree_gym.log import is_begun
+from inquitree_gym.log import has_header
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.rollout import aplay, play
 from inquitree_gym.runner.chats import Terms, lacking, study_chats
@@ -189,7 +189,7 @@ class _Table:
     def _place(self, cell: Cell) -> dict[str, Any]:
         """Return the file and the options of an episode."""
         file = log_file(self._folder, cell)
-        if not is_begun(file):
+        if not has_header(file):
             file.unlink(missing_ok=True)  # torn within its header, so nothing was played
         return {"file": file, "options": self._study.options(cell, self._tree(cell.tree))}
 

@@ -71,7 +71,7 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         self._footer: log.Footer | None = None
         self._failure: log.Failure | None = None
         self._expected: deque[log.Turn] = deque()
-        self._writer: log.EpisodeWriter | None = None
+        self._writer: log.JsonlWriter | None = None
         self._observation = ""
         self._replies: list[log.Reply] = []
         self._agent_seconds: float | None = None
@@ -182,14 +182,14 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         if self._file is not None and self._file.exists():
             self._resume(self._file, header)
         elif self._file is not None:
-            self._writer = log.EpisodeWriter(self._file)
+            self._writer = log.JsonlWriter(self._file)
             self._writer.write(header)
         elif self._folder is not None:
             self._writer = _new_file(self._folder, f"{header.tree.id}-s{header.seed}")
             self._writer.write(header)
 
     def _resume(self, file: Path, header: log.Header) -> None:
-        writer = log.EpisodeWriter(file, resume=True)  # which locks it, before what it holds is read
+        writer = log.JsonlWriter(file, resume=True)  # which locks it, before what it holds is read
         try:
             torn = self._torn(file, header)
         except LogError:
@@ -305,11 +305,11 @@ def _same(logged: log.Turn, again: log.Turn) -> bool:
     )
 
 
-def _new_file(folder: Path, stem: str) -> log.EpisodeWriter:
+def _new_file(folder: Path, stem: str) -> log.JsonlWriter:
     for number in count(1):
         path = folder / (f"{stem}.jsonl" if number == 1 else f"{stem}-{number}.jsonl")
         with suppress(LogExistsError):  # by trying, since other processes may write to the same folder
-            return log.EpisodeWriter(path)
+            return log.JsonlWriter(path)
     raise AssertionError("unreachable")
 
 

@@ -18,11 +18,11 @@ from inquitree_gym.log import (
     LOG_VERSION,
     EmbedderRef,
     Episode,
-    EpisodeWriter,
     Event,
     Failure,
     Footer,
     Header,
+    JsonlWriter,
     Reading,
     Reply,
     TreeRef,
@@ -85,7 +85,7 @@ def test_a_whole_log_is_read_as_it_was_written(tmp_path: Path):
     second = turn(2, tokens={"prompt": 7}, cost=0.125, agent_seconds=2.5)
     records = (HEADER, turn(1), malformed, said, second, FOOTER)
     file = tmp_path / "deep" / "down" / "episode.jsonl"
-    writer = EpisodeWriter(file)
+    writer = JsonlWriter(file)
     for record in records:
         writer.write(record)
     writer.close()
@@ -95,7 +95,7 @@ def test_a_whole_log_is_read_as_it_was_written(tmp_path: Path):
 
 def test_every_line_is_on_disk_before_the_next_action(tmp_path: Path):
     file = tmp_path / "episode.jsonl"
-    writer = EpisodeWriter(file)
+    writer = JsonlWriter(file)
     for number, record in enumerate((HEADER, turn(1), turn(2))):
         writer.write(record)
         assert len(read_episode(file).turns) == number
@@ -159,7 +159,7 @@ def test_a_log_of_version_1_has_its_raw_replies_as_records(tmp_path: Path):
 def test_a_log_of_version_1_may_go_on_in_version_2(tmp_path: Path):
     file = tmp_path / "old.jsonl"
     file.write_text(to_line(HEADER.model_copy(update={"log_version": 1})) + old(turn(1), "one"))
-    writer = EpisodeWriter(file, resume=True)
+    writer = JsonlWriter(file, resume=True)
     writer.write(reply(2, text="two"))
     writer.write(turn(2))
     writer.close()
@@ -261,7 +261,7 @@ def test_a_file_without_a_header_says_what_to_do(tmp_path: Path, content: bytes)
 
 
 def test_a_missing_file_is_named(tmp_path: Path):
-    with pytest.raises(LogError, match=r"cannot read the log '.*none\.jsonl': No such file"):
+    with pytest.raises(LogError, match=r"cannot read '.*none\.jsonl': No such file"):
         read_episode(tmp_path / "none.jsonl")
 
 
@@ -282,7 +282,7 @@ def test_a_log_is_never_overwritten(tmp_path: Path):
     file = write(tmp_path / "there.jsonl", HEADER, turn(1))
     before = file.read_bytes()
     with pytest.raises(LogError, match="exists already; logs are never overwritten: choose another place"):
-        EpisodeWriter(file)
+        JsonlWriter(file)
     assert file.read_bytes() == before
 
 
@@ -291,7 +291,7 @@ def test_a_resumed_log_is_cut_back_to_its_last_whole_line(tmp_path: Path, rest: 
     file = write(tmp_path / "torn.jsonl", HEADER, turn(1))
     with file.open("ab") as stream:
         stream.write(rest)
-    writer = EpisodeWriter(file, resume=True)
+    writer = JsonlWriter(file, resume=True)
     writer.write(turn(2, action="draw conclusion"))
     writer.close()
     assert read_episode(file).actions == ("redo the study", "draw conclusion")
@@ -299,21 +299,19 @@ def test_a_resumed_log_is_cut_back_to_its_last_whole_line(tmp_path: Path, rest: 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(
-        LogError, match=r"cannot write the log .* choose another folder, then run the same command again"
-    ):
-        EpisodeWriter(tmp_path / "file" / "episode.jsonl")
+    with pytest.raises(LogError, match=r"cannot write .* choose another folder, then run the same command again"):
+        JsonlWriter(tmp_path / "file" / "episode.jsonl")
 
 
 def test_a_full_disk_loses_nothing_that_was_logged(tmp_path: Path):
     file = tmp_path / "episode.jsonl"
-    writer = EpisodeWriter(file)
+    writer = JsonlWriter(file)
     writer.write(HEADER)
     writer.write(turn(1))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(file) + 100, hard))
     try:
-        with pytest.raises(LogError, match=r"cannot write the log .* what was logged before is safe. Free some space"):
+        with pytest.raises(LogError, match=r"cannot write .* the lines written before are safe. Free some space"):
             writer.write(turn(2))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -321,7 +319,7 @@ def test_a_full_disk_loses_nothing_that_was_logged(tmp_path: Path):
         writer.write(turn(2))
     writer.close()
     assert read_episode(file).turns == (turn(1),)
-    again = EpisodeWriter(file, resume=True)
+    again = JsonlWriter(file, resume=True)
     again.write(turn(2))
     again.close()
     assert read_episode(file).turns == (turn(1), turn(2))
@@ -368,8 +366,8 @@ def test_a_log_has_the_fingerprint_of_the_episode_that_it_holds(tmp_path: Path):
 
 
 def test_two_writers_of_one_log_are_one_too_many(tmp_path: Path):
-    first = EpisodeWriter(tmp_path / "log.jsonl")
-    with pytest.raises(LogError, match=r"another process is writing the log .*log\.jsonl"):
-        EpisodeWriter(tmp_path / "log.jsonl", resume=True)
+    first = JsonlWriter(tmp_path / "log.jsonl")
+    with pytest.raises(LogError, match=r"another process is writing .*log\.jsonl"):
+        JsonlWriter(tmp_path / "log.jsonl", resume=True)
     first.close()
-    EpisodeWriter(tmp_path / "log.jsonl", resume=True).close()
+    JsonlWriter(tmp_path / "log.jsonl", resume=True).close()

@@ -18,7 +18,7 @@ from inquitree_gym._litellm import load_litellm
 from inquitree_gym.cli import main
 from inquitree_gym.embeddings import load_embedder, tree_vectors
 from inquitree_gym.judges import local_judge
-from inquitree_gym.log import EpisodeWriter, to_line
+from inquitree_gym.log import JsonlWriter, to_line
 from inquitree_gym.runner import playing
 from inquitree_gym.trees import load_tree
 
@@ -76,9 +76,9 @@ def run(job: dict[str, Any]) -> None:
 def die_in_line(number: int, share: float) -> None:
     """Let the process be killed with that share of a line written: the one of that number, over all logs."""
     written = 0
-    write = EpisodeWriter.write
+    write = JsonlWriter.write
 
-    def write_or_die(self: EpisodeWriter, record: Any) -> None:
+    def write_or_die(self: JsonlWriter, record: Any) -> None:
         nonlocal written
         written += 1
         if written == number:
@@ -88,7 +88,7 @@ def die_in_line(number: int, share: float) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         write(self, record)
 
-    EpisodeWriter.write = write_or_die  # type: ignore[method-assign]
+    JsonlWriter.write = write_or_die  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from inquitree_gym.judges import local_judge
-from inquitree_gym.log import Episode, is_begun, read_episode
+from inquitree_gym.log import Episode, has_header, read_episode
 from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.scoring import score_episode
 from inquitree_gym.trees import load_tree
@@ -67,7 +67,7 @@ class Watch:
 
 
 def episodes(folder: Path) -> dict[str, Episode]:
-    return {file.name: read_episode(file) for file in sorted((folder / "episodes").iterdir()) if is_begun(file)}
+    return {file.name: read_episode(file) for file in sorted((folder / "episodes").iterdir()) if has_header(file)}
 
 
 def paid(found: dict[str, Episode]) -> set[Asked]:

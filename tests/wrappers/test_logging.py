@@ -258,7 +258,7 @@ def test_only_inquiries_are_logged(tmp_path):
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path, minilm):
     (tmp_path / "taken").write_text("a file, not a folder")
-    with pytest.raises(LogError, match=r"cannot write the log '.*taken.*choose another folder"):
+    with pytest.raises(LogError, match=r"cannot write '.*taken.*choose another folder"):
         recorded(tmp_path / "taken").reset(seed=1)
 
 
@@ -493,7 +493,7 @@ def test_on_a_full_disk_what_was_logged_stays_readable_and_can_be_resumed(tmp_pa
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     taken, told = json.loads(done.stdout)
-    assert "x.jsonl': File too large; what was logged before is safe. Free some space" in told
+    assert "x.jsonl': File too large; the lines written before are safe. Free some space" in told
     assert file.stat().st_size <= 6_000
     logged = read_episode(file)
     assert logged.status == "torn"

@@ -1,0 +1,207 @@
+"""JSON Lines files: one writer at a time, every line flushed, a torn last line dropped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import chain, repeat
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from inquitree_gym.errors import InquiTreeError, LogError, LogExistsError
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None  # type: ignore[assignment]
+
+T = TypeVar("T")
+H = TypeVar("H", bound=BaseModel)
+R = TypeVar("R", bound=BaseModel)
+
+
+class JsonlWriter:
+    """Append records to a file, each flushed to the system and safe from a kill. A context manager."""
+
+    def __init__(self, path: str | os.PathLike[str], *, resume: bool = False, header: BaseModel | None = None) -> None:
+        """Open and lock a file, making its folder.
+
+        Args:
+            path: a new file, unless ``resume`` is set.
+            resume: open the file if it exists, and cut it back to its last whole line.
+            header: record to write first if the file holds no whole line.
+
+        Raises:
+            LogExistsError: the file exists, without ``resume``.
+            LogError: the file cannot be written, or another process is writing it.
+        """
+        self.path = Path(path)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._stream = self.path.open("a" if resume else "x", encoding="ascii")
+            self._lock()
+            empty = not resume or _cut_to_whole_lines(self.path) == 0
+        except OSError as error:
+            if isinstance(error, FileExistsError) and self.path.exists():
+                raise LogExistsError(
+                    f"'{self.path}' exists already; logs are never overwritten: choose another place"
+                ) from error
+            raise self._error(error) from error
+        if header is not None and empty:
+            self.write(header)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def write(self, record: BaseModel) -> None:
+        """Append one record.
+
+        Raises:
+            LogError: the file is closed or cannot be written, which closes it; the lines before stay intact.
+        """
+        if self._stream.closed:
+            raise LogError(f"'{self.path}' is closed; open another writer to go on")
+        try:
+            self._stream.write(to_line(record))
+            self._stream.flush()
+        except OSError as error:
+            with suppress(OSError):
+                self._stream.close()
+            raise self._error(error) from error
+
+    def close(self) -> None:
+        """Close the file and release its lock; closing twice does nothing."""
+        try:
+            self._stream.close()
+        except OSError as error:
+            raise self._error(error) from error
+
+    def _lock(self) -> None:
+        if not lock(self._stream):
+            self._stream.close()
+            raise LogError(f"another process is writing '{self.path}'; wait until it is done, or choose another folder")
+
+    def _error(self, error: OSError) -> LogError:
+        return LogError(
+            f"cannot write '{self.path}': {error.strerror}; the lines written before are safe. "
+            "Free some space or choose another folder, then run the same command again to resume"
+        )
+
+
+def to_line(record: BaseModel) -> str:
+    """Return a record as one line of JSON, ASCII only, so that any string survives, lone surrogates included."""
+    return json.dumps(record.model_dump(mode="python"), ensure_ascii=True, separators=(",", ":")) + "\n"
+
+
+def read_lines(
+    path: str | os.PathLike[str],
+    parse: Callable[[Any], T],
+    *,
+    remedy: str,
+    error: type[InquiTreeError] = LogError,
+) -> list[T]:
+    """Return every whole line of a file, parsed; a torn last line is left out.
+
+    Args:
+        path: the file.
+        parse: turns a JSON document into a record, and raises pydantic's `ValidationError` for a damaged one.
+        remedy: advice that ends the message about a damaged line.
+        error: the error to raise.
+
+    Raises:
+        InquiTreeError: ``error``, naming the file, if it cannot be read; with the line number if a line is damaged.
+    """
+    file = Path(path)
+    try:
+        *lines, _torn = file.read_bytes().split(b"\n")
+    except OSError as cause:
+        raise error(f"cannot read '{file}': {cause.strerror}") from cause
+    records = []
+    for number, line in enumerate(lines, 1):
+        try:
+            # Not pydantic's JSON reader, which refuses the lone surrogates that a model may write.
+            records.append(parse(json.loads(line)))
+        except (ValueError, RecursionError) as cause:
+            raise error(f"'{file}', line {number}: {_fault(cause)}; {remedy}") from None
+    return records
+
+
+def read_records(
+    path: str | os.PathLike[str],
+    header: type[H],
+    record: type[R],
+    *,
+    remedy: str,
+    error: type[InquiTreeError] = LogError,
+) -> tuple[H, list[R]]:
+    """Return the header line and the records of a file; see `read_lines` for the arguments and errors."""
+    models = chain[type[BaseModel]]([header], repeat(record))
+    lines = read_lines(path, lambda line: next(models).model_validate(line), remedy=remedy, error=error)
+    if not lines:
+        raise error(f"'{path}' has no header line; {remedy}")
+    return cast(H, lines[0]), cast(list[R], lines[1:])
+
+
+def has_header(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a file exists and its first line is whole; a file torn before that holds nothing."""
+    try:
+        with Path(path).open("rb") as stream:
+            return stream.readline().endswith(b"\n")
+    except FileNotFoundError:
+        return False
+
+
+def settings_digest(settings: Mapping[str, Any]) -> str:
+    """Return eight hexadecimal digits that name these settings in a file name."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def file_stem(name: str) -> str:
+    """Return a name as part of a file name: letters, digits, points and hyphens, at most 80.
+
+    >>> file_stem("llm:openai/gpt-5 (low)")
+    'llm-openai-gpt-5-low'
+    """
+    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:80]
+
+
+def lock(stream: IO[Any]) -> bool:
+    """Lock a file for this process until ``stream`` is closed or the process ends; False if another process holds it.
+
+    Raises:
+        OSError: the file system has no locks.
+    """
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _cut_to_whole_lines(path: Path) -> int:
+    """Drop a torn last line; return the size that is left, in bytes."""
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)
+    return whole
+
+
+def _fault(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return f"not JSON ({error})"
+    first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"{first['msg']} at {place}" if place else str(first["msg"])
