@@ -32,8 +32,8 @@ from inquitree_gym.runner.stop_conditions import Stops
 from inquitree_gym.runner.study import ALL, make_study, read_study
 
 HOW = {
-    "study_file", "out_folder", "max_concurrency", "max_cost", "max_total_tokens", "max_minutes", "cache", "ray", "dry_run",
-    "as_json",
+    "study_file", "out_folder", "max_concurrency", "max_cost", "max_total_tokens", "max_minutes", "cache", "ray",
+    "dry_run", "as_json",
 }  # fmt: skip
 """Parameters of a run that decide nothing in its episodes."""
 TABLE_MEASURES = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")

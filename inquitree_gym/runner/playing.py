@@ -45,9 +45,9 @@ Tell = Callable[[Outcome], None]
 async def play_cells(study: Study, folder: Path, cells: Sequence[Cell], terms: Terms, stops: Stops, tell: Tell) -> None:
     """Play episodes of ``study`` into ``folder``; torn ones are resumed.
 
-    Those whose agent asks a model are played ``terms.max_concurrency`` at the same time, models in turn; before them the others
-    one by one, since they wait for nobody. After a stop no episode is begun and no request made; requests under way
-    have `GRACE` seconds.
+    Those whose agent asks a model are played ``terms.max_concurrency`` at the same time, models in turn; before them
+    the others one by one, since they wait for nobody. After a stop no episode is begun and no request made; requests
+    under way have `GRACE` seconds.
 
     Args:
         study: of which the cells are.
