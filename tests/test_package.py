@@ -36,7 +36,7 @@ PUBLIC = {
         "Decision", "Engine", "Event", "Kind", "Phase", "Reading", "Reason", "Rules", "State", "splitmix64",
     },
     "inquitree_gym.envs": {
-        "FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "Step", "SyntheticEnv",
+        "FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "SyntheticEnv", "Transition",
     },
     "inquitree_gym.runner": {
         "Cell", "ModelSettings", "Outcome", "Row", "RunSummary", "Study", "Terms", "arun_study", "read_scores",

@@ -10,10 +10,10 @@ import numpy as np
 from inquitree_gym.baselines.agent import BaselineAgent
 from inquitree_gym.embeddings import TreeVectors
 from inquitree_gym.engine import Engine, Phase, Rules, State
-from inquitree_gym.envs.features import Features, Row
 from inquitree_gym.envs.menu import Mask, Menu, MenuSize
+from inquitree_gym.envs.observations import FeatureLayout, FeatureRow
 
-Policy = Callable[[Row, Mask, np.random.Generator], int]
+Policy = Callable[[FeatureRow, Mask, np.random.Generator], int]
 """From features, shape ``(size,)``, and the mask of open actions, shape ``(actions,)``, to an action."""
 
 
@@ -54,8 +54,8 @@ class PolicyAgent(BaselineAgent):
         self.name = name
         self._vectors = vectors
         self._policy = policy
-        self._menu = Menu(vectors.tree, MenuSize.asked(size, [vectors.tree]))
-        self._features = Features.of(self._menu.size.subtopics, vectors.embedder.dim, text_dim)
+        self._menu = Menu(vectors.tree, MenuSize.resolve(size, [vectors.tree]))
+        self._features = FeatureLayout.create(self._menu.size.subtopics, vectors.embedder.dim, text_dim)
         self._engine = Engine(vectors.tree, (rules or Rules()).override({"threshold": 0.0}))
         self._state = self._engine.start(0).state
 

@@ -6,12 +6,12 @@ from inquitree_gym._lazy import lazy
 
 if TYPE_CHECKING:
     from inquitree_gym.envs.batch.env import InquiryBatchEnv
-    from inquitree_gym.envs.inquiry import InquiryEnv, Step
+    from inquitree_gym.envs.inquiry import InquiryEnv, Transition
     from inquitree_gym.envs.spaces import FreeText
     from inquitree_gym.envs.synthetic import SyntheticEnv
     from inquitree_gym.envs.vector import InquiryVectorEnv
 
-__all__ = ["FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "Step", "SyntheticEnv"]
+__all__ = ["FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "SyntheticEnv", "Transition"]
 
 __getattr__ = lazy(
     __name__,
@@ -20,7 +20,7 @@ __getattr__ = lazy(
         "InquiryBatchEnv": "inquitree_gym.envs.batch.env",
         "InquiryEnv": "inquitree_gym.envs.inquiry",
         "InquiryVectorEnv": "inquitree_gym.envs.vector",
-        "Step": "inquitree_gym.envs.inquiry",
+        "Transition": "inquitree_gym.envs.inquiry",
         "SyntheticEnv": "inquitree_gym.envs.synthetic",
     },
 )

@@ -12,7 +12,7 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder
 from inquitree_gym.engine import Event, Phase, Reading, Rules, State, splitmix64
 from inquitree_gym.envs.observations import MAX_OBSERVATION
-from inquitree_gym.envs.runtime import Play, Plays
+from inquitree_gym.envs.runtime import RuntimeCache, TreeRuntime
 from inquitree_gym.envs.spaces import FreeText
 from inquitree_gym.errors import ActionError, OptionError, suggest
 from inquitree_gym.matching import MAX_READ
@@ -22,8 +22,8 @@ from inquitree_gym.trees import Tree, load_tree
 TreeLike = str | os.PathLike[str] | Tree
 
 
-class Step(NamedTuple):
-    """What the last action led to; for logs, training wrappers and renderers, never for an agent."""
+class Transition(NamedTuple):
+    """The reading of an action and the event it led to; privileged."""
 
     reading: Reading
     event: Event
@@ -96,46 +96,46 @@ class InquiryEnv(gym.Env[str, str]):
         self.render_mode = render_mode
         self.action_space = FreeText(MAX_READ)
         self.observation_space = FreeText(MAX_OBSERVATION)
-        self.last: Step | None = None
+        self.last: Transition | None = None
         """What the last action or reset led to."""
-        self.plays = Plays(self.embedder, self.prompts)
-        """What the trees need to be played; environments may share one."""
-        self._play: Play | None = None
+        self.runtimes = RuntimeCache(self.embedder, self.prompts)
+        """Runtimes of the trees; environments may share one cache."""
+        self._runtime: TreeRuntime | None = None
         self._first_seed: int | None = None
         self._episode = 0
         self._closed = False
 
     @property
-    def playing(self) -> Play:
-        """What this episode is played with.
+    def runtime(self) -> TreeRuntime:
+        """Engine, matcher, texts and judge of this episode.
 
         Raises:
             ResetNeeded: before the first reset.
             ClosedEnvironmentError: after `close`.
         """
-        if self._play is None:
+        if self._runtime is None:
             raise self._not_started()
-        return self._play
+        return self._runtime
 
     @property
     def tree(self) -> Tree:
         """The tree of this episode."""
-        return self.playing.tree
+        return self.runtime.tree
 
     @property
     def episode_rules(self) -> Rules:
         """The rules of this episode, options included."""
-        return self.playing.engine.rules
+        return self.runtime.engine.rules
 
     @property
     def turn_limit(self) -> int | None:
         """Turns after which this episode asks for the conclusion; None for no limit."""
-        return self.playing.engine.turn_limit
+        return self.runtime.engine.turn_limit
 
     @property
     def vectors(self) -> TreeVectors:
         """The vectors of this episode's tree."""
-        return self.playing.vectors
+        return self.runtime.vectors
 
     @property
     def state(self) -> State:
@@ -158,16 +158,16 @@ class InquiryEnv(gym.Env[str, str]):
         """
         if self._closed:
             raise self._not_started()
-        trees, rules = self.asked(options)
+        trees, rules = self.resolve_options(options)
         super().reset(seed=seed)
         episode_seed = self._next_seed(seed)
-        self._play = self.plays.of(self._choose_tree(trees, episode_seed), rules)
-        event = self._play.engine.start(episode_seed)
-        self.last = Step(Reading(), event)
+        self._runtime = self.runtimes.get(self._choose_tree(trees, episode_seed), rules)
+        event = self._runtime.engine.start(episode_seed)
+        self.last = Transition(Reading(), event)
         self._show()
-        return self._play.observations.of(event), self._info(event)
+        return self._runtime.observations.render(event), self._info(event)
 
-    def asked(self, options: Mapping[str, Any] | None) -> tuple[tuple[Tree, ...], Rules]:
+    def resolve_options(self, options: Mapping[str, Any] | None) -> tuple[tuple[Tree, ...], Rules]:
         """Return the trees and rules of an episode with these options; see `reset` for them and for the errors."""
         options = dict(options or {})
         trees = _load_all(options.pop("tree")) if "tree" in options else self.trees
@@ -185,19 +185,19 @@ class InquiryEnv(gym.Env[str, str]):
             ClosedEnvironmentError: after `close`.
         """
         # The properties raise before the first reset, and are asked then alone: a step is little more than such calls.
-        play, state = self._play or self.playing, (self.last or self._step).event.state
+        runtime, state = self._runtime or self.runtime, (self.last or self._step).event.state
         if not isinstance(action, str):
             raise ActionError(f"an action is a string, not {type(action).__name__} ({action!r:.80})")
         if state.phase == Phase.END:
             raise ResetNeeded("the episode is over: its conclusion was written; call reset() before the next step()")
-        reading = play.matcher.read(state, action)
-        event = play.engine.advance(state, reading)
-        self.last = Step(reading, event)
+        reading = runtime.matcher.read(state, action)
+        event = runtime.engine.advance(state, reading)
+        self.last = Transition(reading, event)
         terminated = event.state.phase == Phase.END
-        reward = play.reward(event.state, action) if terminated else 0.0
+        reward = runtime.reward(event.state, action) if terminated else 0.0
         if self.render_mode == "human":
             self._show()
-        return play.observations.of(event), reward, terminated, False, self._info(event)
+        return runtime.observations.render(event), reward, terminated, False, self._info(event)
 
     def render(self) -> Any:
         """Return the moment: text for ``ansi``, an array (height, width, 3) of uint8 for ``rgb_array``."""
@@ -208,16 +208,16 @@ class InquiryEnv(gym.Env[str, str]):
 
         if self.render_mode == "rgb_array":
             return rendering.picture(self.tree, self._step.event)
-        text = rendering.as_text(self.tree, self._step.event, self.playing.observations.of(self._step.event))
+        text = rendering.as_text(self.tree, self._step.event, self.runtime.observations.render(self._step.event))
         return text if self.render_mode == "ansi" else rendering.to_terminal(text)
 
     def close(self) -> None:
         """End the episode for good; a closed environment takes neither `step` nor `reset`."""
         self._closed = True
-        self._play = self.last = None
+        self._runtime = self.last = None
 
     @property
-    def _step(self) -> Step:
+    def _step(self) -> Transition:
         if self.last is None:
             raise self._not_started()
         return self.last
@@ -262,7 +262,7 @@ PHASE_NAMES = tuple(phase.name.lower() for phase in Phase)
 _KEYWORDS = ("tree", "embedder", "prompts", "privileged", "render_mode")
 
 
-def privileged_info(step: Step, turn_limit: int | None) -> dict[str, Any]:
+def privileged_info(step: Transition, turn_limit: int | None) -> dict[str, Any]:
     """Return what an agent must not see, as plain values."""
     reading, event = step
     return {

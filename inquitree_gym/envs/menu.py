@@ -34,19 +34,19 @@ class MenuSize(NamedTuple):
         return self.subtopics + self.studies + len(DECISIONS) + 1
 
     @classmethod
-    def around(cls, trees: Sequence[Tree]) -> MenuSize:
+    def fitting(cls, trees: Sequence[Tree]) -> MenuSize:
         """Return the smallest menu that holds every one of ``trees``."""
         return cls(max(len(tree.subtopics) for tree in trees), max(len(tree.studies) for tree in trees))
 
     @classmethod
-    def asked(cls, size: tuple[int, int] | None, trees: Sequence[Tree]) -> MenuSize:
+    def resolve(cls, size: tuple[int, int] | None, trees: Sequence[Tree]) -> MenuSize:
         """Return the slots asked for, or for None those that ``trees`` need.
 
         Raises:
             OptionError: ``size`` is not a pair of whole numbers from 1, or one of ``trees`` does not fit into it.
         """
         if size is None:
-            return cls.around(trees)
+            return cls.fitting(trees)
         pair = isinstance(size, tuple | list) and len(size) == 2
         if not pair or not all(type(slots) is int and slots >= 1 for slots in size):
             raise OptionError(f"size is a pair of whole numbers from 1, slots for subtopics and studies, not {size!r}")
@@ -61,7 +61,7 @@ class MenuSize(NamedTuple):
         Raises:
             OptionError: it has more subtopics or studies than there are slots.
         """
-        needed = MenuSize.around([tree])
+        needed = MenuSize.fitting([tree])
         if needed.subtopics > self.subtopics or needed.studies > self.studies:
             raise OptionError(
                 f"{tree.id} has {needed.subtopics} subtopics and {needed.studies} studies, and the menu has "
@@ -83,7 +83,7 @@ class Menu:
         Raises:
             OptionError: the tree does not fit into ``size``.
         """
-        self.size = size or MenuSize.around([tree])
+        self.size = size or MenuSize.fitting([tree])
         self.size.check(tree)
         self.first_study = self.size.subtopics
         self.first_decision = self.size.subtopics + self.size.studies

@@ -1,14 +1,22 @@
-"""What the agent reads: views of an inquiry rendered to text, once each."""
+"""Observations, as text for agents that read and as feature rows for agents that take numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inquitree_gym.engine import Event, Kind
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from inquitree_gym.embeddings import TreeVectors
+from inquitree_gym.embeddings.protocol import Vectors
+from inquitree_gym.engine import Event, Kind, Phase
 from inquitree_gym.errors import OptionError
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import HINT_LEVELS, Tree
+
+FeatureRow = NDArray[np.float32]
 
 MAX_OBSERVATION = 16_384
 """Longest observation, in characters."""
@@ -27,7 +35,7 @@ _TEMPLATES = {
 }
 
 
-class View(NamedTuple):
+class ObservationKey(NamedTuple):
     """All that an observation's text depends on."""
 
     kind: Kind
@@ -36,18 +44,18 @@ class View(NamedTuple):
     fake: int = 0
     limit: bool = False
 
-    def plain(self) -> View:
+    def plain(self) -> ObservationKey:
         """Return the view without what its text does not tell: all views with one text are equal."""
         if self.limit and self.kind != Kind.RESULT:
             return LIMIT
         return self._replace(node=-1) if self.kind == Kind.ASK_AGAIN else self
 
 
-LIMIT = View(Kind.TOPIC, limit=True)
+LIMIT = ObservationKey(Kind.TOPIC, limit=True)
 """The limit prompt, wherever the limit struck but at a result."""
 
 
-class Observations:
+class ObservationRenderer:
     """The texts of one tree under one set of templates, rendered when first needed and then reused."""
 
     def __init__(self, tree: Tree, prompts: Prompts, turn_limit: int | None) -> None:
@@ -57,7 +65,7 @@ class Observations:
         self._turn_limit = turn_limit
         self._rendered: dict[tuple[int, int, int, int, bool], str] = {}
 
-    def of(self, event: Event) -> str:
+    def render(self, event: Event) -> str:
         """Return the observation of ``event``.
 
         Raises:
@@ -66,10 +74,10 @@ class Observations:
         key = (event.kind, event.node, event.hint_level, event.fake, event.limit)
         text = self._rendered.get(key)
         if text is None:
-            text = self._rendered[key] = self.text(View(*key))
+            text = self._rendered[key] = self.render_key(ObservationKey(*key))
         return text
 
-    def text(self, view: View) -> str:
+    def render_key(self, view: ObservationKey) -> str:
         """Render a view; see `of` for the errors."""
         view = view.plain()
         name = _TEMPLATES[view.kind]
@@ -81,7 +89,7 @@ class Observations:
             raise OptionError(f"template '{name}.md' makes {len(text):,} characters; at most {MAX_OBSERVATION:,} fit")
         return text
 
-    def _values(self, view: View) -> dict[str, object]:
+    def _values(self, view: ObservationKey) -> dict[str, object]:
         tree, node = self._tree, view.node
         match view.kind:
             case Kind.START | Kind.TOPIC:
@@ -100,18 +108,102 @@ class Observations:
         return {}
 
 
-def all_views(tree: Tree) -> Iterator[View]:
+def observation_keys(tree: Tree) -> Iterator[ObservationKey]:
     """Yield every view of ``tree`` that has a text of its own, the opening first."""
-    yield from (View(Kind.START), View(Kind.TOPIC), View(Kind.ASK_AGAIN), View(Kind.CONCLUSION), View(Kind.END), LIMIT)
+    yield from map(ObservationKey, (Kind.START, Kind.TOPIC, Kind.ASK_AGAIN, Kind.CONCLUSION, Kind.END))
+    yield LIMIT
     for node, _ in enumerate(tree.subtopics):
-        yield View(Kind.SUBTOPIC, node)
-        yield from (View(Kind.SUBTOPIC_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
+        yield ObservationKey(Kind.SUBTOPIC, node)
+        yield from (ObservationKey(Kind.SUBTOPIC_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
     for node, study in enumerate(tree.studies):
-        yield View(Kind.STUDY, node)
-        yield from (View(Kind.STUDY_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
+        yield ObservationKey(Kind.STUDY, node)
+        yield from (ObservationKey(Kind.STUDY_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
         for fake in range(len(study.fakes) + 1):
-            yield from (View(Kind.RESULT, node, 0, fake, limit) for limit in (False, True))
+            yield from (ObservationKey(Kind.RESULT, node, 0, fake, limit) for limit in (False, True))
 
 
 def _hint(hints: tuple[str, ...], level: int) -> dict[str, object]:
     return {"hint": hints[level - 1], "level": level, "levels": HINT_LEVELS}
+
+
+class FeatureLayout(NamedTuple):
+    """The layout of an observation: phase (one-hot), hint level (of H), visited subtopics (0 or 1), text (embedding).
+
+    The text's embedding has unit length. With ``text_dim`` below the embedder's own, it is the first coefficients of
+    its orthonormal cosine transform (DCT-II), scaled to about unit length: a fixed projection that needs no fitting and
+    keeps angles roughly.
+    """
+
+    subtopics: int
+    """Slots for visited subtopics."""
+    dim: int
+    """Length of the embedder's vectors."""
+    text_dim: int
+    """Length of the text's part; at most ``dim``."""
+
+    @classmethod
+    def create(cls, subtopics: int, dim: int, text_dim: int | None) -> FeatureLayout:
+        """Lay out an observation; ``text_dim`` None keeps the whole embedding.
+
+        Raises:
+            OptionError: ``subtopics`` is not a whole number from 1, or ``text_dim`` not None or one from 1 to ``dim``.
+        """
+        if type(subtopics) is not int or subtopics < 1:
+            raise OptionError(f"subtopics is None or a whole number from 1, not {subtopics!r}")
+        if text_dim is not None and not (
+            isinstance(text_dim, int) and not isinstance(text_dim, bool) and 1 <= text_dim <= dim
+        ):
+            raise OptionError(f"text_dim is None or a whole number from 1 to {dim}, not {text_dim!r}")
+        return cls(subtopics, dim, dim if text_dim is None else text_dim)
+
+    @property
+    def parts(self) -> dict[str, slice]:
+        """Where each part stands in a row."""
+        sizes = {"state": len(Phase), "hint_level": 1, "visited": self.subtopics, "text": self.text_dim}
+        ends = np.cumsum(list(sizes.values())).tolist()
+        return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
+    @property
+    def size(self) -> int:
+        """Length of a row."""
+        return len(Phase) + 1 + self.subtopics + self.text_dim
+
+    def box(self) -> spaces.Box:
+        """Return the space of a row."""
+        low, high = np.zeros(self.size, np.float32), np.ones(self.size, np.float32)
+        reach = np.float32(max(1.0, np.sqrt(self.dim / self.text_dim)))
+        low[self.parts["text"]], high[self.parts["text"]] = -reach, reach
+        return spaces.Box(low, high, dtype=np.float32)
+
+    def dict(self) -> spaces.Dict:
+        """Return the space of a row taken apart."""
+        box = self.box()
+        return spaces.Dict({name: spaces.Box(box.low[at], box.high[at]) for name, at in self.parts.items()})
+
+    def text(self, vectors: Vectors) -> Vectors:
+        """Bring embeddings, shape ``(…, dim)``, to the length of the text's part."""
+        if self.text_dim == self.dim:
+            return vectors
+        from scipy.fft import dct
+
+        kept = dct(vectors, norm="ortho", axis=-1)[..., : self.text_dim]
+        return np.asarray(kept * np.sqrt(self.dim / self.text_dim), np.float32)
+
+    def row(self, phase: Phase, hint_level: int, text: Vectors) -> FeatureRow:
+        """Return a row in which no subtopic is visited yet; ``text`` is an embedding, shape ``(dim,)``."""
+        row = np.zeros(self.size, np.float32)
+        row[phase] = 1
+        row[self.parts["hint_level"]] = hint_level / HINT_LEVELS
+        row[self.parts["text"]] = self.text(text)
+        return row
+
+
+def observation_vectors(observations: ObservationRenderer, vectors: TreeVectors) -> dict[str, FeatureRow]:
+    """Return the embedding of every text that can be shown, by text; kept on disk but for the opening text.
+
+    The opening text names the turn limit, so it is embedded alone, and the others are shared by all limits.
+    """
+    opening, *others = (observations.render_key(view) for view in observation_keys(vectors.tree))
+    texts = tuple(dict.fromkeys(others))
+    found = dict(zip(texts, vectors.stored(texts), strict=True))
+    return {opening: vectors.of(opening), **found}

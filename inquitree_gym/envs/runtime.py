@@ -1,48 +1,53 @@
-"""What a tree needs to be played: engine, matcher, texts and judge, made once per tree and rules and kept ready."""
+"""Runtime objects of a tree under one set of rules: engine, matcher, observation texts and judge."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Literal
 
-from inquitree_gym.embeddings import Embedder, TreeVectors, tree_vectors
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.engine import Engine, Phase, Rules, State
-from inquitree_gym.envs.observations import Observations
+from inquitree_gym.envs.observations import ObservationRenderer
 from inquitree_gym.judges import LocalJudge, conclusion_reward, local_judge
 from inquitree_gym.matching import MAX_READ, Matcher
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import Tree
 
-REMEMBERED = 1_024
-"""Rewards kept in memory, per tree and rules."""
-MAX_PLAYS = 64
-"""Pairs of tree and rules kept ready."""
+MAX_CACHED_REWARDS = 1_024
+"""Conclusion rewards cached per runtime."""
+MAX_CACHED_RUNTIMES = 64
+"""Runtimes cached per `RuntimeCache`."""
+
+Scope = Literal["shared", "private", "episode"]
+"""Lifetime of a tree's vectors; see `RuntimeCache`."""
 
 
-class Play(NamedTuple):
-    """What one tree needs to be played under one set of rules."""
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeRuntime:
+    """Everything that an environment needs to play one tree under one set of rules."""
 
     tree: Tree
     engine: Engine
     matcher: Matcher
-    observations: Observations
+    observations: ObservationRenderer
     judge: LocalJudge
     vectors: TreeVectors
-    rewards: dict[tuple[int, str], float]
-    """By true results seen and conclusion, those last judged."""
+    _rewards: dict[tuple[int, str], float] = field(default_factory=dict)
+    """Latest rewards by true results seen and conclusion text."""
 
     def reward(self, state: State, conclusion: str) -> float:
-        """Judge a conclusion, unless it was judged on the same evidence before; only what is read of it counts."""
+        """Return Q/|C| of a conclusion in [0, 1] (Eq. 9), cached by evidence and the text that is read."""
         key = (state.proven, conclusion[:MAX_READ])
-        reward = self.rewards.get(key)
+        reward = self._rewards.get(key)
         if reward is None:
-            reward = self.rewards[key] = conclusion_reward(self.judge, self.tree, state, conclusion)
-            if len(self.rewards) > REMEMBERED:
-                del self.rewards[next(iter(self.rewards))]
+            reward = self._rewards[key] = conclusion_reward(self.judge, self.tree, state, conclusion)
+            if len(self._rewards) > MAX_CACHED_REWARDS:
+                del self._rewards[next(iter(self._rewards))]
         return reward
 
-    def to_embed(self, state: State, action: str) -> Iterator[tuple[TreeVectors, str]]:
-        """Yield the texts that an action in ``state`` needs vectors of, with who keeps them; none that are known."""
+    def uncached_texts(self, state: State, action: str) -> Iterator[tuple[TreeVectors, str]]:
+        """Yield the texts that ``action`` still has to have embedded in ``state``, each with its vector cache."""
         if state.phase == Phase.CONCLUSION:
             for claim in self.judge.claims(action):
                 if not self.judge.vectors.knows(claim):
@@ -51,32 +56,54 @@ class Play(NamedTuple):
             yield self.vectors, text
 
 
-class Plays:
-    """Plays under one embedder and one set of templates, made when first asked for."""
+class RuntimeCache:
+    """Runtimes by tree and rules, for one embedder and one set of templates; built on first use."""
 
-    def __init__(self, embedder: Embedder, prompts: Prompts) -> None:
-        """Hold none yet."""
+    def __init__(self, embedder: Embedder, prompts: Prompts, *, scope: Scope = "shared") -> None:
+        """Create an empty cache.
+
+        Args:
+            embedder: reads the actions.
+            prompts: templates of the observations.
+            scope: ``"shared"`` uses one set of vectors per process; ``"private"`` keeps vectors that were embedded in
+                a batch away from other environments; ``"episode"`` drops runtimes and vectors after each episode, for
+                trees that are played once.
+        """
         self._embedder = embedder
         self._prompts = prompts
-        self._ready: dict[tuple[Tree, Rules], Play] = {}
+        self._scope = scope
+        self._runtimes: dict[tuple[Tree, Rules], TreeRuntime] = {}
 
-    def of(self, tree: Tree, rules: Rules) -> Play:
-        """Return what ``tree`` needs under ``rules``; the same object as long as it is kept ready."""
-        play = self._ready.get((tree, rules))
-        if play is None:
-            play = self._ready[tree, rules] = self._prepare(tree, rules)
-            if len(self._ready) > MAX_PLAYS:
-                del self._ready[next(iter(self._ready))]
-        return play
+    def get(self, tree: Tree, rules: Rules) -> TreeRuntime:
+        """Return the runtime of ``tree`` under ``rules``, the same object while it is cached."""
+        runtime = self._runtimes.get((tree, rules))
+        if runtime is None:
+            runtime = self._build(tree, rules)
+            if self._scope != "episode":
+                self._runtimes[tree, rules] = runtime
+            if len(self._runtimes) > MAX_CACHED_RUNTIMES:
+                del self._runtimes[next(iter(self._runtimes))]
+        return runtime
 
-    def _prepare(self, tree: Tree, rules: Rules) -> Play:
-        vectors = self._vectors(tree)
+    def _build(self, tree: Tree, rules: Rules) -> TreeRuntime:
         engine = Engine(tree, rules)
-        texts = Observations(tree, self._prompts, engine.turn_limit)
-        return Play(tree, engine, Matcher(engine, vectors), texts, self._judge(tree, vectors), vectors, {})
+        vectors = self._vectors(tree, self._embedder)
+        return TreeRuntime(
+            tree=tree,
+            engine=engine,
+            matcher=Matcher(engine, vectors),
+            observations=ObservationRenderer(tree, self._prompts, engine.turn_limit),
+            judge=self._judge(tree, vectors),
+            vectors=vectors,
+        )
 
-    def _vectors(self, tree: Tree) -> TreeVectors:
-        return tree_vectors(tree, self._embedder)
+    def _vectors(self, tree: Tree, embedder: Embedder) -> TreeVectors:
+        if self._scope == "shared":
+            return tree_vectors(tree, embedder)
+        return TreeVectors(tree, embedder, lasting=self._scope == "private")
 
     def _judge(self, tree: Tree, vectors: TreeVectors) -> LocalJudge:
-        return local_judge(tree)
+        if self._scope == "shared":
+            return local_judge(tree)
+        default = load_embedder(DEFAULT_EMBEDDER)
+        return LocalJudge(vectors if self._embedder == default else self._vectors(tree, default))

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, TreeVectors, load_embedder
-from inquitree_gym.engine import Rules
 from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.envs.runtime import Play, Plays
+from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.envs.vector import InquiryVectorEnv
 from inquitree_gym.errors import OptionError
-from inquitree_gym.judges import LocalJudge
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
 
 
@@ -47,7 +44,7 @@ class SyntheticEnv(InquiryEnv):
         self.split = split
         self.difficulty = Difficulty.of(difficulty)
         super().__init__(synthetic_tree(tree_seed(0, split), self.difficulty.largest()), **inquiry)
-        self.plays = _PlayedOnce(self.embedder, self.prompts)
+        self.runtimes = RuntimeCache(self.embedder, self.prompts, scope="episode")
 
     def _choose_tree(self, trees: tuple[Tree, ...], episode_seed: int) -> Tree:
         """Return the tree of an episode; ``self.trees`` only shows how large it may be, for menus and features."""
@@ -61,20 +58,5 @@ def synthetic_vector(num_envs: int, **inquiry: Any) -> InquiryVectorEnv:
     vector = InquiryVectorEnv(num_envs, make=SyntheticEnv, **inquiry)
     for env in vector.envs:
         assert isinstance(env, SyntheticEnv)
-        env.plays = _PlayedOnce(env.embedder, env.prompts)
+        env.runtimes = RuntimeCache(env.embedder, env.prompts, scope="episode")
     return vector
-
-
-class _PlayedOnce(Plays):
-    """Plays that are not kept, since a tree seldom comes again, with vectors that go when the episode goes."""
-
-    def of(self, tree: Tree, rules: Rules) -> Play:
-        """Return what ``tree`` needs under ``rules``."""
-        return self._prepare(tree, rules)
-
-    def _vectors(self, tree: Tree) -> TreeVectors:
-        return TreeVectors(tree, self._embedder, lasting=False)
-
-    def _judge(self, tree: Tree, vectors: TreeVectors) -> LocalJudge:
-        default = load_embedder(DEFAULT_EMBEDDER)
-        return LocalJudge(vectors if self._embedder == default else TreeVectors(tree, default, lasting=False))

@@ -11,12 +11,10 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder
+from inquitree_gym.embeddings import Embedder, TreeVectors
 from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike
-from inquitree_gym.envs.runtime import Plays
+from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.errors import ActionError, OptionError
-from inquitree_gym.judges import LocalJudge
-from inquitree_gym.trees import Tree
 
 Steps = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
@@ -54,14 +52,14 @@ class InquiryVectorEnv(SyncVectorEnv):
             OptionError: no inquiry, not as many ``trees`` as inquiries, an unknown ``autoreset_mode``, or what
                 `InquiryEnv` raises.
         """
-        mode = checked_many(num_envs, trees, autoreset_mode)
+        mode = check_vector_arguments(num_envs, trees, autoreset_mode)
         shared = {} if tree is None else {"tree": tree}
         each = [shared] * num_envs if trees is None else [{"tree": one} for one in trees]
         self._inquiries = [make(**one, **inquiry) for one in each]
         super().__init__([partial(_itself, env) for env in self._inquiries], autoreset_mode=mode)
-        plays = BatchPlays(self._inquiries[0].embedder, self._inquiries[0].prompts)
+        runtimes = RuntimeCache(self._inquiries[0].embedder, self._inquiries[0].prompts, scope="private")
         for env in self._inquiries:
-            env.plays = plays
+            env.runtimes = runtimes
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
@@ -106,7 +104,7 @@ class InquiryVectorEnv(SyncVectorEnv):
             raise ActionError(f"actions are {self.num_envs} strings, one for each environment, not {actions!r:.80}")
         over = self._autoreset_envs
         if self.autoreset_mode == AutoresetMode.DISABLED and over.any():
-            raise over_needs_reset(int(over.argmax()))
+            raise episode_over_error(int(over.argmax()))
         for i, action in enumerate(actions):
             if not over[i] and not isinstance(action, str):
                 raise ActionError(f"an action is a string, not {type(action).__name__} ({action!r:.80}, inquiry {i})")
@@ -116,7 +114,7 @@ class InquiryVectorEnv(SyncVectorEnv):
         wanted: dict[Embedder, dict[str, list[TreeVectors]]] = {}
         for env, action, over in zip(self._inquiries, actions, self._autoreset_envs, strict=True):
             if not over:
-                for vectors, text in env.playing.to_embed(env.state, action):
+                for vectors, text in env.runtime.uncached_texts(env.state, action):
                     wanted.setdefault(vectors.embedder, {}).setdefault(text, []).append(vectors)
         for embedder, texts in wanted.items():
             for (text, takers), vector in zip(texts.items(), embedder.embed(list(texts)), strict=True):
@@ -124,7 +122,9 @@ class InquiryVectorEnv(SyncVectorEnv):
                     vectors.take(text, vector)
 
 
-def checked_many(num_envs: int, trees: Sequence[Any] | None, autoreset_mode: str | AutoresetMode) -> AutoresetMode:
+def check_vector_arguments(
+    num_envs: int, trees: Sequence[Any] | None, autoreset_mode: str | AutoresetMode
+) -> AutoresetMode:
     """Check what all environments of several inquiries are made with, and return the autoreset mode.
 
     Raises:
@@ -142,7 +142,7 @@ def checked_many(num_envs: int, trees: Sequence[Any] | None, autoreset_mode: str
         raise OptionError(f"autoreset_mode is one of {known}, not {autoreset_mode!r:.80}") from error
 
 
-def over_needs_reset(inquiry: int) -> ResetNeeded:
+def episode_over_error(inquiry: int) -> ResetNeeded:
     """Return what to raise when an inquiry is stepped that is over and not reset by itself."""
     return ResetNeeded(
         f"the episode of inquiry {inquiry} is over; call reset(options={{'reset_mask': ...}}) before the next step(), "
@@ -152,14 +152,3 @@ def over_needs_reset(inquiry: int) -> ResetNeeded:
 
 def _itself(env: InquiryEnv) -> InquiryEnv:
     return env
-
-
-class BatchPlays(Plays):
-    """Plays with vectors of their own, so that what a batch gave is not met by environments outside it."""
-
-    def _vectors(self, tree: Tree) -> TreeVectors:
-        return TreeVectors(tree, self._embedder)
-
-    def _judge(self, tree: Tree, vectors: TreeVectors) -> LocalJudge:
-        default = load_embedder(DEFAULT_EMBEDDER)
-        return LocalJudge(vectors if self._embedder == default else TreeVectors(tree, default))

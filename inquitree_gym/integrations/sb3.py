@@ -15,8 +15,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
 from inquitree_gym.baselines.policy import Policy
-from inquitree_gym.envs.features import Features, Row
 from inquitree_gym.envs.menu import Mask
+from inquitree_gym.envs.observations import FeatureLayout, FeatureRow
 from inquitree_gym.errors import OptionError
 
 
@@ -126,7 +126,7 @@ def sb3_policy(model: BaseAlgorithm, *, deterministic: bool = True) -> Policy:
     observed = _observed(model.observation_space)
     masked = "action_masks" in signature(policy.get_distribution).parameters
 
-    def act(row: Row, mask: Mask, rng: np.random.Generator) -> int:
+    def act(row: FeatureRow, mask: Mask, rng: np.random.Generator) -> int:
         observation, _ = policy.obs_to_tensor(observed(row[None]))
         found = policy.get_distribution(observation, **({"action_masks": mask[None]} if masked else {}))
         chances = found.distribution.probs.detach().numpy()[0].astype(np.float64)
@@ -135,14 +135,14 @@ def sb3_policy(model: BaseAlgorithm, *, deterministic: bool = True) -> Policy:
     return act
 
 
-def _observed(space: gym.Space[Any]) -> Callable[[Row], Any]:
+def _observed(space: gym.Space[Any]) -> Callable[[FeatureRow], Any]:
     """Return what makes observations of ``space`` of rows of features, shape ``(rows, size)``: itself, or its parts."""
     if isinstance(space, gym.spaces.Box):
         return lambda rows: rows
-    if not isinstance(space, gym.spaces.Dict) or set(space) != set(Features(0, 0, 0).parts):
+    if not isinstance(space, gym.spaces.Dict) or set(space) != set(FeatureLayout(0, 0, 0).parts):
         raise OptionError(f"the model was trained on {space}, and not on features, flat or as a Dict")
     subtopics, text_dim = (int(np.prod(space[name].shape or ())) for name in ("visited", "text"))
-    parts = Features(subtopics, text_dim, text_dim).parts
+    parts = FeatureLayout(subtopics, text_dim, text_dim).parts
     return lambda rows: {name: rows[:, at] for name, at in parts.items()}
 
 

@@ -18,7 +18,7 @@ from inquitree_gym.baselines.agent import asks
 from inquitree_gym.embeddings import TreeVectors, load_embedder
 from inquitree_gym.engine import Decision, Engine, Event, Phase, Reading, Rules, State
 from inquitree_gym.envs.inquiry import PHASE_NAMES
-from inquitree_gym.envs.observations import Observations
+from inquitree_gym.envs.observations import ObservationRenderer
 from inquitree_gym.llm import Completion, estimated_tokens
 from inquitree_gym.log import Reply
 from inquitree_gym.prompts import Prompts
@@ -111,10 +111,10 @@ def _load(study: Study, model: ModelSettings, agent_name: str, tree: Tree, way: 
 def _walk(tree: Tree, rules: Rules, way: Way) -> Iterator[tuple[str, Event]]:
     """Yield what an agent reads before each of its actions on a way through ``tree``."""
     engine = Engine(tree, rules)
-    observations = Observations(tree, Prompts(None), engine.turn_limit)
+    observations = ObservationRenderer(tree, Prompts(None), engine.turn_limit)
     event = engine.start(0)
     while event.state.phase != Phase.END:
-        yield observations.of(event), event
+        yield observations.render(event), event
         event = engine.advance(event.state, way(engine, event.state))
 
 

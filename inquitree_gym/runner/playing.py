@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from inquitree_gym.baselines import Agent, make_agent
 from inquitree_gym.embeddings import load_embedder, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.envs.runtime import Plays
+from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.errors import BudgetError, InquiTreeError, StoppedError
 from inquitree_gym.log import has_header
 from inquitree_gym.prompts import Prompts
@@ -132,7 +132,7 @@ class _Table:
         self._contexts = {model.label: model.context for model in study.models}
         self._rules: dict[str, Any] = {} if study.threshold is None else {"threshold": study.threshold}
         self._embedder = load_embedder(study.embedder)
-        self._plays = Plays(self._embedder, Prompts(None))
+        self._runtimes = RuntimeCache(self._embedder, Prompts(None))
         self._trees: dict[str, Tree] = {}
 
     def may_begin(self, cell: Cell) -> bool:
@@ -183,7 +183,7 @@ class _Table:
         asked = {"chat": self._chats[cell.model], "context": self._contexts[cell.model]} if cell.model else {}
         agent = make_agent(cell.agent, tree_vectors(tree, self._embedder), **asked)
         env = InquiryEnv(tree, embedder=self._embedder, privileged=agent.needs_privileged, **self._rules)
-        env.plays = self._plays
+        env.runtimes = self._runtimes
         return env, agent, cell.seed
 
     def _place(self, cell: Cell) -> dict[str, Any]:

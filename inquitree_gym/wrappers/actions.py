@@ -45,7 +45,7 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, size=size, on_masked=on_masked)
         gym.Wrapper.__init__(self, env)
         self._inquiry: InquiryEnv = inquiry_of(self)
-        self.size = MenuSize.asked(size, self._inquiry.trees)
+        self.size = MenuSize.resolve(size, self._inquiry.trees)
         self._actions = self.size.actions
         self.action_space = gym.spaces.Discrete(self._actions)
         self._raises = on_masked == "raise"
@@ -94,7 +94,7 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
 
     def action_masks(self) -> Mask:
         """Return which actions the state allows, bool of shape ``(actions,)``, as MaskablePPO asks for them."""
-        return self.menu.mask(self._inquiry.playing.engine, self._inquiry.state)
+        return self.menu.mask(self._inquiry.runtime.engine, self._inquiry.state)
 
     def _menu_of(self, tree: Tree) -> Menu:
         menu = self._menus.get(tree)

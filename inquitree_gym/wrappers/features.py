@@ -9,21 +9,21 @@ import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from inquitree_gym.engine import State
-from inquitree_gym.envs.features import Features, Row, observation_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.menu import MenuSize
+from inquitree_gym.envs.observations import FeatureLayout, FeatureRow, observation_vectors
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree
 from inquitree_gym.wrappers.unwrapping import inquiry_of, trees_asked_for
 
-Observation = Row | dict[str, Row]
+Observation = FeatureRow | dict[str, FeatureRow]
 
 MAX_ROWS = 4_096
 """Observations kept ready; those of one tree at a time."""
 
 
 class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Observe phase, hint level, visited subtopics and the embedding of the text, as `Features` lays them out."""
+    """Observe phase, hint level, visited subtopics and the embedding of the text, in the order of `FeatureLayout`."""
 
     def __init__(
         self,
@@ -47,14 +47,14 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         RecordConstructorArgs.__init__(self, subtopics=subtopics, text_dim=text_dim, as_dict=as_dict)
         gym.Wrapper.__init__(self, env)
         self._inquiry: InquiryEnv = inquiry_of(self)
-        slots = MenuSize.around(self._inquiry.trees).subtopics if subtopics is None else subtopics
-        self.features = Features.of(slots, self._inquiry.embedder.dim, text_dim)
+        slots = MenuSize.fitting(self._inquiry.trees).subtopics if subtopics is None else subtopics
+        self.features = FeatureLayout.create(slots, self._inquiry.embedder.dim, text_dim)
         self.observation_space = self.features.dict() if as_dict else self.features.box()
         self._parts = self.features.parts
         self._as_dict = as_dict
         self._tree: Tree | None = None
-        self._vectors: dict[str, Row] = {}
-        self._rows: dict[tuple[str, int, int, int], Row] = {}
+        self._vectors: dict[str, FeatureRow] = {}
+        self._rows: dict[tuple[str, int, int, int], FeatureRow] = {}
         self._check(self._inquiry.trees)
 
     def reset(
@@ -86,8 +86,8 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
                 )
 
     def _take(self, tree: Tree) -> None:
-        playing = self._inquiry.playing
-        self._vectors = observation_vectors(playing.observations, playing.vectors)
+        runtime = self._inquiry.runtime
+        self._vectors = observation_vectors(runtime.observations, runtime.vectors)
         self._rows.clear()
         self._tree = tree
 
@@ -102,7 +102,7 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         row = row.copy()
         return {name: row[at] for name, at in self._parts.items()} if self._as_dict else row
 
-    def _row(self, text: str, state: State) -> Row:
+    def _row(self, text: str, state: State) -> FeatureRow:
         vector = self._vectors.get(text)
         vector = self._inquiry.vectors.of(text) if vector is None else vector
         row = self.features.row(state.phase, state.hint_level, vector)

@@ -21,7 +21,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from inquitree_gym import log
 from inquitree_gym.engine import Kind, Phase
-from inquitree_gym.envs.inquiry import InquiryEnv, Step
+from inquitree_gym.envs.inquiry import InquiryEnv, Transition
 from inquitree_gym.errors import LogError, LogExistsError, OptionError
 from inquitree_gym.matching import NEAR
 from inquitree_gym.trees import Tree
@@ -249,7 +249,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _reading(tree: Tree, before: list[log.Turn], step: Step) -> log.Reading:
+def _reading(tree: Tree, before: list[log.Turn], step: Transition) -> log.Reading:
     """Name candidates by id; they are studies where the turn before left the agent at a subtopic."""
     at_subtopic = bool(before) and before[-1].event.state == Phase.SUBTOPIC.name.lower()
     nodes = tree.studies if at_subtopic else tree.subtopics
@@ -263,7 +263,7 @@ def _reading(tree: Tree, before: list[log.Turn], step: Step) -> log.Reading:
     )
 
 
-def _event(tree: Tree, step: Step) -> log.Event:
+def _event(tree: Tree, step: Transition) -> log.Event:
     event = step.event
     nodes = tree.subtopics if event.kind in _SUBTOPIC_KINDS else tree.studies
     return log.Event(

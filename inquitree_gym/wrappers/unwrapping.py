@@ -26,4 +26,4 @@ def inquiry_of(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> InquiryEnv:
 
 def trees_asked_for(inquiry: InquiryEnv, options: Mapping[str, Any] | None) -> tuple[Tree, ...]:
     """Return the trees that options of a reset name instead of those that ``inquiry`` was made with; or none."""
-    return inquiry.asked({"tree": options["tree"]})[0] if options and "tree" in options else ()
+    return inquiry.resolve_options({"tree": options["tree"]})[0] if options and "tree" in options else ()

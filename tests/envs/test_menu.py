@@ -61,7 +61,7 @@ def test_a_larger_menu_leaves_slots_empty_and_a_smaller_one_is_refused():
     for size in (MenuSize(2, 9), MenuSize(9, 3)):
         with pytest.raises(OptionError, match=r"3 subtopics and 4 studies, and the menu has .* size=\(3, 4\) or more"):
             Menu(TREE, size)
-    assert MenuSize.around([TREE, make_tree([[], []], [3, 3])]) == MenuSize(3, 6)
+    assert MenuSize.fitting([TREE, make_tree([[], []], [3, 3])]) == MenuSize(3, 6)
 
 
 def test_the_conclusion_says_what_was_seen_last():
@@ -82,7 +82,7 @@ def test_the_conclusion_says_what_was_seen_last():
        study_turn=st.booleans())  # fmt: skip
 def test_a_mask_shows_what_the_state_allows(tree, choices, spare, candidates, explore, study_turn):
     engine = Engine(tree, Rules(threshold=0.5, candidates=candidates, explore=explore, study_turn=study_turn))
-    needed = MenuSize.around([tree])
+    needed = MenuSize.fitting([tree])
     menu = Menu(tree, MenuSize(needed.subtopics + spare[0], needed.studies + spare[1]))
     for state in states(engine, choices):
         mask = menu.mask(engine, state)

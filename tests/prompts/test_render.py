@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym.engine import Engine, Event, Reading, Rules
-from inquitree_gym.envs.observations import Observations
+from inquitree_gym.envs.observations import ObservationRenderer
 from inquitree_gym.errors import OptionError
 from inquitree_gym.llm.parsing import move_fault, opinion_fault
 from inquitree_gym.matching import read_decision
@@ -173,12 +173,12 @@ def test_a_tree_with_the_syntax_of_a_template_plays_as_text():
     document["subtopics"][0] |= {"text": f"What of {text}?", "hints": [f"{text} {i}" for i in range(4)]}
     document["subtopics"][0]["studies"][0] |= {"text": f"Try {text}.", "result": f"It gave {text}."}
     tree = parse_tree(json.dumps(document).encode())
-    engine, shown = Engine(tree, Rules(threshold=0.5)), Observations(tree, Prompts(), None)
+    engine, shown = Engine(tree, Rules(threshold=0.5)), ObservationRenderer(tree, Prompts(), None)
     hit = Reading(0, 1.0)
     events: list[Event] = [engine.start(0)]
     for reading in (Reading(), hit, hit):
         events.append(engine.advance(events[-1].state, reading))
-    assert all(text in shown.of(event) for event in events)
+    assert all(text in shown.render(event) for event in events)
 
 
 def test_a_template_of_the_folder_takes_the_place_of_the_packaged_one(folder: Path):

@@ -42,7 +42,7 @@ def test_the_oracle_s_path_by_number_earns_everything(minilm):
     total, state, order = 0.0, "topic", iter(_order())
     subtopic = -1
     while state != "end":
-        engine = env.unwrapped.playing.engine
+        engine = env.unwrapped.runtime.engine
         done = env.unwrapped.state.visited.bit_count() == N
         if state == "topic":
             subtopic = next(order)

@@ -12,8 +12,8 @@ from inquitree_gym.engine import Engine, Kind, Phase
 from inquitree_gym.envs.batch.encoding import Bools, Ints, Layout, Move, Spot, effect
 from inquitree_gym.envs.batch.reader import ANY, AT_RESULT, AT_SUBTOPIC, AT_TOPIC, Reactions, Reader, plain, run, show
 from inquitree_gym.envs.menu import Mask, Menu, MenuSize
-from inquitree_gym.envs.observations import View, all_views
-from inquitree_gym.envs.runtime import Play
+from inquitree_gym.envs.observations import ObservationKey, observation_keys
+from inquitree_gym.envs.runtime import TreeRuntime
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import HINT_LEVELS
 
@@ -125,7 +125,7 @@ class _Row(NamedTuple):
     redone: int = 0
 
 
-def compile_play(play: Play, menu: Menu) -> Compiled:
+def compile_play(play: TreeRuntime, menu: Menu) -> Compiled:
     """Compile ``play`` for the actions of ``menu``.
 
     Raises:
@@ -174,7 +174,7 @@ def _answer(engine: Engine, layout: Layout, spot: Spot) -> _Row:
     return _Row(ANY, effect(Move.END, layout.END) if spot.phase == Phase.CONCLUSION else effect(Move.GO, layout.START))
 
 
-def _topic_refuses(engine: Engine, layout: Layout, view: View) -> int:
+def _topic_refuses(engine: Engine, layout: Layout, view: ObservationKey) -> int:
     if view.kind == Kind.START:
         return effect(Move.GO, layout.hint(engine.prerequisites.index(0), 1))
     if view.kind == Kind.TOPIC:
@@ -184,7 +184,7 @@ def _topic_refuses(engine: Engine, layout: Layout, view: View) -> int:
     return effect(Move.GO, layout.hint(view.node, min(view.hint_level + 1, HINT_LEVELS)))
 
 
-def _subtopic_refuses(engine: Engine, layout: Layout, view: View) -> int:
+def _subtopic_refuses(engine: Engine, layout: Layout, view: ObservationKey) -> int:
     if view.kind == Kind.SUBTOPIC:
         studies = engine.studies_of[view.node]
         return effect(Move.GO if len(studies) == 1 else Move.AIM, layout.study_hint(studies[0], 1))
@@ -193,9 +193,11 @@ def _subtopic_refuses(engine: Engine, layout: Layout, view: View) -> int:
     return effect(Move.GO, layout.study_hint(view.node, min(view.hint_level + 1, HINT_LEVELS)))
 
 
-def _places(play: Play, menu: Menu, spots: Sequence[Spot], answers: Sequence[_Row], rows: Mapping[_Row, int]) -> Places:
+def _places(
+    play: TreeRuntime, menu: Menu, spots: Sequence[Spot], answers: Sequence[_Row], rows: Mapping[_Row, int]
+) -> Places:
     """Return what the places are, given what each answers and the number of each answer."""
-    texts = {view: number for number, view in enumerate(all_views(play.tree))}
+    texts = {view: number for number, view in enumerate(observation_keys(play.tree))}
     layout = Layout(play.engine)
 
     def columns(place: int, spot: Spot, answer: _Row) -> tuple[int, ...]:
@@ -215,7 +217,7 @@ def _at_limit(layout: Layout, place: int, spot: Spot) -> int:
     return layout.LIMIT + spot.accepted + 2 * spot.forced
 
 
-def _marks(engine: Engine, size: MenuSize, view: View) -> tuple[int, int, int, int, int, int, int]:
+def _marks(engine: Engine, size: MenuSize, view: ObservationKey) -> tuple[int, int, int, int, int, int, int]:
     """Return a place's slot, word, bit, node, pool, frees and fakes."""
     sink = Slots(size).sink
     study = size.subtopics + view.node

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.engine import Engine, Kind, Phase
-from inquitree_gym.envs.observations import LIMIT, View
+from inquitree_gym.envs.observations import LIMIT, ObservationKey
 from inquitree_gym.trees import HINT_LEVELS
 
 Ints = NDArray[np.int64]
@@ -109,22 +109,22 @@ class Layout:
 
     def spots(self) -> Iterator[Spot]:
         """Yield what every place is, in order."""
-        yield Spot(View(Kind.START))
-        yield Spot(View(Kind.TOPIC), accepted=True)
-        yield Spot(View(Kind.CONCLUSION), accepted=True)
+        yield Spot(ObservationKey(Kind.START))
+        yield Spot(ObservationKey(Kind.TOPIC), accepted=True)
+        yield Spot(ObservationKey(Kind.CONCLUSION), accepted=True)
         yield from (Spot(LIMIT), Spot(LIMIT, accepted=True), Spot(LIMIT, forced=True))
-        yield Spot(View(Kind.END), accepted=True)
+        yield Spot(ObservationKey(Kind.END), accepted=True)
         for i in range(self.n):
-            yield from _taken(View(Kind.SUBTOPIC, i))
+            yield from _taken(ObservationKey(Kind.SUBTOPIC, i))
         yield from _hints(Kind.SUBTOPIC_HINT, self.n)
         for j in range(self.m):
-            yield from _taken(View(Kind.STUDY, j))
+            yield from _taken(ObservationKey(Kind.STUDY, j))
         yield from _hints(Kind.STUDY_HINT, self.m)
-        yield from (Spot(View(Kind.ASK_AGAIN, j)) for j in range(self.m))
+        yield from (Spot(ObservationKey(Kind.ASK_AGAIN, j)) for j in range(self.m))
         for j in range(self.m):
             for fake in range(self.fakes[j] + 1):
-                yield from _taken(View(Kind.RESULT, j, 0, fake))
-                yield from _taken(View(Kind.RESULT, j, 0, fake, limit=True))
+                yield from _taken(ObservationKey(Kind.RESULT, j, 0, fake))
+                yield from _taken(ObservationKey(Kind.RESULT, j, 0, fake, limit=True))
 
 
 PER_RESULT = 4
@@ -134,7 +134,7 @@ PER_RESULT = 4
 class Spot(NamedTuple):
     """What a place is."""
 
-    view: View
+    view: ObservationKey
     accepted: bool = False
     forced: bool = False
 
@@ -158,15 +158,15 @@ _PHASES = {
 }
 
 
-def phase_of(view: View) -> Phase:
+def phase_of(view: ObservationKey) -> Phase:
     """Return the phase that an inquiry is in when ``view`` is shown."""
     return Phase.CONCLUSION if view.limit else _PHASES[view.kind]
 
 
-def _taken(view: View) -> Iterator[Spot]:
+def _taken(view: ObservationKey) -> Iterator[Spot]:
     yield from (Spot(view, accepted=True), Spot(view, forced=True))
 
 
 def _hints(kind: Kind, nodes: int) -> Iterator[Spot]:
     for node in range(nodes):
-        yield from (Spot(View(kind, node, level)) for level in range(1, HINT_LEVELS + 1))
+        yield from (Spot(ObservationKey(kind, node, level)) for level in range(1, HINT_LEVELS + 1))

@@ -20,10 +20,11 @@ from inquitree_gym.envs.batch.infos import Infos, Said, mask_of
 from inquitree_gym.envs.batch.observing import FeatureObserver, IndexObserver, Observation, Observer, Shown
 from inquitree_gym.envs.batch.pool import Repertoire
 from inquitree_gym.envs.batch.privileged import Witness
-from inquitree_gym.envs.features import Features, Row
 from inquitree_gym.envs.inquiry import PHASE_NAMES, InquiryEnv, TreeLike
 from inquitree_gym.envs.menu import Mask, MenuSize, OnMasked, check_on_masked
-from inquitree_gym.envs.vector import BatchPlays, checked_many, over_needs_reset
+from inquitree_gym.envs.observations import FeatureLayout, FeatureRow
+from inquitree_gym.envs.runtime import RuntimeCache
+from inquitree_gym.envs.vector import check_vector_arguments, episode_over_error
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.trees import Tree
 
@@ -49,11 +50,11 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
     for the first time, is embedded, all such of one step in one call.
 
     ## Observation space
-    ``observation="features"``: `Features`, float32 of shape ``(num_envs, size)``, or with ``as_dict=True`` a Dict of
-    them. ``"index"``: int64 of shape ``(num_envs, 1 + words)``: the number of the text, which fixes phase and hint
-    level, too; then bit i % 62 of word i // 62 is set when subtopic i was visited. The texts of a tree are numbered in
-    the order of `all_views`, tree by tree. `text_of` gives the text behind a number, and `features` the features behind
-    index observations, for a learner that keeps the small ones.
+    ``observation="features"``: feature rows (`FeatureLayout`), float32 of shape ``(num_envs, size)``, or with
+    ``as_dict=True`` a Dict of them. ``"index"``: int64, shape ``(num_envs, 1 + words)``: the number of the text, which
+    fixes phase and hint level, too; then bit i % 62 of word i // 62 is set when subtopic i was visited. The texts of a
+    tree are numbered in the order of `observation_keys`, tree by tree. `text_of` gives the text behind a number, and
+    `features` the features behind index observations, for a learner that keeps the small ones.
 
     ## Infos
     Those of the single environment, in Gymnasium's form for vectors; all share one mask. ``infos=False`` leaves them
@@ -86,13 +87,13 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
                 not fit into ``size``.
             TreeError: a tree is unknown or at fault.
         """
-        mode = checked_many(num_envs, trees, autoreset_mode)
+        mode = check_vector_arguments(num_envs, trees, autoreset_mode)
         self.num_envs, self.copy = num_envs, copy
         self.metadata = {"render_modes": [], "autoreset_mode": mode}
         self._at_once, self._by_hand = mode == AutoresetMode.SAME_STEP, mode == AutoresetMode.DISABLED
         face = _Face(**{name: keywords.pop(name) for name in _Face._fields if name in keywords})
         self._inquiry, own = _inquiry(tree, trees, keywords)
-        size = MenuSize.asked(face.size, self._inquiry.trees)
+        size = MenuSize.resolve(face.size, self._inquiry.trees)
         check_on_masked(face.on_masked)
         if self._inquiry.privileged and not face.infos:
             raise OptionError("privileged is a part of the infos; leave infos at True")
@@ -102,7 +103,7 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         self.single_observation_space = self._observer.space
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._actions = np.uint64(size.actions)
-        self._plays = BatchPlays(self._inquiry.embedder, self._inquiry.prompts)
+        self._plays = RuntimeCache(self._inquiry.embedder, self._inquiry.prompts, scope="private")
         self._repertoire = Repertoire(self._plays, size, self._observer, num_envs)
         self._episodes = Episodes(self._inquiry, self._repertoire, own)
         self._over: Ints = np.zeros(0, np.int64)
@@ -212,10 +213,10 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         Raises:
             OptionError: the environment shows no numbers, or there is no text of this one.
         """
-        return self._numbered.text_of(number, self._plays, self._inquiry.asked(None)[1])
+        return self._numbered.text_of(number, self._plays, self._inquiry.resolve_options(None)[1])
 
-    def features(self, observations: Ints) -> Row:
-        """Return `Features` of index observations, under the rules of the environment: float32, shape ``(…, size)``.
+    def features(self, observations: Ints) -> FeatureRow:
+        """Return features of index observations, under the rules of the environment: float32, shape ``(…, size)``.
 
         Args:
             observations: int64 of shape ``(…, 1 + words)``.
@@ -223,7 +224,7 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         Raises:
             OptionError: the environment shows other observations.
         """
-        return self._numbered.features(observations, self._plays, self._inquiry.asked(None)[1])
+        return self._numbered.features(observations, self._plays, self._inquiry.resolve_options(None)[1])
 
     @property
     def _numbered(self) -> IndexObserver:
@@ -270,7 +271,7 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
             row = int((found.view(np.uint64) >= self._actions).argmax())
             raise ActionError(f"a menu action lies in 0 to {int(self._actions) - 1}, not {found[row]} (inquiry {row})")
         if self._by_hand and self._over.size:
-            raise over_needs_reset(int(self._over[0]))
+            raise episode_over_error(int(self._over[0]))
         if self._raises:
             self._refuse_masked(found)
         return found
@@ -311,7 +312,7 @@ def _inquiry(
 def _observer(observation: Observation, face: _Face, size: MenuSize, inquiry: InquiryEnv) -> Observer:
     if observation not in get_args(Observation):
         raise OptionError(f"observation is one of {get_args(Observation)}, not {observation!r}")
-    features = Features.of(size.subtopics, inquiry.embedder.dim, face.text_dim)
+    features = FeatureLayout.create(size.subtopics, inquiry.embedder.dim, face.text_dim)
     if observation == "features":
         return FeatureObserver(features, as_dict=face.as_dict)
     if face.as_dict:

@@ -55,9 +55,9 @@ class Episodes:
         rows = _rows(others.pop("reset_mask", None), len(self._seeded))
         if len(rows) < len(self._seeded):
             _ = self.core
-        trees, rules = self._inquiry.asked(others)
+        trees, rules = self._inquiry.resolve_options(others)
         if not self._pool.size:
-            self._pool = self._repertoire.numbers(*self._inquiry.asked(None))
+            self._pool = self._repertoire.numbers(*self._inquiry.resolve_options(None))
         pool = self._repertoire.numbers(trees, rules, np.delete(self.core.play, rows))
         self._sow(rows, [seeds[row] for row in rows.tolist()], rng)
         self.core.begin(rows, self._drawn(rows, pool, own="tree" not in others))

@@ -14,9 +14,8 @@ from inquitree_gym.engine import Rules
 from inquitree_gym.envs.batch.compiler import WORD, Compiled
 from inquitree_gym.envs.batch.encoding import Ints, phase_of
 from inquitree_gym.envs.batch.kernel import Core
-from inquitree_gym.envs.features import Features, Row, observation_vectors
-from inquitree_gym.envs.observations import all_views
-from inquitree_gym.envs.runtime import Play, Plays
+from inquitree_gym.envs.observations import FeatureLayout, FeatureRow, observation_keys, observation_vectors
+from inquitree_gym.envs.runtime import RuntimeCache, TreeRuntime
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree
 
@@ -46,11 +45,11 @@ class Observer(Protocol):
 
 
 class FeatureObserver:
-    """Shows `Features`, as a flat row or taken apart."""
+    """Shows features, as a flat row or taken apart."""
 
     marks = True
 
-    def __init__(self, features: Features, *, as_dict: bool) -> None:
+    def __init__(self, features: FeatureLayout, *, as_dict: bool) -> None:
         """Show ``features``; ``as_dict`` takes rows apart."""
         self._features = features
         self._as_dict = as_dict
@@ -58,8 +57,8 @@ class FeatureObserver:
         """What is shown in one array each; a flat row goes by the name of the part that is filled in last."""
         self._visited = slice(None) if as_dict else features.parts["visited"]
         self.space: spaces.Space[Any] = features.dict() if as_dict else features.box()
-        self._made: dict[tuple[Tree, Rules], Row] = {}
-        self._rows: dict[str, Row] = {}
+        self._made: dict[tuple[Tree, Rules], FeatureRow] = {}
+        self._rows: dict[str, FeatureRow] = {}
         """By part, and by text in numbers that go on from play to play, what is shown where nothing is visited yet."""
 
     def number(self, plays: Sequence[Compiled]) -> list[int]:
@@ -100,22 +99,22 @@ class IndexObserver:
 
     marks = False
 
-    def __init__(self, trees: Sequence[Tree], features: Features) -> None:
-        """Show inquiries into ``trees``, whose texts are numbered in the order of `all_views`, tree by tree.
+    def __init__(self, trees: Sequence[Tree], features: FeatureLayout) -> None:
+        """Show inquiries into ``trees``, whose texts are numbered in the order of `observation_keys`, tree by tree.
 
         Args:
             trees: all that may be shown.
             features: what `features` makes of an observation.
         """
         self._features = features
-        counts = {tree: sum(1 for _ in all_views(tree)) for tree in trees}
+        counts = {tree: sum(1 for _ in observation_keys(tree)) for tree in trees}
         self._first = dict(zip(counts, accumulate(counts.values(), initial=0), strict=False))
         self._texts = sum(counts.values())
         self._words = -(-features.subtopics // WORD)
         bits = [WORD] * (self._words - 1) + [features.subtopics - WORD * (self._words - 1)]
         self._masks = [np.array(2**count - 1) for count in bits]
         self.space: spaces.Space[Any] = spaces.MultiDiscrete(np.array([self._texts, *(2**count for count in bits)]))
-        self._rows: Row | None = None
+        self._rows: FeatureRow | None = None
 
     def number(self, plays: Sequence[Compiled]) -> list[int]:
         """Return the number of each play's first text; see `Observer`.
@@ -151,7 +150,7 @@ class IndexObserver:
         visited = core.known[: self._words, row] & self._masks
         return np.array([core.tables.places.text[core.place[row]], *visited])
 
-    def text_of(self, number: int, plays: Plays, rules: Rules) -> str:
+    def text_of(self, number: int, plays: RuntimeCache, rules: Rules) -> str:
         """Return the text of this number under ``rules``.
 
         Raises:
@@ -160,25 +159,25 @@ class IndexObserver:
         if not 0 <= number < self._texts:
             raise OptionError(f"the texts are numbered from 0 to {self._texts - 1}, and {number} is none of them")
         tree = next(tree for tree, first in reversed(self._first.items()) if first <= number)
-        view = tuple(all_views(tree))[number - self._first[tree]]
-        return plays.of(tree, rules).observations.text(view)
+        view = tuple(observation_keys(tree))[number - self._first[tree]]
+        return plays.get(tree, rules).observations.render_key(view)
 
-    def features(self, observations: Ints, plays: Plays, rules: Rules) -> Row:
-        """Return `Features` of observations under ``rules``, shape ``(…, size)``."""
+    def features(self, observations: Ints, plays: RuntimeCache, rules: Rules) -> FeatureRow:
+        """Return features of observations under ``rules``, shape ``(…, size)``."""
         if self._rows is None:
-            self._rows = np.concatenate([feature_rows(self._features, plays.of(tree, rules)) for tree in self._first])
+            self._rows = np.concatenate([feature_rows(self._features, plays.get(tree, rules)) for tree in self._first])
         found = self._rows.take(observations[..., 0], axis=0)
         words, bits = np.divmod(np.arange(self._features.subtopics), WORD)
         found[..., self._features.parts["visited"]] = observations[..., 1 + words] >> bits & 1
         return found
 
 
-def feature_rows(features: Features, play: Play) -> Row:
+def feature_rows(features: FeatureLayout, play: TreeRuntime) -> FeatureRow:
     """Return what is shown of every text of ``play`` where nothing is visited yet, shape ``(texts, size)``."""
     vectors = observation_vectors(play.observations, play.vectors)
     return np.stack(
         [
-            features.row(phase_of(view), view.hint_level, vectors[play.observations.text(view)])
-            for view in all_views(play.tree)
+            features.row(phase_of(view), view.hint_level, vectors[play.observations.render_key(view)])
+            for view in observation_keys(play.tree)
         ]
     )

@@ -13,8 +13,8 @@ from inquitree_gym.envs.batch.kernel import Core
 from inquitree_gym.envs.batch.observing import Observer
 from inquitree_gym.envs.batch.tables import Tables
 from inquitree_gym.envs.menu import Menu, MenuSize
-from inquitree_gym.envs.observations import all_views
-from inquitree_gym.envs.runtime import Plays
+from inquitree_gym.envs.observations import observation_keys
+from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.trees import Tree
 
 MAX_OTHERS = 64
@@ -26,7 +26,7 @@ _Key = tuple[Tree, Rules]
 class Repertoire:
     """Compiled plays, by tree and rules."""
 
-    def __init__(self, plays: Plays, size: MenuSize, observer: Observer, inquiries: int) -> None:
+    def __init__(self, plays: RuntimeCache, size: MenuSize, observer: Observer, inquiries: int) -> None:
         """Compile ``plays`` for menus of ``size`` and inquiries shown by ``observer``; nothing yet."""
         self._plays = plays
         self._size = size
@@ -55,7 +55,7 @@ class Repertoire:
         wanted = dict.fromkeys((tree, rules) for tree in trees)
         missing = [key for key in wanted if key not in self._compiled]
         if missing:
-            made = {key: compile_play(self._plays.of(*key), Menu(key[0], self._size)) for key in missing}
+            made = {key: compile_play(self._plays.get(*key), Menu(key[0], self._size)) for key in missing}
             self._take_in(made, wanted, set() if others is None else set(others.tolist()))
         order = {key: number for number, key in enumerate(self._compiled)}
         return np.array([order[tree, rules] for tree in trees])
@@ -66,8 +66,8 @@ class Repertoire:
         shown = list(zip(core.play.tolist(), numbers.tolist(), strict=True))
         for play, number in set(shown).difference(self._texts):
             played = core.tables.plays[play].reader.play
-            view = tuple(all_views(played.tree))[number - core.tables.first_texts[play]]
-            self._texts[play, number] = played.observations.text(view)
+            view = tuple(observation_keys(played.tree))[number - core.tables.first_texts[play]]
+            self._texts[play, number] = played.observations.render_key(view)
         return [self._texts[each] for each in shown]
 
     def _take_in(self, made: dict[_Key, Compiled], wanted: Iterable[_Key], others: set[int]) -> None:

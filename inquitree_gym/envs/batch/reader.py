@@ -8,7 +8,7 @@ import numpy as np
 
 from inquitree_gym.engine import Decision, Engine, Phase, Reading, State
 from inquitree_gym.envs.batch.encoding import Ints, Layout, Move, effect
-from inquitree_gym.envs.runtime import Play
+from inquitree_gym.envs.runtime import TreeRuntime
 from inquitree_gym.matching import NEAR, readable
 
 ANY, AT_TOPIC, AT_RESULT, AT_SUBTOPIC = range(4)
@@ -73,7 +73,7 @@ _IN_OTHER_WORDS = _Way(TOPIC, REFUSED, fresh_only=True)
 class Reader:
     """Reads texts by asking the matcher."""
 
-    def __init__(self, play: Play, layout: Layout) -> None:
+    def __init__(self, play: TreeRuntime, layout: Layout) -> None:
         """Read for ``play``; the places that effects name are those of ``layout``."""
         self.play = play
         self.reactions = Reactions()
