@@ -25,7 +25,7 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import OptionError
 from inquitree_gym.runner.study import ALL
 from inquitree_gym.trees import Tree, builtin_ids, generator, load_tree
-from inquitree_gym.trees.generator.topology import TOPOLOGIES
+from inquitree_gym.trees.generator.difficulty import TOPOLOGIES
 
 SIZES = "4,7,10,15,20"
 """Subtopics of synthetic trees, without --n."""

@@ -22,14 +22,11 @@ from hypothesis import strategies as st
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Difficulty, Tree, dump_tree, load_tree, parse_tree, synthetic_tree, tree_seed
-from inquitree_gym.trees.generator.causes import draw_world
-from inquitree_gym.trees.generator.document import MOST_ITEMS
-from inquitree_gym.trees.generator.generate import MAX_SEED
-from inquitree_gym.trees.generator.rng import STREAMS, Lots
-from inquitree_gym.trees.generator.studies import Readings
-from inquitree_gym.trees.generator.topology import prerequisites
-from inquitree_gym.trees.generator.vocabulary import FIELDS
-from inquitree_gym.trees.generator.world import Relation
+from inquitree_gym.trees.generator.causal_model import Relation, draw_model
+from inquitree_gym.trees.generator.generate import MAX_CONCLUSIONS, MAX_SEED, draw_prerequisites
+from inquitree_gym.trees.generator.rng import STREAMS, RandomStream
+from inquitree_gym.trees.generator.templates import SCIENCES
+from inquitree_gym.trees.generator.text import Measurements
 from inquitree_gym.trees.lint import lint_tree
 
 KNOWN = {
@@ -61,7 +58,7 @@ def difficulties(draw: st.DrawFn, most: int = 14) -> Difficulty:
         noise=draw(st.floats(0, 0.3)),
         nearness=draw(st.sampled_from((0.0, 0.5, 1.0))),
         shuffled=draw(st.booleans()),
-        fields=tuple(draw(st.sets(st.sampled_from(tuple(FIELDS)), min_size=1))),
+        fields=tuple(draw(st.sets(st.sampled_from(tuple(SCIENCES)), min_size=1))),
     )
 
 
@@ -69,7 +66,7 @@ def relations(count: int, **settings_: Any) -> Iterator[Relation]:
     """Yield the relations of so many hidden models."""
     for seed in range(count):
         parents = [(), (0,), (1,), (1, 2), (2, 3), (2, 3, 4)]
-        yield from draw_world(parents, Difficulty(**settings_), seed).relations
+        yield from draw_model(parents, Difficulty(**settings_), seed).relations
 
 
 def values(words: dict[str, str]) -> dict[str, float]:
@@ -101,7 +98,7 @@ def test_any_number_of_subtopics_makes_a_sound_tree(topology, subtopics):
 
 def test_a_large_tree_can_be_concluded_within_what_is_read():
     tree = synthetic_tree(3, {"subtopics": 400, "topology": "independent"})
-    assert len(tree.conclusions) == MOST_ITEMS
+    assert len(tree.conclusions) == MAX_CONCLUSIONS
     assert sum(len(item.text) + 6 for item in tree.conclusions) < 20_000
     concluded = {name for item in tree.conclusions for group in item.needs for name in group}
     assert [study.id for study in tree.studies if study.control == (study.id in concluded)] == []
@@ -160,9 +157,9 @@ def test_a_prerequisite_is_a_causal_need():
         settings_ = Difficulty(subtopics=12, topology="layered", density=0.8)
         tree = synthetic_tree(seed, settings_)
         parents = [[int(name[1:]) - 1 for name in subtopic.prerequisites] for subtopic in tree.subtopics]
-        world = draw_world([tuple(own) for own in parents], settings_, seed)
-        for subtopic, relation, own in zip(tree.subtopics, world.relations, parents, strict=True):
-            established = [world.relations[j].outcome for j in own]
+        model = draw_model([tuple(own) for own in parents], settings_, seed)
+        for subtopic, relation, own in zip(tree.subtopics, model.relations, parents, strict=True):
+            established = [model.relations[j].outcome for j in own]
             assert [cause for cause in relation.causes if not cause.is_factor] == established
             assert all(cause.short in subtopic.text for cause in established)
             assert relation.outcome.thing in subtopic.text
@@ -170,7 +167,7 @@ def test_a_prerequisite_is_a_causal_need():
 
 @given(st.integers(1, 60), st.sampled_from(TOPOLOGIES), st.floats(0, 1), st.integers(0, 2**32))
 def test_no_prerequisite_is_implied_by_another_and_each_comes_before(count, topology, density, seed):
-    parents = prerequisites(count, topology, density, Lots(seed, "shape"))
+    parents = draw_prerequisites(count, topology, density, RandomStream(seed, "shape"))
     assert len(parents) == count
     ancestors: list[set[int]] = []
     for i, own in enumerate(parents):
@@ -184,7 +181,11 @@ def test_no_prerequisite_is_implied_by_another_and_each_comes_before(count, topo
 @pytest.mark.parametrize("topology", ["dag", "layered"])
 def test_density_adds_prerequisites(topology):
     counts = [
-        sum(len(own) for seed in range(20) for own in prerequisites(30, topology, density, Lots(seed, "shape")))
+        sum(
+            len(own)
+            for seed in range(20)
+            for own in draw_prerequisites(30, topology, density, RandomStream(seed, "shape"))
+        )
         for density in (0.0, 0.4, 0.9)
     ]
     assert counts == sorted(set(counts))
@@ -204,7 +205,7 @@ def test_true_and_fake_have_the_same_distribution(fakes):
     """Every outcome is as often true as it is fake, so no word can tell one from the other."""
     true, fake = Counter(), Counter()
     for relation in relations(1_500, fakes=fakes, null_share=0.15):
-        first, *others = (f"{relation.kind} {mechanism.outcome}" for mechanism in relation.mechanisms)
+        first, *others = (f"{relation.kind} {mechanism.effect}" for mechanism in relation.mechanisms)
         assert len({first, *others}) == fakes + 1
         true[first] += fakes
         fake.update(others)
@@ -216,23 +217,23 @@ def test_true_and_fake_have_the_same_distribution(fakes):
 
 @pytest.mark.parametrize("null_share", [0.0, 0.1, 1 / 3])
 def test_null_effects_have_their_share(null_share):
-    drawn = [relation.mechanisms[0].outcome == "null" for relation in relations(500, null_share=null_share)]
+    drawn = [relation.mechanisms[0].effect == "null" for relation in relations(500, null_share=null_share)]
     assert np.mean(drawn) == pytest.approx(null_share, abs=0.03 if null_share else 0)
 
 
 def test_results_are_what_the_model_predicts():
     """Without noise a result is the resting value, changed as the true mechanism says; a fake as its own does."""
     for number, relation in enumerate(relations(40, noise=0)):
-        readings = Readings(relation, Lots(number, "numbers"))
+        measurements = Measurements(relation, RandomStream(number, "numbers"))
         for mechanism in relation.mechanisms:
-            read, base = values(readings.words(mechanism, 40)), relation.outcome.base
+            read, base = values(measurements.words(mechanism, 40)), relation.outcome.base
             assert read["c"] == base
-            if relation.kind in ("slope", "step"):
+            if relation.kind in ("linear", "threshold"):
                 expected = {"t": mechanism.response(1.0)}
-            elif relation.kind == "route":
+            elif relation.kind == "mediation":
                 free, clamped = mechanism.response(1.0, 1.0), mechanism.response(1.0, 0.0)
                 expected = {"t": free, "b": clamped, "h": free - clamped}
-            elif relation.kind == "gate":
+            elif relation.kind == "moderation":
                 changes = [mechanism.response(1.0, level) for level in (0.0, 1.0)]
                 assert [read["p1"], read["p2"]] == [round(100 * (scaled(change) - 1)) for change in changes]
                 expected = {}
@@ -243,10 +244,10 @@ def test_results_are_what_the_model_predicts():
 
 
 def test_a_step_is_found_where_it_is():
-    steps = [relation for relation in relations(40, noise=0, null_share=0) if relation.kind == "step"]
+    steps = [relation for relation in relations(40, noise=0, null_share=0) if relation.kind == "threshold"]
     for relation in steps:
         for mechanism in relation.mechanisms:
-            read = values(Readings(relation, Lots(0, "numbers")).words(mechanism, 40))
+            read = values(Measurements(relation, RandomStream(0, "numbers")).words(mechanism, 40))
             top = relation.causes[0].base
             assert mechanism.response(read["hi"] / top) == mechanism.response(1.0) != 0
             assert mechanism.response(read["lo"] / top) == 0
@@ -254,19 +255,21 @@ def test_a_step_is_found_where_it_is():
 
 def test_a_true_result_keeps_its_sign_under_the_strongest_noise():
     for number, relation in enumerate(relations(60, noise=0.3, null_share=0)):
-        if relation.kind == "slope":
+        if relation.kind == "linear":
             for mechanism in relation.mechanisms:
-                read = values(Readings(relation, Lots(number, "numbers")).words(mechanism, 40))
-                assert (read["r"] > 0) == mechanism.outcome.startswith("up")
+                read = values(Measurements(relation, RandomStream(number, "numbers")).words(mechanism, 40))
+                assert (read["r"] > 0) == mechanism.effect.startswith("up")
 
 
 def test_noise_parts_the_numbers_of_two_studies_and_its_absence_does_not():
     def spread(noise: float) -> float:
         gaps = []
         for number, relation in enumerate(relations(60, noise=noise, null_share=0)):
-            if relation.kind == "slope":
-                lots = Lots(number, "numbers")
-                one, other = (values(Readings(relation, lots).words(relation.mechanisms[0], 40)) for _ in range(2))
+            if relation.kind == "linear":
+                stream = RandomStream(number, "numbers")
+                one, other = (
+                    values(Measurements(relation, stream).words(relation.mechanisms[0], 40)) for _ in range(2)
+                )
                 gaps.append(abs(one["t"] - other["t"]) / relation.outcome.base)
         return float(np.mean(gaps))
 
@@ -275,8 +278,12 @@ def test_noise_parts_the_numbers_of_two_studies_and_its_absence_does_not():
 
 def test_a_larger_effect_moves_the_numbers_further():
     def percent(effect: float) -> float:
-        slopes = (relation for relation in relations(60, effect=effect, null_share=0) if relation.kind == "slope")
-        return float(np.mean([values(Readings(r, Lots(0, "numbers")).words(r.mechanisms[0], 40))["p"] for r in slopes]))
+        slopes = (relation for relation in relations(60, effect=effect, null_share=0) if relation.kind == "linear")
+        return float(
+            np.mean(
+                [values(Measurements(r, RandomStream(0, "numbers")).words(r.mechanisms[0], 40))["p"] for r in slopes]
+            )
+        )
 
     assert percent(0.2) < percent(0.6) < percent(3)
 
@@ -331,9 +338,9 @@ def test_settings_move_no_more_than_they_must():
 def test_every_name_of_a_tree_is_its_own_and_rarely_one_of_another():
     seen: list[set[str]] = []
     for seed in range(120):
-        world = draw_world([(), (), (0,), (1,), (2, 3)], Difficulty(), seed)
-        variables = [relation.outcome for relation in world.relations]
-        variables += [cause for relation in world.relations for cause in relation.causes if cause.is_factor]
+        model = draw_model([(), (), (0,), (1,), (2, 3)], Difficulty(), seed)
+        variables = [relation.outcome for relation in model.relations]
+        variables += [cause for relation in model.relations for cause in relation.causes if cause.is_factor]
         names = [variable.short for variable in variables]
         assert len(set(names)) == len(names)
         seen.append({variable.full for variable in variables})
@@ -357,7 +364,7 @@ def test_conclusions_cover_every_result_and_their_variants_follow_the_fakes():
         ({"subtopics": (1, 2, 3)}, "subtopics"),
         ({"topology": "ring"}, "topology is one of"),
         ({"density": 1.5, "topology": "layered"}, "density is a number from 0 to 1"),
-        ({"density": 0.5, "topology": "chain"}, "density says nothing about the topology 'chain'"),
+        ({"density": 0.5, "topology": "chain"}, "density has no effect on the topology 'chain'"),
         ({"studies": 5}, "studies is a whole number from 1 to 4"),
         ({"shuffled": 1}, "shuffled is True or False"),
         ({"fakes": 1}, "fakes is a whole number from 2 to 4"),
@@ -398,18 +405,18 @@ def test_settings_are_named_by_what_they_are():
 
 
 def test_draws_are_even_and_streams_differ():
-    lots = Lots(7, "world")
-    assert np.mean([lots.unit() for _ in range(4_000)]) == pytest.approx(0.5, abs=0.03)
-    assert Counter(lots.below(3) for _ in range(3_000)).most_common()[-1][1] > 900
-    assert {lots.between(2, 4) for _ in range(100)} == {2, 3, 4}
-    bells = [lots.bell() for _ in range(4_000)]
+    stream = RandomStream(7, "world")
+    assert np.mean([stream.uniform() for _ in range(4_000)]) == pytest.approx(0.5, abs=0.03)
+    assert Counter(stream.below(3) for _ in range(3_000)).most_common()[-1][1] > 900
+    assert {stream.between(2, 4) for _ in range(100)} == {2, 3, 4}
+    bells = [stream.bell() for _ in range(4_000)]
     assert (np.mean(bells), np.std(bells)) == (pytest.approx(0, abs=0.06), pytest.approx(1, abs=0.05))
     assert max(map(abs, bells)) <= 3
-    assert sorted(lots.shuffled(range(9))) == list(range(9))
-    assert len({Lots(seed, stream).unit() for stream in STREAMS for seed in (0, 1, 2**32, 2**32 + 1)}) == 4 * len(
-        STREAMS
-    )
-    assert all(one != other for one, other in pairwise(Lots(7, stream).unit() for stream in STREAMS))
+    assert sorted(stream.shuffled(range(9))) == list(range(9))
+    assert len(
+        {RandomStream(seed, stream).uniform() for stream in STREAMS for seed in (0, 1, 2**32, 2**32 + 1)}
+    ) == 4 * len(STREAMS)
+    assert all(one != other for one, other in pairwise(RandomStream(7, stream).uniform() for stream in STREAMS))
 
 
 def test_the_page_shows_a_tree_as_it_is():
@@ -417,7 +424,7 @@ def test_the_page_shows_a_tree_as_it_is():
     subtopic = synthetic_tree(24, {"subtopics": 3, "topology": "chain", "studies": 1}).subtopics[-1]
     (study,) = subtopic.studies
     assert all(text in page.replace(" > ", " ") for text in (subtopic.text, study.text, study.result, study.fakes[0]))
-    assert [name for name in (*Difficulty.names(), *FIELDS) if f"`{name}`" not in page.replace('"', "")] == []
+    assert [name for name in (*Difficulty.names(), *SCIENCES) if f"`{name}`" not in page.replace('"', "")] == []
 
 
 def test_a_tree_is_a_tree(tmp_path):

@@ -1,30 +1,60 @@
-"""Synthetic research trees: from a seed to a whole, valid tree of fiction."""
+"""Synthetic research trees: from a seed to a valid tree of fiction."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.trees.generator.causes import draw_world
-from inquitree_gym.trees.generator.document import Part, document
-from inquitree_gym.trees.generator.rng import Lots
-from inquitree_gym.trees.generator.settings import Difficulty, bounds
-from inquitree_gym.trees.generator.topology import TOPOLOGIES, prerequisites
-from inquitree_gym.trees.generator.wording import accounts
-from inquitree_gym.trees.schema import Tree
+from inquitree_gym.trees.generator.causal_model import CausalModel, Parents, draw_model
+from inquitree_gym.trees.generator.difficulty import TOPOLOGIES, Difficulty, count_range
+from inquitree_gym.trees.generator.rng import RandomStream
+from inquitree_gym.trees.generator.templates import TOPIC
+from inquitree_gym.trees.generator.text import RelationText, relation_texts
+from inquitree_gym.trees.schema import CANARY, Tree
 
+VERSION = 1
+"""Version of the generator; a seed identifies a tree only within one version."""
 MAX_SEED = 2**63 - 1
+MAX_PARENTS = 3
+"""Largest number of prerequisites per subtopic; questions about more causes are hard to read."""
+MAX_CONCLUSIONS = 80
+"""Largest number of conclusion items, so that judges read a conclusion that states all of them to the end."""
+JOINT_CONCLUSIONS = 0.4
+"""Probability that a conclusion item also covers a prerequisite of its subtopic."""
+LETTERS = "abcd"
+"""Suffixes of study ids."""
 
 Split = Literal["train", "test"]
+Document = dict[str, Any]
+
+_PAPER: Document = {
+    "authors": ("the generator of inquitree-gym",),
+    "journal": "none: generated fiction, true of no world but its own",
+    "year": 2026,
+    "published": {"date": "2026-01-01", "precision": "year"},
+    "doi": "",
+    "licence": "Apache-2.0, as the generator",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _DraftSubtopic:
+    """A subtopic before its question is worded."""
+
+    needs: tuple[int, ...]
+    text: RelationText
+    studies: tuple[Document, ...]
 
 
 def synthetic_tree(seed: int, difficulty: Difficulty | Mapping[str, Any] | None = None) -> Tree:
-    """Return the synthetic tree of a seed: the same for one seed and one difficulty, wherever it is made.
+    """Return the synthetic tree of a seed, identical on every platform for one seed and difficulty.
 
     Args:
-        seed: from 0 to 2^63 - 1; trees of even seeds are for training, those of odd seeds for testing.
-        difficulty: settings as a `Difficulty` or by name; None takes the defaults.
+        seed: from 0 to 2^63 - 1; even seeds are for training, odd seeds for testing.
+        difficulty: a `Difficulty`, or its settings by name; None takes the defaults.
 
     Raises:
         OptionError: the seed is out of range, or a setting is unknown or out of range.
@@ -32,37 +62,167 @@ def synthetic_tree(seed: int, difficulty: Difficulty | Mapping[str, Any] | None 
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
         raise OptionError(f"the seed of a synthetic tree is a whole number from 0 to 2^63 - 1, not {seed!r:.80}")
     settings = Difficulty.of(difficulty)
-    shape = Lots(seed, "shape")
-    topology = shape.pick(TOPOLOGIES) if settings.topology == "mixed" else settings.topology
-    parents = prerequisites(shape.between(*bounds(settings.subtopics)), topology, settings.density_or_default, shape)
-    world = draw_world(parents, settings, seed)
-    fewest, most = bounds(settings.studies)
-    parts = [
-        Part(needs, account, tuple(account.studies(shape.between(fewest, most))))
-        for needs, account in zip(parents, accounts(world, Lots(seed, "wording"), Lots(seed, "numbers")), strict=True)
+    shape = RandomStream(seed, "shape")
+    topology = shape.choice(TOPOLOGIES) if settings.topology == "mixed" else settings.topology
+    count = shape.between(*count_range(settings.subtopics))
+    parents = draw_prerequisites(count, topology, settings.density_or_default, shape)
+    model = draw_model(parents, settings, seed)
+    texts = relation_texts(model, RandomStream(seed, "wording"), RandomStream(seed, "numbers"))
+    studies = count_range(settings.studies)
+    drafts = [
+        _DraftSubtopic(needs, text, tuple(text.studies(shape.between(*studies))))
+        for needs, text in zip(parents, texts, strict=True)
     ]
     if settings.shuffled:
-        parts = _shuffled(parts, shape)
-    return Tree.model_validate(document(seed, settings, world, parts))
-
-
-def _shuffled(parts: list[Part], lots: Lots) -> list[Part]:
-    """Return the subtopics in another order, with their prerequisites where they then stand."""
-    order = lots.shuffled(range(len(parts)))
-    place = {old: new for new, old in enumerate(order)}
-    return [parts[old]._replace(needs=tuple(sorted(place[j] for j in parts[old].needs))) for old in order]
+        drafts = _shuffled(drafts, shape)
+    return Tree.model_validate(_document(seed, settings, model, drafts))
 
 
 def tree_seed(number: int, split: str) -> int:
-    """Return the seed of the tree of this number in a split: twice the number for "train", one more for "test".
+    """Return the seed of the n-th tree of a split: 2n for ``"train"``, 2n + 1 for ``"test"``.
 
     Args:
-        number: a whole number from 0, taken modulo 2^62.
-        split: ``"train"`` or ``"test"``. No seed is in both.
+        number: a non-negative whole number, taken modulo 2^62.
+        split: ``"train"`` or ``"test"``; the two share no seed.
 
     Raises:
-        OptionError: there is no such split.
+        OptionError: the split is unknown.
     """
     if split not in get_args(Split):
         raise OptionError(f"split is one of {get_args(Split)}, not {split!r:.80}")
     return 2 * (number % 2**62) + (split == "test")
+
+
+def draw_prerequisites(count: int, topology: str, density: float, stream: RandomStream) -> Parents:
+    """Return the prerequisites of ``count`` subtopics in topological order, without redundant edges.
+
+    Args:
+        count: number of subtopics, at least 1.
+        topology: ``independent``, ``chain``, ``dag`` or ``layered``.
+        density: for ``dag`` the probability of each of `MAX_PARENTS` attempts to add a prerequisite, for ``layered``
+            the probability of each prerequisite after the first; 0 to 1.
+        stream: source of the draws.
+    """
+    if topology == "independent":
+        return [()] * count
+    if topology == "chain":
+        return [(i - 1,) if i else () for i in range(count)]
+    return _random_dag(count, density, stream) if topology == "dag" else _layered_dag(count, density, stream)
+
+
+def _random_dag(count: int, density: float, stream: RandomStream) -> Parents:
+    """Draw earlier subtopics as prerequisites, and keep those that no other one implies."""
+    parents: Parents = []
+    ancestors: list[int] = []
+    for i in range(count):
+        chosen: set[int] = set()
+        for _ in range(MAX_PARENTS if i else 0):
+            if stream.chance(density):
+                other = stream.below(i)
+                if not any(ancestors[other] >> j & 1 or ancestors[j] >> other & 1 for j in chosen):
+                    chosen.add(other)
+        parents.append(tuple(sorted(chosen)))
+        bits = 0
+        for j in chosen:
+            bits |= ancestors[j] | 1 << j
+        ancestors.append(bits)
+    return parents
+
+
+def _layered_dag(count: int, density: float, stream: RandomStream) -> Parents:
+    """Draw layers of up to √n + 1 subtopics, whose prerequisites all lie in the layer above."""
+    widest = int(count**0.5) + 1
+    parents: Parents = []
+    above: list[int] = []
+    while len(parents) < count:
+        layer = range(len(parents), min(count, len(parents) + stream.between(1, widest)))
+        for _ in layer:
+            order = stream.shuffled(above)[:MAX_PARENTS]
+            parents.append(tuple(sorted(j for place, j in enumerate(order) if not place or stream.chance(density))))
+        above = list(layer)
+    return parents
+
+
+def _shuffled(drafts: list[_DraftSubtopic], stream: RandomStream) -> list[_DraftSubtopic]:
+    """Return the subtopics in random order, with renumbered prerequisites."""
+    order = stream.shuffled(range(len(drafts)))
+    place = {old: new for new, old in enumerate(order)}
+    return [replace(drafts[old], needs=tuple(sorted(place[j] for j in drafts[old].needs))) for old in order]
+
+
+def _document(seed: int, settings: Difficulty, model: CausalModel, drafts: list[_DraftSubtopic]) -> Document:
+    groups = _conclusion_groups([draft.needs for draft in drafts], RandomStream(seed, "items"))
+    concluded = {i for group in groups for i in group}
+    subtopics = tuple(_subtopic(i, draft, i not in concluded) for i, draft in enumerate(drafts))
+    conclusions = tuple(_conclusion(k, [(i, drafts[i]) for i in group]) for k, group in enumerate(groups, 1))
+    nodes = [subtopic["id"] for subtopic in subtopics]
+    nodes += [study["id"] for subtopic in subtopics for study in subtopic["studies"]]
+    nodes += [item["id"] for item in conclusions]
+    return {
+        "format": "inquitree/1",
+        "id": f"synthetic-{seed}-{settings.digest}",
+        "version": VERSION,
+        "canary": CANARY,
+        "paper": _PAPER | {"title": f"Synthetic tree {seed}: {model.science.subject} of {model.place}"},
+        "topic": TOPIC.format(subject=model.science.subject, scene=model.place),
+        "subtopics": subtopics,
+        "conclusions": conclusions,
+        "provenance": {
+            "sources": (_source(seed, settings),),
+            "support": tuple({"node": node, "sources": ("S1",), "strength": "unconfirmed"} for node in nodes),
+        },
+    }
+
+
+def _source(seed: int, settings: Difficulty) -> Document:
+    plain = json.dumps(settings.as_dict())
+    return {
+        "id": "S1",
+        "address": f"generated:inquitree-gym/synthetic/{VERSION}?seed={seed}&difficulty={plain}",
+        "what": "seed and settings from which the whole tree, facts included, was made up",
+    }
+
+
+def _subtopic(index: int, draft: _DraftSubtopic, control: bool) -> Document:
+    name = f"s{index + 1}"
+    return draft.text.question() | {
+        "id": name,
+        "name": draft.text.relation.outcome.short.removeprefix("the ").capitalize()[:60],
+        "prerequisites": tuple(f"s{j + 1}" for j in draft.needs),
+        "studies": tuple(
+            study | {"id": f"{name}{letter}", "control": control}
+            for letter, study in zip(LETTERS, draft.studies, strict=False)
+        ),
+    }
+
+
+def _conclusion_groups(parents: Parents, stream: RandomStream) -> list[tuple[int, ...]]:
+    """Return the subtopics covered by each conclusion item: one, or one and a prerequisite; none in two items."""
+    groups: list[tuple[int, ...]] = []
+    taken: set[int] = set()
+    for i in reversed(range(len(parents))):
+        if i in taken:
+            continue
+        free = [j for j in parents[i] if j not in taken]
+        groups.append((stream.choice(free), i) if free and stream.chance(JOINT_CONCLUSIONS) else (i,))
+        taken.update(groups[-1])
+    return sorted(stream.shuffled(groups)[:MAX_CONCLUSIONS])
+
+
+def _conclusion(number: int, about: list[tuple[int, _DraftSubtopic]]) -> Document:
+    """Return a conclusion item; its k-th false variant follows from the k-th fake results."""
+    text, *false_variants = (
+        _joint_conclusion([draft for _, draft in about], k) for k in range(1 + len(about[0][1].studies[0]["fakes"]))
+    )
+    return {
+        "id": f"c{number}",
+        "text": text,
+        "needs": tuple(tuple(f"s{i + 1}{letter}" for letter in LETTERS[: len(draft.studies)]) for i, draft in about),
+        "false_variants": tuple(false_variants),
+    }
+
+
+def _joint_conclusion(drafts: list[_DraftSubtopic], alternative: int) -> str:
+    texts = (draft.text for draft in drafts)
+    first, *rest = (text.conclusion(text.relation.mechanisms[alternative]) for text in texts)
+    return "; ".join([first, *(clause[0].lower() + clause[1:] for clause in rest)]) + "."

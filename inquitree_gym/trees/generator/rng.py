@@ -1,4 +1,4 @@
-"""Draws by lot that are the same on every platform and under every version of NumPy."""
+"""Random draws that are identical on every platform and under every version of NumPy."""
 
 from __future__ import annotations
 
@@ -8,51 +8,51 @@ from typing import TypeVar
 from numpy.random import PCG64
 
 STREAMS = ("shape", "names", "world", "mechanisms", "wording", "numbers", "items")
-"""What is drawn apart from one another, so that a setting moves as little else as it can."""
+"""Independent streams of one seed, so that a change of one setting leaves most other draws alone."""
 _BLOCK = 256
 """Raw integers fetched at once."""
 
 T = TypeVar("T")
 
 
-class Lots:
-    """A stream of draws for one seed and one purpose.
+class RandomStream:
+    """Random draws for one seed and one purpose.
 
-    NumPy promises the integers of a bit generator for good, and those of a `Generator` only within a version. So the
-    integers come from PCG64, and all else is made of them here with operations that IEEE 754 defines to the bit.
+    NumPy guarantees the integers of a bit generator forever, but those of a `Generator` only within a version. All
+    draws are therefore computed here from the integers of PCG64, with operations that IEEE 754 defines to the bit.
     """
 
     def __init__(self, seed: int, stream: str) -> None:
-        """Start the stream, one of `STREAMS`, of a seed from 0 on."""
+        """Open one of `STREAMS` for a non-negative seed."""
         self._source = PCG64([STREAMS.index(stream), seed])
         self._ready: list[int] = []
 
-    def unit(self) -> float:
-        """Return a number from 0 up to but not including 1."""
+    def uniform(self) -> float:
+        """Return a number in [0, 1)."""
         return (self._next() >> 11) * 2.0**-53
 
     def below(self, count: int) -> int:
-        """Return a whole number from 0 up to but not including ``count``."""
+        """Return an integer in [0, count)."""
         return self._next() * count >> 64
 
     def between(self, low: int, high: int) -> int:
-        """Return a whole number from ``low`` to ``high``, both included."""
+        """Return an integer in [low, high]."""
         return low + self.below(high - low + 1)
 
     def chance(self, probability: float) -> bool:
         """Return True with this probability."""
-        return self.unit() < probability
+        return self.uniform() < probability
 
     def bell(self) -> float:
-        """Return a number of mean 0 and standard deviation 1 within -3 and 3: three uniform ones together."""
-        return (self.unit() + self.unit() + self.unit() - 1.5) * 2
+        """Return the scaled sum of three uniforms: mean 0, standard deviation 1, range [-3, 3]."""
+        return (self.uniform() + self.uniform() + self.uniform() - 1.5) * 2
 
-    def pick(self, among: Sequence[T]) -> T:
-        """Return one of ``among``."""
-        return among[self.below(len(among))]
+    def choice(self, options: Sequence[T]) -> T:
+        """Return one of the options, each equally likely."""
+        return options[self.below(len(options))]
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
-        """Return ``items`` in an order of which each is equally likely."""
+        """Return the items in random order (Fisher-Yates)."""
         order = list(items)
         for last in range(len(order) - 1, 0, -1):
             other = self.below(last + 1)
