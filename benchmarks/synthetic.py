@@ -20,7 +20,7 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors
 from inquitree_gym.judges import LocalJudge
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
 from inquitree_gym.trees.lint import Embed, ladders, lint_tree
-from research.validity.fake_detectability import ResultTexts, separations
+from research.fake_detectability import ResultTexts, separations
 
 SIZES = (7, 50, 500)
 ROUNDS = 15

@@ -1,1 +1,1 @@
-"""Measurements that only this repository needs; not part of the wheel."""
+"""Tools of this repository that are not part of the wheel: validity report, judge calibration, distillation."""

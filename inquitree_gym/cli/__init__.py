@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import typer
-from rich.text import Text
 
 from inquitree_gym.cli import bounds, closed_book, embedders, judges, pages, probe, reread, runs, trees
-from inquitree_gym.cli.output import FAILED, err
-from inquitree_gym.errors import InquiTreeError
+from inquitree_gym.cli.output import run_app
 
 app = typer.Typer(
     help="InquiTree research trees: list, look, play, run agents, score and report.",
@@ -33,9 +29,5 @@ for verbs in (
 
 
 def main() -> None:
-    """Run the command line; a foreseen error ends with one message and status 2."""
-    try:
-        app()
-    except InquiTreeError as error:
-        err.print(Text(f"error: {error}"), soft_wrap=True)
-        sys.exit(FAILED)
+    """Run the command line."""
+    run_app(app)

@@ -15,9 +15,9 @@ from inquitree_gym.embeddings.corpus import scientific_sentences
 from inquitree_gym.embeddings.local import MINILM
 from inquitree_gym.runner.study import ALL
 from inquitree_gym.trees import builtin_ids, load_tree
-from research.validity.distillation import Lessons, distil, steps
-from research.validity.reading import ProposalSet, questions
-from research.validity.sets import load_sets
+from research.datasets import ProposalSet, load_sets
+from research.distillation import Lessons, distil, steps
+from research.thresholds import matching_cases
 
 HEADING = ["read by", "right", "nearest alike", "correlation", "read alike"]
 LEGEND = (
@@ -75,7 +75,7 @@ def _lessons(names: list[str], data: Path, sentences: int) -> Lessons:
     each_name = (name for given in names for name in (builtin_ids() if given == ALL else (given,)))
     trees = {tree.id: tree for tree in map(load_tree, each_name)}
     about = [each for each in load_sets(data / "proposals", ProposalSet) if each.tree in trees]
-    found = questions(about, trees.__getitem__)
+    found = matching_cases(about, trees.__getitem__)
     return Lessons(tuple(trees.values()), tuple(found), tuple(scientific_sentences(sentences)))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from inquitree_gym.errors import InquiTreeError
 
@@ -23,6 +24,15 @@ NARROWEST = 118
 # Without markup: brackets in a path or a tree are text.
 out = Console(width=None if sys.stdout.isatty() else NARROWEST, markup=False)
 err = Console(stderr=True, markup=False)
+
+
+def run_app(app: Callable[[], object]) -> None:
+    """Run a typer app; an `InquiTreeError` ends it with one line on the error stream and status 2."""
+    try:
+        app()
+    except InquiTreeError as error:
+        err.print(Text(f"error: {error}"), soft_wrap=True)
+        sys.exit(FAILED)
 
 
 def print_json(value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Verbs about trees: list, show, check, schema, validity."""
+"""Verbs about trees: list, show, check, schema."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree as Branches
 
-from inquitree_gym.cli.output import FAULTY, err, out, print_json, progress, write
+from inquitree_gym.cli.output import FAULTY, out, print_json, progress, write
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder, tree_vectors
 from inquitree_gym.errors import TreeError, UnknownTreeError
 from inquitree_gym.runner.study import ALL
 from inquitree_gym.trees import CATALOGUE, Fault, Tree, builtin_ids, load_tree, user_files
 from inquitree_gym.trees.drawing import depths, layers, mermaid, svg
 from inquitree_gym.trees.lint import lint_tree
-from research.validity.measure import measure
-from research.validity.report import write_report
 
 app = typer.Typer()
 
@@ -90,18 +88,6 @@ def check(
 def schema() -> None:
     """Print the JSON Schema of tree files, for editors."""
     print_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **Tree.model_json_schema()})
-
-
-@app.command()
-def validity(
-    data: Annotated[Path, typer.Option(help="Folder with proposals/ and conclusions/.")] = Path("calibration"),
-    out_folder: Annotated[Path, typer.Option("--out", help="Folder for validity.md and its figures.")] = Path("docs"),
-    embedder: Annotated[str, typer.Option(help="Embedder that is measured.")] = DEFAULT_EMBEDDER,
-) -> None:
-    """Measure the trees, the matcher and the local judge, and write the validity report."""
-    with err.status("measuring") as status:
-        found = measure(data, load_embedder(embedder), lambda what: status.update(what))
-    err.print(f"written: {write_report(found, out_folder)}")
 
 
 def _faults(name: str, embedder: str) -> list[Fault]:

@@ -1,4 +1,4 @@
-"""The verbs about judges: judge, calibrate."""
+"""The verb judge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tests.judges.test_llm import Grader
 from tests.servers import Service
 
 inquitree = test_cli.inquitree
-CALIBRATION = Path(__file__).parents[1] / "calibration"
 MODEL = "llm:gpt-4o-mini"
 
 
@@ -94,47 +93,6 @@ def test_judge_says_what_it_took_and_what_the_budget_left_out(
     assert "Agreement" not in done.out
 
 
-def test_calibrate_shows_kinds_agreement_and_trees(inquitree: Inquitree):
-    done = inquitree("calibrate", "--data", CALIBRATION, "--papers", "2,paper8")
-    assert done.status == 0
-    assert "2 of 2" in done.out
-    assert "expected" in done.out
-    assert "local: conclusions judged: 14; items unscored: 0" in done.said
-
-
-def test_calibrate_as_json_with_judges_beside_each_other(
-    inquitree: Inquitree,
-    reading: Service,
-    tmp_path: Path,
-):
-    options = ("--base-url", reading.address, "--cache", tmp_path, "--papers", 2, "--repeats", 1)
-    done = inquitree("calibrate", "--data", CALIBRATION, "--judge", f"local,{MODEL}", *options, "--json")
-    found = json.loads(done.out)
-    local, asked = found["judges"]
-    assert local["trees"][0]["holds"]
-    assert local["trees"][0]["means"]["perfect"] > 0.9
-    # This model knows items by their very words alone, so it finds none in paraphrases.
-    assert asked["trees"][0]["means"] == {kind: 0 for kind in local["trees"][0]["means"]}
-    assert [(each["judge"], each["with"]) for each in found["agreement"]] == [
-        ("local", "expected"), (MODEL, "expected"), ("local", MODEL),
-    ]  # fmt: skip
-    assert found["agreement"][1]["kappa"] == 0
-    assert asked["spent"]["asked"] == len(reading.requests) == 2 * 6, "the empty conclusion is not asked about"
-
-
-def test_calibrate_names_the_trees_on_which_the_order_does_not_hold(
-    inquitree: Inquitree,
-    reading: Service,
-    tmp_path: Path,
-):
-    options = ("--base-url", reading.address, "--cache", tmp_path, "--papers", "2", "--max-total-tokens", 10**6)
-    done = inquitree(
-        "calibrate", "--data", CALIBRATION, "--judge", MODEL, *options, "--max-cost", 5, "--max-concurrency", 2
-    )
-    assert f"{MODEL}: the order does not hold on paper2" in done.said
-    assert "0 of 1" in done.out
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -142,9 +100,6 @@ def test_calibrate_names_the_trees_on_which_the_order_does_not_hold(
         (("judge", "nowhere", "--judge", "oracle"), "no judge is called 'oracle'"),
         (("judge", "nowhere", "--max-cost", "0"), "is a number above 0"),
         (("judge", "nowhere", "--repeats", "0"), "--repeats"),
-        (("calibrate", "--max-concurrency", "0"), "--max-concurrency"),
-        (("calibrate", "--data", "nowhere"), "no sets"),
-        (("calibrate", "--data", str(CALIBRATION), "--papers", "9"), "no calibration conclusions for paper9"),
     ],
 )
 def test_wrong_words_end_with_status_2(inquitree: Inquitree, arguments: tuple[str, ...], told: str):

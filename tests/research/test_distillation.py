@@ -19,11 +19,12 @@ from inquitree_gym.embeddings import MiniLMEmbedder, StaticEmbedder
 from inquitree_gym.embeddings.distill import Pupil, Vocabulary
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree, load_tree
-from research.validity.distillation import Distilled, Lessons, _folds, distil, steps
-from research.validity.reading import Proposal, ProposalSet, Question, questions
+from research.datasets import CALIBRATION, Proposal, ProposalSet
+from research.distillation import Distilled, Lessons, _folds, distil, steps
+from research.thresholds import MatchingCase, matching_cases
 from tests.strategies import make_tree
 
-PROPOSALS = Path(__file__).parents[3] / "calibration" / "proposals"
+PROPOSALS = CALIBRATION / "proposals"
 IDS = ("paper2", "paper17")
 VOCABULARY, SENTENCES = 2_200, 15
 
@@ -115,7 +116,7 @@ def lessons(*trees: Tree, prose: tuple[str, ...] = ("Prose belongs to no tree.",
         )
         for tree in trees
     ]
-    return Lessons(trees, tuple(questions(sets, by_id.__getitem__)), prose)
+    return Lessons(trees, tuple(matching_cases(sets, by_id.__getitem__)), prose)
 
 
 ONE, TWO = make_tree([[], [0]], [2, 1], tree_id="one"), make_tree([[], [], [0]], [1, 2, 1], tree_id="two")
@@ -131,7 +132,7 @@ def test_a_tree_left_out_takes_its_texts_and_the_proposals_about_it_with_it():
 
 
 def test_a_proposal_in_the_words_of_its_tree_counts_as_the_trees():
-    asked = Question("one", "s1", False, "right", ONE.subtopics[0].text, (ONE.subtopics[0].text,), 0)
+    asked = MatchingCase("one", "s1", False, "right", ONE.subtopics[0].text, (ONE.subtopics[0].text,), 0)
     both = lessons(ONE, TWO)
     more = Lessons(both.trees, (*both.questions, asked), both.prose)
     known = np.array(more.texts)[more.about(ONE)]

@@ -1,9 +1,8 @@
-"""The validity report: Markdown and figures from what `validity` measured."""
+"""The validity report: Markdown and figures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,23 +13,17 @@ from inquitree_gym.errors import require
 from inquitree_gym.judges.local import WEIGHTS
 from inquitree_gym.scoring import EpisodeScore, clustered_mean
 from inquitree_gym.trees.lint import LEAK_CEILING
-from research.validity.calibration import KINDS
-from research.validity.measure import (
-    LIMITS,
-    REFERENCE_AGENTS,
-    SEEDS,
-    TreeFacts,
-    Validity,
-    strictly_rising,
-)
-from research.validity.reading import rates, sweep
+from research.datasets import CONCLUSION_KINDS
+from research.thresholds import rates, sweep
+from research.validity_measures import LIMITS, REFERENCE_AGENTS, SEEDS, TreeFacts, Validity, strictly_rising
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BLUE, GREEN, RED, AMBER, GREY = "#2b6cb0", "#2f855a", "#c53030", "#b7791f", "#718096"
 MARKS = (0.35, 0.40, 0.45, 0.50, 0.55)
-"""Thresholds that the table shows, besides the ones in force and chosen."""
+"""Thresholds of the table, besides the ones in force and chosen."""
+TEMPLATE = Path(__file__).parent / "templates" / "validity.md"
 
 
 def write_report(found: Validity, folder: Path) -> Path:
@@ -46,9 +39,9 @@ def write_report(found: Validity, folder: Path) -> Path:
     _save(figures / "threshold.svg", lambda axes: _draw_thresholds(axes, found))
     _save(figures / "ladders.svg", lambda axes: _draw_ladders(axes, found))
     _save(figures / "judge.svg", lambda axes: _draw_judge(axes, found))
-    source = resources.files(__package__).joinpath("templates", "validity.md").read_text(encoding="utf-8")
     # Markdown, not HTML, from our own template and our own figures: nothing to escape.
-    template = Environment(undefined=StrictUndefined, autoescape=False).from_string(source)
+    environment = Environment(undefined=StrictUndefined, autoescape=False)
+    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     values = _tree_values(found) | _reading_values(found) | _text_values(found) | _play_values(found)
     values |= _judge_values(found)
     page = folder / "validity.md"
@@ -96,10 +89,10 @@ def _reading_values(found: Validity) -> dict[str, Any]:
     left = found.left_out
     heads = ["τ", "understood", "misread", "refused", "vague taken", "near miss taken", "off target taken", "balance"]
     marks = sorted({*MARKS, found.threshold, found.chosen})
-    curve = [rates(found.read, mark) for mark in marks]
-    by_tree = [(tree, rates([r for r in found.read if r.tree == tree], found.threshold)) for tree in _trees(found)]
+    curve = [rates(found.matched, mark) for mark in marks]
+    by_tree = [(tree, rates([r for r in found.matched if r.tree == tree], found.threshold)) for tree in _trees(found)]
     return {
-        "proposals": len(found.read),
+        "proposals": len(found.matched),
         "top_table": _table(["", "right proposals", "top 1"], _top_rows(found)),
         "threshold_table": _table(heads, ([f"{value:.3f}" for value in (*at, at.balance)] for at in curve)),
         "by_tree_table": _table(
@@ -115,7 +108,7 @@ def _reading_values(found: Validity) -> dict[str, Any]:
 
 
 def _top_rows(found: Validity) -> list[list[object]]:
-    right = [each for each in found.read if each.kind == "right"]
+    right = [each for each in found.matched if each.kind == "right"]
     rivals = {
         facts.tree.id: {s.id for sub in facts.tree.subtopics if len(sub.studies) > 1 for s in sub.studies}
         for facts in found.facts
@@ -157,37 +150,30 @@ def _play_values(found: Validity) -> dict[str, Any]:
         if of == limit
     ]
     heads = ["strategy", "limit", *(name.replace("|", "\\|") for name in names), "accepted"]
-    return {
-        "shortcut_table": _table(heads, rows),
-    }
+    return {"shortcut_table": _table(heads, rows)}
 
 
 def _judge_values(found: Validity) -> dict[str, Any]:
     rows = [
-        [
-            each.tree,
-            *(_shown(each.means[kind]) for kind in KINDS),
-            _shown(each.error),
-            "yes" if each.holds else "**no**",
-        ]
+        [each.tree, *map(_two_digits, (*each.means.values(), each.error)), "yes" if each.holds else "**no**"]
         for each in found.judged
     ]
-    means = [_shown(_kind_mean(found, kind)) for kind in KINDS]
-    wanted = [_shown(_expected_mean(found, kind)) for kind in KINDS]
+    means = [_two_digits(_kind_mean(found, kind)) for kind in CONCLUSION_KINDS]
+    expected = [_two_digits(_expected_mean(found, kind)) for kind in CONCLUSION_KINDS]
     errors = clustered_mean((each.tree, each.error) for each in found.judged)
-    left_out = found.sense.judged
+    left_out = found.crossval.judged
     return {
         "judged": len(rows),
         "holds": sum(each.holds for each in found.judged),
         "judge_table": _table(
-            ["tree", *KINDS, "mean error", "order holds"],
-            [*rows, ["**mean**", *means, _shown(errors.mean), ""], ["expected", *wanted, "0.00", ""]],
+            ["tree", *CONCLUSION_KINDS, "mean error", "order holds"],
+            [*rows, ["**mean**", *means, _two_digits(errors.mean), ""], ["expected", *expected, "0.00", ""]],
         ),
         "judge_error": errors,
-        "claims": found.sense.claims,
-        "auc": f"{found.sense.in_force:.3f}",
-        "auc_left_out": f"{found.sense.left_out:.3f}",
-        "fitted": ", ".join(f"{name} {weight:.2f}" for name, weight in found.sense.fitted._asdict().items()),
+        "claims": found.crossval.claims,
+        "auc": f"{found.crossval.in_force:.3f}",
+        "auc_left_out": f"{found.crossval.left_out:.3f}",
+        "fitted": ", ".join(f"{name} {weight:.2f}" for name, weight in found.crossval.fitted._asdict().items()),
         "weights": ", ".join(f"{name} {weight:g}" for name, weight in WEIGHTS._asdict().items()),
         "holds_left_out": sum(each.holds for each in left_out),
         "error_left_out": clustered_mean((each.tree, each.error) for each in left_out),
@@ -203,12 +189,12 @@ def _expected_mean(found: Validity, kind: str) -> float | None:
     return clustered_mean(fair).mean
 
 
-def _shown(value: float | None) -> str:
+def _two_digits(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
 def _draw_thresholds(axes: Axes, found: Validity) -> None:
-    curve = sweep(found.read)
+    curve = sweep(found.matched)
     x = [each.threshold for each in curve]
     colours = {"understood": GREEN, "misread": RED, "vague": AMBER, "near_miss": GREY, "off_target": BLUE}
     for name, colour in colours.items():
@@ -231,13 +217,13 @@ def _draw_ladders(axes: Axes, found: Validity) -> None:
 
 
 def _draw_judge(axes: Axes, found: Validity) -> None:
-    for position, kind in enumerate(KINDS):
+    for position, kind in enumerate(CONCLUSION_KINDS):
         values = [mean for each in found.judged if (mean := each.means[kind]) is not None]
         spread = np.linspace(-0.18, 0.18, len(values))
         axes.scatter(position + spread, values, color=BLUE, alpha=0.45, s=18)
         axes.hlines(float(np.mean(values)), position - 0.3, position + 0.3, color="black", linewidth=2)
     axes.set(ylabel="mean S of a tree's conclusion", ylim=(-0.03, 1.03))
-    axes.set_xticks(range(len(KINDS)), KINDS, rotation=20)
+    axes.set_xticks(range(len(CONCLUSION_KINDS)), CONCLUSION_KINDS, rotation=20)
 
 
 def _save(file: Path, draw: Callable[[Axes], None]) -> None:
@@ -251,7 +237,7 @@ def _save(file: Path, draw: Callable[[Axes], None]) -> None:
 
 
 def _trees(found: Validity) -> list[str]:
-    return list(dict.fromkeys(each.tree for each in found.read))
+    return list(dict.fromkeys(each.tree for each in found.matched))
 
 
 def _of(scores: Sequence[EpisodeScore], tree: str) -> list[EpisodeScore]:

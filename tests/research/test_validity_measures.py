@@ -14,27 +14,17 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import read_path
 from inquitree_gym.trees import builtin_ids, load_tree
-from research.validity.fake_detectability import ResultTexts, separations
-from research.validity.measure import leave_one_out, strictly_rising, tree_facts
-from research.validity.reading import (
-    GRID,
-    KINDS,
-    ProposalSet,
-    ReadProposal,
-    best_threshold,
-    rates,
-    read_all,
-    sweep,
-)  # fmt: skip
-from research.validity.sets import load_sets
-from research.validity.shortcuts import SHORTCUTS, ShortcutAgent
+from research.datasets import CALIBRATION, PROPOSAL_KINDS, ProposalSet, load_sets
+from research.fake_detectability import ResultTexts, separations
+from research.shortcuts import SHORTCUTS, ShortcutAgent
+from research.thresholds import GRID, MatchedProposal, best_threshold, leave_one_out, match_all, rates, sweep
+from research.validity_measures import strictly_rising, tree_facts
 
-CALIBRATION = Path(__file__).parents[3] / "calibration"
 shipped = pytest.mark.parametrize("name", builtin_ids())
 
 
-def proposal(kind: str, similarity: float, right: bool = True, tree: str = "paper8") -> ReadProposal:
-    return ReadProposal(tree, "s1", False, kind, right, similarity)
+def proposal(kind: str, similarity: float, right: bool = True, tree: str = "paper8") -> MatchedProposal:
+    return MatchedProposal(tree, "s1", False, kind, right, similarity)
 
 
 @shipped
@@ -74,7 +64,7 @@ def test_rates_count_what_a_threshold_does():
 
 
 def test_the_best_threshold_lies_between_what_is_right_and_what_is_not():
-    read = [proposal("right", 0.6)] * 3 + [proposal(kind, 0.4) for kind in KINDS[1:]]
+    read = [proposal("right", 0.6)] * 3 + [proposal(kind, 0.4) for kind in PROPOSAL_KINDS[1:]]
     assert 0.4 < best_threshold(read) <= 0.6
 
 
@@ -95,7 +85,7 @@ def test_proposals_are_read_against_their_family(minilm: MiniLMEmbedder):
         "tree": "paper12",
         "proposals": [{"target": target, "kind": "right", "text": text} for target, text in written],
     }
-    read = read_all([ProposalSet.model_validate(document)], minilm)
+    read = match_all([ProposalSet.model_validate(document)], minilm)
     assert [(each.is_study, each.right_node) for each in read] == [(False, True), (True, True), (False, False)]
     assert all(each.similarity > 0.999 for each in read)
 
@@ -103,7 +93,7 @@ def test_proposals_are_read_against_their_family(minilm: MiniLMEmbedder):
 def test_a_target_that_is_no_node_is_named(minilm: MiniLMEmbedder):
     document = {"tree": "paper12", "proposals": [{"target": "s99", "kind": "right", "text": "Anything."}]}
     with pytest.raises(OptionError, match="paper12: 's99' is no subtopic or study"):
-        read_all([ProposalSet.model_validate(document)], minilm)
+        match_all([ProposalSet.model_validate(document)], minilm)
 
 
 def test_an_empty_folder_and_a_bad_set_are_told(tmp_path: Path):

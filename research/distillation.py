@@ -27,15 +27,15 @@ from inquitree_gym.embeddings.distill import (
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.errors import OptionError, require
 from inquitree_gym.trees import Tree
-from research.validity.agreement import (
-    Agreement,
+from research.embedder_agreement import (
+    EmbedderAgreement,
     choices,
     matching_threshold,
     measure_agreement,
     right_share,
     similarities,
 )
-from research.validity.reading import Question
+from research.thresholds import MatchingCase
 
 CHUNK = 64
 """Texts embedded between two steps of the progress."""
@@ -55,7 +55,7 @@ class Lessons:
     """What a static model learns from."""
 
     trees: tuple[Tree, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[MatchingCase, ...]
     """Proposals about these trees, with their candidates."""
     prose: tuple[str, ...]
     """Sentences that belong to no tree."""
@@ -99,7 +99,7 @@ class Distilled(NamedTuple):
     """A static model that was made, and how near the default it comes."""
 
     manifest: Manifest
-    agreements: dict[str, Agreement]
+    agreements: dict[str, EmbedderAgreement]
 
 
 def steps(lessons: Lessons, size: int) -> int:
@@ -131,7 +131,7 @@ def distil(lessons: Lessons, teacher: MiniLMEmbedder, size: int, folder: Path, a
     read = {name: similarities(lessons.questions, known) for name, known in readers.items()}
     theirs = similarities(lessons.questions, _all(lessons, vectors))
     expected = choices(theirs, teacher.threshold)
-    agreements = {DEFAULT: Agreement(right_share(lessons.questions, theirs), 1.0, 1.0, 1.0)}
+    agreements = {DEFAULT: EmbedderAgreement(right_share(lessons.questions, theirs), 1.0, 1.0, 1.0)}
     agreements |= {name: measure_agreement(lessons.questions, ours, theirs, expected) for name, ours in read.items()}
     threshold = matching_threshold(read[KNOWN_TREE], expected)
     manifest = save_static(folder, pupil.vocabulary, table, threshold, **_evidence(lessons, agreements))
@@ -182,7 +182,7 @@ def _all(lessons: Lessons, vectors: Vectors) -> Known:
     return {tree.id: by_text for tree in lessons.trees}
 
 
-def _evidence(lessons: Lessons, agreements: Mapping[str, Agreement]) -> dict[str, Any]:
+def _evidence(lessons: Lessons, agreements: Mapping[str, EmbedderAgreement]) -> dict[str, Any]:
     return {
         "agreement": {name: each._asdict() for name, each in agreements.items()},
         "trees": [tree.id for tree in lessons.trees],

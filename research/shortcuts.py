@@ -1,4 +1,4 @@
-"""Strategies without a model: what can be had for nothing, and so must be worth nothing."""
+"""Agents that use no model and no tree: strategies that must earn nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHORTCUTS = ("empty", "junk", "topic-echo", "generic-study")
 
 
 class ShortcutAgent(BaselineAgent):
-    """Says one fixed thing at every choice, explores at every result, and repeats itself as its conclusion."""
+    """Agent with one fixed text for every choice and for its conclusion; explores after every result."""
 
     def __init__(self, name: str, tree: Tree) -> None:
         """Take one of `SHORTCUTS`.
@@ -28,12 +28,12 @@ class ShortcutAgent(BaselineAgent):
             OptionError: there is no such strategy.
         """
         super().__init__()
-        sayings = dict(zip(SHORTCUTS, ("", JUNK, tree.topic, GENERIC), strict=True))
-        if name not in sayings:
+        texts = dict(zip(SHORTCUTS, ("", JUNK, tree.topic, GENERIC), strict=True))
+        if name not in texts:
             raise OptionError(f"no shortcut is called '{name}'; known: {', '.join(SHORTCUTS)}")
         self.name = name
-        self._saying = sayings[name]
+        self._text = texts[name]
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action."""
-        return EXPLORE if info["state"] == "result" else self._saying
+        return EXPLORE if info["state"] == "result" else self._text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -11,11 +10,9 @@ from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges import LocalJudge, Ruling, Spent, Verdict, make_panel
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
-from research.validity.calibration import KINDS, ConclusionSet, Judged, calibrate, judge_set
-from research.validity.judge_crossval import check_sense
-from research.validity.sets import load_sets
-
-CALIBRATION = Path(__file__).parents[3] / "calibration"
+from research.datasets import CALIBRATION, CONCLUSION_KINDS, ConclusionSet, load_sets
+from research.judge_calibration import JudgedSet, calibrate, judge_set
+from research.judge_crossval import cross_validate
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +21,7 @@ def sets() -> list[ConclusionSet]:
 
 
 @pytest.fixture(scope="module")
-def judged(sets: list[ConclusionSet], minilm: MiniLMEmbedder) -> list[Judged]:
+def judged(sets: list[ConclusionSet], minilm: MiniLMEmbedder) -> list[JudgedSet]:
     return [judge_set(each, lambda tree: LocalJudge(tree_vectors(tree, minilm))) for each in sets]
 
 
@@ -36,7 +33,7 @@ def test_every_shipped_tree_has_a_conclusion_of_every_kind(sets: list[Conclusion
     for each in sets:
         tree = load_tree(each.tree)
         expected = each.expected(tree)
-        assert list(expected) == list(KINDS)
+        assert list(expected) == list(CONCLUSION_KINDS)
         assert {score for scores in expected.values() for score in scores} <= {0.0, 0.6, 1.0}
         assert set(expected["perfect"]) == {1.0}
         assert 0 < sum(expected["partial"]) < len(tree.conclusions)
@@ -62,15 +59,15 @@ def test_a_set_that_is_not_whole_is_refused(sets: list[ConclusionSet]):
 # The local judge
 
 
-def test_the_local_judge_holds_the_whole_order_on_17_of_18_trees_or_more(judged: list[Judged]):
+def test_the_local_judge_holds_the_whole_order_on_17_of_18_trees_or_more(judged: list[JudgedSet]):
     assert len(judged) == 18
     assert sum(each.holds for each in judged) >= 17
     for each in judged:
         assert each.means["injected"] == each.means["empty"] == 0
 
 
-def test_the_local_judge_is_near_what_is_expected(judged: list[Judged]):
-    means = {kind: sum(each.means[kind] for each in judged) / len(judged) for kind in KINDS}
+def test_the_local_judge_is_near_what_is_expected(judged: list[JudgedSet]):
+    means = {kind: sum(each.means[kind] for each in judged) / len(judged) for kind in CONCLUSION_KINDS}
     assert means["perfect"] > 0.7
     assert means["contradicting"] < 0.15
     assert means["hedged"] < 0.1
@@ -78,7 +75,7 @@ def test_the_local_judge_is_near_what_is_expected(judged: list[Judged]):
 
 
 def test_its_sense_holds_on_trees_that_its_weights_have_not_seen(sets: list[ConclusionSet], minilm: MiniLMEmbedder):
-    check = check_sense(sets, minilm)
+    check = cross_validate(sets, minilm)
     assert check.claims == 250
     assert 0.88 < check.left_out < check.in_force
     assert sum(each.holds for each in check.judged) >= 17
@@ -88,10 +85,10 @@ def test_its_sense_holds_on_trees_that_its_weights_have_not_seen(sets: list[Conc
 # What is made of scores
 
 
-def of(**scores: tuple[float | None, ...]) -> Judged:
+def of(**scores: tuple[float | None, ...]) -> JudgedSet:
     fair = {"perfect": (1.0, 1.0), "partial": (1.0, 0.0), "padded": (1.0, 1.0)}
-    return Judged("t", {kind: scores.get(kind, fair.get(kind, (0.0, 0.0))) for kind in KINDS},
-                  {kind: fair.get(kind, (0.0, 0.0)) for kind in KINDS})  # fmt: skip
+    return JudgedSet("t", {kind: scores.get(kind, fair.get(kind, (0.0, 0.0))) for kind in CONCLUSION_KINDS},
+                  {kind: fair.get(kind, (0.0, 0.0)) for kind in CONCLUSION_KINDS})  # fmt: skip
 
 
 def test_the_order_needs_every_part():
@@ -141,8 +138,8 @@ def test_calibration_compares_with_what_is_expected(sets: list[ConclusionSet]):
     judge = Fair(sets, silent="paper8")
     found = asyncio.run(calibrate(sets[:7], judge, 3, told.append))
     assert judge.most == 3
-    assert found.spent == Spent(asked=7 * len(KINDS))
-    assert len(told) == 7 * len(KINDS)
+    assert found.spent == Spent(asked=7 * len(CONCLUSION_KINDS))
+    assert len(told) == 7 * len(CONCLUSION_KINDS)
     assert "paper8 perfect" in told
     assert [each.holds for each in found.judged] == [each.tree != "paper8" for each in sets[:7]]
     agreed = found.with_expected

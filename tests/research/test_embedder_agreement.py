@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from research.validity.agreement import (
+from research.datasets import ProposalKind
+from research.embedder_agreement import (
     REFUSED,
     choices,
     matching_threshold,
@@ -13,12 +14,12 @@ from research.validity.agreement import (
     right_share,
     similarities,
 )
-from research.validity.reading import GRID, Kind, Question
+from research.thresholds import GRID, MatchingCase
 
 
-def question(tree: str, right: int = 0, kind: Kind = "right", candidates: int = 2) -> Question:
+def question(tree: str, right: int = 0, kind: ProposalKind = "right", candidates: int = 2) -> MatchingCase:
     texts = tuple(f"candidate {index}" for index in range(candidates))
-    return Question(tree, f"s{right}", False, kind, "a proposal", texts, right)
+    return MatchingCase(tree, f"s{right}", False, kind, "a proposal", texts, right)
 
 
 def rows(*values: list[float]) -> list[np.ndarray]:

@@ -1,9 +1,9 @@
-"""Can fake results be told from true ones by their surface? Classifiers trained on other trees try."""
+"""Surface cues of fake results: classifiers trained on other trees try to tell fake from true."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from inquitree_gym.scoring import Estimate, clustered_mean
 from inquitree_gym.trees import Tree
 
 
-class ResultTexts(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ResultTexts:
     """Every result text of some trees, true and fake."""
 
     trees: tuple[str, ...]
@@ -23,16 +24,17 @@ class ResultTexts(NamedTuple):
     """Shape ``(texts, dim)``."""
 
 
-class Separation(NamedTuple):
-    """How well one classifier tells fake from true in trees it was not trained on."""
+@dataclass(frozen=True, slots=True)
+class Separation:
+    """Accuracy of one classifier on trees that it was not trained on."""
 
     name: str
     auc: Estimate
     """Area under the ROC curve per left-out tree; 0.5 is chance."""
 
 
-def gather(trees: Sequence[Tree], embedder: Embedder) -> ResultTexts:
-    """Collect the result texts of ``trees``."""
+def result_texts(trees: Sequence[Tree], embedder: Embedder) -> ResultTexts:
+    """Collect and embed the result texts of ``trees``."""
     rows = [
         (tree.id, text, text is not study.result)
         for tree in trees
@@ -46,7 +48,7 @@ def gather(trees: Sequence[Tree], embedder: Embedder) -> ResultTexts:
 
 
 def separations(results: ResultTexts) -> list[Separation]:
-    """Leave each tree out in turn, train on the others, and score on it."""
+    """Cross-validate both classifiers, leaving one tree out at a time."""
     from sklearn.feature_extraction.text import CountVectorizer
 
     words = CountVectorizer(ngram_range=(1, 2), min_df=2, binary=True).fit_transform(results.texts)

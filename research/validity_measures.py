@@ -1,12 +1,12 @@
-"""Evidence that the trees are sound instruments: measured, tabulated, drawn."""
+"""Measurements behind the validity report: trees, matcher, local judge and reference agents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,24 +19,25 @@ from inquitree_gym.rollout import play
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.lint import answer_words, char_tfidf, ladders, leads, lint_tree
-from research.validity.calibration import ConclusionSet, Judged, judge_set
-from research.validity.fake_detectability import Separation, gather, separations
-from research.validity.judge_crossval import SenseCheck, check_sense
-from research.validity.reading import ProposalSet, ReadProposal, best_threshold, rates, read_all
-from research.validity.sets import load_sets
-from research.validity.shortcuts import SHORTCUTS, ShortcutAgent
+from research.datasets import ConclusionSet, ProposalSet, load_sets
+from research.fake_detectability import Separation, result_texts, separations
+from research.judge_calibration import JudgedSet, judge_set
+from research.judge_crossval import CrossValidation, cross_validate
+from research.shortcuts import SHORTCUTS, ShortcutAgent
+from research.thresholds import LeftOutThreshold, MatchedProposal, best_threshold, leave_one_out, match_all
 
 SEEDS = 5
 """Episodes per tree of every agent that draws."""
 LIMITS = ("default", "3n")
 REFERENCE_AGENTS = {"oracle": 1, "worst-case": 1, "random": SEEDS, "random-menu": SEEDS}
-"""Agents whose episodes stand in the report, with their seeds."""
+"""Reference agents of the report, with their numbers of seeds."""
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
-class TreeFacts(NamedTuple):
-    """What was measured of one tree."""
+@dataclass(frozen=True, slots=True)
+class TreeFacts:
+    """Measurements of one tree."""
 
     tree: Tree
     faults: int
@@ -49,77 +50,63 @@ class TreeFacts(NamedTuple):
     tfidf_climb: NDArray[np.float64]
     """The same under character TF-IDF."""
     leads: NDArray[np.float64]
-    """How much nearer each text read before a study is to its true result than to the nearest fake."""
+    """Similarity to the true result minus that to the nearest fake, of each text read before a study."""
     word_leaks: int
-    """Such texts that hold a content word of the true result that stands in no fake."""
-
-
-class LeftOut(NamedTuple):
-    """τ chosen without a tree, and what it does on that tree."""
-
-    tree: str
-    threshold: float
-    understood: float
-    balance: float
+    """Such texts with a content word of the true result that is in no fake."""
 
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """Everything that the report shows."""
+    """All measurements of the report."""
 
     embedder: Embedder
     facts: list[TreeFacts]
-    read: list[ReadProposal]
+    matched: list[MatchedProposal]
     threshold: float
-    """τ in force."""
+    """Threshold in force."""
     chosen: float
-    """τ with the best balance on these proposals."""
-    left_out: list[LeftOut]
+    """Threshold with the best balance on these proposals."""
+    left_out: list[LeftOutThreshold]
     separations: list[Separation]
-    judged: list[Judged]
-    sense: SenseCheck
+    judged: list[JudgedSet]
+    crossval: CrossValidation
     scores: dict[tuple[str, str], list[EpisodeScore]]
     """Scores by agent and limit."""
 
 
-def measure(data: Path, embedder: Embedder, say: Say) -> Validity:
-    """Measure every shipped tree with the proposal and conclusion sets in ``data``; ``say`` is told what goes on.
+def measure(data: Path, embedder: Embedder, report: Report) -> Validity:
+    """Measure every shipped tree.
+
+    Args:
+        data: folder with ``proposals/`` and ``conclusions/``.
+        embedder: reads the proposals and plays the agents.
+        report: called with the name of each step.
 
     Raises:
-        OptionError: the data are missing or at fault.
+        OptionError: the data are missing or invalid.
     """
     trees = [load_tree(tree_id) for tree_id in builtin_ids()]
     facts = []
     for tree in trees:
-        say(f"checking {tree.id}")
+        report(f"checking {tree.id}")
         facts.append(tree_facts(tree, embedder))
-    say("reading proposals")
-    read = read_all(load_sets(data / "proposals", ProposalSet), embedder)
-    say("judging conclusions")
+    report("matching proposals")
+    matched = match_all(load_sets(data / "proposals", ProposalSet), embedder)
+    report("judging conclusions")
     conclusions = load_sets(data / "conclusions", ConclusionSet)
     judged = [judge_set(each, lambda tree: LocalJudge(tree_vectors(tree, embedder))) for each in conclusions]
-    sense = check_sense(conclusions, embedder)
-    say("telling fakes from true results")
-    apart = separations(gather(trees, embedder))
-    chosen = best_threshold(read)
+    crossval = cross_validate(conclusions, embedder)
+    report("telling fakes from true results")
+    apart = separations(result_texts(trees, embedder))
+    chosen = best_threshold(matched)
     threshold = chosen if embedder.threshold is None else embedder.threshold
-    scores = dict(_reference_scores(trees, embedder, threshold, say))
-    return Validity(
-        embedder,
-        facts,
-        read,
-        threshold,
-        chosen,
-        leave_one_out(read),
-        apart,
-        judged,
-        sense,
-        scores,
-    )
+    scores = _reference_scores(trees, embedder, threshold, report)
+    left_out = leave_one_out(matched)
+    return Validity(embedder, facts, matched, threshold, chosen, left_out, apart, judged, crossval, scores)
 
 
 def tree_facts(tree: Tree, embedder: Embedder) -> TreeFacts:
-    """Measure one tree on its own."""
+    """Measure one tree by itself."""
     vectors = tree_vectors(tree, embedder)
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -139,18 +126,8 @@ def tree_facts(tree: Tree, embedder: Embedder) -> TreeFacts:
     )
 
 
-def leave_one_out(read: Sequence[ReadProposal]) -> list[LeftOut]:
-    """Choose τ on all trees but one and measure on that one, for each tree in turn."""
-    found = []
-    for tree in dict.fromkeys(each.tree for each in read):
-        threshold = best_threshold([each for each in read if each.tree != tree])
-        at = rates([each for each in read if each.tree == tree], threshold)
-        found.append(LeftOut(tree, threshold, at.understood, at.balance))
-    return found
-
-
 def strictly_rising(climb: NDArray[np.float64]) -> int:
-    """Return how many ladders rise at every step."""
+    """Return the number of ladders that rise at every step."""
     return sum(all(high > low for low, high in pairwise(row)) for row in climb)
 
 
@@ -163,18 +140,18 @@ def _climb(tree: Tree, embed: Callable[[Sequence[str]], NDArray[np.float32]]) ->
 
 
 def _reference_scores(
-    trees: Sequence[Tree], embedder: Embedder, threshold: float, say: Say
-) -> Iterator[tuple[tuple[str, str], list[EpisodeScore]]]:
+    trees: Sequence[Tree], embedder: Embedder, threshold: float, report: Report
+) -> dict[tuple[str, str], list[EpisodeScore]]:
+    found = {}
     for limit in LIMITS:
         for name, seeds in (REFERENCE_AGENTS | dict.fromkeys(SHORTCUTS, 1)).items():
-            say(f"playing {name}, limit {limit}")
-            yield (
-                (name, limit),
-                [_played(tree, embedder, threshold, name, seed, limit) for tree in trees for seed in range(seeds)],
-            )
+            report(f"playing {name}, limit {limit}")
+            scores = [_play(tree, embedder, threshold, name, seed, limit) for tree in trees for seed in range(seeds)]
+            found[name, limit] = scores
+    return found
 
 
-def _played(tree: Tree, embedder: Embedder, threshold: float, name: str, seed: int, limit: str) -> EpisodeScore:
+def _play(tree: Tree, embedder: Embedder, threshold: float, name: str, seed: int, limit: str) -> EpisodeScore:
     vectors = tree_vectors(tree, embedder)
     agent: Agent = ShortcutAgent(name, tree) if name in SHORTCUTS else make_agent(name, vectors)
     turns = 3 * len(tree.subtopics) if limit == "3n" else "default"

@@ -1,0 +1,101 @@
+"""Judge conclusions whose scores are known: ``python -m research.calibrate_judges``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from inquitree_gym.cli import judges as options
+from inquitree_gym.cli.judges import agreement_table, agreements_as_plain, print_usage
+from inquitree_gym.cli.output import as_table, err, out, print_json, progress, run_app, split
+from inquitree_gym.cli.trees import JsonOption
+from inquitree_gym.errors import OptionError
+from inquitree_gym.judges import Panelist, Terms, make_panel
+from inquitree_gym.llm import Budget
+from inquitree_gym.runner.study import ALL
+from inquitree_gym.scoring import clustered_mean
+from inquitree_gym.scoring.agreement import agreement, item_pairs
+from research.datasets import CALIBRATION, CONCLUSION_KINDS, ConclusionSet, load_sets
+from research.judge_calibration import Calibration, calibrate
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
+def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
+    judges: options.JudgeOption = "local",
+    data: Annotated[Path, typer.Option(help="Folder with conclusions/.")] = CALIBRATION,
+    papers: Annotated[str, typer.Option(help="all, or ids and paper numbers, comma-separated.")] = ALL,
+    repeats: options.RepeatsOption = 1,
+    base_url: options.BaseUrlOption = None,
+    max_cost: options.MaxCostOption = None,
+    max_total_tokens: options.MaxTotalTokensOption = None,
+    max_concurrency: options.MaxConcurrencyOption = 8,
+    cache: options.CacheOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge conclusions of known worth, and compare the judges with the expected scores and with each other."""
+    panel = make_panel(split(judges), Terms(repeats, base_url, cache, Budget(max_cost, max_total_tokens)))
+    sets = _select(load_sets(data / "conclusions", ConclusionSet), split(papers))
+    found = [_calibrate(sets, panelist, max_concurrency) for panelist in panel]
+    agreed = {(each.judge, "expected"): each.with_expected for each in found} | {
+        (one.judge, other.judge): agreement(item_pairs(one.by_conclusion, other.by_conclusion))
+        for index, one in enumerate(found)
+        for other in found[index + 1 :]
+    }
+    if as_json:
+        print_json({"judges": [_as_plain(each) for each in found], "agreement": agreements_as_plain(agreed)})
+        return
+    out.print(as_table("Mean S by kind of conclusion", _table(found)))
+    out.print(as_table("Agreement", agreement_table(agreed)))
+    for each in found:
+        if wrong := [judged.tree for judged in each.judged if not judged.holds]:
+            err.print(Text(f"{each.judge}: the order does not hold on {', '.join(wrong)}"), soft_wrap=True)
+        unscored = sum(judged.unscored for judged in each.judged)
+        print_usage(each.judge, len(each.judged) * len(CONCLUSION_KINDS), 0, unscored, each.spent)
+
+
+def _calibrate(sets: Sequence[ConclusionSet], panelist: Panelist, max_concurrency: int) -> Calibration:
+    with progress(f"{panelist.name} judging", len(sets) * len(CONCLUSION_KINDS)) as advance:
+        return asyncio.run(calibrate(sets, panelist, max_concurrency, advance))
+
+
+def _select(sets: Sequence[ConclusionSet], names: Sequence[str]) -> list[ConclusionSet]:
+    wanted = {f"paper{name}" if name.isascii() and name.isdigit() else name for name in names}
+    known = {each.tree for each in sets}
+    if unknown := wanted - known - {ALL}:
+        raise OptionError(f"no calibration conclusions for {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    return [each for each in sets if ALL in wanted or each.tree in wanted]
+
+
+def _table(found: Sequence[Calibration]) -> list[list[str]]:
+    lines = [["judge", *CONCLUSION_KINDS, "error", "order holds"]]
+    for each in found:
+        values = [[(judged.tree, judged.means[kind]) for judged in each.judged] for kind in CONCLUSION_KINDS]
+        means = [clustered_mean(of) for of in (*values, [(judged.tree, judged.error) for judged in each.judged])]
+        holds = f"{sum(judged.holds for judged in each.judged)} of {len(each.judged)}"
+        lines.append([each.judge, *("–" if of.mean is None else f"{of.mean:.2f}" for of in means), holds])
+    fair = [
+        clustered_mean((judged.tree, score) for judged in found[0].judged for score in judged.expected[kind])
+        for kind in CONCLUSION_KINDS
+    ]
+    lines.append(["expected", *(f"{each.mean:.2f}" for each in fair), "0.00", ""])
+    return lines
+
+
+def _as_plain(found: Calibration) -> dict[str, Any]:
+    trees = [
+        {"tree": each.tree, "means": each.means, "error": each.error, "holds": each.holds, "unscored": each.unscored,
+         "scores": each.scores, "expected": each.expected}
+        for each in found.judged
+    ]  # fmt: skip
+    return {"judge": found.judge, "trees": trees, "spent": found.spent._asdict()}
+
+
+if __name__ == "__main__":
+    run_app(app)

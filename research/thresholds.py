@@ -1,0 +1,152 @@
+"""Acceptance thresholds: match proposals with known targets, and compare every threshold on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inquitree_gym.embeddings import Embedder, tree_vectors
+from inquitree_gym.errors import OptionError
+from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees.schema import Node
+from research.datasets import PROPOSAL_KINDS, ProposalKind, ProposalSet
+
+GRID = np.round(np.arange(0.20, 0.8001, 0.005), 3)
+"""Candidate thresholds."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingCase:
+    """A proposal and its candidates: all subtopics, or the studies of the target's subtopic."""
+
+    tree: str
+    target: str
+    is_study: bool
+    kind: ProposalKind
+    text: str
+    candidates: tuple[str, ...]
+    """Texts of the candidates."""
+    right: int
+    """Index of the target among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedProposal:
+    """A proposal and its nearest candidate under one embedder."""
+
+    tree: str
+    target: str
+    is_study: bool
+    kind: ProposalKind
+    right_node: bool
+    """Whether the nearest candidate is the target."""
+    similarity: float
+    """Cosine similarity to the nearest candidate."""
+
+
+class Rates(NamedTuple):
+    """Shares of proposals, in [0, 1], accepted and refused at one threshold."""
+
+    threshold: float
+    understood: float
+    """Right proposals accepted at their target."""
+    misread: float
+    """Right proposals accepted at another node."""
+    refused: float
+    """Right proposals not accepted."""
+    vague: float
+    near_miss: float
+    off_target: float
+    """Proposals of these kinds accepted anywhere."""
+
+    @property
+    def balance(self) -> float:
+        """Youden's J: understood minus the mean of misread and the three shares wrongly accepted."""
+        return self.understood - (self.misread + self.vague + self.near_miss + self.off_target) / 4
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutThreshold:
+    """The best threshold on all trees but one, evaluated on that tree."""
+
+    tree: str
+    threshold: float
+    understood: float
+    balance: float
+
+
+def matching_cases(sets: Sequence[ProposalSet], find: Callable[[str], Tree] = load_tree) -> list[MatchingCase]:
+    """Return every proposal with its candidates; ``find`` loads a tree by id.
+
+    Raises:
+        OptionError: a target is not in its tree.
+    """
+    return [case for each in sets for case in _cases(each, find(each.tree))]
+
+
+def _cases(proposals: ProposalSet, tree: Tree) -> Iterator[MatchingCase]:
+    subtopics = {subtopic.id: tree.subtopics for subtopic in tree.subtopics}
+    studies = {study.id: subtopic.studies for subtopic in tree.subtopics for study in subtopic.studies}
+    for proposal in proposals.proposals:
+        target = proposal.target
+        family: Sequence[Node] | None = subtopics.get(target) or studies.get(target)
+        if family is None:
+            raise OptionError(f"proposals of {tree.id}: '{target}' is no subtopic or study of the tree")
+        texts = tuple(node.text for node in family)
+        right = [node.id for node in family].index(target)
+        yield MatchingCase(tree.id, target, target in studies, proposal.kind, proposal.text, texts, right)
+
+
+def match_all(sets: Sequence[ProposalSet], embedder: Embedder) -> list[MatchedProposal]:
+    """Match every proposal to its nearest candidate."""
+    return [_match(case, embedder) for case in matching_cases(sets)]
+
+
+def _match(case: MatchingCase, embedder: Embedder) -> MatchedProposal:
+    vectors = tree_vectors(load_tree(case.tree), embedder)
+    similarities = vectors.matrix(case.candidates) @ vectors.of(case.text)
+    best = int(np.argmax(similarities))
+    return MatchedProposal(
+        case.tree, case.target, case.is_study, case.kind, best == case.right, float(similarities[best])
+    )
+
+
+def rates(matched: Sequence[MatchedProposal], threshold: float) -> Rates:
+    """Return the rates at ``threshold``; a kind without proposals counts as never accepted."""
+    right = [each for each in matched if each.kind == "right"]
+    taken = [each for each in right if each.similarity >= threshold]
+    understood = sum(each.right_node for each in taken) / len(right)
+    misread = len(taken) / len(right) - understood
+    wrongly = {kind: _accepted_share(matched, kind, threshold) for kind in PROPOSAL_KINDS[1:]}
+    return Rates(threshold, understood, misread, 1 - understood - misread, **wrongly)
+
+
+def sweep(matched: Sequence[MatchedProposal]) -> list[Rates]:
+    """Return the rates at every threshold of `GRID`."""
+    return [rates(matched, float(threshold)) for threshold in GRID]
+
+
+def best_threshold(matched: Sequence[MatchedProposal]) -> float:
+    """Return the threshold with the best balance, the middle one of several equally good ones."""
+    curve = np.array([each.balance for each in sweep(matched)])
+    best: NDArray[np.intp] = np.flatnonzero(curve >= curve.max() - 1e-12)
+    return float(GRID[best[len(best) // 2]])
+
+
+def leave_one_out(matched: Sequence[MatchedProposal]) -> list[LeftOutThreshold]:
+    """Choose the threshold without each tree in turn, and evaluate it on that tree."""
+    found = []
+    for tree in dict.fromkeys(each.tree for each in matched):
+        threshold = best_threshold([each for each in matched if each.tree != tree])
+        at = rates([each for each in matched if each.tree == tree], threshold)
+        found.append(LeftOutThreshold(tree, threshold, at.understood, at.balance))
+    return found
+
+
+def _accepted_share(matched: Sequence[MatchedProposal], kind: ProposalKind, threshold: float) -> float:
+    similarities = [each.similarity for each in matched if each.kind == kind]
+    return sum(value >= threshold for value in similarities) / len(similarities) if similarities else 0.0

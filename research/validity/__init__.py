@@ -1,1 +1,0 @@
-"""What trees, matcher, embedders and judges are worth, measured."""

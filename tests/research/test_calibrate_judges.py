@@ -1,0 +1,104 @@
+"""The tool that judges conclusions of known worth: ``python -m research.calibrate_judges``."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inquitree_gym.cli.output import run_app
+from research.calibrate_judges import app
+from tests.cli.test_cli import Done, Inquitree
+from tests.judges.test_llm import Grader
+from tests.servers import Service
+
+MODEL = "llm:gpt-4o-mini"
+
+
+@pytest.fixture
+def calibrate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inquitree:
+    """Run the tool in this process."""
+
+    def run(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["calibrate_judges", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO())
+        capsys.readouterr()
+        try:
+            run_app(app)
+            status = 0
+        except SystemExit as left:
+            status = int(left.code or 0)
+        return Done(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def reading(service: Service) -> Service:
+    service.reply = Grader(lambda place, text, asked: int(asked.count(text) > 1))
+    return service
+
+
+def test_calibrate_shows_kinds_agreement_and_trees(calibrate: Inquitree):
+    done = calibrate("--papers", "2,paper8")
+    assert done.status == 0
+    assert "2 of 2" in done.out
+    assert "expected" in done.out
+    assert "local: conclusions judged: 14; items unscored: 0" in done.said
+
+
+def test_calibrate_as_json_with_judges_beside_each_other(
+    calibrate: Inquitree,
+    reading: Service,
+    tmp_path: Path,
+):
+    options = ("--base-url", reading.address, "--cache", tmp_path, "--papers", 2, "--repeats", 1)
+    done = calibrate("--judge", f"local,{MODEL}", *options, "--json")
+    found = json.loads(done.out)
+    local, asked = found["judges"]
+    assert local["trees"][0]["holds"]
+    assert local["trees"][0]["means"]["perfect"] > 0.9
+    # This model knows items by their very words alone, so it finds none in paraphrases.
+    assert asked["trees"][0]["means"] == {kind: 0 for kind in local["trees"][0]["means"]}
+    assert [(each["judge"], each["with"]) for each in found["agreement"]] == [
+        ("local", "expected"), (MODEL, "expected"), ("local", MODEL),
+    ]  # fmt: skip
+    assert found["agreement"][1]["kappa"] == 0
+    assert asked["spent"]["asked"] == len(reading.requests) == 2 * 6, "the empty conclusion is not asked about"
+
+
+def test_calibrate_names_the_trees_on_which_the_order_does_not_hold(
+    calibrate: Inquitree,
+    reading: Service,
+    tmp_path: Path,
+):
+    options = ("--base-url", reading.address, "--cache", tmp_path, "--papers", "2", "--max-total-tokens", 10**6)
+    done = calibrate("--judge", MODEL, *options, "--max-cost", 5, "--max-concurrency", 2)
+    assert f"{MODEL}: the order does not hold on paper2" in done.said
+    assert "0 of 1" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--max-concurrency", "0"), "--max-concurrency"),
+        (("--data", "nowhere"), "no sets"),
+        (("--papers", "9"), "no calibration conclusions for paper9"),
+    ],
+)
+def test_wrong_words_end_with_status_2(calibrate: Inquitree, arguments: tuple[str, ...], told: str):
+    done = calibrate(*arguments)
+    assert (done.status, done.out) == (2, "")
+    assert told in done.said
+
+
+@pytest.mark.parametrize("tool", ["validity", "calibrate_judges"])
+def test_a_tool_runs_as_a_module(tool: str):
+    command = [sys.executable, "-m", f"research.{tool}", "--data", "nowhere", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0
+    assert "--data" in done.stdout
