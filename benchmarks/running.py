@@ -20,7 +20,7 @@ from measure import Row, alternate, hand_over, ratios, seconds, spread
 from inquitree_gym._litellm import load_litellm
 from inquitree_gym.llm.event_loop import begin
 from inquitree_gym.log import read_episode
-from inquitree_gym.runner import RunSummary, Terms, run_study
+from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runner.study import make_study
 
 EPISODES = 1_980
@@ -151,7 +151,7 @@ def _saturation(address: str, folder: Path) -> Iterator[Row]:
 def _play(address: str, folder: Path, episodes: int) -> None:
     model = {"model": MODEL, "base_url": address}
     study = make_study(agents=("llm",), models=[model], trees=("paper2",), seeds=episodes, max_turns="3n")
-    assert run_study(study, folder, Terms(MAX_CONCURRENCY)) == RunSummary(played=episodes, found=0)
+    assert run_study(study, folder, RunOptions(MAX_CONCURRENCY)) == RunSummary(played=episodes, found=0)
 
 
 async def _ask(bodies: list[Any], ask: Callable[[Any], Awaitable[Any]]) -> None:

@@ -39,8 +39,8 @@ PUBLIC = {
         "FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "SyntheticEnv", "Transition",
     },
     "inquitree_gym.runner": {
-        "Cell", "ModelSettings", "Outcome", "Row", "RunSummary", "Study", "Terms", "arun_study", "read_scores",
-        "report_table", "rows", "run_study",
+        "EpisodeSpec", "ModelSettings", "Outcome", "RunOptions", "RunSummary", "StopConditions",
+        "StudyConfig", "arun_study", "make_study", "read_study", "run_study",
     },
     "inquitree_gym.scoring": {
         "EpisodeScore", "Estimate", "Path", "clustered_mean", "paired_difference", "read_path", "score_episode",

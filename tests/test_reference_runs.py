@@ -14,7 +14,7 @@ from inquitree_gym.baselines import BASELINE_NAMES, WorstCaseAgent
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.rollout import play
 from inquitree_gym.runner.run import run_study
-from inquitree_gym.runner.study import Study, make_study, read_study
+from inquitree_gym.runner.study import StudyConfig, make_study, read_study
 from inquitree_gym.scoring import read_path
 from inquitree_gym.trees import builtin_ids, load_tree
 
@@ -74,7 +74,7 @@ def test_the_studies_are_the_same_but_for_the_limit_and_leave_no_baseline_out():
 def test_the_page_has_every_agent_and_level_of_a_study_over_all_its_episodes(
     name: str, caption: str, script: ModuleType
 ):
-    study: Study = STUDIES[name]
+    study: StudyConfig = STUDIES[name]
     _, *lines = tables(PAGE)[script.LIMITS[study.max_turns], caption]
     wanted = [(f"`{agent}`", str(level)) for agent in study.agents for level in study.fake_levels]
     assert [(line[0], line[1]) for line in lines] == wanted, MEND

@@ -59,7 +59,7 @@ def concluded(folder: str | os.PathLike[str]) -> list[Concluded]:
     study = read_manifest(folder)
     trees = {name: load_tree(name) for name in study.trees}
     found = []
-    for cell in study.cells():
+    for cell in study.specs():
         file = Path(folder) / EPISODES / cell.file_name
         episode = read_episode(file) if has_header(file) else None
         if episode is None or episode.footer is None:
@@ -134,7 +134,7 @@ def read_judged(folder: str | os.PathLike[str]) -> dict[str, list[EpisodeScore]]
     trees = {name: load_tree(name) for name in study.trees}
     panel = labelled(read_judgements(folder))
     found: dict[str, list[EpisodeScore]] = {label: [] for label in panel}
-    for cell in study.cells():
+    for cell in study.specs():
         tree = trees[cell.tree]
         judges = {label: each.of(cell.file_name, tree) for label, each in panel.items()}
         if any(judge is not None for judge in judges.values()):

@@ -13,7 +13,7 @@ from inquitree_gym.errors import LogError
 from inquitree_gym.judges import Judge
 from inquitree_gym.log import Episode, Reply, Turn, has_header, read_episode
 from inquitree_gym.runner.folder import EPISODES, read_manifest
-from inquitree_gym.runner.study import Cell
+from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.exposures import Showing, showings
 from inquitree_gym.scoring.trajectory import choices, coverage_over_turns
@@ -95,7 +95,7 @@ class RunFacts(NamedTuple):
         return [facts.score for facts in self.episodes]
 
 
-def gather(folder: str | os.PathLike[str], progress: Callable[[Cell], None] | None = None) -> RunFacts:
+def gather(folder: str | os.PathLike[str], progress: Callable[[EpisodeSpec], None] | None = None) -> RunFacts:
     """Read and score every whole episode of a run folder.
 
     The scores are those of the local judge; what it has said before and is kept beside the run is not asked again.
@@ -108,7 +108,7 @@ def gather(folder: str | os.PathLike[str], progress: Callable[[Cell], None] | No
     trees = {name: load_tree(name) for name in study.trees}
     recorded = recorded_judges(folder)
     found = RunFacts(Path(folder), [], [], {})
-    for cell in study.cells():
+    for cell in study.specs():
         episode = _look(found.folder / EPISODES / cell.file_name)
         if isinstance(episode, Missing):
             found.missing.append(episode)

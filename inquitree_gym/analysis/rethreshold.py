@@ -20,7 +20,7 @@ from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import Episode, Turn, has_header, read_episode
 from inquitree_gym.matching import Matcher
 from inquitree_gym.runner.folder import EPISODES, read_manifest
-from inquitree_gym.runner.study import Cell, Study
+from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
 from inquitree_gym.trees import Tree, load_tree
 
 GRID = np.round(np.arange(0.20, 0.8001, 0.01), 2)
@@ -68,7 +68,7 @@ class Turned(NamedTuple):
 class Reread(NamedTuple):
     """One whole episode read again."""
 
-    cell: Cell
+    cell: EpisodeSpec
     tree: str
     coverage: float
     """As logged."""
@@ -88,7 +88,9 @@ class Reread(NamedTuple):
 
 
 def reread_run(
-    folder: str | os.PathLike[str], embedder: Embedder | None = None, progress: Callable[[Cell], None] | None = None
+    folder: str | os.PathLike[str],
+    embedder: Embedder | None = None,
+    progress: Callable[[EpisodeSpec], None] | None = None,
 ) -> list[Reread]:
     """Read every whole episode of a run again; see `reread_episode`.
 
@@ -103,7 +105,7 @@ def reread_run(
     study = read_manifest(folder)
     embedder = load_embedder(study.embedder) if embedder is None else embedder
     found = []
-    for cell in study.cells():
+    for cell in study.specs():
         file = Path(folder) / EPISODES / cell.file_name
         episode = read_episode(file) if has_header(file) else None
         if episode is not None and episode.footer is not None:
@@ -116,7 +118,7 @@ def reread_run(
     return found
 
 
-def reread_episode(episode: Episode, vectors: TreeVectors, cell: Cell) -> Reread:
+def reread_episode(episode: Episode, vectors: TreeVectors, cell: EpisodeSpec) -> Reread:
     """Match every action of an episode again, in its logged state, by the embedder of ``vectors``.
 
     Where that is the embedder of the log, its similarities are taken from there and nothing is embedded.
@@ -251,6 +253,6 @@ def threshold_for(embedder: Embedder, threshold: float | None) -> float:
     return found
 
 
-def logged_threshold(study: Study) -> float:
+def logged_threshold(study: StudyConfig) -> float:
     """Return τ of a run; see `threshold_for` for the errors."""
     return threshold_for(load_embedder(study.embedder), study.threshold)

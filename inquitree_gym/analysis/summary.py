@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from inquitree_gym.analysis.load import gather
-from inquitree_gym.runner.study import Cell
+from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean, paired_difference
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, Counts, sensitivity
 
@@ -60,7 +60,7 @@ class Row(NamedTuple):
 
 
 def read_scores(
-    folder: str | os.PathLike[str], progress: Callable[[Cell], None] | None = None
+    folder: str | os.PathLike[str], progress: Callable[[EpisodeSpec], None] | None = None
 ) -> tuple[list[EpisodeScore], list[str]]:
     """Score every whole episode of a run folder; see `gather` for the errors.
 

@@ -11,11 +11,10 @@ from rich.text import Text
 
 from inquitree_gym.cli.output import as_table, err, out, print_json
 from inquitree_gym.llm.model import Lack
-from inquitree_gym.runner.chats import lacking
 from inquitree_gym.runner.estimating import REPLY_TOKENS, Estimate, estimate
-from inquitree_gym.runner.folder import see_same_study
-from inquitree_gym.runner.planning import Survey, survey
-from inquitree_gym.runner.study import Study
+from inquitree_gym.runner.folder import RunStatus, check_manifest, run_status
+from inquitree_gym.runner.models import missing_keys
+from inquitree_gym.runner.study import StudyConfig
 
 LEGEND = (
     "Requests from 3n turns (every proposal taken at once) to n(2H + 3) (every one forced) or the turn limit, and the "
@@ -38,15 +37,19 @@ class _Kind(NamedTuple):
     damaged: int
 
 
-def show_plan(study: Study, folder: Path, as_json: bool) -> None:
+def show_plan(study: StudyConfig, folder: Path, as_json: bool) -> None:
     """Print what a run of ``study`` into ``folder`` would play and what its models may cost. Writes and asks nothing.
 
     Raises:
         LogError: the folder holds another study.
     """
-    see_same_study(folder, study)
-    found = survey(study, folder)
-    kinds, estimates, lacks = _kinds(study, found), estimate(study, found.to_do), lacking(study, found.to_do)
+    check_manifest(folder, study)
+    found = run_status(folder, study.specs())
+    kinds, estimates, lacks = (
+        _kinds(study, found),
+        estimate(study, found.remaining),
+        missing_keys(study.models, {spec.model for spec in found.remaining}),
+    )
     if as_json:
         print_json(_as_plain(folder, kinds, found, estimates, lacks))
         return
@@ -66,10 +69,10 @@ def tell_lacks(lacks: Iterable[Lack]) -> None:
         err.print(Text(f"no key here: {lack.said}{more}"), soft_wrap=True)
 
 
-def _kinds(study: Study, found: Survey) -> list[_Kind]:
-    parts = (found.whole, found.torn, found.missing, found.damaged)
+def _kinds(study: StudyConfig, found: RunStatus) -> list[_Kind]:
+    parts = (found.complete, found.torn, found.missing, found.damaged)
     counts = [Counter((cell.agent, cell.model, cell.fake_level) for cell in part) for part in parts]
-    kinds = dict.fromkeys((cell.agent, cell.model, cell.fake_level) for cell in study.cells())
+    kinds = dict.fromkeys((cell.agent, cell.model, cell.fake_level) for cell in study.specs())
     return [_Kind(*kind, sum(count[kind] for count in counts), *(count[kind] for count in counts)) for kind in kinds]
 
 
@@ -89,7 +92,7 @@ def _estimate_lines(estimates: Sequence[Estimate]) -> Iterator[list[str]]:
 
 
 def _as_plain(
-    folder: Path, kinds: Sequence[_Kind], found: Survey, estimates: Sequence[Estimate], lacks: Mapping[str, Lack]
+    folder: Path, kinds: Sequence[_Kind], found: RunStatus, estimates: Sequence[Estimate], lacks: Mapping[str, Lack]
 ) -> dict[str, Any]:
     models = [{**each._asdict(), "least": each.least._asdict(), "most": each.most._asdict()} for each in estimates]
     return {

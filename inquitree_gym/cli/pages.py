@@ -22,7 +22,7 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.report import view_log, view_run, write_report
 from inquitree_gym.report.contents import by_judge
 from inquitree_gym.runner.folder import read_manifest
-from inquitree_gym.runner.study import Cell
+from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.scoring.vigilance import D_PRIME
 from inquitree_gym.trees import load_tree
 
@@ -124,17 +124,17 @@ def view(
         return
     stem = None if tree is None else Path(f"paper{tree}" if tree.isascii() and tree.isdigit() else tree).stem
 
-    def wanted(cell: Cell) -> bool:
+    def wanted(cell: EpisodeSpec) -> bool:
         return stem in (None, Path(cell.tree).stem) and all(getattr(cell, k) == v for k, v in chosen.items())
 
-    with progress("drawing", sum(map(wanted, read_manifest(path).cells()))) as advance:
+    with progress("drawing", sum(map(wanted, read_manifest(path).specs()))) as advance:
         page = view_run(path, out_path, wanted=wanted, progress=lambda cell: advance(cell.tree))
     err.print(f"written: {page}", soft_wrap=True)
 
 
 def gather_run(folder: Path) -> RunFacts:
     """Read and score a run with a progress bar; see `gather` for the errors."""
-    with progress("scoring", len(list(read_manifest(folder).cells()))) as advance:
+    with progress("scoring", len(list(read_manifest(folder).specs()))) as advance:
         return gather(folder, lambda cell: advance(cell.tree))
 
 

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from inquitree_gym.cli.output import err
 from inquitree_gym.llm import Budget
-from inquitree_gym.runner.playing import GRACE, Outcome
-from inquitree_gym.runner.run import RunSummary
+from inquitree_gym.runner.run import Outcome, RunSummary
+from inquitree_gym.runner.stop_conditions import GRACE
 
 LINES = 20
 """Lines at most that tell how far a run is, where there is no terminal."""
@@ -120,7 +120,7 @@ def tell_summary(summary: RunSummary, budget: Budget, folder: Path) -> None:
     err.print(f"{summary.played} episodes played, {summary.found} were there already: {folder}{paid}", soft_wrap=True)
     reasons: dict[str, list[str]] = {}
     for outcome in summary.failures:
-        reasons.setdefault(outcome.error, []).append(outcome.cell.file_name)
+        reasons.setdefault(outcome.error, []).append(outcome.spec.file_name)
     for error, names in list(reasons.items())[:KINDS]:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         err.print(Text(f"failed: {names[0]}{more}: {error}"), soft_wrap=True)

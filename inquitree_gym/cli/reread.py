@@ -38,7 +38,7 @@ def reread(
     study = read_manifest(run_folder)
     reader = load_embedder(study.embedder if embedder is None else embedder)
     threshold = threshold_for(reader, threshold)
-    with progress("reading", len(list(study.cells()))) as advance:
+    with progress("reading", len(list(study.specs()))) as advance:
         found = reread_run(run_folder, reader, lambda cell: advance(cell.tree))
     table = lines(found, threshold)
     if figure is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,12 +24,10 @@ from inquitree_gym.envs.rendering import to_terminal
 from inquitree_gym.errors import InquiTreeError
 from inquitree_gym.llm import Budget
 from inquitree_gym.rollout import play as play_episode
-from inquitree_gym.runner import Study, run_study
-from inquitree_gym.runner.chats import MAX_CONCURRENCY, Terms, lacking
-from inquitree_gym.runner.playing import play_cells
-from inquitree_gym.runner.ray import LOCAL, OnRay
-from inquitree_gym.runner.run import Play, RunSummary
-from inquitree_gym.runner.stop_conditions import Stops
+from inquitree_gym.runner import RunOptions, RunSummary, StopConditions, StudyConfig, run_study
+from inquitree_gym.runner.models import MAX_CONCURRENCY, missing_keys
+from inquitree_gym.runner.ray import LOCAL, RayExecutor
+from inquitree_gym.runner.run import Executor, play_episodes
 from inquitree_gym.runner.study import ALL, make_study, read_study
 
 HOW = {
@@ -112,27 +111,29 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     _run(
         study,
         out_folder,
-        Terms(max_concurrency, budget, cache),
+        RunOptions(max_concurrency, budget, cache),
         budget,
-        play_cells if ray is None else OnRay(ray),
+        play_episodes if ray is None else RayExecutor(ray),
         as_json,
     )
 
 
-def _run(study: Study, folder: Path, terms: Terms, budget: Budget, play: Play, as_json: bool) -> None:
-    if play in (play_cells, OnRay(LOCAL)):  # machines of another cluster have environments of their own
-        tell_lacks(lacking(study, study.cells()).values())
-    live = Live(sum(1 for _ in study.cells()), budget)
+def _run(
+    study: StudyConfig, folder: Path, options: RunOptions, budget: Budget, executor: Executor, as_json: bool
+) -> None:
+    if executor in (play_episodes, RayExecutor(LOCAL)):  # machines of another cluster have environments of their own
+        tell_lacks(missing_keys(study.models, {model.label for model in study.models}).values())
+    live = Live(sum(1 for _ in study.specs()), budget)
     try:
         with ended_like_ctrl_c(), live.shown():
-            summary = run_study(study, folder, terms, live.tell, Stops(live.tell_end), play)
+            summary = run_study(study, folder, options, live.tell, StopConditions(live.tell_end), executor)
     except KeyboardInterrupt:
         err.print(f"interrupted; run the same command again to go on: {folder}", soft_wrap=True)
         raise typer.Exit(INTERRUPTED) from None
     tell_summary(summary, budget, folder)
     if as_json:
         print_json(_summary_as_plain(summary, budget, folder))
-    if not summary.is_whole:
+    if not summary.is_complete:
         raise InquiTreeError(
             f"{len(summary.failures)} episodes failed and {summary.left} are left; run the same command again to go on"
         )
@@ -157,8 +158,8 @@ def score(run_folder: RunArgument, as_json: JsonOption = False) -> None:
 
 
 def _summary_as_plain(summary: RunSummary, budget: Budget, folder: Path) -> dict[str, Any]:
-    failures = [{"episode": each.cell.file_name, "error": each.error} for each in summary.failures]
-    return {**summary._asdict(), "folder": str(folder), "failures": failures, "paid": budget.paid._asdict()}
+    failures = [{"episode": each.spec.file_name, "error": each.error} for each in summary.failures]
+    return {**dataclasses.asdict(summary), "folder": str(folder), "failures": failures, "paid": budget.paid._asdict()}
 
 
 def _ask(observation: str, info: Mapping[str, Any]) -> str:

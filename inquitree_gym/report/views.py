@@ -13,7 +13,7 @@ from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import Episode, has_header, read_episode
 from inquitree_gym.report.viewer import Entry, Panel, write_index, write_view
 from inquitree_gym.runner.folder import EPISODES, MANIFEST, read_manifest
-from inquitree_gym.runner.study import Cell
+from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.trees import Tree, load_tree
 
 INDEX = "index.html"
@@ -38,8 +38,8 @@ def view_log(file: Path, out: Path | None = None) -> Path:
 
 
 def view_run(
-    folder: Path, out: Path | None = None, *, wanted: Callable[[Cell], bool] = lambda cell: True,
-    progress: Callable[[Cell], None] | None = None,
+    folder: Path, out: Path | None = None, *, wanted: Callable[[EpisodeSpec], bool] = lambda cell: True,
+    progress: Callable[[EpisodeSpec], None] | None = None,
 ) -> Path:  # fmt: skip
     """Write the pages of the wanted episodes of a run; return the index, or the page where only one is wanted.
 
@@ -54,7 +54,7 @@ def view_run(
         LogError: the folder is no run, or the one log that is wanted is damaged; an index tells which ones are.
         OptionError: no episode is wanted that has been begun, or a page cannot be written.
     """
-    cells = [cell for cell in read_manifest(folder).cells() if wanted(cell)]
+    cells = [cell for cell in read_manifest(folder).specs() if wanted(cell)]
     begun = [cell for cell in cells if has_header(folder / EPISODES / cell.file_name)]
     if not begun:
         raise OptionError(f"'{folder}' holds no episode of that kind: {len(cells)} match, none has been begun")
@@ -67,7 +67,9 @@ def view_run(
     return index
 
 
-def _entries(folder: Path, cells: Sequence[Cell], index: Path, progress: Callable[[Cell], None] | None) -> list[Entry]:
+def _entries(
+    folder: Path, cells: Sequence[EpisodeSpec], index: Path, progress: Callable[[EpisodeSpec], None] | None
+) -> list[Entry]:
     """Write the page of every cell that has been begun and return what the index says of each."""
     trees = {name: load_tree(name) for name in {cell.tree for cell in cells}}
     recorded = recorded_judges(folder)
@@ -94,7 +96,7 @@ def _episode(file: Path) -> Episode | Literal["missing", "damaged"]:
         return "damaged"
 
 
-def _page_name(cell: Cell) -> str:
+def _page_name(cell: EpisodeSpec) -> str:
     return Path(cell.file_name).with_suffix(".html").name
 
 

@@ -1,18 +1,20 @@
-"""Run studies of many episodes: here, concurrently, or on Ray."""
+"""Run studies of many episodes, in this process or on Ray."""
 
-from inquitree_gym.runner.chats import Terms
-from inquitree_gym.runner.models import ModelSettings
-from inquitree_gym.runner.playing import Outcome
-from inquitree_gym.runner.run import RunSummary, arun_study, run_study
-from inquitree_gym.runner.study import Cell, Study
+from inquitree_gym.runner.models import ModelSettings, RunOptions
+from inquitree_gym.runner.run import Outcome, RunSummary, arun_study, run_study
+from inquitree_gym.runner.stop_conditions import StopConditions
+from inquitree_gym.runner.study import EpisodeSpec, StudyConfig, make_study, read_study
 
 __all__ = [
-    "Cell",
+    "EpisodeSpec",
     "ModelSettings",
     "Outcome",
+    "RunOptions",
     "RunSummary",
-    "Study",
-    "Terms",
+    "StopConditions",
+    "StudyConfig",
     "arun_study",
+    "make_study",
+    "read_study",
     "run_study",
 ]

@@ -23,7 +23,7 @@ from inquitree_gym.llm import Completion, estimated_tokens
 from inquitree_gym.log import Reply
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.runner.models import ModelSettings
-from inquitree_gym.runner.study import Cell, Study
+from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
 from inquitree_gym.trees import Tree, load_tree
 
 REPLY_TOKENS = 200
@@ -66,7 +66,7 @@ class Estimate(NamedTuple):
     """US dollars for the least and the most by litellm's price list; None where it has no price."""
 
 
-def estimate(study: Study, cells: Iterable[Cell]) -> list[Estimate]:
+def estimate(study: StudyConfig, cells: Iterable[EpisodeSpec]) -> list[Estimate]:
     """Reckon what the models of ``study`` are asked for in ``cells``, each as if nothing of it had been played."""
     wanted = Counter((cell.model, cell.agent, cell.tree) for cell in cells if cell.model)
     found = []
@@ -90,7 +90,7 @@ def _dollars(model: ModelSettings, least: Load, most: Load) -> tuple[float, floa
 Way = Callable[[Engine, State], Reading]
 
 
-def _load(study: Study, model: ModelSettings, agent_name: str, tree: Tree, way: Way) -> Load:
+def _load(study: StudyConfig, model: ModelSettings, agent_name: str, tree: Tree, way: Way) -> Load:
     vectors = TreeVectors(tree, load_embedder(study.embedder))  # which embeds nothing until it is asked to
     agent = make_agent(agent_name, vectors, chat=model.chat_model(), context=model.context)
     assert asks(agent)
@@ -102,7 +102,7 @@ def _load(study: Study, model: ModelSettings, agent_name: str, tree: Tree, way: 
         total += Load(1, sum(map(estimated_tokens, request.messages)), REPLY_TOKENS)
         return request.to_reply(1, _REPLY)
 
-    rules = Rules(threshold=0.5, max_turns=study.turns(tree))
+    rules = Rules(threshold=0.5, max_turns=study.turn_limit(tree))
     for observation, event in _walk(tree, rules, way):
         at_once(agent.decide(observation, _info(event), ask))
     return total

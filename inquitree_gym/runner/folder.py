@@ -1,31 +1,65 @@
-"""The folder of a run: its manifest, its logs, and who may write to it."""
+"""Run folder: the manifest, the episode logs, and the lock that keeps other processes out."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from inquitree_gym.errors import LogError
+from inquitree_gym.log import has_header, read_episode
 from inquitree_gym.log.jsonl import lock
-from inquitree_gym.runner.study import Cell, Study
+from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
 
 MANIFEST = "run.json"
 EPISODES = "episodes"
 LOCK = "run.lock"
-"""Locked as long as a run goes on. The file stays: one that is removed could be locked by two."""
+"""Locked while a run is going on. The file is never removed: two processes could lock a file that is."""
 RUN_FORMAT = "inquitree-run/1"
 
 
-def log_file(folder: str | os.PathLike[str], cell: Cell) -> Path:
-    """Return where the log of an episode lies."""
-    return Path(folder) / EPISODES / cell.file_name
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """Episodes of a study by the state of their logs."""
+
+    complete: list[EpisodeSpec] = field(default_factory=list)
+    torn: list[EpisodeSpec] = field(default_factory=list)
+    """Started but not finished; a run resumes them."""
+    missing: list[EpisodeSpec] = field(default_factory=list)
+    damaged: dict[EpisodeSpec, str] = field(default_factory=dict)
+    """Unreadable logs with the error; a run leaves them alone."""
+
+    @property
+    def remaining(self) -> list[EpisodeSpec]:
+        """Episodes left to play; torn ones come first, since they are nearest to their end."""
+        return [*self.torn, *self.missing]
 
 
-def read_manifest(folder: str | os.PathLike[str]) -> Study:
-    """Return the study that a run folder was made from.
+def run_status(folder: Path, specs: Iterable[EpisodeSpec]) -> RunStatus:
+    """Sort episodes by the state of their logs in ``folder``, which may not exist yet."""
+    status = RunStatus()
+    for spec in specs:
+        file = log_file(folder, spec)
+        try:
+            if not has_header(file):
+                status.missing.append(spec)
+            else:
+                (status.torn if read_episode(file).footer is None else status.complete).append(spec)
+        except LogError as error:
+            status.damaged[spec] = str(error)
+    return status
+
+
+def log_file(folder: str | os.PathLike[str], spec: EpisodeSpec) -> Path:
+    """Return the path of an episode's log."""
+    return Path(folder) / EPISODES / spec.file_name
+
+
+def read_manifest(folder: str | os.PathLike[str]) -> StudyConfig:
+    """Return the study of a run folder.
 
     Raises:
         LogError: there is no readable manifest.
@@ -33,62 +67,57 @@ def read_manifest(folder: str | os.PathLike[str]) -> Study:
     file = Path(folder) / MANIFEST
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
-        return Study.model_validate(manifest["study"])
+        return StudyConfig.model_validate(manifest["study"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise LogError(f"'{folder}' is no run folder: cannot read {file.name} ({error})") from error
 
 
-def see_same_study(folder: Path, study: Study) -> bool:
-    """See that what was begun here is of a study with the same episodes; tell whether there is such a manifest.
+def check_manifest(folder: Path, study: StudyConfig) -> bool:
+    """Return whether ``folder`` holds a manifest of ``study``.
 
     Raises:
-        LogError: it is of another study, or the manifest cannot be read.
+        LogError: the folder holds episodes of another study, or the manifest cannot be read.
     """
     if not (folder / MANIFEST).exists():
         return False
-    if read_manifest(folder).is_of(study):
-        return True
-    if any((folder / EPISODES).glob("*.jsonl")):
-        raise LogError(f"'{folder}' holds the run of another study; choose another folder with --out")
-    return False  # a run that ended before its first episode leaves the folder to others
+    differences = read_manifest(folder).differences(study)
+    if differences and any((folder / EPISODES).glob("*.jsonl")):
+        raise LogError(
+            f"cannot resume '{folder}': recorded settings differ ({', '.join(differences)}); "
+            "choose another folder with --out"
+        )
+    return not differences  # a run that ended before its first episode leaves the folder to another study
 
 
 @contextmanager
-def claimed(folder: Path, study: Study) -> Iterator[None]:
-    """Keep the folder to this process, as the run of ``study``, until the end of the block or of the process.
+def locked(folder: Path, study: StudyConfig) -> Iterator[None]:
+    """Create the folder for a run of ``study``, and keep other processes out of it during the block.
 
     Raises:
-        LogError: another process runs into it, it holds the run of another study, or it cannot be written.
+        LogError: another process holds the lock, the folder holds another study, or it cannot be written.
     """
-    try:
-        (folder / EPISODES).mkdir(parents=True, exist_ok=True)
-        stream = (folder / LOCK).open("ab")
-    except OSError as error:
-        raise _unwritable(folder, error) from error
-    with stream:
+    with ExitStack() as stack:
         try:
-            free = lock(stream)
+            (folder / EPISODES).mkdir(parents=True, exist_ok=True)
+            if not lock(stack.enter_context((folder / LOCK).open("ab"))):
+                raise LogError(
+                    f"another process is running in '{folder}'; wait until it is done, or choose another folder with "
+                    "--out"
+                )
+            if not check_manifest(folder, study):
+                _write_manifest(folder, study)
         except OSError as error:
-            raise _unwritable(folder, error) from error
-        if not free:
-            raise LogError(
-                f"another process runs into '{folder}'; wait until it is done, or choose another folder with --out"
-            )
-        if not see_same_study(folder, study):
-            _write_manifest(folder, study)
+            raise cannot_write(folder, error) from error
         yield
 
 
-def _write_manifest(folder: Path, study: Study) -> None:
+def _write_manifest(folder: Path, study: StudyConfig) -> None:
     document = json.dumps({"format": RUN_FORMAT, "study": study.model_dump(mode="json")}, indent=2) + "\n"
-    file = folder / MANIFEST
-    part = file.with_suffix(".part")
-    try:
-        part.write_text(document, encoding="utf-8")
-        part.replace(file)
-    except OSError as error:
-        raise _unwritable(folder, error) from error
+    part = (folder / MANIFEST).with_suffix(".part")
+    part.write_text(document, encoding="utf-8")
+    part.replace(folder / MANIFEST)
 
 
-def _unwritable(folder: Path, error: OSError) -> LogError:
+def cannot_write(folder: Path, error: OSError) -> LogError:
+    """Return the error for a folder that cannot be written."""
     return LogError(f"cannot write to '{folder}': {error.strerror}; choose another folder with --out")

@@ -1,80 +1,168 @@
-"""The models of a study, as data: what each is asked with, at which pace, and what it is called."""
+"""Models of a study: their settings, and the chats that episodes ask."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from inquitree_gym.baselines.llm import CONTEXT
 from inquitree_gym.baselines.registry import CHAT_SETTINGS
-from inquitree_gym.errors import OptionError
-from inquitree_gym.llm import ChatModel
+from inquitree_gym.errors import OptionError, StoppedError
+from inquitree_gym.llm import (
+    BudgetedChat,
+    CachedChat,
+    Chat,
+    ChatModel,
+    Completion,
+    Message,
+    Pace,
+    PacedChat,
+    ReplyCache,
+)
+from inquitree_gym.llm.budget import Purse
+from inquitree_gym.llm.middleware import Around, Way
+from inquitree_gym.llm.model import Lack
+from inquitree_gym.llm.rate_limit import Pacer
+from inquitree_gym.runner.stop_conditions import StopConditions
 
-UNDECISIVE = frozenset({"timeout", "retries", "api_key_env", "requests_per_minute", "tokens_per_minute"})
-"""Settings that decide nothing in an episode, so that a run may go on with others."""
+MAX_CONCURRENCY = 8
+CHANGEABLE_SETTINGS = frozenset({"timeout", "retries", "api_key_env", "requests_per_minute", "tokens_per_minute"})
+"""Settings that do not affect replies, so that a run can be resumed with other values."""
 
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _UNSAFE = re.compile(r"[^\w.+-]+")
 
 
-def _none(given: Any) -> Any:
-    """TOML has no null."""
-    return None if given == "none" else given
+def _none(value: Any) -> Any:
+    return None if value == "none" else value  # TOML has no null
 
 
 class ModelSettings(BaseModel):
-    """A model of a study: one ``[[models]]`` table of its file; see `ChatModel` and `LLMAgent` for the settings."""
+    """Settings of one model, a ``[[models]]`` table of a study file; see `ChatModel` and `LLMAgent`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
     model: str
     name: str = Field(default="", max_length=60)
-    """What reports and logs call it; empty for ``model``, with the reasoning effort."""
+    """Name in reports and logs; empty for ``model`` with the reasoning effort."""
     base_url: str | None = None
     temperature: Annotated[float | None, BeforeValidator(_none)] = 0.0
-    """None, or ``none``, sends none."""
+    """None, or ``none``, for the provider's default."""
     reasoning_effort: str | None = None
     seed: int | None = None
     max_tokens: Annotated[int | None, BeforeValidator(_none)] = 4096
-    """None, or ``none``, leaves it to the provider."""
+    """None, or ``none``, for the provider's default."""
     timeout: float = 300.0
     retries: int = 5
     api_key_env: str | None = Field(default=None, pattern=_VARIABLE)
-    """Name of the environment variable that holds the key; never the key."""
+    """Name of the environment variable that holds the key; never the key itself."""
     context: int = Field(default=CONTEXT, ge=1)
-    """Estimated tokens that a request may have."""
+    """Largest request in estimated tokens."""
     requests_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     tokens_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     @model_validator(mode="after")
-    def _can_be_asked(self) -> ModelSettings:
-        if not file_part(self.label):
+    def _check(self) -> ModelSettings:
+        if not slug(self.label):
             raise OptionError(f"the model is called '{self.label}'; give it a name with letters or digits")
         self.chat_model()
         return self
 
     @property
     def label(self) -> str:
-        """What the model is called in the study, and in reports."""
+        """Name of the model in the study and in reports."""
         effort = f" ({self.reasoning_effort})" if self.reasoning_effort else ""
         return self.name or f"{self.model}{effort}"
 
     @property
-    def decisive(self) -> dict[str, Any]:
-        """The settings that an episode depends on."""
-        return self.model_dump(exclude=set(UNDECISIVE))
+    def fixed_settings(self) -> dict[str, Any]:
+        """Settings that affect replies, and so stay the same when a run is resumed."""
+        return self.model_dump(exclude=set(CHANGEABLE_SETTINGS))
 
     def chat_model(self) -> ChatModel:
-        """Return the model itself, without a cache, a budget or a pace."""
+        """Return the bare model, without cache, budget or rate limit."""
         return ChatModel(**{name: getattr(self, name) for name in CHAT_SETTINGS})
 
+    def rate_limit(self) -> Pace | None:
+        """Return a new rate limit; None if the model has none."""
+        rates = (self.requests_per_minute, self.tokens_per_minute)
+        return Pace(*rates) if any(rates) else None
 
-def file_part(label: str) -> str:
-    """Return the label of a model as it stands in the names of logs.
 
-    >>> file_part("openai/gpt-5 (low)")
+def slug(label: str) -> str:
+    """Return a model's label in the form used in log file names.
+
+    >>> slug("openai/gpt-5 (low)")
     'openai-gpt-5-low'
     """
     return _UNSAFE.sub("-", label).strip("-.")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options of a run that do not affect its episodes."""
+
+    max_concurrency: int = MAX_CONCURRENCY
+    """Episodes played at the same time, of agents that ask a model."""
+    budget: Purse | None = None
+    """Cap on cost, tokens and time; None for no cap."""
+    cache: Path | None = None
+    """Folder of cached replies; None sends every request."""
+    rate_limits: Mapping[str, Pacer] = field(default_factory=dict)
+    """Shared rate limits by model label; the other models get one of their own, from their settings."""
+
+
+class _StudyChat(Around):
+    """Chat middleware that adds the model's name in the study, and refuses requests after a stop."""
+
+    def __init__(self, chat: Chat, stop: StopConditions, name: str) -> None:
+        super().__init__(chat)
+        self._stop = stop
+        self._name = name
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return self.chat.config | ({"label": self._name} if self._name else {})
+
+    async def _through(self, way: Way, messages: Sequence[Message], seed: int | None) -> Completion:
+        if self._stop.reason:
+            raise StoppedError(f"the run was stopped: {self._stop.reason}")
+        return await way.ask(messages, seed)
+
+
+def build_chats(models: Sequence[ModelSettings], options: RunOptions, stop: StopConditions) -> dict[str, Chat]:
+    """Return a chat for each model by label, shared by all episodes of this process.
+
+    Raises:
+        OptionError: a setting is out of range, litellm knows no provider for a model, or the cost of a model is capped
+            and its price unknown.
+        MissingExtraError: litellm is not installed.
+    """
+    if options.max_concurrency < 1:
+        raise OptionError(f"max_concurrency is a whole number from 1, not {options.max_concurrency}")
+    cache = None if options.cache is None else ReplyCache(options.cache)
+    chats = {model.label: _StudyChat(_build_chat(model, options, cache), stop, model.name) for model in models}
+    for chat in chats.values():
+        _ = chat.config  # looks the provider up, so that an unknown one is reported before anything is written
+    return dict(chats)
+
+
+def _build_chat(model: ModelSettings, options: RunOptions, cache: ReplyCache | None) -> Chat:
+    chat: Chat = model.chat_model()
+    if options.budget is not None:
+        chat = BudgetedChat(chat, options.budget)  # innermost: checked again after the wait for the rate limit
+    rate_limit = options.rate_limits.get(model.label) or model.rate_limit()
+    if rate_limit is not None:
+        chat = PacedChat(chat, rate_limit)
+    return chat if cache is None else CachedChat(chat, cache)
+
+
+def missing_keys(models: Sequence[ModelSettings], labels: Set[str]) -> dict[str, Lack]:
+    """Return the API keys that this process lacks, by label, for the models with one of ``labels``."""
+    found = {model.label: model.chat_model().lacks() for model in models if model.label in labels}
+    return {label: lack for label, lack in found.items() if lack is not None}

@@ -1,97 +1,106 @@
-"""Play a study on Ray: the same episodes into the same folder, by workers on this machine or on several.
+"""Run a study on Ray: the same episodes into the same folder, played on this machine or on several.
 
-The process that runs the study claims the folder, hands out episodes and counts outcomes; workers play them by
-`play_cells`, as the local runner does. A worker that dies leaves torn logs, which another one resumes.
+The driver, which is the process that runs the study, locks the folder, hands out episodes and collects outcomes.
+Workers play them with `play_episodes`, as the local runner does; one more actor holds the budget and the rate limits
+that they share. A worker that dies leaves torn logs, which another one resumes.
 """
 
 from __future__ import annotations
 
+import asyncio
+import math
 import os
 import signal
 import socket
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from inquitree_gym.errors import InquiTreeError, LogError, OptionError, require
-from inquitree_gym.runner.chats import Terms
-from inquitree_gym.runner.playing import Tell, interleaved
-from inquitree_gym.runner.ray_crew import Crew
-from inquitree_gym.runner.stop_conditions import Stops
-from inquitree_gym.runner.study import Cell, Study
+import inquitree_gym
+from inquitree_gym.errors import InquiTreeError, OptionError, require
+from inquitree_gym.llm import Budget, Completion
+from inquitree_gym.llm.budget import Purse
+from inquitree_gym.llm.rate_limit import Slot
+from inquitree_gym.runner.folder import cannot_write, run_status
+from inquitree_gym.runner.models import ModelSettings, RunOptions
+from inquitree_gym.runner.run import Outcome, RunContext, interleave_models, play_episodes
+from inquitree_gym.runner.stop_conditions import ERROR_ELSEWHERE, GRACE, INTERRUPTED
+from inquitree_gym.runner.study import EpisodeSpec
 
 LOCAL = "local"
+MAX_DEATHS = 3
+"""Worker deaths after which an episode, or the start of a worker, is given up."""
 BATCH = 25
-"""Episodes at most that a worker is given at a time, of those whose agent asks no model."""
-_PATIENCE = 10.0
+"""Largest batch of episodes that ask no model."""
+_TIMEOUT = 10.0
 """Seconds for a cluster to answer."""
+_POLL = 0.1
+"""Seconds between looks at stop conditions and payments."""
+_BatchResult = tuple[list[Outcome], str, Mapping[str, str], InquiTreeError | None]
 _CLUSTERED = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-"""Ray reads it when it is imported; with 0 it uses the loopback address alone, on every system."""
-_STORE = 100_000_000
-"""Bytes of memory of a local cluster for objects that workers share, of which there are hardly any."""
+"""Read by Ray on import; 0 confines a cluster to the loopback address, on every system."""
+_OBJECT_STORE = 100_000_000
+"""Bytes of shared memory of a local cluster, which needs hardly any."""
 
 
 @dataclass(frozen=True)
-class OnRay:
-    """Plays episodes on a Ray cluster; give it to `run_study` as ``play``.
+class RayExecutor:
+    """Executor that plays episodes on a Ray cluster; pass it to `run_study`.
 
-    The folder of the run has to be on a file system that all machines of the cluster share, under the same path; so
-    have the folder of the command, and the trees and the cache of replies where there are any. Keys are read from the
-    environment of the machines. Caps and rates hold for all workers together.
+    All machines of the cluster need the folder of the run, the working directory, trees and reply cache under the same
+    paths. API keys are read from the environment of each machine. Caps and rate limits hold for all workers together.
     """
 
     address: str = LOCAL
-    """``local`` starts a cluster on this machine, reachable from nowhere else, and ends it afterwards; else the address
-    of one that runs. A connection that this process has already is used instead, and left open."""
+    """``local`` starts a cluster on this machine, reachable from nowhere else, and shuts it down afterwards. Any other
+    value is the address of a running cluster. An existing connection of this process is used instead, and left open."""
 
-    async def __call__(
-        self, study: Study, folder: Path, cells: Sequence[Cell], terms: Terms, stops: Stops, tell: Tell
-    ) -> None:
-        """See `play_cells`.
+    async def __call__(self, run: RunContext, specs: Sequence[EpisodeSpec]) -> None:
+        """See `play_episodes`.
 
         Raises:
-            InquiTreeError: Ray cannot be reached, a machine does not see the folders, or a fault concerns the run.
+            InquiTreeError: Ray cannot be reached, a machine lacks the folders, or an error concerns the whole run.
             MissingExtraError: Ray is not installed.
         """
-        if terms.paces:
-            raise OptionError("workers on Ray cannot share a pace of this process; give the models rates in the study")
-        if not cells:
+        if run.options.rate_limits:
+            raise OptionError("Ray workers cannot share rate limits of this process; set the rates in the study")
+        if not specs:
             return
-        with connected(self.address), _stamped(folder) as stamp:
-            crew = Crew(study, folder.resolve(), terms, stops, tell, stamp)
+        with connected(self.address), _marker_file(run.folder) as marker:
+            pool = _WorkerPool(run, marker)
             try:
-                await crew.play(_batches([cell for cell in cells if not cell.model], crew.size), crew.size)
-                await crew.play([[cell] for cell in interleaved(cells)], terms.max_concurrency)
+                local = [spec for spec in specs if not spec.model]
+                size = min(BATCH, max(1, len(local) // (4 * pool.size)))  # small, so that workers end about together
+                await pool.play([local[at : at + size] for at in range(0, len(local), size)], pool.size)
+                await pool.play([[spec] for spec in interleave_models(specs)], run.options.max_concurrency)
             finally:
-                crew.dismiss()
-
-
-def _batches(cells: Sequence[Cell], workers: int) -> list[Sequence[Cell]]:
-    """Return the cells in batches, small enough that the workers end at about the same time."""
-    size = min(BATCH, max(1, len(cells) // (4 * workers)))
-    return [cells[start : start + size] for start in range(0, len(cells), size)]
+                pool.close()
 
 
 @contextmanager
 def connected(address: str) -> Iterator[None]:
-    """Be connected to a cluster during the block; see `OnRay.address`.
+    """Connect to a cluster during the block; see `RayExecutor.address`.
 
     Raises:
-        InquiTreeError: there is none, or one on this machine could not be kept to it.
+        InquiTreeError: no cluster answers, or a local one would be reachable from other machines.
         MissingExtraError: Ray is not installed.
     """
-    _look_for(address)
-    with _variable(_CLUSTERED, "0") if address == LOCAL else nullcontext():
+    _check_address(address)
+    before = os.environ.get(_CLUSTERED)
+    try:
+        if address == LOCAL:
+            os.environ[_CLUSTERED] = "0"
         ray = require("ray", "ray")
         if ray.is_initialized():
             yield
             return
-        _look_for(address)
         _connect(ray, address)
         try:
             if address == LOCAL and not ip_address(ray.util.get_node_ip_address()).is_loopback:
@@ -102,37 +111,28 @@ def connected(address: str) -> Iterator[None]:
             yield
         finally:
             ray.shutdown()
+    finally:
+        if before is not None:
+            os.environ[_CLUSTERED] = before
+        else:
+            os.environ.pop(_CLUSTERED, None)
 
 
 def _connect(ray: ModuleType, address: str) -> None:
-    own = {"include_dashboard": False, "object_store_memory": _STORE} if address == LOCAL else {}
-    at_end = signal.getsignal(signal.SIGTERM)
+    local = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE} if address == LOCAL else {}
+    handler = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise InquiTreeError(
-            f"Ray cannot be reached at '{address}': {error}; give the address of a cluster that runs, or '{LOCAL}'"
+            f"Ray cannot be reached at '{address}': {error}; give the address of a running cluster, or '{LOCAL}'"
         ) from error
-    if at_end is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, at_end)  # Ray has put its own in this place, which ends the process at once
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)  # Ray's own handler would end the process at once
 
 
-@contextmanager
-def _variable(name: str, value: str) -> Iterator[None]:
-    """Set an environment variable during the block, for this process and those that it starts."""
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
-
-
-def _look_for(address: str) -> None:
-    """See that there is something at an address: Ray itself tries for minutes, and then ends the process."""
+def _check_address(address: str) -> None:
+    """Check that something listens at an address, since Ray itself retries for minutes and then ends the process."""
     host, _, port = address.rpartition(":")
     if address in (LOCAL, "auto"):
         return
@@ -142,16 +142,276 @@ def _look_for(address: str) -> None:
             f"or {LOCAL} for one of its own"
         )
     try:
-        socket.create_connection((host, int(port)), _PATIENCE).close()
+        socket.create_connection((host, int(port)), _TIMEOUT).close()
     except OSError as error:
         raise InquiTreeError(f"no Ray cluster answers at '{address}': {error}; start one, or take '{LOCAL}'") from error
 
 
 @contextmanager
-def _stamped(folder: Path) -> Iterator[Path]:
-    """Put a file into the folder, by which workers know it."""
+def _marker_file(folder: Path) -> Iterator[Path]:
+    """Create a file by which workers recognise the folder."""
     try:
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".ray-") as stamp:
-            yield Path(stamp.name).resolve()
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".ray-") as file:
+            yield Path(file.name).resolve()
     except OSError as error:
-        raise LogError(f"cannot write to '{folder}': {error.strerror}; choose another folder with --out") from error
+        raise cannot_write(folder, error) from error
+
+
+class _WorkerPool:
+    """One worker for each CPU of the cluster, and the queue of episodes for them."""
+
+    def __init__(self, run: RunContext, marker: Path) -> None:
+        self._ray: Any = require("ray", "ray")
+        self._run = run
+        self._limits = self._ray.remote(num_cpus=0)(_SharedLimits).remote(run.study.models, run.options.budget)
+        self.size = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        threads = -(-run.options.max_concurrency // self.size) + 2  # two more for ``__ray_ready__`` and ``stop``
+        actor = self._ray.remote(num_cpus=1, max_concurrency=threads)(RayWorker)
+        theirs = RunContext(run.study, run.folder.resolve(), self._shared_options())
+        self._start_worker = lambda: actor.remote(theirs, inquitree_gym.__version__, os.getcwd(), marker)
+        self._workers: list[Any] = []
+        """Every worker that was ever started."""
+        self._of_cpu: dict[int, Any] = {}
+        self._deaths: Counter[EpisodeSpec | int] = Counter()
+        """Deaths of workers by episode, and by CPU for those that died before they were ready."""
+        self._queue: asyncio.Queue[Sequence[EpisodeSpec]] = asyncio.Queue()
+        self._pending = 0
+
+    def _shared_options(self) -> RunOptions:
+        """Return the options of a worker, with the budget and the rate limits that all workers share."""
+        options = self._run.options
+        budget = None if options.budget is None else _RemoteBudget(self._limits, options.budget.max_cost)
+        limited = [model.label for model in self._run.study.models if model.rate_limit() is not None]
+        rate_limits = {label: _RemoteRateLimit(self._limits, label) for label in limited}
+        cache = None if options.cache is None else options.cache.expanduser().resolve()
+        return RunOptions(1, budget, cache, rate_limits)
+
+    async def play(self, batches: Sequence[Sequence[EpisodeSpec]], max_concurrency: int) -> None:
+        """Play batches of episodes, ``max_concurrency`` of them at the same time."""
+        for batch in batches:
+            self._queue.put_nowait(batch)
+        self._pending = sum(map(len, batches))
+        slots = [
+            asyncio.create_task(self._play_queue(number % self.size))
+            for number in range(min(max_concurrency, len(batches)))
+        ]
+        try:
+            await self._watch(slots)
+        except asyncio.CancelledError:
+            self._run.stop.stop(INTERRUPTED)
+            await self._watch(slots)
+            raise
+        finally:
+            for slot in slots:
+                slot.cancel()
+        for slot in slots:
+            if slot.done():
+                slot.result()
+
+    def close(self) -> None:
+        """Kill the workers; unfinished logs are left torn."""
+        for actor in (*self._workers, self._limits):
+            self._ray.kill(actor)
+
+    async def _watch(self, slots: Sequence[asyncio.Task[None]]) -> None:
+        """Wait until every episode is settled, or until the grace period after a stop is over."""
+        stop, clock, deadline = self._run.stop, asyncio.get_running_loop(), math.inf
+        while self._pending and clock.time() < deadline and (running := [slot for slot in slots if not slot.done()]):
+            done, _ = await asyncio.wait(running, timeout=_POLL, return_when=asyncio.FIRST_COMPLETED)
+            for slot in done:  # a slot ends with an error only
+                error = slot.exception()
+                stop.stop(str(error) if isinstance(error, InquiTreeError) else ERROR_ELSEWHERE)
+            if stop.reason and deadline == math.inf:
+                deadline = clock.time() + GRACE
+                for worker in self._workers:
+                    worker.stop.remote(stop.reason)
+            await self._collect_payments()
+        await self._collect_payments()
+
+    async def _collect_payments(self) -> None:
+        """Charge the budget of the driver, which the caller may display, for the requests of the workers."""
+        if self._run.options.budget is not None:
+            for completion in await self._limits.take_payments.remote():
+                self._run.options.budget.pay(completion)
+
+    async def _play_queue(self, cpu: int) -> None:
+        """Hand one batch after another to the worker of a CPU."""
+        while True:
+            worker = await self._worker(cpu)
+            batch = await self._queue.get()
+            specs = [spec for spec in batch if not self._run.stop.reason_for(spec.model)]
+            self._pending -= len(batch) - len(specs)
+            if not specs:
+                continue
+            try:
+                self._settle(specs, await worker.play.remote(specs))
+            except self._ray.exceptions.RayTaskError:  # an unexpected error in a worker that is alive
+                raise
+            except self._ray.exceptions.RayActorError:
+                self._forget(cpu, worker)
+                self._take_back(specs)
+
+    async def _worker(self, cpu: int) -> Any:
+        """Return the worker of a CPU once it is ready; start one if there is none."""
+        while True:
+            if cpu not in self._of_cpu:
+                self._of_cpu[cpu] = self._start_worker()
+                self._workers.append(self._of_cpu[cpu])
+            worker = self._of_cpu[cpu]
+            try:
+                await worker.__ray_ready__.remote()
+            except self._ray.exceptions.RayActorError as error:
+                self._forget(cpu, worker)
+                self._deaths[cpu] += 1
+                if error.actor_init_failed or self._deaths[cpu] >= MAX_DEATHS:
+                    last_line = str(error).strip().splitlines()[-1].rpartition("Error: ")[2]
+                    raise InquiTreeError(f"Ray cannot start a worker: {last_line}") from error
+            else:
+                self._deaths.pop(cpu, None)
+                return worker
+
+    def _forget(self, cpu: int, worker: Any) -> None:
+        if self._of_cpu.get(cpu) is worker:
+            del self._of_cpu[cpu]
+
+    def _settle(self, specs: Sequence[EpisodeSpec], result: _BatchResult) -> None:
+        outcomes, reason, models, error = result
+        self._pending -= len(specs)
+        for outcome in outcomes:
+            self._run.on_outcome(outcome)
+        for model, why in models.items():
+            self._run.stop.models.setdefault(model, why)
+        if error is not None:
+            raise error
+        if reason:
+            self._run.stop.stop(reason)
+
+    def _take_back(self, specs: Sequence[EpisodeSpec]) -> None:
+        """Settle the complete episodes of a dead worker, and put the others back into the queue."""
+        status = run_status(self._run.folder, specs)
+        outcomes = [Outcome(spec, "played") for spec in status.complete]
+        outcomes += [Outcome(spec, "failed", error) for spec, error in status.damaged.items()]
+        for spec in status.remaining:
+            self._deaths[spec] += 1
+            if self._deaths[spec] == MAX_DEATHS:
+                outcomes.append(Outcome(spec, "failed", f"{MAX_DEATHS} workers died while playing it"))
+            elif self._run.stop.reason:
+                self._pending -= 1
+            else:
+                self._queue.put_nowait([spec])
+        self._pending -= len(outcomes)
+        for outcome in outcomes:
+            self._run.on_outcome(outcome)
+
+
+class RayWorker:
+    """Actor that plays batches of episodes, each call in a thread and an event loop of its own."""
+
+    def __init__(self, run: RunContext, version: str, directory: str, marker: Path) -> None:
+        """Join a run.
+
+        Args:
+            run: the run; its callbacks are not used.
+            version: release of the package in the driver.
+            directory: working directory of the driver, where relative paths of trees start.
+            marker: a file that the driver created in the folder of the run.
+
+        Raises:
+            OptionError: this machine has another release, or does not see the folders.
+        """
+        host = socket.gethostname()
+        if inquitree_gym.__version__ != version:
+            raise OptionError(
+                f"{host} has inquitree-gym {inquitree_gym.__version__}, and the run was started with {version}; "
+                "install the same release on every machine"
+            )
+        if not marker.exists() or not os.path.isdir(directory):
+            raise OptionError(
+                f"{host} does not have the folders '{run.folder}' and '{directory}' as the machine where the run was "
+                "started has them; put them on a file system that all machines share, under the same paths"
+            )
+        os.chdir(directory)
+        self._run = run
+
+    def play(self, specs: Sequence[EpisodeSpec]) -> _BatchResult:
+        """Play episodes to their ends.
+
+        Returns:
+            Outcomes, the reasons why the run and its models were stopped, and an error that concerns the whole run.
+        """
+        outcomes: list[Outcome] = []
+        stop, error = self._run.stop, None
+        try:
+            asyncio.run(play_episodes(replace(self._run, on_outcome=outcomes.append), specs))
+        except InquiTreeError as caught:
+            error = caught
+        return outcomes, stop.reason, dict(stop.models), error
+
+    def stop(self, reason: str) -> None:
+        """Start no further episode and send no further request."""
+        self._run.stop.stop(reason)
+
+
+class _SharedLimits:
+    """Actor that holds the budget of a run and the rate limits of its models for all workers."""
+
+    def __init__(self, models: Sequence[ModelSettings], budget: Purse | None) -> None:
+        self._budget = budget or Budget()
+        self._rate_limits = {model.label: limit for model in models if (limit := model.rate_limit()) is not None}
+        self._payments: list[Completion] = []
+
+    def check(self) -> None:
+        self._budget.check()
+
+    def pay(self, completion: Completion) -> None:
+        self._budget.pay(completion)
+        self._payments.append(completion)
+
+    def take_payments(self) -> list[Completion]:
+        """Return the replies that were paid for since the last call."""
+        payments, self._payments = self._payments, []
+        return payments
+
+    def reserve(self, model: str, prompt: int) -> Slot:
+        return self._rate_limits[model].reserve(prompt)
+
+    def settle(self, model: str, slot: Slot, completion: Completion) -> None:
+        self._rate_limits[model].settle(slot, completion)
+
+
+@dataclass(frozen=True)
+class _RemoteBudget:
+    """Budget of a worker, held by a `_SharedLimits` actor."""
+
+    limits: Any
+    max_cost: float | None
+
+    def check(self) -> None:
+        _call(self.limits.check)
+
+    def pay(self, completion: Completion) -> None:
+        _call(self.limits.pay, completion._replace(text=""))
+
+
+@dataclass(frozen=True)
+class _RemoteRateLimit:
+    """Rate limit of a model in a worker, held by a `_SharedLimits` actor."""
+
+    limits: Any
+    model: str
+
+    def reserve(self, prompt: int) -> Slot:
+        slot: Slot = _call(self.limits.reserve, self.model, prompt)
+        return slot
+
+    def settle(self, slot: Slot, completion: Completion) -> None:
+        _call(self.limits.settle, self.model, slot, completion._replace(text=""))
+
+
+def _call(method: Any, *arguments: Any) -> Any:
+    """Call a method of an actor, wait about a millisecond for its result, and raise the errors that it raises."""
+    ray = require("ray", "ray")
+    try:
+        return ray.get(method.remote(*arguments))
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None

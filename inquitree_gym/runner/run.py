@@ -1,121 +1,291 @@
-"""Run a study into a folder: ``run.json`` and one log per episode. Running it again does only what is missing."""
+"""Run a study into a folder: ``run.json`` and one log per episode. Running it again plays only what is missing."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal
 
-from inquitree_gym.runner.chats import Terms, study_chats
-from inquitree_gym.runner.folder import claimed
-from inquitree_gym.runner.planning import survey
-from inquitree_gym.runner.playing import INTERRUPTED, Outcome, Tell, play_cells
-from inquitree_gym.runner.stop_conditions import Stops
-from inquitree_gym.runner.study import Cell, Study
+from inquitree_gym.baselines import make_agent
+from inquitree_gym.embeddings import load_embedder, tree_vectors
+from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.envs.runtime import RuntimeCache
+from inquitree_gym.errors import BudgetError, InquiTreeError, StoppedError
+from inquitree_gym.log import has_header
+from inquitree_gym.prompts import Prompts
+from inquitree_gym.rollout import aplay, play
+from inquitree_gym.runner.folder import locked, log_file, run_status
+from inquitree_gym.runner.models import RunOptions, build_chats, missing_keys
+from inquitree_gym.runner.stop_conditions import (
+    ERROR_ELSEWHERE,
+    GRACE,
+    INTERRUPTED,
+    PATIENCE,
+    StopConditions,
+    stops_run,
+)
+from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
+from inquitree_gym.trees import load_tree
 
-Play = Callable[[Study, Path, Sequence[Cell], Terms, Stops, Tell], Awaitable[None]]
-"""What plays episodes: `play_cells`, or something that hands them to other processes."""
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Outcome of one episode."""
+
+    spec: EpisodeSpec
+    status: Literal["found", "played", "failed", "left"]
+    """``found`` complete, ``played`` to its end now, ``failed`` with an error, or ``left`` unfinished by a stop."""
+    error: str = ""
 
 
-class RunSummary(NamedTuple):
-    """What a run did."""
+@dataclass(frozen=True)
+class RunContext:
+    """Study, folder and options of a run, its stop conditions, and the callback for outcomes."""
+
+    study: StudyConfig
+    folder: Path
+    options: RunOptions = field(default_factory=RunOptions)
+    stop: StopConditions = field(default_factory=StopConditions)
+    on_outcome: Callable[[Outcome], None] = lambda outcome: None
+
+
+Executor = Callable[[RunContext, Sequence[EpisodeSpec]], Awaitable[None]]
+"""Plays episodes of a run: `play_episodes` or a `RayExecutor`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """Summary of a run."""
 
     played: int
     found: int
-    """Episodes that were there already."""
+    """Episodes that were complete before."""
     failures: tuple[Outcome, ...] = ()
-    """Episodes that something stopped which is not the agent's doing."""
+    """Episodes that ended with an error."""
     left: int = 0
-    """Episodes that were not played or not ended, because the run or their model ended before."""
+    """Episodes not played, or not finished, because the run or their model was stopped."""
     ended: str = ""
-    """Why the run ended before its end; empty where it did not."""
-    models: Mapping[str, str] = {}
-    """By label of a model that nothing more was asked of, why."""
+    """Why the run was stopped; empty if it was not."""
+    models: Mapping[str, str] = field(default_factory=dict)
+    """Reason by label of each model that was stopped."""
 
     @property
-    def is_whole(self) -> bool:
-        """Whether the folder holds every episode of the study now."""
+    def is_complete(self) -> bool:
+        """Whether the folder now holds every episode of the study."""
         return not self.failures and not self.left
 
 
-def run_study(
-    study: Study,
-    folder: str | os.PathLike[str],
-    terms: Terms | None = None,
-    tell: Tell | None = None,
-    stops: Stops | None = None,
-    play: Play = play_cells,
-) -> RunSummary:
-    """Play every episode of ``study`` that ``folder`` does not hold yet; a torn one is resumed.
+async def play_episodes(run: RunContext, specs: Sequence[EpisodeSpec]) -> None:
+    """Play the episodes of a run that are not complete in its folder; torn ones are resumed.
 
-    See `arun_study`, which this runs on an event loop of its own.
+    Episodes without a model come first, one by one. The others run concurrently, models in turn. After a stop no
+    episode starts and no request is sent; pending requests have `GRACE` seconds after an interruption.
+
+    Raises:
+        InquiTreeError: an error that concerns the whole run, once all pending episodes have ended.
     """
-    ending = stops or Stops()
+    player = _Player(run)
+    for label, key in missing_keys(run.study.models, {spec.model for spec in specs}).items():
+        if key.certain:
+            run.stop.models.setdefault(label, key.said)
+    try:
+        for spec in specs:
+            if not spec.model:
+                await player.play(spec)
+                await asyncio.sleep(0)  # lets a cancellation through
+        await _play_concurrently(player, interleave_models(specs))
+    except asyncio.CancelledError:
+        run.stop.stop(INTERRUPTED)
+        raise
+
+
+def interleave_models(specs: Iterable[EpisodeSpec]) -> list[EpisodeSpec]:
+    """Return the episodes that ask a model, models in turn, so that a slow one does not hold up the others."""
+    queues: dict[str, list[EpisodeSpec]] = {}
+    for spec in specs:
+        if spec.model:
+            queues.setdefault(spec.model, []).append(spec)
+    return [spec for turn in zip_longest(*queues.values()) for spec in turn if spec is not None]
+
+
+async def _play_concurrently(player: _Player, specs: Sequence[EpisodeSpec]) -> None:
+    if not specs:
+        return
+    queue = iter(specs)
+    concurrency = min(player.run.options.max_concurrency, len(specs))
+    workers = [asyncio.create_task(_play_queue(player, queue)) for _ in range(concurrency)]
+    try:
+        await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+    except asyncio.CancelledError:
+        player.run.stop.stop(INTERRUPTED)
+        await _finish(workers)  # not in a ``finally``: a second interruption does not wait
+        raise
+    if not all(worker.done() for worker in workers):
+        player.run.stop.stop(ERROR_ELSEWHERE)
+        await _finish(workers)
+    for worker in workers:
+        if not worker.cancelled() and (error := worker.exception()) is not None:
+            raise error
+
+
+async def _play_queue(player: _Player, queue: Iterator[EpisodeSpec]) -> None:
+    for spec in queue:
+        await player.play(spec)
+
+
+async def _finish(workers: Sequence[asyncio.Task[None]]) -> None:
+    """Wait for pending requests, and cancel the workers that take longer than `GRACE`."""
+    _, late = await asyncio.wait(workers, timeout=GRACE)
+    for worker in late:
+        worker.cancel()
+    if late:
+        await asyncio.wait(late)
+
+
+class _Player:
+    """Plays the episodes of a study in this process, which share chats, embedder and prompts."""
+
+    def __init__(self, run: RunContext) -> None:
+        self.run = run
+        self._chats = build_chats(run.study.models, run.options, run.stop)
+        self._contexts = {model.label: model.context for model in run.study.models}
+        self._embedder = load_embedder(run.study.embedder)
+        self._runtimes = RuntimeCache(self._embedder, Prompts(None))
+        self._tree = cache(load_tree)
+
+    async def play(self, spec: EpisodeSpec) -> None:
+        """Play an episode unless it must not start any more; without a model it blocks the event loop."""
+        if not self._may_start(spec):
+            return
+        error = None
+        try:
+            if spec.model:
+                await aplay(**self._arguments(spec))
+            else:
+                play(**self._arguments(spec))
+        except InquiTreeError as caught:
+            error = caught
+        self._end(spec, error)
+
+    def _may_start(self, spec: EpisodeSpec) -> bool:
+        if self.run.options.budget is not None:
+            try:
+                self.run.options.budget.check()
+            except BudgetError as error:
+                self.run.stop.stop(str(error))
+        return not self.run.stop.reason_for(spec.model)
+
+    def _end(self, spec: EpisodeSpec, error: InquiTreeError | None) -> None:
+        """Report the outcome of an episode; raise ``error`` again if it concerns the whole run."""
+        stop, on_outcome = self.run.stop, self.run.on_outcome
+        if isinstance(error, BudgetError | StoppedError):
+            stop.stop(str(error))
+            on_outcome(Outcome(spec, "left", str(error)))
+            return
+        if spec.model:
+            stop.record(spec.model, error, max(PATIENCE, 2 * self.run.options.max_concurrency))
+        on_outcome(Outcome(spec, "played") if error is None else Outcome(spec, "failed", str(error)))
+        if error is not None and stops_run(error):
+            stop.stop(str(error))
+            raise error
+
+    def _arguments(self, spec: EpisodeSpec) -> dict[str, Any]:
+        """Return the arguments of `play`, with an environment and an agent for this episode alone."""
+        study, tree = self.run.study, self._tree(spec.tree)
+        settings = {"chat": self._chats[spec.model], "context": self._contexts[spec.model]} if spec.model else {}
+        rules: dict[str, Any] = {} if study.threshold is None else {"threshold": study.threshold}
+        agent = make_agent(spec.agent, tree_vectors(tree, self._embedder), **settings)
+        env = InquiryEnv(tree, embedder=self._embedder, privileged=agent.needs_privileged, **rules)
+        env.runtimes = self._runtimes
+        file = log_file(self.run.folder, spec)
+        if not has_header(file):
+            file.unlink(missing_ok=True)  # torn within its header: nothing was played
+        return {
+            "env": env, "agent": agent, "seed": spec.seed, "file": file, "options": study.options(spec, tree),
+        }  # fmt: skip
+
+
+def run_study(
+    study: StudyConfig,
+    folder: str | os.PathLike[str],
+    options: RunOptions | None = None,
+    on_outcome: Callable[[Outcome], None] | None = None,
+    stop: StopConditions | None = None,
+    executor: Executor = play_episodes,
+) -> RunSummary:
+    """Play every episode of ``study`` that is not complete in ``folder``; synchronous form of `arun_study`.
+
+    It works in a notebook, too, whose event loop is already running.
+    """
+    stop = stop or StopConditions()
 
     def run() -> RunSummary:
-        return asyncio.run(arun_study(study, folder, terms, tell, ending, play))
+        return asyncio.run(arun_study(study, folder, options, on_outcome, stop, executor))
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return run()
-    with ThreadPoolExecutor(1, "inquitree-run") as aside:  # in a notebook, whose loop is running already
+    with ThreadPoolExecutor(1, "inquitree-run") as thread:
         try:
-            return aside.submit(run).result()
+            return thread.submit(run).result()
         except KeyboardInterrupt:
-            ending.end(INTERRUPTED)
+            stop.stop(INTERRUPTED)
             raise
 
 
 async def arun_study(
-    study: Study,
+    study: StudyConfig,
     folder: str | os.PathLike[str],
-    terms: Terms | None = None,
-    tell: Tell | None = None,
-    stops: Stops | None = None,
-    play: Play = play_cells,
+    options: RunOptions | None = None,
+    on_outcome: Callable[[Outcome], None] | None = None,
+    stop: StopConditions | None = None,
+    executor: Executor = play_episodes,
 ) -> RunSummary:
-    """Play every episode of ``study`` that ``folder`` does not hold yet; a torn one is resumed.
+    """Play every episode of ``study`` that is not complete in ``folder``; a torn one is resumed.
 
-    An episode that fails is counted and does not stop the others. A reached cap ends the run in order, and so does a
+    A failed episode is counted and does not stop the others. A reached cap stops the run in order, and so does a
     cancellation, which is raised again.
 
     Args:
-        study: what to play.
-        folder: of the run; made where it is missing.
-        terms: how to play it; None for the defaults.
-        tell: told what came of every episode, those among them that were there already.
-        stops: where the caller, or another thread, can end the run; None for an own one.
-        play: what plays the episodes.
+        study: the study.
+        folder: folder of the run; created if missing.
+        options: options of the run; None for the defaults.
+        on_outcome: called with the outcome of every episode, including those that were complete before.
+        stop: lets the caller, or another thread, stop the run.
+        executor: plays the episodes.
 
     Raises:
         LogError: the folder holds another study, is in use by another process, or cannot be written.
-        InquiTreeError: another fault that concerns every episode; run again to go on from there.
+        InquiTreeError: another error that concerns every episode; run again to resume.
     """
-    folder, terms, stops = Path(folder), terms or Terms(), stops or Stops()
-    study_chats(study, terms, stops)  # before anything is written: can all of them be asked?
+    folder, options, stop = Path(folder), options or RunOptions(), stop or StopConditions()
+    build_chats(study.models, options, stop)  # checks the models before anything is written
     outcomes: list[Outcome] = []
 
     def note(outcome: Outcome) -> None:
         outcomes.append(outcome)
-        if tell is not None:
-            tell(outcome)
+        if on_outcome is not None:
+            on_outcome(outcome)
 
-    with claimed(folder, study):
-        looked = survey(study, folder)
-        for cell in looked.whole:
-            note(Outcome(cell, "found"))
-        for cell, error in looked.damaged.items():
-            note(Outcome(cell, "failed", error))
-        await play(study, folder, looked.to_do, terms, stops, note)
-    return _summary(study, outcomes, stops)
+    with locked(folder, study):
+        status = run_status(folder, study.specs())
+        for spec in status.complete:
+            note(Outcome(spec, "found"))
+        for spec, error in status.damaged.items():
+            note(Outcome(spec, "failed", error))
+        await executor(RunContext(study, folder, options, stop, note), status.remaining)
+    return _summarise(study, outcomes, stop)
 
 
-def _summary(study: Study, outcomes: Sequence[Outcome], stops: Stops) -> RunSummary:
+def _summarise(study: StudyConfig, outcomes: Sequence[Outcome], stop: StopConditions) -> RunSummary:
     failures = tuple(outcome for outcome in outcomes if outcome.status == "failed")
     played, found = (sum(outcome.status == status for outcome in outcomes) for status in ("played", "found"))
-    left = sum(1 for _ in study.cells()) - played - found - len(failures)
-    return RunSummary(played, found, failures, left, stops.whole, dict(stops.models))
+    left = sum(1 for _ in study.specs()) - played - found - len(failures)
+    return RunSummary(played, found, failures, left, stop.reason, dict(stop.models))

@@ -1,4 +1,4 @@
-"""What is to end before its end: a whole run, or what is left of one model; and which fault ends how much."""
+"""Stop conditions: which errors end an episode, the rest of a model, or the whole run."""
 
 from __future__ import annotations
 
@@ -16,58 +16,62 @@ from inquitree_gym.errors import (
     OptionError,
     ServiceError,
 )
-from inquitree_gym.runner.study import Cell
 
-_FOLDER_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO}
-"""What the system says when no log of the folder can be written any more."""
+GRACE = 10.0
+"""Seconds that pending requests have to be answered in after a run is interrupted."""
+PATIENCE = 10
+"""Consecutive service failures after which a model is stopped, or twice the concurrency if that is more."""
+INTERRUPTED = "interrupted"
+ERROR_ELSEWHERE = "unexpected error in another episode"
+
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO}
 
 
 @dataclass
-class Stops:
-    """What is to end, with the first reason for it. Any thread may end a run."""
+class StopConditions:
+    """Reasons to stop a run or one of its models early. Any thread may stop the run."""
 
-    on_end: Callable[[str], None] = lambda reason: None
-    """Told the reason once the run is to end."""
-    whole: str = ""
-    """Why the run ends; empty while it goes on."""
+    on_stop: Callable[[str], None] = lambda reason: None
+    """Called once with the reason when the run is stopped."""
+    reason: str = ""
+    """Why the run was stopped; empty while it goes on."""
     models: dict[str, str] = field(default_factory=dict)
-    """By label of a model, why no further episode of it is begun."""
-    _in_a_row: Counter[str] = field(default_factory=Counter)
+    """Reason by label of each model that was stopped."""
+    _failures_in_a_row: Counter[str] = field(default_factory=Counter)
 
-    def end(self, reason: str) -> None:
-        """Let the run end: no episode is begun any more, and no request made."""
-        if not self.whole:
-            self.whole = reason
-            self.on_end(reason)
+    def stop(self, reason: str) -> None:
+        """Stop the run: no further episode starts and no further request is sent. The first reason is kept."""
+        if not self.reason:
+            self.reason = reason
+            self.on_stop(reason)
 
-    def note(self, model: str, error: InquiTreeError | None, patience: int) -> None:
-        """Note how an episode of a model came out; let the rest of it be where that would fail likewise.
+    def record(self, model: str, error: InquiTreeError | None, patience: int) -> None:
+        """Record the end of an episode, and stop its model if further episodes would fail the same way.
 
         Args:
-            model: its label.
-            error: what stopped the episode, if anything did.
-            patience: episodes that its service may fail one after the other.
+            model: label of the model.
+            error: the error that ended the episode; None for an episode that ended normally.
+            patience: number of consecutive service failures after which the model is stopped.
         """
-        self._in_a_row[model] = self._in_a_row[model] + 1 if isinstance(error, ServiceError) else 0
-        if error is not None and _ends_model(error):
+        self._failures_in_a_row[model] = self._failures_in_a_row[model] + 1 if isinstance(error, ServiceError) else 0
+        if error is not None and _stops_model(error):
             self.models.setdefault(model, str(error))
-        elif self._in_a_row[model] >= patience:
-            self.models.setdefault(model, f"{patience} of its episodes failed in a row, the last like this: {error}")
+        elif self._failures_in_a_row[model] >= patience:
+            self.models.setdefault(model, f"{patience} episodes failed in a row; the last error: {error}")
 
-    def reason(self, cell: Cell) -> str:
-        """Return why ``cell`` is not to be begun; an empty string where it is."""
-        return self.whole or self.models.get(cell.model, "")
+    def reason_for(self, model: str) -> str:
+        """Return the reason not to start an episode of ``model`` (a label, empty for none); empty if it may start."""
+        return self.reason or self.models.get(model, "")
 
 
-def ends_run(error: InquiTreeError) -> bool:
-    """Tell whether every further episode would fail likewise, whoever plays it."""
+def stops_run(error: InquiTreeError) -> bool:
+    """Return whether every further episode would fail with the same error."""
     if isinstance(error, LogError):
-        return isinstance(error.__cause__, OSError) and error.__cause__.errno in _FOLDER_FAULTS
+        return isinstance(error.__cause__, OSError) and error.__cause__.errno in _DISK_ERRORS
     return isinstance(error, EmbedderError | CacheError | MissingExtraError)
 
 
-def _ends_model(error: InquiTreeError) -> bool:
-    """Tell whether every further episode of the same model would fail likewise."""
+def _stops_model(error: InquiTreeError) -> bool:
     if isinstance(error, ServiceError):
         return error.concerns_all
     return isinstance(error, OptionError)

@@ -37,13 +37,13 @@ from inquitree_gym.report.rethreshold import (
 )  # fmt: skip
 from inquitree_gym.rollout import play
 from inquitree_gym.runner.run import run_study
-from inquitree_gym.runner.study import Cell, Study, make_study
+from inquitree_gym.runner.study import EpisodeSpec, StudyConfig, make_study
 from inquitree_gym.trees import Tree, load_tree
 from tests.report.html import Page
 from tests.scoring.test_trajectory import enter, episode_of
 from tests.strategies import make_tree, trees
 
-CELL = Cell("random-menu", "paper8", 4, 0)
+CELL = EpisodeSpec("random-menu", "paper8", 4, 0)
 RULES = [{}, {"explore": "direct"}, {"candidates": "admissible", "study_turn": True}, {"on_last_hint": "repeat"}]
 
 
@@ -246,28 +246,28 @@ def test_thresholds(minilm):
 
 
 @pytest.fixture(scope="module")
-def study() -> Study:
+def study() -> StudyConfig:
     return make_study(agents=("random-menu", "oracle"), trees=("paper8",), fake_levels=(4,), seeds=3, threshold=0.4)
 
 
 @pytest.fixture(scope="module")
-def found(study: Study, tmp_path_factory) -> list[Reread]:
+def found(study: StudyConfig, tmp_path_factory) -> list[Reread]:
     folder = tmp_path_factory.mktemp("run")
     run_study(study, folder)
     torn = folder / "episodes" / "paper8_oracle_f4_s2.jsonl"
     torn.write_bytes(torn.read_bytes()[:-5])
-    told: list[Cell] = []
+    told: list[EpisodeSpec] = []
     again = reread_run(folder, progress=told.append)
     assert len(told) == 6
     return again
 
 
-def test_whole_episodes_of_a_run_are_read_again(study: Study, found: list[Reread]):
+def test_whole_episodes_of_a_run_are_read_again(study: StudyConfig, found: list[Reread]):
     assert [each.cell.agent for each in found] == ["random-menu"] * 3 + ["oracle"] * 2
     assert logged_threshold(study) == 0.4
 
 
-def test_a_run_without_a_whole_episode_says_so(study: Study, tmp_path: Path):
+def test_a_run_without_a_whole_episode_says_so(study: StudyConfig, tmp_path: Path):
     run_study(study, tmp_path)
     for file in (tmp_path / "episodes").iterdir():
         file.unlink()

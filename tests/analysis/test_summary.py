@@ -10,7 +10,7 @@ import pytest
 from inquitree_gym.analysis import read_scores, report_table, rows
 from inquitree_gym.analysis.summary import MEASURES, as_plain
 from inquitree_gym.errors import LogError
-from inquitree_gym.runner import Study, run_study
+from inquitree_gym.runner import StudyConfig, run_study
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from tests.scoring.test_episode import GivenJudge
@@ -123,25 +123,27 @@ def test_a_table_has_a_heading_and_a_line_per_row():
 
 
 @pytest.fixture(scope="module")
-def study() -> Study:
+def study() -> StudyConfig:
     return make_study(
         agents=("oracle", "worst-case", "random-menu"), trees=("paper8", "paper12"), seeds=2, max_turns="3n"
     )
 
 
 @pytest.fixture(scope="module")
-def run(study: Study, tmp_path_factory) -> Path:
+def run(study: StudyConfig, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("run")
     run_study(study, folder)
     return folder
 
 
-def test_a_run_is_scored_whole(study: Study, run: Path):
+def test_a_run_is_scored_whole(study: StudyConfig, run: Path):
     told = []
     scores, missing = read_scores(run, told.append)
-    assert told == list(study.cells())
+    assert told == list(study.specs())
     assert missing == []
-    assert [(s.agent, s.tree, s.fake_level, s.seed) for s in scores] == [cell[:4] for cell in study.cells()]
+    assert [(s.agent, s.tree, s.fake_level, s.seed) for s in scores] == [
+        (spec.agent, spec.tree, spec.fake_level, spec.seed) for spec in study.specs()
+    ]
     assert {s.judge for s in scores} == {"local"}
 
 
@@ -156,7 +158,7 @@ def test_what_a_report_says_of_the_two_ends_at_3n(run: Path):
     assert by_agent["random-menu"]["coverage"].mean < 1
 
 
-def test_missing_and_torn_episodes_are_named_and_not_scored(study: Study, tmp_path: Path):
+def test_missing_and_torn_episodes_are_named_and_not_scored(study: StudyConfig, tmp_path: Path):
     run_study(study.model_copy(update={"trees": ("paper8",)}), tmp_path)
     place = tmp_path / "episodes"
     (place / "paper8_oracle_f0_s1.jsonl").unlink()
@@ -167,7 +169,7 @@ def test_missing_and_torn_episodes_are_named_and_not_scored(study: Study, tmp_pa
     assert len(scores) == 4
 
 
-def test_a_run_without_a_finished_episode_says_so(study: Study, tmp_path: Path):
+def test_a_run_without_a_finished_episode_says_so(study: StudyConfig, tmp_path: Path):
     run_study(study.model_copy(update={"trees": ("paper8",), "seeds": 1}), tmp_path)
     for file in (tmp_path / "episodes").iterdir():
         file.unlink()

@@ -385,7 +385,7 @@ def test_the_same_run_again_plays_nothing(inquitree: Inquitree, run_folder: Path
 def test_another_run_into_the_same_folder_is_refused(inquitree: Inquitree, run_folder: Path):
     done = inquitree("run", "--agent", "random", "--papers", "8", "--out", run_folder)
     assert (done.status, done.out) == (2, "")
-    assert "holds the run of another study; choose another folder with --out" in done.said
+    assert "recorded settings differ (agents, trees, fake_levels, seeds); choose another folder with --out" in done.said
 
 
 def test_run_reads_a_study_file(inquitree: Inquitree, tmp_path: Path):

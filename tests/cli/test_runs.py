@@ -16,7 +16,7 @@ from inquitree_gym.cli import progress as live
 from inquitree_gym.llm import Budget, Completion
 from inquitree_gym.log import read_episode
 from inquitree_gym.runner import Outcome
-from inquitree_gym.runner.study import Cell
+from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.trees import load_tree
 from tests.servers import KEY, Rote, Service, failed
 
@@ -149,7 +149,7 @@ def test_a_dry_run_of_another_study_is_refused(run: Run, flags: tuple):
     run("--agent", "oracle", "--papers", "2", *flags[-2:])
     status, _, err = run("--agent", "random", "--papers", "2", *flags[-2:], "--dry-run")
     assert status == 2
-    assert "holds the run of another study" in err
+    assert "recorded settings differ (agents)" in err
 
 
 def test_a_plan_can_be_read_by_a_program(run: Run, service: Service, flags: tuple, tmp_path: Path):
@@ -242,7 +242,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, terminal: bool, outcomes: list[str]) 
     with display.shown():
         for number, status in enumerate(outcomes):
             budget.pay(Completion("", "stop", {"prompt": 1000, "completion": 234}, 0.01))
-            display.tell(Outcome(Cell("llm", "paper2", 0, number, "m"), status))
+            display.tell(Outcome(EpisodeSpec("llm", "paper2", 0, number, "m"), status))
         display.tell_end("enough")
     return stream.getvalue()
 

@@ -19,7 +19,7 @@ from inquitree_gym.cli import main
 from inquitree_gym.embeddings import load_embedder, tree_vectors
 from inquitree_gym.judges import local_judge
 from inquitree_gym.log import JsonlWriter, to_line
-from inquitree_gym.runner import playing
+from inquitree_gym.runner import run as runner
 from inquitree_gym.trees import load_tree
 
 LATE = ("openai.resources", "litellm._service_logger", "litellm.proxy._types")
@@ -60,7 +60,7 @@ def run(job: dict[str, Any]) -> None:
     sys.argv = ["inquitree", *job["argv"]]
     if "file_size" in job:
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["file_size"], job["file_size"]))
-    playing.GRACE = job.get("grace", playing.GRACE)
+    runner.GRACE = job.get("grace", runner.GRACE)
     if "die_in_line" in job:
         die_in_line(*job["die_in_line"])
     status = 0

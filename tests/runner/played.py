@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from inquitree_gym.log import Episode, read_episode
-from inquitree_gym.runner import Study
+from inquitree_gym.runner import StudyConfig
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.trees import load_tree
 from tests.servers import Service
@@ -16,7 +16,7 @@ TURNS = 3 * len(TREE.subtopics) + 1
 """Of an episode played by heart, its conclusion among them."""
 
 
-def study_of(service: Service, *agents: str, seeds: int = 2, **settings: Any) -> Study:
+def study_of(service: Service, *agents: str, seeds: int = 2, **settings: Any) -> StudyConfig:
     model = {"model": "gpt-4o-mini", "base_url": service.address, "retries": 0, **settings}
     return make_study(agents=agents or ("llm",), models=[model], trees=("2",), seeds=seeds)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inquitree_gym.llm import estimated_tokens
-from inquitree_gym.runner import Study, run_study
+from inquitree_gym.runner import StudyConfig, run_study
 from inquitree_gym.runner.estimating import _FILLED, REPLY_TOKENS, Load, estimate
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.trees import load_tree
@@ -17,7 +17,7 @@ from tests.servers import Rote, Service
 TREES = ("paper2", "paper17")
 
 
-def study_of(service: Service, *agents: str, trees: tuple[str, ...] = TREES, **more: Any) -> Study:
+def study_of(service: Service, *agents: str, trees: tuple[str, ...] = TREES, **more: Any) -> StudyConfig:
     model = {"model": "gpt-4o-mini", "base_url": service.address, **more.pop("model", {})}
     return make_study(agents=agents, models=[model], trees=trees, **{"seeds": 2, **more})
 
@@ -35,7 +35,7 @@ def test_the_least_is_what_a_perfect_model_is_asked(service: Service, tmp_path: 
     service.reply = Rote(*map(load_tree, TREES))
     study = study_of(service, agent, seeds=1)
     run_study(study, tmp_path)
-    (found,) = estimate(study, study.cells())
+    (found,) = estimate(study, study.specs())
     assert found.episodes == 2
     assert found.least.requests == len(service.requests)
     assert found.least.completion == REPLY_TOKENS * len(service.requests)
@@ -48,14 +48,14 @@ def test_the_most_is_to_the_token_what_a_hopeless_model_is_asked(service: Servic
     service.reply = lambda body: _FILLED
     study = study_of(service, "llm", trees=("paper2",), seeds=1, max_turns=20, model={"context": context})
     run_study(study, tmp_path)
-    (found,) = estimate(study, study.cells())
+    (found,) = estimate(study, study.specs())
     assert found.most == Load(len(service.requests), asked(service), REPLY_TOKENS * len(service.requests))
     assert found.most.requests == 21
 
 
 def test_only_what_is_left_to_do_counts_and_only_what_asks_the_model(service: Service):
     study = study_of(service, "llm", "random", trees=("paper2",), fake_levels=(0, 3), seeds=3)
-    cells = list(study.cells())
+    cells = list(study.specs())
     (whole,), (half,), (none,) = (
         estimate(study, some) for some in (cells, [cell for cell in cells if cell.fake_level], [])
     )
@@ -67,7 +67,7 @@ def test_only_what_is_left_to_do_counts_and_only_what_asks_the_model(service: Se
 
 def test_the_price_is_that_of_the_list_or_unknown(service: Service):
     known, unknown = (
-        estimate(study, study.cells())[0]
+        estimate(study, study.specs())[0]
         for study in (study_of(service, "llm"), study_of(service, "llm", model={"model": "my-own"}))
     )
     assert unknown.dollars is None
@@ -82,5 +82,5 @@ def test_a_turn_limit_cuts_both_ways(service: Service, limit: object, least: int
     assert (found.least.requests, found.most.requests) == (least, most)
 
 
-def _one(study: Study) -> tuple[Study, Any]:
-    return study, study.cells()
+def _one(study: StudyConfig) -> tuple[StudyConfig, Any]:
+    return study, study.specs()

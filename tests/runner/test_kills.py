@@ -113,7 +113,7 @@ def test_killed_runs_go_on_and_come_out_as_if_nothing_had_been(nursery, service:
             kills += 1
         runs += 1
         found = episodes(folder)
-        names = sorted(cell.file_name for cell in read_manifest(folder).cells())
+        names = sorted(cell.file_name for cell in read_manifest(folder).specs())
         assert sorted(file.name for file in (folder / "episodes").iterdir()) == names == sorted(whole)
         for name, episode in found.items():
             assert episode.fingerprint == whole[name].fingerprint

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -16,15 +15,24 @@ from typing import Any
 
 import pytest
 
+import inquitree_gym
 from inquitree_gym import __version__
 from inquitree_gym.errors import BudgetError, InquiTreeError, OptionError
 from inquitree_gym.llm import Budget, Completion
-from inquitree_gym.runner import RunSummary, Terms, run_study
+from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runner.folder import read_manifest
-from inquitree_gym.runner.ray import LOCAL, OnRay, connected
-from inquitree_gym.runner.ray_crew import MOST_DEATHS
-from inquitree_gym.runner.ray_worker import SharedPace, SharedPurse, Treasury, Worker
-from inquitree_gym.runner.stop_conditions import Stops
+from inquitree_gym.runner.ray import (
+    LOCAL,
+    MAX_DEATHS,
+    RayExecutor,
+    RayWorker,
+    _RemoteBudget,
+    _RemoteRateLimit,
+    _SharedLimits,
+    connected,
+)
+from inquitree_gym.runner.run import RunContext
+from inquitree_gym.runner.stop_conditions import StopConditions
 from inquitree_gym.runner.study import make_study
 from tests.runner.played import TREE, TURNS, episodes, fingerprints, study_of
 from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, Body, Rote, Service, failed
@@ -53,7 +61,7 @@ def workers() -> list[int]:
     ours = {os.getpid()}
     for _ in range(3):  # Ray's own process is a child, workers are its children
         ours |= {pid for pid, (parent, _) in rows.items() if parent in ours}
-    return [pid for pid in ours if pid in rows and rows[pid][1].startswith("ray::Worker")]
+    return [pid for pid in ours if pid in rows and rows[pid][1].startswith("ray::RayWorker")]
 
 
 def kill_workers() -> None:
@@ -83,13 +91,22 @@ class AtRequest:
 
 
 def test_a_worker_has_to_see_the_folder_and_be_of_the_same_release(rote: Service, tmp_path: Path):
-    worker = Worker(study_of(rote), tmp_path, Terms())
-    here, stamp = os.getcwd(), tmp_path / "stamp"
-    stamp.touch()
-    assert worker.fault(__version__, here, stamp) == ""
-    assert re.search(r"has inquitree-gym .*started with 0\.0\.9; install", worker.fault("0.0.9", here, stamp))
-    for directory, file in ((here, tmp_path / "nothing"), (str(tmp_path / "nowhere"), stamp)):
-        assert "file system that all machines share" in worker.fault(__version__, directory, file)
+    run, here, marker = RunContext(study_of(rote), tmp_path), os.getcwd(), tmp_path / "marker"
+    marker.touch()
+    assert RayWorker(run, __version__, here, marker)
+    with pytest.raises(OptionError, match=r"has inquitree-gym .*started with 0\.0\.9; install"):
+        RayWorker(run, "0.0.9", here, marker)
+    for directory, file in ((here, tmp_path / "nothing"), (str(tmp_path / "nowhere"), marker)):
+        with pytest.raises(OptionError, match="file system that all machines share"):
+            RayWorker(run, __version__, directory, file)
+
+
+def test_a_worker_that_cannot_take_part_ends_the_run_with_its_reason(
+    cluster: Any, rote: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(inquitree_gym, "__version__", "0.0.9")
+    with pytest.raises(InquiTreeError, match=r"^Ray cannot start a worker: \S+ has inquitree-gym .* on every machine$"):
+        run_study(study_of(rote), tmp_path, executor=RayExecutor())
 
 
 @pytest.mark.parametrize(
@@ -102,12 +119,12 @@ def test_a_worker_has_to_see_the_folder_and_be_of_the_same_release(rote: Service
 )
 def test_an_address_without_a_cluster_is_told(rote: Service, tmp_path: Path, address: str, told: str):
     with pytest.raises(InquiTreeError, match=told):
-        run_study(study_of(rote), tmp_path, play=OnRay(address))
+        run_study(study_of(rote), tmp_path, executor=RayExecutor(address))
 
 
 def test_a_pace_of_this_process_is_refused(rote: Service, tmp_path: Path):
-    with pytest.raises(OptionError, match="give the models rates in the study"):
-        run_study(study_of(rote), tmp_path, Terms(paces={"gpt-4o-mini": object()}), play=OnRay())
+    with pytest.raises(OptionError, match="set the rates in the study"):
+        run_study(study_of(rote), tmp_path, RunOptions(rate_limits={"gpt-4o-mini": object()}), executor=RayExecutor())
 
 
 # The same
@@ -118,26 +135,28 @@ def test_results_are_those_of_the_local_runner(cluster: Any, rote: Service, tmp_
     told = []
     assert run_study(study, tmp_path / "here") == RunSummary(12, 0)
     asked = len(rote.requests)
-    assert run_study(study, tmp_path / "ray", Terms(max_concurrency=3), told.append, play=OnRay()) == RunSummary(12, 0)
+    assert run_study(
+        study, tmp_path / "ray", RunOptions(max_concurrency=3), told.append, executor=RayExecutor()
+    ) == RunSummary(12, 0)
     assert len(rote.requests) == 2 * asked
     assert fingerprints(tmp_path / "ray") == fingerprints(tmp_path / "here")
-    assert {outcome.cell.file_name for outcome in told} == episodes(tmp_path / "here").keys()
+    assert {outcome.spec.file_name for outcome in told} == episodes(tmp_path / "here").keys()
     replies = [
         {name: [reply.text for reply in episode.replies] for name, episode in episodes(tmp_path / place).items()}
         for place in ("here", "ray")
     ]
     assert replies[0] == replies[1]
-    assert run_study(study, tmp_path / "ray", play=OnRay()) == RunSummary(0, 12)
+    assert run_study(study, tmp_path / "ray", executor=RayExecutor()) == RunSummary(0, 12)
     assert sorted(file.name for file in (tmp_path / "ray").iterdir()) == ["episodes", "run.json", "run.lock"]
     assert cluster.is_initialized(), "a connection that was there is left open"
 
 
 def test_paid_replies_come_from_a_cache_that_workers_share(cluster: Any, rote: Service, tmp_path: Path):
     study = study_of(rote)
-    terms = Terms(max_concurrency=1, cache=tmp_path / "replies")
+    terms = RunOptions(max_concurrency=1, cache=tmp_path / "replies")
     run_study(study, tmp_path / "first", terms)
     asked = len(rote.requests)
-    run_study(study, tmp_path / "second", terms, play=OnRay())
+    run_study(study, tmp_path / "second", terms, executor=RayExecutor())
     assert len(rote.requests) == asked == 2 * TURNS
     found = episodes(tmp_path / "second").values()
     assert all(reply.cached for episode in found for reply in episode.replies)
@@ -160,18 +179,18 @@ def test_a_killed_worker_loses_no_finished_turn_and_an_episode_that_kills_them_a
         return play(body)
 
     rote.reply = deadly
-    summary = run_study(study_of(rote, seeds=3), tmp_path, Terms(max_concurrency=1), play=OnRay())
+    summary = run_study(study_of(rote, seeds=3), tmp_path, RunOptions(max_concurrency=1), executor=RayExecutor())
     assert (summary.played, summary.left) == (2, 0)
     (failure,) = summary.failures
-    assert (failure.cell.seed, failure.error) == (2, f"{MOST_DEATHS} workers died that played it")
+    assert (failure.spec.seed, failure.error) == (2, f"{MAX_DEATHS} workers died while playing it")
     # Of the second episode only the request under way was lost, and is made again.
-    assert asked == {0: TURNS, 1: TURNS + 1, 2: MOST_DEATHS}
+    assert asked == {0: TURNS, 1: TURNS + 1, 2: MAX_DEATHS}
     whole, resumed, _ = episodes(tmp_path).values()
     assert [reply.text for reply in resumed.replies] == [reply.text for reply in whole.replies]
     assert resumed.actions == whole.actions
 
 
-def test_of_a_batch_that_died_with_its_worker_what_is_whole_is_left_alone(cluster: Any, tmp_path: Path):
+def test_of_a_batch_that_died_with_its_worker_what_is_complete_is_left_alone(cluster: Any, tmp_path: Path):
     study = make_study(agents=("random",), trees=("2",), seeds=300)
 
     def kill_within_a_batch() -> None:
@@ -184,7 +203,7 @@ def test_of_a_batch_that_died_with_its_worker_what_is_whole_is_left_alone(cluste
     killer = threading.Thread(target=kill_within_a_batch)
     killer.start()
     try:
-        assert run_study(study, tmp_path / "ray", play=OnRay()) == RunSummary(300, 0)
+        assert run_study(study, tmp_path / "ray", executor=RayExecutor()) == RunSummary(300, 0)
     finally:
         over.set()
         killer.join()
@@ -198,12 +217,12 @@ def test_of_a_batch_that_died_with_its_worker_what_is_whole_is_left_alone(cluste
 def test_a_cap_holds_for_all_workers_together_and_resuming_goes_on(cluster: Any, rote: Service, tmp_path: Path):
     study = study_of(rote, seeds=4)
     budget = Budget(max_total_tokens=20 * TOKENS)
-    summary = run_study(study, tmp_path, Terms(max_concurrency=2, budget=budget), play=OnRay())
+    summary = run_study(study, tmp_path, RunOptions(max_concurrency=2, budget=budget), executor=RayExecutor())
     assert f"the cap of {20 * TOKENS} tokens is reached" in summary.ended
     assert summary.left == 4 - summary.played
     assert 20 <= len(rote.requests) < 20 + 2
     assert budget.paid.replies == len(rote.requests)
-    assert run_study(study, tmp_path).is_whole
+    assert run_study(study, tmp_path).is_complete
     assert len(rote.requests) == 4 * TURNS
 
 
@@ -221,16 +240,18 @@ def test_a_fault_of_one_model_ends_that_one(cluster: Any, rote: Service, tmp_pat
 
     rote.reply = answer
     study = make_study(agents=("llm",), models=models, trees=("2",), seeds=3)
-    summary = run_study(study, tmp_path, Terms(max_concurrency=1), play=OnRay())
+    summary = run_study(study, tmp_path, RunOptions(max_concurrency=1), executor=RayExecutor())
     assert summary.models.keys() == {"other"}
     assert "check the key" in summary.models["other"]
     assert (summary.played, len(summary.failures), summary.left) == (3, 1, 2)
 
 
 def test_it_can_be_ended_from_outside(cluster: Any, tmp_path: Path):
-    stops = Stops()
+    stop = StopConditions()
     study = make_study(agents=("random",), trees=("2",), seeds=300)
-    summary = run_study(study, tmp_path, tell=lambda outcome: stops.end("enough"), stops=stops, play=OnRay())
+    summary = run_study(
+        study, tmp_path, on_outcome=lambda outcome: stop.stop("enough"), stop=stop, executor=RayExecutor()
+    )
     assert summary.ended == "enough"
     assert summary.played == len(episodes(tmp_path)) < 300
 
@@ -263,27 +284,29 @@ def test_ctrl_c_ends_it_in_order_and_the_command_goes_on_without_ray(
     assert (running.returncode, "run the same command again" in said) == (130, True)
     logged = sum(len(episode.replies) for episode in episodes(tmp_path).values())
     assert 6 <= logged == len(rote.requests) < seeds * TURNS, "what is under way is still paid, and logged"
-    assert run_study(read_manifest(tmp_path), tmp_path).is_whole
+    assert run_study(read_manifest(tmp_path), tmp_path).is_complete
     assert len(rote.requests) == seeds * TURNS
 
 
-# The treasury
+# The shared limits
 
 
 def test_workers_share_one_budget_and_one_pace_per_model(cluster: Any, rote: Service):
     study = study_of(rote, requests_per_minute=6)
-    treasury = cluster.remote(num_cpus=0)(Treasury).remote(study, Budget(max_total_tokens=10, max_seconds=1000))
-    purse, other = (SharedPurse(treasury, None) for _ in range(2))
-    paces = [SharedPace(treasury, "gpt-4o-mini") for _ in range(2)]
-    waits = [pace.reserve(5).wait for pace in paces]
+    limits = cluster.remote(num_cpus=0)(_SharedLimits).remote(
+        study.models, Budget(max_total_tokens=10, max_seconds=1000)
+    )
+    one, other = (_RemoteBudget(limits, None) for _ in range(2))
+    rates = [_RemoteRateLimit(limits, "gpt-4o-mini") for _ in range(2)]
+    waits = [rate.reserve(5).wait for rate in rates]
     assert waits[0] == 0
     assert 0 < waits[1] <= 10
-    paces[0].settle(paces[0].reserve(5), Completion("so", "stop", {"prompt": 1, "completion": 1}, None, retries=3))
-    assert paces[1].reserve(5).wait > 40
-    purse.check()
-    purse.pay(Completion("so", "stop", {"prompt": 5, "completion": 5}, 0.1))
+    rates[0].settle(rates[0].reserve(5), Completion("so", "stop", {"prompt": 1, "completion": 1}, None, retries=3))
+    assert rates[1].reserve(5).wait > 40
+    one.check()
+    one.pay(Completion("so", "stop", {"prompt": 5, "completion": 5}, 0.1))
     with pytest.raises(BudgetError, match="the cap of 10 tokens is reached: 1 reply took 10; nothing more is asked"):
         other.check()
-    assert [reply.tokens for reply in cluster.get(treasury.paid.remote())] == [{"prompt": 5, "completion": 5}]
-    assert cluster.get(treasury.paid.remote()) == []
-    cluster.kill(treasury)
+    assert [reply.tokens for reply in cluster.get(limits.take_payments.remote())] == [{"prompt": 5, "completion": 5}]
+    assert cluster.get(limits.take_payments.remote()) == []
+    cluster.kill(limits)

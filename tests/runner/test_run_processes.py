@@ -68,7 +68,7 @@ def test_a_signal_ends_a_run_in_order(
     torn = episodes(tmp_path / "run")
     assert sum(len(episode.replies) for episode in torn) == held.asked == len(service.requests), "a reply was lost"
     assert {episode.failure.error for episode in torn if episode.failure} == {
-        "StoppedError: the run ends: it was interrupted"
+        "StoppedError: the run was stopped: interrupted"
     }
     again = nursery.run(*flags)
     assert again.status == 0
@@ -123,7 +123,7 @@ def test_a_second_run_into_a_folder_is_refused_and_the_first_is_not_disturbed(
     running = nursery.begin(*flags)
     assert held.holding.wait(WAIT_AT_MOST)
     study = read_manifest(tmp_path / "run")
-    with pytest.raises(LogError, match=r"another process runs into .*; wait until it is done"):
+    with pytest.raises(LogError, match=r"another process is running in .*; wait until it is done"):
         run_study(study, tmp_path / "run")
     held.go.set()
     assert running.end().status == 0

@@ -13,12 +13,14 @@ from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.llm import Budget, SystemClock
 from inquitree_gym.log import Episode, read_episode
-from inquitree_gym.runner import Outcome, RunSummary, Study, Terms, run_study
+from inquitree_gym.runner import Outcome, RunOptions, RunSummary, StudyConfig, run_study
 from inquitree_gym.runner.folder import read_manifest
-from inquitree_gym.runner.stop_conditions import Stops
+from inquitree_gym.runner.stop_conditions import StopConditions
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.trees import dump_tree
 from tests.strategies import make_tree
+
+DIFFERS = r"cannot resume .*: recorded settings differ \({}\); choose another folder with --out"
 
 
 def logs(folder: Path) -> dict[str, bytes]:
@@ -30,21 +32,21 @@ def episodes(folder: Path) -> dict[str, Episode]:
 
 
 @pytest.fixture(scope="module")
-def study() -> Study:
+def study() -> StudyConfig:
     return make_study(agents=("random", "oracle"), trees=("paper8", "paper12"), fake_levels=(0, 6), seeds=2)
 
 
 @pytest.fixture
-def run(study: Study, tmp_path: Path) -> Path:
+def run(study: StudyConfig, tmp_path: Path) -> Path:
     folder = tmp_path / "runs" / "mine"
     assert run_study(study, folder) == RunSummary(played=16, found=0)
     return folder
 
 
-def test_every_episode_is_logged_as_the_study_says(study: Study, run: Path):
+def test_every_episode_is_logged_as_the_study_says(study: StudyConfig, run: Path):
     found = episodes(run)
-    assert sorted(found) == sorted(cell.file_name for cell in study.cells())
-    for cell in study.cells():
+    assert sorted(found) == sorted(cell.file_name for cell in study.specs())
+    for cell in study.specs():
         header = found[cell.file_name].header
         assert (header.agent["name"], header.tree.id, header.seed) == (cell.agent, cell.tree, cell.seed)
         assert header.rules["fake_level"] == cell.fake_level
@@ -52,13 +54,13 @@ def test_every_episode_is_logged_as_the_study_says(study: Study, run: Path):
     assert read_manifest(run) == study
 
 
-def test_the_same_command_again_plays_nothing(study: Study, run: Path):
+def test_the_same_command_again_plays_nothing(study: StudyConfig, run: Path):
     before = logs(run), (run / "run.json").read_bytes()
     assert run_study(study, str(run)) == RunSummary(played=0, found=16)
     assert (logs(run), (run / "run.json").read_bytes()) == before
 
 
-def test_missing_and_torn_episodes_are_finished(study: Study, run: Path):
+def test_missing_and_torn_episodes_are_finished(study: StudyConfig, run: Path):
     whole = episodes(run)
     names = sorted(whole)
     content = logs(run)
@@ -70,8 +72,8 @@ def test_missing_and_torn_episodes_are_finished(study: Study, run: Path):
     lines = content[names[4]].splitlines(keepends=True)
     (place / names[4]).write_bytes(b"".join(lines[:4]) + lines[4][:99])
     told = []
-    assert run_study(study, run, tell=told.append) == RunSummary(5, 11)
-    assert {outcome.cell.file_name: outcome.status for outcome in told} == {
+    assert run_study(study, run, on_outcome=told.append) == RunSummary(5, 11)
+    assert {outcome.spec.file_name: outcome.status for outcome in told} == {
         name: "played" if name in names[:5] else "found" for name in names
     }
     assert len(told) == 16
@@ -82,7 +84,7 @@ def test_missing_and_torn_episodes_are_finished(study: Study, run: Path):
     assert (place / names[4]).read_bytes().startswith(b"".join(lines[:4])), "logged turns were written anew"
 
 
-def test_a_lost_episodes_folder_is_made_again(study: Study, run: Path):
+def test_a_lost_episodes_folder_is_made_again(study: StudyConfig, run: Path):
     for file in (run / "episodes").iterdir():
         file.unlink()
     (run / "episodes").rmdir()
@@ -90,27 +92,27 @@ def test_a_lost_episodes_folder_is_made_again(study: Study, run: Path):
 
 
 @pytest.mark.parametrize("change", [{"seeds": 3}, {"agents": ("random",)}, {"max_turns": "3n"}, {"threshold": 0.4}])
-def test_another_study_in_the_folder_is_refused(study: Study, tmp_path: Path, change: dict):
+def test_another_study_in_the_folder_is_refused(study: StudyConfig, tmp_path: Path, change: dict):
     small = study.model_copy(update={"trees": ("paper8",), "fake_levels": (0,), "seeds": 1})
     run_study(small, tmp_path)
     before = logs(tmp_path)
-    with pytest.raises(LogError, match="holds the run of another study; choose another folder with --out") as caught:
+    with pytest.raises(LogError, match=DIFFERS.format(*change)) as caught:
         run_study(small.model_copy(update=change), tmp_path)
     assert str(tmp_path) in str(caught.value)
     assert logs(tmp_path) == before
 
 
-def test_a_folder_in_which_nothing_was_begun_takes_another_study(study: Study, tmp_path: Path):
+def test_a_folder_in_which_nothing_was_begun_takes_another_study(study: StudyConfig, tmp_path: Path):
     small = study.model_copy(update={"trees": ("paper8",), "fake_levels": (0,), "seeds": 1})
-    stops = Stops()
-    stops.end("not yet")
-    assert run_study(small, tmp_path, stops=stops).left == 2
+    stop = StopConditions()
+    stop.stop("not yet")
+    assert run_study(small, tmp_path, stop=stop).left == 2
     other = small.model_copy(update={"trees": ("paper12",)})
     assert run_study(other, tmp_path).played == 2
     assert read_manifest(tmp_path) == other
 
 
-def test_a_folder_that_cannot_be_written_is_told(study: Study, tmp_path: Path):
+def test_a_folder_that_cannot_be_written_is_told(study: StudyConfig, tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
     for folder in (tmp_path / "file", tmp_path / "file" / "deeper"):
         with pytest.raises(LogError, match=rf"cannot write to '{folder}': .*; choose another folder with --out"):
@@ -128,7 +130,7 @@ def test_a_folder_without_a_readable_manifest_is_no_run(tmp_path: Path, manifest
         read_manifest(tmp_path)
 
 
-def test_a_run_of_an_earlier_release_is_read_and_goes_on(study: Study, run: Path):
+def test_a_run_of_an_earlier_release_is_read_and_goes_on(study: StudyConfig, run: Path):
     file = run / "run.json"
     manifest = json.loads(file.read_text())
     del manifest["study"]["models"]
@@ -139,21 +141,21 @@ def test_a_run_of_an_earlier_release_is_read_and_goes_on(study: Study, run: Path
     assert run_study(study, run) == RunSummary(played=1, found=15)
 
 
-def test_a_damaged_log_is_named_and_left_as_it_is_and_the_others_go_on(study: Study, run: Path):
+def test_a_damaged_log_is_named_and_left_as_it_is_and_the_others_go_on(study: StudyConfig, run: Path):
     file = run / "episodes" / "paper8_random_f0_s0.jsonl"
     lines = file.read_bytes().split(b"\n")
     lines[2] = b"noise"
     file.write_bytes(b"\n".join(lines))
     (run / "episodes" / "paper12_oracle_f6_s1.jsonl").unlink()
     summary = run_study(study, run)
-    assert (summary.played, summary.found, summary.left, summary.is_whole) == (1, 14, 0, False)
+    assert (summary.played, summary.found, summary.left, summary.is_complete) == (1, 14, 0, False)
     (failed,) = summary.failures
-    assert (failed.cell.file_name, failed.status) == (file.name, "failed")
+    assert (failed.spec.file_name, failed.status) == (file.name, "failed")
     assert "paper8_random_f0_s0.jsonl', line 3" in failed.error
     assert file.read_bytes() == b"\n".join(lines)
 
 
-def test_a_log_that_was_begun_otherwise_fails_alone(study: Study, run: Path):
+def test_a_log_that_was_begun_otherwise_fails_alone(study: StudyConfig, run: Path):
     file = run / "episodes" / "paper8_random_f0_s0.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join([lines[0].replace('"threshold":0.45', '"threshold":0.5'), *lines[1:3]]))
@@ -162,23 +164,23 @@ def test_a_log_that_was_begun_otherwise_fails_alone(study: Study, run: Path):
     assert "was begun otherwise" in summary.failures[0].error
 
 
-def test_a_run_can_be_ended_and_goes_on(study: Study, tmp_path: Path):
+def test_a_run_can_be_ended_and_goes_on(study: StudyConfig, tmp_path: Path):
     reasons: list[str] = []
-    stops, told = Stops(on_end=reasons.append), []
+    stop, told = StopConditions(on_stop=reasons.append), []
 
     def tell(outcome: Outcome) -> None:
         told.append(outcome)
         if len(told) == 3:
-            stops.end("enough for today")
-            stops.end("and again")
+            stop.stop("enough for today")
+            stop.stop("and again")
 
-    summary = run_study(study, tmp_path, tell=tell, stops=stops)
+    summary = run_study(study, tmp_path, on_outcome=tell, stop=stop)
     assert summary == RunSummary(played=3, found=0, left=13, ended="enough for today")
     assert (reasons, len(logs(tmp_path)), len(told)) == (["enough for today"], 3, 3)
     assert run_study(study, tmp_path) == RunSummary(played=13, found=3)
 
 
-def test_a_cap_on_time_holds_for_agents_without_a_model_too(study: Study, tmp_path: Path):
+def test_a_cap_on_time_holds_for_agents_without_a_model_too(study: StudyConfig, tmp_path: Path):
     class Hours(SystemClock):
         passed = 0.0
 
@@ -186,31 +188,31 @@ def test_a_cap_on_time_holds_for_agents_without_a_model_too(study: Study, tmp_pa
             Hours.passed += 1800
             return Hours.passed
 
-    summary = run_study(study, tmp_path, Terms(budget=Budget(max_seconds=7200, clock=Hours())))
+    summary = run_study(study, tmp_path, RunOptions(budget=Budget(max_seconds=7200, clock=Hours())))
     assert 1 <= summary.played < 16
     assert summary.left == 16 - summary.played
     assert "the cap of 7200 seconds is reached" in summary.ended
     assert len(logs(tmp_path)) == summary.played
 
 
-def test_a_run_works_where_an_event_loop_runs_already(study: Study, tmp_path: Path):
+def test_a_run_works_where_an_event_loop_runs_already(study: StudyConfig, tmp_path: Path):
     async def as_in_a_notebook() -> RunSummary:
         return run_study(study.model_copy(update={"trees": ("paper8",)}), tmp_path)
 
     assert asyncio.run(as_in_a_notebook()).played == 8
 
 
-def test_a_folder_is_one_process_s_at_a_time(study: Study, run: Path):
+def test_a_folder_is_one_process_s_at_a_time(study: StudyConfig, run: Path):
     fcntl = pytest.importorskip("fcntl")
     with (run / "run.lock").open("ab") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
-        with pytest.raises(LogError, match=r"another process runs into .*; wait until it is done, or choose another"):
+        with pytest.raises(LogError, match=r"another process is running in .*; wait until it is done, or choose"):
             run_study(study, run)
     assert run_study(study, run).found == 16
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a user who cannot write everywhere")
-def test_a_run_whose_folder_cannot_be_written_any_more_says_so(study: Study, run: Path):
+def test_a_run_whose_folder_cannot_be_written_any_more_says_so(study: StudyConfig, run: Path):
     (run / "episodes" / "paper12_oracle_f6_s1.jsonl").unlink()
     (run / "episodes").chmod(0o500)
     try:
@@ -221,9 +223,9 @@ def test_a_run_whose_folder_cannot_be_written_any_more_says_so(study: Study, run
 
 
 @pytest.mark.parametrize("max_concurrency", [0, -3])
-def test_episodes_at_once_are_one_at_least(study: Study, tmp_path: Path, max_concurrency: int):
+def test_episodes_at_once_are_one_at_least(study: StudyConfig, tmp_path: Path, max_concurrency: int):
     with pytest.raises(OptionError, match=f"max_concurrency is a whole number from 1, not {max_concurrency}"):
-        run_study(study, tmp_path / "run", Terms(max_concurrency=max_concurrency))
+        run_study(study, tmp_path / "run", RunOptions(max_concurrency=max_concurrency))
     assert not (tmp_path / "run").exists()
 
 
@@ -250,7 +252,7 @@ def test_a_run_over_a_tree_of_ones_own(minilm: MiniLMEmbedder, tmp_path: Path):
     assert json.loads((tmp_path / "run" / "run.json").read_text())["study"]["max_turns"] is None
 
 
-def test_one_episode_can_be_played_by_itself(study: Study, run: Path, tmp_path: Path):
+def test_one_episode_can_be_played_by_itself(study: StudyConfig, run: Path, tmp_path: Path):
     """An episode depends on its cell alone, and on nothing that was played before it."""
     one = study.model_copy(update={"trees": ("paper12",), "agents": ("random",), "fake_levels": (6,)})
     run_study(one, tmp_path / "one")

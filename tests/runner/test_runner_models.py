@@ -15,10 +15,10 @@ from inquitree_gym.analysis import read_scores
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.llm import Budget, Completion, Pace, SystemClock
 from inquitree_gym.log import read_episode
-from inquitree_gym.runner import Outcome, RunSummary, Terms, run_study
-from inquitree_gym.runner.playing import PATIENCE, interleaved
-from inquitree_gym.runner.stop_conditions import Stops
-from inquitree_gym.runner.study import Cell, make_study
+from inquitree_gym.runner import Outcome, RunOptions, RunSummary, run_study
+from inquitree_gym.runner.run import interleave_models
+from inquitree_gym.runner.stop_conditions import PATIENCE, StopConditions
+from inquitree_gym.runner.study import EpisodeSpec, make_study
 from tests.runner.played import TURNS, episodes, fingerprints, study_of
 from tests.servers import (
     COMPLETION_TOKENS,
@@ -41,9 +41,9 @@ def test_models_and_agents_are_crossed_logged_and_told_apart(rote: Service, tmp_
         {"model": "gpt-4o-mini", "base_url": rote.address, "temperature": 0.7, "name": "warm"},
     ]
     study = make_study(agents=("llm", "sceptic", "oracle"), models=models, trees=("2",), seeds=2)
-    assert run_study(study, tmp_path, Terms(max_concurrency=5)) == RunSummary(played=10, found=0)
+    assert run_study(study, tmp_path, RunOptions(max_concurrency=5)) == RunSummary(played=10, found=0)
     found = episodes(tmp_path)
-    assert found.keys() == {cell.file_name for cell in study.cells()}
+    assert found.keys() == {cell.file_name for cell in study.specs()}
     assert {episode.status for episode in found.values()} == {"concluded"}
     plain, warm = (found[f"paper2_llm_{part}_f0_s1.jsonl"].header.agent for part in ("gpt-4o-mini", "warm"))
     assert (plain["temperature"], plain["context"], "label" in plain) == (0.0, 20_000, False)
@@ -68,7 +68,7 @@ def test_episodes_wait_for_their_models_at_the_same_time(rote: Service, tmp_path
         return play(body)
 
     rote.reply = meet
-    assert run_study(study_of(rote, seeds=6), tmp_path, Terms(max_concurrency=6)).played == 6
+    assert run_study(study_of(rote, seeds=6), tmp_path, RunOptions(max_concurrency=6)).played == 6
 
 
 def test_no_more_episodes_are_under_way_than_at_once(rote: Service, tmp_path: Path):
@@ -84,21 +84,21 @@ def test_no_more_episodes_are_under_way_than_at_once(rote: Service, tmp_path: Pa
         return reply
 
     rote.reply = count
-    run_study(study_of(rote, seeds=7), tmp_path, Terms(max_concurrency=3))
+    run_study(study_of(rote, seeds=7), tmp_path, RunOptions(max_concurrency=3))
     assert most == 3
 
 
 def test_it_comes_out_the_same_however_many_are_played_at_once(rote: Service, tmp_path: Path):
     study = study_of(rote, "llm", "sceptic", "random", seeds=3)
     for max_concurrency in (1, 9):
-        run_study(study, tmp_path / str(max_concurrency), Terms(max_concurrency=max_concurrency))
+        run_study(study, tmp_path / str(max_concurrency), RunOptions(max_concurrency=max_concurrency))
     assert fingerprints(tmp_path / "1") == fingerprints(tmp_path / "9")
 
 
 def test_models_take_turns():
-    cells = [Cell("llm", "t", 0, seed, model) for model in ("a", "b") for seed in range(3)]
-    cells += [Cell("random", "t", 0, 0), Cell("llm", "t", 0, 0, "c")]
-    order = interleaved(cells)
+    cells = [EpisodeSpec("llm", "t", 0, seed, model) for model in ("a", "b") for seed in range(3)]
+    cells += [EpisodeSpec("random", "t", 0, 0), EpisodeSpec("llm", "t", 0, 0, "c")]
+    order = interleave_models(cells)
     assert [cell.model for cell in order] == ["a", "b", "c", "a", "b", "a", "b"]
     assert sorted(order) == sorted(cell for cell in cells if cell.model)
 
@@ -110,10 +110,10 @@ def test_models_take_turns():
 def test_a_fault_that_passes_fails_one_episode_and_the_same_command_mends_it(rote: Service, tmp_path: Path, fault: str):
     study = study_of(rote, seeds=3)
     rote.planned.extend([lambda: None] * 4 + [PASSING[fault]])
-    summary = run_study(study, tmp_path, Terms(max_concurrency=1))
+    summary = run_study(study, tmp_path, RunOptions(max_concurrency=1))
     assert (summary.played, summary.left, len(summary.failures), summary.models) == (2, 0, 1, {})
     assert "gave no answer" in summary.failures[0].error
-    torn = read_episode(tmp_path / "episodes" / summary.failures[0].cell.file_name)
+    torn = read_episode(tmp_path / "episodes" / summary.failures[0].spec.file_name)
     assert (torn.status, len(torn.turns)) == ("failed", 4)
     assert run_study(study, tmp_path) == RunSummary(played=1, found=2)
     assert len(rote.requests) == 3 * TURNS + 1
@@ -148,7 +148,7 @@ def test_a_fault_that_concerns_a_model_ends_the_rest_of_it_and_the_others_go_on(
     rote.planned.extend([_only(rote, "broken", ENDING[fault])] * 500)
     models = [{"model": name, "base_url": rote.address} for name in ("broken", "gpt-4o-mini")]
     study = make_study(agents=("llm", "oracle"), models=models, trees=("2",), seeds=4)
-    summary = run_study(study, tmp_path, Terms(max_concurrency=2))
+    summary = run_study(study, tmp_path, RunOptions(max_concurrency=2))
     assert (summary.played, len(summary.failures), summary.left, summary.ended) == (8, 1, 3, "")
     assert list(summary.models) == ["broken"]
     assert summary.models["broken"] == summary.failures[0].error
@@ -165,16 +165,16 @@ def _only(service: Service, model: str, answer: Any) -> Callable[[], Any]:
 def test_a_service_that_fails_one_episode_after_the_other_is_given_up(rote: Service, tmp_path: Path):
     rote.planned.extend([failed(503)] * (PATIENCE - 1) + [lambda: None] * TURNS + [failed(503)] * PATIENCE)
     study = study_of(rote, "llm", "oracle", seeds=3 * PATIENCE)
-    summary = run_study(study, tmp_path, Terms(max_concurrency=1))
+    summary = run_study(study, tmp_path, RunOptions(max_concurrency=1))
     assert (summary.played, len(summary.failures)) == (3 * PATIENCE + 1, 2 * PATIENCE - 1)
     assert summary.left == PATIENCE
-    assert "10 of its episodes failed in a row, the last like this: the model" in summary.models["gpt-4o-mini"]
-    assert run_study(study, tmp_path).is_whole
+    assert "10 episodes failed in a row; the last error: the model" in summary.models["gpt-4o-mini"]
+    assert run_study(study, tmp_path).is_complete
 
 
 def test_a_fault_of_one_request_ends_one_episode(rote: Service, tmp_path: Path):
     rote.planned.extend([lambda: None] * 3 + [failed(400, "this prompt is odd")])
-    summary = run_study(study_of(rote, seeds=3), tmp_path, Terms(max_concurrency=1))
+    summary = run_study(study_of(rote, seeds=3), tmp_path, RunOptions(max_concurrency=1))
     assert (summary.played, len(summary.failures), summary.models) == (2, 1, {})
 
 
@@ -183,12 +183,12 @@ def test_of_a_model_without_its_key_nothing_is_begun(rote: Service, tmp_path: Pa
     here = {"model": "gpt-4o-mini", "base_url": rote.address}
     models = [here, {**here, "name": "keyless", "api_key_env": "NO_SUCH_KEY"}]
     study = make_study(agents=("llm", "oracle"), models=models, trees=("2",), seeds=3)
-    summary = run_study(study, tmp_path, Terms(1))
+    summary = run_study(study, tmp_path, RunOptions(1))
     assert (summary.played, summary.failures, summary.left) == (6, (), 3)
     assert summary.models == {"keyless": "the environment variable NO_SUCH_KEY is to hold the key and is not set"}
     assert not any("keyless" in name for name in episodes(tmp_path))
     monkeypatch.setenv("NO_SUCH_KEY", KEY)
-    assert run_study(study, tmp_path, Terms(1)) == RunSummary(played=3, found=6)
+    assert run_study(study, tmp_path, RunOptions(1)) == RunSummary(played=3, found=6)
 
 
 def test_a_model_that_nobody_provides_is_told_before_anything_is_written(tmp_path: Path):
@@ -216,7 +216,7 @@ def test_a_damaged_log_fails_alone(rote: Service, tmp_path: Path):
 def test_a_run_goes_on_with_another_pace_and_not_with_another_temperature(rote: Service, tmp_path: Path):
     run_study(study_of(rote, seeds=1), tmp_path)
     assert run_study(study_of(rote, seeds=1, timeout=9.0, requests_per_minute=600, retries=2), tmp_path).found == 1
-    with pytest.raises(LogError, match="holds the run of another study"):
+    with pytest.raises(LogError, match=r"cannot resume .*: recorded settings differ \(models\)"):
         run_study(study_of(rote, seeds=1, temperature=1), tmp_path)
 
 
@@ -232,7 +232,7 @@ def test_a_run_goes_on_with_another_pace_and_not_with_another_temperature(rote: 
 )
 def test_a_cap_ends_the_run_in_order_and_a_new_one_goes_on(rote: Service, tmp_path: Path, caps: dict, words: str):
     study = study_of(rote, "llm", "oracle", seeds=3)
-    summary = run_study(study, tmp_path, Terms(max_concurrency=1, budget=Budget(**caps)))
+    summary = run_study(study, tmp_path, RunOptions(max_concurrency=1, budget=Budget(**caps)))
     assert (summary.played, summary.failures, summary.left) == (3, (), 3)
     assert re.search(words, summary.ended)
     assert len(rote.requests) == 5
@@ -241,7 +241,7 @@ def test_a_cap_ends_the_run_in_order_and_a_new_one_goes_on(rote: Service, tmp_pa
     assert torn.failure is not None
     assert torn.failure.error.startswith("BudgetError")
     again = Budget(**{name: 100 * cap for name, cap in caps.items()})
-    assert run_study(study, tmp_path, Terms(budget=again)) == RunSummary(played=3, found=3)
+    assert run_study(study, tmp_path, RunOptions(budget=again)) == RunSummary(played=3, found=3)
     assert len(rote.requests) == 3 * TURNS
     assert again.paid.replies == 3 * TURNS - 5, "a cap is one command's"
 
@@ -255,14 +255,14 @@ def test_requests_under_way_when_a_cap_is_reached_are_paid_and_logged(rote: Serv
 
     rote.reply = meet
     budget = Budget(max_total_tokens=1)
-    summary = run_study(study_of(rote, seeds=6), tmp_path, Terms(max_concurrency=4, budget=budget))
+    summary = run_study(study_of(rote, seeds=6), tmp_path, RunOptions(max_concurrency=4, budget=budget))
     assert (summary.played, summary.left, budget.paid.replies) == (0, 6, 4)
     assert [len(episode.replies) for episode in episodes(tmp_path).values()] == [1, 1, 1, 1]
 
 
 def test_a_cap_on_the_cost_of_a_model_without_a_price_is_refused_beforehand(rote: Service, tmp_path: Path):
     with pytest.raises(OptionError, match=r"litellm knows no price for 'my-own', .* cap the tokens instead"):
-        run_study(study_of(rote, model="my-own"), tmp_path / "run", Terms(budget=Budget(max_cost=1)))
+        run_study(study_of(rote, model="my-own"), tmp_path / "run", RunOptions(budget=Budget(max_cost=1)))
     assert not (tmp_path / "run").exists()
     assert rote.requests == []
 
@@ -272,10 +272,10 @@ def test_a_cap_on_the_cost_of_a_model_without_a_price_is_refused_beforehand(rote
 
 def test_replies_from_a_cache_are_not_paid_for_and_stand_in_the_log_as_such(rote: Service, tmp_path: Path):
     study, budget = study_of(rote, "sceptic", seeds=2), Budget()
-    run_study(study, tmp_path / "one", Terms(cache=tmp_path / "cache"))
+    run_study(study, tmp_path / "one", RunOptions(cache=tmp_path / "cache"))
     paid = len(rote.requests)
     assert not any(reply.cached for episode in episodes(tmp_path / "one").values() for reply in episode.replies)
-    assert run_study(study, tmp_path / "two", Terms(cache=tmp_path / "cache", budget=budget)).played == 2
+    assert run_study(study, tmp_path / "two", RunOptions(cache=tmp_path / "cache", budget=budget)).played == 2
     assert (len(rote.requests), budget.paid.replies) == (paid, 0)
     replies = [reply for episode in episodes(tmp_path / "two").values() for reply in episode.replies]
     assert {(reply.cached, reply.cost) for reply in replies} == {(True, 0.0)}
@@ -297,7 +297,7 @@ def test_episodes_of_a_model_share_its_pace(rote: Service, tmp_path: Path):
             super().settle(slot, completion)
 
     pace = Counting(requests_per_minute=6e6)
-    run_study(study_of(rote, seeds=3), tmp_path, Terms(paces={"gpt-4o-mini": pace}))
+    run_study(study_of(rote, seeds=3), tmp_path, RunOptions(rate_limits={"gpt-4o-mini": pace}))
     assert pace.reserved == pace.settled == 3 * TURNS
 
 
@@ -305,7 +305,7 @@ def test_episodes_of_a_model_share_its_pace(rote: Service, tmp_path: Path):
 def test_a_pace_of_the_study_is_kept(rote: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rate: dict):
     hourglass = Hourglass()
     monkeypatch.setattr(SystemClock, "sleep", lambda self, seconds: hourglass.sleep(seconds))
-    run_study(study_of(rote, seeds=3, **rate), tmp_path, Terms(max_concurrency=3))
+    run_study(study_of(rote, seeds=3, **rate), tmp_path, RunOptions(max_concurrency=3))
     assert len(hourglass.waits) > TURNS
     assert max(hourglass.waits) > 0.1
 
@@ -314,23 +314,23 @@ def test_a_pace_of_the_study_is_kept(rote: Service, tmp_path: Path, monkeypatch:
 
 
 def test_a_run_that_is_ended_lets_requests_under_way_be_answered(rote: Service, tmp_path: Path):
-    stops, play, reached = Stops(), rote.reply, threading.Event()
+    stop, play, reached = StopConditions(), rote.reply, threading.Event()
 
     def end_at_third(body: Body) -> str:
         if len(rote.requests) == 3:
-            stops.end("enough")
+            stop.stop("enough")
             reached.set()
         reached.wait(WAIT_AT_MOST)
         return play(body)
 
     rote.reply = end_at_third
     told: list[Outcome] = []
-    summary = run_study(study_of(rote, seeds=5), tmp_path, Terms(max_concurrency=3), told.append, stops)
+    summary = run_study(study_of(rote, seeds=5), tmp_path, RunOptions(max_concurrency=3), told.append, stop)
     assert (summary.played, summary.failures, summary.left, summary.ended) == (0, (), 5, "enough")
     assert {outcome.status for outcome in told} == {"left"}
     assert [len(episode.replies) for episode in episodes(tmp_path).values()] == [1, 1, 1]
     errors = {episode.failure.error for episode in episodes(tmp_path).values() if episode.failure}
-    assert errors == {"StoppedError: the run ends: enough"}
+    assert errors == {"StoppedError: the run was stopped: enough"}
     rote.reply = play
     assert run_study(study_of(rote, seeds=5), tmp_path).played == 5
     assert len(rote.requests) == 5 * TURNS

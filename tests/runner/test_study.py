@@ -12,7 +12,7 @@ from inquitree_gym.baselines.registry import CHAT_SETTINGS
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.errors import EmbedderError, OptionError, TreeError, UnknownTreeError
 from inquitree_gym.llm import ChatModel
-from inquitree_gym.runner.study import Cell, Study, make_study, read_study
+from inquitree_gym.runner.study import EpisodeSpec, StudyConfig, make_study, read_study
 from inquitree_gym.trees import builtin_ids, dump_tree, load_tree
 from tests.servers import KEY
 from tests.strategies import make_tree
@@ -20,10 +20,10 @@ from tests.strategies import make_tree
 
 def test_a_study_is_every_agent_on_every_tree_at_every_level_with_every_seed():
     study = make_study(agents=("oracle", "random"), trees=("paper8", "12"), fake_levels=(0, 10), seeds=3)
-    cells = list(study.cells())
+    cells = list(study.specs())
     assert len(cells) == len(set(cells)) == len({cell.file_name for cell in cells}) == 2 * 2 * 2 * 3
-    assert cells[0] == Cell("oracle", "paper8", 0, 0)
-    assert cells[-1] == Cell("random", "paper12", 10, 2)
+    assert cells[0] == EpisodeSpec("oracle", "paper8", 0, 0)
+    assert cells[-1] == EpisodeSpec("random", "paper12", 10, 2)
     assert cells[-1].file_name == "paper12_random_f10_s2.jsonl"
 
 
@@ -48,7 +48,7 @@ def test_everything_named_twice_counts_once():
 )
 def test_the_turn_limit_of_an_episode(given: object, turns: object):
     study = make_study(agents=("random",), trees=("paper12",), fake_levels=(4,), max_turns=given)
-    assert study.options(next(study.cells()), load_tree("paper12")) == {"fake_level": 4, "max_turns": turns}
+    assert study.options(next(study.specs()), load_tree("paper12")) == {"fake_level": 4, "max_turns": turns}
 
 
 FAULTS = {
@@ -113,7 +113,7 @@ def test_a_tree_of_ones_own_is_named_by_its_path(tmp_path: Path):
     file = tmp_path / "mine.json"
     file.write_text(dump_tree(make_tree([[]], [1], tree_id="mine")))
     study = make_study(agents=("random",), trees=(str(file),), seeds=1)
-    assert [cell.file_name for cell in study.cells()] == ["mine_random_f0_s0.jsonl"]
+    assert [cell.file_name for cell in study.specs()] == ["mine_random_f0_s0.jsonl"]
 
 
 def test_two_trees_whose_logs_would_have_one_name_are_refused(tmp_path: Path):
@@ -131,7 +131,7 @@ def test_an_unknown_embedder_is_told_before_anything_is_played():
 def test_an_embedder_without_a_calibrated_threshold_needs_one():
     name = "litellm:text-embedding-3-small"
     with pytest.raises(
-        OptionError, match=f"no threshold has been calibrated for the embedder '{name}'; give the study"
+        OptionError, match=f"no threshold has been calibrated for the embedder '{name}'; give the study a threshold"
     ):
         make_study(agents=("random",), embedder=name)
     assert make_study(agents=("random",), embedder=name, threshold=0.4).threshold == 0.4
@@ -147,7 +147,7 @@ def test_a_study_is_the_same_after_json():
     study = make_study(
         agents=AGENT_NAMES, models=models, trees=("paper8",), fake_levels=(1, 2), seeds=2, max_turns="none"
     )
-    assert Study.model_validate_json(study.model_dump_json()) == study
+    assert StudyConfig.model_validate_json(study.model_dump_json()) == study
 
 
 # Models
@@ -162,7 +162,7 @@ LOCAL = {
 
 def test_agents_that_ask_a_model_are_crossed_with_models_and_others_are_not():
     study = make_study(agents=("random", "sceptic", "llm"), models=[{"model": "gpt-4o"}, LOCAL], trees=("8",), seeds=2)
-    cells = list(study.cells())
+    cells = list(study.specs())
     assert [(cell.agent, cell.model) for cell in cells if cell.seed == 0] == [
         ("random", ""), ("sceptic", "gpt-4o"), ("sceptic", "qwen"), ("llm", "gpt-4o"), ("llm", "qwen"),
     ]  # fmt: skip
@@ -196,7 +196,7 @@ def test_what_is_not_said_of_a_model_is_as_for_a_model_alone():
 )
 def test_a_model_is_called_by_its_name_in_logs(settings: dict, label: str, part: str):
     study = make_study(agents=("llm",), models=[settings], trees=("8",), seeds=1)
-    (cell,) = study.cells()
+    (cell,) = study.specs()
     assert (cell.model, cell.file_name) == (label, f"paper8_llm_{part}_f0_s0.jsonl")
 
 
@@ -251,14 +251,14 @@ def test_a_key_in_the_wrong_place_is_refused_and_not_shown(misplaced: dict):
 
 
 def test_a_study_of_the_same_episodes_may_have_other_circumstances():
-    def study(**changed: object) -> Study:
+    def study(**changed: object) -> StudyConfig:
         return make_study(agents=("llm",), models=[LOCAL | changed], trees=("8",))
 
     for setting in ("timeout", "retries", "requests_per_minute", "tokens_per_minute"):
-        assert study(**{setting: 7}).is_of(study())
-    assert study(api_key_env="OTHER").is_of(study())
+        assert study(**{setting: 7}).differences(study()) == []
+    assert study(api_key_env="OTHER").differences(study()) == []
     for setting, other in {"temperature": 0, "context": 6000, "max_tokens": 9, "name": "n", "seed": 1}.items():
-        assert not study(**{setting: other}).is_of(study())
+        assert study(**{setting: other}).differences(study()) == ["models"]
 
 
 def test_models_are_read_from_toml(tmp_path: Path):
@@ -320,4 +320,4 @@ def test_a_missing_study_file(tmp_path: Path):
 
 @pytest.mark.parametrize("file", sorted(Path(__file__).parents[3].glob("studies/*.toml")), ids=lambda file: file.name)
 def test_every_shipped_study_can_be_run(file: Path):
-    assert list(read_study(file).cells())
+    assert list(read_study(file).specs())
