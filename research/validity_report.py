@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inquitree_gym.analysis.summary import MEASURES
+from inquitree_gym.analysis.aggregate import MEASURES
 from inquitree_gym.errors import require
 from inquitree_gym.judges.local import WEIGHTS
 from inquitree_gym.scoring import EpisodeScore, clustered_mean

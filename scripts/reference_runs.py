@@ -13,9 +13,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from inquitree_gym.analysis.aggregate import CHANGE, NORMALISED, SettingSummary, summarise
 from inquitree_gym.analysis.compare import compare
-from inquitree_gym.analysis.load import RunFacts, gather
-from inquitree_gym.analysis.summary import CHANGE, NORMALISED, Row, rows
+from inquitree_gym.analysis.load import ScoredRun, load_run
 from inquitree_gym.report import figures
 from inquitree_gym.report.tables import Grid, grid, markdown
 from inquitree_gym.runner.folder import read_manifest
@@ -82,20 +82,20 @@ def main() -> None:
     """Write the page and its figures."""
     if len(sys.argv) != 1 + len(STUDIES):
         sys.exit(f"usage: python scripts/reference_runs.py {' '.join(f'RUN-OF-{name}' for name in STUDIES)}")
-    for name, text in pages([gather(folder) for folder in sys.argv[1:]]).items():
+    for name, text in pages([load_run(folder) for folder in sys.argv[1:]]).items():
         path = DOCS / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def pages(runs: Sequence[RunFacts]) -> dict[str, str]:
+def pages(runs: Sequence[ScoredRun]) -> dict[str, str]:
     """Return the page and its figures by their paths within docs, from the runs of the studies in their order."""
     for run, limit in zip(runs, STUDIES.values(), strict=True):
         if run.missing:
             sys.exit(f"{run.folder} lacks {len(run.missing)} episodes; run its study again to finish")
         if read_manifest(run.folder).max_turns != limit:
             sys.exit(f"{run.folder} was not run with the limit '{limit}'")
-    tables = {limit: rows(run.scores) for run, limit in zip(runs, STUDIES.values(), strict=True)}
+    tables = {limit: summarise(run.scores) for run, limit in zip(runs, STUDIES.values(), strict=True)}
     scores = runs[0].scores
     tell = TELL.format(last=max(score.seed for score in scores), reading=scores[0].reading)
     parts = [HEAD, AGENTS, tell, "## In short\n", NOTES]
@@ -106,7 +106,7 @@ def pages(runs: Sequence[RunFacts]) -> dict[str, str]:
     return {PAGE: "\n".join(parts)} | {f"figures/{name}.svg": _figure(tables[STUDIES[name]]) for name in STUDIES}
 
 
-def _tables(table: Sequence[Row]) -> Iterator[Grid]:
+def _tables(table: Sequence[SettingSummary]) -> Iterator[Grid]:
     for caption, measures in (("Results", RESULTS), ("Vigilance", VIGILANCE)):
         lines = [
             [f"`{row.agent}`", row.fake_level, f"{row.episodes} ({row.trees})", *map(row.estimates.get, measures)]
@@ -115,7 +115,7 @@ def _tables(table: Sequence[Row]) -> Iterator[Grid]:
         yield grid(caption, ["agent", "fakes", "n (trees)", *measures], lines)
 
 
-def _worth(run: RunFacts, limit: str) -> Grid:
+def _worth(run: ScoredRun, limit: str) -> Grid:
     lines = []
     for agent in REDOING:
         without, redoing = (_of(run.scores, name) for name in (agent, f"{agent}-redo"))
@@ -135,8 +135,8 @@ def _captioned(table: Grid) -> str:
     return f"**{table.caption}**\n\n{markdown(table)}\n".replace("\\`", "`")
 
 
-def _figure(table: Sequence[Row]) -> str:
-    found: dict[str, list[Row]] = {}
+def _figure(table: Sequence[SettingSummary]) -> str:
+    found: dict[str, list[SettingSummary]] = {}
     for row in table:
         found.setdefault(row.agent, []).append(row)
     curves = {

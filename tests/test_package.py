@@ -28,6 +28,10 @@ PUBLIC = {
         "Budget", "BudgetedChat", "CachedChat", "Chat", "ChatModel", "Clock", "Completion", "MAX_REPLY", "Message",
         "Pace", "PacedChat", "Paid", "ReplyCache", "SystemClock", "estimated_tokens",
     },
+    "inquitree_gym.analysis": {
+        "PairedDifference", "ScoredEpisode", "ScoredRun", "SettingSummary", "compare", "load_run", "summarise",
+        "summary_table",
+    },
     "inquitree_gym.embeddings": {
         "DEFAULT_EMBEDDER", "Embedder", "LiteLLMEmbedder", "MiniLMEmbedder", "OnnxEmbedder",
         "SentenceTransformerEmbedder", "StaticEmbedder", "TreeVectors", "load_embedder", "tree_vectors",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from inquitree_gym.analysis.load import RunFacts, gather
+from inquitree_gym.analysis.load import ScoredRun, load_run
 from inquitree_gym.baselines import BASELINE_NAMES, WorstCaseAgent
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.rollout import play
@@ -35,7 +36,7 @@ def script() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> list[RunFacts]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> list[ScoredRun]:
     """The studies in small: the same agents and levels, on one tree."""
     runs = []
     for name, study in STUDIES.items():
@@ -43,7 +44,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> list[RunFacts]:
         agents = [agent for agent in study.agents if agent != "random-words"]  # its words are slow to embed
         less = make_study(**{**study.model_dump(), "agents": agents, "trees": ("paper2",), "seeds": 1})
         run_study(less, folder)
-        runs.append(gather(folder))
+        runs.append(load_run(folder))
     return runs
 
 
@@ -83,7 +84,7 @@ def test_the_page_has_every_agent_and_level_of_a_study_over_all_its_episodes(
     assert (ROOT / "docs" / "figures" / f"{name}.svg").is_file()
 
 
-def test_the_page_has_the_form_that_the_script_gives_it(script: ModuleType, small: list[RunFacts]):
+def test_the_page_has_the_form_that_the_script_gives_it(script: ModuleType, small: list[ScoredRun]):
     made = script.pages(small)
     assert set(made) == {"reference-runs.md", "figures/reference.svg", "figures/reference-3n.svg"}
     ours, theirs = tables(made["reference-runs.md"]), tables(PAGE)
@@ -96,7 +97,7 @@ def test_the_page_has_the_form_that_the_script_gives_it(script: ModuleType, smal
     assert made["figures/reference.svg"].startswith("<?xml")
 
 
-def test_what_redoing_is_worth_is_paired(script: ModuleType, small: list[RunFacts]):
+def test_what_redoing_is_worth_is_paired(script: ModuleType, small: list[ScoredRun]):
     lines = tables(script.pages(small)["reference-runs.md"])["What redoing is worth", script.LIMITS["default"]]
     assert [(line[0], line[1]) for line in lines[1:]] == [
         (f"`{agent}`", level) for agent in ("random", "retrieval") for level in "0369"
@@ -108,11 +109,11 @@ def test_what_redoing_is_worth_is_paired(script: ModuleType, small: list[RunFact
     assert shown == pytest.approx(by_agent["retrieval-redo", 6] - by_agent["retrieval", 6], abs=1e-3)
 
 
-def test_unfinished_or_other_runs_make_no_page(script: ModuleType, small: list[RunFacts]):
+def test_unfinished_or_other_runs_make_no_page(script: ModuleType, small: list[ScoredRun]):
     with pytest.raises(SystemExit, match="was not run with the limit 'default'"):
         script.pages(small[::-1])
     with pytest.raises(SystemExit, match="lacks 1 episodes"):
-        script.pages([small[0]._replace(missing=[None]), small[1]])
+        script.pages([replace(small[0], missing=[None]), small[1]])
 
 
 def test_what_the_notes_say_of_the_tables_is_so(script: ModuleType):

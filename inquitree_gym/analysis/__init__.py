@@ -1,5 +1,16 @@
-"""Turn the logs of runs into scores, comparisons and estimates."""
+"""Analysis of the logs of runs: scores, comparisons and estimates."""
 
-from inquitree_gym.analysis.summary import Row, read_scores, report_table, rows
+from inquitree_gym.analysis.aggregate import SettingSummary, summarise, summary_table
+from inquitree_gym.analysis.compare import PairedDifference, compare
+from inquitree_gym.analysis.load import ScoredEpisode, ScoredRun, load_run
 
-__all__ = ["Row", "read_scores", "report_table", "rows"]
+__all__ = [
+    "PairedDifference",
+    "ScoredEpisode",
+    "ScoredRun",
+    "SettingSummary",
+    "compare",
+    "load_run",
+    "summarise",
+    "summary_table",
+]

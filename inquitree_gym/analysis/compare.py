@@ -1,95 +1,85 @@
-"""Two runs side by side, paired by tree and seed."""
+"""Compare two runs, paired by tree and seed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
-from inquitree_gym.analysis.summary import MEASURES, written
+from inquitree_gym.analysis.aggregate import MEASURES, grouped, in_cell
 from inquitree_gym.errors import OptionError
 from inquitree_gym.scoring import EpisodeScore, Estimate, paired_difference
 
-_VARIED = ("agent", "limit", "reading")
-"""What may differ between two runs that are compared: where a run has several, equal ones are paired."""
-
-
 SHOWN = ("coverage", "unaided", "Q/|C|", "turns L", "redo", "hits", "false alarms")
-"""Measures that tables of differences show; the others are there too."""
+"""Measures in the difference table of a report."""
 NARROW = ("coverage", "unaided", "Q/|C|", "hits", "false alarms")
-"""Those for which a terminal has room."""
+"""Measures in the difference table of a terminal."""
+_VARIED = ("agent", "limit", "reading")
+"""Settings that may differ between the runs unless one of the runs has several values."""
 
 
-class Difference(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
     """The second run minus the first, for one pair of settings."""
 
     name: str
-    """What was paired: the settings in which the runs have several values, or which differ."""
+    """The paired settings that differ, or of which a run has several values."""
     fake_level: int
     pairs: int
-    """Episodes that both runs have, by tree and seed."""
+    """Pairs of tree and seed in both runs."""
     estimates: dict[str, Estimate]
-    """Per measure the mean of second − first, clustered by tree."""
-
-    def as_plain(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return {**self._asdict(), "estimates": {name: value._asdict() for name, value in self.estimates.items()}}
+    """By measure, the mean of second − first, clustered by tree."""
 
 
-def compare(first: Sequence[EpisodeScore], second: Sequence[EpisodeScore]) -> list[Difference]:
-    """Return the paired differences of two runs, per fake level that both have.
+def compare(first: Sequence[EpisodeScore], second: Sequence[EpisodeScore]) -> list[PairedDifference]:
+    """Return the paired differences of two runs, one per fake level and paired setting.
 
-    A setting (agent, turn limit, reading) of which each run has just one value may differ between them; one of which a
-    run has several is paired by equality.
+    A setting (agent, turn limit, reading) may differ between the runs if each run has a single value of it. Otherwise
+    only equal values are paired.
 
     Raises:
-        OptionError: no episode of one run has a partner in the other.
+        OptionError: the runs share no episode.
     """
-    fixed = [field for field in _VARIED if max(len(_values(first, field)), len(_values(second, field))) > 1]
-    ones, others = _grouped(first, fixed), _grouped(second, fixed)
-    found = [_difference(ones[key], others[key], fixed) for key in ones if key in others]
-    if not any(difference.pairs for difference in found):
-        kinds = " | ".join("; ".join(sorted({_setting(score) for score in scores})) for scores in (first, second))
+    matched = [field for field in _VARIED if any(len({getattr(s, field) for s in run}) > 1 for run in (first, second))]
+    ours, theirs = (
+        grouped(run, lambda score: (*(getattr(score, field) for field in matched), score.fake_level))
+        for run in (first, second)
+    )
+    differences = [_difference(ours[key], theirs[key], matched) for key in ours if key in theirs]
+    if not any(each.pairs for each in differences):
+        kinds = " | ".join(
+            "; ".join(sorted({f"{score.agent} at level {score.fake_level}" for score in run}))
+            for run in (first, second)
+        )
         raise OptionError(f"the runs share no agent, fake level, tree and seed, so nothing can be paired: {kinds}")
-    return [difference for difference in found if difference.pairs]
+    return [each for each in differences if each.pairs]
 
 
-def differences_table(differences: Sequence[Difference]) -> Iterator[list[str]]:
-    """Yield the cells of a text table: a heading line, then one line per difference."""
+def differences_table(differences: Sequence[PairedDifference]) -> Iterator[list[str]]:
+    """Yield the rows of a text table, headings first."""
     yield ["pair", "fakes", "pairs", *NARROW]
     for each in differences:
-        estimates = ["\n".join(filter(None, written(each.estimates[name]))) for name in NARROW]
+        estimates = [in_cell(each.estimates[name]) for name in NARROW]
         yield [each.name, str(each.fake_level), str(each.pairs), *estimates]
 
 
-def _grouped(scores: Sequence[EpisodeScore], fixed: Sequence[str]) -> dict[tuple[Any, ...], list[EpisodeScore]]:
-    found: dict[tuple[Any, ...], list[EpisodeScore]] = {}
-    for score in scores:
-        found.setdefault((*(getattr(score, field) for field in fixed), score.fake_level), []).append(score)
-    return found
+def _difference(
+    first: Sequence[EpisodeScore], second: Sequence[EpisodeScore], matched: Sequence[str]
+) -> PairedDifference:
+    before, after = ({(score.tree, score.seed): score for score in run} for run in (first, second))
+    estimates = {
+        name: paired_difference(
+            {key: measure(score) for key, score in after.items()},
+            {key: measure(score) for key, score in before.items()},
+        )
+        for name, measure in MEASURES.items()
+    }
+    name = _name(first[0], second[0], matched)
+    return PairedDifference(name, first[0].fake_level, len(before.keys() & after.keys()), estimates)
 
 
-def _difference(ones: list[EpisodeScore], others: list[EpisodeScore], fixed: Sequence[str]) -> Difference:
-    cells = {(score.tree, score.seed) for score in ones} & {(score.tree, score.seed) for score in others}
-    estimates = {}
-    for name, measure in MEASURES.items():
-        before, after = ({(score.tree, score.seed): measure(score) for score in side} for side in (ones, others))
-        estimates[name] = paired_difference(after, before)
-    return Difference(_name(ones[0], others[0], fixed), ones[0].fake_level, len(cells), estimates)
-
-
-def _name(one: EpisodeScore, other: EpisodeScore, fixed: Sequence[str]) -> str:
-    """Name a pair by what had to be equal and by what differs."""
-    shown = [field for field in _VARIED if field in fixed or getattr(one, field) != getattr(other, field)]
-    parts = []
-    for field in shown or ["agent"]:
-        before, after = getattr(one, field), getattr(other, field)
-        parts.append(str(before) if before == after else f"{after} − {before}")
-    return ", ".join(parts)
-
-
-def _values(scores: Sequence[EpisodeScore], field: str) -> set[str]:
-    return {getattr(score, field) for score in scores}
-
-
-def _setting(score: EpisodeScore) -> str:
-    return f"{score.agent} at level {score.fake_level}"
+def _name(first: EpisodeScore, second: EpisodeScore, matched: Sequence[str]) -> str:
+    """Name a pair by its matched settings and those that differ."""
+    values = {field: (getattr(first, field), getattr(second, field)) for field in _VARIED}
+    shown = [field for field, (before, after) in values.items() if field in matched or before != after] or ["agent"]
+    pairs = [values[field] for field in shown]
+    return ", ".join(str(before) if before == after else f"{after} − {before}" for before, after in pairs)

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median_low
 from typing import Any, Literal, NamedTuple
 
-from inquitree_gym.analysis.aggregate import Player
+from inquitree_gym.analysis.aggregate import MEASURES, Measure, Player, format_estimate, player_of
 from inquitree_gym.analysis.cutoff_models import ModelDates, Period, find_model, read_period
 from inquitree_gym.analysis.diff_in_diff import Crossing, Sighting, crossing
-from inquitree_gym.analysis.summary import MEASURES, Measure, written
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
 from inquitree_gym.scoring.statistics import unpaired_difference
 
@@ -109,7 +108,7 @@ def split_by_cutoff(scores: Iterable[EpisodeScore], models: Sequence[ModelDates]
     players: dict[Player, list[EpisodeScore]] = {}
     for score in scores:
         if score.fake_level == level:
-            players.setdefault((score.agent, score.limit, score.reading), []).append(score)
+            players.setdefault(player_of(score), []).append(score)
     asked = {player: dates[of[0].model] for player, of in players.items() if of[0].model}
     known = {player: found for player, found in asked.items() if found is not None}
     splits = [_split(player, players[player], found) for player, found in known.items()]
@@ -125,7 +124,7 @@ def cutoff_table(found: Cutoffs) -> Iterator[list[str]]:
     yield ["agent", "cutoff", "trees before", "after", "unclear", *CUTOFF_MEASURES]
     for each in found.splits:
         trees = [str(side["coverage"].trees) for side in (each.before, each.after)]
-        estimates = ["\n".join(filter(None, written(each.difference[name]))) for name in CUTOFF_MEASURES]
+        estimates = ["\n".join(filter(None, format_estimate(each.difference[name]))) for name in CUTOFF_MEASURES]
         yield [each.player[0] + ", control" * each.control, each.cutoff, *trees, str(each.unclear), *estimates]
 
 

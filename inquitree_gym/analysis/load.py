@@ -1,187 +1,296 @@
-"""One pass over the logs of a run: the score of every episode, and what the score does not hold."""
+"""Load the episodes of a run folder and score them."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Self, TypeVar
 
-from inquitree_gym.analysis.recorded import recorded_judges
 from inquitree_gym.errors import LogError
-from inquitree_gym.judges import Judge
-from inquitree_gym.log import Episode, Reply, Turn, has_header, read_episode
-from inquitree_gym.runner.folder import EPISODES, read_manifest
+from inquitree_gym.judges import Judge, Judgements, labelled, local_judge, make_panel, read_judgements
+from inquitree_gym.judges.panel import LOCAL
+from inquitree_gym.log import Episode, Turn, has_header, read_episode
+from inquitree_gym.runner.folder import log_file, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.exposures import Showing, showings
 from inquitree_gym.scoring.trajectory import choices, coverage_over_turns
 from inquitree_gym.trees import Tree, load_tree
 
+Number = TypeVar("Number", int, float)
 
-class Spent(NamedTuple):
-    """What an episode cost; what nobody measured is None, never 0."""
+
+@dataclass(frozen=True, slots=True)
+class EpisodeCost:
+    """Replies, tokens, dollars and seconds of one or more episodes; None is unknown, never 0."""
 
     replies: int
-    """Replies of services, those from a cache among them."""
+    """Replies of services, cached ones included."""
     corrections: int
-    """Replies that were asked for again because one before broke the agent's protocol."""
+    """Replies requested again because the previous one broke the agent's protocol."""
     cut_short: int
-    """Replies that the service ended because they had all the tokens they may have."""
+    """Replies that reached the service's token limit."""
     prompt_tokens: int | None
+    """Prompt tokens of the paid replies, as counted by the services."""
     completion_tokens: int | None
-    """Tokens over the replies that were paid for, as the services counted them, reasoning among the completion's."""
+    """Completion tokens of the paid replies, reasoning included."""
     dollars: float | None
-    """US dollars over the paid replies of known price; None without one."""
+    """US dollars for the paid replies of known price; None without one."""
     unpriced: int
-    """Paid replies of unknown price: the dollars are then a lower bound."""
+    """Paid replies of unknown price; with any, the dollars are a lower bound."""
     agent_seconds: float | None
     env_seconds: float
 
+    @classmethod
+    def total(cls, costs: Iterable[EpisodeCost]) -> Self:
+        """Add costs field by field; a field that is unknown in all of them stays None."""
+        costs = list(costs)
+        totals: Any = {field.name: _known_sum(getattr(cost, field.name) for cost in costs) for field in fields(cls)}
+        return cls(**totals)
 
-class Reads(NamedTuple):
-    """How the choices of an episode, at the topic and at subtopics, were read."""
 
-    threshold: float
-    """τ."""
+@dataclass(frozen=True, slots=True)
+class ReadingCounts:
+    """How the choices of one or more episodes, at the topic and at subtopics, were read."""
+
     outcomes: Counter[str]
-    """Choices by what came of them: ``accepted``, ``hinted``, ``forced``, ``limit``."""
+    """Choices by outcome: ``accepted``, ``hinted``, ``forced``, ``limit``."""
     reasons: Counter[str]
-    """Actions that were not accepted, by reason; those at a result among them."""
-    taken: tuple[float, ...]
+    """Actions that were not accepted, by reason; unreadable decisions at a result are included."""
+    accepted: tuple[float, ...]
     """Similarity of each accepted choice to its candidate."""
     refused: tuple[float, ...]
+    """Similarity of each other choice to its nearest candidate."""
+
+    @property
+    def choices(self) -> int:
+        """Number of choices."""
+        return self.outcomes.total()
+
+    def share(self, outcome: str) -> float | None:
+        """Return the share of choices with an outcome; None without a choice."""
+        return self.outcomes[outcome] / self.choices if self.choices else None
+
+    @classmethod
+    def total(cls, counts: Iterable[ReadingCounts]) -> Self:
+        """Pool the readings of several episodes."""
+        counts = list(counts)
+        return cls(
+            outcomes=sum((each.outcomes for each in counts), Counter()),
+            reasons=sum((each.reasons for each in counts), Counter()),
+            accepted=tuple(similarity for each in counts for similarity in each.accepted),
+            refused=tuple(similarity for each in counts for similarity in each.refused),
+        )
 
 
-class EpisodeFacts(NamedTuple):
-    """What a report knows of one whole episode."""
+@dataclass(frozen=True, slots=True)
+class ScoredEpisode:
+    """One finished episode: its score, cost and course."""
 
     score: EpisodeScore
     subtopics: int
-    """n."""
+    """n, the subtopics of the tree."""
+    threshold: float
+    """Similarity from which a choice is accepted."""
     coverage: tuple[float, ...]
-    """Coverage after each turn, first to last."""
-    spent: Spent
-    reads: Reads
-    showings: tuple[Showing, ...]
-    """Every result that was shown, first to last."""
+    """Coverage after each turn, in [0, 1]."""
+    cost: EpisodeCost
+    readings: ReadingCounts
+    exposures: tuple[Showing, ...]
+    """Results that the agent observed, in order."""
 
 
-class Missing(NamedTuple):
-    """An episode that cannot be scored yet."""
+@dataclass(frozen=True, slots=True)
+class MissingEpisode:
+    """An episode that cannot be scored."""
 
     name: str
-    """Name of its log."""
+    """File name of the log."""
     status: str
-    """``missing``, ``torn``, ``failed`` where a failure is the last thing in the log, ``damaged`` where it cannot be
-    read."""
+    """``missing``, ``torn`` (no footer), ``failed`` (ends with a failure) or ``damaged`` (unreadable)."""
     error: str
-    """What the log says of the failure, or what is wrong with it; empty where nothing is said."""
+    """Message of the failure or of the reader; empty without one."""
 
 
-class RunFacts(NamedTuple):
-    """What a report knows of one run."""
+@dataclass(frozen=True, slots=True)
+class ScoredRun:
+    """The scored episodes of one run."""
 
     folder: Path
-    episodes: list[EpisodeFacts]
-    missing: list[Missing]
+    episodes: list[ScoredEpisode]
+    missing: list[MissingEpisode]
     judged: dict[str, list[EpisodeScore]]
-    """By label of every other judge, the scores of the episodes that it has judged; see `inquitree judge`."""
+    """Scores by every other judge, by its label; see `inquitree judge`."""
 
     @property
     def scores(self) -> list[EpisodeScore]:
-        """The scores of the whole episodes."""
-        return [facts.score for facts in self.episodes]
+        """Scores of the finished episodes by the local judge."""
+        return [episode.score for episode in self.episodes]
 
 
-def gather(folder: str | os.PathLike[str], progress: Callable[[EpisodeSpec], None] | None = None) -> RunFacts:
-    """Read and score every whole episode of a run folder.
+@dataclass(frozen=True, slots=True)
+class RecordedJudges:
+    """The judgements stored beside a run."""
 
-    The scores are those of the local judge; what it has said before and is kept beside the run is not asked again.
+    current: Judgements | None
+    """Judgements of the local judge with its present configuration."""
+    others: dict[str, Judgements]
+    """Judgements of all other judges, by label."""
+
+    def local(self, log: str, tree: Tree) -> Judge:
+        """Return the local judge for one log; a stored judgement is replayed instead of computed again."""
+        recorded = None if self.current is None else self.current.of(log, tree)
+        return local_judge(tree) if recorded is None else recorded
+
+    def panel(self, log: str, tree: Tree) -> dict[str, Judge]:
+        """Return the other judges of one log, by label."""
+        judges = {label: each.of(log, tree) for label, each in self.others.items()}
+        return {label: judge for label, judge in judges.items() if judge is not None}
+
+
+def recorded_judges(folder: str | os.PathLike[str]) -> RecordedJudges:
+    """Read the judgements beside a run.
+
+    A local judge with other constants than the present ones is labelled "earlier" and listed among the others.
 
     Raises:
-        LogError: the folder is no run, holds no whole episode, or one that was played on another version of its tree.
+        JudgeError: a file of judgements is damaged.
+    """
+    found = labelled(read_judgements(folder))
+    config = make_panel([LOCAL])[0].config
+    current = next((each for each in found.values() if (each.judge, each.config) == (LOCAL, config)), None)
+    others = {
+        f"{label}, earlier" if each.judge == LOCAL else label: each
+        for label, each in found.items()
+        if each is not current
+    }
+    return RecordedJudges(current, others)
+
+
+def load_run(folder: str | os.PathLike[str], progress: Callable[[EpisodeSpec], None] | None = None) -> ScoredRun:
+    """Read and score every finished episode of a run folder with the local judge.
+
+    Stored judgements of the local judge are reused.
+
+    Args:
+        folder: a run folder.
+        progress: called after each episode of the study.
+
+    Raises:
+        LogError: the folder is no run, holds no finished episode, or an episode was played on another version of its
+            tree.
         JudgeError: a file of judgements is damaged.
     """
     study = read_manifest(folder)
     trees = {name: load_tree(name) for name in study.trees}
     recorded = recorded_judges(folder)
-    found = RunFacts(Path(folder), [], [], {})
-    for cell in study.specs():
-        episode = _look(found.folder / EPISODES / cell.file_name)
-        if isinstance(episode, Missing):
-            found.missing.append(episode)
+    run = ScoredRun(Path(folder), [], [], {})
+    for spec in study.specs():
+        episode = _read(log_file(folder, spec))
+        if isinstance(episode, MissingEpisode):
+            run.missing.append(episode)
         else:
-            tree = trees[cell.tree]
-            found.episodes.append(facts_of(episode, tree, recorded.local(cell.file_name, tree)))
-            for label, judge in recorded.panel(cell.file_name, tree).items():
-                found.judged.setdefault(label, []).append(score_episode(episode, tree, judge))
+            tree = trees[spec.tree]
+            run.episodes.append(scored_episode(episode, tree, recorded.local(spec.file_name, tree)))
+            for label, judge in recorded.panel(spec.file_name, tree).items():
+                run.judged.setdefault(label, []).append(score_episode(episode, tree, judge))
         if progress is not None:
-            progress(cell)
-    if not found.episodes:
-        reason = next((f" ({each.name}: {each.error})" for each in found.missing if each.error), "")
-        raise LogError(f"'{folder}' holds no finished episode yet; run its study first{reason}")
-    return found
+            progress(spec)
+    if not run.episodes:
+        reason = next((f" ({each.name}: {each.error})" for each in run.missing if each.error), "")
+        raise no_finished_episode(folder, reason)
+    return run
 
 
-def facts_of(episode: Episode, tree: Tree, judge: Judge) -> EpisodeFacts:
-    """Score one whole episode, and count what it spent and how it was read."""
-    score = score_episode(episode, tree, judge)
-    curve = tuple(coverage_over_turns(episode, tree))
-    return EpisodeFacts(score, len(tree.subtopics), curve, spent_on(episode), _reads(episode), showings(episode))
+def finished_episodes(
+    folder: str | os.PathLike[str], progress: Callable[[EpisodeSpec], None] | None = None
+) -> Iterator[tuple[EpisodeSpec, Episode]]:
+    """Yield the finished episodes of a run folder.
+
+    Raises:
+        LogError: the folder is no run, or a log is damaged.
+    """
+    for spec in read_manifest(folder).specs():
+        file = log_file(folder, spec)
+        episode = read_episode(file) if has_header(file) else None
+        if episode is not None and episode.footer is not None:
+            yield spec, episode
+        if progress is not None:
+            progress(spec)
 
 
-def _look(file: Path) -> Episode | Missing:
-    """Return the whole episode of a log, or why there is none."""
-    if not has_header(file):
-        return Missing(file.name, "missing", "")
-    try:
-        episode = read_episode(file)
-    except LogError as error:
-        return Missing(file.name, "damaged", str(error))
-    if episode.footer is not None:
-        return episode
-    return Missing(file.name, episode.status, "" if episode.failure is None else episode.failure.error)
+def no_finished_episode(folder: str | os.PathLike[str], reason: str = "") -> LogError:
+    """Return the error for a run folder without a finished episode."""
+    return LogError(f"'{folder}' holds no finished episode yet; run its study first{reason}")
 
 
-def spent_on(episode: Episode) -> Spent:
-    """Add up what an episode cost."""
+def scored_episode(episode: Episode, tree: Tree, judge: Judge) -> ScoredEpisode:
+    """Score one finished episode.
+
+    Raises:
+        LogError: the episode was played on another version of the tree.
+    """
+    return ScoredEpisode(
+        score=score_episode(episode, tree, judge),
+        subtopics=len(tree.subtopics),
+        threshold=float(episode.header.rules["threshold"]),
+        coverage=tuple(coverage_over_turns(episode, tree)),
+        cost=cost_of(episode),
+        readings=_readings(episode),
+        exposures=showings(episode),
+    )
+
+
+def cost_of(episode: Episode) -> EpisodeCost:
+    """Add up the cost of one episode; cached replies are free."""
     paid = [reply for reply in episode.replies if not reply.cached]
-    prices = [reply.cost for reply in paid if reply.cost is not None]
-    seconds = [turn.agent_seconds for turn in episode.turns if turn.agent_seconds is not None]
-    return Spent(
+    tokens = [reply.tokens or {} for reply in paid]
+    return EpisodeCost(
         replies=len(episode.replies),
         corrections=sum(reply.role == "correction" for reply in episode.replies),
         cut_short=sum(reply.finish_reason == "length" for reply in episode.replies),
-        prompt_tokens=_tokens(paid, "prompt"),
-        completion_tokens=_tokens(paid, "completion"),
-        dollars=sum(prices) if prices else None,
-        unpriced=len(paid) - len(prices),
-        agent_seconds=sum(seconds) if seconds else None,
+        prompt_tokens=_known_sum(each.get("prompt") for each in tokens),
+        completion_tokens=_known_sum(each.get("completion") for each in tokens),
+        dollars=_known_sum(reply.cost for reply in paid),
+        unpriced=sum(reply.cost is None for reply in paid),
+        agent_seconds=_known_sum(turn.agent_seconds for turn in episode.turns),
         env_seconds=sum(turn.env_seconds for turn in episode.turns),
     )
 
 
-def _tokens(replies: Sequence[Reply], kind: str) -> int | None:
-    counted = [reply.tokens[kind] for reply in replies if reply.tokens is not None and kind in reply.tokens]
-    return sum(counted) if counted else None
+def _read(file: Path) -> Episode | MissingEpisode:
+    if not has_header(file):
+        return MissingEpisode(file.name, "missing", "")
+    try:
+        episode = read_episode(file)
+    except LogError as error:
+        return MissingEpisode(file.name, "damaged", str(error))
+    if episode.footer is not None:
+        return episode
+    return MissingEpisode(file.name, episode.status, "" if episode.failure is None else episode.failure.error)
 
 
-def _reads(episode: Episode) -> Reads:
+def _readings(episode: Episode) -> ReadingCounts:
     chosen = choices(episode.turns)
-    return Reads(
-        threshold=float(episode.header.rules["threshold"]),
+    return ReadingCounts(
         outcomes=Counter(map(_outcome, chosen)),
         reasons=Counter(turn.event.reason for turn in episode.turns if turn.event.reason != "none"),
-        taken=tuple(turn.reading.similarity for turn in chosen if turn.event.accepted),
+        accepted=tuple(turn.reading.similarity for turn in chosen if turn.event.accepted),
         refused=tuple(turn.reading.similarity for turn in chosen if not turn.event.accepted),
     )
 
 
 def _outcome(turn: Turn) -> str:
-    """Tell what came of a choice; one that the turn limit cut off got no hint."""
+    """Return the outcome of a choice; a choice cut off by the turn limit got no hint."""
     event = turn.event
     if event.accepted or event.forced:
         return "accepted" if event.accepted else "forced"
     return "limit" if event.limit else "hinted"
+
+
+def _known_sum(values: Iterable[Number | None]) -> Number | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

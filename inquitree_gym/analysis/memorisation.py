@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
+from inquitree_gym.analysis.load import recorded_judges
 from inquitree_gym.analysis.questions import Answer, AnswerFile, Asked, Key, Question, ask_all, read_answers
-from inquitree_gym.analysis.recorded import recorded_judges
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judges import JudgementFile, Panelist, Ruling, Spent, rule_all
 from inquitree_gym.judges.panel import LOCAL
@@ -143,7 +143,7 @@ def read_grades(folder: str | os.PathLike[str], trees: Mapping[str, Tree]) -> li
     """
     found = recited(folder, trees)
     recorded = recorded_judges(folder)
-    judges = ({LOCAL: recorded.own} if recorded.own is not None else {}) | recorded.others
+    judges = ({LOCAL: recorded.current} if recorded.current is not None else {}) | recorded.others
     grades = []
     for label, judgements in judges.items():
         for each in found:

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from inquitree_gym.analysis.aggregate import Player
+from inquitree_gym.analysis.aggregate import Player, format_estimate, player_of
 from inquitree_gym.analysis.cutoff import mean_grade, side_of
 from inquitree_gym.analysis.cutoff_models import ModelDates, find_model, read_period
 from inquitree_gym.analysis.memorisation import Grade
-from inquitree_gym.analysis.summary import written
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
 from inquitree_gym.scoring.statistics import unpaired_difference
 
@@ -119,7 +118,7 @@ def memory_table(found: Iterable[Memory]) -> Iterator[list[str]]:
     """Yield the cells of a text table: a heading line, then one line per model and judge."""
     yield ["model", "judge", "n", "unscored", "memory", "cutoff", "before", "after", "before − after"]
     for each in found:
-        estimates = {name: "\n".join(filter(None, written(getattr(each, name)))) for name in MEMORY_MEASURES}
+        estimates = {name: "\n".join(filter(None, format_estimate(getattr(each, name)))) for name in MEMORY_MEASURES}
         counts = [f"{each.conclusions} ({each.memory.trees})", str(each.unscored)]
         sides = [estimates[name] for name in MEMORY_MEASURES[1:]]
         yield [each.name, each.judge, *counts, estimates["memory"], each.cutoff or "–", *sides]
@@ -160,7 +159,7 @@ def _by_player(scores: Iterable[EpisodeScore], level: int) -> dict[Player, list[
     found: dict[Player, list[EpisodeScore]] = defaultdict(list)
     for score in scores:
         if score.model is not None and score.fake_level == level:
-            found[score.agent, score.limit, score.reading].append(score)
+            found[player_of(score)].append(score)
     return found
 
 

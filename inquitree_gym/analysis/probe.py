@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from inquitree_gym.analysis.aggregate import Player, by_player
-from inquitree_gym.analysis.load import EpisodeFacts
+from inquitree_gym.analysis.load import ScoredEpisode
 from inquitree_gym.analysis.questions import AnswerFile, Asked, Key, Question, ask_all
 from inquitree_gym.errors import OptionError
 from inquitree_gym.llm import Chat
@@ -139,7 +139,7 @@ def as_trials(doubts: Mapping[Item, float]) -> Iterator[Trial]:
     return (Trial(item.tree, item.fake > 0, doubt) for item, doubt in doubts.items())
 
 
-def pair(alone: Doubts, episodes: Sequence[EpisodeFacts]) -> list[Pair]:
+def pair(alone: Doubts, episodes: Sequence[ScoredEpisode]) -> list[Pair]:
     """Set the probe beside every player of some episodes, on the items that both have.
 
     In the loop an item counts by the share of its first showings that were redone, over all episodes with fakes (a
@@ -148,11 +148,11 @@ def pair(alone: Doubts, episodes: Sequence[EpisodeFacts]) -> list[Pair]:
     return [_pair(player, loop_doubts(group), alone) for player, group in by_player(episodes).items()]
 
 
-def loop_doubts(episodes: Sequence[EpisodeFacts]) -> Doubts:
+def loop_doubts(episodes: Sequence[ScoredEpisode]) -> Doubts:
     """Return how often each result was redone when it was shown for the first time in an episode with fakes."""
     answers: dict[Item, list[bool]] = {}
     for facts in episodes:
-        for each in facts.showings if facts.score.fake_level else ():
+        for each in facts.exposures if facts.score.fake_level else ():
             if each.redone is not None and not each.before:
                 answers.setdefault(Item(facts.score.tree, each.study, each.fake), []).append(each.redone)
     return {item: fmean(given) for item, given in answers.items()}

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from inquitree_gym.analysis.aggregate import in_cell
 from inquitree_gym.analysis.judging import JudgedRun, agreements, concluded, judge_run, read_judged
-from inquitree_gym.analysis.summary import written
 from inquitree_gym.cli.output import as_table, err, out, print_json, progress, split
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.judges import Panelist, Spent, Terms, make_panel
@@ -89,9 +89,7 @@ def _scores_table(scores: Mapping[str, Sequence[EpisodeScore]]) -> list[list[str
         items = [(score.tree, verdict.score) for score in found for verdict in score.verdicts]
         unscored = sum(value is None for _, value in items)
         means = [clustered_mean(items), clustered_mean((score.tree, score.quality_share) for score in found)]
-        lines.append(
-            [label, str(len(found)), str(unscored), *("\n".join(filter(None, written(each))) for each in means)]
-        )
+        lines.append([label, str(len(found)), str(unscored), *(in_cell(each) for each in means)])
     return lines
 
 

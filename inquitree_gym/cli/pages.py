@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from inquitree_gym.analysis.aggregate import CHANGE, NORMALISED, as_plain, summarise, summary_table
 from inquitree_gym.analysis.compare import compare, differences_table
 from inquitree_gym.analysis.cutoff import cutoff_table, split_by_cutoff
 from inquitree_gym.analysis.cutoff_models import ModelDates, load_models
-from inquitree_gym.analysis.load import Missing, RunFacts, gather
+from inquitree_gym.analysis.load import MissingEpisode, ScoredRun, load_run
 from inquitree_gym.analysis.memorisation import read_grades
 from inquitree_gym.analysis.memorisation_summary import Memories, beside, memory_table
-from inquitree_gym.analysis.summary import CHANGE, NORMALISED, as_plain, report_table, rows
 from inquitree_gym.cli.output import as_table, err, out, print_json, progress
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.errors import OptionError
@@ -72,23 +72,23 @@ def report(
     runs = [gather_run(folder) for folder in folders]
     differences = compare(*(run.scores for run in runs)) if paired else []
     scores = [score for run in runs for score in run.scores]
-    table, cutoffs = rows(scores), split_by_cutoff(scores, known_models)
+    table, cutoffs = summarise(scores), split_by_cutoff(scores, known_models)
     memories = None if closed_book is None else _memories(closed_book, runs, known_models)
     missing = [episode for run in runs for episode in run.missing]
     for file in write_report(runs, out_path, differences, cutoffs, memories) if out_path else ():
         err.print(f"written: {file}", soft_wrap=True)
     if as_json:
         found = {
-            "rows": [as_plain(row) for row in table],
+            "rows": as_plain(table),
             "missing": [episode.name for episode in missing],
             "cutoffs": cutoffs.as_plain(),
         }
         if memories is not None:
             found["closed_book"] = memories.as_plain()
-        print_json(found | ({"differences": [each.as_plain() for each in differences]} if paired else {}))
+        print_json(found | ({"differences": as_plain(differences)} if paired else {}))
         return
     for title, measures in REPORT_TABLES.items():
-        out.print(as_table(title, report_table(table, measures)))
+        out.print(as_table(title, summary_table(table, measures)))
     if paired:
         out.print(as_table("Second run minus first", differences_table(differences)))
     if cutoffs.splits:
@@ -132,13 +132,13 @@ def view(
     err.print(f"written: {page}", soft_wrap=True)
 
 
-def gather_run(folder: Path) -> RunFacts:
-    """Read and score a run with a progress bar; see `gather` for the errors."""
+def gather_run(folder: Path) -> ScoredRun:
+    """Read and score a run with a progress bar; see `load_run` for the errors."""
     with progress("scoring", len(list(read_manifest(folder).specs()))) as advance:
-        return gather(folder, lambda cell: advance(cell.tree))
+        return load_run(folder, lambda cell: advance(cell.tree))
 
 
-def tell_missing(missing: Sequence[Missing]) -> None:
+def tell_missing(missing: Sequence[MissingEpisode]) -> None:
     """Say on the error stream which episodes are not scored."""
     damaged = [episode for episode in missing if episode.status == "damaged"]
     undone = [episode.name for episode in missing if episode.status != "damaged"]
@@ -152,7 +152,7 @@ def tell_missing(missing: Sequence[Missing]) -> None:
         err.print(f"damaged, and not scored: {len(damaged) - NAMED} more logs", soft_wrap=True)
 
 
-def _memories(folder: Path, runs: Sequence[RunFacts], models: Sequence[ModelDates]) -> Memories:
+def _memories(folder: Path, runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> Memories:
     """Set the closed-book conclusions of a folder beside some runs, on the trees of the runs."""
     names = dict.fromkeys(name for run in runs for name in read_manifest(run.folder).trees)
     trees = {tree.id: tree for tree in map(load_tree, names)}

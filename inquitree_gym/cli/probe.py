@@ -11,8 +11,8 @@ import typer
 from rich.text import Text
 
 from inquitree_gym.analysis import probe as probing
+from inquitree_gym.analysis.aggregate import in_cell
 from inquitree_gym.analysis.probe import Pair, Probe
-from inquitree_gym.analysis.summary import written
 from inquitree_gym.cli.output import FAILED, as_table, err, out, print_json, progress, split
 from inquitree_gym.cli.pages import gather_run
 from inquitree_gym.cli.trees import JsonOption
@@ -92,7 +92,7 @@ def _beside(each: Pair) -> Iterator[list[str]]:
 
 
 def _cells(estimates: dict[str, Estimate]) -> list[str]:
-    return ["\n".join(filter(None, written(estimates[name]))) for name in SENSITIVITY]
+    return [in_cell(estimates[name]) for name in SENSITIVITY]
 
 
 def _tell(found: Probe) -> None:

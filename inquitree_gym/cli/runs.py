@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from inquitree_gym.analysis.summary import MEASURES
+from inquitree_gym.analysis.aggregate import MEASURES
 from inquitree_gym.baselines import AGENT_NAMES, HumanAgent
 from inquitree_gym.baselines.llm import CONTEXT
 from inquitree_gym.cli.dry_run import show_plan, tell_lacks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from inquitree_gym.analysis.summary import Row
+from inquitree_gym.analysis.aggregate import Setting, grouped, setting_of
 from inquitree_gym.report import figures
 from inquitree_gym.report.contents import Contents, Section
 from inquitree_gym.report.tables import Cell, Grid, grid
@@ -22,12 +22,12 @@ def judges(report: Contents) -> Section | None:
         return None
     means = {name: _by_setting(scores) for name, scores in report.judged.items()}
     bars = [
-        (f"{report.name(row)}, {judge}", found.get(_setting(row), _NOTHING))
+        (f"{report.name(row)}, {judge}", found.get(row.setting, _NOTHING))
         for row in report.base
         for judge, found in means.items()
     ]
     lines = [
-        [report.name(row), str(row.fake_level), *(found.get(_setting(row)) for found in means.values())]
+        [report.name(row), str(row.fake_level), *(found.get(row.setting) for found in means.values())]
         for row in report.table
     ]
     table = grid("Conclusion Q/|C| by judge", ("agent", "fakes", *means), lines)
@@ -56,27 +56,19 @@ def _line(found: Agreement) -> list[object]:
     return [kappa, found.same, found.difference, found.items, found.unscored]
 
 
-Setting = tuple[str, int, str, str]
 _NOTHING = Estimate(None, None, None, 0, 0)
 
 
-def _setting(of: Row | EpisodeScore) -> Setting:
-    return of.agent, of.fake_level, of.limit, of.reading
-
-
 def _by_setting(scores: Sequence[EpisodeScore]) -> dict[Setting, Estimate]:
-    groups: dict[Setting, list[EpisodeScore]] = {}
-    for score in scores:
-        groups.setdefault(_setting(score), []).append(score)
     return {
         setting: clustered_mean((score.tree, score.quality_share) for score in group)
-        for setting, group in groups.items()
+        for setting, group in grouped(scores, setting_of).items()
     }
 
 
 def _item_scores(scores: Sequence[EpisodeScore]) -> ItemScores:
     return {
-        (score.tree, f"{_setting(score)} {score.seed}"): tuple(verdict.score for verdict in score.verdicts)
+        (score.tree, f"{setting_of(score)} {score.seed}"): tuple(verdict.score for verdict in score.verdicts)
         for score in scores
         if score.verdicts
     }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from inquitree_gym.analysis.aggregate import SpentTally, by_player, tally_reading, tally_spent
+from collections.abc import Sequence
+
+from inquitree_gym.analysis.aggregate import by_player
+from inquitree_gym.analysis.load import EpisodeCost, ReadingCounts, ScoredEpisode
 from inquitree_gym.report import figures
 from inquitree_gym.report.contents import Contents, Section
 from inquitree_gym.report.tables import grid, written_dollars
@@ -17,11 +20,14 @@ MAX_ERROR = 300
 
 def readings(report: Contents) -> Section:
     """What became of every choice."""
-    tallies = {report.names[player]: tally_reading(facts) for player, facts in by_player(report.episodes).items()}
-    thresholds = {facts.reads.threshold for facts in report.episodes}
+    tallies = {
+        report.names[player]: ReadingCounts.total(each.readings for each in group)
+        for player, group in by_player(report.episodes).items()
+    }
+    thresholds = {facts.threshold for facts in report.episodes}
     mark = thresholds.pop() if len(thresholds) == 1 else None
     spreads = {
-        "accepted": {name: tally.taken for name, tally in tallies.items() if tally.taken},
+        "accepted": {name: tally.accepted for name, tally in tallies.items() if tally.accepted},
         "refused": {name: tally.refused for name, tally in tallies.items() if tally.refused},
     }
     panels = tuple(
@@ -46,15 +52,15 @@ def readings(report: Contents) -> Section:
 
 def spending(report: Contents) -> Section:
     """Tokens, dollars and seconds."""
-    spent = {report.names[player]: tally_spent(facts) for player, facts in by_player(report.episodes).items()}
+    groups = {report.names[player]: group for player, group in by_player(report.episodes).items()}
     cost = (
         "agent", "episodes", "turns", "replies", "corrections", "cut short", "prompt tokens", "completion tokens",
         "US dollars", "unpriced replies",
     )  # fmt: skip
     time = ("agent", "agent s", "agent ms/turn", "env s", "env ms/turn")
     grids = (
-        grid("Cost", cost, [[name, *_cost_line(each)] for name, each in spent.items()]),
-        grid("Time", time, [[name, *_time_line(each)] for name, each in spent.items()]),
+        grid("Cost", cost, [[name, *_cost_line(group)] for name, group in groups.items()]),
+        grid("Time", time, [[name, *_time_line(group)] for name, group in groups.items()]),
     )
     words = (
         "Of the scored episodes. A dash is unknown, not zero; replies of unknown price make the dollars a lower bound "
@@ -103,18 +109,24 @@ def threats(report: Contents) -> Section:
     return Section("threats", "Threats to validity", words)
 
 
-def _cost_line(spent: SpentTally) -> list[object]:
+def _cost_line(episodes: Sequence[ScoredEpisode]) -> list[object]:
+    spent = EpisodeCost.total(each.cost for each in episodes)
     return [
-        spent.episodes, spent.turns, spent.replies, spent.corrections, spent.cut_short, spent.prompt_tokens,
+        len(episodes), _turns(episodes), spent.replies, spent.corrections, spent.cut_short, spent.prompt_tokens,
         spent.completion_tokens, written_dollars(spent.dollars, spent.unpriced), spent.unpriced,
     ]  # fmt: skip
 
 
-def _time_line(spent: SpentTally) -> list[object]:
+def _time_line(episodes: Sequence[ScoredEpisode]) -> list[object]:
+    spent, turns = EpisodeCost.total(each.cost for each in episodes), _turns(episodes)
     return [
-        spent.agent_seconds, _milliseconds(spent.agent_seconds, spent.turns),
-        spent.env_seconds, _milliseconds(spent.env_seconds, spent.turns),
+        spent.agent_seconds, _milliseconds(spent.agent_seconds, turns),
+        spent.env_seconds, _milliseconds(spent.env_seconds, turns),
     ]  # fmt: skip
+
+
+def _turns(episodes: Sequence[ScoredEpisode]) -> int:
+    return sum(len(each.coverage) for each in episodes)
 
 
 def _milliseconds(seconds: float | None, turns: int) -> float | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple, fields
 from pathlib import Path
 
-from inquitree_gym.analysis.compare import Difference
+from inquitree_gym.analysis.aggregate import MEASURES
+from inquitree_gym.analysis.compare import PairedDifference
 from inquitree_gym.analysis.cutoff import Cutoffs
-from inquitree_gym.analysis.load import RunFacts, Spent
+from inquitree_gym.analysis.load import EpisodeCost, ScoredRun
 from inquitree_gym.analysis.memorisation_summary import Memories
-from inquitree_gym.analysis.summary import MEASURES
 from inquitree_gym.report import cutoffs, judging, process, sections, vigilance
 from inquitree_gym.report.contents import Contents, Section, contents
 from inquitree_gym.report.tables import as_csv, escaped, markdown
@@ -25,9 +26,9 @@ _MAKERS = (
 
 
 def write_report(
-    runs: Sequence[RunFacts],
+    runs: Sequence[ScoredRun],
     out: Path,
-    differences: Sequence[Difference] = (),
+    differences: Sequence[PairedDifference] = (),
     split: Cutoffs | None = None,
     memories: Memories | None = None,
 ) -> list[Path]:
@@ -37,7 +38,7 @@ def write_report(
     position and context.
 
     Args:
-        runs: what `gather` found, one or more.
+        runs: what `load_run` found, one or more.
         out: an ``.html`` file, or a folder for a page called `PAGE`; the others go beside the page.
         differences: what `compare` found between two runs.
         split: what `split_by_cutoff` found; None leaves the section without a split.
@@ -122,13 +123,13 @@ def _means(report: Contents) -> str:
 
 def _episodes(report: Contents) -> str:
     heads = ("tree", "agent", "fake_level", "seed", "limit", "reading", "judge", *MEASURES)
-    heads += Spent._fields
+    heads += tuple(field.name for field in fields(EpisodeCost))
     return as_csv(
         heads,
         (
             (
                 s.tree, s.agent, s.fake_level, s.seed, s.limit, s.reading, s.judge,
-                *(measure(s) for measure in MEASURES.values()), *facts.spent,
+                *(measure(s) for measure in MEASURES.values()), *astuple(facts.cost),
             )
             for facts in report.episodes
             for s in (facts.score,)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inquitree_gym.analysis.aggregate import in_cell
 from inquitree_gym.analysis.rethreshold import GRID, Fork, Reread, Turned
-from inquitree_gym.analysis.summary import written
 from inquitree_gym.report.drawing import Panel
 from inquitree_gym.report.figures import reread_panel
 from inquitree_gym.scoring import Estimate, clustered_mean
@@ -115,7 +115,7 @@ def reread_table(table: Sequence[Line]) -> Iterator[list[str]]:
     yield ["agent", "episodes", "departing", "changed", "followed", "coverage", "at least", "at most"]
     for line in table:
         estimates = (line.followed, line.logged, line.low, line.high)
-        cells = ["\n".join(filter(None, written(estimate))) for estimate in estimates]
+        cells = [in_cell(estimate) for estimate in estimates]
         counts = (line.episodes, line.departing, sum(line.changes.values()))
         yield [line.agent, *map(str, counts), *cells]
 

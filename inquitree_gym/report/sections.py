@@ -7,9 +7,9 @@ from itertools import groupby
 
 import numpy as np
 
+from inquitree_gym.analysis.aggregate import MEASURES, NORMALISED
 from inquitree_gym.analysis.compare import SHOWN
-from inquitree_gym.analysis.load import EpisodeFacts
-from inquitree_gym.analysis.summary import MEASURES, NORMALISED, Row
+from inquitree_gym.analysis.load import ScoredEpisode
 from inquitree_gym.report import figures
 from inquitree_gym.report.contents import Contents, Section, rows_grid
 from inquitree_gym.report.tables import grid, shaded
@@ -73,7 +73,7 @@ def comparison(report: Contents) -> Section | None:
 
 def turns(report: Contents) -> Section:
     """Coverage over turns at the lowest fake level."""
-    groups: dict[str, list[EpisodeFacts]] = {name: [] for name in report.names.values()}
+    groups: dict[str, list[ScoredEpisode]] = {name: [] for name in report.names.values()}
     for facts in report.episodes:
         if facts.score.fake_level == report.level:
             groups[report.name(facts.score)].append(facts)
@@ -96,7 +96,7 @@ def papers(report: Contents) -> Section:
     for title, measure in MAPPED.items():
         means = _tree_means(report.episodes, measure)
         trees = dict.fromkeys(tree for tree, *_ in means)
-        lines = [[tree, *(shaded(means.get((tree, *_key(row)))) for row in columns)] for tree in trees]
+        lines = [[tree, *(shaded(means.get((tree, *row.setting))) for row in columns)] for tree in trees]
         grids.append(grid(title, heads, lines))
     words = (
         "Means over the episodes of each tree: the stronger the colour, the higher; a dash is no value."
@@ -111,7 +111,7 @@ def settings(report: Contents) -> Section:
     return Section("settings", "Every setting", (), (), grids, folded=True)
 
 
-def _coverage_curve(episodes: Sequence[EpisodeFacts]) -> list[tuple[float, Estimate]]:
+def _coverage_curve(episodes: Sequence[ScoredEpisode]) -> list[tuple[float, Estimate]]:
     """Return the mean coverage at steps of turns per subtopic, clustered by tree, up to the longest episode."""
     end = max(len(facts.coverage) / facts.subtopics for facts in episodes)
     steps = np.arange(0, end + TURN_STEP, TURN_STEP)
@@ -125,21 +125,17 @@ def _coverage_curve(episodes: Sequence[EpisodeFacts]) -> list[tuple[float, Estim
     ]
 
 
-def _at(facts: EpisodeFacts, steps: np.ndarray) -> np.ndarray:
+def _at(facts: ScoredEpisode, steps: np.ndarray) -> np.ndarray:
     """Return the coverage of an episode after so many turns per subtopic."""
     curve = np.array([0.0, *facts.coverage])
     return np.asarray(curve[np.minimum(np.floor(steps * facts.subtopics + 1e-9).astype(int), len(curve) - 1)])
 
 
-def _tree(facts: EpisodeFacts) -> str:
+def _tree(facts: ScoredEpisode) -> str:
     return facts.score.tree
 
 
-def _key(row: Row) -> tuple[str, int, str, str]:
-    return row.agent, row.fake_level, row.limit, row.reading
-
-
-def _tree_means(episodes: Sequence[EpisodeFacts], measure: str) -> dict[tuple[str, str, int, str, str], float | None]:
+def _tree_means(episodes: Sequence[ScoredEpisode], measure: str) -> dict[tuple[str, str, int, str, str], float | None]:
     """Return the mean of a measure by tree and setting; None where no episode has a value."""
     found: dict[tuple[str, str, int, str, str], list[float]] = {}
     for score in (facts.score for facts in episodes):

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from inquitree_gym.analysis.summary import written
+from inquitree_gym.analysis.aggregate import format_estimate
 from inquitree_gym.scoring import Estimate
 
 SHADES = 10
@@ -38,7 +38,7 @@ class Grid(NamedTuple):
 def cell(value: object) -> Cell:
     """Return the cell of a value: an estimate with its interval, a number, words; None is absent."""
     if isinstance(value, Estimate):
-        return Cell(*written(value))
+        return Cell(*format_estimate(value))
     if isinstance(value, Cell):
         return value
     if isinstance(value, float):

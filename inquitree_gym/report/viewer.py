@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from inquitree_gym.analysis.load import spent_on
+from inquitree_gym.analysis.load import cost_of
 from inquitree_gym.judges import Judge, evidence_ratios, local_judge
 from inquitree_gym.log import Episode
 from inquitree_gym.report.graph import graph
@@ -154,7 +154,7 @@ def _facts(episode: Episode, tree: Tree, score: EpisodeScore | None) -> list[tup
             ("Q of |C|", None if score.quality is None else f"{score.quality:.2f} of {score.items}"),
             ("Q/|C|", score.quality_share),
         ]
-    spent = spent_on(episode)
+    spent = cost_of(episode)
     if spent.replies:
         known += [("prompt tokens", spent.prompt_tokens), ("completion tokens", spent.completion_tokens)]
         known.append(("US dollars", written_dollars(spent.dollars, spent.unpriced)))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from inquitree_gym.analysis.recorded import Recorded, recorded_judges
+from inquitree_gym.analysis.load import RecordedJudges, recorded_judges
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import Episode, has_header, read_episode
 from inquitree_gym.report.viewer import Entry, Panel, write_index, write_view
@@ -117,5 +117,5 @@ def _run_of(file: Path) -> Path | None:
     return episodes.parent if episodes.name == EPISODES and (episodes.parent / MANIFEST).is_file() else None
 
 
-def _panel(recorded: Recorded, log: str, tree: Tree) -> Panel:
+def _panel(recorded: RecordedJudges, log: str, tree: Tree) -> Panel:
     return Panel(recorded.local(log, tree), recorded.panel(log, tree))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inquitree_gym.analysis.aggregate import by_player
-from inquitree_gym.analysis.summary import CHANGE
-from inquitree_gym.analysis.vigilance_trend import Erosion, Part, erosion
+from inquitree_gym.analysis.aggregate import CHANGE, by_player
+from inquitree_gym.analysis.vigilance import VigilanceBin, VigilanceTrend, vigilance_trend
 from inquitree_gym.report import figures
 from inquitree_gym.report.contents import Contents, Section, rows_grid
 from inquitree_gym.report.drawing import Panel
@@ -58,10 +57,10 @@ def wearing(report: Contents) -> Section | None:
     return Section("wearing", WEARING_TITLE, WEARING, (panel,), grids, folded=folded)
 
 
-def worn(report: Contents) -> dict[str, Erosion]:
+def worn(report: Contents) -> dict[str, VigilanceTrend]:
     """Return by name of the player how its vigilance depends on where a result stands."""
     groups = by_player(report.episodes)
-    found = {report.names[player]: erosion(group) for player, group in groups.items()}
+    found = {report.names[player]: vigilance_trend(group) for player, group in groups.items()}
     return {name: each for name, each in found.items() if each is not None}
 
 
@@ -105,7 +104,7 @@ def _over_levels(report: Contents, measure: str) -> figures.Curves:
     }
 
 
-def _grids(found: dict[str, Erosion]) -> Iterator[Grid]:
+def _grids(found: dict[str, VigilanceTrend]) -> Iterator[Grid]:
     sensed, rates = (HITS, FALSE_ALARMS, D_PRIME, CRITERION), RATES
     yield _by_part("First and later showings", {name: each.by_showing for name, each in found.items()}, sensed)
     yield _by_part("By position in the inquiry", {name: each.by_position for name, each in found.items()}, rates)
@@ -118,7 +117,7 @@ def _grids(found: dict[str, Erosion]) -> Iterator[Grid]:
     yield grid("Change from beginning to end, and per 1,000 tokens", ("agent", "over", *rates), lines, names=2)
 
 
-def _by_part(caption: str, found: dict[str, list[Part]], measures: tuple[str, ...]) -> Grid:
+def _by_part(caption: str, found: dict[str, list[VigilanceBin]], measures: tuple[str, ...]) -> Grid:
     lines = [
         [name, part.name, int(part.counts.fakes), int(part.counts.trues), *map(part.estimates.get, measures)]
         for name, parts in found.items()
@@ -127,5 +126,5 @@ def _by_part(caption: str, found: dict[str, list[Part]], measures: tuple[str, ..
     return grid(caption, ("agent", "part", "fakes", "true", *measures), lines, names=2)
 
 
-def _unit(each: Erosion) -> str:
+def _unit(each: VigilanceTrend) -> str:
     return "1,000 tokens, counted" if each.counted else "1,000 tokens, estimated"

@@ -23,12 +23,12 @@ from inquitree_gym.analysis.cutoff import (
 )
 from inquitree_gym.analysis.cutoff_models import ModelDates, Period, load_models, read_period
 from inquitree_gym.analysis.diff_in_diff import Sighting, crossing
-from inquitree_gym.analysis.load import RunFacts, facts_of
+from inquitree_gym.analysis.load import ScoredRun, scored_episode
 from inquitree_gym.report import write_report
 from inquitree_gym.report.contents import contents
 from inquitree_gym.report.cutoffs import cutoffs
 from inquitree_gym.scoring import EpisodeScore
-from tests.analysis.test_summary import WHOLE, score
+from tests.analysis.test_aggregate import WHOLE, score
 from tests.report.html import read_page
 from tests.scoring.test_episode import GivenJudge
 from tests.scoring.test_trajectory import episode_of
@@ -51,10 +51,10 @@ def asked(
     return replace(made, agent=agent if model is None else f"{agent} {model}", model=model, published=published)
 
 
-def run_of(*scores: EpisodeScore) -> RunFacts:
+def run_of(*scores: EpisodeScore) -> ScoredRun:
     tree = make_tree([[], []], [1, 1])
-    facts = facts_of(episode_of(tree, *WHOLE), tree, GivenJudge(1, 1))
-    return RunFacts(Path("run"), [facts._replace(score=score) for score in scores], [], {})
+    facts = scored_episode(episode_of(tree, *WHOLE), tree, GivenJudge(1, 1))
+    return ScoredRun(Path("run"), [replace(facts, score=score) for score in scores], [], {})
 
 
 # Sides

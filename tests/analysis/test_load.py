@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from inquitree_gym.analysis.aggregate import by_player, tally_reading, tally_spent
+from inquitree_gym.analysis.aggregate import as_plain, by_player
 from inquitree_gym.analysis.compare import NARROW, compare, differences_table
 from inquitree_gym.analysis.judging import concluded
-from inquitree_gym.analysis.load import EpisodeFacts, RunFacts, gather
-from inquitree_gym.analysis.load import facts_of as facts_by
-from inquitree_gym.analysis.recorded import recorded_judges
+from inquitree_gym.analysis.load import (
+    EpisodeCost,
+    ReadingCounts,
+    ScoredEpisode,
+    ScoredRun,
+    load_run,
+    recorded_judges,
+    scored_episode,
+)
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judges import JudgementFile, Ruling, Verdict, local_judge, make_panel
 from inquitree_gym.log import Episode, Failure, Reply, read_episode, to_line
@@ -22,7 +29,7 @@ from inquitree_gym.report.judging import judges
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.trees import Tree, load_tree
-from tests.analysis.test_summary import score
+from tests.analysis.test_aggregate import score
 from tests.report.html import read_page
 from tests.scoring.test_episode import GivenJudge
 from tests.scoring.test_trajectory import ASKED_AGAIN, CONCLUDE, END, EXPLORE, enter, episode_of, failed, redo, result
@@ -31,8 +38,8 @@ from tests.strategies import make_tree
 TREE = make_tree([[], []], [1, 1], tree_id="t1")
 
 
-def facts_of(episode: Episode, tree: Tree) -> EpisodeFacts:
-    return facts_by(episode, tree, GivenJudge(1.0, 1.0))
+def facts_of(episode: Episode, tree: Tree) -> ScoredEpisode:
+    return scored_episode(episode, tree, GivenJudge(1.0, 1.0))
 
 
 def reply(turn: int, role: str = "proposer", **given) -> Reply:
@@ -51,11 +58,12 @@ def test_choices_are_counted_by_what_came_of_them():
     forced = enter("s1", accepted=False, forced=True, reason="below_threshold")
     cut = {**failed("study_hint", 0, "s2a"), "limit": True}
     steps = [*hints, forced, result("s1a"), ASKED_AGAIN, EXPLORE, enter("s2"), cut, END]
-    reads = facts_of(episode_of(TREE, *steps, threshold=0.3), TREE).reads
+    facts = facts_of(episode_of(TREE, *steps, threshold=0.3), TREE)
+    reads = facts.readings
     assert reads.outcomes == Counter(hinted=4, forced=1, accepted=2, limit=1)
     assert reads.reasons == Counter(below_threshold=6, unreadable_decision=1)
-    assert (len(reads.taken), len(reads.refused)) == (2, 6)
-    assert reads.threshold == 0.3
+    assert (len(reads.accepted), len(reads.refused)) == (2, 6)
+    assert facts.threshold == 0.3
 
 
 def test_coverage_stands_after_each_turn():
@@ -65,7 +73,7 @@ def test_coverage_stands_after_each_turn():
 
 
 def test_what_nobody_measured_is_unknown_and_not_zero():
-    spent = facts_of(episode_of(TREE, enter("s1")), TREE).spent
+    spent = facts_of(episode_of(TREE, enter("s1")), TREE).cost
     assert (spent.prompt_tokens, spent.completion_tokens, spent.dollars) == (None, None, None)
     assert (spent.replies, spent.corrections, spent.unpriced) == (0, 0, 0)
 
@@ -78,9 +86,9 @@ def test_replies_are_added_up_and_those_from_a_cache_cost_nothing():
         reply(2, tokens={"prompt": 1000, "completion": 1000}, cost=9.0, cached=True),
         reply(2, "sceptic", cost=0.25, finish_reason="length"),
     )
-    spent = facts_of(episode, TREE).spent
+    spent = facts_of(episode, TREE).cost
     assert (spent.replies, spent.corrections, spent.cut_short, spent.unpriced) == (4, 1, 1, 1)
-    assert tally_spent([facts_of(episode, TREE)] * 2).cut_short == 2
+    assert EpisodeCost.total([spent] * 2).cut_short == 2
     assert (spent.prompt_tokens, spent.completion_tokens) == (230, 50)
     assert spent.dollars == pytest.approx(0.75)
 
@@ -96,21 +104,21 @@ def test_tallies_pool_the_levels_of_a_player_and_keep_players_apart():
     facts = [facts_of(episode, TREE) for episode in (priced, unpriced, other)]
     (pooled, alone) = by_player(facts).values()
     assert (len(pooled), len(alone)) == (2, 1)
-    tally = tally_reading(pooled)
+    tally = ReadingCounts.total(each.readings for each in pooled)
     assert (tally.choices, tally.share("accepted"), tally.share("hinted")) == (
         6,
         pytest.approx(2 / 3),
         pytest.approx(1 / 3),
     )
     assert tally.reasons == {"below_threshold": 2}
-    spent = tally_spent(pooled)
-    assert (spent.episodes, spent.turns, spent.replies, spent.unpriced) == (2, 12, 2, 1)
+    spent = EpisodeCost.total(each.cost for each in pooled)
+    assert (sum(len(each.coverage) for each in pooled), spent.replies, spent.unpriced) == (12, 2, 1)
     assert (spent.prompt_tokens, spent.completion_tokens, spent.dollars) == (7, None, pytest.approx(0.1))
-    assert tally_spent(alone).dollars is None
+    assert EpisodeCost.total(each.cost for each in alone).dollars is None
 
 
 def test_a_player_without_a_choice_has_no_shares():
-    tally = tally_reading([])
+    tally = ReadingCounts.total([])
     assert (tally.choices, tally.share("accepted")) == (0, None)
 
 
@@ -135,7 +143,7 @@ def run(tmp_path_factory) -> Path:
 
 def test_what_is_not_whole_is_named_with_its_state_and_reason(run: Path):
     told = []
-    found = gather(run, told.append)
+    found = load_run(run, told.append)
     assert len(told) == 5
     damaged = found.missing.pop()
     assert (damaged.name[-8:-6], damaged.status) == ("s4", "damaged")
@@ -149,12 +157,12 @@ def test_what_is_not_whole_is_named_with_its_state_and_reason(run: Path):
 def test_a_run_with_nothing_whole_says_so(run: Path, tmp_path: Path):
     (tmp_path / "run.json").write_bytes((run / "run.json").read_bytes())
     with pytest.raises(LogError, match=r"holds no finished episode yet; run its study first$"):
-        gather(tmp_path)
+        load_run(tmp_path)
     (tmp_path / "episodes").mkdir()
     failed = sorted((run / "episodes").iterdir())[2]
     (tmp_path / "episodes" / failed.name).write_bytes(failed.read_bytes())
     with pytest.raises(LogError, match=r"run its study first \(.*_s2\.jsonl: TimeoutError: no answer\)"):
-        gather(tmp_path)
+        load_run(tmp_path)
 
 
 # Two runs
@@ -168,7 +176,7 @@ def test_the_second_run_minus_the_first_over_the_pairs_that_both_have():
     assert difference.estimates["Q/|C|"].mean == pytest.approx((0.5 + 1) / 2)
     assert difference.estimates["coverage"].mean == 0
     assert difference.estimates["hits"].mean is None
-    assert difference.as_plain()["estimates"]["Q/|C|"]["episodes"] == 2
+    assert as_plain(difference)["estimates"]["Q/|C|"]["episodes"] == 2
 
 
 def test_where_a_run_has_several_agents_equal_ones_are_paired():
@@ -224,7 +232,7 @@ def test_what_the_local_judge_has_said_before_is_not_asked_again(whole: Path):
     items = len(load_tree("paper8").conclusions)
     (local,) = make_panel(["local"])
     judged_by(whole, "local", (0.6,) * items, **local.config)
-    found = gather(whole)
+    found = load_run(whole)
     assert [score.quality_share for score in found.scores] == pytest.approx([0.6, 0.6])
     assert found.judged == {}
 
@@ -233,7 +241,7 @@ def test_other_judges_stand_beside_the_local_one(whole: Path):
     items = len(load_tree("paper8").conclusions)
     judged_by(whole, "local", (0.0,) * items, claim_at=0.1)
     judged_by(whole, "llm:model", (0.6, None, *(1.0,) * (items - 2)))
-    found = gather(whole)
+    found = load_run(whole)
     assert [score.quality_share for score in found.scores] == pytest.approx([1, 1])
     assert {label: [s.quality_share for s in scores] for label, scores in found.judged.items()} == {
         "llm:model": [None, None], "local, earlier": [0, 0],
@@ -248,20 +256,20 @@ def test_other_judges_stand_beside_the_local_one(whole: Path):
 def test_a_report_and_a_page_show_judges_side_by_side(whole: Path, tmp_path: Path):
     items = len(load_tree("paper8").conclusions)
     judged_by(whole, "llm:<b>", (0.6,) * items)
-    page = read_page(write_report([gather(whole)], tmp_path / "r.html")[0])
+    page = read_page(write_report([load_run(whole)], tmp_path / "r.html")[0])
     assert page.has("section", id="judges")
     assert "llm:<b>" in page.text
     shown = view_run(whole, tmp_path / "v", wanted=lambda cell: cell.seed == 0)
     assert "S, llm:<b>" in read_page(shown).text
     assert shown.read_text(encoding="utf-8").count("<td>0.60</td>") == items
-    alone = read_page(write_report([gather(whole)._replace(judged={})], tmp_path / "s.html")[0])
+    alone = read_page(write_report([replace(load_run(whole), judged={})], tmp_path / "s.html")[0])
     assert not alone.has("section", id="judges")
 
 
 def test_agreement_is_over_the_items_that_both_have_scored():
     one = [score("t1", 1, 0.6), score("t2", 1, 0)]
     other = [score("t1", 1, 1), score("t2", None, 0), score("t3", 1, 1)]
-    report = contents([RunFacts(Path("r"), [facts_of(episode_of(TREE), TREE)], [], {})])._replace(
+    report = contents([ScoredRun(Path("r"), [facts_of(episode_of(TREE), TREE)], [], {})])._replace(
         judged={"a": one, "b": other}
     )
     section = judges(report)

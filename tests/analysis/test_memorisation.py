@@ -18,7 +18,7 @@ from inquitree_gym.errors import LogError, OptionError, ServiceError
 from inquitree_gym.judges import Terms, make_panel
 from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel
 from inquitree_gym.trees import Tree, load_tree
-from tests.analysis.test_summary import score
+from tests.analysis.test_aggregate import score
 from tests.judges.test_llm import Grader
 from tests.servers import KEY, PASSING, Body, Hourglass, Service, failed, said
 from tests.strategies import make_tree

@@ -17,7 +17,7 @@ from inquitree_gym.llm import ChatModel
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, FALSE_ALARMS, GAP, HITS, Counts
 from inquitree_gym.trees import Tree, load_tree
-from tests.analysis.test_vigilance_trend import played, shown
+from tests.analysis.test_vigilance import played, shown
 from tests.servers import FILTERED, Hourglass, Service, failed, said
 from tests.strategies import make_tree
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from inquitree_gym.analysis.aggregate import format_estimate, summarise
 from inquitree_gym.analysis.compare import compare
-from inquitree_gym.analysis.load import EpisodeFacts, Missing, Reads, RunFacts, Spent
-from inquitree_gym.analysis.summary import rows, written
+from inquitree_gym.analysis.load import EpisodeCost, MissingEpisode, ReadingCounts, ScoredEpisode, ScoredRun
 from inquitree_gym.errors import OptionError
 from inquitree_gym.report import write_report
 from inquitree_gym.report.contents import contents
@@ -20,38 +21,38 @@ from inquitree_gym.report.sections import papers, turns
 from inquitree_gym.report.tables import ABSENT, as_csv, cell, escaped, grid, markdown, shaded
 from inquitree_gym.report.vigilance import vigilance
 from inquitree_gym.scoring import EpisodeScore, Estimate
-from tests.analysis.test_summary import WHOLE, score
+from tests.analysis.test_aggregate import WHOLE, score
 from tests.report.html import HOSTILE, read_page
 from tests.scoring.test_trajectory import CONCLUDE, END, EXPLORE, enter, redo, result
 
 FAKES = [enter("s1"), result("s1a", 1), redo("s1a"), EXPLORE, enter("s2"), result("s2a", 2), CONCLUDE, END]
 
 
-def facts(score: EpisodeScore, coverage: tuple[float, ...] = (0.5, 0.5, 0.5, 1.0), **spent) -> EpisodeFacts:
+def facts(score: EpisodeScore, coverage: tuple[float, ...] = (0.5, 0.5, 0.5, 1.0), **spent) -> ScoredEpisode:
     counts = dict.fromkeys(("replies", "corrections", "cut_short", "unpriced"), 0)
-    nothing = dict.fromkeys(Spent._fields, None) | counts | {"env_seconds": 0.2}
+    nothing = dict.fromkeys((field.name for field in fields(EpisodeCost)), None) | counts | {"env_seconds": 0.2}
     from collections import Counter
 
-    reads = Reads(0.5, Counter(accepted=3, hinted=1), Counter(below_threshold=1), (0.7, 0.8, 0.9), (0.2,))
-    return EpisodeFacts(score, 2, coverage, Spent(**{**nothing, **spent}), reads, ())
+    reads = ReadingCounts(Counter(accepted=3, hinted=1), Counter(below_threshold=1), (0.7, 0.8, 0.9), (0.2,))
+    return ScoredEpisode(score, 2, 0.5, coverage, EpisodeCost(**{**nothing, **spent}), reads, ())
 
 
-def run_of(*scores: EpisodeScore, name: str = "run", missing: tuple[Missing, ...] = (), **spent) -> RunFacts:
-    return RunFacts(Path(name), [facts(score, **spent) for score in scores], list(missing), {})
+def run_of(*scores: EpisodeScore, name: str = "run", missing: tuple[MissingEpisode, ...] = (), **spent) -> ScoredRun:
+    return ScoredRun(Path(name), [facts(score, **spent) for score in scores], list(missing), {})
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[RunFacts]:
+def runs() -> list[ScoredRun]:
     """Two agents on six trees at two levels."""
     ours = [score(f"t{i}", 1, i % 2, agent="ours", steps=WHOLE) for i in range(6)]
     tempted = [score(f"t{i}", 1, 0, agent="ours", steps=FAKES, fake_level=3) for i in range(6)]
     floor = [score(f"t{i}", 0, 0, agent="random-menu") for i in range(6)]
-    gone = Missing("t9.jsonl", "failed", "RateLimitError: try later")
+    gone = MissingEpisode("t9.jsonl", "failed", "RateLimitError: try later")
     return [run_of(*ours, *tempted, *floor, missing=(gone,), dollars=0.5, unpriced=2, prompt_tokens=1200)]
 
 
 @pytest.fixture(scope="module")
-def files(runs: list[RunFacts], tmp_path_factory) -> list[Path]:
+def files(runs: list[ScoredRun], tmp_path_factory) -> list[Path]:
     return write_report(runs, tmp_path_factory.mktemp("report") / "deep" / "out.html")
 
 
@@ -63,7 +64,7 @@ def test_a_report_is_a_page_with_markdown_and_csv_beside_it(files: list[Path]):
     assert all(file.stat().st_size for file in files)
 
 
-def test_in_a_folder_the_page_has_a_name_of_its_own(runs: list[RunFacts], tmp_path: Path):
+def test_in_a_folder_the_page_has_a_name_of_its_own(runs: list[ScoredRun], tmp_path: Path):
     assert [file.name for file in write_report(runs, tmp_path)] == [
         "report.html", "report.md", "report.csv", "report-episodes.csv",
     ]  # fmt: skip
@@ -89,16 +90,16 @@ def test_figures_take_their_colours_from_the_page(files: list[Path]):
     assert not [found for svg in drawn for found in re.findall(r"(?:fill|stroke): #(?!fff)\w+", svg)]
 
 
-def test_a_page_is_the_same_for_the_same_runs(files: list[Path], runs: list[RunFacts], tmp_path: Path):
+def test_a_page_is_the_same_for_the_same_runs(files: list[Path], runs: list[ScoredRun], tmp_path: Path):
     again = write_report(runs, tmp_path)
     assert [file.read_bytes() for file in again] == [file.read_bytes() for file in files]
 
 
-def test_numbers_of_the_page_are_those_of_the_table(files: list[Path], runs: list[RunFacts]):
+def test_numbers_of_the_page_are_those_of_the_table(files: list[Path], runs: list[ScoredRun]):
     page = read_page(files[0])
-    for row in rows(runs[0].scores):
+    for row in summarise(runs[0].scores):
         for name in ("coverage", "Q/|C|", "hits"):
-            mean, interval = written(row.estimates[name])
+            mean, interval = format_estimate(row.estimates[name])
             assert mean in page.text
             assert interval in page.text
     assert "RateLimitError: try later" in page.text
@@ -108,7 +109,7 @@ def test_numbers_of_the_page_are_those_of_the_table(files: list[Path], runs: lis
 
 def test_what_logs_hold_can_neither_run_nor_break_the_page(tmp_path: Path):
     named = [score(f"t{i}", 1, 0, agent=HOSTILE, fake_level=level, steps=FAKES) for i in range(5) for level in (0, 4)]
-    missing = (Missing(HOSTILE, "failed", HOSTILE),)
+    missing = (MissingEpisode(HOSTILE, "failed", HOSTILE),)
     other = score("t1", 1, 1, agent="\ud800 =1+1\n日本")
     run = run_of(*named, other, name=HOSTILE, missing=missing)
     page = read_page(write_report([run], tmp_path)[0])
@@ -117,7 +118,7 @@ def test_what_logs_hold_can_neither_run_nor_break_the_page(tmp_path: Path):
     assert "&lt;b&gt;" in page.text
 
 
-def test_a_place_that_cannot_be_written_is_told(runs: list[RunFacts], tmp_path: Path):
+def test_a_place_that_cannot_be_written_is_told(runs: list[ScoredRun], tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OptionError, match="choose another place with --out"):
         write_report(runs, tmp_path / "file" / "out.html")
@@ -126,7 +127,7 @@ def test_a_place_that_cannot_be_written_is_told(runs: list[RunFacts], tmp_path: 
 # Sections
 
 
-def test_a_comparison_is_shown_when_two_runs_are_compared(runs: list[RunFacts], tmp_path: Path):
+def test_a_comparison_is_shown_when_two_runs_are_compared(runs: list[ScoredRun], tmp_path: Path):
     first, second = run_of(*(score(f"t{i}", 1, 0) for i in range(5))), run_of(*(score(f"t{i}", 1, 1) for i in range(5)))
     page = read_page(write_report([first, second], tmp_path, compare(first.scores, second.scores))[0])
     assert page.has("section", id="comparison")
@@ -143,7 +144,7 @@ def test_coverage_over_turns_is_a_mean_over_trees_that_keeps_the_last_value():
     slow = facts(score("t1", 1, 1), (0.0, 0.0, 0.5, 0.5, 0.5, 1.0))
     fast = facts(score("t2", 1, 1), (0.5, 1.0))
     twice = facts(score("t2", 1, 1, seed=1), (0.5, 1.0))
-    report = contents([RunFacts(Path("r"), [slow, fast, twice], [], {})])
+    report = contents([ScoredRun(Path("r"), [slow, fast, twice], [], {})])
     (panel,) = turns(report).panels
     assert "turns per subtopic" in panel.caption
     from inquitree_gym.report.sections import _coverage_curve
@@ -212,9 +213,9 @@ def test_no_text_in_csv_is_a_formula(text: str):
     assert line == [f"'{text}", "-0.5", ""]
 
 
-def test_csv_holds_every_mean_and_every_episode(files: list[Path], runs: list[RunFacts]):
+def test_csv_holds_every_mean_and_every_episode(files: list[Path], runs: list[ScoredRun]):
     means = list(csv.DictReader(files[2].read_text(encoding="utf-8").splitlines()))
-    table = {(row.agent, row.fake_level): row for row in rows(runs[0].scores)}
+    table = {(row.agent, row.fake_level): row for row in summarise(runs[0].scores)}
     assert len(means) == sum(len(row.estimates) for row in table.values())
     for line in means:
         estimate = table[line["agent"], int(line["fake_level"])].estimates[line["measure"]]

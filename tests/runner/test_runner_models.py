@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from inquitree_gym.analysis import read_scores
+from inquitree_gym.analysis import load_run
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.llm import Budget, Completion, Pace, SystemClock
 from inquitree_gym.log import read_episode
@@ -48,12 +48,12 @@ def test_models_and_agents_are_crossed_logged_and_told_apart(rote: Service, tmp_
     plain, warm = (found[f"paper2_llm_{part}_f0_s1.jsonl"].header.agent for part in ("gpt-4o-mini", "warm"))
     assert (plain["temperature"], plain["context"], "label" in plain) == (0.0, 20_000, False)
     assert (warm["temperature"], warm["model"], warm["label"]) == (0.7, "gpt-4o-mini", "warm")
-    scores, missing = read_scores(tmp_path)
-    assert {score.agent for score in scores} == {
+    run = load_run(tmp_path)
+    assert {score.agent for score in run.scores} == {
         "llm gpt-4o-mini", "llm warm", "sceptic gpt-4o-mini", "sceptic warm", "oracle",
     }  # fmt: skip
-    assert missing == []
-    assert {score.quality_share for score in scores} == {1.0}
+    assert run.missing == []
+    assert {score.quality_share for score in run.scores} == {1.0}
     written = (tmp_path / "run.json").read_text() + "".join(log.read_text() for log in tmp_path.glob("episodes/*"))
     assert KEY not in written
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from inquitree_gym.analysis.load import EpisodeFacts, RunFacts
-from inquitree_gym.analysis.summary import CHANGE, rows
-from inquitree_gym.analysis.vigilance_trend import erosion
+from inquitree_gym.analysis.aggregate import CHANGE, summarise
+from inquitree_gym.analysis.load import ScoredEpisode, ScoredRun
+from inquitree_gym.analysis.vigilance import vigilance_trend
 from inquitree_gym.report import write_report
 from inquitree_gym.report.contents import contents
 from inquitree_gym.report.vigilance import vigilance, wearing
 from inquitree_gym.scoring import Estimate
 from inquitree_gym.scoring.exposures import Showing
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, FALSE_ALARMS, GAP, HITS, Counts
-from tests.analysis.test_summary import score
+from tests.analysis.test_aggregate import score
 from tests.report.html import read_page
 from tests.report.test_report_page import facts
 from tests.scoring.test_trajectory import CONCLUDE, END, EXPLORE, enter, redo, result
@@ -30,15 +31,15 @@ def shown(turn: int, fake: int = 0, redone: bool | None = False, before: int = 0
     return Showing("s1a", fake, turn, before, **{"read": 500, "prompt_tokens": None, "redone": redone, **more})
 
 
-def played(*showings: Showing, tree: str = "t1", level: int = 3, **changes) -> EpisodeFacts:
-    return facts(score(tree, 1, 0, steps=STEPS, fake_level=level, **changes))._replace(showings=showings)
+def played(*showings: Showing, tree: str = "t1", level: int = 3, **changes) -> ScoredEpisode:
+    return replace(facts(score(tree, 1, 0, steps=STEPS, fake_level=level, **changes)), exposures=showings)
 
 
 FADING = (shown(1, 1, True), shown(3, 2, True), shown(5, 0, True), shown(6, 1, False), shown(8, 0, False))
 
 
 def test_results_are_put_into_quarters_by_their_turn():
-    parts = erosion([played(*FADING)]).by_position
+    parts = vigilance_trend([played(*FADING)]).by_position
     assert [(part.name, part.middle, part.counts) for part in parts] == [
         ("0.00–0.25", 0.125, Counts(1, 1, 0, 0)),
         ("0.25–0.50", 0.375, Counts(1, 1, 0, 0)),
@@ -51,25 +52,25 @@ def test_results_are_put_into_quarters_by_their_turn():
 
 def test_first_and_later_showings_stand_apart_and_only_first_ones_can_wear_off():
     later = (shown(2, 1, True, before=1), shown(7, 0, True, before=2))
-    found = erosion([played(*FADING, *later)])
+    found = vigilance_trend([played(*FADING, *later)])
     assert [(part.name, part.counts) for part in found.by_showing] == [
         ("first", Counts(3, 2, 2, 1)), ("later", Counts(1, 1, 1, 1)),
     ]  # fmt: skip
     assert sum(part.counts.fakes + part.counts.trues for part in found.by_position) == 5
-    assert found.over_position == erosion([played(*FADING)]).over_position
+    assert found.over_position == vigilance_trend([played(*FADING)]).over_position
 
 
 @pytest.mark.parametrize("episodes", [[], [played(level=3)], [played(*FADING, level=0)], [played(shown(1, 1, None))]])
-def test_without_a_choice_about_a_result_under_fakes_there_is_nothing_to_wear_off(episodes: list[EpisodeFacts]):
-    assert erosion(episodes) is None
+def test_without_a_choice_about_a_result_under_fakes_there_is_nothing_to_wear_off(episodes: list[ScoredEpisode]):
+    assert vigilance_trend(episodes) is None
 
 
 def test_context_is_what_the_service_counted_where_it_counted_everywhere():
     counted = [shown(1, 1, True, prompt_tokens=1_500, read=10), shown(2, 0, False, prompt_tokens=70_000, read=20)]
-    found = erosion([played(*counted)])
+    found = vigilance_trend([played(*counted)])
     assert found.counted
     assert [(part.name, part.counts.fakes) for part in found.by_context] == [("1–2", 1), ("from 64", 0)]
-    found = erosion([played(*counted, shown(3, 1, True, read=8_000))])
+    found = vigilance_trend([played(*counted, shown(3, 1, True, read=8_000))])
     assert not found.counted
     assert [(part.name, part.counts.fakes) for part in found.by_context] == [("0–1", 1), ("8–16", 1)]
 
@@ -78,7 +79,7 @@ def test_slopes_over_the_inquiry_and_over_context():
     along = [
         shown(turn, 1, redone, read=1_000 * turn) for turn, redone in ((2, True), (4, True), (6, False), (8, False))
     ]
-    found = erosion([played(*along)])
+    found = vigilance_trend([played(*along)])
     # Least squares through (2, 1), (4, 1), (6, 0), (8, 0), in eighths of the inquiry and in thousands of tokens.
     assert found.over_position[HITS].mean == pytest.approx(-0.2 * TURNS)
     assert found.over_context[HITS].mean == pytest.approx(-0.2)
@@ -88,7 +89,7 @@ def test_slopes_over_the_inquiry_and_over_context():
 def test_levels_that_differ_and_stand_elsewhere_are_no_slope():
     early = played(shown(1, 1, True), shown(3, 1, True), level=3)
     late = played(shown(6, 1, False), shown(8, 1, False), level=9)
-    assert erosion([early, late]).over_position[HITS].mean == pytest.approx(0)
+    assert vigilance_trend([early, late]).over_position[HITS].mean == pytest.approx(0)
 
 
 # Rows and pages
@@ -97,7 +98,7 @@ def test_levels_that_differ_and_stand_elsewhere_are_no_slope():
 def test_a_row_has_sensitivity_from_the_pooled_episodes_of_each_tree():
     scores = [score("t1", 1, 0, steps=STEPS, fake_level=5, seed=seed) for seed in range(3)]
     scores += [score("t2", 1, 0, fake_level=5)]
-    (row,) = rows(scores)
+    (row,) = summarise(scores)
     pooled = Counts(6, 3, 3, 0)  # per episode a hit, a miss and a right silence
     assert row.estimates[D_PRIME] == Estimate(pooled.d_prime, None, None, 1, 1)
     assert row.estimates[CRITERION].mean == pytest.approx(pooled.criterion)
@@ -109,20 +110,20 @@ def test_the_change_of_redo_is_paired_with_level_0_of_the_same_agent_and_limit()
         score("t1", 1, 0, steps=STEPS, fake_level=4, seed=1), score("t1", 1, 0, steps=STEPS, fake_level=4, seed=2),
         score("t1", 1, 0, steps=STEPS, fake_level=4, seed=0, max_turns=9),
     ]  # fmt: skip
-    changes = {(row.agent, row.fake_level, row.limit): row.estimates[CHANGE] for row in rows(scores)}
+    changes = {(row.agent, row.fake_level, row.limit): row.estimates[CHANGE] for row in summarise(scores)}
     assert changes["made", 4, "default"] == Estimate(pytest.approx(1 / 3), None, None, 1, 1)
     assert changes["made", 0, "default"].mean is None, "level 0 is no change from itself"
     assert changes["made", 4, "9"].mean is None, "no level 0 at that limit"
 
 
 @pytest.fixture(scope="module")
-def run() -> RunFacts:
+def run() -> ScoredRun:
     fakes = [played(*FADING, tree=f"t{i}", agent="=fading") for i in range(6)]
     plain = [facts(score(f"t{i}", 1, 0, agent="=fading")) for i in range(6)]
-    return RunFacts(Path("run"), [*plain, *fakes], [], {})
+    return ScoredRun(Path("run"), [*plain, *fakes], [], {})
 
 
-def test_the_sections_show_levels_and_showings_position_context_and_slopes(run: RunFacts):
+def test_the_sections_show_levels_and_showings_position_context_and_slopes(run: ScoredRun):
     section, worn = vigilance(contents([run])), wearing(contents([run]))
     assert [panel.name for panel in section.panels] == ["redo", "hits", "false-alarms", "d-prime"]
     assert [(each.caption, len(each.lines)) for each in section.grids] == [("Vigilance", 2)]
@@ -139,17 +140,17 @@ def test_the_sections_show_levels_and_showings_position_context_and_slopes(run: 
     assert [cell.text for cell in worn.grids[0].lines[0]][:5] == ["=fading", "first", "18", "12", "0.667"]
 
 
-def test_long_tables_of_erosion_are_folded(run: RunFacts):
+def test_long_tables_of_erosion_are_folded(run: ScoredRun):
     other = [played(*FADING, tree=f"t{i}", agent="other") for i in range(6)]
     assert not wearing(contents([run])).folded
-    assert wearing(contents([run._replace(episodes=[*run.episodes, *other])])).folded
+    assert wearing(contents([replace(run, episodes=[*run.episodes, *other])])).folded
 
 
-def test_without_fakes_nothing_can_wear_off(run: RunFacts):
-    assert wearing(contents([run._replace(episodes=run.episodes[:6])])) is None
+def test_without_fakes_nothing_can_wear_off(run: ScoredRun):
+    assert wearing(contents([replace(run, episodes=run.episodes[:6])])) is None
 
 
-def test_the_page_draws_them_and_the_csv_holds_them(run: RunFacts, tmp_path: Path):
+def test_the_page_draws_them_and_the_csv_holds_them(run: ScoredRun, tmp_path: Path):
     page, *_, table = write_report([run], tmp_path / "r.html")
     assert len([a for tag, a in read_page(page).tags if tag == "svg"]) == 3 + 5 + 1 + 2
     assert table.name == "r-vigilance.csv"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.analysis import read_scores, report_table, rows
-from inquitree_gym.analysis.summary import MEASURES, as_plain
+from inquitree_gym.analysis import load_run, summarise, summary_table
+from inquitree_gym.analysis.aggregate import MEASURES, as_plain
 from inquitree_gym.errors import LogError
 from inquitree_gym.runner import StudyConfig, run_study
 from inquitree_gym.runner.study import make_study
@@ -38,7 +38,7 @@ def test_a_row_is_an_agent_at_a_fake_level():
         score("t1", 1, 1, agent="a", fake_level=3),
         score("t1", 1, 0, agent="a", seed=1),
     ]
-    table = rows(scores)
+    table = summarise(scores)
     assert [(row.agent, row.fake_level, row.trees, row.episodes) for row in table] == [
         ("a", 0, 2, 3), ("b", 0, 1, 1), ("a", 3, 1, 1),
     ]  # fmt: skip
@@ -50,7 +50,7 @@ def test_a_row_is_an_agent_at_a_fake_level():
 
 def test_normalised_runs_from_the_floor_to_the_oracle_of_the_same_tree_and_level():
     ends = [score("t1", 1, 0, agent="random-menu"), score("t1", 1, 1, agent="oracle")]
-    floor, oracle, ours, elsewhere = rows(
+    floor, oracle, ours, elsewhere = summarise(
         [*ends, score("t1", 1, 0.6, agent="ours"), score("t1", 1, 1, agent="ours", fake_level=3)]
     )
     assert [row.estimates["normalised"].mean for row in (floor, oracle, ours)] == pytest.approx([0, 1, 0.6])
@@ -58,7 +58,7 @@ def test_normalised_runs_from_the_floor_to_the_oracle_of_the_same_tree_and_level
 
 
 def test_unscored_episodes_are_counted_and_are_not_zero():
-    (row,) = rows([score("t1", 1, 1), score("t2", 1, None), score("t3", steps=WHOLE[:4])])
+    (row,) = summarise([score("t1", 1, 1), score("t2", 1, None), score("t3", steps=WHOLE[:4])])
     assert (row.episodes, row.trees, row.unscored) == (3, 3, 2)
     assert row.estimates["Q/|C|"].mean == 1
     assert (row.estimates["Q/|C|"].trees, row.estimates["Q/|C|"].episodes) == (1, 1)
@@ -67,7 +67,7 @@ def test_unscored_episodes_are_counted_and_are_not_zero():
 
 @pytest.mark.parametrize(("trees", "interval"), [(4, False), (5, True)])
 def test_an_interval_takes_five_trees(trees: int, interval: bool):
-    (row,) = rows([score(f"t{i}", i % 2, 1, seed=seed) for i in range(trees) for seed in (0, 1)])
+    (row,) = summarise([score(f"t{i}", i % 2, 1, seed=seed) for i in range(trees) for seed in (0, 1)])
     estimate = row.estimates["Q"]
     assert (estimate.low is not None) == (estimate.high is not None) == interval
     assert estimate.trees == trees
@@ -78,7 +78,7 @@ def test_measures_of_one_episode():
         failed("subtopic_hint", 1), enter("s1"), result("s1a", 1), redo("s1a"), redo("s1a"), EXPLORE, enter("s2"),
         result("s2a", 2), CONCLUDE, END,
     ]  # fmt: skip
-    (row,) = rows([score("t1", 1.0, 0.6, steps=steps, fake_level=5)])
+    (row,) = summarise([score("t1", 1.0, 0.6, steps=steps, fake_level=5)])
     expected = {
         "coverage": 1, "unaided": 0.5, "coverage at 3n": 0.5, "Q": 1, "Q/|C|": 0.5, "turns L": 9,
         "stretch": (9 - 6) / (22 - 6), "hints": 1, "redo": 0.5, "hits": 0.5, "false alarms": 0.5,
@@ -88,7 +88,7 @@ def test_measures_of_one_episode():
 
 
 def test_where_nothing_is_forced_there_is_no_upper_bound_and_no_stretch():
-    (row,) = rows([score("t1", 1, 1, on_last_hint="repeat")])
+    (row,) = summarise([score("t1", 1, 1, on_last_hint="repeat")])
     assert row.estimates["stretch"].mean is None
     assert row.estimates["turns L"].mean == 6
 
@@ -96,12 +96,12 @@ def test_where_nothing_is_forced_there_is_no_upper_bound_and_no_stretch():
 def test_bounds_span_the_trees_of_a_row():
     three = make_tree([[], [], []], [1, 1, 1], tree_id="three")
     other = score_episode(episode_of(three, *WHOLE), three, GivenJudge(1, 1, 1))
-    (row,) = rows([score("t1", 1, 1), other])
+    (row,) = summarise([score("t1", 1, 1), other])
     assert all(number in row.bounds for number in ("6", "9", "22", "33"))
 
 
 def test_a_row_as_json():
-    (row,) = rows([score("t1", 1, 0, fake_level=2)])
+    (row,) = summarise([score("t1", 1, 0, fake_level=2)])
     plain = json.loads(json.dumps(as_plain(row)))
     assert (plain["agent"], plain["fake_level"], plain["trees"], plain["episodes"], plain["unscored"]) == (
         "made", 2, 1, 1, 0,
@@ -112,7 +112,9 @@ def test_a_row_as_json():
 
 
 def test_a_table_has_a_heading_and_a_line_per_row():
-    heading, *lines = report_table(rows([score("t1", 1, 0, agent="a"), score("t1", 1, 1, agent="b")]), ["Q", "hits"])
+    heading, *lines = summary_table(
+        summarise([score("t1", 1, 0, agent="a"), score("t1", 1, 1, agent="b")]), ["Q", "hits"]
+    )
     assert heading[-2:] == ["Q", "hits"]
     assert [line[0] for line in lines] == ["a", "b"]
     assert [line[-2:] for line in lines] == [["1.000", "–"], ["2.000", "–"]]
@@ -138,17 +140,16 @@ def run(study: StudyConfig, tmp_path_factory) -> Path:
 
 def test_a_run_is_scored_whole(study: StudyConfig, run: Path):
     told = []
-    scores, missing = read_scores(run, told.append)
+    found = load_run(run, told.append)
+    scores = found.scores
     assert told == list(study.specs())
-    assert missing == []
-    assert [(s.agent, s.tree, s.fake_level, s.seed) for s in scores] == [
-        (spec.agent, spec.tree, spec.fake_level, spec.seed) for spec in study.specs()
-    ]
+    assert found.missing == []
+    assert [(s.agent, s.tree, s.fake_level, s.seed) for s in scores] == [cell[:4] for cell in study.specs()]
     assert {s.judge for s in scores} == {"local"}
 
 
 def test_what_a_report_says_of_the_two_ends_at_3n(run: Path):
-    by_agent = {row.agent: row.estimates for row in rows(read_scores(run)[0])}
+    by_agent = {row.agent: row.estimates for row in summarise(load_run(run).scores)}
     assert by_agent["oracle"]["Q/|C|"].mean == pytest.approx(1)
     assert by_agent["oracle"]["coverage at 3n"].mean == 1
     assert by_agent["oracle"]["stretch"].mean == 0
@@ -164,9 +165,9 @@ def test_missing_and_torn_episodes_are_named_and_not_scored(study: StudyConfig, 
     (place / "paper8_oracle_f0_s1.jsonl").unlink()
     torn = place / "paper8_worst-case_f0_s0.jsonl"
     torn.write_bytes(torn.read_bytes()[:-5])
-    scores, missing = read_scores(str(tmp_path))
-    assert missing == ["paper8_oracle_f0_s1.jsonl", "paper8_worst-case_f0_s0.jsonl"]
-    assert len(scores) == 4
+    found = load_run(str(tmp_path))
+    assert [each.name for each in found.missing] == ["paper8_oracle_f0_s1.jsonl", "paper8_worst-case_f0_s0.jsonl"]
+    assert len(found.scores) == 4
 
 
 def test_a_run_without_a_finished_episode_says_so(study: StudyConfig, tmp_path: Path):
@@ -174,9 +175,9 @@ def test_a_run_without_a_finished_episode_says_so(study: StudyConfig, tmp_path: 
     for file in (tmp_path / "episodes").iterdir():
         file.unlink()
     with pytest.raises(LogError, match="holds no finished episode yet; run its study first"):
-        read_scores(tmp_path)
+        load_run(tmp_path)
 
 
 def test_a_folder_that_is_no_run_says_so(tmp_path: Path):
     with pytest.raises(LogError, match="is no run folder"):
-        read_scores(tmp_path)
+        load_run(tmp_path)
