@@ -1,8 +1,9 @@
-"""Real weights for every test, and a vector cache that the whole run shares."""
+"""Real weights for every test; hashed words instead where ``-m "not weights"`` selects the fast tests."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import settings
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from inquitree_gym.embeddings import MiniLMEmbedder, load_embedder
+from inquitree_gym.embeddings import Embedder, load_embedder, registry
+from tests.hashing import HashingEmbedder
 from tests.servers import KEY, Service, close_clients
 
 # A timing never decides a test.
@@ -18,12 +20,18 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the fast tests run without torch, also where torch is installed."""
+    if config.option.markexpr == "not weights":
+        registry.MiniLMEmbedder = HashingEmbedder  # type: ignore[misc, assignment]
+        for package in ("torch", "transformers", "sentence_transformers", "stable_baselines3", "sb3_contrib", "ray"):
+            sys.modules[package] = None  # type: ignore[assignment]
+
+
 @pytest.fixture(scope="session")
-def minilm() -> MiniLMEmbedder:
-    """The real default embedder, loaded once."""
-    embedder = load_embedder("all-MiniLM-L6-v2")
-    assert isinstance(embedder, MiniLMEmbedder)
-    return embedder
+def minilm() -> Embedder:
+    """The default embedder, loaded once: real weights, but for the fast tests."""
+    return load_embedder("all-MiniLM-L6-v2")
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
 from importlib import import_module
@@ -28,8 +29,9 @@ from inquitree_gym.trees import builtin_ids, schema
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+ROOT_PAGES = [ROOT / f"{stem}.md" for stem in ("README", "ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")]
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-LINKING = [*PAGES, ROOT / "CHANGELOG.md", *sorted((DOCS / "trees").rglob("*.md"))]
+LINKING = [*ROOT_PAGES, *sorted(DOCS.rglob("*.md"))]
 
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -38,7 +40,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 CONSTANTS = {
     "environments.md": ("matching.MAX_READ", "envs.observations.MAX_OBSERVATION"),
     "readings-of-the-paper.md": ("matching.MAX_READ",),
-    "llm-agents.md": ("baselines.llm.CONTEXT", "chat.answers.MAX_REPLY", "chat.pace.FIRST_REPLY"),
+    "llm-agents.md": ("baselines.llm.CONTEXT", "llm.response.MAX_REPLY", "llm.rate_limit.FIRST_REPLY"),
     "embedders.md": ("embeddings.vectors.REMEMBERED", "matching.REMEMBERED", "embeddings.local.MINILM_DIM"),
     "trees-format.md": ("trees.schema.MAX_TEXT", "trees.schema.MAX_SUBTOPICS", "trees.load.MAX_FILE_BYTES"),
 }
@@ -128,16 +130,22 @@ def test_the_page_of_the_command_line_has_the_defaults_of_a_verb(verb: str) -> N
             assert f"{param.default}" in row.split("|")[2]
 
 
-def test_the_readme_names_every_environment_rule_wrapper_agent_and_verb() -> None:
-    readme = text_of(ROOT / "README.md")
+def test_the_pages_name_every_environment_rule_agent_and_verb() -> None:
+    environments, agents = text_of(DOCS / "environments.md"), text_of(DOCS / "agents.md")
     numbers = ", ".join(tree.removeprefix("paper") for tree in builtin_ids()).replace(", 29", " or 29")
-    assert f"N is {numbers}" in readme
-    for wanted in (*Rules.names(), *AGENT_NAMES):
-        assert f"| `{wanted}` |" in readme
-    for wrapper in wrappers.__all__:
-        assert f"| `{wrapper}(" in readme
+    assert f"N is {numbers}" in environments
+    for rule in Rules.names():
+        assert f"| `{rule}` |" in environments
+    for agent in AGENT_NAMES:
+        assert f"| `{agent}` |" in agents
+    verbs = text_of(DOCS / "cli.md").partition("\n## ")[0]
     for verb in VERBS:
-        assert f"| `inquitree {verb}" in readme
+        assert f"| [`{verb}`](" in verbs
+
+
+def test_every_extra_is_explained() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert [extra for extra in extras if f"`{extra}`" not in text_of(DOCS / "which.md")] == []
 
 
 def test_the_readings_name_every_rule() -> None:
