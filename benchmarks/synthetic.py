@@ -103,7 +103,7 @@ def quality(trees: Sequence[Tree], embedder: Embedder) -> list[Row]:
 def checked(tree: Tree, embedder: Embedder, embed: Embed) -> Quality:
     """Lint one tree, and judge two conclusions."""
     faults = lint_tree(tree, embed)
-    flat = {fault.node for fault in faults if "no nearer" in fault.message}
+    flat = {fault.node for fault in faults if "no closer" in fault.message}
     subtopics = embed([subtopic.text for subtopic in tree.subtopics])
     between = subtopics @ subtopics.T - 2 * np.eye(len(subtopics))
     targets = sum(1 for _ in ladders(tree))

@@ -18,7 +18,7 @@ from inquitree_gym.judges import LocalJudge
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
-from inquitree_gym.trees.lint import answer_words, char_tfidf, ladders, leads, lint_tree
+from inquitree_gym.trees.lint import char_tfidf, ladders, leaked_words, lint_tree, result_leaks
 from research.datasets import ConclusionSet, ProposalSet, load_sets
 from research.fake_detectability import Separation, result_texts, separations
 from research.judge_calibration import JudgedSet, judge_set
@@ -121,8 +121,8 @@ def tree_facts(tree: Tree, embedder: Embedder) -> TreeFacts:
         echo=float((subtopics @ vectors.of(tree.topic)).max()),
         climb=_climb(tree, embed),
         tfidf_climb=_climb(tree, char_tfidf),
-        leads=np.array([lead for _, _, lead in leads(tree, embed)], np.float64),
-        word_leaks=sum(bool(words) for words in answer_words(tree)),
+        leads=np.array([lead for _, _, lead in result_leaks(tree, embed)], np.float64),
+        word_leaks=sum(bool(words) for words in leaked_words(tree)),
     )
 
 

@@ -12,7 +12,7 @@ from inquitree_gym.analysis.aggregate import MEASURES
 from inquitree_gym.errors import require
 from inquitree_gym.judges.local import WEIGHTS
 from inquitree_gym.scoring import EpisodeScore, clustered_mean
-from inquitree_gym.trees.lint import LEAK_CEILING
+from inquitree_gym.trees.lint import MAX_LEAK
 from research.datasets import CONCLUSION_KINDS
 from research.thresholds import rates, sweep
 from research.validity_measures import LIMITS, REFERENCE_AGENTS, SEEDS, TreeFacts, Validity, strictly_rising
@@ -135,7 +135,7 @@ def _text_values(found: Validity) -> dict[str, Any]:
         "leak_median": f"{np.median(leads):.3f}",
         "leak_99": f"{np.quantile(leads, 0.99):.3f}",
         "leak_max": f"{leads.max():.3f}",
-        "leak_ceiling": f"{LEAK_CEILING:.2f}",
+        "leak_ceiling": f"{MAX_LEAK:.2f}",
         "word_leaks": sum(facts.word_leaks for facts in found.facts),
         "fake_table": _table(["features", "AUC"], ([each.name, each.auc] for each in found.separations)),
     }

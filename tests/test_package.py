@@ -50,8 +50,8 @@ PUBLIC = {
         "EpisodeScore", "Estimate", "Path", "clustered_mean", "paired_difference", "read_path", "score_episode",
     },
     "inquitree_gym.trees": {
-        "CANARY", "CATALOGUE", "Difficulty", "Entry", "Fault", "HINT_LEVELS", "Tree", "builtin_ids", "dump_tree",
-        "load_tree", "parse_tree", "synthetic_tree", "tree_seed", "user_files",
+        "CANARY", "CATALOGUE", "CatalogueEntry", "Difficulty", "Fault", "HINT_LEVELS", "Tree", "builtin_ids",
+        "dump_tree", "load_tree", "parse_tree", "synthetic_tree", "tree_seed", "user_files",
     },
     "inquitree_gym.wrappers": {
         "EmbeddingObservation", "FakeResults", "LogEpisodes", "MenuActions", "RewardShaping", "Transcript", "TurnLimit",

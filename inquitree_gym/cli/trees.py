@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +19,7 @@ from inquitree_gym.runner.study import ALL
 from inquitree_gym.trees import CATALOGUE, Fault, Tree, builtin_ids, load_tree, user_files
 from inquitree_gym.trees.drawing import depths, layers, mermaid, svg
 from inquitree_gym.trees.lint import lint_tree
+from inquitree_gym.trees.load import id_faults, is_path
 
 app = typer.Typer()
 
@@ -26,7 +29,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 
 @app.command("list")
 def list_trees(as_json: JsonOption = False) -> None:
-    """List every paper of the pool and every tree of yours."""
+    """List all papers of the pool and all user trees."""
     entries = [_describe(name) for name in (*CATALOGUE, *(name for name in user_files() if name not in CATALOGUE))]
     if as_json:
         print_json(entries)
@@ -62,23 +65,25 @@ def show(
 
 @app.command()
 def check(
-    trees: Annotated[list[str] | None, typer.Argument(metavar="[all|TREE…]", help="Ids or paths.")] = None,
+    trees: Annotated[
+        list[str] | None, typer.Argument(metavar="[all|TREE…]", help="Ids or paths; all: every shipped tree.")
+    ] = None,
     embedder: Annotated[
-        str, typer.Option(help="Embedder for ladders and siblings; none leaves them out.")
+        str, typer.Option(help="Embedder for hint ladders, siblings and fakes; none skips these checks.")
     ] = DEFAULT_EMBEDDER,
     as_json: JsonOption = False,
 ) -> None:
-    """Check trees for faults; status 1 when there are any."""
+    """Check trees for faults; exit with status 1 if there are any."""
     names = [name for given in trees or [ALL] for name in (builtin_ids() if given == ALL else (given,))]
     faults: dict[str, list[dict[str, str]]] = {}
     with progress("checking", len(names)) as advance:
         for name in names:
-            faults[name] = [fault._asdict() for fault in _faults(name, embedder)]
+            faults[name] = [asdict(fault) for fault in _faults(name, embedder)]
             advance(name)
     if as_json:
         print_json(faults)
     for name, found in {} if as_json else faults.items():
-        out.print(Text(f"{name}: " + ("clean" if not found else f"{len(found)} faults")))
+        out.print(Text(f"{name}: " + (_count(found) if found else "clean")))
         for fault in found:
             out.print(Text(f"  {fault['node']}: {fault['message']}"))
     raise typer.Exit(FAULTY if any(faults.values()) else 0)
@@ -91,21 +96,26 @@ def schema() -> None:
 
 
 def _faults(name: str, embedder: str) -> list[Fault]:
-    """Return what is wrong with a tree; for one that cannot even be loaded, why."""
+    """Return the faults of a tree: those of its file, or else those of its id and of its content."""
     try:
         tree = load_tree(name)
     except UnknownTreeError:
         raise
     except TreeError as error:
         return [_as_fault(fault) for fault in error.faults]
+    faults = id_faults(tree, Path(name)) if is_path(name) else []
     if embedder == "none":
-        return lint_tree(tree)
+        return faults + lint_tree(tree)
     vectors = tree_vectors(tree, load_embedder(embedder))
-    return lint_tree(tree, lambda texts: vectors.matrix(tuple(texts)))
+    return faults + lint_tree(tree, lambda texts: vectors.matrix(tuple(texts)))
+
+
+def _count(faults: Sized) -> str:
+    return f"{len(faults)} fault{'s' * (len(faults) != 1)}"
 
 
 def _as_fault(line: str) -> Fault:
-    """Split a loader's line into place and message; a line about the whole file has no place."""
+    """Split a fault of the loader into place and message; a fault of the whole file has no place."""
     place, colon, message = line.partition(": ")
     placed = colon and (" " not in place or "›" in place)
     return Fault(place, message) if placed else Fault("document", line)
@@ -120,7 +130,7 @@ def _describe(name: str) -> dict[str, Any]:
     try:
         tree = load_tree(name)
     except TreeError as error:
-        title = f"(cannot be played: {len(error.faults)} faults; see inquitree check {error.where})"
+        title = f"(cannot be played: {_count(error.faults)}; see inquitree check {error.where})"
         return {"id": name, "n": None, "playable": False, "title": title} | missing
     return {
         "id": name,
@@ -136,7 +146,7 @@ def _describe(name: str) -> dict[str, Any]:
 
 
 def _branches(tree: Tree, spoil: bool) -> Branches:
-    """Draw the graph as branches: a subtopic hangs under its deepest prerequisite and names the others."""
+    """Draw the graph as a tree: each subtopic is a branch of its deepest prerequisite and names the others."""
     depth = depths(tree)
     root = Branches(Text(f"{tree.id} · {tree.paper.title}", style="bold"))
     root.add(Text(tree.topic, style="italic"))

@@ -9,7 +9,7 @@ from typing import NoReturn
 import gymnasium as gym
 
 from inquitree_gym.trees.catalogue import RESTRICTED
-from inquitree_gym.trees.paths import TREES_VARIABLE, builtin_ids, user_files
+from inquitree_gym.trees.paths import TREES_VARIABLE, builtin_ids, missing_folders, user_files
 
 ENTRY_POINT = "inquitree_gym.envs.inquiry:InquiryEnv"
 REFUSAL = "inquitree_gym.envs.registration:refuse"
@@ -43,13 +43,15 @@ def register_all() -> None:
     gym.register(SYNTHETIC_MENU, entry_point=SYNTHETIC_MENU_ENTRY_POINT)
     for tree_id in shipped:
         _register(env_id(tree_id), menu_id(tree_id), tree_id)
+    for folder in missing_folders():
+        warnings.warn(f"{TREES_VARIABLE} names '{folder:.200}', which is not a folder", stacklevel=2)
     own = user_files()
     for tree_id in RESTRICTED:
         if tree_id not in own:
             for name in (env_id(tree_id), menu_id(tree_id)):
                 gym.register(name, entry_point=REFUSAL, vector_entry_point=REFUSAL, kwargs={"tree": tree_id})
     for tree_id, file in own.items():
-        if fault := _user_fault(tree_id, file, shipped):
+        if fault := _user_fault(file):
             warnings.warn(f"a tree in {TREES_VARIABLE} is left out: {fault}", stacklevel=2)
         else:
             _register(env_id(tree_id), menu_id(tree_id), str(file.absolute()))
@@ -73,14 +75,12 @@ def refuse(tree: str, **_: object) -> NoReturn:
     raise AssertionError("a tree that may not be distributed is not there to be loaded")
 
 
-def _user_fault(tree_id: str, file: Path, shipped: tuple[str, ...]) -> str | None:
+def _user_fault(file: Path) -> str | None:
     from inquitree_gym.errors import TreeError
-    from inquitree_gym.trees.load import load_file
+    from inquitree_gym.trees.load import load_user_tree
 
-    if tree_id in shipped:
-        return f"'{file}' has the id of a shipped tree; rename the file and its id"
     try:
-        tree = load_file(file)
+        load_user_tree(file)
     except (TreeError, OSError) as error:
         return str(error)
-    return None if tree.id == tree_id else f"'{file}' holds the id '{tree.id}'; file name and id have to agree"
+    return None

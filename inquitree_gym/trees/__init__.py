@@ -1,11 +1,11 @@
-"""Research trees: what they are, where they are, how they are checked."""
+"""Research trees: schema, loading, linting, catalogue and synthetic generation."""
 
 from typing import TYPE_CHECKING
 
 from inquitree_gym._lazy import lazy
 
 if TYPE_CHECKING:
-    from inquitree_gym.trees.catalogue import CATALOGUE, Entry
+    from inquitree_gym.trees.catalogue import CATALOGUE, CatalogueEntry
     from inquitree_gym.trees.generator import Difficulty, synthetic_tree, tree_seed
     from inquitree_gym.trees.load import dump_tree, load_tree, parse_tree
     from inquitree_gym.trees.paths import builtin_ids, user_files
@@ -15,8 +15,8 @@ __all__ = [
     "CANARY",
     "CATALOGUE",
     "HINT_LEVELS",
+    "CatalogueEntry",
     "Difficulty",
-    "Entry",
     "Fault",
     "Tree",
     "builtin_ids",
@@ -33,8 +33,8 @@ __getattr__ = lazy(
     {
         "CANARY": "inquitree_gym.trees.schema",
         "CATALOGUE": "inquitree_gym.trees.catalogue",
+        "CatalogueEntry": "inquitree_gym.trees.catalogue",
         "Difficulty": "inquitree_gym.trees.generator",
-        "Entry": "inquitree_gym.trees.catalogue",
         "Fault": "inquitree_gym.trees.schema",
         "HINT_LEVELS": "inquitree_gym.trees.schema",
         "Tree": "inquitree_gym.trees.schema",

@@ -1,17 +1,17 @@
-"""The 30 papers of the InquiTree pool: which can be played, and what is known of the rest."""
+"""The 30 papers of the InquiTree pool."""
 
-# ruff: noqa: E501  (titles stand whole)
+# ruff: noqa: E501  (titles are kept on one line)
 from __future__ import annotations
 
 from typing import NamedTuple
 
 
-class Entry(NamedTuple):
+class CatalogueEntry(NamedTuple):
     """One paper of the pool."""
 
     id: str
     subtopics: int | None
-    """Number of subtopics of its tree; unknown where the tree may not be distributed."""
+    """Number of subtopics, or None if the tree may not be distributed."""
     title: str | None
     doi: str | None
     distributable: bool
@@ -39,12 +39,12 @@ _OPEN = (
 )  # fmt: skip
 _RESTRICTED = (6, 9, 13, 14, 15, 16, 19, 21, 22, 23, 26, 30)
 
-_ENTRIES = [Entry(f"paper{number}", n, title, doi, True) for number, n, title, doi in _OPEN]
-_ENTRIES += [Entry(f"paper{number}", None, None, None, False) for number in _RESTRICTED]
+_ENTRIES = [CatalogueEntry(f"paper{number}", n, title, doi, True) for number, n, title, doi in _OPEN]
+_ENTRIES += [CatalogueEntry(f"paper{number}", None, None, None, False) for number in _RESTRICTED]
 
-CATALOGUE: dict[str, Entry] = {
+CATALOGUE: dict[str, CatalogueEntry] = {
     entry.id: entry for entry in sorted(_ENTRIES, key=lambda entry: int(entry.id.removeprefix("paper")))
 }
 """All 30 papers by id, in paper order."""
 RESTRICTED = tuple(entry.id for entry in CATALOGUE.values() if not entry.distributable)
-"""Papers whose trees may not be distributed."""
+"""Ids of the papers whose trees may not be distributed."""

@@ -1,40 +1,45 @@
-"""Read and write tree files. Untrusted files are data: capped in size, validated whole, never executed."""
+"""Reading and writing of tree files. Untrusted files are data: size-capped, validated whole, never executed."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from inquitree_gym.errors import TreeError, UnknownTreeError, suggest
 from inquitree_gym.trees.catalogue import CATALOGUE, RESTRICTED
 from inquitree_gym.trees.paths import TREES_VARIABLE, builtin_file, builtin_ids, user_files
-from inquitree_gym.trees.schema import Tree
+from inquitree_gym.trees.schema import Fault, Tree
+from inquitree_gym.trees.validation import legible, validation_faults
 
 MAX_FILE_BYTES = 8_000_000
 MAX_FAULTS = 10_000
-"""More faults than this are counted, not listed."""
+"""Largest number of faults that are listed; more are only counted."""
 
 
 def load_tree(tree: str | os.PathLike[str] | Tree) -> Tree:
-    """Return the tree behind an id (``"paper12"``, ``"12"``), a path to a file, or a `Tree` itself.
+    """Return the tree with an id (``"paper12"``, ``"12"``) or at a path; a `Tree` is returned as it is.
 
     Raises:
-        UnknownTreeError: no such id or file; or the paper's tree may not be distributed.
-        TreeError: the file is at fault; every fault is listed with its node.
+        UnknownTreeError: the id or file does not exist, or the paper's tree may not be distributed.
+        TreeError: the file is invalid; every fault is listed with its node.
     """
     if isinstance(tree, Tree):
         return tree
-    if isinstance(tree, os.PathLike) or Path(tree).suffix == ".json" or os.sep in tree:
+    if is_path(tree):
         return load_file(tree)
-    return _load_id(f"paper{tree.lstrip('0')}" if tree.isascii() and tree.isdigit() else tree)
+    name = str(tree)
+    return _load_id(f"paper{name.lstrip('0')}" if name.isascii() and name.isdigit() else name)
+
+
+def is_path(tree: str | os.PathLike[str]) -> bool:
+    """Return whether `load_tree` takes the argument as a path rather than as an id."""
+    return isinstance(tree, os.PathLike) or Path(tree).suffix == ".json" or os.sep in tree
 
 
 def load_file(path: str | os.PathLike[str]) -> Tree:
@@ -47,19 +52,44 @@ def load_file(path: str | os.PathLike[str]) -> Tree:
     return parse_tree(file.read_bytes(), where=str(file))
 
 
+def load_user_tree(file: Path) -> Tree:
+    """Read and validate a tree file in a folder of `INQUITREE_TREES`, which has to be named after the tree's id.
+
+    Raises:
+        TreeError: the file is invalid, or its id cannot be registered; see `id_faults`.
+    """
+    tree = load_file(file)
+    if faults := id_faults(tree, file):
+        raise TreeError(str(file), list(map(str, faults)))
+    return tree
+
+
+def id_faults(tree: Tree, file: Path) -> list[Fault]:
+    """Return the reasons why the tree of a user's file cannot be known by its id.
+
+    The id has to agree with the file name and must not be that of a shipped tree.
+    """
+    faults: list[Fault] = []
+    if tree.id in builtin_ids() and file.resolve() != Path(str(builtin_file(tree.id))).resolve():
+        faults.append(Fault("id", f"'{file.name}' has the id of a shipped tree; rename the file and its id"))
+    if file.stem != tree.id:
+        faults.append(Fault("id", f"'{file.name}' holds the id '{tree.id}'; file name and id have to agree"))
+    return faults
+
+
 def parse_tree(document: bytes, where: str = "tree") -> Tree:
     """Validate one JSON document.
 
     Raises:
-        TreeError: with every fault that can be told at once.
+        TreeError: the document is invalid; all faults that can be found at once are listed.
     """
-    _refuse_doubtful_json(document, where)
+    _refuse_ambiguous_json(document, where)
     try:
         return Tree.model_validate_json(document)
     except ValidationError as error:
         if error.error_count() > MAX_FAULTS:
             raise TreeError(where, [_too_many(error.error_count())]) from None
-        raise TreeError(where, list(_faults(error, json.loads(document)))) from None
+        raise TreeError(where, list(validation_faults(error, json.loads(document)))) from None
 
 
 def dump_tree(tree: Tree) -> str:
@@ -72,7 +102,7 @@ def _load_id(name: str) -> Tree:
     if name in shipped:
         return _load_builtin(name)
     if name in own:
-        return load_file(own[name])
+        return load_user_tree(own[name])
     if name in RESTRICTED:
         raise UnknownTreeError(
             f"'{name}' is in the paper pool but its tree may not be distributed; write a tree file of your own "
@@ -83,7 +113,7 @@ def _load_id(name: str) -> Tree:
     known = [*shipped, *own]
     raise UnknownTreeError(
         f"no tree has the id '{name:.80}'{suggest(name, known)}; known ids: {', '.join(known)}. "
-        f"A path to a .json file works as well."
+        f"A path to a .json file works as well; so do the ids of trees in folders named by {TREES_VARIABLE}."
     )
 
 
@@ -92,21 +122,21 @@ def _load_builtin(name: str) -> Tree:
     return parse_tree(builtin_file(name).read_bytes(), name)
 
 
-def _refuse_doubtful_json(document: bytes, where: str) -> None:
-    """Refuse what a JSON reader could take in two ways: repeated keys, NaN, bytes that are no UTF-8."""
-    doubts: dict[str, None] = {}
+def _refuse_ambiguous_json(document: bytes, where: str) -> None:
+    """Refuse repeated keys, NaN and bytes that are not UTF-8, which JSON readers treat differently."""
+    faults: dict[str, None] = {}
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            node = f"{_legible(found['id'])}: " if isinstance(found.get("id"), str) else ""
+            node = f"{legible(found['id'])}: " if isinstance(found.get("id"), str) else ""
             counts = Counter(key for key, _ in pairs)
-            twice = [_legible(key) for key in found if counts[key] > 1]
-            doubts.update((f"{node}key '{key}' stands twice in one object", None) for key in twice)
+            repeated = [legible(key) for key in found if counts[key] > 1]
+            faults.update((f"{node}key '{key}' is repeated in one object; keep one", None) for key in repeated)
         return found
 
     def no_constant(name: str) -> None:
-        doubts[f"holds {name}, which is not JSON"] = None
+        faults[f"contains {name}, which is not JSON"] = None
 
     try:
         json.loads(document.decode(), object_pairs_hook=unique, parse_constant=no_constant)
@@ -117,53 +147,10 @@ def _refuse_doubtful_json(document: bytes, where: str) -> None:
     except json.JSONDecodeError as error:
         raise TreeError(where, [f"is not JSON at line {error.lineno}, column {error.colno}: {error.msg}"]) from None
     except ValueError:
-        raise TreeError(where, ["holds a whole number with too many digits for a tree"]) from None
-    if doubts:
-        raise TreeError(where, list(doubts) if len(doubts) <= MAX_FAULTS else [_too_many(len(doubts))])
+        raise TreeError(where, ["contains a whole number with too many digits"]) from None
+    if faults:
+        raise TreeError(where, list(faults) if len(faults) <= MAX_FAULTS else [_too_many(len(faults))])
 
 
 def _too_many(count: int) -> str:
     return f"{count:,} faults, more than the {MAX_FAULTS:,} that are listed; is this a research tree?"
-
-
-def _legible(name: str) -> str:
-    """Return a name from a file that nobody has checked yet, fit for a terminal."""
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in name[:80])
-
-
-def _faults(error: ValidationError, document: Any) -> Iterator[str]:
-    for fault in error.errors(include_url=False, include_input=False):
-        if fault["type"] == "not_playable":
-            yield from map(str, fault["ctx"]["list"])
-        elif not _only_seems_short(fault, document):
-            yield f"{_place(fault['loc'], document)}: {fault['msg']}"
-
-
-def _only_seems_short(fault: ErrorDetails, document: Any) -> bool:
-    """Tell whether a list counts as too short only because entries at fault, reported already, were not counted."""
-    if fault["type"] != "too_short":
-        return False
-    for key in fault["loc"]:
-        document = document[key]
-    shortest: int = fault["ctx"]["min_length"]
-    return len(document) >= shortest
-
-
-def _place(location: tuple[int | str, ...], document: Any) -> str:
-    """Name a place by node ids where there are any: ``s3 › s3a › result``."""
-    names: list[str] = []
-    for key in location:
-        inside = document[key] if _holds(document, key) else None
-        named = inside.get("id") if isinstance(inside, dict) else None
-        if isinstance(named, str):
-            names[-1:] = [_legible(named)]
-        else:
-            names.append(_legible(str(key)))
-        document = inside
-    return " › ".join(names) or "document"
-
-
-def _holds(document: Any, key: int | str) -> bool:
-    if isinstance(document, list):
-        return isinstance(key, int) and key < len(document)
-    return isinstance(document, dict) and key in document

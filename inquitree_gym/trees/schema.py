@@ -1,7 +1,7 @@
-"""What a research tree is: a frozen, strictly validated document (DESIGN section 4).
+"""The format of research trees: frozen, strictly validated documents.
 
-A `Tree` that exists is playable: ids are unique, prerequisites and evidence name nodes that exist, the graph has no
-cycle. Softer virtues (rising hint ladders, distinguishable siblings, fair fakes) are the linter's business.
+Every `Tree` is playable: ids are unique, prerequisites and evidence refer to existing nodes, and the graph is acyclic.
+The linter checks quality: rising hint ladders, distinguishable siblings, fair fakes.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -21,17 +22,23 @@ from pydantic_core import PydanticCustomError
 HINT_LEVELS = 4
 """H: hints per ladder, level 1 vague to level 4 explicit."""
 CANARY = "inquitree-gym benchmark data; keep out of training corpora; canary 5b0e0f8c-6a6e-4d0c-9d39-0f5c2b8a7e41"
-"""Stands in every tree and every log, so that leaked data can be found."""
+"""Text in every shipped tree and every log by which leaked data can be found."""
 MAX_TEXT = 4_000
-"""Longest text of one node, in characters."""
+"""Maximum length of a text, in characters."""
 MAX_SUBTOPICS = 1_000
 MAX_CYCLES = 20
-"""Cycles reported at once; each costs a walk over the graph."""
+"""Largest number of cycles reported at once; each takes a walk over the graph."""
+
+ID_PATTERN = r"^[a-z][a-z0-9_.-]{0,63}$"
+SOURCE_PATTERN = r"^S\d{1,2}$"
+FACT_PATTERN = r"^[FMB]\d{1,2}$"
+DATE_PATTERN = r"^\d{4}-\d{2}-\d{2}$"
+DOI_PATTERN = r"^$|^10\.\d{4,9}/\S+$"
 
 _CONTROL = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # control codes, no characters
-    r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # line separators, and marks that turn the reading order round
-    r"\ufeff\U000e0000-\U000e007f]"  # text that a model reads and a person does not see
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # control codes, surrogates, non-characters
+    r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # line separators and bidirectional controls
+    r"\ufeff\U000e0000-\U000e007f]"  # text that is invisible to people but not to models
 )
 
 
@@ -47,34 +54,37 @@ def _clean(text: str) -> str:
 
 
 Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_clean)]
-Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
+Identifier = Annotated[str, Field(pattern=ID_PATTERN)]
+SourceId = Annotated[str, Field(pattern=SOURCE_PATTERN)]
+FactId = Annotated[str, Field(pattern=FACT_PATTERN)]
+Hints = Annotated[tuple[Text, ...], Field(min_length=HINT_LEVELS, max_length=HINT_LEVELS)]
 
 
-class _Part(BaseModel):
+class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with some fields replaced, validated like any other; ``deep`` changes nothing.
+        """Return a validated copy with some fields replaced; ``deep`` has no effect on frozen values.
 
         Raises:
-            ValidationError: the new values do not fit.
+            ValidationError: a new value is invalid.
         """
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self).model_validate(fields | dict(update or {}))
 
 
-class Node(_Part):
-    """A node that actions or conclusions are compared with."""
+class Node(_Model):
+    """A node whose text is matched with actions or conclusions."""
 
     id: Identifier
     text: Text
 
 
-class PublicationDate(_Part):
-    """When the paper appeared, and how precisely that is known."""
+class PublicationDate(_Model):
+    """Publication date of a paper, with its precision."""
 
-    date: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")
-    """ISO date; the first day of the period where the precision is month or year."""
+    date: str = Field(pattern=DATE_PATTERN)
+    """ISO date; the first day of the period if the precision is month or year."""
     precision: Literal["day", "month", "year"]
 
     @model_validator(mode="after")
@@ -82,16 +92,16 @@ class PublicationDate(_Part):
         try:
             datetime.date.fromisoformat(self.date)
         except ValueError as error:
-            raise PydanticCustomError("no_date", "'{date}' is no calendar date", {"date": self.date}) from error
+            raise PydanticCustomError("no_date", "'{date}' is not a calendar date", {"date": self.date}) from error
         return self
 
     @property
     def written(self) -> str:
-        """The date as precisely as it is known: ``2024-10-03``, ``2024-10`` or ``2024``."""
+        """The date at its precision: ``2024-10-03``, ``2024-10`` or ``2024``."""
         return self.date[: {"day": 10, "month": 7, "year": 4}[self.precision]]
 
 
-class Paper(_Part):
+class Paper(_Model):
     """The paper behind the tree."""
 
     title: Text
@@ -99,58 +109,55 @@ class Paper(_Part):
     journal: Text
     year: int = Field(ge=1600, le=2200)
     published: PublicationDate
-    doi: Annotated[str, Field(pattern=r"^$|^10\.\d{4,9}/\S+$", max_length=300), AfterValidator(_clean)]
-    """Digital object identifier without resolver; empty where there is none."""
+    doi: Annotated[str, Field(pattern=DOI_PATTERN, max_length=300), AfterValidator(_clean)]
+    """Digital object identifier without resolver, or an empty string."""
     licence: Text
 
 
-class Source(_Part):
-    """A public address that facts came from."""
+class Source(_Model):
+    """A public address of the facts."""
 
-    id: Annotated[str, Field(pattern=r"^S\d{1,2}$")]
+    id: SourceId
     address: Text
     what: Text
 
 
 Strength = Literal["full_text", "released_material", "recomputed", "abstract", "secondary", "unconfirmed"]
-"""How directly a statement is supported, strongest first."""
+"""Directness of the support for a statement, strongest first."""
 
 
-class Support(_Part):
-    """Where the statement of one node comes from."""
+class Support(_Model):
+    """Sources of the statement of one node."""
 
     node: Text
-    sources: tuple[Annotated[str, Field(pattern=r"^S\d{1,2}$")], ...]
-    facts: tuple[Annotated[str, Field(pattern=r"^[FMB]\d{1,2}$")], ...] = ()
-    """Facts of the paper's fact sheet: F findings, M methods, B background."""
+    sources: tuple[SourceId, ...]
+    facts: tuple[FactId, ...] = ()
+    """Ids in the paper's fact sheet: F for findings, M for methods, B for background."""
     strength: Strength
     note: Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_clean)] = ""
 
 
-class Provenance(_Part):
-    """The addresses behind the facts, and the support of each node that states one."""
+class Provenance(_Model):
+    """Sources of the facts, and the support for each node."""
 
     sources: tuple[Source, ...] = ()
     support: tuple[Support, ...] = ()
 
 
-Hints = Annotated[tuple[Text, ...], Field(min_length=HINT_LEVELS, max_length=HINT_LEVELS)]
-
-
 class Study(Node):
-    """One way to investigate a subtopic, what it showed, and what it did not show. Its text is the protocol."""
+    """A study of a subtopic: protocol (its text), hint ladder, true result and fake results."""
 
     hints: Hints
     result: Text
-    """What was observed, not what it means."""
+    """Observation, without its interpretation."""
     fakes: tuple[Text, ...] = Field(min_length=2)
     """False results of the same length and number density."""
     control: bool = False
-    """True where the result serves no conclusion item on purpose."""
+    """Whether the result deliberately supports no conclusion item."""
 
 
 class Subtopic(Node):
-    """A question that can be asked once its prerequisites have been visited."""
+    """A question that is unlocked once all its prerequisites have been visited."""
 
     name: Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_clean)]
     prerequisites: tuple[Identifier, ...] = ()
@@ -159,22 +166,22 @@ class Subtopic(Node):
 
 
 class ConclusionItem(Node):
-    """One thing the paper concludes, with the evidence it rests on."""
+    """A conclusion of the paper, with the evidence it rests on."""
 
     needs: tuple[Annotated[tuple[Identifier, ...], Field(min_length=1)], ...] = Field(min_length=1)
-    """Groups of study ids: a group is met by a true result of any one of its studies (Eq. 8)."""
+    """Groups of study ids; a true result of any study in a group meets the group (Eq. 8)."""
     false_variants: tuple[Text, ...] = Field(min_length=1)
 
 
-class Claim(_Part):
-    """An outcome as subject, relation, object."""
+class Claim(_Model):
+    """An outcome as subject, relation and object."""
 
     subject: Text
     relation: Text
     object: Text
 
 
-class Disclosure(_Part):
+class Disclosure(_Model):
     """Optional block for progressive disclosure."""
 
     research_question: Text
@@ -183,8 +190,9 @@ class Disclosure(_Part):
     claims: tuple[Claim, ...] = Field(min_length=1)
 
 
-class Fault(NamedTuple):
-    """One thing wrong with a tree."""
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault of a tree, with the id of the node (or the name of the field) at fault."""
 
     node: str
     message: str
@@ -193,7 +201,7 @@ class Fault(NamedTuple):
         return f"{self.node}: {self.message}"
 
 
-class Tree(_Part):
+class Tree(_Model):
     """A research tree: a topic, a DAG of subtopics with studies and results, and conclusion items."""
 
     format: Literal["inquitree/1"]
@@ -202,9 +210,9 @@ class Tree(_Part):
     canary: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_clean)]
     paper: Paper
     topic: Text
-    """The open question given to the agent; implies no answer."""
+    """Open question given to the agent; it implies no answer."""
     subtopics: tuple[Subtopic, ...] = Field(min_length=1, max_length=MAX_SUBTOPICS)
-    """In reading order, which breaks ties for hint targets."""
+    """Subtopics in reading order, which breaks ties between hint targets."""
     conclusions: tuple[ConclusionItem, ...] = Field(min_length=1)
     disclosure: Disclosure | None = None
     provenance: Provenance
@@ -218,22 +226,22 @@ class Tree(_Part):
         return self
 
     def __hash__(self) -> int:
-        """Hash by digest, so that caches keyed by a tree are fast."""
+        """Return the hash of the digest, so that caches keyed by a tree are fast."""
         return hash(self.digest)
 
     @cached_property
     def studies(self) -> tuple[Study, ...]:
-        """Every study, subtopic by subtopic: the order of study indices everywhere."""
+        """All studies, subtopic by subtopic; study indices follow this order."""
         return tuple(study for subtopic in self.subtopics for study in subtopic.studies)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the canonical document, in hex: names this very tree in logs and caches."""
+        """SHA-256 of the canonical document, in hex; identifies the tree in logs and caches."""
         document = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(document.encode()).hexdigest()
 
     def texts(self) -> dict[str, str]:
-        """Return every text that can be matched or judged, by a path such as ``s1/s1a/result``."""
+        """Return all texts that can be matched or judged, by path, such as ``s1/s1a/result``."""
         found = {"topic": self.topic}
         for subtopic in self.subtopics:
             found |= _ladder(subtopic.id, subtopic.text, subtopic.hints)
@@ -262,7 +270,7 @@ def _duplicates(tree: Tree) -> Iterator[Fault]:
     seen = {"topic"}
     for node in (*tree.subtopics, *tree.studies, *tree.conclusions):
         if node.id in seen:
-            yield Fault(node.id, "this id stands more than once; ids are unique in a tree")
+            yield Fault(node.id, "this id is used more than once; ids are unique in a tree")
         seen.add(node.id)
     first: dict[str, str] = {}
     for node in (*tree.subtopics, *tree.studies):
@@ -276,13 +284,13 @@ def _dangling(tree: Tree) -> Iterator[Fault]:
     for subtopic in tree.subtopics:
         for name in subtopic.prerequisites:
             if name not in subtopics:
-                yield Fault(subtopic.id, f"prerequisite '{name}' is no subtopic of this tree")
+                yield Fault(subtopic.id, f"prerequisite '{name}' is not a subtopic of this tree")
         if len(set(subtopic.prerequisites)) < len(subtopic.prerequisites):
-            yield Fault(subtopic.id, "a prerequisite stands twice")
+            yield Fault(subtopic.id, "a prerequisite is listed twice")
     for item in tree.conclusions:
         for name in (name for group in item.needs for name in group):
             if name not in studies:
-                yield Fault(item.id, f"needs '{name}', which is no study of this tree")
+                yield Fault(item.id, f"needs '{name}', which is not a study of this tree")
     yield from _dangling_support(tree)
 
 
@@ -291,11 +299,11 @@ def _dangling_support(tree: Tree) -> Iterator[Fault]:
     sources: set[str] = set()
     for source in tree.provenance.sources:
         if source.id in sources:
-            yield Fault("provenance", f"source {source.id} stands more than once; ids are unique in a tree")
+            yield Fault("provenance", f"source {source.id} is used more than once; ids are unique in a tree")
         sources.add(source.id)
     for support in tree.provenance.support:
         if support.node not in nodes:
-            yield Fault("provenance", f"supports '{support.node}', which is no node of this tree")
+            yield Fault("provenance", f"supports '{support.node}', which is not a node of this tree")
         for name in support.sources:
             if name not in sources:
                 yield Fault("provenance", f"{support.node} cites {name}, which is not among the sources")
@@ -313,7 +321,7 @@ def _cycles(tree: Tree) -> Iterator[Fault]:
 
 
 def _cycle(graph: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return one cycle, its first node again at the end; empty where there is none."""
+    """Return a cycle, with its first node repeated at the end, or an empty list."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

@@ -518,7 +518,7 @@ def test_check_of_a_faulty_tree_lists_the_faults_and_ends_with_status_1(
     assert "s3: prerequisite 's1' is already implied by another one; remove it" in done.out
     faults = json.loads(inquitree("check", file, "--json", *flags).out)[str(file)]
     assert {"node": "s3", "message": "prerequisite 's1' is already implied by another one; remove it"} in faults
-    near = any("is too near its sibling" in fault["message"] for fault in faults)
+    near = any("is too similar to its sibling" in fault["message"] for fault in faults)
     assert near == (not flags), "only an embedder tells siblings apart"
 
 

@@ -120,6 +120,7 @@ def test_user_trees_are_registered_and_faulty_ones_left_out_with_a_warning(tmp_p
             text.startswith("a tree in INQUITREE_TREES is left out") and file in text and fault in text
             for text in found["warnings"]
         ), found["warnings"]
+    assert "INQUITREE_TREES names 'missing', which is not a folder" in found["warnings"]
     assert found["tree"] == mine.digest, "the first folder wins"
     assert mine.topic in found["observation"]
     assert found["states"] == [

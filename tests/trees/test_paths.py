@@ -12,7 +12,7 @@ import pytest
 
 from inquitree_gym.errors import TreeError, UnknownTreeError
 from inquitree_gym.trees import CATALOGUE, builtin_ids, dump_tree, load_tree, parse_tree, user_files
-from inquitree_gym.trees.paths import TREES_VARIABLE, builtin_file
+from inquitree_gym.trees.paths import TREES_VARIABLE, builtin_file, missing_folders
 from tests.strategies import make_tree
 
 
@@ -61,7 +61,9 @@ def test_the_first_folder_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_an_unknown_id_suggests_a_user_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     put(tmp_path, "glowworms")
     name_folders(monkeypatch, tmp_path)
-    with pytest.raises(UnknownTreeError, match=r"did you mean 'glowworms'\?.* known ids: .*, glowworms\."):
+    with pytest.raises(
+        UnknownTreeError, match=r"did you mean 'glowworms'\?.* known ids: .*, glowworms\. .* named by INQUITREE_TREES"
+    ):
         load_tree("glowworm")
 
 
@@ -76,6 +78,24 @@ def test_a_bad_user_tree_says_which_file_and_why(tmp_path: Path, monkeypatch: py
     name_folders(monkeypatch, tmp_path)
     with pytest.raises(TreeError, match=r"broken\.json: 1 fault\n  - is not JSON at line 1"):
         load_tree("broken")
+
+
+def test_file_name_and_id_have_to_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = put(tmp_path, "renamed", tree_id="original")
+    name_folders(monkeypatch, tmp_path)
+    with pytest.raises(TreeError, match=r"'renamed\.json' holds the id 'original'; file name and id have to agree"):
+        load_tree("renamed")
+    with pytest.raises(UnknownTreeError, match="no tree has the id 'original'"):
+        load_tree("original")
+    assert load_tree(file).id == "original", "a path needs no agreement"
+
+
+def test_only_entries_that_are_no_folders_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = put(tmp_path, "mine")
+    name_folders(monkeypatch, tmp_path, "", tmp_path / "nosuch", file)
+    assert missing_folders() == [str(tmp_path / "nosuch"), str(file)]
+    monkeypatch.delenv(TREES_VARIABLE)
+    assert missing_folders() == []
 
 
 def test_hidden_files_are_no_trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -138,7 +158,10 @@ def test_the_import_registers_good_user_trees_and_only_warns_of_bad_ones(tmp_pat
         f"{name}{view}-v0" for name in trees for view in ("", "-menu")
     }
     assert loaded == "mine"
+    missing = [message for message in warned if "which is not a folder" in message]
+    assert len(missing) == 2
+    assert "INQUITREE_TREES names '~nosuchuser/x', which is not a folder" in missing
     left_out = {*bad, "renamed", "paper8", "folder", "dangling"}
-    assert len(warned) == len(left_out)
+    assert len(warned) == len(left_out) + len(missing)
     for name in left_out:
         assert sum(f"{name}.json" in message for message in warned) == 1

@@ -1,0 +1,137 @@
+"""Plain messages for the validation errors of tree files, each with its place in the document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from inquitree_gym.trees.schema import DATE_PATTERN, DOI_PATTERN, FACT_PATTERN, ID_PATTERN, SOURCE_PATTERN
+
+_ITEMS = {
+    "hints": "hint",
+    "studies": "study",
+    "fakes": "fake",
+    "needs": "group",
+    "false_variants": "false variant",
+    "subtopics": "subtopic",
+    "conclusions": "conclusion item",
+    "authors": "author",
+    "claims": "claim",
+}
+"""Singular of the entries of a list, by field."""
+_WANTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "model_type": "an object",
+}
+_FIXED = {
+    "missing": "is missing",
+    "extra_forbidden": "is an unknown field; remove it",
+    "string_too_short": "is empty",
+}
+_FORMATS = {
+    ID_PATTERN: "an id: a lower-case letter, then up to 63 of a-z, 0-9, '_', '.' and '-'",
+    DOI_PATTERN: "a DOI; write it without resolver, such as 10.1038/s41593-025-02054-6, or leave it empty",
+    DATE_PATTERN: "a date; write YYYY-MM-DD",
+    SOURCE_PATTERN: "a source id; write S1 to S99",
+    FACT_PATTERN: "a fact id; write F, M or B and a number, such as F1",
+}
+
+
+def validation_faults(error: ValidationError, document: Any) -> Iterator[str]:
+    """Yield every fault as ``place: message``, the place in node ids."""
+    for fault in error.errors(include_url=False, include_input=False):
+        value = _value(document, fault["loc"])
+        if fault["type"] == "not_playable":
+            yield from map(str, fault["ctx"]["list"])
+        elif not _only_seems_short(fault, value):
+            yield f"{_place(fault['loc'], document)}: {_message(fault, value)}"
+
+
+def legible(name: str) -> str:
+    """Return a name from an unchecked file, cut to 80 characters and with unprintable characters escaped."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in name[:80])
+
+
+def _message(fault: ErrorDetails, value: Any) -> str:
+    kind, limits = fault["type"], fault.get("ctx", {})
+    if kind in _WANTED:
+        return f"needs {_WANTED[kind]}, not {_described(value)}"
+    if kind in _FIXED:
+        return _FIXED[kind]
+    match kind:
+        case "too_short" | "too_long":
+            return _wrong_length(fault, value)
+        case "string_too_long":
+            return f"has {len(value):,} characters, at most {limits['max_length']:,} are allowed"
+        case "string_pattern_mismatch":
+            return f"'{legible(value)}' is not {_FORMATS[limits['pattern']]}"
+        case "literal_error":
+            return f"needs {limits['expected']}, not {_described(value)}"
+        case "greater_than_equal":
+            return f"is {legible(str(value))}, needs at least {limits['ge']}"
+        case "less_than_equal":
+            return f"is {legible(str(value))}, needs at most {limits['le']}"
+    return fault["msg"]
+
+
+def _wrong_length(fault: ErrorDetails, value: list[Any]) -> str:
+    field = fault["loc"][-1]
+    noun = _ITEMS.get(str(field), "study")  # the only lists inside a list are the groups of studies in "needs"
+    limits = fault["ctx"]
+    if field == "hints":
+        return f"has {_count(len(value), noun)}, needs {limits.get('min_length', limits.get('max_length'))}"
+    if "min_length" in limits:
+        return f"has {_count(len(value), noun)}, needs at least {limits['min_length']}"
+    return f"has {_count(len(value), noun)}, at most {limits['max_length']:,} are allowed"
+
+
+def _count(number: int, noun: str) -> str:
+    plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def _described(value: Any) -> str:
+    """Describe a JSON value: a scalar in full, a list or object by its type."""
+    if isinstance(value, str):
+        return f"the text '{legible(value)}'"
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "an object"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return f"the number {legible(str(value))}"
+
+
+def _only_seems_short(fault: ErrorDetails, value: Any) -> bool:
+    """Return whether a list seems too short only because its invalid entries, reported already, were not counted."""
+    return fault["type"] == "too_short" and len(value) >= fault["ctx"]["min_length"]
+
+
+def _place(location: tuple[int | str, ...], document: Any) -> str:
+    """Name a place by node ids as far as possible: ``s3 › s3a › result``."""
+    names: list[str] = []
+    for key in location:
+        document = _value(document, (key,))
+        node = document.get("id") if isinstance(document, dict) else None
+        if isinstance(node, str):
+            names[-1:] = [legible(node)]
+        else:
+            names.append(legible(str(key)))
+    return " › ".join(names) or "document"
+
+
+def _value(document: Any, location: tuple[int | str, ...]) -> Any:
+    """Return the value at a location, or None if there is none."""
+    for key in location:
+        try:
+            document = document[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return document
