@@ -17,7 +17,7 @@ from inquitree_gym.analysis.aggregate import CHANGE, NORMALISED, SettingSummary,
 from inquitree_gym.analysis.compare import compare
 from inquitree_gym.analysis.load import ScoredRun, load_run
 from inquitree_gym.report import figures
-from inquitree_gym.report.tables import Grid, grid, markdown
+from inquitree_gym.report.tables import Table, make_table, markdown
 from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.scoring import EpisodeScore
 from inquitree_gym.scoring.vigilance import D_PRIME, FALSE_ALARMS, HITS
@@ -106,16 +106,16 @@ def pages(runs: Sequence[ScoredRun]) -> dict[str, str]:
     return {PAGE: "\n".join(parts)} | {f"figures/{name}.svg": _figure(tables[STUDIES[name]]) for name in STUDIES}
 
 
-def _tables(table: Sequence[SettingSummary]) -> Iterator[Grid]:
+def _tables(table: Sequence[SettingSummary]) -> Iterator[Table]:
     for caption, measures in (("Results", RESULTS), ("Vigilance", VIGILANCE)):
         lines = [
             [f"`{row.agent}`", row.fake_level, f"{row.episodes} ({row.trees})", *map(row.estimates.get, measures)]
             for row in table
         ]
-        yield grid(caption, ["agent", "fakes", "n (trees)", *measures], lines)
+        yield make_table(caption, ["agent", "fakes", "n (trees)", *measures], lines)
 
 
-def _worth(run: ScoredRun, limit: str) -> Grid:
+def _worth(run: ScoredRun, limit: str) -> Table:
     lines = []
     for agent in REDOING:
         without, redoing = (_of(run.scores, name) for name in (agent, f"{agent}-redo"))
@@ -123,14 +123,14 @@ def _worth(run: ScoredRun, limit: str) -> Grid:
             [f"`{agent}`", each.fake_level, each.pairs, *map(each.estimates.get, WORTH)]
             for each in compare(without, redoing)
         ]
-    return grid(LIMITS[limit], ["agent", "fakes", "pairs", *WORTH], lines)
+    return make_table(LIMITS[limit], ["agent", "fakes", "pairs", *WORTH], lines)
 
 
 def _of(scores: Sequence[EpisodeScore], agent: str) -> list[EpisodeScore]:
     return [score for score in scores if score.agent == agent]
 
 
-def _captioned(table: Grid) -> str:
+def _captioned(table: Table) -> str:
     # Backslashes keep a log's words from being markup; the agents here are the project's own, and set as code.
     return f"**{table.caption}**\n\n{markdown(table)}\n".replace("\\`", "`")
 

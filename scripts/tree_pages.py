@@ -96,7 +96,7 @@ def page(tree: Tree) -> str:
         _size(tree),
         "## Graph",
         f"![Subtopics of {tree.id} and their prerequisites](figures/{tree.id}.svg)",
-        "An arrow leads from a prerequisite to the subtopic that needs it.",
+        "An arrow leads from a prerequisite to the subtopic that needs it; a circle is a study.",
         "## Subtopics",
         _table(["id", "name", "question", "needs"], map(_subtopic_row, tree.subtopics)),
         "## Studies",

@@ -20,7 +20,7 @@ from inquitree_gym.cli.output import as_table, err, out, print_json, progress
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.errors import OptionError
 from inquitree_gym.report import view_log, view_run, write_report
-from inquitree_gym.report.contents import by_judge
+from inquitree_gym.report.sections import scores_by_judge
 from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.scoring.vigilance import D_PRIME
@@ -156,7 +156,7 @@ def _memories(folder: Path, runs: Sequence[ScoredRun], models: Sequence[ModelDat
     """Set the closed-book conclusions of a folder beside some runs, on the trees of the runs."""
     names = dict.fromkeys(name for run in runs for name in read_manifest(run.folder).trees)
     trees = {tree.id: tree for tree in map(load_tree, names)}
-    return beside(read_grades(folder, trees), by_judge(runs), models)
+    return beside(read_grades(folder, trees), scores_by_judge(runs), models)
 
 
 def _tell_unnamed(unnamed: Mapping[str, int]) -> None:

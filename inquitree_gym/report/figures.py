@@ -1,112 +1,156 @@
-"""The figures of a report: bars, differences, lines, and where similarities lie."""
+"""Charts of a report, drawn by Matplotlib as SVG whose colours are CSS custom properties of the page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from markupsafe import Markup, escape
+from numpy.typing import NDArray
 
-from inquitree_gym.report.drawing import DASHES, INK, MARKERS, SERIES, Panel
+from inquitree_gym.errors import require
 from inquitree_gym.scoring import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Bars = Sequence[tuple[str, Estimate]]
-"""One bar or dot per label, from the top."""
-Pairs = Sequence[tuple[str, tuple[Estimate, Estimate]]]
-"""Two bars per label, from the top."""
-Curves = Mapping[str, Sequence[tuple[float, Estimate]]]
-"""Per label the points of a line: x, and the estimate of y."""
-
-ROW = 0.3
-"""Inches of height that a horizontal bar takes."""
+INK, RULE = "#1f2430", "#d5d9e0"
+SERIES = ("#0072b2", "#c24e00", "#007a5a", "#a8327e", "#8a5a00", "#5b5fc7", "#5f6368")
+"""Colours of the light scheme, safe for colour-blind readers; markers and dashes differ as well."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", "--", "-.", ":")
+WIDTH, ROW = 5.0, 0.3
+"""Width of a chart, readable on a phone without scrolling, and height of a horizontal bar; in inches."""
 DODGE = 0.06
-"""Fake levels by which lines stand apart, so that equal ones can be told."""
-WIDEST_LABEL = 28
+"""Horizontal offset, in fake levels, between series with equal values."""
+MAX_LABEL = 28
 """Characters of a label; a longer one loses its middle."""
 
+_VARIABLES = {INK: "--ink", RULE: "--rule"} | {colour: f"--c{i}" for i, colour in enumerate(SERIES, 1)}
+_COLOUR = re.compile("|".join(_VARIABLES), re.IGNORECASE)
+_STYLE = {
+    "svg.fonttype": "none", "text.parse_math": False, "font.family": "sans-serif", "font.size": 10,
+    "text.color": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK, "axes.edgecolor": INK,
+    "axes.facecolor": "none", "grid.color": RULE,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.linewidth": 0.8,
+    "axes.axisbelow": True, "lines.linewidth": 1.8, "legend.frameon": False, "legend.fontsize": 9,
+}  # fmt: skip
 
-def bars(name: str, measure: str, found: Bars) -> Panel:
-    """Draw horizontal bars in [0, 1] with their intervals; ``name`` is a word that is unique on the page."""
+Rows = Sequence[tuple[str, Estimate]]
+"""One bar or dot per label, from the top."""
+Curves = Mapping[str, Sequence[tuple[float, Estimate]]]
+"""Points of each labelled line: x, and the estimate of y."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Picture with a text alternative."""
+
+    name: str
+    """Word that is unique on the page; prefixes the ids of the SVG."""
+    caption: str
+    """Text for screen readers."""
+    draw: Callable[[Axes], None]
+    height: float
+    """Inches."""
+
+    def svg(self) -> Markup:
+        """Return the chart as an inline SVG element; equal content gives equal bytes under one Matplotlib.
+
+        Raises:
+            MissingExtraError: Matplotlib is not installed.
+        """
+        document = self._drawn("none")
+        body = re.sub(r"<!--.*?-->", "", document[document.index("<svg") :], flags=re.DOTALL)
+        head, body = body.split(">", 1)
+        box = re.search(r'viewBox="[\d. ]+"', head)
+        assert box is not None, "Matplotlib gives every figure a view box"
+        body = re.sub(r'\bid="', f'id="{self.name}-', body)
+        body = re.sub(r'(url\(#|xlink:href="#)', rf"\1{self.name}-", body)
+        body = _COLOUR.sub(lambda found: f"var({_VARIABLES[found.group().lower()]})", body)
+        return Markup(f'<svg {box.group()} role="img" aria-label="{escape(self.caption)}" class="chart">{body}')
+
+    def document(self) -> str:
+        """Return the chart as a standalone SVG document on white; see `svg` for the errors."""
+        return self._drawn("white")
+
+    def _drawn(self, background: str) -> str:
+        matplotlib = require("matplotlib", "plots")
+        buffer = io.StringIO()
+        with matplotlib.rc_context({**_STYLE, "svg.hashsalt": self.name}), warnings.catch_warnings():
+            # The browser has fonts for glyphs that Matplotlib's font lacks.
+            warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+            canvas = require("matplotlib.figure", "plots").Figure(figsize=(WIDTH, self.height), layout="constrained")
+            self.draw(canvas.add_subplot())
+            metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+            canvas.savefig(buffer, format="svg", metadata=metadata, facecolor=background)
+        return buffer.getvalue()
+
+
+def bars(name: str, measure: str, found: Rows) -> Chart:
+    """Return horizontal bars in [0, 1] with intervals."""
 
     def draw(axes: Axes) -> None:
-        places = np.arange(len(found))[::-1]
-        means = [_or_nan(estimate.mean) for _, estimate in found]
-        axes.barh(places, means, height=0.66, color=SERIES[0])
-        _whiskers(axes, places, found)
-        for place, (_, estimate) in zip(places, found, strict=True):
-            if estimate.mean is None:
-                axes.annotate("no value", (0, place), (4, 0), textcoords="offset points", va="center")
-        _name_rows(axes, places, found)
-        axes.set(xlabel=measure, xlim=(0, _end(found)))
+        places = _label_rows(axes, [label for label, _ in found])
+        _draw_bars(axes, places, [estimate for _, estimate in found], SERIES[0], 0.66)
+        axes.set(xlabel=measure, xlim=(0, _axis_end(estimate for _, estimate in found)))
 
-    return Panel(name, f"{measure} by agent", draw, _height(found))
+    return Chart(name, f"{measure} by agent", draw, _height(len(found)))
 
 
-def differences(name: str, measure: str, found: Bars) -> Panel:
-    """Draw differences as dots with their intervals, around a line at 0."""
+def paired_bars(name: str, measure: str, sides: tuple[str, str], found: Mapping[str, Sequence[Estimate]]) -> Chart:
+    """Return two bars in [0, 1] with intervals for each label, one for each of ``sides``."""
 
     def draw(axes: Axes) -> None:
-        places = np.arange(len(found))[::-1]
+        places = _label_rows(axes, found)
+        for side, offset in enumerate((0.18, -0.18)):
+            _draw_bars(axes, places + offset, [both[side] for both in found.values()], SERIES[side], 0.33, sides[side])
+        axes.set(xlabel=measure, xlim=(0, _axis_end(each for both in found.values() for each in both)))
+        _legend(axes)
+
+    return Chart(name, f"{measure}, {sides[0]} and {sides[1]}, by agent", draw, 0.5 + _height(2 * len(found)))
+
+
+def differences(name: str, measure: str, found: Rows) -> Chart:
+    """Return differences as dots with intervals, around a line at 0."""
+
+    def draw(axes: Axes) -> None:
+        places = _label_rows(axes, [label for label, _ in found])
+        estimates = [estimate for _, estimate in found]
         axes.axvline(0, color=INK, linewidth=1)
-        axes.plot([_or_nan(estimate.mean) for _, estimate in found], places, "o", color=SERIES[0], markersize=7)
-        _whiskers(axes, places, found)
-        _name_rows(axes, places, found)
+        axes.plot(_values(estimates, "mean"), places, "o", color=SERIES[0], markersize=7)
+        _draw_intervals(axes, places, estimates)
         axes.set(xlabel=measure)
 
-    return Panel(name, f"{measure} by agent", draw, _height(found))
-
-
-def pairs(name: str, measure: str, ends: tuple[str, str], found: Pairs) -> Panel:
-    """Draw two bars in [0, 1] per label with their intervals, one for each of ``ends``."""
-
-    def draw(axes: Axes) -> None:
-        places = np.arange(len(found))[::-1]
-        for end, offset in enumerate((0.18, -0.18)):
-            sides = [(label, both[end]) for label, both in found]
-            means = [_or_nan(estimate.mean) for _, estimate in sides]
-            axes.barh(places + offset, means, height=0.33, color=SERIES[end], label=ends[end])
-            _whiskers(axes, places + offset, sides)
-            for place, mean in zip(places + offset, means, strict=True):
-                if np.isnan(mean):
-                    axes.annotate("no value", (0, place), (4, 0), textcoords="offset points", va="center", fontsize=8)
-        _name_rows(axes, places, found)
-        axes.set(xlabel=measure, xlim=(0, max(_end([(label, both[end]) for label, both in found]) for end in (0, 1))))
-        axes.legend(
-            loc="upper center", bbox_to_anchor=(0.5, -0.5 / (_height([*found, *found]) - 0.75)), ncols=2, fontsize=9
-        )
-
-    return Panel(name, f"{measure}, {ends[0]} and {ends[1]}, by agent", draw, 0.5 + _height([*found, *found]))
+    return Chart(name, f"{measure} by agent", draw, _height(len(found)))
 
 
 def curves(
-    name: str,
-    axes_labels: tuple[str, str],
-    found: Curves,
-    *,
-    mark: float | None = None,
-    levels: bool = False,
+    name: str, labels: tuple[str, str], found: Curves, *, mark: float | None = None, levels: bool = False,
     share: bool = True,
-) -> Panel:
-    """Draw one line per label with its intervals.
+) -> Chart:  # fmt: skip
+    """Return one line per label with intervals.
 
     Args:
         name: a word that is unique on the page.
-        axes_labels: of x and y.
-        found: the lines.
-        mark: a place on x for a dotted line.
-        levels: whether x is the fake level; intervals are whiskers then, and a band otherwise.
-        share: whether y lies in [0, 1]; otherwise there is a line at 0.
+        labels: of the x and y axes.
+        found: the points of the lines.
+        mark: x of a dotted vertical line.
+        levels: True if x is the fake level: intervals are drawn as whiskers, otherwise as a band.
+        share: True if y lies in [0, 1]; otherwise a line marks y = 0.
     """
 
     def draw(axes: Axes) -> None:
         for series, (label, points) in enumerate(found.items()):
-            _line(axes, series, label, points, band=not levels)
+            _draw_line(axes, series, label, points, band=not levels)
         if mark is not None:
             axes.axvline(mark, color=INK, linewidth=1, linestyle=":")
-        axes.set(xlabel=axes_labels[0], ylabel=axes_labels[1])
+        axes.set(xlabel=labels[0], ylabel=labels[1])
         if share:
             axes.set_ylim(-0.03, 1.03)
         else:
@@ -114,39 +158,38 @@ def curves(
         if levels:
             axes.set_xticks(range(11))
         if len(found) > 1:
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize=9)
+            _legend(axes)
 
-    return Panel(name, f"{axes_labels[1]} against {axes_labels[0]}", draw, 3.0 + 0.22 * ((len(found) + 1) // 2))
+    return Chart(name, f"{labels[1]} against {labels[0]}", draw, 3.0 + 0.22 * ((len(found) + 1) // 2))
 
 
-def spreads(name: str, measure: str, found: Mapping[str, Sequence[float]], mark: float | None) -> Panel:
-    """Draw where values lie: a line from the 5th to the 95th percentile, a box over the middle half, the median."""
+def spreads(name: str, measure: str, found: Mapping[str, Sequence[float]], threshold: float | None) -> Chart:
+    """Return box plots: a line from the 5th to the 95th percentile, a box over the middle half, the median."""
     cuts = {label: np.percentile(values, (5, 25, 50, 75, 95)) for label, values in found.items() if len(values)}
 
     def draw(axes: Axes) -> None:
-        places = np.arange(len(cuts))[::-1]
+        places = _label_rows(axes, cuts)
         for place, (low, left, middle, right, high) in zip(places, cuts.values(), strict=True):
             axes.hlines(place, low, high, color=SERIES[0], linewidth=1.5)
             axes.barh(place, right - left, left=left, height=0.5, color=SERIES[0], alpha=0.55)
             axes.plot([middle], [place], "|", color=INK, markersize=14, markeredgewidth=2)
-        if mark is not None:
-            axes.axvline(mark, color=SERIES[1], linestyle="--", linewidth=1.5)
-            axes.annotate(f"τ = {mark:g}", (mark, 1), (4, -2), xycoords=("data", "axes fraction"),
+        if threshold is not None:
+            axes.axvline(threshold, color=SERIES[1], linestyle="--", linewidth=1.5)
+            axes.annotate(f"τ = {threshold:g}", (threshold, 1), (4, -2), xycoords=("data", "axes fraction"),
                           textcoords="offset points", va="top", color=SERIES[1])  # fmt: skip
-        _name_rows(axes, places, list(cuts.items()))
         axes.set(xlabel=measure, xlim=(min(-0.03, *(low for low, *_ in cuts.values())), 1.03))
 
-    return Panel(name, f"{measure} by agent", draw, _height(cuts))
+    return Chart(name, f"{measure} by agent", draw, _height(len(cuts)))
 
 
-def reread_panel(
+def threshold_chart(
     thresholds: Sequence[float],
     shares: Mapping[str, Sequence[float]],
     bounds: Sequence[tuple[float, float]],
     logged: float,
     marks: tuple[float, float],
-) -> Panel:
-    """Draw shares and the bounds of coverage over thresholds; ``marks`` are τ of the log and τ in question."""
+) -> Chart:
+    """Return shares and bounds of coverage over thresholds; ``marks`` are the threshold of the log and the new one."""
 
     def draw(axes: Axes) -> None:
         low, high = np.array(bounds).T
@@ -157,16 +200,41 @@ def reread_panel(
         axes.axvline(marks[0], color=INK, linewidth=1, linestyle=":", label=f"τ of the log, {marks[0]:g}")
         axes.axvline(marks[1], color=INK, linewidth=1.4, label=f"τ in question, {marks[1]:g}")
         axes.set(xlabel="threshold τ", ylabel="share, coverage", ylim=(-0.03, 1.03))
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=9)
+        _legend(axes)
 
-    return Panel("reread", "What another threshold changes, and the bounds of coverage", draw, 4.2)
+    return Chart("reread", "Effect of the threshold, and the bounds of coverage", draw, 4.2)
 
 
-def _line(axes: Axes, series: int, label: str, points: Sequence[tuple[float, Estimate]], band: bool) -> None:
+def short(label: str) -> str:
+    """Return a label that fits beside a chart, without line breaks and characters that cannot be encoded."""
+    plain = " ".join(label.encode("utf-8", "replace").decode().split()) or "–"
+    half = MAX_LABEL // 2
+    return plain if len(plain) <= MAX_LABEL else f"{plain[:half]}…{plain[1 - half :]}"
+
+
+def _draw_bars(
+    axes: Axes, places: NDArray[np.float64], found: Sequence[Estimate], colour: str, height: float, label: str = ""
+) -> None:
+    axes.barh(places, _values(found, "mean"), height=height, color=colour, label=label)
+    _draw_intervals(axes, places, found)
+    for place, estimate in zip(places, found, strict=True):
+        if estimate.mean is None:
+            size = 10 if height > 0.5 else 8
+            axes.annotate("no value", (0, place), (4, 0), textcoords="offset points", va="center", fontsize=size)
+
+
+def _draw_intervals(axes: Axes, places: NDArray[np.float64], found: Sequence[Estimate]) -> None:
+    for place, estimate in zip(places, found, strict=True):
+        if estimate.low is not None and estimate.high is not None:
+            axes.hlines(place, estimate.low, estimate.high, color=INK, linewidth=1.4)
+            axes.plot([estimate.low, estimate.high], [place] * 2, "|", color=INK, markersize=7, markeredgewidth=1.4)
+
+
+def _draw_line(axes: Axes, series: int, label: str, points: Sequence[tuple[float, Estimate]], band: bool) -> None:
     colour, dashes = SERIES[series % len(SERIES)], DASHES[series // len(SERIES) % len(DASHES)]
     marker = "" if band else MARKERS[series % len(MARKERS)]
     x = np.array([at for at, _ in points]) + (0 if band else DODGE * series)
-    mean, low, high = (np.array([_or_nan(getattr(e, field)) for _, e in points]) for field in ("mean", "low", "high"))
+    mean, low, high = (_values([each for _, each in points], field) for field in ("mean", "low", "high"))
     axes.plot(x, mean, linestyle=dashes, marker=marker, markersize=5, color=colour, label=short(label))
     if band:
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
@@ -174,35 +242,30 @@ def _line(axes: Axes, series: int, label: str, points: Sequence[tuple[float, Est
         axes.vlines(x, low, high, color=colour, linewidth=1.2, alpha=0.7)
 
 
-def _whiskers(axes: Axes, places: Sequence[float] | np.ndarray, found: Bars) -> None:
-    for place, (_, estimate) in zip(places, found, strict=True):
-        if estimate.low is not None and estimate.high is not None:
-            axes.hlines(place, estimate.low, estimate.high, color=INK, linewidth=1.4)
-            axes.plot([estimate.low, estimate.high], [place] * 2, "|", color=INK, markersize=7, markeredgewidth=1.4)
-
-
-def _name_rows(axes: Axes, places: Sequence[float] | np.ndarray, found: Iterable[tuple[str, object]]) -> None:
-    axes.set_yticks(places, [short(label) for label, _ in found])
+def _label_rows(axes: Axes, labels: Iterable[str]) -> NDArray[np.float64]:
+    """Label one row per bar on the y axis and return their positions, from the top."""
+    names = list(map(short, labels))
+    places = np.arange(len(names), dtype=float)[::-1]
+    axes.set_yticks(places, names)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
-    axes.set_ylim(-0.6, len(places) - 0.4)
+    axes.set_ylim(-0.6, len(names) - 0.4)
+    return places
 
 
-def short(label: str) -> str:
-    """Return a label that fits beside a figure; what a log holds may be any string."""
-    plain = " ".join(label.encode("utf-8", "replace").decode().split()) or "–"
-    half = WIDEST_LABEL // 2
-    return plain if len(plain) <= WIDEST_LABEL else f"{plain[:half]}…{plain[1 - half :]}"
+def _legend(axes: Axes) -> None:
+    # Outside of the axes the layout makes room for it, however low the chart is.
+    axes.figure.legend(loc="outside lower center", ncols=2)
 
 
-def _height(found: Iterable[object]) -> float:
-    return 0.75 + ROW * max(2, len(list(found)))
+def _height(rows: int) -> float:
+    return 0.75 + ROW * max(2, rows)
 
 
-def _end(found: Bars) -> float:
-    """Return where an axis from 0 ends: at 1, or beyond the farthest interval."""
-    return max([1.0, *(estimate.high for _, estimate in found if estimate.high is not None)]) * 1.02
+def _axis_end(found: Iterable[Estimate]) -> float:
+    """Return the right end of an axis from 0: at least 1, and beyond every interval."""
+    return max([1.0, *(estimate.high for estimate in found if estimate.high is not None)]) * 1.02
 
 
-def _or_nan(value: float | None) -> float:
-    return float("nan") if value is None else value
+def _values(found: Sequence[Estimate], field: str) -> NDArray[np.float64]:
+    return np.array([getattr(estimate, field) for estimate in found], dtype=float)

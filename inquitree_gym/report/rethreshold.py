@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from inquitree_gym.analysis.aggregate import in_cell
 from inquitree_gym.analysis.rethreshold import GRID, Fork, Reread, Turned
-from inquitree_gym.report.drawing import Panel
-from inquitree_gym.report.figures import reread_panel
+from inquitree_gym.report.figures import Chart, threshold_chart
 from inquitree_gym.scoring import Estimate, clustered_mean
 
 
@@ -128,7 +127,7 @@ def changes_table(table: Sequence[Line]) -> Iterator[list[str]]:
             yield [line.agent, kind, str(turns), f"{turns / line.read:.1%}"]
 
 
-def picture(found: Sequence[Reread], logged: float, threshold: float) -> Panel:
+def picture(found: Sequence[Reread], logged: float, threshold: float) -> Chart:
     """Return the picture over thresholds, with the one of the log and the one in question marked."""
     points = curve(found)
     coverage = clustered_mean((episode.tree, episode.coverage) for episode in found).mean
@@ -137,7 +136,7 @@ def picture(found: Sequence[Reread], logged: float, threshold: float) -> Panel:
         "episodes going another way": [point.departing for point in points],
     }
     bounds = [(point.low or 0.0, point.high or 0.0) for point in points]
-    return reread_panel([point.threshold for point in points], series, bounds, coverage or 0.0, (logged, threshold))
+    return threshold_chart([point.threshold for point in points], series, bounds, coverage or 0.0, (logged, threshold))
 
 
 def _line(agent: str, episodes: Sequence[Reread], threshold: float) -> Line:

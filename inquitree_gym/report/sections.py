@@ -1,122 +1,165 @@
-"""The sections of a report that say how well agents did."""
+"""Data of a report, and its sections on results, readings, costs and failures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
+from numpy.typing import NDArray
 
-from inquitree_gym.analysis.aggregate import MEASURES, NORMALISED
-from inquitree_gym.analysis.compare import SHOWN
-from inquitree_gym.analysis.load import ScoredEpisode
-from inquitree_gym.report import figures
-from inquitree_gym.report.contents import Contents, Section, rows_grid
-from inquitree_gym.report.tables import grid, shaded
-from inquitree_gym.report.vigilance import COLUMNS
-from inquitree_gym.scoring import Estimate, clustered_mean
+from inquitree_gym.analysis.aggregate import (
+    MEASURES,
+    NORMALISED,
+    Player,
+    Setting,
+    SettingSummary,
+    by_player,
+    setting_of,
+    summarise,
+)
+from inquitree_gym.analysis.compare import PairedDifference
+from inquitree_gym.analysis.cutoff import Cutoffs
+from inquitree_gym.analysis.load import EpisodeCost, ReadingCounts, ScoredEpisode, ScoredRun
+from inquitree_gym.analysis.memorisation_summary import Memories
+from inquitree_gym.report.figures import Chart, bars, curves, spreads
+from inquitree_gym.report.tables import Table, counted, dollars, make_table, shaded
+from inquitree_gym.report.templating import paragraphs
+from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
 
-REPORT_TABLES = {
-    "Results": ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|", NORMALISED),
-    "Steps": ("turns L", "stretch", "hints"),
-    "Vigilance": COLUMNS,
-}
-MAPPED = {"Conclusion Q/|C|": "Q/|C|", "Unaided coverage": "unaided", "Coverage": "coverage"}
-MOST_COLUMNS = 12
-"""Settings that the heat map shows side by side; with more of them, those of the lowest fake level."""
+RESULTS = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|", NORMALISED)
+STEPS = ("turns L", "stretch", "hints")
+HEAT_MAPS = {"Conclusion Q/|C|": "Q/|C|", "Unaided coverage": "unaided", "Coverage": "coverage"}
+MAX_COLUMNS = 12
+"""Settings that a heat map shows side by side; with more of them, only those of the lowest fake level."""
 TURN_STEP = 0.25
-"""Grid of the coverage curves, in turns per subtopic."""
+"""Step of the coverage curves, in turns per subtopic."""
+OUTCOMES = ("accepted", "hinted", "forced", "limit")
+REASONS = ("below_threshold", "prerequisite_unmet", "unreadable_decision")
+MAX_OPEN = 10
+"""Missing episodes that a page lists without folding the table."""
+MAX_ERROR = 300
+"""Characters shown of an error message."""
 
 
-def leaderboard(report: Contents) -> Section:
-    """Agents side by side at the lowest fake level, as the paper's Table 2 has them."""
-    kinds = (
-        ("coverage", "coverage", "coverage r_c"),
-        ("unaided", "unaided", "unaided coverage"),
-        ("conclusion", "Q/|C|", "conclusion Q/|C|"),
-    )
-    panels = tuple(
-        figures.bars(name, axis, [(report.name(row), row.estimates[measure]) for row in report.base])
-        for name, measure, axis in kinds
-    )
-    words = (
-        f"Agents at fake level {report.level}, the best conclusion first. Means over trees with the 95 % interval of a "
-        "t over tree means, from five trees on. Coverage counts forced moves too; unaided coverage counts subtopics "
-        "entered on a choice that had needed no hint.",
-    )
-    table = rows_grid("Leaderboard", report, report.base, REPORT_TABLES["Results"])
-    return Section("leaderboard", "Leaderboard", words, panels, (table,))
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Part of a report, independent of the output format."""
+
+    anchor: str
+    title: str
+    words: tuple[str, ...] = ()
+    """Paragraphs."""
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[Table, ...] = ()
+    folded: bool = False
+    """True if a page hides the tables until the reader asks for them."""
 
 
-def comparison(report: Contents) -> Section | None:
-    """The second run minus the first; None where nothing is compared."""
-    if not report.differences:
-        return None
-    panels = tuple(
-        figures.differences(
-            f"difference-{number}",
-            f"difference in {measure}",
-            [(f"{each.name}, f{each.fake_level}", each.estimates[measure]) for each in report.differences],
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """Scores and summaries that the sections of a report show."""
+
+    runs: Sequence[ScoredRun]
+    episodes: list[ScoredEpisode]
+    """Finished episodes of all runs."""
+    table: list[SettingSummary]
+    names: dict[Player, str]
+    """Agent of each player, with its turn limit and reading if the report has several."""
+    judged: dict[str, list[EpisodeScore]]
+    """Scores by judge, the local judge first."""
+    differences: Sequence[PairedDifference]
+    cutoffs: Cutoffs | None
+    """Split at training cutoffs; None without one."""
+    memories: Memories | None
+    """Closed-book conclusions; None without any."""
+
+    def name(self, of: SettingSummary | EpisodeScore) -> str:
+        """Return the name of the player of a row or an episode."""
+        return self.names[Player(of.agent, of.limit, of.reading)]
+
+    @property
+    def level(self) -> int:
+        """Lowest fake level of the report, at which agents are compared."""
+        return min(row.fake_level for row in self.table)
+
+    @property
+    def base(self) -> list[SettingSummary]:
+        """Rows at the lowest fake level, best conclusion first, rows without a conclusion score last."""
+        base = [row for row in self.table if row.fake_level == self.level]
+        means = {id(row): row.estimates["Q/|C|"].mean for row in base}
+        return sorted(base, key=lambda row: (means[id(row)] is None, -(means[id(row)] or 0.0)))
+
+    def rows_table(self, caption: str, shown: Sequence[SettingSummary], measures: Sequence[str]) -> Table:
+        """Return some rows as a table; a cell tells its number of trees if it is not that of the row."""
+        lines = [
+            [
+                self.name(row), str(row.fake_level), f"{row.episodes:,} ({row.trees})",
+                *(counted(row.estimates.get(measure), row.trees) for measure in measures),
+            ]
+            for row in shown
+        ]  # fmt: skip
+        return make_table(caption, ["agent", "fakes", "n (trees)", *measures], lines)
+
+
+def report_data(
+    runs: Sequence[ScoredRun],
+    differences: Sequence[PairedDifference] = (),
+    cutoffs: Cutoffs | None = None,
+    memories: Memories | None = None,
+) -> ReportData:
+    """Return the data of a report on ``runs``; see `write_report` for the arguments."""
+    episodes = [facts for run in runs for facts in run.episodes]
+    summary = summarise([facts.score for facts in episodes])
+    players = list(dict.fromkeys(row.setting.player for row in summary))
+    several = [len({player[i] for player in players}) > 1 for i in range(3)]
+    names = {player: ", ".join([player[0], *(player[i] for i in (1, 2) if several[i])]) for player in players}
+    return ReportData(runs, episodes, summary, names, scores_by_judge(runs), differences, cutoffs, memories)
+
+
+def scores_by_judge(runs: Sequence[ScoredRun]) -> dict[str, list[EpisodeScore]]:
+    """Return the scores of all runs by judge."""
+    found: dict[str, list[EpisodeScore]] = {}
+    for score in (score for run in runs for score in run.scores):
+        found.setdefault(score.judge, []).append(score)
+    for label, scores in (item for run in runs for item in run.judged.items()):
+        found.setdefault(label, []).extend(scores)
+    return found
+
+
+def leaderboard(report: ReportData) -> Section:
+    """Return the agents at the lowest fake level, as in the paper's Table 2."""
+    axes = {"coverage": "coverage r_c", "unaided": "unaided coverage", "Q/|C|": "conclusion Q/|C|"}
+    charts = tuple(
+        bars(
+            "conclusion" if measure == "Q/|C|" else measure,
+            axis,
+            [(report.name(row), row.estimates[measure]) for row in report.base],
         )
-        for number, measure in enumerate(("coverage", "Q/|C|"))
+        for measure, axis in axes.items()
     )
-    lines = [
-        [each.name, str(each.fake_level), each.pairs, *map(each.estimates.get, SHOWN)] for each in report.differences
-    ]
-    words = (
-        "The second run minus the first, over the episodes that both have by tree and seed, clustered by tree. The "
-        "intervals are not corrected for looking at several measures.",
-    )
-    table = grid("Paired differences", ("agent", "fakes", "pairs", *SHOWN), lines)
-    return Section("comparison", "Comparison", words, panels, (table,))
+    board = report.rows_table("Leaderboard", report.base, RESULTS)
+    return Section("leaderboard", "Leaderboard", paragraphs("leaderboard", level=report.level), charts, (board,))
 
 
-def turns(report: Contents) -> Section:
-    """Coverage over turns at the lowest fake level."""
+def turns(report: ReportData) -> Section:
+    """Return coverage over turns at the lowest fake level."""
     groups: dict[str, list[ScoredEpisode]] = {name: [] for name in report.names.values()}
     for facts in report.episodes:
         if facts.score.fake_level == report.level:
             groups[report.name(facts.score)].append(facts)
-    found = {name: _coverage_curve(group) for name, group in groups.items() if group}
-    panel = figures.curves("turns", ("turns per subtopic", "coverage r_c"), found, mark=3)
-    words = (
-        f"Coverage after each turn at fake level {report.level}. Turns are counted per subtopic of the tree, so that "
-        "trees of different size compare; the dotted line is 3n, where an inquiry without a failure is through. An "
-        "episode that has ended keeps its last coverage. The band is the 95 % interval.",
-    )
-    return Section("turns", "Coverage over turns", words, (panel,))
+    found = {name: coverage_curve(group) for name, group in groups.items() if group}
+    chart = curves("turns", ("turns per subtopic", "coverage r_c"), found, mark=3)
+    return Section("turns", "Coverage over turns", paragraphs("turns", level=report.level), (chart,))
 
 
-def papers(report: Contents) -> Section:
-    """Means by tree and setting, as a heat map."""
-    columns = report.table if len(report.table) <= MOST_COLUMNS else report.base
-    several = len({row.fake_level for row in columns}) > 1
-    heads = ["tree", *(report.name(row) + f", f{row.fake_level}" * several for row in columns)]
-    grids = []
-    for title, measure in MAPPED.items():
-        means = _tree_means(report.episodes, measure)
-        trees = dict.fromkeys(tree for tree, *_ in means)
-        lines = [[tree, *(shaded(means.get((tree, *row.setting))) for row in columns)] for tree in trees]
-        grids.append(grid(title, heads, lines))
-    words = (
-        "Means over the episodes of each tree: the stronger the colour, the higher; a dash is no value."
-        + (" f stands for the fake level." if several else f" Fake level {columns[0].fake_level}."),
-    )
-    return Section("papers", "By paper", words, (), tuple(grids))
-
-
-def settings(report: Contents) -> Section:
-    """Every row of the report, folded."""
-    grids = tuple(rows_grid(title, report, report.table, measures) for title, measures in REPORT_TABLES.items())
-    return Section("settings", "Every setting", (), (), grids, folded=True)
-
-
-def _coverage_curve(episodes: Sequence[ScoredEpisode]) -> list[tuple[float, Estimate]]:
-    """Return the mean coverage at steps of turns per subtopic, clustered by tree, up to the longest episode."""
+def coverage_curve(episodes: Sequence[ScoredEpisode]) -> list[tuple[float, Estimate]]:
+    """Return the mean coverage by turns per subtopic, clustered by tree, up to the longest episode."""
     end = max(len(facts.coverage) / facts.subtopics for facts in episodes)
     steps = np.arange(0, end + TURN_STEP, TURN_STEP)
     by_tree = {
-        tree: np.mean([_at(facts, steps) for facts in group], axis=0)
+        tree: np.mean([_coverage_at(facts, steps) for facts in group], axis=0)
         for tree, group in groupby(sorted(episodes, key=_tree), key=_tree)
     }
     return [
@@ -125,8 +168,86 @@ def _coverage_curve(episodes: Sequence[ScoredEpisode]) -> list[tuple[float, Esti
     ]
 
 
-def _at(facts: ScoredEpisode, steps: np.ndarray) -> np.ndarray:
-    """Return the coverage of an episode after so many turns per subtopic."""
+def papers(report: ReportData) -> Section:
+    """Return heat maps of the means by tree and setting."""
+    columns = report.table if len(report.table) <= MAX_COLUMNS else report.base
+    several = len({row.fake_level for row in columns}) > 1
+    heads = ["tree", *(report.name(row) + f", f{row.fake_level}" * several for row in columns)]
+    maps = []
+    for title, measure in HEAT_MAPS.items():
+        means = _tree_means(report.episodes, measure)
+        trees = dict.fromkeys(tree for tree, _ in means)
+        lines = [[tree, *(shaded(means.get((tree, row.setting))) for row in columns)] for tree in trees]
+        maps.append(make_table(title, heads, lines))
+    words = paragraphs("papers", several=several, level=columns[0].fake_level)
+    return Section("papers", "By paper", words, (), tuple(maps))
+
+
+def readings(report: ReportData) -> Section:
+    """Return outcomes, reasons and similarities of the choices."""
+    tallies = {
+        report.names[player]: ReadingCounts.total(each.readings for each in group)
+        for player, group in by_player(report.episodes).items()
+    }
+    thresholds = {facts.threshold for facts in report.episodes}
+    mark = thresholds.pop() if len(thresholds) == 1 else None
+    similarities = {
+        "accepted": {name: tally.accepted for name, tally in tallies.items() if tally.accepted},
+        "refused": {name: tally.refused for name, tally in tallies.items() if tally.refused},
+    }
+    charts = tuple(
+        spreads(f"{kind}-similarity", f"cosine similarity of {kind} choices", found, mark)
+        for kind, found in similarities.items()
+        if found
+    )
+    lines = [
+        [name, tally.choices, *map(tally.share, OUTCOMES), *(tally.reasons[reason] for reason in REASONS)]
+        for name, tally in tallies.items()
+    ]
+    heads = ("agent", "choices", *OUTCOMES, *(reason.replace("_", " ") for reason in REASONS))
+    return Section(
+        "reading", "How actions were read", paragraphs("readings"), charts, (make_table("Readings", heads, lines),)
+    )
+
+
+def spending(report: ReportData) -> Section:
+    """Return tokens, dollars and seconds."""
+    groups = {report.names[player]: group for player, group in by_player(report.episodes).items()}
+    cost = (
+        "agent", "episodes", "turns", "replies", "corrections", "cut short", "prompt tokens", "completion tokens",
+        "US dollars", "unpriced replies",
+    )  # fmt: skip
+    time = ("agent", "agent s", "agent ms/turn", "env s", "env ms/turn")
+    found = (
+        make_table("Cost", cost, [[name, *_cost_line(group)] for name, group in groups.items()]),
+        make_table("Time", time, [[name, *_time_line(group)] for name, group in groups.items()]),
+    )
+    return Section("cost", "Cost and time", paragraphs("cost"), (), found)
+
+
+def missing(report: ReportData) -> Section:
+    """Return the episodes without a score, and the reason."""
+    gone = [(run.folder.name, each) for run in report.runs for each in run.missing]
+    counts = {
+        "scored": len(report.episodes),
+        "missing": len(gone),
+        "unscored": sum(row.unscored for row in report.table),
+    }
+    words = paragraphs("missing", **{name: f"{count:,}" for name, count in counts.items()})
+    lines = [[run, each.name, each.status, each.error[:MAX_ERROR] or None] for run, each in gone]
+    found = (make_table("Not scored", ("run", "episode", "status", "error"), lines, labels=4),) if gone else ()
+    return Section("missing", "Failures and missing episodes", words, (), found, folded=len(gone) > MAX_OPEN)
+
+
+def threats(report: ReportData) -> Section:
+    """Return the threats to validity."""
+    scores = [facts.score for facts in report.episodes]
+    judges, embedders = (", ".join(dict.fromkeys(getattr(s, name) for s in scores)) for name in ("judge", "reading"))
+    return Section("threats", "Threats to validity", paragraphs("threats", judges=judges, embedders=embedders))
+
+
+def _coverage_at(facts: ScoredEpisode, steps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the coverage of an episode after each number of turns per subtopic."""
     curve = np.array([0.0, *facts.coverage])
     return np.asarray(curve[np.minimum(np.floor(steps * facts.subtopics + 1e-9).astype(int), len(curve) - 1)])
 
@@ -135,11 +256,30 @@ def _tree(facts: ScoredEpisode) -> str:
     return facts.score.tree
 
 
-def _tree_means(episodes: Sequence[ScoredEpisode], measure: str) -> dict[tuple[str, str, int, str, str], float | None]:
-    """Return the mean of a measure by tree and setting; None where no episode has a value."""
-    found: dict[tuple[str, str, int, str, str], list[float]] = {}
+def _tree_means(episodes: Sequence[ScoredEpisode], measure: str) -> Mapping[tuple[str, Setting], float | None]:
+    """Return the mean of a measure by tree and setting; None if no episode has a value."""
+    found: dict[tuple[str, Setting], list[float]] = {}
     for score in (facts.score for facts in episodes):
-        values = found.setdefault((score.tree, score.agent, score.fake_level, score.limit, score.reading), [])
+        values = found.setdefault((score.tree, setting_of(score)), [])
         if (value := MEASURES[measure](score)) is not None:
             values.append(value)
     return {key: float(np.mean(values)) if values else None for key, values in found.items()}
+
+
+def _cost_line(episodes: Sequence[ScoredEpisode]) -> list[object]:
+    spent = EpisodeCost.total(each.cost for each in episodes)
+    return [
+        len(episodes), _turns(episodes), spent.replies, spent.corrections, spent.cut_short, spent.prompt_tokens,
+        spent.completion_tokens, dollars(spent.dollars, spent.unpriced), spent.unpriced,
+    ]  # fmt: skip
+
+
+def _time_line(episodes: Sequence[ScoredEpisode]) -> list[object]:
+    spent, turns = EpisodeCost.total(each.cost for each in episodes), _turns(episodes)
+    seconds = (spent.agent_seconds, spent.env_seconds)
+    pairs = ((each, None if each is None or not turns else 1000 * each / turns) for each in seconds)
+    return [value for pair in pairs for value in pair]
+
+
+def _turns(episodes: Sequence[ScoredEpisode]) -> int:
+    return sum(len(each.coverage) for each in episodes)

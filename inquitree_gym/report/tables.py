@@ -1,87 +1,95 @@
-"""Tables as data, and as Markdown and CSV; the HTML page renders the same ones."""
+"""Tables of formatted cells, and their Markdown and CSV; the HTML pages render the same tables."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from inquitree_gym.analysis.aggregate import format_estimate
 from inquitree_gym.scoring import Estimate
 
 SHADES = 10
-"""Steps of the heat map's scale: 0 to `SHADES`."""
+"""Highest step of the heat map's colour scale; the lowest is 0."""
 ABSENT = "–"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-class Cell(NamedTuple):
-    """One cell."""
+@dataclass(frozen=True, slots=True)
+class TableCell:
+    """Formatted content of one cell."""
 
     text: str
     below: str = ""
-    """A second, smaller line, such as an interval."""
+    """Second, smaller line, such as an interval."""
     shade: int | None = None
-    """Step on the scale of the heat map; None for a plain cell."""
+    """Step on the colour scale of the heat map; None for a plain cell."""
 
 
-class Grid(NamedTuple):
-    """A table: a caption, the headings, and lines of cells. The first ``names`` columns are words, the rest numbers."""
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Caption, column headings and rows of cells."""
 
     caption: str
     heads: tuple[str, ...]
-    lines: tuple[tuple[Cell, ...], ...]
-    names: int = 1
+    lines: tuple[tuple[TableCell, ...], ...]
+    labels: int = 1
+    """Leading columns that hold words, aligned left; the others hold numbers."""
 
 
-def cell(value: object) -> Cell:
-    """Return the cell of a value: an estimate with its interval, a number, words; None is absent."""
-    if isinstance(value, Estimate):
-        return Cell(*format_estimate(value))
-    if isinstance(value, Cell):
+def make_table(caption: str, heads: Sequence[str], lines: Iterable[Sequence[object]], labels: int = 1) -> Table:
+    """Return a table of plain values, each formatted by `cell`."""
+    return Table(caption, tuple(heads), tuple(tuple(map(cell, line)) for line in lines), labels)
+
+
+def cell(value: object) -> TableCell:
+    """Return the cell of an estimate with its interval, a number or a string; None is shown as absent."""
+    if isinstance(value, TableCell):
         return value
+    if isinstance(value, Estimate):
+        return TableCell(*format_estimate(value))
     if isinstance(value, float):
-        return Cell(number(value))
+        return TableCell(number(value))
     if isinstance(value, int):
-        return Cell(f"{value:,}")
-    return Cell(ABSENT if value is None else str(value))
+        return TableCell(f"{value:,}")
+    return TableCell(ABSENT if value is None else str(value))
+
+
+def counted(estimate: Estimate | None, trees: int | None = None) -> TableCell:
+    """Return the cell of an estimate with its number of trees, unless that is ``trees``, the number in its row."""
+    found = cell(estimate)
+    if estimate is None or estimate.mean is None or estimate.trees == trees:
+        return found
+    return TableCell(found.text, f"{found.below} n = {estimate.trees}".strip())
 
 
 def number(value: float) -> str:
-    """Write a number with three digits that count after the point, or one for 10 and more."""
+    """Format a number with three decimals, or one from 10 on."""
     return f"{value:z,.1f}" if abs(value) >= 10 else f"{value:z.3f}"
 
 
-def written_dollars(dollars: float | None, unpriced: int) -> str | None:
-    """Write US dollars, as a lower bound where something of unknown price was paid for; None for an unknown sum."""
-    return None if dollars is None else f"{'≥ ' if unpriced else ''}{dollars:,.4f}"
+def dollars(amount: float | None, unpriced: int) -> str | None:
+    """Format US dollars, as a lower bound if some replies have no known price; None for an unknown sum."""
+    return None if amount is None else f"{'≥ ' if unpriced else ''}{amount:,.4f}"
 
 
-def shaded(value: float | None) -> Cell:
+def shaded(value: float | None) -> TableCell:
     """Return a cell of the heat map for a value in [0, 1]."""
     if value is None:
-        return Cell(ABSENT)
-    return Cell(f"{value:z.2f}", shade=round(min(max(value, 0.0), 1.0) * SHADES))
+        return TableCell(ABSENT)
+    return TableCell(f"{value:z.2f}", shade=round(min(max(value, 0.0), 1.0) * SHADES))
 
 
-def grid(caption: str, heads: Sequence[str], lines: Iterable[Sequence[object]], names: int = 1) -> Grid:
-    """Build a table from plain values."""
-    return Grid(caption, tuple(heads), tuple(tuple(map(cell, line)) for line in lines), names)
-
-
-def markdown(table: Grid) -> str:
-    """Return a table as Markdown; what could be taken for markup is escaped."""
-    lines = [
-        _line(table.heads),
-        "|" + "".join(" --- |" if i < table.names else " --: |" for i in range(len(table.heads))),
-    ]
-    lines += [_line([f"{each.text} {each.below}".strip() for each in line]) for line in table.lines]
-    return "\n".join(lines)
+def markdown(content: Table) -> str:
+    """Return a table as Markdown, with markup in its cells escaped."""
+    rule = "".join(" --- |" if i < content.labels else " --: |" for i in range(len(content.heads)))
+    rows = ([f"{each.text} {each.below}".strip() for each in line] for line in content.lines)
+    return "\n".join([_row(content.heads), f"|{rule}", *map(_row, rows)])
 
 
 def as_csv(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """Return CSV; None is an empty cell, and no text can be taken for a formula by a spreadsheet."""
+    """Return CSV; None is an empty cell, and text that a spreadsheet would take for a formula is quoted."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(heads)
@@ -89,15 +97,15 @@ def as_csv(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     return buffer.getvalue()
 
 
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(escaped(each) for each in cells) + " |"
-
-
 def escaped(text: str) -> str:
-    """Return text that Markdown shows as it stands, on one line."""
+    """Return text on one line with Markdown's special characters escaped."""
     for mark in "\\`*_[]<>|#":
         text = text.replace(mark, f"\\{mark}")
     return " ".join(text.split())
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(map(escaped, cells)) + " |"
 
 
 def _defused(value: object) -> object:

@@ -1,4 +1,7 @@
-"""HTML pages from templates. What a log holds is untrusted: everything is escaped, and nothing is fetched or run."""
+"""HTML pages and prose from Jinja2 templates.
+
+Logs are untrusted: pages escape every value, fetch nothing and run no script but their own.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,16 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = "templates"
+PROSE = "prose.txt"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""What a page may load: nothing."""
+"""Content security policy of a page without a script: it may load nothing."""
 
 
 def render(template: str, *, styles: tuple[str, ...], script: str | None = None, **values: Any) -> str:
-    """Fill a template; styles and script are files beside it that go into the page.
+    """Return an HTML page; ``styles`` and ``script`` name files beside the template that the page embeds.
 
-    The page forbids everything that it does not hold itself: no address is reachable from it, and no script runs but
-    the one given, even if an escape were forgotten.
+    The content security policy allows this one script by its hash, so no other would run even if a value were not
+    escaped.
     """
     from markupsafe import Markup
 
@@ -43,8 +47,15 @@ def render(template: str, *, styles: tuple[str, ...], script: str | None = None,
     )
 
 
+def paragraphs(block: str, **values: Any) -> tuple[str, ...]:
+    """Return one block of the report's prose as plain text, by paragraph; the values are not escaped."""
+    template = _environment().get_template(PROSE)
+    text = "".join(template.blocks[block](template.new_context(values)))
+    return tuple(" ".join(each.split()) for each in text.split("\n\n") if each.strip())
+
+
 def write_text(file: Path, text: str) -> None:
-    """Write a page or table; a lone surrogate, which an agent may write, becomes a question mark.
+    """Write a UTF-8 file and its folder; a lone surrogate becomes a question mark.
 
     Raises:
         OptionError: the file cannot be written.
@@ -65,8 +76,13 @@ def _version() -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    loader = PackageLoader(__package__, TEMPLATES)
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return Environment(
+        loader=PackageLoader(__package__, TEMPLATES),
+        autoescape=lambda name: name != PROSE,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 @lru_cache(maxsize=16)

@@ -1,172 +1,345 @@
-"""An episode as one HTML page that needs nothing else, and an index of the episodes of a run."""
+"""HTML pages of episodes, turn by turn, and an index of the episodes of a run."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal
+from urllib.parse import quote
 
-from inquitree_gym.analysis.load import cost_of
+from inquitree_gym.analysis.load import RecordedJudges, cost_of, recorded_judges
+from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judges import Judge, evidence_ratios, local_judge
-from inquitree_gym.log import Episode
-from inquitree_gym.report.graph import graph
-from inquitree_gym.report.steps import steps
-from inquitree_gym.report.tables import Cell, cell, written_dollars
+from inquitree_gym.log import Episode, Event, Reply, Turn, has_header, read_episode
+from inquitree_gym.report.tables import TableCell, cell, dollars
 from inquitree_gym.report.templating import render, write_text
+from inquitree_gym.runner.folder import EPISODES, MANIFEST, read_manifest
+from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.episode import agent_label
-from inquitree_gym.trees import Tree
+from inquitree_gym.trees import HINT_LEVELS, Tree, load_tree
+from inquitree_gym.trees.drawing import diagram
 
-
-class Graded(NamedTuple):
-    """One conclusion item with what it earned."""
-
-    id: str
-    text: str
-    evidence: float
-    """p (Eq. 8), in [0, 1]."""
-    score: float | None
-    """S; None where the judge left it unscored."""
-    why: str
-    others: tuple[float | None, ...]
-    """S by the other judges."""
-
-    @property
-    def earned(self) -> float | None:
-        """p·S."""
-        return None if self.score is None else self.evidence * self.score
-
-
-class Entry(NamedTuple):
-    """One episode of an index."""
-
-    page: str
-    """Address of its page, relative to the index; empty where it has none."""
-    tree: str
-    agent: str
-    fake_level: int
-    seed: int
-    status: str
-    score: EpisodeScore | None
-
-
-_INDEXED: dict[str, Callable[[EpisodeScore], object]] = {
+INDEX = "index.html"
+VIEW = "view"
+"""Folder of a run for its pages."""
+_IN_SUBTOPIC = ("subtopic", "study", "result")
+"""States in which a subtopic is under study."""
+_MEASURES: dict[str, Callable[[EpisodeScore], object]] = {
     "coverage": lambda score: score.path.coverage,
     "unaided": lambda score: score.path.unaided_coverage,
     "turns L": lambda score: score.path.turns,
     "hints": lambda score: score.path.hints,
     "Q/|C|": lambda score: score.quality_share,
 }
-"""What an index shows of an episode."""
+"""Columns of an index after the setting of the episode."""
 
 
-class Panel(NamedTuple):
-    """Who has judged an episode."""
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """Short, coloured description of an observation or an event."""
 
-    judge: Judge
-    """Gives the scores."""
-    others: Mapping[str, Judge]
-    """By label, those that are shown beside it."""
+    kind: str
+    """``accepted``, ``hint``, ``forced``, ``true``, ``fake`` or ``decision``; the CSS class."""
+    words: str
+    sign: str = ""
+    """One character for the strip of turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """One turn, and the state of the inquiry after it."""
+
+    turn: Turn
+    replies: tuple[Reply, ...]
+    state: str
+    """State in which the action was taken."""
+    shown: Badge | None
+    """Observation that the agent read, if its text alone does not tell."""
+    mark: Badge
+    """Outcome of the action."""
+    verdict: str
+    """Hit, miss or false alarm; empty for other decisions."""
+    truth: str
+    """True result, if the observation held a fake one."""
+    path: tuple[str, ...]
+    """Subtopics in the order in which they were entered, revisits included."""
+    current: str
+    """Subtopic under study; empty at the topic and at the conclusion."""
+    target: str
+    """Target of the hint that comes next; empty without one."""
+    results: dict[str, int]
+    """Result seen last by study: 0 the true one, i the i-th fake."""
+
+
+def view_log(file: Path, out: Path | None = None) -> Path:
+    """Write the page of one log, by default beside it, and return the page.
+
+    Raises:
+        LogError: the log cannot be read, or was played on another version of its tree.
+        TreeError: the tree cannot be found.
+        OptionError: the page cannot be written.
+    """
+    episode = read_episode(file)
+    tree, page, run = _tree_of(file, episode), out or file.with_suffix(".html"), _run_of(file)
+    write_view(episode, tree, page, **({} if run is None else _judges(recorded_judges(run), file.name, tree)))
+    return page
+
+
+def view_run(
+    folder: Path, out: Path | None = None, *, wanted: Callable[[EpisodeSpec], bool] = lambda spec: True,
+    progress: Callable[[EpisodeSpec], None] | None = None,
+) -> Path:  # fmt: skip
+    """Write the pages of the wanted episodes of a run; return the index, or the page of a single episode.
+
+    Args:
+        folder: of the run.
+        out: an ``.html`` file or a folder; by default the folder `VIEW` of the run. The pages of an index lie in a
+            folder beside it.
+        wanted: selects episodes.
+        progress: called with each episode after its page has been written.
+
+    Raises:
+        LogError: the folder is no run, or the single wanted log is damaged; an index lists damaged logs instead.
+        OptionError: no wanted episode has been started, or a page cannot be written.
+    """
+    specs = [spec for spec in read_manifest(folder).specs() if wanted(spec)]
+    begun = [spec for spec in specs if has_header(folder / EPISODES / spec.file_name)]
+    if not begun:
+        raise OptionError(f"'{folder}' holds no episode of that kind: {len(specs)} match, none has been started")
+    out = folder / VIEW if out is None else out
+    is_page = out.suffix.lower() in (".html", ".htm")
+    if len(specs) == 1:
+        return view_log(folder / EPISODES / begun[0].file_name, out if is_page else out / _page_name(begun[0]))
+    index = out if is_page else out / INDEX
+    lines = list(_index_lines(folder, specs, index, progress))
+    styles, title = ("base.css", "index.css"), f"Episodes of {folder.name}"
+    page = render("index.html", styles=styles, script="index.js", title=title, measures=list(_MEASURES), lines=lines)
+    write_text(index, page)
+    return index
 
 
 def write_view(
-    episode: Episode, tree: Tree, file: Path, back: str = "", panel: Panel | None = None
-) -> EpisodeScore | None:
-    """Write the page of one episode; return its score, None for a torn one.
+    episode: Episode, tree: Tree, file: Path, back: str = "", judge: Judge | None = None,
+    others: Mapping[str, Judge] | None = None,
+) -> EpisodeScore | None:  # fmt: skip
+    """Write the page of one episode and return its score; None for an unfinished one.
 
     Args:
-        episode: whole or torn.
+        episode: finished or torn.
         tree: the tree that it was played on.
-        file: where the page goes.
+        file: path of the page.
         back: address of an index to link to.
-        panel: who judges; without it the local judge alone.
+        judge: gives the scores; None takes the local judge.
+        others: judges by label whose grades stand beside the scores.
 
     Raises:
         LogError: the episode was played on another version of the tree.
         OptionError: the file cannot be written.
     """
-    panel = panel or Panel(local_judge(tree), {})
-    score = None if episode.footer is None else score_episode(episode, tree, panel.judge)
+    score = None if episode.footer is None else score_episode(episode, tree, judge or local_judge(tree))
     header = episode.header
-    agent, level = agent_label(header.agent), header.rules["fake_level"]
     settings = {"agent": header.agent, "rules": header.rules, "versions": header.versions}
+    title = f"{tree.id} · {agent_label(header.agent)} · fake level {header.rules['fake_level']} · seed {header.seed}"
     page = render(
         "episode.html",
         styles=("base.css", "episode.css"),
         script="episode.js",
-        title=f"{tree.id} · {agent} · fake level {level} · seed {header.seed}",
+        title=title,
         tree=tree,
-        graph=graph(tree),
+        diagram=diagram(tree),
+        names={s.id: s.name for s in tree.subtopics} | {s.id: s.text for s in tree.studies},
         episode=episode,
-        steps=steps(episode, tree),
-        facts=_facts(episode, tree, score),
-        items=_items(tree, score, panel.others.values()),
-        judges=list(panel.others),
+        views=turn_views(episode, tree),
+        facts=_facts(episode, score),
+        items=_graded_items(tree, score, others or {}),
+        judges=list(others or {}),
         score=score,
         threshold=float(header.rules["threshold"]),
         settings=json.dumps(settings, indent=2, ensure_ascii=False),
         back=back,
-    )  # fmt: skip
+    )
     write_text(file, page)
     return score
 
 
-def write_index(title: str, entries: Sequence[Entry], file: Path) -> None:
-    """Write a page that lists episodes with their scores, each linked to its own page.
+def turn_views(episode: Episode, tree: Tree) -> list[TurnView]:
+    """Follow an episode, finished or torn, through its tree."""
+    truths = {study.id: study.result for study in tree.studies}
+    path: tuple[str, ...] = ()
+    results: dict[str, int] = {}
+    before: Event | None = None
+    result: Event | None = None
+    found = []
+    for turn in episode.turns:
+        event = turn.event
+        if event.kind == "subtopic" and event.node is not None:
+            path = (*path, event.node)
+        if event.kind == "result" and event.node is not None:
+            results = {**results, event.node: event.fake}
+        view = TurnView(
+            turn=turn,
+            replies=episode.replies_to(turn.turn),
+            state="topic" if before is None else before.state,
+            shown=_shown(before),
+            mark=_mark(event),
+            verdict=_verdict(result, event),
+            truth=truths.get(before.node or "", "") if before is not None and before.fake else "",
+            path=path,
+            current=path[-1] if path and event.state in _IN_SUBTOPIC else "",
+            target=event.node or "" if _is_hint(event) else "",
+            results=results,
+        )
+        found.append(view)
+        result = event if event.kind == "result" else result
+        before = event
+    return found
 
-    Raises:
-        OptionError: the file cannot be written.
-    """
-    lines = [
-        (entry, [cell(None if entry.score is None else measure(entry.score)) for measure in _INDEXED.values()])
-        for entry in entries
-    ]
-    page = render(
-        "index.html",
-        styles=("base.css", "index.css"),
-        script="index.js",
-        title=title,
-        measures=list(_INDEXED),
-        lines=lines,
-    )
-    write_text(file, page)
+
+def _shown(event: Event | None) -> Badge | None:
+    """Return the kind of an observation that its text alone does not tell: a result or a hint."""
+    if event is None or event.node is None:
+        return None
+    if event.kind == "result":
+        which = f"fake result {event.fake}" if event.fake else "true result"
+        return Badge("fake" if event.fake else "true", f"{which} of {event.node}")
+    if _is_hint(event):
+        return Badge("hint", f"hint {event.hint_level} of {HINT_LEVELS}, towards {event.node}")
+    return None
 
 
-def _facts(episode: Episode, tree: Tree, score: EpisodeScore | None) -> list[tuple[str, Cell]]:
+def _is_hint(event: Event) -> bool:
+    # At the turn limit the prompt for the conclusion takes the place of the hint.
+    return event.kind.endswith("_hint") and not event.limit
+
+
+_DECISIONS = {
+    "topic": Badge("decision", "decides to explore", "→"),
+    "conclusion": Badge("decision", "decides to conclude", "■"),
+    "ask_again": Badge("hint", "no decision can be read; asked again", "?"),
+    "end": Badge("decision", "the conclusion is filed", "■"),
+}
+
+
+def _mark(event: Event) -> Badge:
+    mark = _DECISIONS.get(event.kind) or _choice_mark(event)
+    return replace(mark, words=f"{mark.words}; the turn limit strikes") if event.limit else mark
+
+
+def _choice_mark(event: Event) -> Badge:
+    """Return the outcome of a choice or of a study."""
+    why = event.reason.replace("_", " ")
+    if event.kind.endswith("_hint"):
+        hint = f"; hint {event.hint_level} towards {event.node}" if _is_hint(event) else ""
+        return Badge("hint", f"not accepted ({why}){hint}", str(event.hint_level or "×"))
+    verb = "enters" if event.kind == "subtopic" else "redoes" if event.decision == "redo" else "runs"
+    words = f"forced into {event.node} ({why})" if event.forced else f"{verb} {event.node}"
+    if event.kind != "result":
+        return Badge("forced", words, "!") if event.forced else Badge("accepted", words, "●")
+    if event.fake:
+        return Badge("fake", f"{words}; fake result {event.fake} is shown", "F")
+    return Badge("true", f"{words}; the true result is shown", "T")
+
+
+def _verdict(result: Event | None, event: Event) -> str:
+    """Return the verdict on a decision at a result; empty for a true result that was believed."""
+    if result is None or event.decision == "none":
+        return ""
+    if event.decision == "redo":
+        return "hit: a fake result is redone" if result.fake else "false alarm: a true result is redone"
+    return "miss: a fake result is believed" if result.fake else ""
+
+
+def _facts(episode: Episode, score: EpisodeScore | None) -> list[tuple[str, TableCell]]:
+    """Return the figures at the head of a page, by name."""
     header = episode.header
-    known: list[tuple[str, object]] = [
-        ("status", episode.status),
-        ("turns", len(episode.turns)),
-        ("τ", float(header.rules["threshold"])),
-        ("read by", header.embedder.name),
-    ]
+    facts: dict[str, object] = {
+        "status": episode.status,
+        "turns": len(episode.turns),
+        "τ": float(header.rules["threshold"]),
+        "read by": header.embedder.name,
+    }
     if score is not None:
         path = score.path
-        known += [
-            ("L, bounds", f"{path.turns} in [{path.fewest_turns}, {path.most_turns or '∞'}]"),
-            ("coverage", path.coverage),
-            ("unaided", path.unaided_coverage),
-            ("at 3n", path.coverage_at_3n),
-            ("hints, forced", f"{path.hints}, {path.forced}"),
-            ("fakes redone", f"{path.hits} of {path.fakes_shown}"),
-            ("true redone", f"{path.false_alarms} of {path.trues_shown}"),
-            ("Q of |C|", None if score.quality is None else f"{score.quality:.2f} of {score.items}"),
-            ("Q/|C|", score.quality_share),
-        ]
+        facts |= {
+            "L, bounds": f"{path.turns} in [{path.fewest_turns}, {path.most_turns or '∞'}]",
+            "coverage": path.coverage,
+            "unaided": path.unaided_coverage,
+            "at 3n": path.coverage_at_3n,
+            "hints, forced": f"{path.hints}, {path.forced}",
+            "fakes redone": f"{path.hits} of {path.fakes_shown}",
+            "true redone": f"{path.false_alarms} of {path.trues_shown}",
+            "Q of |C|": None if score.quality is None else f"{score.quality:.2f} of {score.items}",
+            "Q/|C|": score.quality_share,
+        }
     spent = cost_of(episode)
     if spent.replies:
-        known += [("prompt tokens", spent.prompt_tokens), ("completion tokens", spent.completion_tokens)]
-        known.append(("US dollars", written_dollars(spent.dollars, spent.unpriced)))
-    return [(name, cell(value)) for name, value in known]
+        facts |= {"prompt tokens": spent.prompt_tokens, "completion tokens": spent.completion_tokens}
+        facts["US dollars"] = dollars(spent.dollars, spent.unpriced)
+    return [(name, cell(value)) for name, value in facts.items()]
 
 
-def _items(tree: Tree, score: EpisodeScore | None, others: Iterable[Judge]) -> list[Graded]:
+def _graded_items(tree: Tree, score: EpisodeScore | None, others: Mapping[str, Judge]) -> list[tuple[Any, ...]]:
+    """Return per conclusion item: the item, its evidence ratio p, the verdict, and the verdicts of other judges."""
     if score is None or not score.verdicts or score.path.conclusion is None:
         return []
-    ratios = evidence_ratios(tree, score.path.proven)
-    beside = [judge.judge(score.path.conclusion) for judge in others]
-    return [
-        Graded(item.id, item.text, float(ratio), verdict.score, verdict.why, tuple(each[i].score for each in beside))
-        for i, (item, ratio, verdict) in enumerate(zip(tree.conclusions, ratios, score.verdicts, strict=True))
-    ]
+    ratios = map(float, evidence_ratios(tree, score.path.proven))
+    beside = [judge.judge(score.path.conclusion) for judge in others.values()]
+    by_item = zip(*beside, strict=True) if beside else [()] * len(tree.conclusions)
+    return list(zip(tree.conclusions, ratios, score.verdicts, by_item, strict=True))
+
+
+def _index_lines(
+    folder: Path, specs: Sequence[EpisodeSpec], index: Path, progress: Callable[[EpisodeSpec], None] | None
+) -> Iterator[dict[str, object]]:
+    """Write the page of every episode that has been started, and yield the line of each episode in the index."""
+    trees = {name: load_tree(name) for name in {spec.tree for spec in specs}}
+    recorded = recorded_judges(folder)
+    pages = index.with_name(f"{index.stem}-episodes")
+    back = quote(os.path.relpath(index, pages))
+    for each in specs:
+        episode, tree = _episode(folder / EPISODES / each.file_name), trees[each.tree]
+        score, address, status = None, "", episode
+        if isinstance(episode, Episode):
+            page = pages / _page_name(each)
+            score = write_view(episode, tree, page, back, **_judges(recorded, each.file_name, tree))
+            address, status = quote(f"{pages.name}/{page.name}"), episode.status
+        values = [cell(None if score is None else measure(score)) for measure in _MEASURES.values()]
+        yield {"spec": each, "tree": tree.id, "page": address, "status": status, "values": values}
+        if progress is not None:
+            progress(each)
+
+
+def _episode(file: Path) -> Episode | Literal["missing", "damaged"]:
+    try:
+        return read_episode(file) if has_header(file) else "missing"
+    except LogError:
+        return "damaged"
+
+
+def _page_name(spec: EpisodeSpec) -> str:
+    return Path(spec.file_name).with_suffix(".html").name
+
+
+def _tree_of(file: Path, episode: Episode) -> Tree:
+    """Return the tree of a log from the run that it belongs to, else by its id."""
+    name, run = episode.header.tree.id, _run_of(file)
+    if run is None:
+        return load_tree(name)
+    trees = {tree.id: tree for tree in map(load_tree, read_manifest(run).trees)}
+    if name not in trees:
+        raise LogError(f"'{file}' was played on {name}, which is no tree of the run in '{run}'")
+    return trees[name]
+
+
+def _run_of(file: Path) -> Path | None:
+    """Return the folder of the run that a log belongs to; None for a log outside of a run."""
+    episodes = file.resolve().parent
+    return episodes.parent if episodes.name == EPISODES and (episodes.parent / MANIFEST).is_file() else None
+
+
+def _judges(recorded: RecordedJudges, log: str, tree: Tree) -> dict[str, Any]:
+    return {"judge": recorded.local(log, tree), "others": recorded.panel(log, tree)}

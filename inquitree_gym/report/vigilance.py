@@ -1,4 +1,4 @@
-"""The sections of a report on fake results: how often they are told by level, and whether that wears off."""
+"""Sections of a report on fake results: vigilance by fake level, and over the course of an inquiry."""
 
 from __future__ import annotations
 
@@ -6,71 +6,59 @@ from collections.abc import Iterator
 
 from inquitree_gym.analysis.aggregate import CHANGE, by_player
 from inquitree_gym.analysis.vigilance import VigilanceBin, VigilanceTrend, vigilance_trend
-from inquitree_gym.report import figures
-from inquitree_gym.report.contents import Contents, Section, rows_grid
-from inquitree_gym.report.drawing import Panel
-from inquitree_gym.report.tables import Grid, as_csv, grid
+from inquitree_gym.report.figures import Chart, Curves, curves
+from inquitree_gym.report.sections import ReportData, Section
+from inquitree_gym.report.tables import Table, as_csv, counted, make_table
+from inquitree_gym.report.templating import paragraphs
+from inquitree_gym.scoring import Estimate
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, FALSE_ALARMS, GAP, HITS
 
 COLUMNS = ("redo", CHANGE, HITS, FALSE_ALARMS, D_PRIME, CRITERION)
 RATES = (HITS, FALSE_ALARMS, GAP)
-MOST_LINES = 12
-"""Lines of its tables that a section shows without being asked."""
-TITLE, WEARING_TITLE = "Fake results", "Does vigilance wear off?"
-WORDS = (
-    "How often results are redone as fakes become more frequent (at level k, k in 10 results are fake): all results, "
-    "the fakes among them (hits), the true ones among them (false alarms). An agent that tells fakes apart has hits "
-    "far above false alarms; one that redoes nothing lies at 0 in all three.",
-    "d′ is how well fakes are told from true results, in standard deviations, 0 where hits and false alarms are equal; "
-    "c is the criterion, below 0 for whoever redoes most results, above 0 for whoever redoes few. Both are worked out "
-    "per tree, the episodes of a tree pooled, with the log-linear correction, and then averaged over trees; few trials "
-    f"pull d′ towards 0. {CHANGE}: redo frequency minus that without fakes, paired by tree and seed.",
-)
-WEARING = (
-    "Fake and true results, all levels with fakes and the episodes of a tree pooled. A later showing of a study's "
-    "result can be compared with the one before, so first and later showings stand apart, and the rest is over first "
-    "showings alone. The position of a result is its turn over all turns of the episode. A slope below 0 in hits − "
-    "false alarms says that telling fakes apart gets worse; it is a mean over trees of a line within each tree, so "
-    "that trees that differ do not look like a change, but other subtopics come late than come early.",
-)
+MAX_OPEN_LINES = 12
+"""Table rows that a section shows without folding."""
 
 
-def vigilance(report: Contents) -> Section:
-    """Fake results over fake levels, as in the paper's Figure 3."""
-    if {row.fake_level for row in report.table} == {0}:
-        return Section("vigilance", TITLE, ("No run here showed fake results; play some with --fake-level 0,3,6.",))
-    table = rows_grid("Vigilance", report, report.table, COLUMNS)
-    return Section("vigilance", TITLE, WORDS, _panels(report), (table,), folded=len(table.lines) > MOST_LINES)
+def vigilance(report: ReportData) -> Section:
+    """Return how often results are redone over fake levels, as in the paper's Figure 3."""
+    fakes = any(row.fake_level for row in report.table)
+    words = paragraphs("vigilance", fakes=fakes, change=CHANGE)
+    if not fakes:
+        return Section("vigilance", "Fake results", words)
+    found = report.rows_table("Vigilance", report.table, COLUMNS)
+    folded = len(found.lines) > MAX_OPEN_LINES
+    return Section("vigilance", "Fake results", words, _charts(report), (found,), folded)
 
 
-def wearing(report: Contents) -> Section | None:
-    """Fake results over the course of an inquiry; None where none left a choice."""
-    found = worn(report)
+def wearing(report: ReportData) -> Section | None:
+    """Return vigilance over the course of an inquiry; None if no fake result left a choice."""
+    found = vigilance_trends(report)
     if not found:
         return None
     by_position = {
         name: [(part.middle, part.estimates[GAP]) for part in each.by_position] for name, each in found.items()
     }
-    panel = figures.curves("position", ("position in the inquiry", GAP), by_position, share=False)
-    grids = tuple(each for each in _grids(found) if each.lines)
-    folded = sum(len(each.lines) for each in grids) > MOST_LINES
-    return Section("wearing", WEARING_TITLE, WEARING, (panel,), grids, folded=folded)
+    chart = curves("position", ("position in the inquiry", GAP), by_position, share=False)
+    tables = tuple(each for each in _tables(found) if each.lines)
+    folded = sum(len(each.lines) for each in tables) > MAX_OPEN_LINES
+    return Section("wearing", "Does vigilance wear off?", paragraphs("wearing"), (chart,), tables, folded)
 
 
-def worn(report: Contents) -> dict[str, VigilanceTrend]:
-    """Return by name of the player how its vigilance depends on where a result stands."""
+def vigilance_trends(report: ReportData) -> dict[str, VigilanceTrend]:
+    """Return the trend of vigilance by name of the player, without players that it is not defined for."""
     groups = by_player(report.episodes)
     found = {report.names[player]: vigilance_trend(group) for player, group in groups.items()}
     return {name: each for name, each in found.items() if each is not None}
 
 
-def erosion_csv(report: Contents) -> str:
-    """Return everything by showing, position and context as CSV, the slopes among it."""
-    return as_csv(("agent", "by", "part", "measure", "mean", "low", "high", "trees", "fakes", "trues"), _values(report))
+def vigilance_csv(report: ReportData) -> str:
+    """Return vigilance by showing, position and context, and its slopes, as CSV."""
+    heads = ("agent", "by", "part", "measure", "mean", "low", "high", "trees", "fakes", "trues")
+    return as_csv(heads, _csv_lines(vigilance_trends(report)))
 
 
-def _values(report: Contents) -> Iterator[tuple[object, ...]]:
-    for name, each in worn(report).items():
+def _csv_lines(found: dict[str, VigilanceTrend]) -> Iterator[tuple[object, ...]]:
+    for name, each in found.items():
         context = "context counted" if each.counted else "context estimated"
         for by, parts in (("showing", each.by_showing), ("position", each.by_position), (context, each.by_context)):
             for part in parts:
@@ -83,47 +71,52 @@ def _values(report: Contents) -> Iterator[tuple[object, ...]]:
             yield from ((name, by, "slope", measure, *estimate[:4], None, None) for measure, estimate in slopes.items())
 
 
-def _panels(report: Contents) -> tuple[Panel, ...]:
-    kinds = (("redo", "results redone"), (HITS, "fake results redone"), (FALSE_ALARMS, "true results redone"))
-    by_level = tuple(
-        figures.curves(measure.replace(" ", "-"), ("fake level", axis), _over_levels(report, measure), levels=True)
-        for measure, axis in kinds
+def _charts(report: ReportData) -> tuple[Chart, ...]:
+    axes = {"redo": "results redone", HITS: "fake results redone", FALSE_ALARMS: "true results redone"}
+    rates = tuple(
+        curves(measure.replace(" ", "-"), ("fake level", axis), _by_level(report, measure), levels=True)
+        for measure, axis in axes.items()
     )
-    sensitive = {
+    sensitivity = {
         name: [point for point in points if point[1].mean is not None]
-        for name, points in _over_levels(report, D_PRIME).items()
+        for name, points in _by_level(report, D_PRIME).items()
     }
-    sensed = figures.curves("d-prime", ("fake level", "sensitivity d′"), sensitive, levels=True, share=False)
-    return (*by_level, sensed)
+    labels = ("fake level", "sensitivity d′")
+    return (*rates, curves("d-prime", labels, sensitivity, levels=True, share=False))
 
 
-def _over_levels(report: Contents, measure: str) -> figures.Curves:
-    return {
-        name: [(float(row.fake_level), row.estimates[measure]) for row in rows]
-        for name, rows in report.by_player.items()
-    }
+def _by_level(report: ReportData, measure: str) -> Curves:
+    found: dict[str, list[tuple[float, Estimate]]] = {name: [] for name in report.names.values()}
+    for row in sorted(report.table, key=lambda row: row.fake_level):
+        found[report.name(row)].append((float(row.fake_level), row.estimates[measure]))
+    return found
 
 
-def _grids(found: dict[str, VigilanceTrend]) -> Iterator[Grid]:
-    sensed, rates = (HITS, FALSE_ALARMS, D_PRIME, CRITERION), RATES
-    yield _by_part("First and later showings", {name: each.by_showing for name, each in found.items()}, sensed)
-    yield _by_part("By position in the inquiry", {name: each.by_position for name, each in found.items()}, rates)
-    yield _by_part("By context, thousands of tokens", {name: each.by_context for name, each in found.items()}, rates)
+def _tables(found: dict[str, VigilanceTrend]) -> Iterator[Table]:
+    showings = {name: each.by_showing for name, each in found.items()}
+    yield _parts_table("First and later showings", showings, (HITS, FALSE_ALARMS, D_PRIME, CRITERION))
+    yield _parts_table("By position in the inquiry", {name: each.by_position for name, each in found.items()}, RATES)
+    yield _parts_table(
+        "By context, thousands of tokens", {name: each.by_context for name, each in found.items()}, RATES
+    )
     lines = [
-        [name, over, *(slopes[measure] for measure in rates)]
+        [name, over, *(counted(slopes[measure]) for measure in RATES)]
         for name, each in found.items()
         for over, slopes in (("the inquiry", each.over_position), (_unit(each), each.over_context))
     ]
-    yield grid("Change from beginning to end, and per 1,000 tokens", ("agent", "over", *rates), lines, names=2)
+    yield make_table("Change from beginning to end, and per 1,000 tokens", ("agent", "over", *RATES), lines, labels=2)
 
 
-def _by_part(caption: str, found: dict[str, list[VigilanceBin]], measures: tuple[str, ...]) -> Grid:
+def _parts_table(caption: str, found: dict[str, list[VigilanceBin]], measures: tuple[str, ...]) -> Table:
     lines = [
-        [name, part.name, int(part.counts.fakes), int(part.counts.trues), *map(part.estimates.get, measures)]
+        [
+            name, part.name, int(part.counts.fakes), int(part.counts.trues),
+            *(counted(part.estimates.get(measure)) for measure in measures),
+        ]
         for name, parts in found.items()
         for part in parts
-    ]
-    return grid(caption, ("agent", "part", "fakes", "true", *measures), lines, names=2)
+    ]  # fmt: skip
+    return make_table(caption, ("agent", "part", "fakes", "true", *measures), lines, labels=2)
 
 
 def _unit(each: VigilanceTrend) -> str:

@@ -1,4 +1,4 @@
-"""Pictures of a research tree: terminal lines, Mermaid, and a figure for SVG and PNG."""
+"""Pictures of a research tree: Mermaid, and a diagram for SVG, PNG and HTML pages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from graphlib import TopologicalSorter
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -21,17 +23,53 @@ if TYPE_CHECKING:
 
 COLOURS = {"open": "#ffffff", "visited": "#cfe8d5", "current": "#ffd98a", "target": "#f6c6c0"}
 """Fill by mark; a subtopic without a mark is open."""
-EDGE_COLOUR = "#6b7280"
-TEXT_COLOUR = "#1f2430"
-BOX_WIDTH, BOX_GAP, ROW_GAP = 1.75, 0.2, 0.65
-"""Width of a box and the space between neighbours and between rows, in inches."""
-LABEL_WIDTH, LINE_HEIGHT, FONT_SIZE = 19, 0.18, 10
-"""Characters to a line, its height in inches, its size in points."""
-DOTS_PER_INCH = 80
+EDGE_COLOUR, TEXT_COLOUR = "#6b7280", "#1f2430"
+PIXELS_PER_INCH = 96
+BOX_WIDTH, GAP, ROW_GAP, LINE, PAD, DOT = 168, 16, 46, 17, 12, 18
+"""Pixels: box width, space between boxes and between rows, line height, padding of a box, room of a study's mark."""
+LABEL_WIDTH = 20
+"""Characters to a line."""
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyDot:
+    """Mark of a study; coordinates of its centre in pixels."""
+
+    id: str
+    text: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class SubtopicBox:
+    """Box of a subtopic; ``x`` is its centre and ``y`` its upper edge, in pixels from the upper left corner."""
+
+    id: str
+    text: str
+    lines: tuple[str, ...]
+    x: float
+    y: float
+    dots: tuple[StudyDot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeDiagram:
+    """Boxes and arrows of a research tree; sizes in pixels."""
+
+    width: float
+    height: float
+    box_width: float
+    box_height: float
+    boxes: tuple[SubtopicBox, ...]
+    arrows: tuple[tuple[tuple[Point, Point, Point, Point], ...], ...]
+    """One arrow per prerequisite: cubic Bézier curves, joined by vertical lines where it passes a row."""
 
 
 def depths(tree: Tree) -> dict[str, int]:
-    """Return per subtopic the length of its longest chain of prerequisites; 0 for one without any."""
+    """Return per subtopic the length of its longest chain of prerequisites; 0 without any."""
     parents = {subtopic.id: subtopic.prerequisites for subtopic in tree.subtopics}
     found: dict[str, int] = {}
     for node in TopologicalSorter(parents).static_order():
@@ -49,9 +87,9 @@ def layers(tree: Tree) -> list[list[Subtopic]]:
 
 
 def mermaid(tree: Tree) -> str:
-    """Return the graph in Mermaid's flowchart language.
+    """Return the graph as a Mermaid flowchart.
 
-    Nodes are called s1, s2, … in tree order, since an id may be a word of that language; names stand as they are.
+    Its nodes are called s1, s2, … in tree order, since an id may be a Mermaid keyword.
     """
     nodes = {subtopic.id: f"s{i}" for i, subtopic in enumerate(tree.subtopics, 1)}
     lines = ["flowchart TD"]
@@ -61,41 +99,59 @@ def mermaid(tree: Tree) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _plain(name: str) -> str:
-    """Return a name on one line, without what Mermaid or a browser would read as more than text."""
-    return re.sub(r"[#\"<>&`]", lambda found: f"#{ord(found.group())};", " ".join(name.split()))
+@lru_cache(maxsize=64)
+def diagram(tree: Tree) -> TreeDiagram:
+    """Return the diagram of a tree, with prerequisites above the subtopics that need them."""
+    rows = layers(tree)
+    placement = place(rows)
+    labels = {subtopic.id: tuple(textwrap.wrap(subtopic.name, LABEL_WIDTH)) for subtopic in tree.subtopics}
+    height = 2 * PAD + LINE * (1 + max(map(len, labels.values()))) + DOT
+
+    def at(point: tuple[float, int]) -> Point:
+        return round(point[0] * (BOX_WIDTH + GAP) + GAP / 2, 1), point[1] * (height + ROW_GAP) + GAP / 2
+
+    return TreeDiagram(
+        width=round(placement.width * (BOX_WIDTH + GAP) + GAP, 1),
+        height=len(rows) * (height + ROW_GAP) - ROW_GAP + GAP,
+        box_width=BOX_WIDTH,
+        box_height=height,
+        boxes=tuple(_box(each, labels[each.id], at(placement.centres[each.id]), height) for each in tree.subtopics),
+        arrows=tuple(_arrow([at(point) for point in points], height) for points in placement.arrows),
+    )
 
 
-def figure(tree: Tree, marks: Mapping[str, str] | None = None) -> Figure:
-    """Return a Matplotlib figure of the graph; ``marks`` maps subtopic ids to the names in `COLOURS`.
+def figure(
+    tree: Tree, marks: Mapping[str, str] | None = None, *, margins: tuple[int, int] = (0, 0), width: int = 0
+) -> Figure:
+    """Return a Matplotlib figure of the diagram; its axes are in pixels, with y downwards from the diagram's top.
+
+    Args:
+        tree: the tree.
+        marks: name in `COLOURS` by subtopic id.
+        margins: empty pixels above and below the diagram.
+        width: least width in pixels.
 
     Raises:
         MissingExtraError: Matplotlib is not installed.
     """
-    rows = layers(tree)
-    layout = place(rows)
-    labels = {subtopic.id: textwrap.wrap(subtopic.name, LABEL_WIDTH) for subtopic in tree.subtopics}
-    box_height = LINE_HEIGHT * (2.2 + max(map(len, labels.values())))
-    column, row = BOX_WIDTH + BOX_GAP, box_height + ROW_GAP
-    width, height = _whole_dots(layout.width * column), _whole_dots(len(rows) * row)
-    canvas: Figure = require("matplotlib.figure", "plots").Figure(figsize=(width, height), dpi=DOTS_PER_INCH)
-    axes = canvas.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(0, height), frameon=False)
+    drawn = diagram(tree)
+    right = _whole_inches(max(drawn.width, width))
+    above, below = margins
+    height = _whole_inches(above + drawn.height + below)
+    size = (right / PIXELS_PER_INCH, height / PIXELS_PER_INCH)
+    canvas: Figure = require("matplotlib.figure", "plots").Figure(figsize=size, dpi=PIXELS_PER_INCH)
+    left = (drawn.width - right) / 2
+    axes = canvas.add_axes((0, 0, 1, 1), xlim=(left, left + right), ylim=(height - above, -above), frameon=False)
     axes.set_axis_off()
-    left, top = (width - layout.width * column) / 2, height - (height - len(rows) * row) / 2
-
-    def at(point: tuple[float, int]) -> tuple[float, float]:
-        return left + point[0] * column, top - (point[1] + 0.5) * row
-
-    for points in layout.arrows:
-        _arrow(axes, [at(point) for point in points], box_height)
-    for name, lines in labels.items():
-        _box(axes, at(layout.centres[name]), box_height, COLOURS[(marks or {}).get(name, "open")])
-        _label(axes, at(layout.centres[name]), [name, *lines])
+    for arrow in drawn.arrows:
+        _draw_arrow(axes, arrow)
+    for box in drawn.boxes:
+        _draw_box(axes, box, drawn.box_height, COLOURS[(marks or {}).get(box.id, "open")])
     return canvas
 
 
 def svg(tree: Tree, marks: Mapping[str, str] | None = None) -> str:
-    """Return the figure as SVG, the same bytes for the same tree under one version of Matplotlib."""
+    """Return the figure as SVG; equal trees give equal bytes under one version of Matplotlib."""
     settings = {"svg.hashsalt": tree.digest, "svg.fonttype": "none"}
     with require("matplotlib", "plots").rc_context(settings):
         buffer = io.StringIO()
@@ -103,42 +159,74 @@ def svg(tree: Tree, marks: Mapping[str, str] | None = None) -> str:
         return buffer.getvalue()
 
 
-def _whole_dots(inches: float) -> float:
-    """Round up to quarter inches, which are whole dots and exact in binary."""
-    return math.ceil(inches * 4) / 4
+def draw_text(axes: Axes, place: Point, text: str, *, align: str = "center", bold: bool = False) -> None:
+    """Write one line of plain text with its baseline at ``place``."""
+    axes.text(
+        *place, text, ha=align, va="baseline", fontsize=10, color=TEXT_COLOUR, weight="bold" if bold else "normal",
+        parse_math=False, zorder=3,
+    )  # fmt: skip
 
 
-def _arrow(axes: Axes, points: Sequence[tuple[float, float]], box_height: float) -> None:
-    """Draw one arrow: curved between rows, upright where it passes one."""
+def draw_dot(axes: Axes, place: Point, colour: str = "white", marker: str = "o") -> None:
+    """Draw the mark of a study, white as long as the study has not been run."""
+    axes.plot(
+        *place, marker=marker, color=colour, markeredgecolor=TEXT_COLOUR, markersize=7, markeredgewidth=1, zorder=3
+    )
+
+
+def _plain(name: str) -> str:
+    """Return a name on one line with the characters escaped that Mermaid or a browser would interpret."""
+    return re.sub(r"[#\"<>&`]", lambda found: f"#{ord(found.group())};", " ".join(name.split()))
+
+
+def _box(subtopic: Subtopic, lines: tuple[str, ...], place: Point, height: float) -> SubtopicBox:
+    x, y = place
+    first = x - DOT * (len(subtopic.studies) - 1) / 2
+    dots = tuple(
+        StudyDot(study.id, study.text, first + DOT * i, y + height - PAD - DOT / 2 + 2)
+        for i, study in enumerate(subtopic.studies)
+    )
+    return SubtopicBox(subtopic.id, subtopic.text, lines, x, y, dots)
+
+
+def _arrow(points: Sequence[Point], height: float) -> tuple[tuple[Point, Point, Point, Point], ...]:
+    bend = ROW_GAP / 2
+    return tuple(
+        ((x0, y0 + height), (x0, y0 + height + bend), (x1, y1 - bend), (x1, y1))
+        for (x0, y0), (x1, y1) in pairwise(points)
+    )
+
+
+def _whole_inches(pixels: float) -> int:
+    """Round up to quarter inches, which are whole pixels and exact in binary."""
+    quarter = PIXELS_PER_INCH // 4
+    return math.ceil(pixels / quarter) * quarter
+
+
+def _draw_arrow(axes: Axes, arrow: Sequence[tuple[Point, Point, Point, Point]]) -> None:
     path = require("matplotlib.path", "plots").Path
-    half, bend = box_height / 2, (box_height + ROW_GAP) / 2
-    route = [(points[0][0], points[0][1] - half)]
-    codes = [path.MOVETO]
-    for (x0, y0), (x1, y1) in pairwise(points):
-        route += [(x0, y0 - bend), (x1, y1 + bend), (x1, y1 + half), (x1, y1 - half)]
-        codes += [path.CURVE4] * 3 + [path.LINETO]
-    arrow = require("matplotlib.patches", "plots").FancyArrowPatch(
-        path=path(route[:-1], codes[:-1]), arrowstyle="-|>", mutation_scale=12,
-        color=EDGE_COLOUR, linewidth=1.4, shrinkA=0, shrinkB=0, zorder=1,
+    points, codes = [arrow[0][0]], [path.MOVETO]
+    for start, *curve in arrow:
+        if start != points[-1]:
+            points, codes = [*points, start], [*codes, path.LINETO]
+        points, codes = [*points, *curve], [*codes, *[path.CURVE4] * 3]
+    axes.add_patch(
+        require("matplotlib.patches", "plots").FancyArrowPatch(
+            path=path(points, codes), arrowstyle="-|>", mutation_scale=12, color=EDGE_COLOUR, linewidth=1.2,
+            shrinkA=0, shrinkB=0, zorder=1,
+        )
     )  # fmt: skip
-    axes.add_patch(arrow)
 
 
-def _box(axes: Axes, centre: tuple[float, float], height: float, colour: str) -> None:
-    x, y = centre
-    box = require("matplotlib.patches", "plots").FancyBboxPatch(
-        (x - BOX_WIDTH / 2 + 0.08, y - height / 2 + 0.08), BOX_WIDTH - 0.16, height - 0.16,
-        boxstyle="round,pad=0.08", facecolor=colour, edgecolor=TEXT_COLOUR, linewidth=1.2, zorder=2,
+def _draw_box(axes: Axes, box: SubtopicBox, height: float, colour: str) -> None:
+    axes.add_patch(
+        require("matplotlib.patches", "plots").FancyBboxPatch(
+            (box.x - BOX_WIDTH / 2, box.y), BOX_WIDTH, height, boxstyle="round,pad=0,rounding_size=9",
+            facecolor=colour, edgecolor=TEXT_COLOUR, linewidth=1, zorder=2,
+        )
     )  # fmt: skip
-    axes.add_patch(box)
-
-
-def _label(axes: Axes, centre: tuple[float, float], lines: Sequence[str]) -> None:
-    """Write the id in bold and the name below it, each line a text of its own, so that any font stays centred."""
-    x, y = centre
-    for i, line in enumerate(lines):
-        down = (i - (len(lines) - 1) / 2) * LINE_HEIGHT
-        axes.text(
-            x, y - down, line, ha="center", va="center_baseline", fontsize=FONT_SIZE, color=TEXT_COLOUR,
-            weight="normal" if i else "bold", parse_math=False, zorder=3,
-        )  # fmt: skip
+    # Each line is a text of its own, so that it stays centred in any font.
+    for i, line in enumerate((box.id, *box.lines)):
+        draw_text(axes, (box.x, box.y + 22 + LINE * i), line, bold=not i)
+    for dot in box.dots:
+        draw_dot(axes, (dot.x, dot.y))

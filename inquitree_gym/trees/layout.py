@@ -1,38 +1,40 @@
-"""Where the boxes and arrows of a graph go: layers from the top, few crossings, no arrow through a box.
+"""Layered layout of a graph: few crossings, and no arrow through a box.
 
-Layered graph drawing: an arrow that passes layers gets a narrow lane in each of them, the order within a layer follows
-the barycentres of its neighbours, and places are drawn towards their neighbours. No chance is involved.
+An arrow that passes layers gets a narrow lane in each of them. The order within a layer follows the barycentres of its
+neighbours, and positions are pulled towards their neighbours. The layout is deterministic.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from statistics import fmean
-from typing import NamedTuple
 
 from inquitree_gym.trees.schema import Subtopic
 
 LANE = 0.3
-"""Room that a passing arrow takes in a layer, where a box with its margin takes 1."""
+"""Width of a lane, where a box with its margin takes 1."""
 SWEEPS, MOVES = 24, 200
-"""Passes over the layers, to order them and to place their vertices."""
+"""Passes over the layers, to order them and to position their vertices."""
 STIFF, CENTRE = 8.0, 0.003
-"""Pulls, where an arrow pulls with 1: between two lanes of one arrow, to keep it straight, and to the middle."""
+"""Weights of the pull between two lanes of one arrow, which keeps it straight, and to the middle; others weigh 1."""
 
 
-class Layout(NamedTuple):
-    """Places as (x, layer): x from 0 to ``width`` in boxes, layer from 0 at the top."""
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Positions as (x, layer): x from 0 to ``width`` in boxes, layer from 0 at the top."""
 
     width: float
     centres: dict[str, tuple[float, int]]
     """Centre of the box of each subtopic."""
     arrows: list[list[tuple[float, int]]]
-    """Per prerequisite the places that its arrow joins, one per layer: a box, lanes, a box."""
+    """Per prerequisite the positions that its arrow joins, one per layer: a box, lanes, a box."""
 
 
-class _Graph(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Layers:
     """Vertices by number, subtopics first and then lanes; edges join neighbouring rows only."""
 
     rows: list[list[int]]
@@ -45,20 +47,20 @@ class _Graph(NamedTuple):
         return 1.0 if vertex < self.boxes else LANE
 
 
-def place(layers: Sequence[Sequence[Subtopic]]) -> Layout:
-    """Return places for subtopics given by layer, prerequisites above what needs them."""
+def place(layers: Sequence[Sequence[Subtopic]]) -> Placement:
+    """Return positions for subtopics given by layer, prerequisites above the subtopics that need them."""
     graph = _untangled(_graph(layers))
     xs = _settled(graph)
     level = {vertex: y for y, row in enumerate(graph.rows) for vertex in row}
     subtopics = [subtopic for row in layers for subtopic in row]
-    return Layout(
+    return Placement(
         width=max(xs[row[-1]] + graph.room(row[-1]) / 2 for row in graph.rows),
         centres={subtopic.id: (xs[i], level[i]) for i, subtopic in enumerate(subtopics)},
         arrows=[[(xs[vertex], level[vertex]) for vertex in chain] for chain in graph.chains],
     )
 
 
-def _graph(layers: Sequence[Sequence[Subtopic]]) -> _Graph:
+def _graph(layers: Sequence[Sequence[Subtopic]]) -> _Layers:
     subtopics = [(subtopic, y) for y, row in enumerate(layers) for subtopic in row]
     number = {subtopic.id: i for i, (subtopic, _) in enumerate(subtopics)}
     rows = [[number[subtopic.id] for subtopic in row] for row in layers]
@@ -77,11 +79,11 @@ def _graph(layers: Sequence[Sequence[Subtopic]]) -> _Graph:
         for upper, lower in pairwise(chain):
             parents[lower].append(upper)
             children[upper].append(lower)
-    return _Graph(rows, parents, children, chains, len(subtopics))
+    return _Layers(rows, parents, children, chains, len(subtopics))
 
 
-def _untangled(graph: _Graph) -> _Graph:
-    """Return the graph with its rows in the order, of those tried, that crosses the fewest edges."""
+def _untangled(graph: _Layers) -> _Layers:
+    """Return the graph with its rows in the best order found: the one with the fewest crossings."""
     best, fewest = graph.rows, _crossings(graph)
     rows = [list(row) for row in graph.rows]
     for sweep in range(SWEEPS):
@@ -91,13 +93,13 @@ def _untangled(graph: _Graph) -> _Graph:
         steps = list(pairwise(range(len(rows)) if down else reversed(range(len(rows)))))
         for fixed, loose in steps:
             rows[loose] = _by_barycentre(rows[loose], rows[fixed], graph.parents if down else graph.children)
-        if (crossings := _crossings(graph._replace(rows=rows))) < fewest:
+        if (crossings := _crossings(replace(graph, rows=rows))) < fewest:
             best, fewest = [list(row) for row in rows], crossings
-    return graph._replace(rows=best)
+    return replace(graph, rows=best)
 
 
 def _by_barycentre(row: Sequence[int], fixed: Sequence[int], neighbours: Sequence[Sequence[int]]) -> list[int]:
-    """Return the row ordered by the mean share of the fixed row left of its neighbours; ties and strays stay."""
+    """Return the row ordered by the mean position of its neighbours; vertices without any keep their position."""
     share = {vertex: (i + 0.5) / len(fixed) for i, vertex in enumerate(fixed)}
     goal = {
         vertex: fmean(share[other] for other in neighbours[vertex]) if neighbours[vertex] else (i + 0.5) / len(row)
@@ -106,7 +108,7 @@ def _by_barycentre(row: Sequence[int], fixed: Sequence[int], neighbours: Sequenc
     return sorted(row, key=goal.__getitem__)
 
 
-def _crossings(graph: _Graph) -> int:
+def _crossings(graph: _Layers) -> int:
     """Count the pairs of edges that cross: inversions among the ends of the edges of each layer."""
     count = 0
     for upper, lower in pairwise(graph.rows):
@@ -120,10 +122,10 @@ def _crossings(graph: _Graph) -> int:
     return count
 
 
-def _settled(graph: _Graph) -> list[float]:
-    """Return the x of each vertex: in order, with room for all, as near to its neighbours as that allows.
+def _settled(graph: _Layers) -> list[float]:
+    """Return the x of each vertex, as near to its neighbours as the order and the room of its row allow.
 
-    Row by row this lowers one convex sum of pulls times squared distances, so it comes to rest.
+    Each move lowers one convex sum of weighted squared distances, so the positions converge.
     """
     xs = [0.0] * len(graph.parents)
     for move in range(MOVES):
@@ -135,8 +137,8 @@ def _settled(graph: _Graph) -> list[float]:
     return [round(x - left, 3) for x in xs]
 
 
-def _goal(graph: _Graph, vertex: int, xs: Sequence[float]) -> tuple[float, float]:
-    """Return where a vertex is pulled to, and how hard."""
+def _goal(graph: _Layers, vertex: int, xs: Sequence[float]) -> tuple[float, float]:
+    """Return the position that a vertex is pulled to, and the weight of the pull."""
     near = graph.parents[vertex] + graph.children[vertex]
     pulls = [STIFF if min(vertex, other) >= graph.boxes else 1.0 for other in near]
     total = sum(pulls) + CENTRE
@@ -144,7 +146,7 @@ def _goal(graph: _Graph, vertex: int, xs: Sequence[float]) -> tuple[float, float
 
 
 def _fitted(goals: Sequence[float], pulls: Sequence[float], rooms: Sequence[float]) -> list[float]:
-    """Return the places nearest to the goals that keep order and room: isotonic regression by pooling."""
+    """Return the positions nearest to the goals that keep order and room, by isotonic regression (pooling)."""
     offsets = list(accumulate(((a + b) / 2 for a, b in pairwise(rooms)), initial=0.0))
     blocks: list[tuple[float, float, int]] = []
     for goal, pull, offset in zip(goals, pulls, offsets, strict=True):

@@ -25,8 +25,8 @@ from inquitree_gym.analysis.cutoff_models import ModelDates, Period, load_models
 from inquitree_gym.analysis.diff_in_diff import Sighting, crossing
 from inquitree_gym.analysis.load import ScoredRun, scored_episode
 from inquitree_gym.report import write_report
-from inquitree_gym.report.contents import contents
-from inquitree_gym.report.cutoffs import cutoffs
+from inquitree_gym.report.comparisons import cutoffs
+from inquitree_gym.report.sections import report_data
 from inquitree_gym.scoring import EpisodeScore
 from tests.analysis.test_aggregate import WHOLE, score
 from tests.report.html import read_page
@@ -305,10 +305,10 @@ def test_the_section_shows_splits_controls_and_what_is_left_out(scores: list[Epi
 
 def test_without_a_known_cutoff_the_section_says_so(scores: list[EpisodeScore], tmp_path: Path):
     run = run_of(*(score for score in scores if score.model != "openai/o3"))
-    section = cutoffs(contents([run], (), split_by_cutoff(run.scores, load_models())))
-    assert section.panels == section.grids == ()
+    section = cutoffs(report_data([run], (), split_by_cutoff(run.scores, load_models())))
+    assert section.charts == section.tables == ()
     assert "No agent here has a known training cutoff" in section.words[0]
     assert "openai/our-own (1 episodes)" in section.words[1]
-    assert cutoffs(contents([run])).words == section.words[:1]
+    assert cutoffs(report_data([run])).words == section.words[:1]
     names = [file.name for file in write_report([run], tmp_path, split=split_by_cutoff(run.scores, load_models()))]
     assert "report-cutoff.csv" not in names

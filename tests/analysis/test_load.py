@@ -24,8 +24,8 @@ from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judges import JudgementFile, Ruling, Verdict, local_judge, make_panel
 from inquitree_gym.log import Episode, Failure, Reply, read_episode, to_line
 from inquitree_gym.report import view_run, write_report
-from inquitree_gym.report.contents import contents
-from inquitree_gym.report.judging import judges
+from inquitree_gym.report.comparisons import judges
+from inquitree_gym.report.sections import report_data
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.trees import Tree, load_tree
@@ -269,10 +269,9 @@ def test_a_report_and_a_page_show_judges_side_by_side(whole: Path, tmp_path: Pat
 def test_agreement_is_over_the_items_that_both_have_scored():
     one = [score("t1", 1, 0.6), score("t2", 1, 0)]
     other = [score("t1", 1, 1), score("t2", None, 0), score("t3", 1, 1)]
-    report = contents([ScoredRun(Path("r"), [facts_of(episode_of(TREE), TREE)], [], {})])._replace(
-        judged={"a": one, "b": other}
-    )
+    run = ScoredRun(Path("r"), [facts_of(episode_of(TREE), TREE)], [], {})
+    report = replace(report_data([run]), judged={"a": one, "b": other})
     section = judges(report)
     assert section is not None
-    (line,) = section.grids[1].lines
+    (line,) = section.tables[1].lines
     assert [cell.text for cell in line] == ["a", "b", "0.667", "0.667", "0.133", "3", "1"]

@@ -12,14 +12,14 @@ from inquitree_gym.analysis.aggregate import CHANGE, summarise
 from inquitree_gym.analysis.load import ScoredEpisode, ScoredRun
 from inquitree_gym.analysis.vigilance import vigilance_trend
 from inquitree_gym.report import write_report
-from inquitree_gym.report.contents import contents
+from inquitree_gym.report.sections import report_data
 from inquitree_gym.report.vigilance import vigilance, wearing
 from inquitree_gym.scoring import Estimate
 from inquitree_gym.scoring.exposures import Showing
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, FALSE_ALARMS, GAP, HITS, Counts
 from tests.analysis.test_aggregate import score
 from tests.report.html import read_page
-from tests.report.test_report_page import facts
+from tests.report.test_pages import facts
 from tests.scoring.test_trajectory import CONCLUDE, END, EXPLORE, enter, redo, result
 
 TURNS = 8
@@ -124,30 +124,30 @@ def run() -> ScoredRun:
 
 
 def test_the_sections_show_levels_and_showings_position_context_and_slopes(run: ScoredRun):
-    section, worn = vigilance(contents([run])), wearing(contents([run]))
-    assert [panel.name for panel in section.panels] == ["redo", "hits", "false-alarms", "d-prime"]
-    assert [(each.caption, len(each.lines)) for each in section.grids] == [("Vigilance", 2)]
-    assert [panel.name for panel in worn.panels] == ["position"]
-    assert [(each.caption, len(each.lines)) for each in worn.grids] == [
+    section, worn = vigilance(report_data([run])), wearing(report_data([run]))
+    assert [chart.name for chart in section.charts] == ["redo", "hits", "false-alarms", "d-prime"]
+    assert [(each.caption, len(each.lines)) for each in section.tables] == [("Vigilance", 2)]
+    assert [chart.name for chart in worn.charts] == ["position"]
+    assert [(each.caption, len(each.lines)) for each in worn.tables] == [
         ("First and later showings", 1),
         ("By position in the inquiry", 4),
         ("By context, thousands of tokens", 1),
         ("Change from beginning to end, and per 1,000 tokens", 2),
     ]
-    assert section.grids[0].heads[-2:] == (D_PRIME, CRITERION)
-    level_3 = [cell.text for cell in section.grids[0].lines[1]]
+    assert section.tables[0].heads[-2:] == (D_PRIME, CRITERION)
+    level_3 = [cell.text for cell in section.tables[0].lines[1]]
     assert level_3[4] == "0.333"
-    assert [cell.text for cell in worn.grids[0].lines[0]][:5] == ["=fading", "first", "18", "12", "0.667"]
+    assert [cell.text for cell in worn.tables[0].lines[0]][:5] == ["=fading", "first", "18", "12", "0.667"]
 
 
 def test_long_tables_of_erosion_are_folded(run: ScoredRun):
     other = [played(*FADING, tree=f"t{i}", agent="other") for i in range(6)]
-    assert not wearing(contents([run])).folded
-    assert wearing(contents([replace(run, episodes=[*run.episodes, *other])])).folded
+    assert not wearing(report_data([run])).folded
+    assert wearing(report_data([replace(run, episodes=[*run.episodes, *other])])).folded
 
 
 def test_without_fakes_nothing_can_wear_off(run: ScoredRun):
-    assert wearing(contents([replace(run, episodes=run.episodes[:6])])) is None
+    assert wearing(report_data([replace(run, episodes=run.episodes[:6])])) is None
 
 
 def test_the_page_draws_them_and_the_csv_holds_them(run: ScoredRun, tmp_path: Path):

@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import re
 import shutil
-from itertools import combinations
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given, settings
 
 from inquitree_gym.baselines import RandomMenuAgent
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import Episode, Failure, Reading, Reply, read_episode, to_line
 from inquitree_gym.report import view_log, view_run
-from inquitree_gym.report.graph import graph
-from inquitree_gym.report.steps import Step, steps
-from inquitree_gym.report.viewer import write_view
+from inquitree_gym.report.viewer import TurnView, turn_views, write_view
 from inquitree_gym.rollout import play
 from inquitree_gym.runner.run import run_study
-from inquitree_gym.runner.study import make_study
+from inquitree_gym.runner.study import EpisodeSpec, make_study
 from inquitree_gym.scoring import read_path
 from inquitree_gym.trees import Tree, dump_tree, load_tree
 from tests.report.html import HOSTILE, Page, read_page
 from tests.scoring.test_trajectory import ASKED_AGAIN, CONCLUDE, END, EXPLORE, enter, episode_of, failed, redo, result
-from tests.strategies import make_tree, trees
+from tests.strategies import make_tree
 
 TREE = make_tree([[], [0]], [2, 1], tree_id="made")
 
 
-def told(*way, **rules) -> list[Step]:
-    return steps(episode_of(TREE, *way, **rules), TREE)
+def told(*way, **rules) -> list[TurnView]:
+    return turn_views(episode_of(TREE, *way, **rules), TREE)
 
 
 # Steps
@@ -85,7 +81,7 @@ def test_verdicts_are_those_of_the_scores():
     paper = load_tree("paper12")
     episode = play(InquiryEnv(paper, fake_level=5), RandomMenuAgent(paper), 3)
     path = read_path(episode, paper)
-    found = [step.verdict.partition(":")[0] for step in steps(episode, paper)]
+    found = [step.verdict.partition(":")[0] for step in turn_views(episode, paper)]
     assert (found.count("hit"), found.count("false alarm")) == (path.hits, path.false_alarms)
     assert path.fakes_shown - path.hits == found.count("miss")
     assert path.hits + path.false_alarms > 0
@@ -93,7 +89,7 @@ def test_verdicts_are_those_of_the_scores():
 
 def test_what_is_shown_is_what_the_turn_before_led_to():
     found = told(failed("subtopic_hint", 3), enter("s1"), result("s1a", 1), redo("s1a"), EXPLORE)
-    assert [step.shown and tuple(step.shown) for step in found] == [
+    assert [step.shown and (step.shown.kind, step.shown.words) for step in found] == [
         None,
         ("hint", "hint 3 of 4, towards s1"),
         None,
@@ -123,32 +119,6 @@ def test_the_map_follows_the_inquiry():
     assert [step.target for step in found] == ["s1"] + [""] * 6
     assert found[2].results == {"s1b": 1}
     assert found[-1].results == {"s1b": 0, "s1a": 2}
-
-
-# The picture
-
-
-@settings(max_examples=30)
-@given(tree=trees())
-def test_boxes_stand_apart_inside_the_picture_and_arrows_join_them(tree: Tree):
-    found = graph(tree)
-    assert [box.id for box in found.boxes] == [subtopic.id for subtopic in tree.subtopics]
-    assert len(found.arrows) == sum(len(subtopic.prerequisites) for subtopic in tree.subtopics)
-    for box in found.boxes:
-        assert box.x - found.box_width / 2 >= 0
-        assert box.x + found.box_width / 2 <= found.width
-        assert box.y >= 0
-        assert box.y + found.box_height <= found.height
-        assert all(box.y < dot.y < box.y + found.box_height for dot in box.dots)
-    for one, other in combinations(found.boxes, 2):
-        apart = abs(one.x - other.x) >= found.box_width or abs(one.y - other.y) >= found.box_height
-        assert apart, f"{one.id} and {other.id} overlap"
-    by_id = {box.id: box for box in found.boxes}
-    ends = {(s.id, need) for s in tree.subtopics for need in s.prerequisites}
-    assert {
-        (f"M{by_id[need].x:g} {by_id[need].y + found.box_height:g}", f"{by_id[s].x:g} {by_id[s].y:g}")
-        for s, need in ends
-    } == {(path.split("C")[0], " ".join(path.split()[-2:])) for path in found.arrows}
 
 
 # Pages
@@ -330,7 +300,7 @@ def test_an_index_names_a_damaged_log_and_shows_the_others(run: Path, tmp_path: 
 
 
 def test_an_index_can_be_given_a_name(run: Path, tmp_path: Path):
-    index = view_run(run, tmp_path / "deep" / "all.html", wanted=lambda cell: cell.agent == "oracle")
+    index = view_run(run, tmp_path / "deep" / "all.html", wanted=lambda spec: spec.agent == "oracle")
     assert index == tmp_path / "deep" / "all.html"
     assert len(read_page(index).attributes("href")) == 3
     assert len(list((tmp_path / "deep" / "all-episodes").iterdir())) == 3
@@ -338,14 +308,16 @@ def test_an_index_can_be_given_a_name(run: Path, tmp_path: Path):
 
 @pytest.mark.parametrize(("out", "page"), [("p.html", "p.html"), ("folder", "folder/paper8_oracle_f6_s1.html")])
 def test_one_wanted_episode_is_one_page(run: Path, tmp_path: Path, out: str, page: str):
-    made = view_run(run, tmp_path / out, wanted=lambda cell: cell.agent == "oracle" and cell[2:4] == (6, 1))
+    made = view_run(
+        run, tmp_path / out, wanted=lambda spec: (spec.agent, spec.fake_level, spec.seed) == ("oracle", 6, 1)
+    )
     assert made == tmp_path / page
     assert [file for file in tmp_path.rglob("*") if file.is_file()] == [made]
 
 
 @pytest.mark.parametrize(
     ("wanted", "match"),
-    [(lambda cell: False, "0 match"), (lambda cell: cell[:4] == ("oracle", "paper8", 0, 0), "1 match")],
+    [(lambda spec: False, "0 match"), (lambda spec: spec == EpisodeSpec("oracle", "paper8", 0, 0), "1 match")],
 )
 def test_a_choice_that_nothing_answers_to_is_told(run: Path, tmp_path: Path, wanted, match: str):
     with pytest.raises(OptionError, match=match):

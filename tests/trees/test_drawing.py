@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import combinations
 from xml.etree import ElementTree
 
 import pytest
@@ -17,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from inquitree_gym.trees import Tree, builtin_ids, dump_tree, load_tree, parse_tree
-from inquitree_gym.trees.drawing import COLOURS, depths, figure, layers, mermaid, svg
+from inquitree_gym.trees.drawing import COLOURS, depths, diagram, figure, layers, mermaid, svg
 from tests.strategies import make_tree, trees
 
 DIAMOND = [[], [0], [0], [1, 2], []]
@@ -137,6 +138,29 @@ def test_mermaid_of_a_shipped_tree_has_its_nodes_and_edges():
         assert text.count(" --> ") == sum(len(subtopic.prerequisites) for subtopic in tree.subtopics)
 
 
+@settings(max_examples=30)
+@given(tree=trees())
+def test_boxes_stand_apart_inside_the_picture_and_arrows_join_them(tree: Tree):
+    found = diagram(tree)
+    assert [box.id for box in found.boxes] == [subtopic.id for subtopic in tree.subtopics]
+    assert len(found.arrows) == sum(len(subtopic.prerequisites) for subtopic in tree.subtopics)
+    for box in found.boxes:
+        assert box.x - found.box_width / 2 >= 0
+        assert box.x + found.box_width / 2 <= found.width
+        assert box.y >= 0
+        assert box.y + found.box_height <= found.height
+        assert all(box.y < dot.y < box.y + found.box_height for dot in box.dots)
+    for one, other in combinations(found.boxes, 2):
+        apart = abs(one.x - other.x) >= found.box_width or abs(one.y - other.y) >= found.box_height
+        assert apart, f"{one.id} and {other.id} overlap"
+    by_id = {box.id: box for box in found.boxes}
+    assert sorted((arrow[0][0], arrow[-1][-1]) for arrow in found.arrows) == sorted(
+        ((by_id[need].x, by_id[need].y + found.box_height), (by_id[s.id].x, by_id[s.id].y))
+        for s in tree.subtopics
+        for need in s.prerequisites
+    )
+
+
 def test_a_figure_marks_what_it_is_told_to_and_nothing_else():
     marks = {"s2": "visited", "s3": "current", "s4": "target"}
     assert fills(figure(make_tree(DIAMOND, [1] * 5), marks)) == {
@@ -164,10 +188,10 @@ def test_boxes_stand_inside_the_picture_below_their_prerequisites_and_apart():
     boxes = [patch.get_bbox() for patch in axes.patches if isinstance(patch, FancyBboxPatch)]
     assert len(boxes) == len(tree.subtopics)
     assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
-    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    (left, right), (high, low) = axes.get_xlim(), axes.get_ylim()
     assert all(left <= box.x0 < box.x1 <= right and low <= box.y0 < box.y1 <= high for box in boxes)
     height = {text.get_text(): text.get_position()[1] for text in axes.texts if text.get_text() in depths(tree)}
-    assert all(height[name] > height[each.id] for each in tree.subtopics for name in each.prerequisites)
+    assert all(height[name] < height[each.id] for each in tree.subtopics for name in each.prerequisites)
 
 
 def test_a_figure_can_be_saved_as_png():

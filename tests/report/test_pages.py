@@ -15,10 +15,9 @@ from inquitree_gym.analysis.compare import compare
 from inquitree_gym.analysis.load import EpisodeCost, MissingEpisode, ReadingCounts, ScoredEpisode, ScoredRun
 from inquitree_gym.errors import OptionError
 from inquitree_gym.report import write_report
-from inquitree_gym.report.contents import contents
 from inquitree_gym.report.figures import short
-from inquitree_gym.report.sections import papers, turns
-from inquitree_gym.report.tables import ABSENT, as_csv, cell, escaped, grid, markdown, shaded
+from inquitree_gym.report.sections import coverage_curve, papers, report_data, turns
+from inquitree_gym.report.tables import ABSENT, TableCell, as_csv, cell, counted, escaped, make_table, markdown, shaded
 from inquitree_gym.report.vigilance import vigilance
 from inquitree_gym.scoring import EpisodeScore, Estimate
 from tests.analysis.test_aggregate import WHOLE, score
@@ -135,8 +134,8 @@ def test_a_comparison_is_shown_when_two_runs_are_compared(runs: list[ScoredRun],
 
 
 def test_without_fakes_the_figures_of_vigilance_say_how_to_get_them():
-    section = vigilance(contents([run_of(score("t1", 1, 1))]))
-    assert section.panels == ()
+    section = vigilance(report_data([run_of(score("t1", 1, 1))]))
+    assert section.charts == ()
     assert "--fake-level" in section.words[0]
 
 
@@ -144,19 +143,17 @@ def test_coverage_over_turns_is_a_mean_over_trees_that_keeps_the_last_value():
     slow = facts(score("t1", 1, 1), (0.0, 0.0, 0.5, 0.5, 0.5, 1.0))
     fast = facts(score("t2", 1, 1), (0.5, 1.0))
     twice = facts(score("t2", 1, 1, seed=1), (0.5, 1.0))
-    report = contents([ScoredRun(Path("r"), [slow, fast, twice], [], {})])
-    (panel,) = turns(report).panels
-    assert "turns per subtopic" in panel.caption
-    from inquitree_gym.report.sections import _coverage_curve
-
-    curve = dict(_coverage_curve(report.episodes))
+    report = report_data([ScoredRun(Path("r"), [slow, fast, twice], [], {})])
+    (chart,) = turns(report).charts
+    assert "turns per subtopic" in chart.caption
+    curve = dict(coverage_curve(report.episodes))
     assert [curve[at].mean for at in (0, 0.5, 1, 1.5, 3)] == [0, 0.25, 0.5, 0.75, 1]
     assert curve[1].trees == 2
 
 
 def test_the_heat_map_has_a_line_per_tree_and_a_column_per_setting():
     scores = [score(f"t{i}", 1, i, agent=name) for i in (0, 1) for name in ("a", "b")]
-    table = papers(contents([run_of(*scores)])).grids[0]
+    table = papers(report_data([run_of(*scores)])).tables[0]
     assert table.heads == ("tree", "b", "a") or table.heads == ("tree", "a", "b")
     assert [line[0].text for line in table.lines] == ["t0", "t1"]
     assert [line[1] for line in table.lines] == [shaded(0.5), shaded(1.0)]
@@ -164,22 +161,22 @@ def test_the_heat_map_has_a_line_per_tree_and_a_column_per_setting():
 
 def test_with_many_settings_the_heat_map_keeps_to_the_lowest_level():
     scores = [score("t1", 1, 0, agent=name, fake_level=level) for name in "ab" for level in range(1, 9)]
-    assert papers(contents([run_of(*scores)])).grids[0].heads == ("tree", "a", "b")
-    few = papers(contents([run_of(*scores[:8])])).grids[0]
+    assert papers(report_data([run_of(*scores)])).tables[0].heads == ("tree", "a", "b")
+    few = papers(report_data([run_of(*scores[:8])])).tables[0]
     assert few.heads[:3] == ("tree", "a, f1", "a, f2")
 
 
 def test_turn_limits_and_readings_are_named_where_a_report_has_several():
-    report = contents([run_of(score("t1", 1, 0), score("t1", 1, 0, max_turns=6))])
+    report = report_data([run_of(score("t1", 1, 0), score("t1", 1, 0, max_turns=6))])
     assert list(report.names.values()) == ["made, default", "made, 3n"]
-    report = contents([run_of(score("t1", 1, 0), score("t1", 1, 0, threshold=0.7))])
+    report = report_data([run_of(score("t1", 1, 0), score("t1", 1, 0, threshold=0.7))])
     assert list(report.names.values()) == ["made, none τ=0.5", "made, none τ=0.7"]
 
 
 def test_agents_stand_by_their_conclusion_and_those_without_one_last():
     given = {"unscored": (None, 0), "half": (1, 0), "nothing": (0, 0), "best": (1, 1)}
     scores = [score("t1", *grades, agent=agent) for agent, grades in given.items()]
-    assert [row.agent for row in contents([run_of(*scores)]).base] == ["best", "half", "nothing", "unscored"]
+    assert [row.agent for row in report_data([run_of(*scores)]).base] == ["best", "half", "nothing", "unscored"]
 
 
 # Tables
@@ -189,8 +186,24 @@ def test_cells_of_every_kind():
     assert cell(None).text == ABSENT
     assert cell(1234).text == "1,234"
     assert (cell(0.25).text, cell(12.34).text, cell(-0.00001).text) == ("0.250", "12.3", "0.000")
-    assert cell(Estimate(0.5, -0.001, 0.75, 5, 9)) == ("0.500", "[0.00, 0.75]", None)
+    assert cell(Estimate(0.5, -0.001, 0.75, 5, 9)) == TableCell("0.500", "[0.00, 0.75]", None)
     assert cell(Estimate(None, None, None, 0, 0)).text == ABSENT
+
+
+def test_a_mean_tells_its_trees_where_they_are_not_those_of_the_row():
+    interval, plain = Estimate(0.5, 0.25, 0.75, 5, 9), Estimate(0.5, None, None, 2, 3)
+    assert [counted(each, 5).below for each in (interval, plain)] == ["[0.25, 0.75]", "n = 2"]
+    assert [counted(each).below for each in (interval, plain)] == ["[0.25, 0.75] n = 5", "n = 2"]
+    assert counted(Estimate(None, None, None, 0, 0), 5) == counted(None) == TableCell(ABSENT)
+
+
+def test_a_rate_of_fewer_trees_than_its_row_says_so():
+    run = run_of(score("t1", 1, 0, steps=FAKES, fake_level=3), score("t2", 1, 0, fake_level=3))
+    (found,) = vigilance(report_data([run])).tables
+    (line,) = found.lines
+    assert line[found.heads.index("n (trees)")].text == "2 (2)"
+    assert line[found.heads.index("hits")].below == "n = 1"
+    assert line[found.heads.index("redo")].below == ""
 
 
 @pytest.mark.parametrize(
@@ -201,7 +214,7 @@ def test_shades_of_the_heat_map(value: float | None, step: int | None):
 
 
 def test_markdown_shows_what_logs_hold_as_it_stands():
-    table = markdown(grid("c", ["agent", "Q/|C|"], [["a|b\n# *x* [y](z) <i>", 0.5]]))
+    table = markdown(make_table("c", ["agent", "Q/|C|"], [["a|b\n# *x* [y](z) <i>", 0.5]]))
     assert table.splitlines()[-1] == r"| a\|b \# \*x\* \[y\](z) \<i\> | 0.500 |"
     assert len({line.count("|") - line.count("\\|") for line in table.splitlines()}) == 1
     assert escaped("`a_b`") == r"\`a\_b\`"

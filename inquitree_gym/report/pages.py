@@ -1,0 +1,132 @@
+"""Report as a self-contained HTML page, with Markdown and CSV files beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, fields
+from pathlib import Path
+
+from inquitree_gym.analysis.aggregate import MEASURES
+from inquitree_gym.analysis.compare import PairedDifference
+from inquitree_gym.analysis.cutoff import Cutoffs
+from inquitree_gym.analysis.load import EpisodeCost, ScoredRun
+from inquitree_gym.analysis.memorisation_summary import Memories
+from inquitree_gym.report import comparisons, sections, vigilance
+from inquitree_gym.report.sections import ReportData, Section, report_data
+from inquitree_gym.report.tables import as_csv, escaped, markdown
+from inquitree_gym.report.templating import render, write_text
+
+PAGE = "report.html"
+"""Name of the page in a folder."""
+
+
+def write_report(
+    runs: Sequence[ScoredRun],
+    out: Path,
+    differences: Sequence[PairedDifference] = (),
+    split: Cutoffs | None = None,
+    memories: Memories | None = None,
+) -> list[Path]:
+    """Write a report of ``runs`` and return its files: the page, Markdown, means as CSV, episodes as CSV.
+
+    A split at training cutoffs adds a CSV file, and so does vigilance if fakes were shown.
+
+    Args:
+        runs: results of `load_run`, one or more.
+        out: an ``.html`` file, or a folder for a page called `PAGE`; the other files go beside the page.
+        differences: result of `compare` for two runs.
+        split: result of `split_by_cutoff`.
+        memories: closed-book conclusions of the models, from `beside`.
+
+    Raises:
+        OptionError: the files cannot be written.
+        MissingExtraError: Matplotlib is not installed.
+    """
+    page = out if out.suffix.lower() in (".html", ".htm") else out / PAGE
+    report = report_data(runs, differences, split, memories)
+    parts = [section for make in _SECTIONS if (section := make(report)) is not None]
+    files = {
+        page: _html(report, parts),
+        page.with_suffix(".md"): _markdown(report, parts),
+        page.with_suffix(".csv"): _means_csv(report),
+        page.with_name(f"{page.stem}-episodes.csv"): _episodes_csv(report),
+    }
+    if split is not None and split.splits:
+        files[page.with_name(f"{page.stem}-cutoff.csv")] = comparisons.cutoffs_csv(report, split)
+    if vigilance.vigilance_trends(report):
+        files[page.with_name(f"{page.stem}-vigilance.csv")] = vigilance.vigilance_csv(report)
+    for file, text in files.items():
+        write_text(file, text)
+    return list(files)
+
+
+def _settings(report: ReportData) -> Section:
+    shown = {"Results": sections.RESULTS, "Steps": sections.STEPS, "Vigilance": vigilance.COLUMNS}
+    tables = tuple(report.rows_table(title, report.table, measures) for title, measures in shown.items())
+    return Section("settings", "Every setting", (), (), tables, folded=True)
+
+
+_SECTIONS = (
+    sections.leaderboard, comparisons.comparison, comparisons.judges, vigilance.vigilance, vigilance.wearing,
+    comparisons.cutoffs, sections.turns, sections.papers, sections.readings, sections.spending, sections.missing,
+    sections.threats, _settings,
+)  # fmt: skip
+
+
+def _html(report: ReportData, parts: Sequence[Section]) -> str:
+    styles = ("base.css", "report.css")
+    return render("report.html", styles=styles, title=_title(report), facts=_facts(report), sections=parts)
+
+
+def _markdown(report: ReportData, parts: Iterable[Section]) -> str:
+    lines = [f"# {escaped(_title(report))}", ""]
+    lines += [f"- {name}: {escaped(value)}" for name, value in _facts(report)]
+    for section in parts:
+        lines += ["", f"## {section.title}"]
+        lines += [line for words in section.words for line in ("", escaped(words))]
+        lines += [line for each in section.tables for line in ("", f"**{escaped(each.caption)}**", "", markdown(each))]
+    return "\n".join(lines) + "\n"
+
+
+def _title(report: ReportData) -> str:
+    return "Report of " + ", ".join(dict.fromkeys(run.folder.name for run in report.runs))
+
+
+def _facts(report: ReportData) -> list[tuple[str, str]]:
+    """Return counts and settings of the report, by name."""
+    scores = [facts.score for facts in report.episodes]
+    levels = sorted({score.fake_level for score in scores})
+    return [
+        ("episodes scored", f"{len(scores):,}"),
+        ("not scored", f"{sum(len(run.missing) for run in report.runs):,}"),
+        ("agents", f"{len({score.agent for score in scores})}"),
+        ("trees", f"{len({score.tree for score in scores})}"),
+        ("fake levels", ", ".join(map(str, levels))),
+        ("seeds", f"{len({score.seed for score in scores})}"),
+        ("turn limit", ", ".join(dict.fromkeys(score.limit for score in scores))),
+        ("read by", ", ".join(dict.fromkeys(score.reading for score in scores))),
+        ("judged by", ", ".join(dict.fromkeys(score.judge for score in scores))),
+    ]
+
+
+def _means_csv(report: ReportData) -> str:
+    heads = ("agent", "fake_level", "limit", "reading", "measure", "mean", "low", "high", "trees", "episodes")
+    lines = (
+        (row.agent, row.fake_level, row.limit, row.reading, measure, *estimate)
+        for row in report.table
+        for measure, estimate in row.estimates.items()
+    )
+    return as_csv(heads, lines)
+
+
+def _episodes_csv(report: ReportData) -> str:
+    heads = ("tree", "agent", "fake_level", "seed", "limit", "reading", "judge")
+    lines = (
+        (
+            *(getattr(facts.score, name) for name in heads),
+            *(measure(facts.score) for measure in MEASURES.values()),
+            *astuple(facts.cost),
+        )
+        for facts in report.episodes
+    )
+    return as_csv((*heads, *MEASURES, *(field.name for field in fields(EpisodeCost))), lines)
