@@ -6,7 +6,8 @@ from inquitree_gym._lazy import lazy
 
 if TYPE_CHECKING:
     from inquitree_gym.envs.batch.env import InquiryBatchEnv
-    from inquitree_gym.envs.inquiry import InquiryEnv, Transition
+    from inquitree_gym.envs.inquiry import InquiryEnv
+    from inquitree_gym.envs.runtime import Transition
     from inquitree_gym.envs.spaces import FreeText
     from inquitree_gym.envs.synthetic import SyntheticEnv
     from inquitree_gym.envs.vector import InquiryVectorEnv
@@ -20,7 +21,7 @@ __getattr__ = lazy(
         "InquiryBatchEnv": "inquitree_gym.envs.batch.env",
         "InquiryEnv": "inquitree_gym.envs.inquiry",
         "InquiryVectorEnv": "inquitree_gym.envs.vector",
-        "Transition": "inquitree_gym.envs.inquiry",
+        "Transition": "inquitree_gym.envs.runtime",
         "SyntheticEnv": "inquitree_gym.envs.synthetic",
     },
 )

@@ -1,18 +1,21 @@
-"""`InquiryEnv`: the engine with a Gymnasium face."""
+"""`InquiryEnv`: one inquiry in free text."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import signature
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import gymnasium as gym
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder
 from inquitree_gym.engine import Event, Phase, Reading, Rules, State, splitmix64
+from inquitree_gym.engine.rules import Candidates, Explore, LastHint
 from inquitree_gym.envs.observations import MAX_OBSERVATION
-from inquitree_gym.envs.runtime import RuntimeCache, TreeRuntime
+from inquitree_gym.envs.runtime import RuntimeCache, Transition, TreeRuntime, privileged_info, public_info
 from inquitree_gym.envs.spaces import FreeText
 from inquitree_gym.errors import ActionError, OptionError, suggest
 from inquitree_gym.matching import MAX_READ
@@ -21,12 +24,25 @@ from inquitree_gym.trees import Tree, load_tree
 
 TreeLike = str | os.PathLike[str] | Tree
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-class Transition(NamedTuple):
-    """The reading of an action and the event it led to; privileged."""
 
-    reading: Reading
-    event: Event
+def suggest_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """Make ``function`` raise `OptionError` with a suggestion for an unknown keyword."""
+    known = tuple(name for name in signature(function).parameters if name != "self")
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        if "tree" in kwargs and "tree" not in known:
+            raise OptionError(
+                "a synthetic inquiry makes its own trees; to play one of yours, make InquiTree-v0 with tree=..., or "
+                'pass reset(options={"tree": ...})'
+            )
+        _check_names(kwargs, known, "the environment")
+        return function(*args, **kwargs)
+
+    return checked
 
 
 class InquiryEnv(gym.Env[str, str]):
@@ -39,10 +55,10 @@ class InquiryEnv(gym.Env[str, str]):
     ## Action space
     `FreeText`: any string. At the topic and at a subtopic it is matched by sentence embeddings to the candidates; at a
     result it is searched for "redo the study", "explore new subtopic" or "draw conclusion"; at the conclusion it is
-    split into claims. Longer strings are read up to the space's length.
+    split into claims. Text beyond the length of the space is ignored.
 
     ## Observation space
-    `FreeText`: what a scientist would read.
+    `FreeText`: prose, as a scientist would read it.
 
     ## Reward
     0 at every step but the last; on termination Q/|C| in [0, 1] by the local judge (Eq. 9).
@@ -53,13 +69,16 @@ class InquiryEnv(gym.Env[str, str]):
 
     ## Info
     ``state`` (name of the phase), ``turn``, ``accepted``, ``hint_level``, ``forced``; with ``privileged=True`` also a
-    dict ``privileged`` with what an agent must not see.
+    dict ``privileged`` that the agent must not see.
 
     ## Arguments
-    ``tree``: an id, a path, a `Tree`, or a sequence of them, of which each episode takes one by its seed.
+    ``tree``: an id, a path, a `Tree`, or a sequence of them to sample from, by the seed of each episode.
     ``embedder``: a name or an `Embedder`. ``prompts``: a folder whose templates replace the package's.
-    ``privileged``: see Info. ``render_mode``: ``"ansi"``, ``"human"`` or ``"rgb_array"``. All `Rules` are keywords too:
-    ``threshold``, ``fake_level``, ``max_turns``, ``candidates``, ``on_last_hint``, ``study_turn``, ``explore``.
+    ``privileged``: see Info. ``render_mode``: ``"ansi"``, ``"human"`` or ``"rgb_array"``. The others are rules:
+    ``threshold`` (τ in [-1, 1]; None for the embedder's own), ``fake_level`` (fakes with probability level/10, 0 to
+    10), ``max_turns`` ("default" for n(2H + 3), None for no limit), ``candidates`` (locked subtopics, too, or only
+    admissible ones), ``on_last_hint`` (advance to the target or repeat the hint), ``study_turn`` (the study takes a
+    turn before its result), ``explore`` (return to the topic, or directly to a subtopic that is named); see `Rules`.
     ``reset(options=...)`` takes ``tree`` and any rule, for that episode alone.
 
     ## Version history
@@ -68,7 +87,8 @@ class InquiryEnv(gym.Env[str, str]):
 
     metadata = {"render_modes": ["ansi", "human", "rgb_array"], "render_fps": 1}  # noqa: RUF012  (as Gymnasium has it)
 
-    def __init__(
+    @suggest_keywords
+    def __init__(  # noqa: PLR0913  (keywords)
         self,
         tree: TreeLike | Sequence[TreeLike],
         *,
@@ -76,28 +96,43 @@ class InquiryEnv(gym.Env[str, str]):
         prompts: str | os.PathLike[str] | None = None,
         privileged: bool = False,
         render_mode: str | None = None,
-        **rules: Any,
+        threshold: float | None = None,
+        fake_level: int = 0,
+        max_turns: int | Literal["default"] | None = "default",
+        candidates: Candidates = "all",
+        on_last_hint: LastHint = "advance",
+        study_turn: bool = False,
+        explore: Explore = "hub",
     ) -> None:
         """See the class for the arguments.
 
         Raises:
-            OptionError: an unknown rule, a value out of range, or an embedder without a calibrated threshold.
-            TreeError: a tree is unknown or at fault.
+            OptionError: an unknown keyword, a value out of range, or an embedder without a calibrated threshold.
+            TreeError: a tree is unknown or invalid.
         """
+        rules = Rules(
+            threshold=threshold,
+            fake_level=fake_level,
+            max_turns=max_turns,
+            candidates=candidates,
+            on_last_hint=on_last_hint,
+            study_turn=study_turn,
+            explore=explore,
+        )
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise OptionError(f"render_mode is one of {self.metadata['render_modes']} or None, not {render_mode!r}")
-        self.trees = _load_all(tree)
+        self.trees = _load_trees(tree)
         self.embedder = load_embedder(embedder) if isinstance(embedder, str) else embedder
         if not hasattr(self.embedder, "embed"):
             raise OptionError(f"embedder is a name or has the methods of Embedder, not {embedder!r:.80}")
-        self.rules = _with_threshold(_override(Rules(), rules, _KEYWORDS, "the environment"), self.embedder)
+        self.rules = _with_threshold(rules, self.embedder)
         self.prompts = Prompts(prompts)
         self.privileged = privileged
         self.render_mode = render_mode
         self.action_space = FreeText(MAX_READ)
         self.observation_space = FreeText(MAX_OBSERVATION)
-        self.last: Transition | None = None
-        """What the last action or reset led to."""
+        self.last_transition: Transition | None = None
+        """The transition of the last `step` or `reset`; None before the first."""
         self.runtimes = RuntimeCache(self.embedder, self.prompts)
         """Runtimes of the trees; environments may share one cache."""
         self._runtime: TreeRuntime | None = None
@@ -124,7 +159,7 @@ class InquiryEnv(gym.Env[str, str]):
 
     @property
     def episode_rules(self) -> Rules:
-        """The rules of this episode, options included."""
+        """The rules of this episode, including the options of its reset."""
         return self.runtime.engine.rules
 
     @property
@@ -139,21 +174,28 @@ class InquiryEnv(gym.Env[str, str]):
 
     @property
     def state(self) -> State:
-        """The engine's state, with what an agent must not see."""
-        return (self.last or self._step).event.state
+        """The engine's state; privileged."""
+        return self._event.state
+
+    @property
+    def _event(self) -> Event:
+        if self.last_transition is None:
+            raise self._not_started()
+        return self.last_transition.event
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Start an episode.
 
         Args:
-            seed: keys the fake results and the choice of a tree. Without one, the k-th episode after a seeded reset
-                is seeded by a hash of that seed and k.
-            options: ``tree`` and rules that hold for this episode alone.
+            seed: determines the fake results and the choice of a tree. Without it, the k-th episode after a seeded
+                reset is seeded by a hash of that seed and k.
+            options: ``tree`` and rules, for this episode alone.
 
         Returns: the opening observation and info.
 
         Raises:
             OptionError: an unknown option or a value out of range.
+            TreeError: the tree is unknown or invalid.
             ClosedEnvironmentError: after `close`.
         """
         if self._closed:
@@ -163,16 +205,22 @@ class InquiryEnv(gym.Env[str, str]):
         episode_seed = self._next_seed(seed)
         self._runtime = self.runtimes.get(self._choose_tree(trees, episode_seed), rules)
         event = self._runtime.engine.start(episode_seed)
-        self.last = Transition(Reading(), event)
-        self._show()
+        self.last_transition = Transition(Reading(), event)
+        if self.render_mode == "human":
+            self.render()
         return self._runtime.observations.render(event), self._info(event)
 
     def resolve_options(self, options: Mapping[str, Any] | None) -> tuple[tuple[Tree, ...], Rules]:
-        """Return the trees and rules of an episode with these options; see `reset` for them and for the errors."""
-        options = dict(options or {})
-        trees = _load_all(options.pop("tree")) if "tree" in options else self.trees
-        rules = _override(self.rules, options, ("tree",), "reset") if options else self.rules
-        return trees, _with_threshold(rules, self.embedder)
+        """Return the trees to sample from and the rules of an episode with these `reset` options."""
+        if not options:
+            return self.trees, self.rules
+        _check_names(options, ("tree", *Rules.names()), "reset")
+        rules = {name: value for name, value in options.items() if name != "tree"}
+        return self.requested_trees(options) or self.trees, _with_threshold(self.rules.override(rules), self.embedder)
+
+    def requested_trees(self, options: Mapping[str, Any] | None) -> tuple[Tree, ...]:
+        """Return the trees that `reset` options name, or none."""
+        return _load_trees(options["tree"]) if options and "tree" in options else ()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take one turn.
@@ -184,55 +232,47 @@ class InquiryEnv(gym.Env[str, str]):
             ResetNeeded: before the first reset, or after the end.
             ClosedEnvironmentError: after `close`.
         """
-        # The properties raise before the first reset, and are asked then alone: a step is little more than such calls.
-        runtime, state = self._runtime or self.runtime, (self.last or self._step).event.state
+        runtime, last = self._runtime, self.last_transition
+        if runtime is None or last is None:
+            raise self._not_started()
         if not isinstance(action, str):
             raise ActionError(f"an action is a string, not {type(action).__name__} ({action!r:.80})")
+        state = last.event.state
         if state.phase == Phase.END:
             raise ResetNeeded("the episode is over: its conclusion was written; call reset() before the next step()")
         reading = runtime.matcher.read(state, action)
         event = runtime.engine.advance(state, reading)
-        self.last = Transition(reading, event)
+        self.last_transition = Transition(reading, event)
         terminated = event.state.phase == Phase.END
         reward = runtime.reward(event.state, action) if terminated else 0.0
         if self.render_mode == "human":
-            self._show()
+            self.render()
         return runtime.observations.render(event), reward, terminated, False, self._info(event)
 
     def render(self) -> Any:
-        """Return the moment: text for ``ansi``, an array (height, width, 3) of uint8 for ``rgb_array``."""
+        """Return text for ``ansi``, an array (height, width, 3) of uint8 for ``rgb_array``; print for ``human``."""
         if self.render_mode is None:
             gym.logger.warn("render() was called without a render_mode; pass one to gym.make(...)")
             return None
         from inquitree_gym.envs import rendering
 
         if self.render_mode == "rgb_array":
-            return rendering.picture(self.tree, self._step.event)
-        text = rendering.as_text(self.tree, self._step.event, self.runtime.observations.render(self._step.event))
+            return rendering.picture(self.tree, self._event)
+        text = rendering.as_text(self.tree, self._event, self.runtime.observations.render(self._event))
         return text if self.render_mode == "ansi" else rendering.to_terminal(text)
 
     def close(self) -> None:
         """End the episode for good; a closed environment takes neither `step` nor `reset`."""
         self._closed = True
-        self._runtime = self.last = None
-
-    @property
-    def _step(self) -> Transition:
-        if self.last is None:
-            raise self._not_started()
-        return self.last
+        self._runtime = self.last_transition = None
 
     def _not_started(self) -> ResetNeeded | ClosedEnvironmentError:
         if self._closed:
             return ClosedEnvironmentError("the environment was closed; make another one")
         return ResetNeeded("no episode has been started; call reset() first")
 
-    def _show(self) -> None:
-        if self.render_mode == "human":
-            self.render()
-
     def _next_seed(self, seed: int | None) -> int:
-        """Return the episode's seed: the one given, or for the k-th episode after it a hash of that seed and k."""
+        """Return the episode's seed: the given one, or for the k-th episode after it a hash of that seed and k."""
         if seed is not None or self._first_seed is None:
             self._first_seed = int(self.np_random_seed) if seed is None else seed
             self._episode = 0
@@ -245,44 +285,39 @@ class InquiryEnv(gym.Env[str, str]):
         return trees[splitmix64(episode_seed, len(trees)) % len(trees)] if len(trees) > 1 else trees[0]
 
     def _info(self, event: Event) -> dict[str, Any]:
-        state = event.state
-        info: dict[str, Any] = {
-            "state": PHASE_NAMES[state.phase],
-            "turn": state.turn,
-            "accepted": event.accepted,
-            "hint_level": state.hint_level,
-            "forced": event.forced,
-        }
+        info = public_info(event)
         if self.privileged:
-            info["privileged"] = privileged_info(self._step, self.turn_limit)
+            assert self.last_transition is not None
+            info["privileged"] = privileged_info(self.last_transition, self.turn_limit)
         return info
 
 
-PHASE_NAMES = tuple(phase.name.lower() for phase in Phase)
-_KEYWORDS = ("tree", "embedder", "prompts", "privileged", "render_mode")
+_KEYWORDS = {
+    name: parameter.default
+    for name, parameter in signature(InquiryEnv.__init__).parameters.items()
+    if parameter.kind is parameter.KEYWORD_ONLY
+}
+"""Keywords of `InquiryEnv` with their defaults."""
 
 
-def privileged_info(step: Transition, turn_limit: int | None) -> dict[str, Any]:
-    """Return what an agent must not see, as plain values."""
-    reading, event = step
-    return {
-        "kind": event.kind.name.lower(),
-        "node": event.node,
-        "fake": event.fake,
-        "limit": event.limit,
-        "reason": event.reason.name.lower(),
-        "decision": event.decision.name.lower(),
-        "target": event.state.target,
-        "candidate": reading.candidate,
-        "similarity": reading.similarity,
-        "margin": reading.margin,
-        "top": [list(pair) for pair in reading.top],
-        "visits": list(event.state.visits),
-        "turn_limit": turn_limit,
-    }
+def inquiry_keywords(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Pick from the ``locals()`` of a constructor the keywords of `InquiryEnv` that differ from their defaults."""
+    return {name: values[name] for name, default in _KEYWORDS.items() if values.get(name, default) is not default}
 
 
-def _load_all(tree: TreeLike | Sequence[TreeLike]) -> tuple[Tree, ...]:
+def unwrap_inquiry(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> InquiryEnv:
+    """Return the `InquiryEnv` inside ``wrapper``.
+
+    Raises:
+        OptionError: it wraps something else.
+    """
+    env = wrapper.unwrapped
+    if not isinstance(env, InquiryEnv):
+        raise OptionError(f"{type(wrapper).__name__} wraps an InquiryEnv, not {type(env).__name__}")
+    return env
+
+
+def _load_trees(tree: TreeLike | Sequence[TreeLike]) -> tuple[Tree, ...]:
     if isinstance(tree, str | os.PathLike | Tree):
         return (load_tree(tree),)
     if not isinstance(tree, Sequence) or not tree:
@@ -290,13 +325,10 @@ def _load_all(tree: TreeLike | Sequence[TreeLike]) -> tuple[Tree, ...]:
     return tuple(load_tree(each) for each in tree)
 
 
-def _override(rules: Rules, options: Mapping[str, Any], others: tuple[str, ...], taker: str) -> Rules:
-    """Change rules; an unknown name is answered with all that ``taker`` takes, ``others`` included."""
-    known = (*others, *Rules.names())
-    for name in options:
+def _check_names(given: Mapping[str, Any], known: tuple[str, ...], taker: str) -> None:
+    for name in given:
         if name not in known:
             raise OptionError(f"unknown option '{name}'{suggest(name, known)}; {taker} takes: {', '.join(known)}")
-    return rules.override(options)
 
 
 def _with_threshold(rules: Rules, embedder: Embedder) -> Rules:

@@ -1,4 +1,4 @@
-"""The discrete view: numbered texts to act with, and which of them a state allows."""
+"""Menus: the numbered texts of the discrete view, and the actions that a state allows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from inquitree_gym.trees import Tree
 REDO, EXPLORE, CONCLUDE = "redo the study", "explore new subtopic", "draw conclusion"
 DECISIONS = (REDO, EXPLORE, CONCLUDE)
 
-REMEMBERED = 1_024
-"""Conclusions kept in memory, per menu."""
+MAX_CACHED_CONCLUSIONS = 1_024
+"""Conclusion texts cached per menu."""
 
 Mask = NDArray[np.bool_]
 OnMasked = Literal["play", "raise"]
@@ -35,15 +35,15 @@ class MenuSize(NamedTuple):
 
     @classmethod
     def fitting(cls, trees: Sequence[Tree]) -> MenuSize:
-        """Return the smallest menu that holds every one of ``trees``."""
+        """Return the smallest size that holds every one of ``trees``."""
         return cls(max(len(tree.subtopics) for tree in trees), max(len(tree.studies) for tree in trees))
 
     @classmethod
     def resolve(cls, size: tuple[int, int] | None, trees: Sequence[Tree]) -> MenuSize:
-        """Return the slots asked for, or for None those that ``trees`` need.
+        """Return ``size`` checked against ``trees``, or for None the smallest that holds them.
 
         Raises:
-            OptionError: ``size`` is not a pair of whole numbers from 1, or one of ``trees`` does not fit into it.
+            OptionError: ``size`` is not a pair of integers from 1, or one of ``trees`` does not fit into it.
         """
         if size is None:
             return cls.fitting(trees)
@@ -71,14 +71,14 @@ class MenuSize(NamedTuple):
 
 
 class Menu:
-    """What can be said in the discrete view of one tree.
+    """The actions of the discrete view of one tree.
 
-    Actions, in this order: one slot per subtopic, one per study (tree order; a slot that the tree does not fill is
-    empty), the decisions `REDO`, `EXPLORE`, `CONCLUDE`, and the conclusion.
+    Actions, in this order: one slot per subtopic, one per study (tree order; slots beyond those of the tree are empty),
+    the decisions `REDO`, `EXPLORE`, `CONCLUDE`, and the conclusion.
     """
 
     def __init__(self, tree: Tree, size: MenuSize | None = None) -> None:
-        """Lay out the menu of ``tree``, in ``size`` slots or in just as many as it needs.
+        """Lay out the menu of ``tree`` in ``size`` slots, by default as few as possible.
 
         Raises:
             OptionError: the tree does not fit into ``size``.
@@ -93,31 +93,32 @@ class Menu:
             *_padded([study.text for study in tree.studies], self.size.studies),
             *DECISIONS,
         )
-        """The texts of all actions but the conclusion; empty for an empty slot."""
+        """Texts of all actions but the conclusion; an empty slot has an empty text."""
         studies = {study.id: k for k, study in enumerate(tree.studies)}
         self.evidence = tuple(
             tuple(dict.fromkeys(studies[name] for group in item.needs for name in group)) for item in tree.conclusions
         )
-        """Per conclusion item the studies whose results bear on it."""
+        """Indices of the studies whose results bear on each conclusion item."""
         self._claims = tuple((item.text, item.false_variants[0]) for item in tree.conclusions)
-        self._concluded: dict[tuple[int, ...], str] = {}
-        self._phases = _phase_masks(self, tree)
+        self._conclusions: dict[tuple[int, ...], str] = {}
+        self._phase_masks = self._make_phase_masks(tree)
+        self._study_masks = self._make_study_masks(tree)
 
     def text(self, action: int, state: State) -> str:
-        """Return what ``action``, 0 to ``size.actions`` − 1, says in ``state``."""
+        """Return the text of ``action``, 0 to ``size.actions`` − 1, in ``state``."""
         return self.conclude(state) if action == self.conclusion else self.texts[action]
 
     def conclude(self, state: State) -> str:
-        """Return the conclusion that believes what was seen last, as a numbered list.
+        """Return a conclusion, as a numbered list, that believes the last result seen of each study.
 
-        Per conclusion item: nothing while no result for it was seen, its first false variant if any of them was a fake
-        when last seen, else its truth. So a fake that was believed costs.
+        A conclusion item is left out while none of its results has been seen. It is stated as its first false variant
+        if any of them was a fake when last seen, else as the truth. So believing a fake costs reward.
         """
-        conclusion = self._concluded.get(state.shown)
+        conclusion = self._conclusions.get(state.shown)
         if conclusion is None:
-            conclusion = self._concluded[state.shown] = numbered(self._believed(state.shown))
-            if len(self._concluded) > REMEMBERED:
-                del self._concluded[next(iter(self._concluded))]
+            conclusion = self._conclusions[state.shown] = numbered(self._believed(state.shown))
+            if len(self._conclusions) > MAX_CACHED_CONCLUSIONS:
+                del self._conclusions[next(iter(self._conclusions))]
         return conclusion
 
     def _believed(self, shown: tuple[int, ...]) -> Iterator[str]:
@@ -126,17 +127,15 @@ class Menu:
                 yield claim[max(seen) > 0]
 
     def mask(self, engine: Engine, state: State) -> Mask:
-        """Return which actions ``state`` allows, shape ``(size.actions,)``.
+        """Return the actions that ``state`` allows, a new bool array of shape ``(size.actions,)``.
 
-        At the topic every subtopic, locked ones too unless ``candidates="admissible"``; at a subtopic its studies; at a
-        study everything, for any action ends it; at a result the decisions, and with ``explore="direct"`` the subtopics
-        not yet visited; then the conclusion.
+        TOPIC: every subtopic, including locked ones unless ``candidates="admissible"``. SUBTOPIC: its studies. STUDY:
+        everything, since any action ends it. RESULT: the decisions, and with ``explore="direct"`` the subtopics not
+        yet visited. CONCLUSION and END: the conclusion.
         """
         if state.phase == Phase.SUBTOPIC:
-            mask = np.zeros(self.size.actions, np.bool_)
-            mask[[self.first_study + k for k in engine.studies_of[state.subtopic]]] = True
-            return mask
-        mask = self._phases[state.phase].copy()
+            return self._study_masks[state.subtopic].copy()
+        mask = self._phase_masks[state.phase].copy()
         if state.phase == Phase.TOPIC and engine.rules.candidates == "admissible":
             mask[:] = False
             mask[list(engine.admissible(state))] = True
@@ -144,9 +143,26 @@ class Menu:
             mask[[i for i in engine.candidates(state) if not state.visited >> i & 1]] = True
         return mask
 
+    def _make_phase_masks(self, tree: Tree) -> tuple[Mask, ...]:
+        masks = np.zeros((len(Phase), self.size.actions), np.bool_)
+        masks[Phase.TOPIC, : len(tree.subtopics)] = True
+        masks[Phase.STUDY, :-1] = [bool(text) for text in self.texts]
+        masks[Phase.STUDY, self.conclusion] = True
+        masks[Phase.RESULT, self.first_decision : self.conclusion] = True
+        masks[Phase.CONCLUSION :, self.conclusion] = True
+        return tuple(masks)
+
+    def _make_study_masks(self, tree: Tree) -> tuple[Mask, ...]:
+        masks = np.zeros((len(tree.subtopics), self.size.actions), np.bool_)
+        first = self.first_study
+        for mask, subtopic in zip(masks, tree.subtopics, strict=True):
+            mask[first : first + len(subtopic.studies)] = True
+            first += len(subtopic.studies)
+        return tuple(masks)
+
 
 def check_on_masked(on_masked: str) -> None:
-    """Check what is to be done about an action outside the mask.
+    """Check the value of ``on_masked``.
 
     Raises:
         OptionError: it is none of `OnMasked`.
@@ -162,14 +178,3 @@ def numbered(claims: Iterator[str] | Sequence[str]) -> str:
 
 def _padded(texts: list[str], slots: int) -> list[str]:
     return texts + [""] * (slots - len(texts))
-
-
-def _phase_masks(menu: Menu, tree: Tree) -> tuple[Mask, ...]:
-    """Return per phase what it allows whatever else the state is."""
-    masks = np.zeros((len(Phase), menu.size.actions), np.bool_)
-    masks[Phase.TOPIC, : len(tree.subtopics)] = True
-    masks[Phase.STUDY, :-1] = [bool(text) for text in menu.texts]
-    masks[Phase.STUDY, menu.conclusion] = True
-    masks[Phase.RESULT, menu.first_decision : menu.conclusion] = True
-    masks[Phase.CONCLUSION :, menu.conclusion] = True
-    return tuple(masks)

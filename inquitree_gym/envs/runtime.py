@@ -1,13 +1,13 @@
-"""Runtime objects of a tree under one set of rules: engine, matcher, observation texts and judge."""
+"""Runtime of a tree under one set of rules: engine, matcher, observation texts, judge, and the info of its events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder, tree_vectors
-from inquitree_gym.engine import Engine, Phase, Rules, State
+from inquitree_gym.engine import Engine, Event, Phase, Reading, Rules, State
 from inquitree_gym.envs.observations import ObservationRenderer
 from inquitree_gym.judges import LocalJudge, conclusion_reward, local_judge
 from inquitree_gym.matching import MAX_READ, Matcher
@@ -18,6 +18,8 @@ MAX_CACHED_REWARDS = 1_024
 """Conclusion rewards cached per runtime."""
 MAX_CACHED_RUNTIMES = 64
 """Runtimes cached per `RuntimeCache`."""
+
+PHASE_NAMES = tuple(phase.name.lower() for phase in Phase)
 
 Scope = Literal["shared", "private", "episode"]
 """Lifetime of a tree's vectors; see `RuntimeCache`."""
@@ -71,7 +73,7 @@ class RuntimeCache:
         """
         self._embedder = embedder
         self._prompts = prompts
-        self._scope = scope
+        self.scope = scope
         self._runtimes: dict[tuple[Tree, Rules], TreeRuntime] = {}
 
     def get(self, tree: Tree, rules: Rules) -> TreeRuntime:
@@ -79,7 +81,7 @@ class RuntimeCache:
         runtime = self._runtimes.get((tree, rules))
         if runtime is None:
             runtime = self._build(tree, rules)
-            if self._scope != "episode":
+            if self.scope != "episode":
                 self._runtimes[tree, rules] = runtime
             if len(self._runtimes) > MAX_CACHED_RUNTIMES:
                 del self._runtimes[next(iter(self._runtimes))]
@@ -98,12 +100,51 @@ class RuntimeCache:
         )
 
     def _vectors(self, tree: Tree, embedder: Embedder) -> TreeVectors:
-        if self._scope == "shared":
+        if self.scope == "shared":
             return tree_vectors(tree, embedder)
-        return TreeVectors(tree, embedder, lasting=self._scope == "private")
+        return TreeVectors(tree, embedder, lasting=self.scope == "private")
 
     def _judge(self, tree: Tree, vectors: TreeVectors) -> LocalJudge:
-        if self._scope == "shared":
+        if self.scope == "shared":
             return local_judge(tree)
         default = load_embedder(DEFAULT_EMBEDDER)
         return LocalJudge(vectors if self._embedder == default else self._vectors(tree, default))
+
+
+class Transition(NamedTuple):
+    """The reading of an action and the event that it led to; privileged."""
+
+    reading: Reading
+    event: Event
+
+
+def public_info(event: Event) -> dict[str, Any]:
+    """Return the info that agents may see, as plain values."""
+    state = event.state
+    return {
+        "state": PHASE_NAMES[state.phase],
+        "turn": state.turn,
+        "accepted": event.accepted,
+        "hint_level": state.hint_level,
+        "forced": event.forced,
+    }
+
+
+def privileged_info(transition: Transition, turn_limit: int | None) -> dict[str, Any]:
+    """Return the info that agents must not see, as plain values."""
+    reading, event = transition
+    return {
+        "kind": event.kind.name.lower(),
+        "node": event.node,
+        "fake": event.fake,
+        "limit": event.limit,
+        "reason": event.reason.name.lower(),
+        "decision": event.decision.name.lower(),
+        "target": event.state.target,
+        "candidate": reading.candidate,
+        "similarity": reading.similarity,
+        "margin": reading.margin,
+        "top": [list(pair) for pair in reading.top],
+        "visits": list(event.state.visits),
+        "turn_limit": turn_limit,
+    }

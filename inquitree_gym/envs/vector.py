@@ -1,65 +1,77 @@
-"""`InquiryVectorEnv`: many inquiries in free text, their actions embedded together."""
+"""`InquiryVectorEnv`: inquiries in free text whose actions are embedded in batches."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
-from inquitree_gym.embeddings import Embedder, TreeVectors
-from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors
+from inquitree_gym.engine.rules import Candidates, Explore, LastHint
+from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords, suggest_keywords
 from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.errors import ActionError, OptionError
 
-Steps = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+VectorStep = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
 class InquiryVectorEnv(SyncVectorEnv):
-    """Gymnasium's own loop over inquiries, which embeds all texts of a step in one call before it steps them.
+    """A `SyncVectorEnv` over inquiries that embeds all texts of a step in one call.
 
-    So everything that `SyncVectorEnv` does stays as it is: the autoreset modes, ``reset_mask``, seeds, options, infos.
-    A vector depends on its batch in the last bits (1.7e-7 measured), so similarities agree with those of a single
-    environment within 1e-5, and a text that near to the threshold or to a tie is embedded again alone: every action is
-    read as a single environment reads it.
+    Autoreset modes, ``reset_mask``, seeds, options and infos are those of `SyncVectorEnv`. A vector depends on its
+    batch in the last bits (1.7e-7 measured), so similarities agree with those of a single environment within 1e-5. A
+    text that close to the threshold or to a tie is embedded again alone, so that every action is read as in a single
+    environment.
+
+    ## Arguments
+    ``num_envs``: number of inquiries. ``tree``: as of `InquiryEnv`, for every inquiry; ``trees``: instead, one tree for
+    each. ``autoreset_mode``: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``, as in Gymnasium. ``env_fn``: constructor
+    of one inquiry. All others are those of `InquiryEnv`.
     """
 
-    def __init__(
+    @suggest_keywords
+    def __init__(  # noqa: PLR0913  (keywords)
         self,
         num_envs: int,
         *,
         tree: TreeLike | Sequence[TreeLike] | None = None,
         trees: Sequence[TreeLike] | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        make: Callable[..., InquiryEnv] = InquiryEnv,
-        **inquiry: Any,
+        env_fn: Callable[..., InquiryEnv] = InquiryEnv,
+        embedder: str | Embedder = DEFAULT_EMBEDDER,
+        prompts: str | os.PathLike[str] | None = None,
+        privileged: bool = False,
+        render_mode: str | None = None,
+        threshold: float | None = None,
+        fake_level: int = 0,
+        max_turns: int | Literal["default"] | None = "default",
+        candidates: Candidates = "all",
+        on_last_hint: LastHint = "advance",
+        study_turn: bool = False,
+        explore: Explore = "hub",
     ) -> None:
-        """Make ``num_envs`` inquiries.
-
-        Args:
-            num_envs: how many.
-            tree: as `InquiryEnv` takes it, for every one of them.
-            trees: instead, one tree for each.
-            autoreset_mode: what follows the end of an episode: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``.
-            make: what makes one of them.
-            **inquiry: the other keywords of `InquiryEnv`, for every one of them.
+        """See the class for the arguments.
 
         Raises:
-            OptionError: no inquiry, not as many ``trees`` as inquiries, an unknown ``autoreset_mode``, or what
-                `InquiryEnv` raises.
+            OptionError: ``num_envs`` below 1, ``trees`` of another length, an unknown ``autoreset_mode``, or any error
+                of `InquiryEnv`.
         """
         mode = check_vector_arguments(num_envs, trees, autoreset_mode)
+        keywords = inquiry_keywords(locals())
         shared = {} if tree is None else {"tree": tree}
         each = [shared] * num_envs if trees is None else [{"tree": one} for one in trees]
-        self._inquiries = [make(**one, **inquiry) for one in each]
+        self._inquiries = [env_fn(**one, **keywords) for one in each]
         super().__init__([partial(_itself, env) for env in self._inquiries], autoreset_mode=mode)
-        runtimes = RuntimeCache(self._inquiries[0].embedder, self._inquiries[0].prompts, scope="private")
-        for env in self._inquiries:
-            env.runtimes = runtimes
+        if self._inquiries[0].runtimes.scope == "shared":
+            runtimes = RuntimeCache(self._inquiries[0].embedder, self._inquiries[0].prompts, scope="private")
+            for env in self._inquiries:
+                env.runtimes = runtimes
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
@@ -71,22 +83,22 @@ class InquiryVectorEnv(SyncVectorEnv):
             ClosedEnvironmentError: after `close`.
         """
         self._check_open()
-        # Gymnasium takes reset_mask out of the dict that it is given, and seeds for each from a list alone.
+        # Gymnasium removes reset_mask from the dict that it is given, and takes several seeds only as a list.
         seeds = seed if seed is None or isinstance(seed, int) else list(seed)
         return super().reset(seed=seeds, options=None if options is None else dict(options))
 
-    def step(self, actions: Sequence[str]) -> Steps:
+    def step(self, actions: Sequence[str]) -> VectorStep:
         """Take one turn in every inquiry.
 
         Args:
-            actions: one string for each.
+            actions: one string per inquiry.
 
         Returns: observations (a tuple of str), rewards, terminations and truncations, arrays of shape ``(num_envs,)``,
             and infos.
 
         Raises:
-            ActionError: not one string for each; no inquiry takes a turn.
-            ResetNeeded: before the first reset, or after an end where inquiries are not reset by themselves.
+            ActionError: not one string per inquiry; no inquiry takes a turn.
+            ResetNeeded: before the first reset, or after an end with autoreset mode "Disabled".
             ClosedEnvironmentError: after `close`.
         """
         self._check_open()
@@ -99,7 +111,7 @@ class InquiryVectorEnv(SyncVectorEnv):
             raise ClosedEnvironmentError("the environment was closed; make another one")
 
     def _check(self, actions: Sequence[str]) -> None:
-        """Check the actions before any inquiry takes its turn; what one says that is over is not read."""
+        """Check all actions before any inquiry takes its turn; finished inquiries ignore theirs."""
         if isinstance(actions, str) or not hasattr(actions, "__len__") or len(actions) != self.num_envs:
             raise ActionError(f"actions are {self.num_envs} strings, one for each environment, not {actions!r:.80}")
         over = self._autoreset_envs
@@ -110,7 +122,7 @@ class InquiryVectorEnv(SyncVectorEnv):
                 raise ActionError(f"an action is a string, not {type(action).__name__} ({action!r:.80}, inquiry {i})")
 
     def _embed(self, actions: Sequence[str]) -> None:
-        """Embed whatever the actions of this step need, in one call per embedder."""
+        """Embed the uncached texts of this step in one call per embedder."""
         wanted: dict[Embedder, dict[str, list[TreeVectors]]] = {}
         for env, action, over in zip(self._inquiries, actions, self._autoreset_envs, strict=True):
             if not over:
@@ -125,11 +137,11 @@ class InquiryVectorEnv(SyncVectorEnv):
 def check_vector_arguments(
     num_envs: int, trees: Sequence[Any] | None, autoreset_mode: str | AutoresetMode
 ) -> AutoresetMode:
-    """Check what all environments of several inquiries are made with, and return the autoreset mode.
+    """Check the arguments that vector environments share, and return the autoreset mode.
 
     Raises:
-        OptionError: ``num_envs`` is not a whole number from 1, ``trees`` no sequence of so many, or there is no such
-            ``autoreset_mode``.
+        OptionError: ``num_envs`` is not an integer from 1, ``trees`` is no sequence of that length, or
+            ``autoreset_mode`` is unknown.
     """
     if type(num_envs) is not int or num_envs < 1:
         raise OptionError(f"num_envs is a whole number from 1, not {num_envs!r:.80}")
@@ -143,7 +155,7 @@ def check_vector_arguments(
 
 
 def episode_over_error(inquiry: int) -> ResetNeeded:
-    """Return what to raise when an inquiry is stepped that is over and not reset by itself."""
+    """Return the error for a step of a finished inquiry that is not reset automatically."""
     return ResetNeeded(
         f"the episode of inquiry {inquiry} is over; call reset(options={{'reset_mask': ...}}) before the next step(), "
         f"or choose another autoreset_mode"

@@ -17,8 +17,8 @@ from inquitree_gym.baselines import Request, make_agent
 from inquitree_gym.baselines.agent import asks
 from inquitree_gym.embeddings import TreeVectors, load_embedder
 from inquitree_gym.engine import Decision, Engine, Event, Phase, Reading, Rules, State
-from inquitree_gym.envs.inquiry import PHASE_NAMES
 from inquitree_gym.envs.observations import ObservationRenderer
+from inquitree_gym.envs.runtime import PHASE_NAMES
 from inquitree_gym.llm import Completion, estimated_tokens
 from inquitree_gym.log import Reply
 from inquitree_gym.prompts import Prompts

@@ -1,11 +1,10 @@
 """Wrappers: rules, reward, the discrete view, chat messages and logging; each useful alone, in any sensible order."""
 
 from inquitree_gym.wrappers.actions import MenuActions
-from inquitree_gym.wrappers.features import EmbeddingObservation
 from inquitree_gym.wrappers.logging import LogEpisodes
+from inquitree_gym.wrappers.observations import EmbeddingObservation, Transcript
 from inquitree_gym.wrappers.reward import RewardShaping
 from inquitree_gym.wrappers.rules import FakeResults, TurnLimit
-from inquitree_gym.wrappers.transcript import Transcript
 
 __all__ = [
     "EmbeddingObservation",

@@ -1,29 +1,30 @@
-"""`MenuActions`: a discrete action space over a tree's own texts."""
+"""`MenuActions`: a discrete action space over the texts of a tree."""
 
 from __future__ import annotations
 
+import operator
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import RecordConstructorArgs
+from numpy.typing import NDArray
 
-from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.envs.inquiry import InquiryEnv, unwrap_inquiry
 from inquitree_gym.envs.menu import Mask, Menu, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.errors import ActionError
 from inquitree_gym.trees import Tree
-from inquitree_gym.wrappers.unwrapping import inquiry_of, trees_asked_for
 
-MAX_MENUS = 64
-"""Menus kept ready."""
+MAX_CACHED_MENUS = 64
+"""Menus cached per environment."""
 
 
 class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
-    """Act by number: the texts of all subtopics and studies, the three decisions, and a conclusion that believes.
+    """Map a Discrete action space to texts: subtopics, studies, the three decisions and a conclusion (see `Menu`).
 
-    Every action is played as the text it stands for, so whatever the text view reads, hints at or refuses is the same
-    here. What they are, and what the conclusion says, is told in `Menu`.
+    Every action is sent to the environment as text, so matching, hints and rewards are those of the text view.
+    ``info["action_mask"]`` (int8, shape ``(actions,)``) marks the actions that the state allows.
     """
 
     def __init__(
@@ -34,9 +35,9 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
         Args:
             env: an inquiry in free text.
             size: slots for subtopics and for studies, so that trees of different sizes share one action space; None
-                takes those of the largest tree that ``env`` was made with.
-            on_masked: what an action outside `action_masks` does: ``"play"`` says its text all the same (an empty slot
-                says nothing), ``"raise"`` refuses it.
+                takes those of the largest tree of ``env``.
+            on_masked: for an action outside the mask, ``"play"`` sends its text all the same (an empty slot sends an
+                empty text), ``"raise"`` raises `ActionError`.
 
         Raises:
             OptionError: ``env`` is no inquiry, a tree does not fit into ``size``, or a value is out of range.
@@ -44,7 +45,7 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
         check_on_masked(on_masked)
         RecordConstructorArgs.__init__(self, size=size, on_masked=on_masked)
         gym.Wrapper.__init__(self, env)
-        self._inquiry: InquiryEnv = inquiry_of(self)
+        self._inquiry: InquiryEnv = unwrap_inquiry(self)
         self.size = MenuSize.resolve(size, self._inquiry.trees)
         self._actions = self.size.actions
         self.action_space = gym.spaces.Discrete(self._actions)
@@ -67,21 +68,25 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
         """Start an episode; see `InquiryEnv.reset`.
 
         Raises:
-            OptionError: a tree asked for does not fit into the menu; the episode in progress goes on.
+            OptionError: a tree in the options does not fit into the menu; the current episode is left as it is.
         """
-        for tree in trees_asked_for(self._inquiry, options):
+        for tree in self._inquiry.requested_trees(options):
             self.size.check(tree)
-        result = self.env.reset(seed=seed, options=options)
-        self._menu = self._menu_of(self._inquiry.tree)
-        return result
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._menu = self._get_menu(self._inquiry.tree)
+        info["action_mask"] = self._action_mask()
+        return observation, info
 
     def step(self, action: int) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Say the text of ``action``; see `InquiryEnv.step`.
+        """Send the text of ``action``; see `InquiryEnv.step`.
+
+        Args:
+            action: an integer: a Python int, a NumPy integer, or an array or tensor of shape ``()``.
 
         Raises:
-            ActionError: not a whole number, out of range, or masked where that is refused.
+            ActionError: not an integer, out of range, or masked with ``on_masked="raise"``.
         """
-        number = action if type(action) is int else _whole(action)
+        number = action if type(action) is int else _to_int(action)
         if not 0 <= number < self._actions:
             raise ActionError(f"a menu action lies in 0 to {self._actions - 1}, not {action}")
         menu = self._menu or self.menu
@@ -90,22 +95,35 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
                 f"action {action} is not open at {self._inquiry.state.phase.name.lower()}; choose among the True ones "
                 f'of action_masks(), or make the environment with on_masked="play"'
             )
-        return self.env.step(menu.texts[number] if number < menu.conclusion else menu.conclude(self._inquiry.state))
+        text = menu.texts[number] if number < menu.conclusion else menu.conclude(self._inquiry.state)
+        observation, reward, terminated, truncated, info = self.env.step(text)
+        info["action_mask"] = self._action_mask()
+        return observation, reward, terminated, truncated, info
 
     def action_masks(self) -> Mask:
-        """Return which actions the state allows, bool of shape ``(actions,)``, as MaskablePPO asks for them."""
+        """Return the actions that the state allows, bool of shape ``(actions,)``; the form MaskablePPO expects."""
         return self.menu.mask(self._inquiry.runtime.engine, self._inquiry.state)
 
-    def _menu_of(self, tree: Tree) -> Menu:
+    def _action_mask(self) -> NDArray[np.int8]:
+        return self.action_masks().view(np.int8)
+
+    def _get_menu(self, tree: Tree) -> Menu:
         menu = self._menus.get(tree)
         if menu is None:
             menu = self._menus[tree] = Menu(tree, self.size)
-            if len(self._menus) > MAX_MENUS:
+            if len(self._menus) > MAX_CACHED_MENUS:
                 del self._menus[next(iter(self._menus))]
         return menu
 
 
-def _whole(action: Any) -> int:
-    if not isinstance(action, int | np.integer) or isinstance(action, bool):
-        raise ActionError(f"a menu action is a whole number, not {type(action).__name__} ({action!r:.80})")
-    return int(action)
+def _to_int(action: Any) -> int:
+    """Return an integer scalar of Python, NumPy or a tensor library as int; bools and floats are refused."""
+    if isinstance(action, np.integer):
+        return int(action)
+    is_bool = "bool" in str(getattr(action, "dtype", type(action).__name__))
+    try:
+        if not is_bool and tuple(getattr(action, "shape", ())) == ():
+            return operator.index(action)
+    except TypeError:
+        pass
+    raise ActionError(f"a menu action is a whole number, not {type(action).__name__} ({action!r:.80})")

@@ -21,7 +21,8 @@ from gymnasium.utils import RecordConstructorArgs
 
 from inquitree_gym import log
 from inquitree_gym.engine import Kind, Phase
-from inquitree_gym.envs.inquiry import InquiryEnv, Transition
+from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.envs.runtime import Transition
 from inquitree_gym.errors import LogError, LogExistsError, OptionError
 from inquitree_gym.matching import NEAR
 from inquitree_gym.trees import Tree
@@ -128,13 +129,13 @@ class LogEpisodes(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         """Take one turn and log it."""
         begun = time.perf_counter()
         observation, reward, terminated, truncated, info = self.env.step(action)
-        assert self._inquiry.last is not None
+        assert self._inquiry.last_transition is not None
         turn = log.Turn(
             turn=len(self._turns) + 1,
             observation=self._observation,
             action=action,
-            reading=_reading(self._inquiry.tree, self._turns, self._inquiry.last),
-            event=_event(self._inquiry.tree, self._inquiry.last),
+            reading=_reading(self._inquiry.tree, self._turns, self._inquiry.last_transition),
+            event=_event(self._inquiry.tree, self._inquiry.last_transition),
             reward=float(reward),
             terminated=terminated,
             truncated=truncated,

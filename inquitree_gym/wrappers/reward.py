@@ -9,8 +9,8 @@ import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from inquitree_gym.engine import Decision, Event
+from inquitree_gym.envs.inquiry import unwrap_inquiry
 from inquitree_gym.errors import OptionError
-from inquitree_gym.wrappers.unwrapping import inquiry_of
 
 
 class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
@@ -45,7 +45,7 @@ class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
             raise OptionError(f"gamma lies in (0, 1], not {gamma!r}")
         RecordConstructorArgs.__init__(self, _disable_deepcopy=False, **terms)
         gym.Wrapper.__init__(self, env)
-        inquiry_of(self)
+        unwrap_inquiry(self)
         self._gamma = gamma
         self._coverage = coverage
         self._hint = hint
@@ -65,9 +65,9 @@ class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
 
     def step(self, action: str) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take one turn; see `InquiryEnv.step`."""
-        study = inquiry_of(self).state.study
+        study = unwrap_inquiry(self).state.study
         observation, reward, terminated, truncated, info = self.env.step(action)
-        step = inquiry_of(self).last
+        step = unwrap_inquiry(self).last_transition
         assert step is not None
         shaped = float(reward) + self._shape(terminated) + self._terms(step.event, study)
         if step.event.kind.name == "RESULT":
@@ -75,7 +75,7 @@ class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         return observation, shaped, terminated, truncated, info
 
     def _shape(self, terminated: bool) -> float:
-        state = inquiry_of(self).state
+        state = unwrap_inquiry(self).state
         potential = 0.0 if terminated else self._coverage * state.visited.bit_count() / len(state.visits)
         gain = self._gamma * potential - self._potential
         self._potential = potential

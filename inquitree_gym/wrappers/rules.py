@@ -1,4 +1,4 @@
-"""Wrappers that set a rule for every episode. A rule named in ``reset(options=...)`` goes first."""
+"""Wrappers that set a rule for every episode; ``reset(options=...)`` takes precedence."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from inquitree_gym.engine import Rules
 
 
 class _RuleWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
-    """Sets one rule through the options of ``reset``, so that wrapper and constructor keyword mean the same."""
+    """Base of wrappers that add one rule to the options of every `reset`."""
 
     def __init__(self, env: gym.Env[str, str], rule: str, value: Any) -> None:
-        Rules().override({rule: value})
+        Rules().override({rule: value})  # checks the value
         gym.Wrapper.__init__(self, env)
         self._options = {rule: value}
 
@@ -24,26 +24,35 @@ class _RuleWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
 
 
 class FakeResults(_RuleWrapper):
-    """Show fake results with probability ``level``/10, at every observation of a result."""
+    """Show a fake with probability ``level``/10 whenever a result is observed.
+
+    The same rule as the keyword ``fake_level`` of the environments, for pipelines that are composed of wrappers or wrap
+    an environment that somebody else made. A registered id takes the keyword, since Gymnasium allows no wrappers in
+    specs with a vector entry point.
+    """
 
     def __init__(self, env: gym.Env[str, str], level: int) -> None:
-        """Wrap ``env``; ``level`` is a whole number from 0 to 10.
+        """Wrap ``env``; ``level`` is an integer from 0 to 10.
 
         Raises:
-            OptionError: ``level`` is something else.
+            OptionError: ``level`` is out of range.
         """
         RecordConstructorArgs.__init__(self, level=level)
         super().__init__(env, "fake_level", level)
 
 
 class TurnLimit(_RuleWrapper):
-    """Ask for the conclusion after ``turns`` turns; the conclusion itself is one turn more."""
+    """Ask for the conclusion after ``turns`` turns; the conclusion itself is one turn more.
+
+    The same rule as the keyword ``max_turns`` of the environments, as a wrapper for the reasons given in `FakeResults`.
+    Gymnasium's `TimeLimit` would truncate the episode instead, without a conclusion and so without a reward.
+    """
 
     def __init__(self, env: gym.Env[str, str], turns: int | Literal["default"] | None) -> None:
-        """Wrap ``env``; ``turns`` is a whole number from 1, "default" for n(2H + 3), or None for no limit.
+        """Wrap ``env``; ``turns`` is an integer from 1, "default" for n(2H + 3), or None for no limit.
 
         Raises:
-            OptionError: ``turns`` is something else.
+            OptionError: ``turns`` is out of range.
         """
         RecordConstructorArgs.__init__(self, turns=turns)
         super().__init__(env, "max_turns", turns)

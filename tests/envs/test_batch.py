@@ -24,7 +24,7 @@ from inquitree_gym.envs.batch.env import InquiryBatchEnv
 from inquitree_gym.envs.batch.rng import mixed
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.trees import Tree
-from inquitree_gym.wrappers.menu import menu_env
+from inquitree_gym.wrappers.discrete import menu_env
 from tests.strategies import make_tree
 
 ID = "InquiTree-paper12-menu-v0"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import pickle
 import random  # noqa: TID251  (only to see that nobody else uses it)
 import re
+import typing
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import MappingProxyType
@@ -23,11 +25,16 @@ from hypothesis import strategies as st
 
 from inquitree_gym import InquiryEnv, load_tree
 from inquitree_gym.engine import splitmix64
+from inquitree_gym.envs import InquiryVectorEnv, SyntheticEnv
 from inquitree_gym.envs.registration import ENTRY_POINT
+from inquitree_gym.envs.synthetic import synthetic_vector
 from inquitree_gym.errors import ActionError, OptionError, TreeError, UnknownTreeError
 from inquitree_gym.matching import MAX_READ
+from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import CANARY, Tree, dump_tree
 from inquitree_gym.wrappers import LogEpisodes
+from inquitree_gym.wrappers.discrete import menu_env, synthetic_menu_env
+from tests.envs.test_batch import LETTERS
 
 IDS = sorted(name for name, spec in gym.registry.items() if spec.entry_point == ENTRY_POINT)
 JUNK = "Count the sunny weekends in Lisbon."
@@ -374,6 +381,34 @@ def test_the_turn_limit_asks_for_the_conclusion_and_still_takes_it(env, script12
     assert steps[-1][-1]["turn"] == 5
 
 
+MAKERS = [InquiryEnv, SyntheticEnv, menu_env, synthetic_menu_env, InquiryVectorEnv, synthetic_vector]
+
+
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
+def test_every_keyword_is_spelled_out_alike_wherever_an_inquiry_is_made(maker):
+    found, expected = inspect.signature(maker).parameters, inspect.signature(InquiryEnv).parameters
+    assert all(each.kind is not each.VAR_KEYWORD for each in found.values())
+    shared = [name for name, each in expected.items() if each.kind is each.KEYWORD_ONLY]
+    assert {*shared} >= {*RULES, "embedder", "prompts", "privileged", "render_mode"}
+    assert [found[name] for name in shared] == [expected[name] for name in shared]
+    hints = typing.get_type_hints(maker if inspect.isfunction(maker) else maker.__init__)
+    assert Any not in [hints[name] for name in shared]
+
+
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
+def test_every_keyword_reaches_the_inquiry_wherever_it_is_made(maker, tmp_path):
+    (tmp_path / "end.md").write_text("Bye.")
+    needed = inspect.signature(maker).parameters
+    where = {name: value for name, value in {"num_envs": 2, "tree": "paper8"}.items() if name in needed}
+    made = maker(**where, **RULES, embedder=LETTERS, prompts=tmp_path, privileged=True, render_mode="ansi")
+    for each in made.envs if isinstance(made, InquiryVectorEnv) else [made.unwrapped]:
+        assert each.rules.as_dict() == RULES
+        assert (each.embedder, each.privileged, each.render_mode) == (LETTERS, True, "ansi")
+        assert each.prompts.digest == Prompts(tmp_path).digest != Prompts(None).digest
+        with pytest.raises(OptionError, match=r"unknown option 'fake_levle' \(did you mean 'fake_level'\?\)"):
+            maker(**where, fake_levle=3)
+
+
 @pytest.mark.parametrize("typo", ["fake_levle", "max_turn", "tres", "embeder", "privilged", "render_mod"])
 def test_an_unknown_keyword_is_refused_with_a_suggestion(typo: str):
     with pytest.raises(OptionError, match=f"unknown option '{typo}' .did you mean '.*'.*on_last_hint") as caught:
@@ -629,10 +664,10 @@ def test_a_hostile_action_is_simply_not_accepted_and_is_logged_as_it_was(action:
 @pytest.mark.parametrize("action", [None, b"draw conclusion", 3, 2.5, ["redo the study"], np.array("x")])
 def test_an_action_that_is_no_text_is_refused_and_changes_nothing(env, script12, action: Any):
     env.reset(seed=1)
-    before = env.unwrapped.last
+    before = env.unwrapped.last_transition
     with pytest.raises(ActionError, match=f"an action is a string, not {type(action).__name__}"):
         env.step(action)
-    assert env.unwrapped.last is before
+    assert env.unwrapped.last_transition is before
     assert env.step(JUNK)[4]["turn"] == 1
 
 

@@ -12,12 +12,14 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
+from gymnasium.error import NameNotFound
 
-from inquitree_gym import load_tree
+from inquitree_gym import InquiryEnv, load_tree
 from inquitree_gym.embeddings import TreeVectors
 from inquitree_gym.errors import UnknownTreeError
 from inquitree_gym.trees import Tree, builtin_ids, dump_tree
 from inquitree_gym.trees.catalogue import RESTRICTED
+from tests.envs.test_batch import LETTERS
 from tests.strategies import make_tree
 
 IMPORT = """
@@ -142,13 +144,42 @@ def test_a_folder_of_nothing_but_faults_leaves_the_import_and_the_shipped_trees_
 
 def test_without_folders_nothing_is_told(shipped):
     assert in_new_process(IMPORT + REPORT, INQUITREE_TREES="") == {"ids": shipped, "warnings": []}
-    trees = [f"InquiTree-{name}" for name in (*builtin_ids(), *RESTRICTED)]
+    trees = [f"InquiTree-{name}" for name in builtin_ids()]
     views = [f"{name}{view}" for name in ("InquiTree", *trees) for view in ("-v0", "-menu-v0")]
     assert [name for name in shipped if "synthetic" not in name] == views
 
 
-def test_a_paper_whose_tree_may_not_be_distributed_says_so():
-    for name in ("InquiTree-paper6-v0", "InquiTree-paper6-menu-v0"):
-        for make in (gym.make, gym.make_vec, partial(gym.make_vec, vectorization_mode="vector_entry_point")):
-            with pytest.raises(UnknownTreeError, match="'paper6' is in the paper pool but its tree may not be distrib"):
-                make(name)
+def test_a_paper_without_a_tree_is_no_id_and_loading_it_says_why():
+    for paper in RESTRICTED:
+        for name in (f"InquiTree-{paper}-v0", f"InquiTree-{paper}-menu-v0"):
+            for make in (gym.make, gym.make_vec, partial(gym.make_vec, vectorization_mode="vector_entry_point")):
+                with pytest.raises(NameNotFound, match=f"`InquiTree-{paper}.*` doesn't exist"):
+                    make(name)
+        for load in (load_tree, partial(gym.make, "InquiTree-v0"), InquiryEnv):
+            with pytest.raises(UnknownTreeError, match=f"'{paper}' .* may not be distributed; write a tree"):
+                load(**{"tree": paper})
+
+
+REGISTERED = [name for name in gym.registry if name.startswith("InquiTree")]
+
+
+@pytest.mark.parametrize("name", REGISTERED)
+def test_every_registered_id_can_be_made_and_played(name: str, minilm):
+    env = gym.make(name, embedder=LETTERS, max_turns=2)
+    _, info = env.reset(seed=0)
+    for turn in range(3):
+        assert info["turn"] == turn
+        action = int(info["action_mask"].argmax()) if "-menu-" in name else "draw conclusion"
+        _, _, terminated, truncated, info = env.step(action)
+        if terminated:
+            break
+    assert (info["state"], terminated, truncated) == ("end", True, False)
+
+
+@pytest.mark.parametrize("name", [name for name in REGISTERED if gym.spec(name).vector_entry_point])
+def test_every_registered_vector_can_be_made_and_played(name: str, minilm):
+    env = gym.make_vec(name, 2, vectorization_mode="vector_entry_point", embedder=LETTERS, max_turns=1)
+    env.reset(seed=0)
+    ends = sum(env.step([0, 0] if "-menu-" in name else ["draw conclusion"] * 2)[2] for _ in range(2))
+    assert ends.tolist() == [1, 1]
+    env.close()

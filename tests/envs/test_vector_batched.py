@@ -283,6 +283,6 @@ def test_a_closed_environment_says_so(minilm):
 
 
 def test_what_makes_one_inquiry_can_be_another_class(minilm):
-    env = InquiryVectorEnv(2, tree="paper8", make=partial(InquiryEnv, fake_level=7))
+    env = InquiryVectorEnv(2, tree="paper8", env_fn=partial(InquiryEnv, fake_level=7))
     env.reset(seed=1)
     assert [one.episode_rules.fake_level for one in env.envs] == [7, 7]

@@ -47,6 +47,26 @@ def test_maskable_ppo_finds_the_masks_of_single_environments(as_dict: bool, mini
     MaskablePPO(policy, made, n_steps=8, batch_size=16, n_epochs=1, seed=1, device="cpu").learn(16)
 
 
+def test_the_ordinary_loop_of_stable_baselines3_plays_episodes(minilm):
+    env = gym.make(ID, max_turns=5, on_masked="raise")
+    model = MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=8, n_epochs=1, seed=1, device="cpu")
+    for seed in range(3):
+        obs, info = env.reset(seed=seed)
+        terminated = truncated = False
+        while not (terminated or truncated):
+            mask = info["action_mask"]
+            action, _ = model.predict(obs, action_masks=mask)
+            obs, _, terminated, truncated, info = env.step(action)
+        assert info["state"] == "end"
+    env = gym.make(ID, max_turns=5)
+    plain = PPO("MlpPolicy", env, n_steps=8, batch_size=8, n_epochs=1, seed=1, device="cpu")
+    obs, _ = env.reset(seed=0)
+    for _ in range(6):
+        action, _ = plain.predict(obs)
+        obs, _, terminated, _, _ = env.step(action)
+    assert terminated
+
+
 @pytest.mark.parametrize("as_dict", [False, True], ids=["flat", "dict"])
 def test_a_batch_steps_as_the_loop_of_stable_baselines3_does(as_dict: bool, minilm):
     rules = {"max_turns": 6, "fake_level": 4, "as_dict": as_dict}

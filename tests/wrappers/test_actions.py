@@ -5,6 +5,7 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.wrappers import TimeLimit
 
@@ -26,14 +27,63 @@ def test_every_action_is_played_as_the_text_it_stands_for(env: MenuActions):
     text_env = InquiryEnv(TREE, fake_level=5, privileged=True)
     rng = np.random.default_rng(3)
     for seed in range(6):
-        assert env.reset(seed=seed) == text_env.reset(seed=seed)
+        assert unmasked(env.reset(seed=seed)) == text_env.reset(seed=seed)
         over = False
         while not over:
             action = rng.integers(env.action_space.n)
             text = env.menu.text(int(action), text_env.state)
             stepped = env.step(action)
-            assert stepped == text_env.step(text)
+            assert unmasked(stepped) == text_env.step(text)
             over = stepped[2]
+
+
+def unmasked(returned: tuple) -> tuple:
+    """What `reset` or `step` returned, its info without the mask."""
+    *rest, info = returned
+    return *rest, {name: value for name, value in info.items() if name != "action_mask"}
+
+
+@pytest.mark.parametrize(
+    "rules", [{}, {"explore": "direct", "study_turn": True}, {"candidates": "admissible"}], ids=str
+)
+def test_every_info_holds_a_fresh_mask_of_the_actions_that_the_state_allows(rules: dict, minilm):
+    env = MenuActions(InquiryEnv(TREE, fake_level=5, **rules))
+    rng = np.random.default_rng(0)
+    masks: list[np.ndarray] = []
+    states = set()
+    for seed in range(3):
+        _, info = env.reset(seed=seed)
+        over = False
+        while not over:
+            mask = info["action_mask"]
+            assert (type(mask), mask.dtype, mask.shape) == (np.ndarray, np.int8, (N + M + 4,))
+            np.testing.assert_array_equal(mask, env.action_masks())
+            assert not any(np.shares_memory(mask, other) for other in masks[-3:])
+            before = env.action_masks()
+            mask[:] = 7  # a caller's own copy: nothing else sees this
+            np.testing.assert_array_equal(env.action_masks(), before)
+            masks.append(mask)
+            action = env.action_space.sample(env.action_masks().astype(np.int8))
+            states.add(info["state"])
+            _, _, over, _, info = env.step(action if rng.random() < 0.7 else int(rng.integers(env.action_space.n)))
+        assert info["action_mask"].tolist() == [0] * (N + M + 3) + [1]
+    assert states >= {"topic", "subtopic", "result", "conclusion"}
+    assert ("study" in states) == ("study_turn" in rules)
+
+
+WHOLE_NUMBERS = [
+    3, np.int64(3), np.int32(3), np.uint8(3), np.array(3), np.array(3, np.int16), torch.tensor(3),
+    torch.tensor(3, dtype=torch.int32), np.array([3])[0], torch.tensor([3])[0],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("action", WHOLE_NUMBERS, ids=repr)
+def test_an_action_may_be_whatever_stands_for_a_whole_number(action, minilm):
+    env, other = (MenuActions(InquiryEnv(TREE)) for _ in range(2))
+    env.reset(seed=0)
+    other.reset(seed=0)
+    assert isinstance(action, torch.Tensor) or env.action_space.contains(action)
+    assert unmasked(env.step(action)) == unmasked(other.step(3))
 
 
 def test_the_oracle_s_path_by_number_earns_everything(minilm):
@@ -131,7 +181,11 @@ def test_a_masked_action_is_refused_where_that_is_asked_for(minilm):
 @pytest.mark.parametrize(
     ("action", "told"),
     [(1.0, "whole number, not float"), (True, "not bool"), ("3", "not str"), (None, "not NoneType"),
-     (np.array([1]), "not ndarray"), (-1, f"lies in 0 to {MACRO}, not -1"), (MACRO + 1, f"not {MACRO + 1}")],
+     (np.array([1]), "not ndarray"), (np.array(1.0), "not ndarray"), (np.array(True), "not ndarray"),
+     (np.float32(1), "not float32"), (np.bool_(True), "not bool"), (torch.tensor(1.0), "not Tensor"),
+     (torch.tensor([1]), "not Tensor"), (torch.tensor(True), "not Tensor"), ([1], "not list"),
+     (np.array(MACRO + 1), f"not {MACRO + 1}"), (torch.tensor(-1), f"lies in 0 to {MACRO}, not "),
+     (-1, f"lies in 0 to {MACRO}, not -1"), (MACRO + 1, f"not {MACRO + 1}")],
     ids=str,
 )  # fmt: skip
 def test_actions_of_another_kind_are_refused(env: MenuActions, action, told: str):

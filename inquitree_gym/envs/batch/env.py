@@ -20,10 +20,10 @@ from inquitree_gym.envs.batch.infos import Infos, Said, mask_of
 from inquitree_gym.envs.batch.observing import FeatureObserver, IndexObserver, Observation, Observer, Shown
 from inquitree_gym.envs.batch.pool import Repertoire
 from inquitree_gym.envs.batch.privileged import Witness
-from inquitree_gym.envs.inquiry import PHASE_NAMES, InquiryEnv, TreeLike
+from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike
 from inquitree_gym.envs.menu import Mask, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.envs.observations import FeatureLayout, FeatureRow
-from inquitree_gym.envs.runtime import RuntimeCache
+from inquitree_gym.envs.runtime import PHASE_NAMES, RuntimeCache
 from inquitree_gym.envs.vector import check_vector_arguments, episode_over_error
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.trees import Tree

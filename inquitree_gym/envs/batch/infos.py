@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from inquitree_gym.envs.batch.encoding import Bools, Ints
 from inquitree_gym.envs.batch.kernel import Core
 from inquitree_gym.envs.batch.tables import Tables
-from inquitree_gym.envs.inquiry import PHASE_NAMES
+from inquitree_gym.envs.runtime import PHASE_NAMES
 
 Infos = dict[str, Any]
 

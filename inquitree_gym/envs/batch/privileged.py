@@ -7,7 +7,7 @@ from typing import Any
 from inquitree_gym.engine import Phase, Reading
 from inquitree_gym.envs.batch.encoding import Ints
 from inquitree_gym.envs.batch.kernel import Core
-from inquitree_gym.envs.inquiry import Transition, privileged_info
+from inquitree_gym.envs.runtime import Transition, privileged_info
 
 
 class Witness:

@@ -1,4 +1,4 @@
-"""`EmbeddingObservation`: observations as numbers."""
+"""Observations as feature rows and as chat messages."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from inquitree_gym.engine import State
-from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.envs.inquiry import InquiryEnv, unwrap_inquiry
 from inquitree_gym.envs.menu import MenuSize
 from inquitree_gym.envs.observations import FeatureLayout, FeatureRow, observation_vectors
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree
-from inquitree_gym.wrappers.unwrapping import inquiry_of, trees_asked_for
 
 Observation = FeatureRow | dict[str, FeatureRow]
 
-MAX_ROWS = 4_096
-"""Observations kept ready; those of one tree at a time."""
+Message = dict[str, str]
+
+MAX_CACHED_ROWS = 4_096
+"""Feature rows cached per environment, of one tree at a time."""
 
 
 class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -46,7 +47,7 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         """
         RecordConstructorArgs.__init__(self, subtopics=subtopics, text_dim=text_dim, as_dict=as_dict)
         gym.Wrapper.__init__(self, env)
-        self._inquiry: InquiryEnv = inquiry_of(self)
+        self._inquiry: InquiryEnv = unwrap_inquiry(self)
         slots = MenuSize.fitting(self._inquiry.trees).subtopics if subtopics is None else subtopics
         self.features = FeatureLayout.create(slots, self._inquiry.embedder.dim, text_dim)
         self.observation_space = self.features.dict() if as_dict else self.features.box()
@@ -65,7 +66,7 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         Raises:
             OptionError: a tree asked for has more subtopics than there are slots; the episode in progress goes on.
         """
-        self._check(trees_asked_for(self._inquiry, options))
+        self._check(self._inquiry.requested_trees(options))
         text, info = self.env.reset(seed=seed, options=options)
         if self._tree is not self._inquiry.tree:
             self._take(self._inquiry.tree)
@@ -97,7 +98,7 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         row = self._rows.get(key)
         if row is None:
             row = self._rows[key] = self._row(text, state)
-            if len(self._rows) > MAX_ROWS:
+            if len(self._rows) > MAX_CACHED_ROWS:
                 del self._rows[next(iter(self._rows))]
         row = row.copy()
         return {name: row[at] for name, at in self._parts.items()} if self._as_dict else row
@@ -108,3 +109,48 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         row = self.features.row(state.phase, state.hint_level, vector)
         row[self._parts["visited"]] = [state.visited >> i & 1 for i in range(self.features.subtopics)]
         return row
+
+
+class Transcript(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
+    """Keeps the episode as the messages that chat models take: observations from the user, actions as replies."""
+
+    def __init__(self, env: gym.Env[str, str], *, system: str | None = None, keep: int | None = None) -> None:
+        """Wrap ``env``.
+
+        Args:
+            env: the environment.
+            system: text of a system message that stands first; None for none.
+            keep: of the exchanges (reply and answer) after the opening only so many last ones; None for all.
+
+        Raises:
+            OptionError: ``keep`` is no whole number from 0.
+        """
+        if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int) or keep < 0):
+            raise OptionError(f"keep is a whole number from 0 or None, not {keep!r}")
+        RecordConstructorArgs.__init__(self, system=system, keep=keep)
+        gym.Wrapper.__init__(self, env)
+        self._head: list[Message] = []
+        self._exchanges: list[tuple[Message, Message]] = []
+        self._system = system
+        self._keep = keep
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages so far, oldest first: a new list of dicts with ``role`` and ``content``."""
+        dropped = 0 if self._keep is None else max(0, len(self._exchanges) - self._keep)
+        kept = self._exchanges[dropped:]
+        return [dict(message) for message in (*self._head, *(message for pair in kept for message in pair))]
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Start an episode and a new transcript; see `InquiryEnv.reset`."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        system = [] if self._system is None else [{"role": "system", "content": self._system}]
+        self._head = [*system, {"role": "user", "content": observation}]
+        self._exchanges = []
+        return observation, info
+
+    def step(self, action: str) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Take one turn; see `InquiryEnv.step`."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._exchanges.append(({"role": "assistant", "content": action}, {"role": "user", "content": observation}))
+        return observation, reward, terminated, truncated, info
