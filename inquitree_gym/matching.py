@@ -1,4 +1,4 @@
-"""Free text to readings: what an action is taken to mean (DESIGN section 5)."""
+"""Matching of free-text actions with candidates and decisions."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.engine import Decision, Engine, Phase, Reading, State
 
-MAX_READ = 20_000
-"""Only so many characters of an action are read."""
+MAX_ACTION_LENGTH = 20_000
+"""Maximum number of characters that are read from an action; the rest is ignored."""
 TOP_K = 5
-REMEMBERED = 16_384
-"""Readings kept in memory."""
-NEAR = 1e-5
-"""How far two routes to one similarity may lie apart."""
+"""Number of nearest candidates in a reading."""
+CACHE_SIZE = 16_384
+"""Maximum number of readings kept in memory."""
+SIMILARITY_TOLERANCE = 1e-5
+"""Largest difference between two computations of one similarity, such as alone and in a batch."""
 
 _JOIN = r"[\s_\-\u2010\u2011]"
-"""What may stand between two words of a decision: white space, an underscore, a hyphen."""
+"""Separator of the words of a decision: white space, an underscore or a hyphen."""
 _ARTICLE = rf"(?:(?:the|a|an|this|that|my){_JOIN}+)?"
 _GAP = rf"{_JOIN}+"
 _DECISIONS = re.compile(
@@ -41,29 +42,29 @@ _NO_READING = Reading()
 
 
 def read_decision(text: str) -> Decision:
-    """Return the earliest decision named in ``text``; `Decision.NONE` where there is none.
+    """Return the first decision named in ``text``, or `Decision.NONE`.
 
-    Case-blind; underscore, hyphen or space alike; with or without an article.
+    Case, the separator (space, underscore or hyphen) and an article make no difference.
     """
     found = _DECISIONS.search(text)
     return _NAMED[found.lastgroup] if found and found.lastgroup else Decision.NONE
 
 
-def wants_to_repeat(text: str) -> bool:
-    """Tell whether ``text`` speaks of doing something again, which is no wish for a new subtopic."""
+def asks_to_repeat(text: str) -> bool:
+    """Return whether ``text`` speaks of repeating something, which is not a request for a new subtopic."""
     return _REPEAT.search(text) is not None
 
 
 class Matcher:
-    """Reads actions against the candidates of one tree, and remembers what it has read."""
+    """Interprets actions as readings for one tree, with a cache of past readings."""
 
     def __init__(self, engine: Engine, vectors: TreeVectors) -> None:
-        """Bind the candidates of ``engine`` to the vectors of its tree. Embeds nothing yet."""
+        """Bind the candidates of ``engine`` to the vectors of its tree, without embedding anything yet."""
         self._engine = engine
         self._vectors = vectors
         self._threshold = -1.0 if engine.rules.threshold is None else engine.rules.threshold
         self._admissible_only = engine.rules.candidates == "admissible"
-        self._read: OrderedDict[tuple[int, int, str], Reading] = OrderedDict()
+        self._cache: OrderedDict[tuple[int, int, str], Reading] = OrderedDict()
 
     @cached_property
     def _subtopics(self) -> Vectors:
@@ -74,39 +75,39 @@ class Matcher:
         return self._vectors.matrix(tuple(study.text for study in self._vectors.tree.studies))
 
     def read(self, state: State, action: str) -> Reading:
-        """Return what ``action`` means in ``state``; only its first `MAX_READ` characters count."""
+        """Return the reading of ``action`` in ``state``; only its first `MAX_ACTION_LENGTH` characters count."""
         if state.phase == Phase.STUDY or state.phase >= Phase.CONCLUSION:
             return _NO_READING
-        action = action[:MAX_READ]
+        action = action[:MAX_ACTION_LENGTH]
         key = self._key(state, action)
-        reading = self._read.get(key)
+        reading = self._cache.get(key)
         if reading is None:
-            reading = self._understand(state, readable(action))
-            self._read[key] = reading
-            if len(self._read) > REMEMBERED:
-                self._read.popitem(last=False)
+            reading = self._interpret(state, readable(action))
+            self._cache[key] = reading
+            if len(self._cache) > CACHE_SIZE:
+                self._cache.popitem(last=False)
         return reading
 
     def to_embed(self, state: State, action: str) -> str | None:
-        """Return the text whose vector `read` will need and does not have yet; None where it needs none."""
-        action = action[:MAX_READ]
-        if state.phase == Phase.STUDY or state.phase >= Phase.CONCLUSION or self._key(state, action) in self._read:
+        """Return the text that `read` would have to embed for this action, or None."""
+        action = action[:MAX_ACTION_LENGTH]
+        if state.phase == Phase.STUDY or state.phase >= Phase.CONCLUSION or self._key(state, action) in self._cache:
             return None
         text = readable(action)
         needed = _READABLE.search(text) and (state.phase != Phase.RESULT or self._names_subtopic(text))
         return text if needed and not self._vectors.knows(text) else None
 
     def match_subtopics(self, text: str, candidates: tuple[int, ...], top: int = TOP_K) -> Reading:
-        """Match ``text`` to the subtopics of these indices; without a letter or digit it matches nothing.
+        """Return the reading of ``text`` among some subtopics, with the ``top`` nearest ones.
 
-        The ``top`` nearest ones stand in the reading.
+        A text without a letter or digit matches nothing.
         """
         return self._match(text, self._subtopics, candidates, top) if _READABLE.search(text) else _NO_READING
 
     def match_studies(self, text: str, candidates: tuple[int, ...], top: int = TOP_K) -> Reading:
-        """Match ``text`` to the studies of these indices; without a letter or digit it matches nothing.
+        """Return the reading of ``text`` among some studies, with the ``top`` nearest ones.
 
-        The ``top`` nearest ones stand in the reading.
+        A text without a letter or digit matches nothing.
         """
         return self._match(text, self._studies, candidates, top) if _READABLE.search(text) else _NO_READING
 
@@ -117,7 +118,7 @@ class Matcher:
         return reading
 
     def _nearest(self, vector: Vector, family: Vectors, candidates: tuple[int, ...], count: int) -> Reading:
-        # Always over the whole family, so that a similarity never depends on who else is a candidate.
+        # Multiply with the whole family: its shape affects rounding, so a subset would give other similarities.
         similarities = (family @ vector)[list(candidates)]
         order = np.argsort(-similarities, kind="stable")[:count]
         top = tuple((candidates[i], float(similarities[i])) for i in order)
@@ -125,11 +126,11 @@ class Matcher:
         return Reading(top[0][0], top[0][1], Decision.NONE, margin, top)
 
     def _is_close(self, reading: Reading) -> bool:
-        """Tell whether the last bits of a vector could decide otherwise: near the threshold, or near a tie."""
-        tie = reading.margin is not None and reading.margin < NEAR
-        return tie or abs(reading.similarity - self._threshold) < NEAR
+        """Return whether rounding could change the decision: near the threshold, or near a tie."""
+        tie = reading.margin is not None and reading.margin < SIMILARITY_TOLERANCE
+        return tie or abs(reading.similarity - self._threshold) < SIMILARITY_TOLERANCE
 
-    def _understand(self, state: State, text: str) -> Reading:
+    def _interpret(self, state: State, text: str) -> Reading:
         candidates = self._engine.candidates(state)
         if state.phase == Phase.SUBTOPIC:
             return self.match_studies(text, candidates)
@@ -146,19 +147,19 @@ class Matcher:
         return (state.phase, state.visited if self._admissible_only else -1, action)
 
     def _names_subtopic(self, text: str) -> bool:
-        """Tell whether a text at a result may name a subtopic, besides its decision or instead of one."""
+        """Return whether a text at a result may name a subtopic, with or without a decision."""
         decision = read_decision(text)
         if decision == Decision.NONE:
-            return not wants_to_repeat(self._in_own_words(text))
+            return not asks_to_repeat(self._without_quotes(text))
         return decision == Decision.EXPLORE and self._engine.rules.explore == "direct"
 
-    def _in_own_words(self, text: str) -> str:
-        """Leave out the subtopics that ``text`` quotes: they may speak of repeating without asking for it."""
+    def _without_quotes(self, text: str) -> str:
+        """Remove quoted subtopics, which may mention repetition without asking for it."""
         for subtopic in self._vectors.tree.subtopics:
             text = text.replace(subtopic.text, " ")
         return text
 
 
 def readable(action: str) -> str:
-    """Return the part of an action that is read: its first `MAX_READ` characters, lone surrogates replaced."""
-    return action[:MAX_READ].encode("utf-8", "replace").decode()
+    """Return the first `MAX_ACTION_LENGTH` characters of an action, with lone surrogates replaced."""
+    return action[:MAX_ACTION_LENGTH].encode("utf-8", "replace").decode()

@@ -38,10 +38,10 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 CONSTANTS = {
-    "environments.md": ("matching.MAX_READ", "envs.observations.MAX_OBSERVATION"),
-    "readings-of-the-paper.md": ("matching.MAX_READ",),
+    "environments.md": ("matching.MAX_ACTION_LENGTH", "envs.observations.MAX_OBSERVATION"),
+    "readings-of-the-paper.md": ("matching.MAX_ACTION_LENGTH",),
     "llm-agents.md": ("baselines.llm.CONTEXT", "llm.response.MAX_REPLY", "llm.rate_limit.FIRST_REPLY"),
-    "embedders.md": ("embeddings.vectors.REMEMBERED", "matching.REMEMBERED", "embeddings.local.MINILM_DIM"),
+    "embedders.md": ("embeddings.vectors.REMEMBERED", "matching.CACHE_SIZE", "embeddings.local.MINILM_DIM"),
     "trees-format.md": ("trees.schema.MAX_TEXT", "trees.schema.MAX_SUBTOPICS", "trees.load.MAX_FILE_BYTES"),
 }
 """Numbers that a page gives, by the constants behind them."""
@@ -213,6 +213,6 @@ def test_the_page_of_scoring_has_the_constants_of_the_local_judge() -> None:
         for constant, value in names.items()
         if constant.isupper() and not constant.startswith("_") and isinstance(value, int | float)
     }
-    for imported in ("FULL", "PARTIAL", "NOTHING", "NEAR"):
+    for imported in ("FULL", "PARTIAL", "NOTHING", "SIMILARITY_TOLERANCE"):
         del in_force[imported]
     assert shown == in_force

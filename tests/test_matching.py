@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from inquitree_gym.embeddings import MiniLMEmbedder, TreeVectors, tree_vectors
 from inquitree_gym.engine import Decision, Engine, Phase, Reading, Rules, State
-from inquitree_gym.matching import MAX_READ, REMEMBERED, TOP_K, Matcher, read_decision, wants_to_repeat
+from inquitree_gym.matching import CACHE_SIZE, MAX_ACTION_LENGTH, TOP_K, Matcher, asks_to_repeat, read_decision
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.paths import builtin_ids
 from tests.strategies import make_tree
@@ -123,7 +123,7 @@ def test_other_words_are_no_decision(text: str):
     ],
 )
 def test_a_wish_to_repeat_is_told(text: str):
-    assert wants_to_repeat(text)
+    assert asks_to_repeat(text)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_wish_to_repeat_is_told(text: str):
     ],
 )
 def test_other_words_are_no_wish_to_repeat(text: str):
-    assert not wants_to_repeat(text)
+    assert not asks_to_repeat(text)
 
 
 def matcher(tree: Tree, embedder, **rules) -> tuple[Matcher, Engine, State]:
@@ -267,7 +267,7 @@ HOSTILE = {
 def test_hostile_text_is_read_like_any_other_and_accepted_by_none(minilm: MiniLMEmbedder, text: str, phase: Phase):
     reader, _, start = matcher(CHAIN, minilm)
     reading = reader.read(at(start, phase, subtopic=1), text)
-    vector = minilm.embed([text[:MAX_READ].replace("\ud83d", "?")])[0]
+    vector = minilm.embed([text[:MAX_ACTION_LENGTH].replace("\ud83d", "?")])[0]
     family = CHAIN.studies[1:3] if phase == Phase.SUBTOPIC else CHAIN.subtopics
     assert reading.similarity == pytest.approx(float((minilm.embed([n.text for n in family]) @ vector).max()), abs=1e-5)
     assert reading.similarity < 0.45
@@ -277,22 +277,24 @@ def test_hostile_text_is_read_like_any_other_and_accepted_by_none(minilm: MiniLM
 @pytest.mark.parametrize("tail", ["", " redo the study", CHAIN.subtopics[2].text * 20_000])
 def test_only_the_first_characters_of_a_megabyte_are_read(minilm: MiniLMEmbedder, tail: str):
     reader, _, start = matcher(CHAIN, minilm)
-    head = (CHAIN.subtopics[0].text + " ") * (MAX_READ // len(CHAIN.subtopics[0].text))
+    head = (CHAIN.subtopics[0].text + " ") * (MAX_ACTION_LENGTH // len(CHAIN.subtopics[0].text))
     action = head + "x" * 1_000_000 + tail
-    assert reader.read(at(start, Phase.RESULT), action) == reader.read(at(start, Phase.RESULT), action[:MAX_READ])
+    assert reader.read(at(start, Phase.RESULT), action) == reader.read(
+        at(start, Phase.RESULT), action[:MAX_ACTION_LENGTH]
+    )
     assert reader.read(at(start, Phase.RESULT), action).candidate == 0
 
 
 def test_a_decision_within_what_is_read_is_found_and_one_beyond_is_not(minilm: MiniLMEmbedder):
     reader, _, start = matcher(CHAIN, minilm)
-    decision, filler = "redo the study", "," * (MAX_READ - len("redo the study"))
+    decision, filler = "redo the study", "," * (MAX_ACTION_LENGTH - len("redo the study"))
     assert reader.read(at(start, Phase.RESULT), filler + decision).decision == Decision.REDO
     assert reader.read(at(start, Phase.RESULT), f",{filler}{decision}").decision == Decision.NONE
 
 
 @pytest.mark.parametrize("piece", ["redo ", "draw a ", "explore-new_", "redo_the_", "again", "re-", "\0", "_", " "])
 def test_long_texts_of_half_decisions_are_read_to_the_end(piece: str):
-    text = piece * (MAX_READ // len(piece))
+    text = piece * (MAX_ACTION_LENGTH // len(piece))
     assert read_decision(text) == Decision.NONE
     assert read_decision(f"{text}\nredo study") == Decision.REDO
 
@@ -322,7 +324,7 @@ def test_a_wish_to_repeat_is_no_subtopic_at_a_result_but_may_be_one_at_the_topic
 def test_a_quoted_subtopic_that_speaks_of_repeating_is_no_wish_to_repeat(minilm: MiniLMEmbedder):
     tree = load_tree("paper10")
     speaking = tree.subtopics[0].text
-    assert wants_to_repeat(speaking), "this test needs a subtopic that speaks of repeating"
+    assert asks_to_repeat(speaking), "this test needs a subtopic that speaks of repeating"
     reader, _, start = matcher(tree, minilm)
     assert reader.read(at(start, Phase.RESULT), speaking).candidate == 0
     assert reader.read(at(start, Phase.RESULT), f"Let me repeat this: {speaking}") == NOTHING
@@ -398,7 +400,7 @@ def test_one_text_read_in_several_places_is_embedded_once(counted):
 
 def test_readings_are_remembered_within_bounds(counted):
     reader, start, asked = counted
-    texts = [f"text {i}" for i in range(REMEMBERED + 1)]
+    texts = [f"text {i}" for i in range(CACHE_SIZE + 1)]
     readings = [reader.read(start, text) for text in texts]
     asked.clear()
     assert reader.read(start, texts[1]) is readings[1]
@@ -417,7 +419,7 @@ def test_long_actions_do_not_fill_the_memory(counted):
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert held < 30 * 5 * MAX_READ
+    assert held < 30 * 5 * MAX_ACTION_LENGTH
 
 
 def test_a_new_matcher_reads_alike(minilm: MiniLMEmbedder):

@@ -1,8 +1,8 @@
-"""The rules of an inquiry (DESIGN section 3): a pure state machine over integers.
+"""The rules of an inquiry: a pure state machine over integers.
 
-No Gymnasium, no text, no clock, no global randomness. `Engine.advance` takes a frozen `State` and the `Reading` of an
-action and returns a frozen `Event` that holds the next state and what happened. Subtopics are named by their index in
-the tree; studies by their index over the whole tree, subtopic by subtopic.
+It knows no Gymnasium, text, clock or global randomness. `Engine.advance` takes a frozen `State` and the `Reading` of an
+action, and returns a frozen `Event` with the next state and the outcome. Subtopics are identified by their index in the
+tree, studies by their index over the whole tree, subtopic by subtopic.
 """
 
 from inquitree_gym.engine.machine import Engine, splitmix64

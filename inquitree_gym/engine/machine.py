@@ -1,4 +1,4 @@
-"""`Engine`: from a state and a reading to an event."""
+"""The transition function of an inquiry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WORD = (1 << 64) - 1
 
 
 def splitmix64(*words: int) -> int:
-    """Hash whole numbers to one of 64 bits: the finaliser of SplitMix64, chained over the words."""
+    """Hash whole numbers to 64 bits with the finaliser of SplitMix64, chained over the words."""
     mixed = 0
     for word in words:
         mixed = ((mixed ^ word) + 0x9E3779B97F4A7C15) & _WORD
@@ -22,13 +22,13 @@ def splitmix64(*words: int) -> int:
 
 
 class Engine:
-    """The rules applied to one tree. Holds no state of an inquiry, so one engine serves any number of them."""
+    """The rules applied to one tree. An engine is stateless, so one serves any number of inquiries."""
 
     def __init__(self, tree: Tree, rules: Rules) -> None:
-        """Compile ``tree`` under ``rules``; ``rules.threshold`` must be a number by now.
+        """Compile ``tree`` under ``rules``.
 
         Raises:
-            OptionError: when the threshold is still None.
+            OptionError: ``rules.threshold`` is None.
         """
         if rules.threshold is None:
             raise OptionError("the engine needs a threshold; pass Rules(threshold=...) or take the embedder's default")
@@ -36,7 +36,7 @@ class Engine:
         self.rules = rules
         self.n = len(tree.subtopics)
         self.prerequisites = tuple(sum(1 << index[name] for name in s.prerequisites) for s in tree.subtopics)
-        """Per subtopic the bits of those that must have been visited."""
+        """Bit set of the prerequisites of each subtopic."""
         self.subtopic_of = tuple(i for i, s in enumerate(tree.subtopics) for _ in s.studies)
         self.studies_of = tuple(
             tuple(k for k, owner in enumerate(self.subtopic_of) if owner == i) for i in range(self.n)
@@ -50,7 +50,7 @@ class Engine:
         )  # fmt: skip
 
     def start(self, seed: int) -> Event:
-        """Return the opening event of an episode; ``seed`` (0 to 2**64 - 1) keys its fake results."""
+        """Return the first event of an episode; ``seed`` (0 to 2^64 - 1) determines its fake results."""
         studies = len(self.subtopic_of)
         state = State(
             Phase.TOPIC, 0, -1, -1, 0, -1, 0, (0,) * self.n, (0,) * studies, (-1,) * studies, 0, seed & _WORD
@@ -58,7 +58,7 @@ class Engine:
         return Event(state, Kind.START)
 
     def candidates(self, state: State) -> tuple[int, ...]:
-        """Return what an action may be matched to: subtopic indices, or at SUBTOPIC study indices."""
+        """Return the indices that an action is matched with: studies at SUBTOPIC, subtopics at TOPIC and RESULT."""
         if state.phase == Phase.SUBTOPIC:
             return self.studies_of[state.subtopic]
         if state.phase in (Phase.TOPIC, Phase.RESULT):
@@ -71,10 +71,10 @@ class Engine:
         return tuple(i for i, needs in enumerate(self.prerequisites) if not needs & locked)
 
     def advance(self, state: State, reading: Reading) -> Event:
-        """Take one action.
+        """Return the event that follows from one action.
 
         Raises:
-            ValueError: when the episode is over.
+            ValueError: the episode is over, or the reading names a study of another subtopic.
         """
         event = self._handlers[state.phase](state, reading)
         after = event.state
@@ -83,10 +83,10 @@ class Engine:
         return event
 
     def fake_shown(self, seed: int, study: int, run: int) -> int:
-        """Return which result the ``run``-th run of ``study`` shows: 0 the true one, i the i-th fake.
+        """Return the result that the ``run``-th run of ``study`` shows: 0 for the true one, i for the i-th fake.
 
-        A hash, not a stream, so what is shown depends on nothing else; fakes of a lower level are a subset of those of
-        a higher one.
+        The draw is a hash of the arguments, so it depends on nothing else, and the fakes of a lower level are a subset
+        of those of a higher one.
         """
         draw = splitmix64(seed, study, run)
         if draw * 10 >= self.rules.fake_level << 64:
@@ -105,7 +105,9 @@ class Engine:
         if reading.candidate < 0 or reading.similarity < self._threshold:
             return self._fail(state, Reason.BELOW_THRESHOLD)
         if self.subtopic_of[reading.candidate] != state.subtopic:
-            raise ValueError(f"study {reading.candidate} is none of subtopic {state.subtopic}; see candidates(state)")
+            raise ValueError(
+                f"study {reading.candidate} is not in subtopic {state.subtopic}; choose one of candidates(state)"
+            )
         return self._run(state, reading.candidate)
 
     def _at_study(self, state: State, reading: Reading) -> Event:
@@ -137,7 +139,7 @@ class Engine:
         return Event(_move(state, Phase.RESULT), Kind.ASK_AGAIN, node=state.study, reason=reason)
 
     def _fail(self, state: State, reason: Reason) -> Event:
-        """Give the next hint, or after the last one make the forced move."""
+        """Give the next hint, or make the forced move after the last one."""
         at_topic = state.phase == Phase.TOPIC
         target = state.target if state.target >= 0 else self._hint_target(state)
         if state.hint_level == HINT_LEVELS and self.rules.on_last_hint == "advance":
@@ -152,7 +154,7 @@ class Engine:
             return min(self.admissible(state), key=state.visits.__getitem__)
         return min(self.studies_of[state.subtopic], key=state.runs.__getitem__)
 
-    # A move with a reason is the forced one; without, the action was accepted. Fields go by position: it is faster.
+    # A reason marks a forced move; without one, the action was accepted. Positional fields are faster.
 
     def _enter(
         self, state: State, subtopic: int, reason: Reason = Reason.NONE, decision: Decision = Decision.NONE
@@ -188,7 +190,7 @@ class Engine:
 
 
 def _move(state: State, phase: Phase) -> State:
-    """Take a turn to another phase; whatever choice was open is closed."""
+    """Take a turn to another phase, and reset the hints."""
     return State(
         phase, state.turn + 1, state.subtopic, state.study, 0, -1, state.visited, state.visits, state.runs,
         state.shown, state.proven, state.seed,

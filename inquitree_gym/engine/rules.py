@@ -1,4 +1,4 @@
-"""The switches of an inquiry."""
+"""Rules of an inquiry that can be switched."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ Explore = Literal["hub", "direct"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The switches of an inquiry. Each is a reading of the paper that could be made otherwise."""
+    """Rules of an inquiry. The defaults are our reading of the paper where it leaves a choice open."""
 
     threshold: float | None = None
-    """τ, in [-1, 1]; None takes the embedder's calibrated default."""
+    """Minimum cosine similarity of an accepted choice, τ in [-1, 1]; None takes the embedder's calibrated default."""
     fake_level: int = 0
-    """Fake results are shown with probability level/10; 0 to 10."""
+    """Probability of a fake result in tenths; 0 to 10."""
     max_turns: int | Literal["default"] | None = "default"
-    """Turns until the limit prompt; "default" is n(2H + 3), None no limit."""
+    """Number of turns until the limit prompt; "default" means n(2H + 3), None means no limit."""
     candidates: Literal["all", "admissible"] = "all"
-    """Whether locked subtopics stand among the candidates."""
+    """Candidates of a choice: "all" subtopics, including locked ones, or only the "admissible" ones."""
     on_last_hint: Literal["advance", "repeat"] = "advance"
-    """What a failure after the last hint does: the forced move, or the same hint again."""
+    """Effect of a failure after the last hint: "advance" makes the forced move, "repeat" repeats the hint."""
     study_turn: bool = False
-    """Whether the study has a turn of its own before its result."""
+    """Show the study in a separate turn before its result."""
     explore: Literal["hub", "direct"] = "hub"
-    """Whether an explore decision that names a subtopic goes straight there."""
+    """Effect of an explore decision that names a subtopic: "hub" returns to the topic, "direct" enters it."""
 
     def __post_init__(self) -> None:
-        """Check every value.
+        """Validate every rule.
 
         Raises:
-            OptionError: naming the rule, what it accepts and what came.
+            OptionError: a rule is out of range.
         """
         threshold = self.threshold
         if threshold is not None and not (_is_real(threshold) and -1 <= threshold <= 1):
@@ -59,10 +59,10 @@ class Rules:
         return tuple(field.name for field in fields(cls))
 
     def override(self, options: Mapping[str, Any]) -> Rules:
-        """Return these rules with some changed.
+        """Return a copy with some rules replaced.
 
         Raises:
-            OptionError: for an unknown rule or a value out of range.
+            OptionError: a rule is unknown or out of range.
         """
         for name in options:
             if name not in self.names():
@@ -76,15 +76,15 @@ class Rules:
         return {name: getattr(self, name) for name in self.names()}
 
     def fewest_turns(self, n: int) -> int:
-        """Return L of a full traversal without a failure: 3n, or 2n + 1 with ``explore="direct"``."""
+        """Return L of a full traversal without failures: 3n, or 2n + 1 with ``explore="direct"`` (appendix B)."""
         return (2 * n + 1 if self.explore == "direct" else 3 * n) + n * self.study_turn
 
     def most_turns(self, n: int) -> int | None:
-        """Return L when every choice fails until forced: n(2H + 3); None where nothing is forced."""
+        """Return L if every choice takes the forced move: n(2H + 3), or None without forced moves (appendix B)."""
         return None if self.on_last_hint == "repeat" else n * (2 * HINT_LEVELS + 3 + self.study_turn)
 
     def turn_limit(self, n: int) -> int | None:
-        """Return the turns after which the limit prompt comes, or None for no limit."""
+        """Return the number of turns until the limit prompt, or None for no limit."""
         return n * (2 * HINT_LEVELS + 3 + self.study_turn) if self.max_turns == "default" else self.max_turns
 
 

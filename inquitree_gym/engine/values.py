@@ -1,4 +1,4 @@
-"""The frozen values of an inquiry: phases, readings, states, events."""
+"""Frozen values of an inquiry: phases, readings, states and events."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Phase(IntEnum):
-    """Where an inquiry stands; the phase says what the next action is taken for."""
+    """Phase of an inquiry, which determines the meaning of the next action."""
 
     TOPIC = 0
     SUBTOPIC = 1
@@ -18,7 +18,7 @@ class Phase(IntEnum):
 
 
 class Decision(IntEnum):
-    """What an action at RESULT asks for."""
+    """Decision of the agent at RESULT."""
 
     NONE = 0
     REDO = 1
@@ -27,7 +27,7 @@ class Decision(IntEnum):
 
 
 class Kind(IntEnum):
-    """What an event shows the agent."""
+    """Kind of observation that an event shows."""
 
     START = 0
     TOPIC = 1
@@ -42,7 +42,7 @@ class Kind(IntEnum):
 
 
 class Reason(IntEnum):
-    """Why an action was not accepted; for the log, never for the agent."""
+    """Reason for a rejected action; logged, but hidden from the agent."""
 
     NONE = 0
     BELOW_THRESHOLD = 1
@@ -51,58 +51,60 @@ class Reason(IntEnum):
 
 
 class Reading(NamedTuple):
-    """What was understood from an action."""
+    """Interpretation of an action."""
 
     candidate: int = -1
-    """Most similar candidate, a subtopic or study index; -1 for none."""
+    """Index of the most similar candidate, a subtopic or a study; -1 for none."""
     similarity: float = 0.0
     """Cosine similarity to that candidate, in [-1, 1]."""
     decision: Decision = Decision.NONE
     margin: float | None = None
-    """Lead over the second candidate; None where there is none."""
+    """Lead in similarity over the second candidate, or None if there is only one."""
     top: tuple[tuple[int, float], ...] = ()
-    """The nearest candidates with their similarities, best first."""
+    """Nearest candidates with their similarities, best first."""
 
 
 class State(NamedTuple):
-    """Everything that the rules need to go on from here; hashable."""
+    """Complete, hashable state of an inquiry."""
 
     phase: Phase
     turn: int
-    """Actions taken so far."""
+    """Number of actions taken."""
     subtopic: int
-    """Subtopic under study; -1 at first."""
+    """Subtopic entered last; -1 before the first."""
     study: int
-    """Study last run; -1 before the first."""
+    """Study run last; -1 before the first."""
     hint_level: int
-    """Hints given for the open choice, 0 to H."""
+    """Level of the last hint for the open choice, 0 to H."""
     target: int
-    """Subtopic or study that the hints lead to; -1 before the first failure."""
+    """Subtopic or study that the hints point to; -1 before the first failure."""
     visited: int
-    """Bit i is set when subtopic i has been entered."""
+    """Bit set of the subtopics that have been entered."""
     visits: tuple[int, ...]
+    """Number of visits of each subtopic."""
     runs: tuple[int, ...]
+    """Number of runs of each study."""
     shown: tuple[int, ...]
-    """Per study the result seen last: -1 none, 0 the true one, i the i-th fake."""
+    """Result of each study that was seen last: -1 for none, 0 for the true one, i for the i-th fake."""
     proven: int
-    """Bit k is set when the true result of study k has been seen."""
+    """Bit set of the studies whose true result has been seen."""
     seed: int
 
 
 class Event(NamedTuple):
-    """What one action led to."""
+    """Outcome of one action."""
 
     state: State
     kind: Kind
     node: int = -1
-    """Subtopic or study that the observation is about."""
+    """Index of the subtopic or study in the observation; -1 for none."""
     fake: int = 0
-    """For RESULT: 0 when the true result is shown, i for the i-th fake."""
+    """Result shown at RESULT: 0 for the true one, i for the i-th fake."""
     accepted: bool = False
     forced: bool = False
     hint_level: int = 0
-    """Level of the hint given now; 0 for none."""
+    """Level of the hint in the observation; 0 for none."""
     limit: bool = False
-    """True when the turn limit ended the inquiry with this action."""
+    """True if this action reached the turn limit."""
     reason: Reason = Reason.NONE
     decision: Decision = Decision.NONE

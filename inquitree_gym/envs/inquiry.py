@@ -18,7 +18,7 @@ from inquitree_gym.envs.observations import MAX_OBSERVATION
 from inquitree_gym.envs.runtime import RuntimeCache, Transition, TreeRuntime, privileged_info, public_info
 from inquitree_gym.envs.spaces import FreeText
 from inquitree_gym.errors import ActionError, OptionError, suggest
-from inquitree_gym.matching import MAX_READ
+from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import Tree, load_tree
 
@@ -129,7 +129,7 @@ class InquiryEnv(gym.Env[str, str]):
         self.prompts = Prompts(prompts)
         self.privileged = privileged
         self.render_mode = render_mode
-        self.action_space = FreeText(MAX_READ)
+        self.action_space = FreeText(MAX_ACTION_LENGTH)
         self.observation_space = FreeText(MAX_OBSERVATION)
         self.last_transition: Transition | None = None
         """The transition of the last `step` or `reset`; None before the first."""

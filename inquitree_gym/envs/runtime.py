@@ -10,7 +10,7 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, lo
 from inquitree_gym.engine import Engine, Event, Phase, Reading, Rules, State
 from inquitree_gym.envs.observations import ObservationRenderer
 from inquitree_gym.judges import LocalJudge, conclusion_reward, local_judge
-from inquitree_gym.matching import MAX_READ, Matcher
+from inquitree_gym.matching import MAX_ACTION_LENGTH, Matcher
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import Tree
 
@@ -40,7 +40,7 @@ class TreeRuntime:
 
     def reward(self, state: State, conclusion: str) -> float:
         """Return Q/|C| of a conclusion in [0, 1] (Eq. 9), cached by evidence and the text that is read."""
-        key = (state.proven, conclusion[:MAX_READ])
+        key = (state.proven, conclusion[:MAX_ACTION_LENGTH])
         reward = self._rewards.get(key)
         if reward is None:
             reward = self._rewards[key] = conclusion_reward(self.judge, self.tree, state, conclusion)

@@ -20,7 +20,7 @@ from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.judges.claims import is_copy, is_negated, is_open, split_claims, stems, turn
 from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Verdict
-from inquitree_gym.matching import NEAR
+from inquitree_gym.matching import SIMILARITY_TOLERANCE
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.schema import ConclusionItem
 
@@ -96,7 +96,7 @@ class LocalJudge:
         self.vectors = vectors
         self._claim_at = claim_at
         self._weights = weights
-        self._near = NEAR * (2 * abs(weights.meaning) + abs(weights.turning))
+        self._near = SIMILARITY_TOLERANCE * (2 * abs(weights.meaning) + abs(weights.turning))
         self._items = vectors.tree.conclusions
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
@@ -140,7 +140,7 @@ class LocalJudge:
         """Tell whether anything is decided by so little that rounding could decide it."""
         by_sense = (heard.sense - FULL_SENSE, heard.sense - CONTRADICTING_SENSE)
         by_similarity = (heard.lead, heard.similarity - self._claim_at, heard.asked)
-        return min(map(abs, by_sense)) < self._near or min(map(abs, by_similarity)) < 2 * NEAR
+        return min(map(abs, by_sense)) < self._near or min(map(abs, by_similarity)) < 2 * SIMILARITY_TOLERANCE
 
     def _measure(self, claim: str, vector: Vector) -> _Heard:
         nearest = np.array([(texts @ vector).max() for texts in self._texts])

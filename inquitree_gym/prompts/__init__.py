@@ -1,4 +1,4 @@
-"""Every sentence shown to an agent, or said by one to a chat model, as sandboxed templates."""
+"""Sandboxed templates of all texts for agents and language models."""
 
 from inquitree_gym.prompts.render import AGENT_TEMPLATE_NAMES, TEMPLATE_NAMES, Prompts
 

@@ -1,4 +1,4 @@
-"""Fill the templates. Node texts go in as values and are never read as templates themselves."""
+"""Rendering of prompt templates. Node texts are values and are never parsed as templates."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ TEMPLATE_NAMES = (
     "start", "topic", "subtopic", "study", "result", "subtopic_hint", "study_hint", "ask_again", "conclusion", "limit",
     "end",
 )  # fmt: skip
-"""Templates of what an environment shows."""
+"""Templates of the observations of an environment."""
 AGENT_TEMPLATE_NAMES = (
     "llm_system", "llm_correction", "llm_dropped", "sceptic_system", "sceptic_check", "sceptic_note",
 )  # fmt: skip
-"""Templates of what an agent says to chat models."""
+"""Templates of the messages from an agent to language models."""
 MAX_TEMPLATE_BYTES = 100_000
 
 
 class Prompts:
-    """Templates of this package, with those of a folder in their place where it has any."""
+    """Prompt templates of the package, which a folder of templates may override."""
 
     def __init__(self, folder: str | os.PathLike[str] | None = None, names: Sequence[str] = TEMPLATE_NAMES) -> None:
-        """Take the package's templates of these names, overridden by the ``.md`` files of ``folder``.
+        """Load the named templates of the package, overridden by the ``.md`` files in ``folder``.
 
         Raises:
-            OptionError: the folder is missing, or holds a template of an unknown name or too large, or one that is no
-                UTF-8 text or breaks Jinja's syntax; every such file is named.
+            OptionError: the folder is missing, or a template in it has an unknown name, is too large, is not UTF-8 text
+                or has a syntax error; every such file is listed.
         """
         self.folder = None if folder is None else Path(os.path.expanduser(folder))
         self._sources = {name: _packaged(name) for name in names}
@@ -46,15 +46,14 @@ class Prompts:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over names and sources of all templates, in hex."""
+        """SHA-256 of the names and sources of all templates, in hex."""
         return hashlib.sha256(repr(sorted(self._sources.items())).encode()).hexdigest()
 
     def render(self, name: str, **values: object) -> str:
-        """Fill the template ``name``.
+        """Return the template ``name`` filled with values.
 
         Raises:
-            OptionError: there is no such template, or it is at fault: an unknown value, something that fails, or
-                something the sandbox forbids.
+            OptionError: the template does not exist, uses an unknown value, fails, or violates the sandbox.
         """
         from jinja2 import TemplateError
 
@@ -88,7 +87,7 @@ class Prompts:
         from jinja2 import DictLoader, StrictUndefined
         from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-        # Plain text for a model, not HTML: escaping would change what the agent reads.
+        # No autoescape: the output is plain text for a model, not HTML.
         return ImmutableSandboxedEnvironment(
             loader=DictLoader(self._sources), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         )  # fmt: skip
@@ -107,7 +106,7 @@ def _overrides(folder: Path, names: Sequence[str]) -> dict[str, str]:
     found, faults = {}, []
     for file in sorted(folder.glob("*.md")):
         if file.stem not in names:
-            faults.append(f"'{file}' is no template{suggest(file.stem, names)}; known: {', '.join(names)}")
+            faults.append(f"'{file}' is not a known template{suggest(file.stem, names)}; known: {', '.join(names)}")
         elif file.stat().st_size > MAX_TEMPLATE_BYTES:
             faults.append(f"'{file}' is larger than {MAX_TEMPLATE_BYTES:,} bytes, too large for a template")
         else:

@@ -153,7 +153,7 @@ class Study(Node):
     fakes: tuple[Text, ...] = Field(min_length=2)
     """False results of the same length and number density."""
     control: bool = False
-    """Whether the result deliberately supports no conclusion item."""
+    """True if the result deliberately supports no conclusion item."""
 
 
 class Subtopic(Node):

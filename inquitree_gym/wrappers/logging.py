@@ -24,7 +24,7 @@ from inquitree_gym.engine import Kind, Phase
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.runtime import Transition
 from inquitree_gym.errors import LogError, LogExistsError, OptionError
-from inquitree_gym.matching import NEAR
+from inquitree_gym.matching import SIMILARITY_TOLERANCE
 from inquitree_gym.trees import Tree
 
 _PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "sentence-transformers", "torch")
@@ -302,7 +302,7 @@ def _same(logged: log.Turn, again: log.Turn) -> bool:
     return (
         logged.model_dump(include=decisive) == again.model_dump(include=decisive)
         and (one.candidate, one.decision) == (other.candidate, other.decision)
-        and abs(one.similarity - other.similarity) <= NEAR
+        and abs(one.similarity - other.similarity) <= SIMILARITY_TOLERANCE
     )
 
 

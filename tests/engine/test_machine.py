@@ -293,7 +293,7 @@ def test_after_the_end_nothing_is_taken():
 def test_a_study_of_another_subtopic_is_refused():
     engine = Engine(make_tree([[], []], [1, 1]), Rules(threshold=0.5))
     state = engine.advance(engine.start(0).state, hit(0)).state
-    with pytest.raises(ValueError, match="none of subtopic 0"):
+    with pytest.raises(ValueError, match="study 1 is not in subtopic 0"):
         engine.advance(state, hit(1))
 
 

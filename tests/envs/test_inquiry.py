@@ -29,7 +29,7 @@ from inquitree_gym.envs import InquiryVectorEnv, SyntheticEnv
 from inquitree_gym.envs.registration import ENTRY_POINT
 from inquitree_gym.envs.synthetic import synthetic_vector
 from inquitree_gym.errors import ActionError, OptionError, TreeError, UnknownTreeError
-from inquitree_gym.matching import MAX_READ
+from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import CANARY, Tree, dump_tree
 from inquitree_gym.wrappers import LogEpisodes
@@ -488,7 +488,7 @@ def test_a_folder_of_templates_changes_what_is_read(tmp_path, minilm, script12):
 
 def test_a_folder_with_an_unknown_template_is_refused(tmp_path):
     (tmp_path / "topics.md").write_text("x", encoding="utf-8")
-    with pytest.raises(OptionError, match=r"topics\.md' is no template .did you mean 'topic'"):
+    with pytest.raises(OptionError, match=r"topics\.md' is not a known template .did you mean 'topic'"):
         gym.make("InquiTree-paper12-v0", prompts=tmp_path)
 
 
@@ -682,8 +682,8 @@ def test_a_subclass_of_str_is_text(env, tree: Tree):
 def test_only_so_many_characters_of_an_action_are_read(env, tree: Tree):
     text = tree.subtopics[openings(tree)[0]].text
     env.reset(seed=1)
-    assert not env.step(" " * MAX_READ + text)[4]["accepted"]
-    assert env.step(" " * (MAX_READ - len(text)) + text)[4]["accepted"]
+    assert not env.step(" " * MAX_ACTION_LENGTH + text)[4]["accepted"]
+    assert env.step(" " * (MAX_ACTION_LENGTH - len(text)) + text)[4]["accepted"]
 
 
 ANY_TEXT = st.text(st.characters(), max_size=60) | st.sampled_from([REDO, EXPLORE, CONCLUDE])

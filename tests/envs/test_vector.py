@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from inquitree_gym import FreeText, InquiryEnv, load_tree
 from inquitree_gym.envs.observations import MAX_OBSERVATION
 from inquitree_gym.errors import ActionError
-from inquitree_gym.matching import MAX_READ
+from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.wrappers import FakeResults, RewardShaping, TurnLimit
 from tests.envs.test_inquiry import CONCLUDE, EXPLORE, HOSTILE, JUNK, REDO, numbered, openings
 
@@ -44,7 +44,7 @@ def script() -> list[tuple[str, str, str]]:
     claims = numbered([item.text for item in tree.conclusions])
     diligent = [first.text, first.studies[0].text, REDO, REDO, EXPLORE, second.text, second.studies[0].text, claims]
     hasty = [second.text, second.studies[-1].text, CONCLUDE, claims, "this action is not read after the end"]
-    lost = [text for text in HOSTILE.values() if len(text) < MAX_READ]
+    lost = [text for text in HOSTILE.values() if len(text) < MAX_ACTION_LENGTH]
     return [
         (diligent[step % 9 % 8], hasty[step % 5], lost[step % len(lost)] if step % 3 else JUNK) for step in range(36)
     ]
@@ -215,7 +215,7 @@ def test_only_the_masked_environments_are_reset(mode: str, minilm):
 def test_spaces_of_a_vector_hold_its_texts(minilm):
     env = gym.make_vec("InquiTree-paper12-v0", 2, "async", privileged=True)
     assert env.single_observation_space == FreeText(MAX_OBSERVATION)
-    assert env.single_action_space == FreeText(MAX_READ)
+    assert env.single_action_space == FreeText(MAX_ACTION_LENGTH)
     observations, _ = env.reset(seed=1)
     assert observations in env.observation_space
     env.action_space.seed(1)

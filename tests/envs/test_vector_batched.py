@@ -19,7 +19,7 @@ from inquitree_gym.embeddings import load_embedder, tree_vectors
 from inquitree_gym.embeddings.local import _packaged_folder
 from inquitree_gym.envs import InquiryVectorEnv
 from inquitree_gym.errors import ActionError, OptionError
-from inquitree_gym.matching import NEAR
+from inquitree_gym.matching import SIMILARITY_TOLERANCE
 from tests.envs.test_inquiry import CONCLUDE, EXPLORE, HOSTILE, JUNK, REDO, numbered, openings
 from tests.envs.test_vector import row
 
@@ -64,7 +64,7 @@ def played(env: VectorEnv, script: Iterable[tuple[str, ...]], seed: Any, **optio
 def assert_agree(one: Any, other: Any) -> None:
     """Equal, similarities within 1e-5."""
     if isinstance(one, float) and isinstance(other, float):
-        assert one == pytest.approx(other, abs=NEAR)
+        assert one == pytest.approx(other, abs=SIMILARITY_TOLERANCE)
     elif isinstance(one, dict) and isinstance(other, dict):
         assert one.keys() == other.keys()
         for key in one:

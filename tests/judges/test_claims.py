@@ -16,7 +16,7 @@ from inquitree_gym.judges.claims import (
     stems,
     turn,
 )
-from inquitree_gym.matching import MAX_READ
+from inquitree_gym.matching import MAX_ACTION_LENGTH
 
 ITEM = "Small networks hold every heading only when their excitation is tuned with great precision."
 
@@ -118,4 +118,7 @@ def test_any_text_can_be_read(text: str):
 
 
 def test_only_what_is_read_is_split():
-    assert len(split_claims("It rises at night. " * MAX_READ)) <= MAX_READ // len("It rises at night. ") + 1
+    assert (
+        len(split_claims("It rises at night. " * MAX_ACTION_LENGTH))
+        <= MAX_ACTION_LENGTH // len("It rises at night. ") + 1
+    )

@@ -104,7 +104,7 @@ def test_templates_of_agents_are_apart_from_those_of_environments(folder: Path):
     mine = Prompts(folder, AGENT_TEMPLATE_NAMES)
     assert mine.render("llm_system") == pickle.loads(pickle.dumps(mine)).render("llm_system") == "Say 2."
     assert mine.digest != AGENTS.digest
-    with pytest.raises(OptionError, match=r"llm_system\.md' is no template.*; known: start, "):
+    with pytest.raises(OptionError, match=r"llm_system\.md' is not a known template.*; known: start, "):
         Prompts(folder)
 
 
@@ -222,7 +222,9 @@ def test_a_folder_that_is_not_there_is_refused_by_name(folder: Path):
 
 
 def test_a_template_of_an_unknown_name_is_refused_with_a_suggestion(folder: Path):
-    with pytest.raises(OptionError, match=r"sub_topic\.md' is no template \(did you mean 'subtopic'\?\); known: start"):
+    with pytest.raises(
+        OptionError, match=r"sub_topic\.md' is not a known template \(did you mean 'subtopic'\?\); known: start"
+    ):
         own(folder, "sub_topic")
 
 

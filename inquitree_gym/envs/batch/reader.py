@@ -9,7 +9,7 @@ import numpy as np
 from inquitree_gym.engine import Decision, Engine, Phase, Reading, State
 from inquitree_gym.envs.batch.encoding import Ints, Layout, Move, effect
 from inquitree_gym.envs.runtime import TreeRuntime
-from inquitree_gym.matching import NEAR, readable
+from inquitree_gym.matching import SIMILARITY_TOLERANCE, readable
 
 ANY, AT_TOPIC, AT_RESULT, AT_SUBTOPIC = range(4)
 """Groups of places, by what an action is read as: anything will do, a subtopic, a decision, a study of subtopic 0 (of
@@ -117,7 +117,7 @@ class Reader:
         if self.play.vectors.is_rough(text):
             for ranking in (self._ranked_subtopics(text), self._ranked_studies(text)):
                 similarities = np.array([self._threshold, *(similarity for _, similarity in ranking)])
-                if (np.diff(np.sort(similarities)) < NEAR).any():
+                if (np.diff(np.sort(similarities)) < SIMILARITY_TOLERANCE).any():
                     self.play.vectors.settle(text)
                     return
 

@@ -72,7 +72,7 @@ class Variable:
 
     @property
     def is_factor(self) -> bool:
-        """Whether the variable is an external factor."""
+        """True for an external factor."""
         return not self.thing
 
 
@@ -90,7 +90,7 @@ class Relation:
     """Size of a large effect, relative to the resting value."""
     noise: float
     is_near: bool
-    """Whether the question repeats that of the previous subtopic for another name."""
+    """True if the question repeats that of the previous subtopic for another name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class Difficulty:
     density: float | None = None
     """Edge density of the prerequisite graph, 0 to 1, for ``dag``, ``layered`` and ``mixed``; None means 0.5."""
     shuffled: bool = False
-    """Whether to list subtopics in random order. By default the order is topological, as in the papers' trees."""
+    """List subtopics in random order; the default is topological order, as in the papers' trees."""
     studies: Count = (1, 2)
     """Number of studies per subtopic, or a range from which each subtopic draws it; 1 to 4."""
     fakes: int = 2
