@@ -96,7 +96,7 @@ def vigilance(settings: Settings, policy: Policy, folder: Path) -> tuple[float |
         task = f"{settings.tree}_f{settings.fake_level}" + ("" if settings.masked else "_unmasked")
         file = folder / f"{task}_s{settings.seed}_{seed}.jsonl"
         file.unlink(missing_ok=True)
-        paths.append(inquitree.score_episode(inquitree.play(env, agent, seed, file=file), env.tree, judge).path)
+        paths.append(inquitree.score_episode(inquitree.play(env, agent, seed, file=file), env.tree, judge).trajectory)
     return _ratio(paths, "hits", "fakes_shown"), _ratio(paths, "false_alarms", "trues_shown")
 
 

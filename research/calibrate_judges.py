@@ -19,7 +19,7 @@ from inquitree_gym.judges import Panelist, Terms, make_panel
 from inquitree_gym.llm import Budget
 from inquitree_gym.runner.study import ALL
 from inquitree_gym.scoring import clustered_mean
-from inquitree_gym.scoring.agreement import agreement, item_pairs
+from inquitree_gym.scoring.statistics import agreement, item_pairs
 from research.datasets import CALIBRATION, CONCLUSION_KINDS, ConclusionSet, load_sets
 from research.judge_calibration import Calibration, calibrate
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from inquitree_gym.judges import Judge, Panelist, Spent, rule_all
-from inquitree_gym.scoring.agreement import Agreement, agreement, item_pairs
+from inquitree_gym.scoring.statistics import Agreement, agreement, item_pairs
 from inquitree_gym.trees import Tree, load_tree
 from research.datasets import CONCLUSION_KINDS, ConclusionSet, Scores
 

@@ -69,7 +69,7 @@ def _tree_values(found: Validity) -> dict[str, Any]:
 def _tree_row(found: Validity, facts: TreeFacts) -> list[object]:
     tree = facts.tree
     scores = {name: _of(found.scores[name, "default"], tree.id) for name in REFERENCE_AGENTS}
-    oracle, worst = scores["oracle"][0], scores["worst-case"][0].path
+    oracle, worst = scores["oracle"][0], scores["worst-case"][0].trajectory
     chance = [_mean(scores[name], measure) for name in ("random", "random-menu") for measure in ("coverage", "Q/|C|")]
     return [
         tree.id,
@@ -78,7 +78,7 @@ def _tree_row(found: Validity, facts: TreeFacts) -> list[object]:
         facts.faults,
         f"{facts.siblings:.2f}",
         f"{facts.echo:.2f}",
-        f"{oracle.path.turns} ({oracle.path.fewest_turns})",
+        f"{oracle.trajectory.turns} ({oracle.trajectory.fewest_turns})",
         f"{oracle.quality_share:.2f}",
         f"{worst.turns} ({worst.most_turns})",
         *chance,
@@ -253,8 +253,8 @@ def _estimate(scores: Iterable[EpisodeScore], measure: str) -> str:
 
 
 def _accepted(scores: Sequence[EpisodeScore]) -> float:
-    taken = sum(score.path.accepted for score in scores)
-    return taken / sum(score.path.choices for score in scores)
+    taken = sum(score.trajectory.accepted for score in scores)
+    return taken / sum(score.trajectory.choices for score in scores)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

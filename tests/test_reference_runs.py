@@ -16,7 +16,7 @@ from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.rollout import play
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.runner.study import StudyConfig, make_study, read_study
-from inquitree_gym.scoring import read_path
+from inquitree_gym.scoring import read_trajectory
 from inquitree_gym.trees import builtin_ids, load_tree
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -133,4 +133,4 @@ def test_what_the_notes_say_of_the_tables_is_so(script: ModuleType):
 def test_who_says_nothing_scores_nothing_unaided_at_3n(tree: str):
     found = load_tree(tree)
     env = InquiryEnv(found, privileged=True, max_turns=3 * len(found.subtopics))
-    assert read_path(play(env, WorstCaseAgent(), 0), found).unaided_coverage == 0
+    assert read_trajectory(play(env, WorstCaseAgent(), 0), found).unaided_coverage == 0

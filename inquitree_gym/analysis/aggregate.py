@@ -18,22 +18,22 @@ Key = TypeVar("Key", bound=Hashable)
 
 def _stretch(score: EpisodeScore) -> float | None:
     """Return the position of L in [3n, n(2H + 3)]: 0 at the lower bound, 1 at the upper one."""
-    path = score.path
+    path = score.trajectory
     return None if path.most_turns is None else (path.turns - path.fewest_turns) / (path.most_turns - path.fewest_turns)
 
 
 MEASURES: dict[str, Measure] = {
-    "coverage": lambda score: score.path.coverage,
-    "unaided": lambda score: score.path.unaided_coverage,
-    "coverage at 3n": lambda score: score.path.coverage_at_3n,
+    "coverage": lambda score: score.trajectory.coverage,
+    "unaided": lambda score: score.trajectory.unaided_coverage,
+    "coverage at 3n": lambda score: score.trajectory.coverage_at_3n,
     "Q": lambda score: score.quality,
     "Q/|C|": lambda score: score.quality_share,
-    "turns L": lambda score: float(score.path.turns),
+    "turns L": lambda score: float(score.trajectory.turns),
     "stretch": _stretch,
-    "hints": lambda score: float(score.path.hints),
-    "redo": lambda score: score.path.redo_rate,
-    "hits": lambda score: score.path.hit_rate,
-    "false alarms": lambda score: score.path.false_alarm_rate,
+    "hints": lambda score: float(score.trajectory.hints),
+    "redo": lambda score: score.trajectory.redo_rate,
+    "hits": lambda score: score.trajectory.hit_rate,
+    "false alarms": lambda score: score.trajectory.false_alarm_rate,
 }
 """Measures of one episode, by heading."""
 FLOOR, CEILING = "random-menu", "oracle"
@@ -188,8 +188,8 @@ def _summary(
     }
     sensed = sensitivity(_counts(scores))
     estimates |= {CHANGE: _redo_change(scores, without_fakes), D_PRIME: sensed[D_PRIME], CRITERION: sensed[CRITERION]}
-    lows = [score.path.fewest_turns for score in scores]
-    highs = [score.path.most_turns or 0 for score in scores]
+    lows = [score.trajectory.fewest_turns for score in scores]
+    highs = [score.trajectory.most_turns or 0 for score in scores]
     return SettingSummary(
         **setting._asdict(),
         trees=len({score.tree for score in scores}),
@@ -204,7 +204,7 @@ def _counts(scores: Iterable[EpisodeScore]) -> dict[str, Counts]:
     """Return the observed and redone results by tree."""
     found: dict[str, Counts] = {}
     for score in scores:
-        path = score.path
+        path = score.trajectory
         shown = Counts(path.fakes_shown, path.hits, path.trues_shown, path.false_alarms)
         found[score.tree] = found.get(score.tree, Counts()) + shown
     return found
@@ -213,7 +213,7 @@ def _counts(scores: Iterable[EpisodeScore]) -> dict[str, Counts]:
 def _redo_change(scores: Sequence[EpisodeScore], without_fakes: Iterable[EpisodeScore]) -> Estimate:
     """Return redo frequency minus that at level 0, paired by tree and seed; no value at level 0 itself."""
     ours, theirs = (
-        {(score.tree, score.seed): score.path.redo_rate for score in side} for side in (scores, without_fakes)
+        {(score.tree, score.seed): score.trajectory.redo_rate for score in side} for side in (scores, without_fakes)
     )
     return paired_difference(ours if scores[0].fake_level else {}, theirs)
 

@@ -22,8 +22,8 @@ from inquitree_gym.judges import (
 from inquitree_gym.log import has_header, read_episode
 from inquitree_gym.runner.folder import EPISODES, read_manifest
 from inquitree_gym.scoring import EpisodeScore, score_episode
-from inquitree_gym.scoring.agreement import Agreement, agreement, item_pairs
-from inquitree_gym.scoring.trajectory import read_path
+from inquitree_gym.scoring.statistics import Agreement, agreement, item_pairs
+from inquitree_gym.scoring.trajectory import read_trajectory
 from inquitree_gym.trees import Tree, load_tree
 
 
@@ -64,7 +64,7 @@ def concluded(folder: str | os.PathLike[str]) -> list[Concluded]:
         episode = read_episode(file) if has_header(file) else None
         if episode is None or episode.footer is None:
             continue
-        text = read_path(episode, trees[cell.tree]).conclusion
+        text = read_trajectory(episode, trees[cell.tree]).conclusion
         if text is not None:
             found.append(Concluded(cell.file_name, trees[cell.tree], text))
     if not found:

@@ -16,7 +16,7 @@ from inquitree_gym.log import Episode, Turn, has_header, read_episode
 from inquitree_gym.runner.folder import log_file, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.scoring import EpisodeScore, score_episode
-from inquitree_gym.scoring.exposures import Showing, showings
+from inquitree_gym.scoring.exposures import Exposure, exposures
 from inquitree_gym.scoring.trajectory import choices, coverage_over_turns
 from inquitree_gym.trees import Tree, load_tree
 
@@ -99,7 +99,7 @@ class ScoredEpisode:
     """Coverage after each turn, in [0, 1]."""
     cost: EpisodeCost
     readings: ReadingCounts
-    exposures: tuple[Showing, ...]
+    exposures: tuple[Exposure, ...]
     """Results that the agent observed, in order."""
 
 
@@ -240,7 +240,7 @@ def scored_episode(episode: Episode, tree: Tree, judge: Judge) -> ScoredEpisode:
         coverage=tuple(coverage_over_turns(episode, tree)),
         cost=cost_of(episode),
         readings=_readings(episode),
-        exposures=showings(episode),
+        exposures=exposures(episode),
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from inquitree_gym.analysis.aggregate import grouped
 from inquitree_gym.analysis.load import ScoredEpisode
 from inquitree_gym.scoring import Estimate
-from inquitree_gym.scoring.exposures import Showing
+from inquitree_gym.scoring.exposures import Exposure
 from inquitree_gym.scoring.vigilance import Counts, Trial, count, sensitivity, slopes
 
 QUARTERS = 4
@@ -66,7 +66,7 @@ def vigilance_trend(episodes: Sequence[ScoredEpisode]) -> VigilanceTrend | None:
         return None
     first = [(episode, exposure) for episode, exposure in answered if not exposure.before]
     counted = all(exposure.prompt_tokens is not None for _, exposure in first)
-    of_position = [_trial(episode, each, each.turn / episode.score.path.turns) for episode, each in first]
+    of_position = [_trial(episode, each, each.turn / episode.score.trajectory.turns) for episode, each in first]
     of_context = [_trial(episode, each, _context(each, counted)) for episode, each in first]
     return VigilanceTrend(
         by_showing=_bins([_trial(episode, each, float(each.before > 0)) for episode, each in answered], _repetition),
@@ -78,12 +78,12 @@ def vigilance_trend(episodes: Sequence[ScoredEpisode]) -> VigilanceTrend | None:
     )
 
 
-def _trial(episode: ScoredEpisode, exposure: Showing, at: float) -> Trial:
+def _trial(episode: ScoredEpisode, exposure: Exposure, at: float) -> Trial:
     score = episode.score
     return Trial(score.tree, exposure.fake > 0, float(bool(exposure.redone)), at, score.fake_level)
 
 
-def _context(exposure: Showing, counted: bool) -> float:
+def _context(exposure: Exposure, counted: bool) -> float:
     tokens = exposure.prompt_tokens if counted else None
     return (exposure.read if tokens is None else tokens) / TOKENS_PER_UNIT
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.judges import Panelist, Spent, Terms, make_panel
 from inquitree_gym.llm import Budget
 from inquitree_gym.scoring import EpisodeScore, clustered_mean
-from inquitree_gym.scoring.agreement import Agreement
+from inquitree_gym.scoring.statistics import Agreement
 
 app = typer.Typer()
 
@@ -118,4 +119,4 @@ def _run_as_plain(
 
 def agreements_as_plain(found: Mapping[tuple[str, str], Agreement]) -> list[dict[str, Any]]:
     """Return the agreement of each pair of judges as plain values, for JSON."""
-    return [{"judge": one, "with": other, **each._asdict()} for (one, other), each in found.items()]
+    return [{"judge": one, "with": other, **asdict(each)} for (one, other), each in found.items()]

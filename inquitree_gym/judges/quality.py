@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,9 @@ FULL, PARTIAL, NOTHING = 1.0, 0.6, 0.0
 """The three grades S of an item."""
 
 
-class Verdict(NamedTuple):
-    """What a judge found for one conclusion item."""
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Score of one conclusion item, with its reason."""
 
     score: float | None
     """S: 1, 0.6 or 0, or a mean of such grades over repeats; None when the judge failed."""

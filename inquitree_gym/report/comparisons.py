@@ -15,7 +15,7 @@ from inquitree_gym.report.sections import ReportData, Section
 from inquitree_gym.report.tables import Table, TableCell, as_csv, make_table
 from inquitree_gym.report.templating import paragraphs
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
-from inquitree_gym.scoring.agreement import Agreement, agreement, item_pairs
+from inquitree_gym.scoring.statistics import Agreement, agreement, item_pairs
 
 _NO_ESTIMATE = Estimate(None, None, None, 0, 0)
 _CHARTS = (("coverage", "coverage r_c"), ("unaided", "unaided coverage"), ("Q/|C|", "conclusion Q/|C|"))

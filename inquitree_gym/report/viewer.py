@@ -29,10 +29,10 @@ VIEW = "view"
 _IN_SUBTOPIC = ("subtopic", "study", "result")
 """States in which a subtopic is under study."""
 _MEASURES: dict[str, Callable[[EpisodeScore], object]] = {
-    "coverage": lambda score: score.path.coverage,
-    "unaided": lambda score: score.path.unaided_coverage,
-    "turns L": lambda score: score.path.turns,
-    "hints": lambda score: score.path.hints,
+    "coverage": lambda score: score.trajectory.coverage,
+    "unaided": lambda score: score.trajectory.unaided_coverage,
+    "turns L": lambda score: score.trajectory.turns,
+    "hints": lambda score: score.trajectory.hints,
     "Q/|C|": lambda score: score.quality_share,
 }
 """Columns of an index after the setting of the episode."""
@@ -263,7 +263,7 @@ def _facts(episode: Episode, score: EpisodeScore | None) -> list[tuple[str, Tabl
         "read by": header.embedder.name,
     }
     if score is not None:
-        path = score.path
+        path = score.trajectory
         facts |= {
             "L, bounds": f"{path.turns} in [{path.fewest_turns}, {path.most_turns or '∞'}]",
             "coverage": path.coverage,
@@ -284,10 +284,10 @@ def _facts(episode: Episode, score: EpisodeScore | None) -> list[tuple[str, Tabl
 
 def _graded_items(tree: Tree, score: EpisodeScore | None, others: Mapping[str, Judge]) -> list[tuple[Any, ...]]:
     """Return per conclusion item: the item, its evidence ratio p, the verdict, and the verdicts of other judges."""
-    if score is None or not score.verdicts or score.path.conclusion is None:
+    if score is None or not score.verdicts or score.trajectory.conclusion is None:
         return []
-    ratios = map(float, evidence_ratios(tree, score.path.proven))
-    beside = [judge.judge(score.path.conclusion) for judge in others.values()]
+    ratios = map(float, evidence_ratios(tree, score.trajectory.proven))
+    beside = [judge.judge(score.trajectory.conclusion) for judge in others.values()]
     by_item = zip(*beside, strict=True) if beside else [()] * len(tree.conclusions)
     return list(zip(tree.conclusions, ratios, score.verdicts, by_item, strict=True))
 

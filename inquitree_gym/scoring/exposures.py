@@ -1,37 +1,37 @@
-"""The results of an episode as the agent saw them, in order."""
+"""The results of an episode in the order the agent saw them, with its responses."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple
 
 from inquitree_gym.llm import estimated_tokens
 from inquitree_gym.log import Episode, Turn
 
 
-class Showing(NamedTuple):
-    """One observation of a result, and what the agent did about it."""
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """One observation of a result, and the agent's response."""
 
     study: str
     """Id of the study."""
     fake: int
     """0 for the true result, i for the i-th fake."""
     turn: int
-    """The turn whose action led to it, 1 for the first."""
+    """The turn whose action led to the result, from 1."""
     before: int
-    """Results of this study, true or fake, that were shown before in the episode: 0 for a first showing."""
-    read: int
-    """Tokens of all observations that the agent had read when it answered, this one included: an estimate, see
-    `chat.estimate`."""
+    """Earlier results of this study in the episode, true or fake: 0 for a first exposure."""
+    tokens_read: int
+    """Estimated tokens of all observations up to and including the one the agent answered; see `estimated_tokens`."""
     prompt_tokens: int | None
-    """Tokens of the request that a model answered it with, as the service counted them; None where nobody did."""
+    """Tokens of the request that a model answered, as counted by the service; None without such a count."""
     redone: bool | None
-    """Whether the study was redone; None where the limit, or the end of the log, left no choice."""
+    """Whether the agent redid the study; None if the turn limit, or the end of the log, left no choice."""
 
 
-def showings(episode: Episode) -> tuple[Showing, ...]:
-    """Return every result that was shown, first to last."""
+def exposures(episode: Episode) -> tuple[Exposure, ...]:
+    """Return every result of an episode, first to last."""
     shown: Counter[str] = Counter()
     read = list(accumulate(map(_tokens, episode.turns)))
     found = []
@@ -41,12 +41,12 @@ def showings(episode: Episode) -> tuple[Showing, ...]:
             continue
         answered = min(place + 1, len(read) - 1)
         found.append(
-            Showing(
+            Exposure(
                 study=event.node,
                 fake=event.fake,
                 turn=turn.turn,
                 before=shown[event.node],
-                read=read[answered],
+                tokens_read=read[answered],
                 prompt_tokens=_prompt_tokens(episode, turn.turn + 1),
                 redone=_redone(episode.turns, place),
             )
@@ -60,10 +60,7 @@ def _tokens(turn: Turn) -> int:
 
 
 def _redone(turns: tuple[Turn, ...], place: int) -> bool | None:
-    """Tell whether the decision after a result was to redo; unreadable answers in between are asked again.
-
-    After the limit there are no decisions any more.
-    """
+    """Return whether the first decision after a result was to redo; None if there is none, as after the turn limit."""
     for later in turns[place + 1 :]:
         if later.event.decision != "none":
             return later.event.decision == "redo"
@@ -71,6 +68,6 @@ def _redone(turns: tuple[Turn, ...], place: int) -> bool | None:
 
 
 def _prompt_tokens(episode: Episode, turn: int) -> int | None:
-    """Return the tokens of the first request for the move of a turn; a correction is longer by what it corrects."""
+    """Return the prompt tokens of the first request for a turn; corrections have longer prompts."""
     moves = (reply for reply in episode.replies_to(turn) if reply.role == "proposer" and reply.tokens is not None)
     return next((reply.tokens.get("prompt") for reply in moves if reply.tokens is not None), None)

@@ -1,47 +1,50 @@
-"""What an episode did, from its log: coverage, turns, hints, redo."""
+"""The course of an episode: coverage, turns, hints, redos."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from inquitree_gym.engine import Rules
 from inquitree_gym.errors import LogError
 from inquitree_gym.log import Episode, Turn
-from inquitree_gym.scoring.exposures import showings
+from inquitree_gym.scoring.exposures import exposures
 from inquitree_gym.trees import Tree
 
 
-class Path(NamedTuple):
-    """The way of one episode through its tree; every share lies in [0, 1]."""
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """The course of one episode through its tree; shares are in [0, 1]."""
 
     coverage: float
-    """r_c (Eq. 7): subtopics entered over all subtopics."""
+    """r_c (Eq. 7): share of subtopics entered."""
     unaided_coverage: float
-    """Subtopics entered, the first time, on a decision that needed no hint, over all subtopics."""
+    """Share of subtopics first entered without a hint for them, now or earlier."""
     coverage_at_3n: float
-    """Subtopics entered within the first 3n turns, over all subtopics."""
+    """Share of subtopics entered within the first 3n turns."""
     turns: int
-    """L: turns up to and including the decision to conclude, or the limit; the conclusion is not counted."""
+    """L: turns up to and including the decision to conclude, or up to the limit, without the conclusion itself."""
     fewest_turns: int
+    """Lower bound of L under the rules of the episode: 3n by default."""
     most_turns: int | None
-    """[3n, n(2H + 3)] under the rules of the episode; None where nothing is forced."""
+    """Upper bound of L under the rules of the episode: n(2H + 3) by default, None if no move is ever forced."""
     choices: int
-    """Actions taken for a choice, at the topic or at a subtopic."""
+    """Actions at the topic or at a subtopic."""
     accepted: int
-    """Choices that were accepted."""
+    """Accepted choices."""
     hints: int
     forced: int
     fakes_shown: int
-    """Fake results that the agent could react to."""
+    """Fake results with a decision after them."""
     hits: int
     """Fake results that the agent redid."""
     trues_shown: int
+    """True results with a decision after them."""
     false_alarms: int
     """True results that the agent redid."""
     proven: int
-    """Bit k is set when the true result of study k was observed."""
+    """Bit set of the studies whose true result was observed, bit k for study k."""
     conclusion: str | None
-    """None for an episode that was never concluded."""
+    """Text of the conclusion; None if the episode has none."""
 
     @property
     def redo_rate(self) -> float | None:
@@ -59,33 +62,34 @@ class Path(NamedTuple):
         return _share(self.false_alarms, self.trues_shown)
 
 
-def read_path(episode: Episode, tree: Tree) -> Path:
-    """Follow one episode through its tree.
+def read_trajectory(episode: Episode, tree: Tree) -> Trajectory:
+    """Return the trajectory of an episode.
 
     Raises:
-        LogError: the episode was played on another version of the tree.
+        LogError: the episode was played on a different version of the tree.
     """
     if episode.header.tree.digest != tree.digest:
         raise LogError(
             f"the episode was played on {episode.header.tree.id} with digest {episode.header.tree.digest[:12]}, "
-            f"but the tree at hand has {tree.digest[:12]}; score it with the tree it was played on"
+            f"but the given tree has {tree.digest[:12]}; score the episode with the tree it was played on"
         )
     n = len(tree.subtopics)
     entries = _first_entries(episode.turns)
-    shown = showings(episode)
+    shown = exposures(episode)
     fakes = [each.redone for each in shown if each.fake and each.redone is not None]
     trues = [each.redone for each in shown if not each.fake and each.redone is not None]
     index = {study.id: k for k, study in enumerate(tree.studies)}
-    low, high = _bounds(episode, n)
-    return Path(
+    rules = Rules(**episode.header.rules)
+    chosen = choices(episode.turns)
+    return Trajectory(
         coverage=len(entries) / n,
         unaided_coverage=sum(unaided for _, unaided in entries.values()) / n,
         coverage_at_3n=sum(turn <= 3 * n for turn, _ in entries.values()) / n,
         turns=len(episode.turns) - any(turn.event.kind == "end" for turn in episode.turns),
-        fewest_turns=low,
-        most_turns=high,
-        choices=len(choices(episode.turns)),
-        accepted=sum(turn.event.accepted for turn in choices(episode.turns)),
+        fewest_turns=rules.fewest_turns(n),
+        most_turns=rules.most_turns(n),
+        choices=len(chosen),
+        accepted=sum(turn.event.accepted for turn in chosen),
         hints=sum(turn.event.hint_level > 0 and not turn.event.limit for turn in episode.turns),
         forced=sum(turn.event.forced for turn in episode.turns),
         fakes_shown=len(fakes),
@@ -98,7 +102,7 @@ def read_path(episode: Episode, tree: Tree) -> Path:
 
 
 def coverage_over_turns(episode: Episode, tree: Tree) -> list[float]:
-    """Return coverage after each turn, first to last."""
+    """Return the coverage after each turn, in [0, 1]."""
     seen: set[str] = set()
     curve = []
     for turn in episode.turns:
@@ -109,15 +113,15 @@ def coverage_over_turns(episode: Episode, tree: Tree) -> list[float]:
 
 
 def choices(turns: tuple[Turn, ...]) -> list[Turn]:
-    """Return the turns whose action was a choice: taken at the topic or at a subtopic."""
+    """Return the turns at the topic or at a subtopic."""
     phases = ["topic", *(turn.event.state for turn in turns)]
     return [turn for turn, phase in zip(turns, phases, strict=False) if phase in ("topic", "subtopic")]
 
 
 def _first_entries(turns: tuple[Turn, ...]) -> dict[str, tuple[int, bool]]:
-    """By subtopic entered: the turn of its first entry, and whether no hint had been given for that choice.
+    """Map each subtopic entered to the turn of its first entry and whether that was unaided.
 
-    Nor may any hint before have led to it: else a hint could be kept for later and said back as one's own idea.
+    A hint counts even if it came earlier: otherwise an agent could store it and propose it later as its own idea.
     """
     found: dict[str, tuple[int, bool]] = {}
     told: set[str | None] = set()
@@ -130,11 +134,6 @@ def _first_entries(turns: tuple[Turn, ...]) -> dict[str, tuple[int, bool]]:
         if hinted:
             told.add(event.node)
     return found
-
-
-def _bounds(episode: Episode, n: int) -> tuple[int, int | None]:
-    rules = Rules(**episode.header.rules)
-    return rules.fewest_turns(n), rules.most_turns(n)
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -1,20 +1,20 @@
-"""Telling fake results from true ones, as signal detection: a result is a trial, to redo its study is to say "fake".
+"""Signal detection of fake results: each result is a trial, and redoing its study is the answer "fake".
 
-The sensitivity d′ says how well the two are told apart, the criterion c how readily anything is redone:
+The sensitivity d′ measures discrimination, the criterion c the bias towards redoing:
 
     d′ = z(H) − z(F)        c = −(z(H) + z(F)) / 2
 
-with H the hit rate, F the false-alarm rate and z the inverse of the normal distribution. Rates of 0 and 1, for which z
-is infinite, are kept off by the log-linear correction (Hautus 1995) of every pair of rates: one trial is added to each
-answer, split between fakes and true results as the trials are. With as many of the one as of the other this adds one
-half to every cell; with unequal numbers, which fake levels bring, the split makes d′ 0 for whoever redoes both alike.
+with H the hit rate, F the false-alarm rate and z the inverse of the normal distribution function. The log-linear
+correction (Hautus 1995) keeps z finite: it adds one trial to each answer, split between fakes and true results in
+proportion to their numbers. With equal numbers this adds one half to every cell; with unequal ones, as fake levels
+produce, the proportional split keeps d′ at 0 for an agent that redoes fakes and true results equally often.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,28 +24,30 @@ _NO_SPREAD = 1e-12
 HITS, FALSE_ALARMS, GAP, D_PRIME, CRITERION = "hits", "false alarms", "hits − false alarms", "d′", "c"
 
 
-class Trial(NamedTuple):
-    """One result, and what was said of it."""
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One result with the answer to it."""
 
     tree: str
     fake: bool
     doubted: float
-    """1 where it was redone, or called wrong; 0 where not; a share where it was asked about several times."""
+    """1 for redone or called invalid, else 0; a share in [0, 1] for several answers."""
     at: float = 0.0
-    """Where it stood, on an axis such as the position in the episode."""
+    """Coordinate for `slopes`, such as the position in the episode."""
     level: int = 0
     """Fake level of the episode."""
 
 
-class Counts(NamedTuple):
-    """Trials and answers, summed; shares of answers may be broken numbers."""
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Numbers of trials and of answers "fake", which may be fractional."""
 
     fakes: float = 0.0
     hits: float = 0.0
-    """Fakes that were doubted."""
+    """Fakes answered with "fake"."""
     trues: float = 0.0
     false_alarms: float = 0.0
-    """True results that were doubted."""
+    """True results answered with "fake"."""
 
     @property
     def hit_rate(self) -> float | None:
@@ -59,19 +61,18 @@ class Counts(NamedTuple):
 
     @property
     def gap(self) -> float | None:
-        """H − F, in [-1, 1]; None where one of them is."""
-        hit, false = self.hit_rate, self.false_alarm_rate
-        return None if hit is None or false is None else hit - false
+        """H − F, in [-1, 1]; None if either is None."""
+        return minus(self.hit_rate, self.false_alarm_rate)
 
     @property
     def d_prime(self) -> float | None:
-        """Sensitivity d′, corrected; None without both kinds of results."""
+        """Corrected sensitivity d′; None without both kinds of results."""
         scores = self._z_scores()
         return None if scores is None else scores[0] - scores[1]
 
     @property
     def criterion(self) -> float | None:
-        """Criterion c, corrected: below 0 for whoever redoes most, above 0 for whoever redoes little."""
+        """Corrected criterion c: negative for a bias towards redoing, positive for a bias against it."""
         scores = self._z_scores()
         return None if scores is None else -(scores[0] + scores[1]) / 2
 
@@ -84,7 +85,12 @@ class Counts(NamedTuple):
         """Sum field by field."""
         if not isinstance(other, Counts):
             return NotImplemented
-        return Counts._make(mine + theirs for mine, theirs in zip(self, other, strict=True))
+        return Counts(
+            self.fakes + other.fakes,
+            self.hits + other.hits,
+            self.trues + other.trues,
+            self.false_alarms + other.false_alarms,
+        )
 
     def _z_scores(self) -> tuple[float, float] | None:
         if not self.fakes or not self.trues:
@@ -105,11 +111,11 @@ _MEASURES: dict[str, Callable[[Counts], float | None]] = {
     CRITERION: lambda counts: counts.criterion,
 }
 SENSITIVITY = tuple(_MEASURES)
-"""What `sensitivity` estimates."""
+"""Names of the estimates of `sensitivity`."""
 
 
 def count(trials: Iterable[Trial]) -> dict[str, Counts]:
-    """Return the counts by tree: the trials of one tree are pooled, since one episode has too few for a d′."""
+    """Return the counts by tree, pooled over its episodes: one episode has too few trials for a d′."""
     found: dict[str, Counts] = {}
     for trial in trials:
         found[trial.tree] = found.get(trial.tree, Counts()) + Counts.of(trial)
@@ -117,7 +123,7 @@ def count(trials: Iterable[Trial]) -> dict[str, Counts]:
 
 
 def sensitivity(counts: Mapping[str, Counts]) -> dict[str, Estimate]:
-    """Return rates, d′ and c: means over trees, each tree's from its own counts; see `clustered_mean`."""
+    """Return the rates, d′ and c by name: means over trees; see `clustered_mean`."""
     return {
         name: clustered_mean((tree, measure(each)) for tree, each in counts.items())
         for name, measure in _MEASURES.items()
@@ -125,7 +131,7 @@ def sensitivity(counts: Mapping[str, Counts]) -> dict[str, Estimate]:
 
 
 def sensitivity_difference(ours: Mapping[str, Counts], theirs: Mapping[str, Counts]) -> dict[str, Estimate]:
-    """Return ours − theirs, tree by tree, over the trees that both have."""
+    """Return the means of ours − theirs by name, over the trees in both."""
     shared = [tree for tree in ours if tree in theirs]
     return {
         name: clustered_mean((tree, minus(measure(ours[tree]), measure(theirs[tree]))) for tree in shared)
@@ -134,11 +140,11 @@ def sensitivity_difference(ours: Mapping[str, Counts], theirs: Mapping[str, Coun
 
 
 def slopes(trials: Iterable[Trial]) -> dict[str, Estimate]:
-    """Return how hits, false alarms and their gap change per unit of `Trial.at`: means over trees of a line's slope.
+    """Return the change of hits, false alarms and their gap per unit of `Trial.at`: mean slopes over trees.
 
-    Each tree has lines of its own, by least squares through its fakes and through its true results, parallel ones for
-    its fake levels; so what trees and levels differ by does not look like a change. A tree whose results of a level all
-    stand at one place has no slope.
+    Each tree has one least-squares slope for its fakes and one for its true results, with an intercept per fake level,
+    so that differences between trees and levels do not count as a change. A tree has no slope if the results of each
+    level share one coordinate.
     """
     by_tree: dict[str, tuple[list[Trial], list[Trial]]] = defaultdict(lambda: ([], []))
     for trial in trials:

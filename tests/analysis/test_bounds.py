@@ -45,7 +45,7 @@ from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.menu import CONCLUDE
 from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.rollout import play
-from inquitree_gym.scoring import read_path
+from inquitree_gym.scoring import read_trajectory
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from tests.strategies import make_tree, trees
 
@@ -222,7 +222,7 @@ def test_what_is_traversed_is_what_the_agent_plays_in_the_environment(name: str,
     players = {RANDOM: RandomAgent(tree), FLOOR: RandomMenuAgent(tree), HELD: Held(tree)}
     for agent, player in players.items():
         for seed in (3, 4):
-            path = read_path(play(env, player, seed), tree)
+            path = read_trajectory(play(env, player, seed), tree)
             assert traverse(engine, readings, agent, seed) == (path.turns, path.coverage == 1)
 
 

@@ -15,7 +15,7 @@ from inquitree_gym.report import write_report
 from inquitree_gym.report.sections import report_data
 from inquitree_gym.report.vigilance import vigilance, wearing
 from inquitree_gym.scoring import Estimate
-from inquitree_gym.scoring.exposures import Showing
+from inquitree_gym.scoring.exposures import Exposure
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, FALSE_ALARMS, GAP, HITS, Counts
 from tests.analysis.test_aggregate import score
 from tests.report.html import read_page
@@ -27,11 +27,11 @@ STEPS = [enter("s1"), result("s1a", 1), redo("s1a"), EXPLORE, enter("s2"), resul
 """L is `TURNS`."""
 
 
-def shown(turn: int, fake: int = 0, redone: bool | None = False, before: int = 0, **more) -> Showing:
-    return Showing("s1a", fake, turn, before, **{"read": 500, "prompt_tokens": None, "redone": redone, **more})
+def shown(turn: int, fake: int = 0, redone: bool | None = False, before: int = 0, **more) -> Exposure:
+    return Exposure("s1a", fake, turn, before, **{"tokens_read": 500, "prompt_tokens": None, "redone": redone, **more})
 
 
-def played(*showings: Showing, tree: str = "t1", level: int = 3, **changes) -> ScoredEpisode:
+def played(*found: Exposure, tree: str = "t1", level: int = 3, **changes) -> ScoredEpisode:
     return replace(facts(score(tree, 1, 0, steps=STEPS, fake_level=level, **changes)), exposures=showings)
 
 

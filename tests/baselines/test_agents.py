@@ -71,7 +71,7 @@ def test_the_oracle_takes_3n_turns_and_scores_one(tree_id: str):
     judge = LocalJudge(tree_vectors(tree, InquiryEnv(tree_id).embedder))
     scored = score_episode(episode, tree, judge)
     assert scored.quality_share == pytest.approx(1)
-    assert scored.path.unaided_coverage == scored.path.coverage_at_3n == 1
+    assert scored.trajectory.unaided_coverage == scored.trajectory.coverage_at_3n == 1
 
 
 @pytest.mark.parametrize("tree_id", builtin_ids())

@@ -12,8 +12,8 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
-from inquitree_gym.scoring import read_path
-from inquitree_gym.scoring.exposures import showings
+from inquitree_gym.scoring import read_trajectory
+from inquitree_gym.scoring.exposures import exposures
 from inquitree_gym.trees import Tree, load_tree
 
 
@@ -43,7 +43,7 @@ def test_it_plays_as_the_other_agent_does_without_fakes(name: str, seed: int, mi
 
 def test_every_fake_is_redone_and_no_true_result(paper8: Tree):
     env = InquiryEnv(paper8, fake_level=5, privileged=True)
-    paths = [read_path(play(env, RedoUntilTrue(RandomAgent(paper8)), seed), paper8) for seed in range(6)]
+    paths = [read_trajectory(play(env, RedoUntilTrue(RandomAgent(paper8)), seed), paper8) for seed in range(6)]
     assert {path.hit_rate for path in paths} == {1.0}
     assert {path.false_alarm_rate for path in paths} == {0.0}
 
@@ -62,7 +62,7 @@ def test_a_study_turn_is_not_the_other_agents_while_a_study_is_redone(paper8: Tr
     agent = Watched(paper8)
     episode = play(env, RedoUntilTrue(agent), 2)
     assert sum(turn.event.decision == "redo" for turn in episode.turns) > 5
-    results = sum(not each.redone for each in showings(episode))
+    results = sum(not each.redone for each in exposures(episode))
     assert agent.asked.count("result") == results
     assert agent.asked.count("study") == results
 
@@ -79,7 +79,7 @@ def test_a_study_that_is_always_fake_is_given_up(paper8: Tree):
 def test_at_a_limit_redoing_is_paid_for_in_coverage(paper8: Tree):
     limit = 3 * len(paper8.subtopics)
     env = InquiryEnv(paper8, fake_level=9, privileged=True, max_turns=limit)
-    path = read_path(play(env, RedoUntilTrue(RandomAgent(paper8)), 1), paper8)
+    path = read_trajectory(play(env, RedoUntilTrue(RandomAgent(paper8)), 1), paper8)
     assert path.turns == limit
     assert path.coverage < 1
     assert path.hit_rate == 1

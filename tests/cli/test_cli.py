@@ -449,9 +449,9 @@ def test_score_as_json(inquitree: Inquitree, run_folder: Path):
     perfect = by_cell["oracle", "paper12", 0, 1]
     assert perfect["quality_share"] == pytest.approx(1)
     assert perfect["judge"] == "local"
-    assert perfect["path"]["turns"] == perfect["path"]["fewest_turns"] == 21
+    assert perfect["trajectory"]["turns"] == perfect["trajectory"]["fewest_turns"] == 21
     assert len(perfect["verdicts"]) == len(load_tree("paper12").conclusions)
-    assert by_cell["worst-case", "paper8", 4, 0]["path"]["unaided_coverage"] == 0
+    assert by_cell["worst-case", "paper8", 4, 0]["trajectory"]["unaided_coverage"] == 0
 
 
 def test_report_prints_a_table_with_its_legend(inquitree: Inquitree, run_folder: Path):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from inquitree_gym.errors import CacheError, OptionError, ServiceError
-from inquitree_gym.judges import LLMJudge, Ruling, Spent
+from inquitree_gym.judges import LLMJudge, Ruling, Spent, Verdict
 from inquitree_gym.judges.asking import TEMPLATES, ask
 from inquitree_gym.llm import Budget, ChatModel, ReplyCache
 from inquitree_gym.prompts import Prompts
@@ -98,7 +98,9 @@ def test_one_item_has_no_order(service: Service, tmp_path: Path):
 
 def test_a_conclusion_without_a_letter_is_nothing_and_costs_nothing(service: Service, tree: Tree, tmp_path: Path):
     for text in ("", " \n", "1. 2. 3."):
-        assert rule(judge_of(service, tmp_path), tree, text) == Ruling(((0.0, "nothing concluded"),) * 3, Spent())
+        assert rule(judge_of(service, tmp_path), tree, text) == Ruling(
+            (Verdict(0.0, "nothing concluded"),) * 3, Spent()
+        )
     assert service.requests == []
 
 

@@ -18,7 +18,7 @@ from inquitree_gym.report.viewer import TurnView, turn_views, write_view
 from inquitree_gym.rollout import play
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.runner.study import EpisodeSpec, make_study
-from inquitree_gym.scoring import read_path
+from inquitree_gym.scoring import read_trajectory
 from inquitree_gym.trees import Tree, dump_tree, load_tree
 from tests.report.html import HOSTILE, Page, read_page
 from tests.scoring.test_trajectory import ASKED_AGAIN, CONCLUDE, END, EXPLORE, enter, episode_of, failed, redo, result
@@ -80,7 +80,7 @@ def test_a_result_at_the_limit_left_no_choice():
 def test_verdicts_are_those_of_the_scores():
     paper = load_tree("paper12")
     episode = play(InquiryEnv(paper, fake_level=5), RandomMenuAgent(paper), 3)
-    path = read_path(episode, paper)
+    path = read_trajectory(episode, paper)
     found = [step.verdict.partition(":")[0] for step in turn_views(episode, paper)]
     assert (found.count("hit"), found.count("false alarm")) == (path.hits, path.false_alarms)
     assert path.fakes_shown - path.hits == found.count("miss")

@@ -12,7 +12,7 @@ from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import OptionError
 from inquitree_gym.rollout import play
-from inquitree_gym.scoring import read_path
+from inquitree_gym.scoring import read_trajectory
 from inquitree_gym.trees import builtin_ids, load_tree
 from research.datasets import CALIBRATION, PROPOSAL_KINDS, ProposalSet, load_sets
 from research.fake_detectability import ResultTexts, separations
@@ -108,7 +108,7 @@ def test_an_empty_folder_and_a_bad_set_are_told(tmp_path: Path):
 def test_a_shortcut_earns_nothing_unaided_but_by_echoing_the_topic(name: str):
     tree = load_tree("paper12")
     env = InquiryEnv(tree, max_turns=3 * len(tree.subtopics))
-    path = read_path(play(env, ShortcutAgent(name, tree), seed=0), tree)
+    path = read_trajectory(play(env, ShortcutAgent(name, tree), seed=0), tree)
     if name != "topic-echo":
         assert path.unaided_coverage == 0
         assert path.accepted == 0

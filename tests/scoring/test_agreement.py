@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from inquitree_gym.scoring.agreement import agreement, item_pairs
+from inquitree_gym.scoring.statistics import agreement, item_pairs
 
 GRADES = st.sampled_from([0.0, 0.6, 1.0])
 
@@ -86,7 +88,7 @@ def test_kappa_is_that_of_scikit_learn(scores: list[tuple[float, float]]):
 @given(st.lists(st.tuples(st.sampled_from("abc"), GRADES, GRADES), min_size=1, max_size=30))
 def test_agreement_is_symmetric_and_perfect_with_oneself(scores: list[tuple[str, float, float]]):
     there, back = agreement(scores), agreement([(tree, other, one) for tree, one, other in scores])
-    assert there._replace(kappa=0) == back._replace(kappa=0)
+    assert replace(there, kappa=0) == replace(back, kappa=0)
     assert there.kappa == pytest.approx(back.kappa)
     oneself = agreement([(tree, one, one) for tree, one, _ in scores])
     assert oneself.kappa in (None, 1)

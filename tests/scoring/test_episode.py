@@ -64,7 +64,7 @@ def test_a_judge_that_fails_leaves_the_episode_unscored(tree: Tree):
     )
     assert scored.quality is scored.quality_share is None
     assert scored.verdicts[0].score == 1.0
-    assert scored.path.coverage == pytest.approx(1 / 3)
+    assert scored.trajectory.coverage == pytest.approx(1 / 3)
 
 
 def test_an_episode_without_a_conclusion_is_unscored_and_costs_no_judgement(tree: Tree):

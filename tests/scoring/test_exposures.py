@@ -11,8 +11,8 @@ from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.llm import estimated_tokens
 from inquitree_gym.log import Reply
 from inquitree_gym.rollout import play
-from inquitree_gym.scoring import read_path
-from inquitree_gym.scoring.exposures import showings
+from inquitree_gym.scoring import read_trajectory
+from inquitree_gym.scoring.exposures import exposures
 from inquitree_gym.trees import Tree, load_tree
 from tests.scoring.test_trajectory import ASKED_AGAIN, CONCLUDE, END, EXPLORE, enter, episode_of, redo, result
 from tests.strategies import make_tree
@@ -44,21 +44,21 @@ def tokens(text: str) -> int:
 
 
 def test_results_in_order_with_what_was_done_about_them(tree: Tree):
-    shown = showings(episode_of(tree, *STEPS, fake_level=5))
+    shown = exposures(episode_of(tree, *STEPS, fake_level=5))
     assert [(each.study, each.fake, each.turn, each.redone) for each in shown] == [
         ("s1a", 2, 2, True), ("s1a", 1, 3, True), ("s1a", 0, 5, False), ("s1b", 0, 8, False), ("s1a", 0, 11, False),
     ]  # fmt: skip
 
 
 def test_a_showing_knows_how_often_the_study_was_shown_before_also_on_a_later_visit(tree: Tree):
-    assert [each.before for each in showings(episode_of(tree, *STEPS))] == [0, 1, 2, 0, 3]
+    assert [each.before for each in exposures(episode_of(tree, *STEPS))] == [0, 1, 2, 0, 3]
 
 
 def test_what_was_read_is_every_observation_up_to_the_one_with_the_result(tree: Tree):
     episode = episode_of(tree, *STEPS)
     one = tokens("shown")
     # The result of turn 2 stands in the observation of turn 3.
-    assert [each.read for each in showings(episode)] == [3 * one, 4 * one, 6 * one, 9 * one, 12 * one]
+    assert [each.tokens_read for each in exposures(episode)] == [3 * one, 4 * one, 6 * one, 9 * one, 12 * one]
 
 
 def test_what_a_service_counted_is_the_first_request_for_the_move(tree: Tree):
@@ -68,7 +68,7 @@ def test_what_a_service_counted_is_the_first_request_for_the_move(tree: Tree):
 
     replies = (reply(3, "sceptic", 7), reply(3, "proposer", 500), reply(3, "correction", 900), reply(4, "sceptic", 8))
     episode = dataclasses.replace(episode_of(tree, *STEPS), replies=replies)
-    assert [each.prompt_tokens for each in showings(episode)] == [500, None, None, None, None]
+    assert [each.prompt_tokens for each in exposures(episode)] == [500, None, None, None, None]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_a_service_counted_is_the_first_request_for_the_move(tree: Tree):
     ],
 )
 def test_where_the_limit_or_the_end_of_the_log_left_no_choice_nothing_was_decided(tree: Tree, last: list):
-    (shown,) = showings(episode_of(tree, enter("s1"), *last, max_turns=9))
+    (shown,) = exposures(episode_of(tree, enter("s1"), *last, max_turns=9))
     assert shown.redone is None
     assert (shown.fake, shown.before) == (1, 0)
 
@@ -89,8 +89,8 @@ def test_where_the_limit_or_the_end_of_the_log_left_no_choice_nothing_was_decide
 def test_of_real_episodes_they_add_up_to_the_path(seed: int):
     tree = load_tree("paper12")
     episode = play(InquiryEnv(tree, fake_level=5), RandomMenuAgent(tree), seed)
-    path = read_path(episode, tree)
-    answered = [each for each in showings(episode) if each.redone is not None]
+    path = read_trajectory(episode, tree)
+    answered = [each for each in exposures(episode) if each.redone is not None]
     assert sum(each.fake > 0 for each in answered) == path.fakes_shown
     assert sum(each.redone for each in answered if each.fake) == path.hits
     assert sum(each.redone for each in answered if not each.fake) == path.false_alarms

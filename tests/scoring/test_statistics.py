@@ -131,11 +131,12 @@ def test_two_groups_have_welchs_interval(ones: list[float], others: list[float])
 
     expected = ttest_ind(ones, others, equal_var=False)
     low, high = expected.confidence_interval()
-    found, degrees = unpaired_difference(
+    contrast = unpaired_difference(
         [(f"a{i}", value) for i, value in enumerate(ones) for _ in range(3)],
         [(f"b{i}", value) for i, value in enumerate(others)],
     )
-    assert degrees == pytest.approx(expected.df)
+    found = contrast.estimate
+    assert contrast.degrees == pytest.approx(expected.df)
     assert found[:3] == pytest.approx((np.mean(ones) - np.mean(others), low, high), abs=1e-9)
     assert (found.trees, found.episodes) == (len(ones) + len(others), 3 * len(ones) + len(others))
 

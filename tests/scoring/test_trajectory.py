@@ -12,7 +12,7 @@ from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import LogError
 from inquitree_gym.log import EmbedderRef, Episode, Event, Footer, Header, Reading, TreeRef, Turn
 from inquitree_gym.rollout import play
-from inquitree_gym.scoring import read_path
+from inquitree_gym.scoring import read_trajectory
 from inquitree_gym.scoring.trajectory import coverage_over_turns
 from inquitree_gym.trees import Tree, load_tree
 from tests.strategies import make_tree
@@ -95,7 +95,7 @@ def tree() -> Tree:
 
 def test_a_perfect_episode(tree: Tree):
     steps = [enter("s1"), result("s1a"), EXPLORE, enter("s2"), result("s2a"), EXPLORE, enter("s3"), result("s3a")]
-    path = read_path(episode_of(tree, *steps, CONCLUDE, END), tree)
+    path = read_trajectory(episode_of(tree, *steps, CONCLUDE, END), tree)
     assert (path.coverage, path.unaided_coverage, path.coverage_at_3n) == (1, 1, 1)
     assert (path.turns, path.fewest_turns, path.most_turns) == (9, 9, 33)
     assert (path.hints, path.forced, path.fakes_shown, path.trues_shown) == (0, 0, 0, 3)
@@ -118,7 +118,7 @@ def test_subtopics_entered_after_a_hint_or_by_force_are_covered_but_not_unaided(
         enter("s2"),
         result("s2a"),
     ]
-    path = read_path(episode_of(tree, *steps, CONCLUDE, END), tree)
+    path = read_trajectory(episode_of(tree, *steps, CONCLUDE, END), tree)
     assert path.coverage == 1
     assert path.unaided_coverage == pytest.approx(1 / 3), "only s2 was entered on a decision without a hint"
     assert path.coverage_at_3n == pytest.approx(1 / 3)
@@ -129,12 +129,12 @@ def test_subtopics_entered_after_a_hint_or_by_force_are_covered_but_not_unaided(
 
 def test_hints_for_a_study_do_not_make_the_next_subtopic_aided(tree: Tree):
     steps = [enter("s1"), failed("study_hint", 1, "s1a"), result("s1a"), EXPLORE, enter("s3"), result("s3a")]
-    assert read_path(episode_of(tree, *steps), tree).unaided_coverage == pytest.approx(2 / 3)
+    assert read_trajectory(episode_of(tree, *steps), tree).unaided_coverage == pytest.approx(2 / 3)
 
 
 def test_a_subtopic_entered_twice_counts_once(tree: Tree):
     steps = [enter("s1"), result("s1a"), EXPLORE, enter("s1"), result("s1b"), CONCLUDE, END]
-    path = read_path(episode_of(tree, *steps), tree)
+    path = read_trajectory(episode_of(tree, *steps), tree)
     assert path.coverage == path.unaided_coverage == pytest.approx(1 / 3)
     assert path.proven == 0b0011
 
@@ -142,14 +142,14 @@ def test_a_subtopic_entered_twice_counts_once(tree: Tree):
 @pytest.mark.parametrize(("late", "expected"), [(8, 1 / 3), (9, 0.0)])
 def test_only_the_first_3n_turns_count_at_3n(tree: Tree, late: int, expected: float):
     steps = [failed("subtopic_hint", min(level, 4)) for level in range(1, late + 1)]
-    path = read_path(episode_of(tree, *steps, enter("s1"), on_last_hint="repeat"), tree)
+    path = read_trajectory(episode_of(tree, *steps, enter("s1"), on_last_hint="repeat"), tree)
     assert path.coverage_at_3n == pytest.approx(expected)
     assert path.coverage == pytest.approx(1 / 3)
 
 
 def test_straight_from_a_result_to_a_subtopic_is_an_entry_without_a_hint(tree: Tree):
     steps = [enter("s1"), result("s1a"), enter("s3", decision="explore"), result("s3a"), CONCLUDE, END]
-    path = read_path(episode_of(tree, *steps, explore="direct"), tree)
+    path = read_trajectory(episode_of(tree, *steps, explore="direct"), tree)
     assert path.unaided_coverage == pytest.approx(2 / 3)
     assert (path.fewest_turns, path.most_turns) == (7, 33)
 
@@ -164,7 +164,7 @@ def test_straight_from_a_result_to_a_subtopic_is_an_entry_without_a_hint(tree: T
     ],
 )
 def test_bounds_follow_the_rules_of_the_episode(tree: Tree, rules: dict, bounds: tuple):
-    path = read_path(episode_of(tree, enter("s1"), **rules), tree)
+    path = read_trajectory(episode_of(tree, enter("s1"), **rules), tree)
     assert (path.fewest_turns, path.most_turns) == bounds
 
 
@@ -191,7 +191,7 @@ def test_hits_and_false_alarms(tree: Tree):
         CONCLUDE,
         END,
     ]
-    path = read_path(episode_of(tree, *steps, fake_level=5), tree)
+    path = read_trajectory(episode_of(tree, *steps, fake_level=5), tree)
     assert (path.fakes_shown, path.hits, path.trues_shown, path.false_alarms) == (3, 2, 2, 1)
     assert path.hit_rate == pytest.approx(2 / 3)
     assert path.false_alarm_rate == pytest.approx(1 / 2)
@@ -201,13 +201,13 @@ def test_hits_and_false_alarms(tree: Tree):
 
 def test_a_fake_proves_nothing_and_a_later_one_takes_nothing_back(tree: Tree):
     steps = [enter("s1"), result("s1a"), redo("s1a", 1), EXPLORE, enter("s3"), result("s3a", 1), CONCLUDE, END]
-    assert read_path(episode_of(tree, *steps, fake_level=9), tree).proven == 0b0001
+    assert read_trajectory(episode_of(tree, *steps, fake_level=9), tree).proven == 0b0001
 
 
 @pytest.mark.parametrize("fake", [0, 1])
 def test_a_result_shown_at_the_limit_counts_neither_way_but_is_evidence(tree: Tree, fake: int):
     steps = [enter("s1"), result("s1a", fake, limit=True), END]
-    path = read_path(episode_of(tree, *steps, fake_level=3, max_turns=2), tree)
+    path = read_trajectory(episode_of(tree, *steps, fake_level=3, max_turns=2), tree)
     assert (path.fakes_shown, path.trues_shown) == (0, 0)
     assert path.hit_rate is path.false_alarm_rate is path.redo_rate is None
     assert path.proven == (0 if fake else 1)
@@ -217,19 +217,19 @@ def test_a_result_shown_at_the_limit_counts_neither_way_but_is_evidence(tree: Tr
 
 def test_a_result_whose_answer_the_limit_cut_off_does_not_count(tree: Tree):
     steps = [enter("s1"), result("s1a", 1), {**ASKED_AGAIN, "limit": True}, END]
-    path = read_path(episode_of(tree, *steps, fake_level=3, max_turns=3), tree)
+    path = read_trajectory(episode_of(tree, *steps, fake_level=3, max_turns=3), tree)
     assert (path.fakes_shown, path.hit_rate) == (0, None)
 
 
 def test_rates_without_a_result_are_absent_and_not_zero(tree: Tree):
-    path = read_path(episode_of(tree, failed("subtopic_hint", 1)), tree)
+    path = read_trajectory(episode_of(tree, failed("subtopic_hint", 1)), tree)
     assert path.hit_rate is path.false_alarm_rate is path.redo_rate is None
     assert path.coverage == 0
     assert path.conclusion is None
 
 
 def test_rates_of_one_kind_alone(tree: Tree):
-    path = read_path(episode_of(tree, enter("s1"), result("s1a", 1), CONCLUDE, END, fake_level=10), tree)
+    path = read_trajectory(episode_of(tree, enter("s1"), result("s1a", 1), CONCLUDE, END, fake_level=10), tree)
     assert (path.hit_rate, path.false_alarm_rate, path.redo_rate) == (0.0, None, 0.0)
 
 
@@ -237,14 +237,14 @@ def test_rates_of_one_kind_alone(tree: Tree):
 
 
 def test_an_episode_without_its_end_has_no_conclusion_and_all_its_turns(tree: Tree):
-    path = read_path(episode_of(tree, enter("s1"), result("s1a"), CONCLUDE), tree)
+    path = read_trajectory(episode_of(tree, enter("s1"), result("s1a"), CONCLUDE), tree)
     assert (path.turns, path.conclusion) == (3, None)
 
 
 def test_another_version_of_the_tree_is_refused(tree: Tree):
     other = tree.model_copy(update={"version": 2})
     with pytest.raises(LogError, match="score it with the tree it was played on") as caught:
-        read_path(episode_of(tree, enter("s1")), Tree.model_validate(other.model_dump()))
+        read_trajectory(episode_of(tree, enter("s1")), Tree.model_validate(other.model_dump()))
     assert tree.digest[:12] in str(caught.value)
     assert tree.id in str(caught.value)
 
@@ -258,7 +258,7 @@ def test_the_log_tells_what_the_engine_knew(rules: dict, seed: int):
     paper = load_tree("paper12")
     env = InquiryEnv(paper, fake_level=5, **rules)
     episode = play(env, RandomMenuAgent(paper), seed)
-    path, state = read_path(episode, paper), env.state
+    path, state = read_trajectory(episode, paper), env.state
     assert path.coverage == state.visited.bit_count() / 7
     assert path.proven == state.proven
     assert path.turns == state.turn - 1
@@ -280,7 +280,7 @@ def shown_last(episode: Episode) -> int:
 @pytest.mark.parametrize("tree_id", ["paper8", "paper12"])
 def test_who_is_carried_by_hints_covers_everything_and_nothing_unaided(tree_id: str):
     paper = load_tree(tree_id)
-    path = read_path(play(InquiryEnv(paper, privileged=True), WorstCaseAgent(), 0), paper)
+    path = read_trajectory(play(InquiryEnv(paper, privileged=True), WorstCaseAgent(), 0), paper)
     n = len(paper.subtopics)
     assert (path.coverage, path.unaided_coverage) == (1, 0)
     assert (path.turns, path.most_turns, path.hints, path.forced) == (11 * n, 11 * n, 8 * n, 2 * n)
@@ -292,4 +292,4 @@ def test_a_hint_kept_for_later_is_no_idea_of_ones_own():
     tree = make_tree([[], []], [1, 1])
     told = failed("subtopic_hint", 1, "s2")
     steps = [enter("s1"), result("s1a"), EXPLORE, told, enter("s1"), result("s1a"), EXPLORE, enter("s2")]
-    assert read_path(episode_of(tree, *steps), tree).unaided_coverage == 0.5
+    assert read_trajectory(episode_of(tree, *steps), tree).unaided_coverage == 0.5

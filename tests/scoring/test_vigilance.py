@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -83,7 +84,7 @@ def test_whoever_redoes_both_alike_has_no_sensitivity_however_many_of_each_there
 
 @given(BOTH_KINDS)
 def test_to_doubt_the_other_way_round_turns_both_signs(counts: Counts):
-    fakes, hits, trues, false = counts
+    fakes, hits, trues, false = astuple(counts)
     turned = Counts(fakes, fakes - hits, trues, trues - false)
     assert (turned.d_prime, turned.criterion) == pytest.approx((-counts.d_prime, -counts.criterion), abs=1e-9)
 
@@ -91,7 +92,7 @@ def test_to_doubt_the_other_way_round_turns_both_signs(counts: Counts):
 @given(BOTH_KINDS, st.data())
 def test_another_hit_raises_d_prime_and_lowers_the_criterion(counts: Counts, data: st.DataObject):
     if counts.hits < counts.fakes:
-        more = counts._replace(hits=counts.hits + 1)
+        more = replace(counts, hits=counts.hits + 1)
         assert more.d_prime > counts.d_prime
         assert more.criterion < counts.criterion
 
@@ -189,7 +190,7 @@ def test_what_trees_and_levels_differ_by_is_no_slope():
     trials = []
     for number in range(6):
         trials += lines((0.1 * number, 0.0), (0.0, 0.0), f"t{number}")
-        trials += [trial._replace(at=trial.at + 5, doubted=1.0) for trial in lines((0, 0), (0, 0), f"t{number}", 9)]
+        trials += [replace(trial, at=trial.at + 5, doubted=1.0) for trial in lines((0, 0), (0, 0), f"t{number}", 9)]
     found = slopes(trials)
     assert found[HITS][:3] == pytest.approx((0, 0, 0), abs=1e-12)
     assert found[GAP].trees == 6
