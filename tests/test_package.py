@@ -47,7 +47,8 @@ PUBLIC = {
         "StudyConfig", "arun_study", "make_study", "read_study", "run_study",
     },
     "inquitree_gym.scoring": {
-        "EpisodeScore", "Estimate", "Trajectory", "clustered_mean", "paired_difference", "read_trajectory", "score_episode",
+        "EpisodeScore", "Estimate", "Trajectory", "clustered_mean", "paired_difference", "read_trajectory",
+        "score_episode",
     },
     "inquitree_gym.trees": {
         "CANARY", "CATALOGUE", "CatalogueEntry", "Difficulty", "Fault", "HINT_LEVELS", "Tree", "builtin_ids",

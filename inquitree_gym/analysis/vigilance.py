@@ -85,7 +85,7 @@ def _trial(episode: ScoredEpisode, exposure: Exposure, at: float) -> Trial:
 
 def _context(exposure: Exposure, counted: bool) -> float:
     tokens = exposure.prompt_tokens if counted else None
-    return (exposure.read if tokens is None else tokens) / TOKENS_PER_UNIT
+    return (exposure.tokens_read if tokens is None else tokens) / TOKENS_PER_UNIT
 
 
 def _bins(trials: Sequence[Trial], bin_of: Callable[[float], tuple[float, str]]) -> list[VigilanceBin]:

@@ -71,7 +71,7 @@ def read_trajectory(episode: Episode, tree: Tree) -> Trajectory:
     if episode.header.tree.digest != tree.digest:
         raise LogError(
             f"the episode was played on {episode.header.tree.id} with digest {episode.header.tree.digest[:12]}, "
-            f"but the given tree has {tree.digest[:12]}; score the episode with the tree it was played on"
+            f"but the given tree has {tree.digest[:12]}; score it with the tree it was played on"
         )
     n = len(tree.subtopics)
     entries = _first_entries(episode.turns)

@@ -96,6 +96,6 @@ def test_of_real_episodes_they_add_up_to_the_path(seed: int):
     assert sum(each.redone for each in answered if not each.fake) == path.false_alarms
     texts = [turn.observation for turn in episode.turns]
     for each in answered:
-        assert each.read == sum(map(tokens, texts[: each.turn + 1]))
+        assert each.tokens_read == sum(map(tokens, texts[: each.turn + 1]))
         study = next(study for study in tree.studies if study.id == each.study)
         assert (study.result, *study.fakes)[each.fake] in texts[each.turn]
