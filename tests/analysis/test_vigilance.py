@@ -32,7 +32,7 @@ def shown(turn: int, fake: int = 0, redone: bool | None = False, before: int = 0
 
 
 def played(*found: Exposure, tree: str = "t1", level: int = 3, **changes) -> ScoredEpisode:
-    return replace(facts(score(tree, 1, 0, steps=STEPS, fake_level=level, **changes)), exposures=showings)
+    return replace(facts(score(tree, 1, 0, steps=STEPS, fake_level=level, **changes)), exposures=found)
 
 
 FADING = (shown(1, 1, True), shown(3, 2, True), shown(5, 0, True), shown(6, 1, False), shown(8, 0, False))
@@ -66,18 +66,22 @@ def test_without_a_choice_about_a_result_under_fakes_there_is_nothing_to_wear_of
 
 
 def test_context_is_what_the_service_counted_where_it_counted_everywhere():
-    counted = [shown(1, 1, True, prompt_tokens=1_500, read=10), shown(2, 0, False, prompt_tokens=70_000, read=20)]
+    counted = [
+        shown(1, 1, True, prompt_tokens=1_500, tokens_read=10),
+        shown(2, 0, False, prompt_tokens=70_000, tokens_read=20),
+    ]
     found = vigilance_trend([played(*counted)])
     assert found.counted
     assert [(part.name, part.counts.fakes) for part in found.by_context] == [("1–2", 1), ("from 64", 0)]
-    found = vigilance_trend([played(*counted, shown(3, 1, True, read=8_000))])
+    found = vigilance_trend([played(*counted, shown(3, 1, True, tokens_read=8_000))])
     assert not found.counted
     assert [(part.name, part.counts.fakes) for part in found.by_context] == [("0–1", 1), ("8–16", 1)]
 
 
 def test_slopes_over_the_inquiry_and_over_context():
     along = [
-        shown(turn, 1, redone, read=1_000 * turn) for turn, redone in ((2, True), (4, True), (6, False), (8, False))
+        shown(turn, 1, redone, tokens_read=1_000 * turn)
+        for turn, redone in ((2, True), (4, True), (6, False), (8, False))
     ]
     found = vigilance_trend([played(*along)])
     # Least squares through (2, 1), (4, 1), (6, 0), (8, 0), in eighths of the inquiry and in thousands of tokens.
