@@ -1,30 +1,45 @@
-"""Papers from before and from after the training cutoff of an agent's model, as in the paper's Figure 4.
+"""Papers from before and after the training cutoff of an agent's model, as in the paper's Figure 4.
 
-A model may have read a paper that appeared before its training data end. So trees are split by the publication date of
-their paper, and an agent's means over the two groups of trees are compared. A tree whose side cannot be told, because
-its date or the model's cutoff is not known precisely enough, is unclear: left out, and counted.
+A model may have read a paper published before its training data end. Trees are therefore split by the publication date
+of their paper, and an agent's means over the two groups are compared. A tree whose side is unknown, because a date is
+not precise enough, is unclear: it is left out and counted.
+
+Older papers may simply make easier trees. Trees published between the cutoffs of two models are compared with
+themselves by a difference in differences:
+
+    value of model m on tree t  =  level of m + level of t + effect · [paper t appeared before the cutoff of m]
+
+fitted by least squares. With two models, the effect is the mean advantage of the later model over the trees between
+the cutoffs, minus its mean advantage over all other trees.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean, median_low
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
-from inquitree_gym.analysis.aggregate import MEASURES, Measure, Player, format_estimate, player_of
-from inquitree_gym.analysis.cutoff_models import ModelDates, Period, find_model, read_period
-from inquitree_gym.analysis.diff_in_diff import Crossing, Sighting, crossing
+import numpy as np
+from numpy.typing import NDArray
+
+from inquitree_gym.analysis.aggregate import MEASURES, Measure, Player, grouped, in_cell, player_of
+from inquitree_gym.analysis.cutoff_models import DateRange, ModelDates, find_model, parse_date
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
-from inquitree_gym.scoring.statistics import unpaired_difference
+from inquitree_gym.scoring.statistics import FEWEST_TREES, quantile, unpaired_difference
 
 Side = Literal["before", "after", "unclear"]
 
+_NOTHING_LEFT = 1e-9
+"""Residual sum of squares below which levels of models and trees determine every side."""
+
 
 def mean_grade(score: EpisodeScore) -> float | None:
-    """Return the mean S of the conclusion items, in [0, 1]; None where one is unscored or nothing was concluded.
+    """Return the mean S of the conclusion items, in [0, 1]; None without a conclusion or with an unscored item.
 
-    Q/|C| without the evidence ratio p: what an answer says, however it was come by.
+    Unlike Q/|C|, it ignores the evidence ratio p: it grades the statements, not how they were found.
     """
     grades = [verdict.score for verdict in score.verdicts if verdict.score is not None]
     return fmean(grades) if grades and len(grades) == len(score.verdicts) else None
@@ -34,68 +49,84 @@ CUTOFF_MEASURES: dict[str, Measure] = {
     **{name: MEASURES[name] for name in ("coverage", "unaided", "Q/|C|")},
     "mean S": mean_grade,
 }
-"""What is split at the cutoff, by heading."""
+"""Measures that are split at the cutoff, by heading."""
 
 
-class Split(NamedTuple):
-    """A player on trees of papers from before and from after a cutoff."""
+@dataclass(frozen=True, slots=True)
+class CutoffSplit:
+    """One player on trees of papers from before and after a cutoff."""
 
     player: Player
     cutoff: str
-    """As its sources write it; see `ModelDates.written_cutoff`."""
+    """The cutoff as written by its sources; see `ModelDates.written_cutoff`."""
     control: bool
-    """Whether the player asks no model, so that no difference can come from what it has read."""
+    """Whether the player asks no model, so that a difference cannot come from training data."""
     before: Mapping[str, Estimate]
-    """Per measure, the mean over trees of papers that were published before the cutoff."""
+    """By measure, the mean over trees of papers published before the cutoff."""
     after: Mapping[str, Estimate]
     difference: Mapping[str, Estimate]
-    """Per measure before minus after, Welch's interval over the tree means."""
+    """By measure, before minus after, with Welch's interval over tree means."""
     degrees: Mapping[str, float | None]
-    """Per measure Welch's degrees of freedom; None without an interval."""
+    """By measure, Welch's degrees of freedom; None without an interval."""
     unclear: int
     """Trees on neither side."""
 
-    def as_plain(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        plain = {**self._asdict(), "player": dict(zip(("agent", "limit", "reading"), self.player, strict=True))}
-        for side in ("before", "after", "difference"):
-            plain[side] = {measure: estimate._asdict() for measure, estimate in plain[side].items()}
-        return plain
+
+@dataclass(frozen=True, slots=True)
+class CutoffObservation:
+    """One value for a difference in differences."""
+
+    model: str
+    tree: str
+    before: bool
+    """Whether the paper appeared before the cutoff of the model."""
+    value: float
 
 
-class Cutoffs(NamedTuple):
-    """What a report says of training cutoffs."""
+@dataclass(frozen=True, slots=True)
+class DiffInDiff:
+    """The effect, within trees, of a paper that appeared before a model's cutoff."""
+
+    effect: Estimate
+    """Before minus after; None without a tree on both sides.
+
+    ``trees`` counts the trees on both sides, ``episodes`` all that were compared. The interval is a jackknife over
+    trees, with t quantiles of g − 1 degrees of freedom, where g is the smaller number of trees on both sides and of
+    other trees; None below `FEWEST_TREES`.
+    """
+    others: int
+    """Trees on the same side for every model."""
+    models: int
+
+
+@dataclass(frozen=True, slots=True)
+class CutoffAnalysis:
+    """Episodes split at the cutoffs of their models."""
 
     level: int
-    """The fake level of the episodes that were compared."""
-    splits: tuple[Split, ...]
+    """The fake level of the episodes."""
+    splits: tuple[CutoffSplit, ...]
     """Models first, then controls at the median of the models' cutoffs; empty without a model of known cutoff."""
-    crossings: Mapping[str, Crossing]
-    """Per measure, the same trees before the cutoff of one model and after that of another."""
+    crossings: Mapping[str, DiffInDiff]
+    """By measure, the same trees before the cutoff of one model and after that of another."""
     unnamed: Mapping[str, int]
-    """Episodes, at every fake level, of models of which no entry gives the cutoff, by litellm's name; left out."""
-
-    def as_plain(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        crossings = {name: {**each._asdict(), "effect": each.effect._asdict()} for name, each in self.crossings.items()}
-        splits = [each.as_plain() for each in self.splits]
-        return {"level": self.level, "splits": splits, "crossings": crossings, "unnamed": dict(self.unnamed)}
+    """Episodes left out at all fake levels, by litellm's name of a model of unknown cutoff."""
 
 
-def side_of(published: Period, cutoff: Period) -> Side:
-    """Tell on which side of a cutoff a paper appeared.
+def side_of(published: DateRange, cutoff: DateRange) -> Side:
+    """Return the side of a cutoff on which a paper appeared.
 
     Args:
-        published: days on which it may have appeared.
-        cutoff: days that may be the last one of the training data.
+        published: days on which the paper may have appeared.
+        cutoff: days that may be the last of the training data.
     """
     if published.last <= cutoff.first:
         return "before"
     return "after" if published.first > cutoff.last else "unclear"
 
 
-def split_by_cutoff(scores: Iterable[EpisodeScore], models: Sequence[ModelDates]) -> Cutoffs:
-    """Split episodes at the cutoffs of their models, at the lowest fake level that there is.
+def split_by_cutoff(scores: Iterable[EpisodeScore], models: Sequence[ModelDates]) -> CutoffAnalysis:
+    """Split the episodes of the lowest fake level at the cutoffs of their models.
 
     Args:
         scores: one or more.
@@ -105,27 +136,41 @@ def split_by_cutoff(scores: Iterable[EpisodeScore], models: Sequence[ModelDates]
     dates = {name: find_model(models, name) for name in dict.fromkeys(score.model for score in scores) if name}
     unnamed = Counter(score.model for score in scores if score.model and dates[score.model] is None)
     level = min(score.fake_level for score in scores)
-    players: dict[Player, list[EpisodeScore]] = {}
-    for score in scores:
-        if score.fake_level == level:
-            players.setdefault(player_of(score), []).append(score)
-    asked = {player: dates[of[0].model] for player, of in players.items() if of[0].model}
+    players = grouped((score for score in scores if score.fake_level == level), player_of)
+    asked = {player: dates[group[0].model] for player, group in players.items() if group[0].model}
     known = {player: found for player, found in asked.items() if found is not None}
     splits = [_split(player, players[player], found) for player, found in known.items()]
     if known:
         middle = _median(list(known.values()))
-        splits += [_split(player, of, middle) for player, of in players.items() if player not in asked]
-    crossings = {name: _crossing(players, known, measure) for name, measure in CUTOFF_MEASURES.items()} if known else {}
-    return Cutoffs(level, tuple(splits), crossings, {str(name): count for name, count in unnamed.items()})
+        splits += [_split(player, group, middle) for player, group in players.items() if player not in asked]
+    crossings = {
+        name: diff_in_diff(_observations(players, known, measure)) for name, measure in CUTOFF_MEASURES.items() if known
+    }
+    return CutoffAnalysis(level, tuple(splits), crossings, {str(name): count for name, count in unnamed.items()})
 
 
-def cutoff_table(found: Cutoffs) -> Iterator[list[str]]:
-    """Yield the cells of a text table of the differences: a heading line, then one line per split."""
+def cutoff_table(found: CutoffAnalysis) -> Iterator[list[str]]:
+    """Yield the rows of a text table of the differences, headings first."""
     yield ["agent", "cutoff", "trees before", "after", "unclear", *CUTOFF_MEASURES]
     for each in found.splits:
         trees = [str(side["coverage"].trees) for side in (each.before, each.after)]
-        estimates = ["\n".join(filter(None, format_estimate(each.difference[name]))) for name in CUTOFF_MEASURES]
-        yield [each.player[0] + ", control" * each.control, each.cutoff, *trees, str(each.unclear), *estimates]
+        estimates = [in_cell(each.difference[name]) for name in CUTOFF_MEASURES]
+        yield [each.player.agent + ", control" * each.control, each.cutoff, *trees, str(each.unclear), *estimates]
+
+
+def diff_in_diff(observations: Iterable[CutoffObservation]) -> DiffInDiff:
+    """Return the effect of the cutoff over all trees that two or more models have played."""
+    groups = grouped(observations, lambda each: (each.tree, each.model))
+    means = [replace(group[0], value=fmean(each.value for each in group)) for group in groups.values()]
+    compared = {tree: of_tree for tree, of_tree in grouped(means, lambda each: each.tree).items() if len(of_tree) > 1}
+    table = [each for of_tree in compared.values() for each in of_tree]
+    crossed = sum(len({each.before for each in of_tree}) > 1 for of_tree in compared.values())
+    others = len(compared) - crossed
+    effect = _effect(table) if crossed else None
+    half = _half_width(table, crossed, others) if effect is not None else None
+    low, high = (None, None) if effect is None or half is None else (effect - half, effect + half)
+    episodes = sum(len(groups[each.tree, each.model]) for each in table)
+    return DiffInDiff(Estimate(effect, low, high, crossed, episodes), others, len({each.model for each in table}))
 
 
 def _median(found: Sequence[ModelDates]) -> ModelDates:
@@ -133,34 +178,62 @@ def _median(found: Sequence[ModelDates]) -> ModelDates:
     return next(each for each in found if each.window == middle)
 
 
-def _split(player: Player, scores: Sequence[EpisodeScore], dates: ModelDates) -> Split:
-    groups: dict[Side, list[EpisodeScore]] = {"before": [], "after": [], "unclear": []}
-    for score in scores:
-        groups[side_of(read_period(score.published), dates.window)].append(score)
-    values = {
-        name: [[(score.tree, measure(score)) for score in groups[side]] for side in ("before", "after")]
-        for name, measure in CUTOFF_MEASURES.items()
-    }
-    contrasts = {name: unpaired_difference(*sides) for name, sides in values.items()}
-    return Split(
+def _split(player: Player, scores: Sequence[EpisodeScore], dates: ModelDates) -> CutoffSplit:
+    groups = grouped(scores, lambda score: side_of(parse_date(score.published), dates.window))
+    before, after = (
+        {
+            name: [(score.tree, measure(score)) for score in groups.get(side, [])]
+            for name, measure in CUTOFF_MEASURES.items()
+        }
+        for side in ("before", "after")
+    )
+    contrasts = {name: unpaired_difference(before[name], after[name]) for name in CUTOFF_MEASURES}
+    return CutoffSplit(
         player=player,
         cutoff=dates.written_cutoff,
         control=scores[0].model is None,
-        before={name: clustered_mean(before) for name, (before, _) in values.items()},
-        after={name: clustered_mean(after) for name, (_, after) in values.items()},
+        before={name: clustered_mean(values) for name, values in before.items()},
+        after={name: clustered_mean(values) for name, values in after.items()},
         difference={name: contrast.estimate for name, contrast in contrasts.items()},
         degrees={name: contrast.degrees for name, contrast in contrasts.items()},
-        unclear=len({score.tree for score in groups["unclear"]}),
+        unclear=len({score.tree for score in groups.get("unclear", [])}),
     )
 
 
-def _crossing(
+def _observations(
     players: Mapping[Player, Sequence[EpisodeScore]], known: Mapping[Player, ModelDates], measure: Measure
-) -> Crossing:
-    sightings = []
+) -> Iterator[CutoffObservation]:
     for player, dates in known.items():
         for score in players[player]:
-            side, value = side_of(read_period(score.published), dates.window), measure(score)
+            side, value = side_of(parse_date(score.published), dates.window), measure(score)
             if side != "unclear" and value is not None:
-                sightings.append(Sighting(" ".join(player), score.tree, side == "before", value))
-    return crossing(sightings)
+                yield CutoffObservation(" ".join(player), score.tree, side == "before", value)
+
+
+def _effect(table: Sequence[CutoffObservation]) -> float | None:
+    """Return the least-squares effect; None if the levels of models and trees determine every side."""
+    before = np.array([each.before for each in table], np.float64)
+    values = np.array([each.value for each in table], np.float64)
+    levels = np.hstack([_indicators([each.model for each in table]), _indicators([each.tree for each in table])])
+    left = before - levels @ np.linalg.lstsq(levels, before, rcond=None)[0]
+    squares = float(left @ left)
+    return None if squares < _NOTHING_LEFT else float(left @ values) / squares
+
+
+def _half_width(table: Sequence[CutoffObservation], crossed: int, others: int) -> float | None:
+    """Return half the interval from the leave-one-tree-out effects; None with too few trees."""
+    if min(crossed, others) < FEWEST_TREES:
+        return None
+    trees = sorted({each.tree for each in table})
+    found = [_effect([each for each in table if each.tree != tree]) for tree in trees]
+    effects = np.array([effect for effect in found if effect is not None], np.float64)
+    if len(effects) < len(trees):
+        return None
+    spread = math.sqrt((len(trees) - 1) / len(trees) * float(np.sum((effects - effects.mean()) ** 2)))
+    return quantile(min(crossed, others) - 1) * spread
+
+
+def _indicators(names: Sequence[str]) -> NDArray[np.float64]:
+    """Return one column of zeros and ones per distinct name, shape ``(names, distinct names)``."""
+    _, places = np.unique(np.array(names), return_inverse=True)
+    return np.asarray(np.eye(int(places.max()) + 1)[places], np.float64)

@@ -26,14 +26,14 @@ _EXAMPLE = 'write it as "2025", "2025-01" or "2025-01-31"'
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class Period(NamedTuple):
+class DateRange(NamedTuple):
     """The days that a date may stand for, both ends included."""
 
     first: date
     last: date
 
 
-class DatedFact(BaseModel):
+class SourcedDate(BaseModel):
     """A date, as precisely as it is known, and who says so."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -46,13 +46,13 @@ class DatedFact(BaseModel):
     @field_validator("date")
     @classmethod
     def _is_a_date(cls, text: str) -> str:
-        read_period(text)
+        parse_date(text)
         return text
 
     @property
-    def period(self) -> Period:
+    def period(self) -> DateRange:
         """The days that it may stand for."""
-        return read_period(self.date)
+        return parse_date(self.date)
 
 
 class ModelDates(BaseModel):
@@ -64,11 +64,11 @@ class ModelDates(BaseModel):
     patterns: Annotated[list[Name], Field(min_length=1)]
     """litellm's names of the model, lower case, without what stands before the last slash; ``*``, ``?`` and ``[…]`` as
     in file names."""
-    cutoff: DatedFact
+    cutoff: SourcedDate
     """Up to when its knowledge is called reliable, or simply the cutoff."""
-    latest: DatedFact | None = None
+    latest: SourcedDate | None = None
     """Up to when its training data reach, where that is known to be later."""
-    released: DatedFact | None = None
+    released: SourcedDate | None = None
 
     @field_validator("patterns")
     @classmethod
@@ -90,10 +90,10 @@ class ModelDates(BaseModel):
         return self
 
     @property
-    def window(self) -> Period:
+    def window(self) -> DateRange:
         """The days on which the training data may end: from the first of `cutoff` to the last of `latest`."""
         ends = [fact.period.last for fact in (self.cutoff, self.latest) if fact is not None]
-        return Period(self.cutoff.period.first, max(ends))
+        return DateRange(self.cutoff.period.first, max(ends))
 
     @property
     def written_cutoff(self) -> str:
@@ -133,14 +133,14 @@ class _ModelFile(BaseModel):
                     yield f"{model.name}: the pattern '{pattern}' stands under {twin} already"
 
 
-def read_period(text: str) -> Period:
+def parse_date(text: str) -> DateRange:
     """Return the days that a date of a day, a month or a year may stand for.
 
     Raises:
         ValueError: it is no such date.
 
-    >>> read_period("2024-02")
-    Period(first=datetime.date(2024, 2, 1), last=datetime.date(2024, 2, 29))
+    >>> parse_date("2024-02")
+    DateRange(first=datetime.date(2024, 2, 1), last=datetime.date(2024, 2, 29))
     """
     found = _DATE.fullmatch(text)
     if found is None:
@@ -152,9 +152,9 @@ def read_period(text: str) -> Period:
     except ValueError as error:
         raise ValueError(f"'{text}' is no date of the calendar ({error}); {_EXAMPLE}") from None
     if day is not None:
-        return Period(first, first)
+        return DateRange(first, first)
     end = 12 if month is None else month
-    return Period(first, date(year, end, calendar.monthrange(year, end)[1]))
+    return DateRange(first, date(year, end, calendar.monthrange(year, end)[1]))
 
 
 def load_models(file: str | os.PathLike[str] | None = None) -> tuple[ModelDates, ...]:

@@ -1,144 +1,128 @@
-"""Judge the conclusions of runs, offline; what is judged stands beside the run."""
+"""Judge stored conclusions offline; judgements are stored beside them."""
 
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
-from typing import NamedTuple
 
+from inquitree_gym.analysis.aggregate import grouped
+from inquitree_gym.analysis.load import finished_episodes
 from inquitree_gym.errors import LogError
-from inquitree_gym.judges import (
-    JudgementFile,
-    Panelist,
-    Ruling,
-    Spent,
-    labelled,
-    read_judgements,
-    rule_all,
-)
-from inquitree_gym.log import has_header, read_episode
-from inquitree_gym.runner.folder import EPISODES, read_manifest
+from inquitree_gym.judges import JudgementFile, Panelist, Ruling, Spent, labelled, read_judgements, rule_all
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.statistics import Agreement, agreement, item_pairs
 from inquitree_gym.scoring.trajectory import read_trajectory
 from inquitree_gym.trees import Tree, load_tree
 
 
-class Concluded(NamedTuple):
-    """An episode with a conclusion to judge."""
+@dataclass(frozen=True, slots=True)
+class StatedConclusion:
+    """A conclusion to judge."""
 
     name: str
-    """Of its log."""
+    """Name in the judgements; for an episode, the file name of its log."""
     tree: Tree
     text: str
 
 
-class JudgedRun(NamedTuple):
-    """What one judge did on one run."""
+@dataclass(frozen=True, slots=True)
+class JudgingResult:
+    """Outcome of one judge on some conclusions."""
 
     judge: str
     judged: int
     """Conclusions judged now."""
     found: int
-    """Conclusions that had been judged before, with every item scored."""
+    """Conclusions judged before, with every item scored."""
     unscored: int
-    """Items that stay without a score."""
+    """Items that remain without a score."""
     spent: Spent
-    """What was asked now; equal conclusions are asked about once."""
+    """Replies and costs of now; equal conclusions of a tree are judged once."""
 
 
-def concluded(folder: str | os.PathLike[str]) -> list[Concluded]:
-    """Return the whole episodes of a run that came to a conclusion.
+def run_conclusions(folder: str | os.PathLike[str]) -> list[StatedConclusion]:
+    """Return the conclusions of the finished episodes of a run.
 
     Raises:
-        LogError: the folder is no run, a log is damaged, or nothing was concluded yet.
+        LogError: the folder is no run, a log is damaged, or there is no conclusion yet.
     """
-    study = read_manifest(folder)
-    trees = {name: load_tree(name) for name in study.trees}
     found = []
-    for cell in study.specs():
-        file = Path(folder) / EPISODES / cell.file_name
-        episode = read_episode(file) if has_header(file) else None
-        if episode is None or episode.footer is None:
-            continue
-        text = read_trajectory(episode, trees[cell.tree]).conclusion
+    for spec, episode in finished_episodes(folder):
+        tree = load_tree(spec.tree)
+        text = read_trajectory(episode, tree).conclusion
         if text is not None:
-            found.append(Concluded(cell.file_name, trees[cell.tree], text))
+            found.append(StatedConclusion(spec.file_name, tree, text))
     if not found:
         raise LogError(f"'{folder}' holds no conclusion to judge yet; run its study first")
     return found
 
 
-async def judge_run(
+async def judge_conclusions(
     folder: str | os.PathLike[str],
+    conclusions: Sequence[StatedConclusion],
     panelist: Panelist,
     max_concurrency: int,
     progress: Callable[[str], None],
-) -> JudgedRun:
-    """Judge every conclusion of a run that this judge has not scored yet, and keep what it finds beside the run.
+) -> JudgingResult:
+    """Judge every conclusion that this judge has not fully scored yet, and store the judgements in ``folder``.
 
     Args:
-        folder: of the run.
+        folder: the folder of the conclusions, such as a run.
+        conclusions: see `run_conclusions` and `closed_book_conclusions`.
         panelist: the judge.
-        max_concurrency: conclusions that are judged at the same time.
-        progress: told each episode once it is judged, now or before.
+        max_concurrency: conclusions judged at the same time.
+        progress: called with the name of each conclusion that is judged or was judged before.
 
     Raises:
-        LogError: the folder is no run, or judgements cannot be written.
-        ServiceError: the judge's service will answer no question; what was judged before is kept.
+        LogError: judgements cannot be written.
+        ServiceError: the judge's service answers no question at all; judgements made until then are stored.
     """
-    episodes = concluded(folder)
-    with JudgementFile(folder, panelist.name, panelist.config) as kept:
-        groups: dict[tuple[str, str], list[Concluded]] = defaultdict(list)
-        for each in episodes:
-            if kept.holds(each.name, each.tree, each.text):
+    with JudgementFile(folder, panelist.name, panelist.config) as file:
+        missing = []
+        for each in conclusions:
+            if file.holds(each.name, each.tree, each.text):
                 progress(each.name)
             else:
-                groups[each.tree.digest, each.text].append(each)
-        alike = list(groups.values())
+                missing.append(each)
+        groups = list(grouped(missing, lambda each: (each.tree.digest, each.text)).values())
 
-        def keep(index: int, ruling: Ruling) -> None:
-            for number, each in enumerate(alike[index]):
-                # Equal conclusions were asked about once, so only the first one took anything.
-                kept.add(each.name, each.tree, each.text, ruling if number == 0 else ruling._replace(spent=Spent()))
+        def store(index: int, ruling: Ruling) -> None:
+            for number, each in enumerate(groups[index]):
+                # Equal conclusions were judged once, so only the first one cost anything.
+                file.add(each.name, each.tree, each.text, ruling if number == 0 else ruling._replace(spent=Spent()))
                 progress(each.name)
 
-        rulings = await rule_all(panelist, [(group[0].tree, group[0].text) for group in alike], max_concurrency, keep)
-        judged = sum(map(len, alike))
-        return JudgedRun(
+        cases = [(group[0].tree, group[0].text) for group in groups]
+        rulings = await rule_all(panelist, cases, max_concurrency, store)
+        return JudgingResult(
             judge=panelist.name,
-            judged=judged,
-            found=len(episodes) - judged,
-            unscored=sum(kept.found[each.name].unscored for each in episodes),
+            judged=len(missing),
+            found=len(conclusions) - len(missing),
+            unscored=sum(file.found[each.name].unscored for each in conclusions),
             spent=sum((ruling.spent for ruling in rulings), Spent()),
         )
 
 
-def agreements(folder: str | os.PathLike[str]) -> dict[tuple[str, str], Agreement]:
-    """Return how far every two judges of a run agree, over the items that both have judged."""
+def judge_agreements(folder: str | os.PathLike[str]) -> dict[tuple[str, str], Agreement]:
+    """Return the agreement of every two judges of a run, over the items that both have judged."""
     scores = {label: found.item_scores() for label, found in labelled(read_judgements(folder)).items()}
     return {(one, other): agreement(item_pairs(scores[one], scores[other])) for one, other in combinations(scores, 2)}
 
 
-def read_judged(folder: str | os.PathLike[str]) -> dict[str, list[EpisodeScore]]:
-    """Score the episodes of a run by every judge that has judged it; by the judge's label.
+def recorded_scores(folder: str | os.PathLike[str]) -> dict[str, list[EpisodeScore]]:
+    """Return the scores of a run's episodes by every judge with stored judgements, by the judge's label.
 
     Raises:
         LogError: the folder is no run, or a log is damaged.
         JudgeError: a file of judgements is damaged.
     """
-    study = read_manifest(folder)
-    trees = {name: load_tree(name) for name in study.trees}
     panel = labelled(read_judgements(folder))
     found: dict[str, list[EpisodeScore]] = {label: [] for label in panel}
-    for cell in study.specs():
-        tree = trees[cell.tree]
-        judges = {label: each.of(cell.file_name, tree) for label, each in panel.items()}
-        if any(judge is not None for judge in judges.values()):
-            episode = read_episode(Path(folder) / EPISODES / cell.file_name)
-            for label, judge in judges.items():
-                found[label] += [] if judge is None else [score_episode(episode, tree, judge)]
+    for spec, episode in finished_episodes(folder):
+        tree = load_tree(spec.tree)
+        for label, judgements in panel.items():
+            judge = judgements.of(spec.file_name, tree)
+            found[label] += [] if judge is None else [score_episode(episode, tree, judge)]
     return found

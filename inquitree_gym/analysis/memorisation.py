@@ -1,98 +1,145 @@
-"""The closed-book probe: a conclusion from the topic alone, without any inquiry, judged like any other.
+"""Closed-book probe: a conclusion from the topic alone, without any inquiry, judged like any other.
 
-What a model states rightly here it knew, or guessed, before the first turn. It is a measure of memory as far as it is
-better on papers from before the model's training cutoff than on those from after it.
+A model knew or guessed its right statements before the first turn. They measure memory as far as they are better on
+papers from before the model's training cutoff than on papers from after it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
 
+from inquitree_gym.analysis.aggregate import Player, grouped, in_cell, player_of
+from inquitree_gym.analysis.cutoff import Side, mean_grade, side_of
+from inquitree_gym.analysis.cutoff_models import ModelDates, find_model, parse_date
+from inquitree_gym.analysis.judging import StatedConclusion
 from inquitree_gym.analysis.load import recorded_judges
-from inquitree_gym.analysis.questions import Answer, AnswerFile, Asked, Key, Question, ask_all, read_answers
-from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.judges import JudgementFile, Panelist, Ruling, Spent, rule_all
+from inquitree_gym.analysis.questions import AnswerFile, AskingResult, ask_questions, read_answers, repeated
+from inquitree_gym.errors import LogError
 from inquitree_gym.judges.panel import LOCAL
-from inquitree_gym.llm import Chat
+from inquitree_gym.llm import Chat, Message
 from inquitree_gym.llm.parsing import move_fault, read_move
 from inquitree_gym.prompts import Prompts
+from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
+from inquitree_gym.scoring.statistics import unpaired_difference
 from inquitree_gym.trees import Tree
 
 PURPOSE = "closed-book"
 TEMPLATES = ("closed_book_system", "closed_book_request")
-"""What the model is told."""
+"""Templates of the request."""
 
 
-class Recited(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ClosedBookConclusion(StatedConclusion):
     """One conclusion from the topic alone."""
 
-    name: str
-    """Names it in the judgements: file of answers, tree, repeat."""
     model: str
     effort: str | None
     """The reasoning effort; None for the provider's default."""
-    tree: Tree
-    conclusion: str
     formless: bool
-    """Whether the answer broke the form and was taken whole."""
+    """Whether the reply broke the form and was taken whole."""
 
 
-class Judged(NamedTuple):
-    """What one judge did."""
-
-    judge: str
-    judged: int
-    """Conclusions judged now."""
-    found: int
-    """Conclusions that had been judged before, with every item scored."""
-    spent: Spent
-
-
-class Grade(NamedTuple):
-    """What one judge made of one conclusion."""
+@dataclass(frozen=True, slots=True)
+class ClosedBookGrade:
+    """One judge's grade of one closed-book conclusion."""
 
     judge: str
-    """Its label beside a run; see `recorded_judges`."""
-    recited: Recited
+    """Label of the judge; see `recorded_judges`."""
+    conclusion: ClosedBookConclusion
     score: float | None
-    """Mean S over the conclusion items, in [0, 1]; None where one is unscored."""
+    """Mean S over the conclusion items, in [0, 1]; None with an unscored item."""
 
 
-async def recite(
+@dataclass(frozen=True, slots=True)
+class ModelMemory:
+    """One model's closed-book conclusions by one judge; every estimate is of mean S, clustered by tree."""
+
+    model: str
+    """litellm's name."""
+    effort: str | None
+    judge: str
+    conclusions: int
+    formless: int
+    """Conclusions that broke the form and were taken whole."""
+    unscored: int
+    memory: Estimate
+    cutoff: str | None
+    """The model's cutoff; None if unknown, which leaves the conclusions unsplit."""
+    before: Estimate
+    after: Estimate
+    difference: Estimate
+    """Before − after, with Welch's interval."""
+    degrees: float | None
+    unclear: int
+    """Trees on neither side."""
+
+    @property
+    def name(self) -> str:
+        """The model with its reasoning effort."""
+        return self.model + (f" ({self.effort})" if self.effort else "")
+
+
+@dataclass(frozen=True, slots=True)
+class LoopGain:
+    """An agent's conclusions in the loop beside its model's closed-book ones, by the same judge, on the same trees."""
+
+    player: Player
+    judge: str
+    loop: Estimate
+    """Mean S in the loop."""
+    memory: Estimate
+    """Mean S closed-book."""
+    gain: Estimate
+    """Loop − memory, tree by tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memorisation:
+    """Closed-book conclusions beside the episodes of the same models."""
+
+    level: int
+    """The fake level of the episodes."""
+    models: tuple[ModelMemory, ...]
+    gains: tuple[LoopGain, ...]
+
+
+async def ask_closed_book(
     chat: Chat, trees: Sequence[Tree], folder: str | os.PathLike[str], repeats: int, max_concurrency: int,
     progress: Callable[[], None],
-) -> Asked:  # fmt: skip
-    """Ask a model for the conclusions of some trees, from their topics alone, and keep them in ``folder``.
+) -> AskingResult:  # fmt: skip
+    """Ask a model for the conclusions of some trees from their topics alone, and store them in ``folder``.
 
     Args:
-        chat: the model, with a budget around it where there is one.
-        trees: each with an id of its own.
-        folder: holds one file of answers per model and setting; what it has is not asked again.
+        chat: the model, budgeted if a cap applies.
+        trees: each with a distinct id.
+        folder: holds one answer file per model and configuration; stored answers are not asked again.
         repeats: conclusions per tree; the seed of a request is the number of its repetition.
-        max_concurrency: questions that are asked at the same time.
-        progress: told of every question once it is done with.
+        max_concurrency: questions asked at the same time.
+        progress: called once per question; see `ask_questions`.
 
     Raises:
         OptionError: ``repeats`` or ``max_concurrency`` is below 1.
-        ServiceError: the service will answer no question.
+        ServiceError: the service answers no question at all.
         LogError: answers cannot be read or written.
     """
-    if repeats < 1:
-        raise OptionError(f"every tree is asked about at least once, not {repeats} times; give repeats from 1")
     prompts = Prompts(names=TEMPLATES)
     questions = [
-        Question(_key(tree, repeat), _messages(tree, prompts), repeat) for tree in trees for repeat in range(repeats)
+        question for tree in trees for question in repeated((tree.id, tree.digest), _messages(tree, prompts), repeats)
     ]
     with AnswerFile(folder, PURPOSE, {"chat": chat.config, "prompts": prompts.digest}) as file:
-        return await ask_all(chat, questions, file, max_concurrency, progress)
+        return await ask_questions(chat, questions, file, max_concurrency, progress)
 
 
-def recited(folder: str | os.PathLike[str], trees: Mapping[str, Tree]) -> list[Recited]:
-    """Return the conclusions that a folder holds for some trees, given by id, in the versions at hand.
+def closed_book_conclusions(folder: str | os.PathLike[str], trees: Mapping[str, Tree]) -> list[ClosedBookConclusion]:
+    """Return the stored conclusions about these versions of some trees.
+
+    Args:
+        folder: see `ask_closed_book`.
+        trees: by id.
 
     Raises:
         LogError: the folder holds no answers of a closed-book probe, or a file is damaged.
@@ -100,81 +147,137 @@ def recited(folder: str | os.PathLike[str], trees: Mapping[str, Tree]) -> list[R
     files = sorted(Path(folder).glob(f"{PURPOSE}-*.jsonl"))
     if not files:
         raise LogError(f"'{folder}' holds no closed-book conclusions; inquitree closed-book --out {folder} makes some")
-    return [each for file in files for each in _of_file(file, trees)]
+    return [each for file in files for each in _read(file, trees)]
 
 
-async def judge_recited(
-    folder: str | os.PathLike[str], found: Sequence[Recited], panelist: Panelist, max_concurrency: int,
-    progress: Callable[[], None],
-) -> Judged:  # fmt: skip
-    """Judge the conclusions that this judge has not scored yet, and keep what it finds beside them.
-
-    Args:
-        folder: that the conclusions are from.
-        found: see `recited`.
-        panelist: the judge.
-        max_concurrency: conclusions that are judged at the same time.
-        progress: told of every conclusion once it is judged, now or before.
+def grade_closed_book(folder: str | os.PathLike[str], trees: Mapping[str, Tree]) -> list[ClosedBookGrade]:
+    """Return every judge's grades of the stored conclusions about some trees.
 
     Raises:
-        LogError: judgements cannot be written.
-        ServiceError: the judge's service will answer no question; what was judged before is kept.
-    """
-    with JudgementFile(folder, panelist.name, panelist.config) as kept:
-        missing = [each for each in found if not kept.holds(each.name, each.tree, each.conclusion)]
-        for _ in range(len(found) - len(missing)):
-            progress()
-
-        def keep(index: int, ruling: Ruling) -> None:
-            kept.add(missing[index].name, missing[index].tree, missing[index].conclusion, ruling)
-            progress()
-
-        rulings = await rule_all(panelist, [(each.tree, each.conclusion) for each in missing], max_concurrency, keep)
-    spent = sum((ruling.spent for ruling in rulings), Spent())
-    return Judged(panelist.name, len(missing), len(found) - len(missing), spent)
-
-
-def read_grades(folder: str | os.PathLike[str], trees: Mapping[str, Tree]) -> list[Grade]:
-    """Return what every judge has made of the conclusions that a folder holds for some trees.
-
-    Raises:
-        LogError: see `recited`.
+        LogError: see `closed_book_conclusions`.
         JudgeError: a file of judgements is damaged.
     """
-    found = recited(folder, trees)
+    conclusions = closed_book_conclusions(folder, trees)
     recorded = recorded_judges(folder)
     judges = ({LOCAL: recorded.current} if recorded.current is not None else {}) | recorded.others
     grades = []
     for label, judgements in judges.items():
-        for each in found:
+        for each in conclusions:
             judge = judgements.of(each.name, each.tree)
             if judge is not None:
-                scores = [verdict.score for verdict in judge.judge(each.conclusion)]
+                scores = [verdict.score for verdict in judge.judge(each.text)]
                 known = [score for score in scores if score is not None]
-                grades.append(Grade(label, each, fmean(known) if len(known) == len(scores) else None))
+                grades.append(ClosedBookGrade(label, each, fmean(known) if len(known) == len(scores) else None))
     return grades
 
 
-def _of_file(file: Path, trees: Mapping[str, Tree]) -> Iterator[Recited]:
-    config, answers = read_answers(file)
-    chat = config.get("chat", {})  # empty of a file that was torn in its first line, which has no answers either
-    for (tree_id, digest, repeat), answer in answers.items():
-        tree = trees.get(tree_id)
-        if tree is not None and tree.digest == digest:
-            name = f"{file.stem}/{tree_id}/{repeat}"
-            yield Recited(name, chat["model"], chat.get("reasoning_effort"), tree, *_conclusion(answer))
+def summarise_memory(grades: Iterable[ClosedBookGrade], models: Sequence[ModelDates]) -> list[ModelMemory]:
+    """Return one summary per model, reasoning effort and judge, in order of first appearance.
+
+    Args:
+        grades: see `grade_closed_book`.
+        models: see `load_models`.
+    """
+    groups = grouped(grades, lambda grade: (grade.conclusion.model, grade.conclusion.effort, grade.judge))
+    return [_memory(found, find_model(models, model)) for (model, _, _), found in groups.items()]
 
 
-def _conclusion(answer: Answer) -> tuple[str, bool]:
-    return read_move(answer.text), bool(move_fault(answer.text))
+def compare_with_loop(
+    grades: Sequence[ClosedBookGrade], judged: Mapping[str, Sequence[EpisodeScore]], models: Sequence[ModelDates]
+) -> Memorisation:
+    """Set closed-book conclusions beside the episodes of the same models at the lowest fake level.
+
+    Args:
+        grades: see `grade_closed_book`.
+        judged: scores of episodes by judge, one or more.
+        models: see `load_models`.
+    """
+    level = min(score.fake_level for scores in judged.values() for score in scores)
+    gains = []
+    for judge, scores in judged.items():
+        memory = grouped(
+            (grade for grade in grades if grade.judge == judge and grade.score is not None),
+            lambda grade: (grade.conclusion.model, grade.conclusion.effort),
+        )
+        asked = (score for score in scores if score.model is not None and score.fake_level == level)
+        for player, found in grouped(asked, player_of).items():
+            known = memory.get((str(found[0].model), found[0].effort))
+            if known is not None:
+                gains.append(_gain(player, judge, found, known))
+    return Memorisation(level, tuple(summarise_memory(grades, models)), tuple(gains))
 
 
-def _key(tree: Tree, repeat: int) -> Key:
-    return tree.id, tree.digest, str(repeat)
+def memory_table(found: Iterable[ModelMemory]) -> Iterator[list[str]]:
+    """Yield the rows of a text table, headings first."""
+    yield ["model", "judge", "n", "unscored", "memory", "cutoff", "before", "after", "before − after"]
+    for each in found:
+        counts = [f"{each.conclusions} ({each.memory.trees})", str(each.unscored)]
+        sides = map(in_cell, (each.before, each.after, each.difference))
+        yield [each.name, each.judge, *counts, in_cell(each.memory), each.cutoff or "–", *sides]
 
 
-def _messages(tree: Tree, prompts: Prompts) -> list[dict[str, str]]:
+def _messages(tree: Tree, prompts: Prompts) -> list[Message]:
     return [
         {"role": "system", "content": prompts.render("closed_book_system")},
         {"role": "user", "content": prompts.render("closed_book_request", topic=tree.topic)},
     ]
+
+
+def _read(file: Path, trees: Mapping[str, Tree]) -> Iterator[ClosedBookConclusion]:
+    config, answers = read_answers(file)
+    chat = config.get("chat", {})  # empty if the first line is torn, which leaves no answers either
+    for (tree_id, digest, repeat), answer in answers.items():
+        tree = trees.get(tree_id)
+        if tree is not None and tree.digest == digest:
+            yield ClosedBookConclusion(
+                name=f"{file.stem}/{tree_id}/{repeat}",
+                tree=tree,
+                text=read_move(answer.text),
+                model=chat["model"],
+                effort=chat.get("reasoning_effort"),
+                formless=bool(move_fault(answer.text)),
+            )
+
+
+def _memory(grades: Sequence[ClosedBookGrade], dates: ModelDates | None) -> ModelMemory:
+    first = grades[0]
+    values = [(grade.conclusion.tree.id, grade.score) for grade in grades]
+    sides = [_side(grade, dates) for grade in grades]
+    before, after = ([v for v, s in zip(values, sides, strict=True) if s == side] for side in ("before", "after"))
+    contrast = unpaired_difference(before, after)
+    return ModelMemory(
+        model=first.conclusion.model,
+        effort=first.conclusion.effort,
+        judge=first.judge,
+        conclusions=len(grades),
+        formless=sum(grade.conclusion.formless for grade in grades),
+        unscored=sum(grade.score is None for grade in grades),
+        memory=clustered_mean(values),
+        cutoff=None if dates is None else dates.written_cutoff,
+        before=clustered_mean(before),
+        after=clustered_mean(after),
+        difference=contrast.estimate,
+        degrees=contrast.degrees,
+        unclear=len({tree for (tree, _), side in zip(values, sides, strict=True) if side == "unclear"}),
+    )
+
+
+def _side(grade: ClosedBookGrade, dates: ModelDates | None) -> Side | None:
+    return None if dates is None else side_of(parse_date(grade.conclusion.tree.paper.published.written), dates.window)
+
+
+def _gain(player: Player, judge: str, scores: Iterable[EpisodeScore], known: Sequence[ClosedBookGrade]) -> LoopGain:
+    memory = grouped(known, lambda grade: grade.conclusion.tree.id)
+    loop: dict[str, list[float]] = {}
+    for score in scores:
+        grade = mean_grade(score)
+        if grade is not None and score.tree in memory:
+            loop.setdefault(score.tree, []).append(grade)
+    recalled = {tree: [grade.score for grade in memory[tree] if grade.score is not None] for tree in loop}
+    return LoopGain(
+        player=player,
+        judge=judge,
+        loop=clustered_mean((tree, value) for tree, values in loop.items() for value in values),
+        memory=clustered_mean((tree, value) for tree, values in recalled.items() for value in values),
+        gain=clustered_mean((tree, fmean(values) - fmean(recalled[tree])) for tree, values in loop.items()),
+    )

@@ -1,55 +1,56 @@
-"""Questions put to a chat model one by one: every answer is on disk before it is used, and none is paid for twice."""
+"""Series of questions to a chat model, with every answer stored before it is used and none paid for twice."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self, cast
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
 from inquitree_gym.errors import BudgetError, LogError, OptionError, ServiceError
 from inquitree_gym.llm import Chat, Completion, Message, Paid
-from inquitree_gym.log import JsonlWriter
+from inquitree_gym.log import JsonlWriter, has_header
+from inquitree_gym.log.jsonl import file_stem, read_records, settings_digest
 from inquitree_gym.trees.schema import CANARY
 
 ANSWERS_VERSION = 1
 Key = tuple[str, ...]
-"""What a question is about, in words that stay the same."""
+"""Identity of a question across runs and releases."""
 
 
-class Question(NamedTuple):
-    """What is asked, and under which name the answer is kept."""
+@dataclass(frozen=True, slots=True)
+class ModelQuestion:
+    """One question with the key of its stored answer."""
 
     key: Key
     messages: list[Message]
     seed: int = 0
 
 
-class _Line(BaseModel):
+class _AnswerFileLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class AskedLine(_Line):
-    """The first line: who was asked, and how."""
+class AnswerFileHeader(_AnswerFileLine):
+    """First line of an answer file."""
 
     kind: Literal["asked"] = "asked"
     answers_version: int = ANSWERS_VERSION
     canary: str = CANARY
     purpose: str
-    """One word."""
+    """Kind of questions, in one word."""
     config: dict[str, Any]
-    """What decides the answers beside the questions."""
+    """Settings that determine the answers, apart from the questions."""
 
 
-class Answer(_Line):
-    """One answer."""
+class StoredAnswer(_AnswerFileLine):
+    """One answer: its key and the fields of `Completion`."""
 
     kind: Literal["answer"] = "answer"
     key: Key
@@ -61,39 +62,38 @@ class Answer(_Line):
     retries: int
     cut: int
     cached: bool
-    """The fields of `chat.Completion`."""
 
 
-class Asked(NamedTuple):
-    """What asking brought."""
+@dataclass(frozen=True, slots=True)
+class AskingResult:
+    """Outcome of a series of questions."""
 
     answered: int
     """Questions answered now."""
     found: int
-    """Questions that had been answered before."""
+    """Questions answered before."""
     failed: tuple[str, ...]
-    """Why questions stayed without an answer, one message each; asking again may help."""
+    """Error messages of the unanswered questions; asking again may help."""
     left: str
-    """Why the rest was not asked: the cap that was reached; empty where everything was."""
+    """The cap that ended the series early; empty if none did."""
     paid: Paid
 
 
 class AnswerFile:
-    """The answers of one model to one kind of questions, to read and to add to."""
+    """Answers of one model to one kind of questions; a context manager that holds the file's lock."""
 
     def __init__(self, folder: str | os.PathLike[str], purpose: str, config: Mapping[str, Any]) -> None:
-        """Open the file for this purpose and these settings in ``folder``, a new one where there is none yet.
+        """Open or create the file for this purpose and configuration.
 
         Raises:
             LogError: the file is damaged, cannot be written, or another process is writing it.
         """
-        line = AskedLine(purpose=purpose, config=json.loads(json.dumps(dict(config))))
-        self.path = Path(folder, _file_name(line))
-        self._writer = JsonlWriter(self.path, resume=True)
+        header = AnswerFileHeader(purpose=purpose, config=json.loads(json.dumps(dict(config))))
+        model = file_stem(str(header.config.get("chat", {}).get("model", "")))
+        self.path = Path(folder, f"{purpose}-{model}-{settings_digest(header.config)}.jsonl")
+        self._writer = JsonlWriter(self.path, resume=True, header=header)
         try:
-            if not self.path.stat().st_size:
-                self._write(line)
-            _, self.found = read_answers(self.path)
+            self.found = read_answers(self.path)[1]
         except LogError:
             self._writer.close()
             raise
@@ -108,117 +108,97 @@ class AnswerFile:
         """Append an answer.
 
         Raises:
-            LogError: it cannot be written.
+            LogError: the file cannot be written.
         """
-        answer = Answer(key=key, **completion._asdict())
-        self._write(answer)
+        answer = StoredAnswer(key=key, **completion._asdict())
+        self._writer.write(answer)
         self.found[key] = answer
 
-    def _write(self, line: _Line) -> None:
-        self._writer.write(cast(Any, line))
+
+def read_answers(file: Path) -> tuple[dict[str, Any], dict[Key, StoredAnswer]]:
+    """Return the configuration and the answers of an answer file, both empty if its first line is torn.
+
+    Raises:
+        LogError: the file is damaged.
+    """
+    if not has_header(file):
+        return {}, {}
+    header, answers = read_records(
+        file, AnswerFileHeader, StoredAnswer, remedy="restore the file, or remove that line to ask again"
+    )
+    return header.config, {answer.key: answer for answer in answers}
 
 
-async def ask_all(
-    chat: Chat, questions: Sequence[Question], file: AnswerFile, max_concurrency: int, progress: Callable[[], None]
-) -> Asked:
-    """Ask what ``file`` has no answer to yet, ``max_concurrency`` questions at the same time.
+def repeated(key: Key, messages: list[Message], repeats: int) -> list[ModelQuestion]:
+    """Return a question ``repeats`` times; the number of the repetition ends its key and is its seed.
+
+    Raises:
+        OptionError: ``repeats`` is below 1.
+    """
+    if repeats < 1:
+        raise OptionError(f"every question is asked at least once, not {repeats} times; give repeats from 1")
+    return [ModelQuestion((*key, str(repeat)), messages, repeat) for repeat in range(repeats)]
+
+
+async def ask_questions(
+    chat: Chat, questions: Sequence[ModelQuestion], file: AnswerFile, max_concurrency: int, progress: Callable[[], None]
+) -> AskingResult:
+    """Ask every question without a stored answer, at most ``max_concurrency`` at a time.
 
     Args:
-        chat: the model; a `BudgetedChat` where there is a cap, at which no more is asked.
-        questions: each with a key of its own.
-        file: takes the answers, each as soon as it is there.
+        chat: the model; a `BudgetedChat` if a cap is to end the series.
+        questions: each with a distinct key.
+        file: stores each answer as soon as it arrives.
         max_concurrency: at least 1.
-        progress: told of every question once it is done with, or was answered before.
+        progress: called once per question that is answered, was answered before, or failed.
 
     Raises:
         OptionError: ``max_concurrency`` is below 1.
-        ServiceError: the service will answer no question; those under way were still taken down.
-        LogError: an answer could not be written.
+        ServiceError: the service answers no question at all; answers received until then are stored.
+        LogError: an answer cannot be written.
     """
     if max_concurrency < 1:
         raise OptionError(f"at least 1 question is asked at a time, not {max_concurrency}")
-    asking = _Asking(chat, file, max_concurrency, progress)
+    room = asyncio.Semaphore(max_concurrency)
+    refusals: list[ServiceError] = []
+
+    async def ask(question: ModelQuestion) -> Completion | ServiceError | BudgetError | None:
+        async with room:
+            if refusals:
+                return None
+            try:
+                completion = await chat.complete(question.messages, seed=question.seed)
+            except BudgetError as error:
+                return error
+            except ServiceError as error:
+                if error.concerns_all:
+                    refusals.append(error)
+                    return None
+                progress()
+                return error
+            file.add(question.key, completion)
+            progress()
+            return completion
+
     missing = [question for question in questions if question.key not in file.found]
     for _ in range(len(questions) - len(missing)):
         progress()
     try:
         async with asyncio.TaskGroup() as group:
-            for question in missing:
-                group.create_task(asking.ask(question))
+            tasks = [group.create_task(ask(question)) for question in missing]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
-    if asking.refused is not None:
-        raise asking.refused
-    return Asked(asking.answered, len(questions) - len(missing), tuple(asking.failed), asking.left, asking.paid)
+    if refusals:
+        raise refusals[0]
+    return _result([task.result() for task in tasks], len(questions) - len(missing))
 
 
-class _Asking:
-    """What the questions of one call share."""
-
-    def __init__(self, chat: Chat, file: AnswerFile, max_concurrency: int, progress: Callable[[], None]) -> None:
-        self._chat = chat
-        self._file = file
-        self._room = asyncio.Semaphore(max_concurrency)
-        self._progress = progress
-        self.answered = 0
-        self.failed: list[str] = []
-        self.left = ""
-        self.refused: ServiceError | None = None
-        self.paid = Paid()
-
-    async def ask(self, question: Question) -> None:
-        async with self._room:
-            if self.refused is not None:
-                return
-            try:
-                completion = await self._chat.complete(question.messages, seed=question.seed)
-            except BudgetError as error:
-                self.left = str(error)
-                return
-            except ServiceError as error:
-                self._note(error)
-                return
-            self._file.add(question.key, completion)
-            self.answered += 1
-            self.paid += Paid.of(completion)
-            self._progress()
-
-    def _note(self, error: ServiceError) -> None:
-        if error.concerns_all:
-            self.refused = error
-        else:
-            self.failed.append(str(error))
-            self._progress()
-
-
-def _file_name(line: AskedLine) -> str:
-    """Name the file after purpose and model, and after all of the settings by their digest."""
-    settings = hashlib.sha256(json.dumps(line.config, sort_keys=True).encode()).hexdigest()[:8]
-    model = re.sub(r"[^A-Za-z0-9.]+", "-", str(line.config.get("chat", {}).get("model", ""))).strip("-.")[:80]
-    return f"{line.purpose}-{model}-{settings}.jsonl"
-
-
-def read_answers(file: Path) -> tuple[dict[str, Any], dict[Key, Answer]]:
-    """Return the settings of a file of answers, and its answers; a torn last line is left out.
-
-    Raises:
-        LogError: the file is damaged.
-    """
-    config: dict[str, Any] = {}
-    found = {}
-    *lines, _torn = file.read_bytes().split(b"\n")
-    for number, content in enumerate(lines, 1):
-        try:
-            # Not pydantic's own JSON reader: it refuses the lone surrogates that a model may write.
-            document = json.loads(content)
-            if number == 1:
-                config = AskedLine.model_validate(document).config
-            else:
-                answer = Answer.model_validate(document)
-                found[answer.key] = answer
-        except ValueError as error:  # pydantic's ValidationError is one, too
-            said = str(error).splitlines()[0]
-            raise LogError(
-                f"'{file}', line {number}: {said}; bring the file back, or remove that line and have it asked again"
-            ) from error
-    return config, found
+def _result(outcomes: Sequence[Completion | ServiceError | BudgetError | None], found: int) -> AskingResult:
+    completions = [outcome for outcome in outcomes if isinstance(outcome, Completion)]
+    return AskingResult(
+        answered=len(completions),
+        found=found,
+        failed=tuple(str(outcome) for outcome in outcomes if isinstance(outcome, ServiceError)),
+        left=next((str(outcome) for outcome in outcomes if isinstance(outcome, BudgetError)), ""),
+        paid=sum(map(Paid.of, completions), Paid()),
+    )

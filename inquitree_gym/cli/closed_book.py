@@ -10,10 +10,17 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from inquitree_gym.analysis.aggregate import as_plain
 from inquitree_gym.analysis.cutoff_models import find_model, load_models
-from inquitree_gym.analysis.memorisation import Judged, judge_recited, read_grades, recite, recited
-from inquitree_gym.analysis.memorisation_summary import memories, memory_table
-from inquitree_gym.analysis.questions import Asked
+from inquitree_gym.analysis.judging import JudgingResult, judge_conclusions
+from inquitree_gym.analysis.memorisation import (
+    ask_closed_book,
+    closed_book_conclusions,
+    grade_closed_book,
+    memory_table,
+    summarise_memory,
+)
+from inquitree_gym.analysis.questions import AskingResult
 from inquitree_gym.cli.output import FAILED, as_table, err, out, print_json, progress, split
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.errors import OptionError
@@ -60,9 +67,9 @@ def closed_book(  # noqa: PLR0913  (one parameter per flag)
     ]
     asked = [_asked(chat, trees, out_folder, repeats, max_concurrency) for chat in chats]
     judged = [_judged(trees, out_folder, panelist, max_concurrency) for panelist in panel]
-    found = memories(read_grades(out_folder, trees), known)
+    found = summarise_memory(grade_closed_book(out_folder, trees), known)
     if as_json:
-        print_json([each.as_plain() for each in found])
+        print_json(as_plain(found))
     else:
         out.print(as_table("Conclusions from the topic alone: mean S", memory_table(found)))
         out.print(Text(LEGEND))
@@ -76,15 +83,17 @@ def closed_book(  # noqa: PLR0913  (one parameter per flag)
         raise typer.Exit(FAILED)
 
 
-def _asked(chat: Chat, trees: Mapping[str, Tree], folder: Path, repeats: int, max_concurrency: int) -> Asked:
+def _asked(chat: Chat, trees: Mapping[str, Tree], folder: Path, repeats: int, max_concurrency: int) -> AskingResult:
     with progress(f"asking {chat.config['model']}", len(trees) * repeats) as advance:
-        return asyncio.run(recite(chat, list(trees.values()), folder, repeats, max_concurrency, lambda: advance("")))
+        return asyncio.run(
+            ask_closed_book(chat, list(trees.values()), folder, repeats, max_concurrency, lambda: advance(""))
+        )
 
 
-def _judged(trees: Mapping[str, Tree], folder: Path, panelist: Panelist, max_concurrency: int) -> Judged:
-    found = recited(folder, trees)
+def _judged(trees: Mapping[str, Tree], folder: Path, panelist: Panelist, max_concurrency: int) -> JudgingResult:
+    found = closed_book_conclusions(folder, trees)
     with progress(f"{panelist.name} judging", len(found)) as advance:
-        return asyncio.run(judge_recited(folder, found, panelist, max_concurrency, lambda: advance("")))
+        return asyncio.run(judge_conclusions(folder, found, panelist, max_concurrency, lambda _: advance("")))
 
 
 def _trees(papers: str) -> dict[str, Tree]:
@@ -96,7 +105,7 @@ def _trees(papers: str) -> dict[str, Tree]:
     return found
 
 
-def _tell_asked(model: str, asked: Asked) -> None:
+def _tell_asked(model: str, asked: AskingResult) -> None:
     """Say on the error stream what asking a model brought, took and left."""
     price = f"${asked.paid.dollars:.4f}" + (f" and {asked.paid.unpriced} of unknown price" * bool(asked.paid.unpriced))
     took = f"{asked.answered} now ({asked.paid.tokens} tokens, {price}), {asked.found} from before"

@@ -11,8 +11,14 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from inquitree_gym.analysis.aggregate import in_cell
-from inquitree_gym.analysis.judging import JudgedRun, agreements, concluded, judge_run, read_judged
+from inquitree_gym.analysis.aggregate import as_plain, in_cell
+from inquitree_gym.analysis.judging import (
+    JudgingResult,
+    judge_agreements,
+    judge_conclusions,
+    recorded_scores,
+    run_conclusions,
+)
 from inquitree_gym.cli.output import as_table, err, out, print_json, progress, split
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.judges import Panelist, Spent, Terms, make_panel
@@ -49,8 +55,8 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     panel = make_panel(split(judges), Terms(repeats, base_url, cache, Budget(max_cost, max_total_tokens)))
     folders = list(dict.fromkeys(folder.resolve() for folder in run_folders))
     done = {str(folder): [_judged(folder, panelist, max_concurrency) for panelist in panel] for folder in folders}
-    scores = {str(folder): read_judged(folder) for folder in folders}
-    agreed = {str(folder): agreements(folder) for folder in folders}
+    scores = {str(folder): recorded_scores(folder) for folder in folders}
+    agreed = {str(folder): judge_agreements(folder) for folder in folders}
     if as_json:
         print_json([_run_as_plain(folder, done[folder], scores[folder], agreed[folder]) for folder in done])
         return
@@ -62,9 +68,10 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
             print_usage(each.judge, each.judged, each.found, each.unscored, each.spent)
 
 
-def _judged(folder: Path, panelist: Panelist, max_concurrency: int) -> JudgedRun:
-    with progress(f"{panelist.name} judging", len(concluded(folder))) as advance:
-        return asyncio.run(judge_run(folder, panelist, max_concurrency, advance))
+def _judged(folder: Path, panelist: Panelist, max_concurrency: int) -> JudgingResult:
+    conclusions = run_conclusions(folder)
+    with progress(f"{panelist.name} judging", len(conclusions)) as advance:
+        return asyncio.run(judge_conclusions(folder, conclusions, panelist, max_concurrency, advance))
 
 
 def print_usage(judge: str, judged: int, found: int, unscored: int, spent: Spent) -> None:
@@ -105,13 +112,13 @@ def agreement_table(found: Mapping[tuple[str, str], Agreement]) -> list[list[str
 
 def _run_as_plain(
     folder: str,
-    done: Sequence[JudgedRun],
+    done: Sequence[JudgingResult],
     scores: Mapping[str, Sequence[EpisodeScore]],
     agreed: Mapping[tuple[str, str], Agreement],
 ) -> dict[str, Any]:
     return {
         "run": folder,
-        "judges": [{**each._asdict(), "spent": each.spent._asdict()} for each in done],
+        "judges": as_plain(done),
         "scores": {label: [score.as_plain() for score in found] for label, found in scores.items()},
         "agreement": agreements_as_plain(agreed),
     }

@@ -14,8 +14,7 @@ from inquitree_gym.analysis.compare import compare, differences_table
 from inquitree_gym.analysis.cutoff import cutoff_table, split_by_cutoff
 from inquitree_gym.analysis.cutoff_models import ModelDates, load_models
 from inquitree_gym.analysis.load import MissingEpisode, ScoredRun, load_run
-from inquitree_gym.analysis.memorisation import read_grades
-from inquitree_gym.analysis.memorisation_summary import Memories, beside, memory_table
+from inquitree_gym.analysis.memorisation import Memorisation, compare_with_loop, grade_closed_book, memory_table
 from inquitree_gym.cli.output import as_table, err, out, print_json, progress
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.errors import OptionError
@@ -81,10 +80,10 @@ def report(
         found = {
             "rows": as_plain(table),
             "missing": [episode.name for episode in missing],
-            "cutoffs": cutoffs.as_plain(),
+            "cutoffs": as_plain(cutoffs),
         }
         if memories is not None:
-            found["closed_book"] = memories.as_plain()
+            found["closed_book"] = as_plain(memories)
         print_json(found | ({"differences": as_plain(differences)} if paired else {}))
         return
     for title, measures in REPORT_TABLES.items():
@@ -94,7 +93,7 @@ def report(
     if cutoffs.splits:
         out.print(as_table("Before − after the training cutoff", cutoff_table(cutoffs)))
     if memories is not None:
-        out.print(as_table("Closed book: mean S from the topic alone", memory_table(memories.memories)))
+        out.print(as_table("Closed book: mean S from the topic alone", memory_table(memories.models)))
     out.print(Text(LEGEND))
     tell_missing(missing)
     _tell_unnamed(cutoffs.unnamed)
@@ -152,11 +151,11 @@ def tell_missing(missing: Sequence[MissingEpisode]) -> None:
         err.print(f"damaged, and not scored: {len(damaged) - NAMED} more logs", soft_wrap=True)
 
 
-def _memories(folder: Path, runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> Memories:
+def _memories(folder: Path, runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> Memorisation:
     """Set the closed-book conclusions of a folder beside some runs, on the trees of the runs."""
     names = dict.fromkeys(name for run in runs for name in read_manifest(run.folder).trees)
     trees = {tree.id: tree for tree in map(load_tree, names)}
-    return beside(read_grades(folder, trees), scores_by_judge(runs), models)
+    return compare_with_loop(grade_closed_book(folder, trees), scores_by_judge(runs), models)
 
 
 def _tell_unnamed(unnamed: Mapping[str, int]) -> None:

@@ -11,8 +11,8 @@ import typer
 from rich.text import Text
 
 from inquitree_gym.analysis import probe as probing
-from inquitree_gym.analysis.aggregate import in_cell
-from inquitree_gym.analysis.probe import Pair, Probe
+from inquitree_gym.analysis.aggregate import as_plain, in_cell
+from inquitree_gym.analysis.probe import ProbeComparison, ProbeResult
 from inquitree_gym.cli.output import FAILED, as_table, err, out, print_json, progress, split
 from inquitree_gym.cli.pages import gather_run
 from inquitree_gym.cli.trees import JsonOption
@@ -55,10 +55,10 @@ def probe_results(  # noqa: PLR0913  (one parameter per flag)
     )
     trees = _trees(papers, run_folder)
     facts = [] if run_folder is None else gather_run(run_folder).episodes
-    total = repeats * sum(len(probing.items_of(tree)) for tree in trees)
+    total = repeats * sum(len(probing.probe_items(tree)) for tree in trees)
     with progress(f"asking {model}", total) as advance:
         found = asyncio.run(probing.probe(chat, trees, out_folder, repeats, max_concurrency, lambda: advance("")))
-    pairs = probing.pair(found.doubts, facts)
+    pairs = probing.compare_with_probe(found.doubts, facts)
     if as_json:
         print_json(_as_plain(model, found, pairs))
     else:
@@ -80,12 +80,12 @@ def _trees(papers: str | None, run: Path | None) -> list[Tree]:
     return list({tree.digest: tree for tree in map(load_tree, names)}.values())
 
 
-def _alone(found: Probe) -> Iterator[list[str]]:
+def _alone(found: ProbeResult) -> Iterator[list[str]]:
     yield ["results", "without a verdict", *SENSITIVITY]
     yield [f"{found.items}", f"{found.items - len(found.doubts)}", *_cells(found.estimates)]
 
 
-def _beside(each: Pair) -> Iterator[list[str]]:
+def _beside(each: ProbeComparison) -> Iterator[list[str]]:
     yield ["", *SENSITIVITY]
     for name, estimates in (("in the loop", each.loop), ("alone", each.alone), ("difference", each.difference)):
         yield [name, *_cells(estimates)]
@@ -95,7 +95,7 @@ def _cells(estimates: dict[str, Estimate]) -> list[str]:
     return [in_cell(estimates[name]) for name in SENSITIVITY]
 
 
-def _tell(found: Probe) -> None:
+def _tell(found: ProbeResult) -> None:
     """Say on the error stream what was asked, what it took, and what is missing."""
     asked, paid = found.asked, found.asked.paid
     price = f"${paid.dollars:.4f}" + (f" and {paid.unpriced} of unknown price" if paid.unpriced else "")
@@ -109,25 +109,21 @@ def _tell(found: Probe) -> None:
         err.print(Text(asked.left), soft_wrap=True)
 
 
-def _as_plain(model: str, found: Probe, pairs: Sequence[Pair]) -> dict[str, Any]:
+def _as_plain(model: str, found: ProbeResult, pairs: Sequence[ProbeComparison]) -> dict[str, Any]:
     items = [{**item._asdict(), "doubted": doubt} for item, doubt in found.doubts.items()]
     return {
         "model": model,
         "results": found.items,
-        "asked": {**found.asked._asdict(), "paid": found.asked.paid._asdict()},
+        "asked": as_plain(found.asked),
         "unread": found.unread,
-        "estimates": _plain(found.estimates),
+        "estimates": as_plain(found.estimates),
         "pairs": [
             {
                 "player": list(each.player),
                 "results": each.items,
-                **{side: _plain(getattr(each, side)) for side in ("loop", "alone", "difference")},
+                **{side: as_plain(getattr(each, side)) for side in ("loop", "alone", "difference")},
             }
             for each in pairs
         ],
         "items": items,
     }
-
-
-def _plain(estimates: dict[str, Estimate]) -> dict[str, Any]:
-    return {name: estimate._asdict() for name, estimate in estimates.items()}

@@ -7,9 +7,8 @@ from itertools import combinations
 
 from inquitree_gym.analysis.aggregate import Setting, grouped, setting_of
 from inquitree_gym.analysis.compare import SHOWN
-from inquitree_gym.analysis.cutoff import CUTOFF_MEASURES, Cutoffs, Split
-from inquitree_gym.analysis.diff_in_diff import Crossing
-from inquitree_gym.analysis.memorisation_summary import Memories
+from inquitree_gym.analysis.cutoff import CUTOFF_MEASURES, CutoffAnalysis, CutoffSplit, DiffInDiff
+from inquitree_gym.analysis.memorisation import Memorisation
 from inquitree_gym.report.figures import bars, differences, paired_bars
 from inquitree_gym.report.sections import ReportData, Section
 from inquitree_gym.report.tables import Table, TableCell, as_csv, make_table
@@ -89,7 +88,7 @@ def cutoffs(report: ReportData) -> Section:
     return Section("cutoff", "Before and after the training cutoff", words, charts, (*tables, *recalled))
 
 
-def cutoffs_csv(report: ReportData, found: Cutoffs) -> str:
+def cutoffs_csv(report: ReportData, found: CutoffAnalysis) -> str:
     """Return the splits as CSV: one line per agent, measure and side, and one for the difference."""
     heads = (
         "agent", "cutoff", "control", "fake_level", "measure", "side", "mean", "low", "high", "trees", "episodes", "df",
@@ -139,7 +138,7 @@ def _item_scores(scores: Sequence[EpisodeScore]) -> dict[tuple[str, str], tuple[
     }
 
 
-def _split_table(report: ReportData, splits: Sequence[Split]) -> Table:
+def _split_table(report: ReportData, splits: Sequence[CutoffSplit]) -> Table:
     heads = ("agent", "cutoff", "measure", "before", "trees", "after", "trees", "before − after", "df", "unclear trees")
     lines = [
         [
@@ -153,7 +152,7 @@ def _split_table(report: ReportData, splits: Sequence[Split]) -> Table:
     return make_table("Before and after", heads, lines, labels=3)
 
 
-def _crossing_table(found: Mapping[str, Crossing]) -> Table:
+def _crossing_table(found: Mapping[str, DiffInDiff]) -> Table:
     heads = ("measure", "before − after, same tree", "trees on both sides", "other trees", "models", "episodes")
     lines = [
         [measure, each.effect, each.effect.trees, each.others, each.models, each.effect.episodes]
@@ -162,13 +161,13 @@ def _crossing_table(found: Mapping[str, Crossing]) -> Table:
     return make_table("The same tree, before for one model and after for another", heads, lines)
 
 
-def _memory_tables(report: ReportData, found: Memories) -> tuple[Table, ...]:
+def _memory_tables(report: ReportData, found: Memorisation) -> tuple[Table, ...]:
     lines = [
         [
             each.name, each.judge, each.cutoff, each.conclusions, each.unscored, each.formless, each.memory,
             each.before, each.after, each.difference, each.degrees, each.unclear,
         ]
-        for each in found.memories
+        for each in found.models
     ]  # fmt: skip
     gains = [
         [report.names[each.player], each.judge, each.loop, each.memory, each.gain, each.gain.trees]
@@ -178,5 +177,5 @@ def _memory_tables(report: ReportData, found: Memories) -> tuple[Table, ...]:
     return (memory, make_table("In the loop beside closed book", _GAIN_HEADS, gains, labels=2)) if gains else (memory,)
 
 
-def _label(report: ReportData, split: Split) -> str:
+def _label(report: ReportData, split: CutoffSplit) -> str:
     return report.names[split.player] + ", control" * split.control

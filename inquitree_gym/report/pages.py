@@ -8,9 +8,9 @@ from pathlib import Path
 
 from inquitree_gym.analysis.aggregate import MEASURES
 from inquitree_gym.analysis.compare import PairedDifference
-from inquitree_gym.analysis.cutoff import Cutoffs
+from inquitree_gym.analysis.cutoff import CutoffAnalysis
 from inquitree_gym.analysis.load import EpisodeCost, ScoredRun
-from inquitree_gym.analysis.memorisation_summary import Memories
+from inquitree_gym.analysis.memorisation import Memorisation
 from inquitree_gym.report import comparisons, sections, vigilance
 from inquitree_gym.report.sections import ReportData, Section, report_data
 from inquitree_gym.report.tables import as_csv, escaped, markdown
@@ -24,8 +24,8 @@ def write_report(
     runs: Sequence[ScoredRun],
     out: Path,
     differences: Sequence[PairedDifference] = (),
-    split: Cutoffs | None = None,
-    memories: Memories | None = None,
+    split: CutoffAnalysis | None = None,
+    memories: Memorisation | None = None,
 ) -> list[Path]:
     """Write a report of ``runs`` and return its files: the page, Markdown, means as CSV, episodes as CSV.
 
@@ -36,7 +36,7 @@ def write_report(
         out: an ``.html`` file, or a folder for a page called `PAGE`; the other files go beside the page.
         differences: result of `compare` for two runs.
         split: result of `split_by_cutoff`.
-        memories: closed-book conclusions of the models, from `beside`.
+        memories: closed-book conclusions of the models, from `compare_with_loop`.
 
     Raises:
         OptionError: the files cannot be written.

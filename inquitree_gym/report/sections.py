@@ -20,9 +20,9 @@ from inquitree_gym.analysis.aggregate import (
     summarise,
 )
 from inquitree_gym.analysis.compare import PairedDifference
-from inquitree_gym.analysis.cutoff import Cutoffs
+from inquitree_gym.analysis.cutoff import CutoffAnalysis
 from inquitree_gym.analysis.load import EpisodeCost, ReadingCounts, ScoredEpisode, ScoredRun
-from inquitree_gym.analysis.memorisation_summary import Memories
+from inquitree_gym.analysis.memorisation import Memorisation
 from inquitree_gym.report.figures import Chart, bars, curves, spreads
 from inquitree_gym.report.tables import Table, counted, dollars, make_table, shaded
 from inquitree_gym.report.templating import paragraphs
@@ -70,9 +70,9 @@ class ReportData:
     judged: dict[str, list[EpisodeScore]]
     """Scores by judge, the local judge first."""
     differences: Sequence[PairedDifference]
-    cutoffs: Cutoffs | None
-    """Split at training cutoffs; None without one."""
-    memories: Memories | None
+    cutoffs: CutoffAnalysis | None
+    """CutoffSplit at training cutoffs; None without one."""
+    memories: Memorisation | None
     """Closed-book conclusions; None without any."""
 
     def name(self, of: SettingSummary | EpisodeScore) -> str:
@@ -106,8 +106,8 @@ class ReportData:
 def report_data(
     runs: Sequence[ScoredRun],
     differences: Sequence[PairedDifference] = (),
-    cutoffs: Cutoffs | None = None,
-    memories: Memories | None = None,
+    cutoffs: CutoffAnalysis | None = None,
+    memories: Memorisation | None = None,
 ) -> ReportData:
     """Return the data of a report on ``runs``; see `write_report` for the arguments."""
     episodes = [facts for run in runs for facts in run.episodes]

@@ -144,7 +144,9 @@ def test_a_run_is_scored_whole(study: StudyConfig, run: Path):
     scores = found.scores
     assert told == list(study.specs())
     assert found.missing == []
-    assert [(s.agent, s.tree, s.fake_level, s.seed) for s in scores] == [cell[:4] for cell in study.specs()]
+    assert [(s.agent, s.tree, s.fake_level, s.seed) for s in scores] == [
+        (spec.agent, spec.tree, spec.fake_level, spec.seed) for spec in study.specs()
+    ]
     assert {s.judge for s in scores} == {"local"}
 
 

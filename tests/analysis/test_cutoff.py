@@ -15,14 +15,15 @@ from hypothesis import strategies as st
 
 from inquitree_gym.analysis.cutoff import (
     CUTOFF_MEASURES,
-    Cutoffs,
+    CutoffAnalysis,
+    CutoffObservation,
     cutoff_table,
+    diff_in_diff,
     mean_grade,
     side_of,
     split_by_cutoff,
 )
-from inquitree_gym.analysis.cutoff_models import ModelDates, Period, load_models, read_period
-from inquitree_gym.analysis.diff_in_diff import Sighting, crossing
+from inquitree_gym.analysis.cutoff_models import DateRange, ModelDates, load_models, parse_date
 from inquitree_gym.analysis.load import ScoredRun, scored_episode
 from inquitree_gym.report import write_report
 from inquitree_gym.report.comparisons import cutoffs
@@ -78,12 +79,12 @@ def run_of(*scores: EpisodeScore) -> ScoredRun:
     ],
 )
 def test_a_paper_is_before_after_or_unclear(published: str, cutoff: str, side: str):
-    assert side_of(read_period(published), read_period(cutoff)) == side
+    assert side_of(parse_date(published), parse_date(cutoff)) == side
 
 
 @given(DAYS, DAYS, st.integers(0, 400), st.integers(0, 400))
 def test_a_side_is_told_only_where_every_day_agrees(paper: date, end: date, vague: int, wide: int):
-    published, cutoff = Period(paper, paper + timedelta(vague)), Period(end, end + timedelta(wide))
+    published, cutoff = DateRange(paper, paper + timedelta(vague)), DateRange(end, end + timedelta(wide))
     sides = {"before" if p <= c else "after" for p in published for c in cutoff}
     assert side_of(published, cutoff) == (sides.pop() if len(sides) == 1 else "unclear")
 
@@ -133,7 +134,7 @@ def test_what_no_entry_names_is_left_out_and_counted():
     found = split_by_cutoff([*scores, asked(1, "2023", None, 1, 1, agent="random")], [model("x", "2024")])
     assert found.unnamed == {"y": 4}
     assert [split.player[0] for split in found.splits] == ["llm x", "random"]
-    assert split_by_cutoff(scores, []) == Cutoffs(0, (), {}, {"x": 4, "y": 4})
+    assert split_by_cutoff(scores, []) == CutoffAnalysis(0, (), {}, {"x": 4, "y": 4})
 
 
 def test_players_are_split_apart_at_the_lowest_fake_level():
@@ -175,7 +176,9 @@ def test_the_text_table_has_a_line_per_split():
 # The same trees
 
 
-def sightings(effect: float, crossed: int, others: int, noise: float = 0.0, seed: int = 0) -> list[Sighting]:
+def observations(
+    effect: float, crossed: int, others: int, noise: float = 0.0, seed: int = 0
+) -> list[CutoffObservation]:
     """Two models; the first ``crossed`` trees lie before the cutoff of the later one alone."""
     draws = np.random.default_rng(seed)
     found = []
@@ -184,12 +187,12 @@ def sightings(effect: float, crossed: int, others: int, noise: float = 0.0, seed
         for name, of_model in (("early", 0.0), ("late", 0.7)):
             before = name == "late" if tree < crossed else tree % 2 == 0
             value = of_model + level + effect * before + noise * draws.normal()
-            found.append(Sighting(name, f"t{tree}", before, value))
+            found.append(CutoffObservation(name, f"t{tree}", before, value))
     return found
 
 
 def test_the_effect_is_found_whatever_the_levels_of_trees_and_models():
-    found = crossing(sightings(0.3, crossed=6, others=8))
+    found = diff_in_diff(observations(0.3, crossed=6, others=8))
     assert found.effect.mean == pytest.approx(0.3)
     assert found.effect[1:3] == pytest.approx((0.3, 0.3))
     assert (found.effect.trees, found.others, found.models, found.effect.episodes) == (6, 8, 2, 28)
@@ -197,16 +200,16 @@ def test_the_effect_is_found_whatever_the_levels_of_trees_and_models():
 
 @given(st.integers(0, 1000))
 def test_with_two_models_it_is_a_difference_in_differences(seed: int):
-    made = sightings(0.3, crossed=5, others=7, noise=1.0, seed=seed)
+    made = observations(0.3, crossed=5, others=7, noise=1.0, seed=seed)
     by_tree = {f"t{i}": {each.model: each.value for each in made if each.tree == f"t{i}"} for i in range(12)}
     gains = [each["late"] - each["early"] for each in by_tree.values()]
-    assert crossing(made).effect.mean == pytest.approx(np.mean(gains[:5]) - np.mean(gains[5:]))
+    assert diff_in_diff(made).effect.mean == pytest.approx(np.mean(gains[:5]) - np.mean(gains[5:]))
 
 
 def test_the_interval_of_the_effect_covers_it():
     covered = 0
     for seed in range(150):
-        estimate = crossing(sightings(0.3, crossed=7, others=9, noise=0.5, seed=seed)).effect
+        estimate = diff_in_diff(observations(0.3, crossed=7, others=9, noise=0.5, seed=seed)).effect
         covered += estimate.low <= 0.3 <= estimate.high
     assert 0.92 <= covered / 150 <= 1.0
 
@@ -214,7 +217,7 @@ def test_the_interval_of_the_effect_covers_it():
 def test_the_interval_of_the_effect_is_a_jackknife_with_the_degrees_of_the_fewer_trees():
     from scipy.stats import t
 
-    made = sightings(0.3, crossed=5, others=8, noise=1.0)
+    made = observations(0.3, crossed=5, others=8, noise=1.0)
     gains = np.array([late.value - early.value for early, late in zip(made[::2], made[1::2], strict=True)])
     places = np.arange(13)
     without = [
@@ -222,34 +225,34 @@ def test_the_interval_of_the_effect_is_a_jackknife_with_the_degrees_of_the_fewer
         for tree in range(13)
     ]
     half = t.ppf(0.975, 4) * np.sqrt(12 * np.var(without))
-    estimate = crossing(made).effect
+    estimate = diff_in_diff(made).effect
     assert estimate.high - estimate.mean == pytest.approx(half)
     assert estimate.mean - estimate.low == pytest.approx(half)
 
 
 @pytest.mark.parametrize(("crossed", "others"), [(4, 9), (9, 4)])
 def test_with_few_trees_the_effect_has_no_interval(crossed: int, others: int):
-    found = crossing(sightings(0.3, crossed, others))
+    found = diff_in_diff(observations(0.3, crossed, others))
     assert found.effect.mean == pytest.approx(0.3)
     assert found.effect.low is None
 
 
 def test_without_a_tree_on_both_sides_there_is_no_effect():
-    found = crossing(sightings(0.3, crossed=0, others=8))
+    found = diff_in_diff(observations(0.3, crossed=0, others=8))
     assert (found.effect.mean, found.effect.trees, found.others) == (None, 0, 8)
-    assert crossing([]).effect.mean is None
-    assert crossing([Sighting("m", "t", True, 1.0)]).others == 0
+    assert diff_in_diff([]).effect.mean is None
+    assert diff_in_diff([CutoffObservation("m", "t", True, 1.0)]).others == 0
 
 
 def test_where_all_trees_are_crossed_alike_nothing_tells_model_and_cutoff_apart():
-    assert crossing(sightings(0.3, crossed=8, others=0)).effect.mean is None
+    assert diff_in_diff(observations(0.3, crossed=8, others=0)).effect.mean is None
 
 
 def test_several_episodes_of_a_cell_are_one_value():
-    made = sightings(0.3, crossed=6, others=8)
-    twice = [each._replace(value=each.value + shift) for each in made for shift in (-1, 1)]
-    assert crossing(twice).effect.mean == pytest.approx(0.3)
-    assert crossing(twice).effect.episodes == 56
+    made = observations(0.3, crossed=6, others=8)
+    twice = [replace(each, value=each.value + shift) for each in made for shift in (-1, 1)]
+    assert diff_in_diff(twice).effect.mean == pytest.approx(0.3)
+    assert diff_in_diff(twice).effect.episodes == 56
 
 
 def test_the_same_trees_of_a_report_are_compared():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquitree_gym.analysis.cutoff_models import ModelDates, Period, find_model, load_models, read_period
+from inquitree_gym.analysis.cutoff_models import DateRange, ModelDates, find_model, load_models, parse_date
 from inquitree_gym.errors import OptionError
 
 NAMES = {
@@ -72,9 +72,9 @@ def test_the_models_of_the_paper_are_there_with_all_dates():
     models = {entry.name: entry for entry in load_models()}
     for name in ("o3", "DeepSeek-R1", "Gemini 2.5 Pro", "Claude Sonnet 4.5", "GPT-5"):
         assert models[name].released is not None
-    assert models["Claude Sonnet 4.5"].window == Period(date(2025, 1, 1), date(2025, 7, 31))
+    assert models["Claude Sonnet 4.5"].window == DateRange(date(2025, 1, 1), date(2025, 7, 31))
     assert models["Claude Sonnet 4.5"].written_cutoff == "2025-01 to 2025-07"
-    assert models["GPT-5"].window == Period(date(2024, 9, 30), date(2024, 9, 30))
+    assert models["GPT-5"].window == DateRange(date(2024, 9, 30), date(2024, 9, 30))
 
 
 # The user's
@@ -85,10 +85,10 @@ def test_entries_of_the_user_come_first(tmp_path: Path):
     assert len(models) == 2 + len(load_models())
     ours = find_model(models, "local/Ours-7B")
     assert ours is not None
-    assert ours.window == Period(date(2024, 1, 1), date(2024, 12, 31))
+    assert ours.window == DateRange(date(2024, 1, 1), date(2024, 12, 31))
     o3 = find_model(models, "openai/o3")
     assert o3 is not None
-    assert (o3.name, o3.window) == ("o3 as we know it", Period(date(2023, 11, 1), date(2024, 2, 10)))
+    assert (o3.name, o3.window) == ("o3 as we know it", DateRange(date(2023, 11, 1), date(2024, 2, 10)))
     assert find_model(models, "openai/gpt-5") is not None
     assert find_model(models, "openai/nothing-of-the-kind") is None
 
@@ -143,8 +143,8 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path):
 @given(st.dates(date(1600, 1, 1), date(2200, 12, 31)))
 def test_a_day_lies_in_its_month_and_its_month_in_its_year(day: date):
     text = day.isoformat()
-    year, month, exact = (read_period(text[:length]) for length in (4, 7, 10))
-    assert exact == Period(day, day)
+    year, month, exact = (parse_date(text[:length]) for length in (4, 7, 10))
+    assert exact == DateRange(day, day)
     assert year.first <= month.first <= day <= month.last <= year.last
     assert (month.last - month.first).days in range(27, 31)
     assert (year.last - year.first).days in (364, 365)
@@ -155,10 +155,10 @@ def test_a_day_lies_in_its_month_and_its_month_in_its_year(day: date):
 )
 def test_what_is_no_date_is_refused(text: str):
     with pytest.raises(ValueError, match="is no date"):
-        read_period(text)
+        parse_date(text)
 
 
 def test_a_model_of_one_day_has_a_window_of_one_day():
     model = ModelDates.model_validate({"name": "m", "patterns": ["m"], "cutoff": {"date": "2024-06-01", "source": "s"}})
-    assert model.window == Period(date(2024, 6, 1), date(2024, 6, 1))
+    assert model.window == DateRange(date(2024, 6, 1), date(2024, 6, 1))
     assert model.written_cutoff == "2024-06-01"

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.analysis.judging import JudgedRun, agreements, concluded, judge_run, read_judged
+from inquitree_gym.analysis.judging import (
+    JudgingResult,
+    judge_agreements,
+    judge_conclusions,
+    recorded_scores,
+    run_conclusions,
+)
 from inquitree_gym.errors import LogError, OptionError, ServiceError
 from inquitree_gym.judges import LLMJudge, Machine, Terms, make_panel, read_judgements
 from inquitree_gym.judges.panel import Panelist
@@ -36,8 +42,8 @@ def run(played: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(played, tmp_path / "run"))
 
 
-def judge(run: Path, panelist: Panelist, max_concurrency: int = 4) -> JudgedRun:
-    return asyncio.run(judge_run(run, panelist, max_concurrency, lambda _: None))
+def judge(run: Path, panelist: Panelist, max_concurrency: int = 4) -> JudgingResult:
+    return asyncio.run(judge_conclusions(run, run_conclusions(run), panelist, max_concurrency, lambda _: None))
 
 
 def local() -> Panelist:
@@ -58,8 +64,8 @@ def llm(service: Service, folder: Path, **settings: object) -> LLMJudge:
 
 def test_a_run_is_judged_once(run: Path):
     first, second = judge(run, local()), judge(run, local())
-    assert first[:4] == ("local", 8, 0, 0)
-    assert second[:4] == ("local", 0, 8, 0)
+    assert (first.judge, first.judged, first.found, first.unscored) == ("local", 8, 0, 0)
+    assert (second.judge, second.judged, second.found, second.unscored) == ("local", 0, 8, 0)
 
 
 def test_the_local_judge_offline_gives_the_reward_that_was_paid(run: Path):
@@ -67,19 +73,19 @@ def test_the_local_judge_offline_gives_the_reward_that_was_paid(run: Path):
     from inquitree_gym.log import read_episode
     from inquitree_gym.runner.folder import EPISODES
 
-    for each in concluded(run):
+    for each in run_conclusions(run):
         episode = read_episode(run / EPISODES / each.name)
         (found,) = read_judgements(run)
         scored = score_episode(episode, each.tree, found.of(each.name, each.tree))
         assert scored.quality_share == pytest.approx(episode.footer.episode_return)
-    scores = read_judged(run)["local"]
+    scores = recorded_scores(run)["local"]
     assert {(score.judge, score.agent) for score in scores} == {("local", "oracle"), ("local", "random-menu")}
     assert all(score.quality_share == 1 for score in scores if score.agent == "oracle")
 
 
 def test_equal_conclusions_are_asked_about_once(run: Path, reading: Service, tmp_path: Path):
     done = judge(run, llm(reading, tmp_path / "cache"))
-    different = len({(each.tree.id, each.text) for each in concluded(run)})
+    different = len({(each.tree.id, each.text) for each in run_conclusions(run)})
     assert different <= 6 < done.judged == 8, "the oracle concludes the same for every seed"
     assert done.spent.asked == len(reading.requests) <= 2 * different
     (found,) = read_judgements(run)
@@ -91,14 +97,14 @@ def test_judges_stand_side_by_side_with_their_agreement(run: Path, reading: Serv
     judge(run, local())
     judge(run, llm(reading, tmp_path / "cache"))
     judge(run, llm(reading, tmp_path / "cache", repeats=2))
-    found = agreements(run)
+    found = judge_agreements(run)
     labels = ["llm:gpt-4o-mini", "llm:gpt-4o-mini #2", "local"]
     assert list(found) == [(labels[0], labels[1]), (labels[0], labels[2]), (labels[1], labels[2])]
     assert found[labels[0], labels[1]].same == 1
-    items = sum(len(each.tree.conclusions) for each in concluded(run))
+    items = sum(len(each.tree.conclusions) for each in run_conclusions(run))
     assert [each.items for each in found.values()] == [items] * 3
     assert found[labels[0], "local"].kappa > 0.5
-    scores = read_judged(run)
+    scores = recorded_scores(run)
     assert list(scores) == labels
     assert all(score.quality_share == 1 for score in scores[labels[0]] if score.agent == "oracle")
 
@@ -107,8 +113,8 @@ def test_a_budget_leaves_the_rest_for_another_time(run: Path, reading: Service, 
     first = judge(run, llm(reading, tmp_path / "cache", budget=Budget(max_total_tokens=TOKENS)), max_concurrency=1)
     assert first.spent.asked == 1
     assert first.spent.skipped > 0
-    assert first.unscored == sum(len(each.tree.conclusions) for each in concluded(run) if each.text.strip())
-    (scored,) = read_judged(run).values()
+    assert first.unscored == sum(len(each.tree.conclusions) for each in run_conclusions(run) if each.text.strip())
+    (scored,) = recorded_scores(run).values()
     assert {score.quality for score in scored} == {None}, "unscored is not 0"
     second = judge(run, llm(reading, tmp_path / "cache"))
     assert (second.unscored, second.spent.cached) == (0, 1)
@@ -136,7 +142,7 @@ def test_a_service_that_will_answer_nothing_ends_it_and_what_was_judged_is_kept(
 
 def test_a_run_without_a_conclusion_is_told(tmp_path: Path):
     with pytest.raises(LogError, match="is no run folder"):
-        concluded(tmp_path)
+        run_conclusions(tmp_path)
     run_study(make_study(agents=("oracle",), trees=("paper2",), seeds=1), tmp_path)
     for log in (tmp_path / "episodes").iterdir():
         log.unlink()

@@ -10,7 +10,7 @@ import pytest
 
 from inquitree_gym.analysis.aggregate import as_plain, by_player
 from inquitree_gym.analysis.compare import NARROW, compare, differences_table
-from inquitree_gym.analysis.judging import concluded
+from inquitree_gym.analysis.judging import run_conclusions
 from inquitree_gym.analysis.load import (
     EpisodeCost,
     ReadingCounts,
@@ -218,7 +218,7 @@ def test_differences_as_a_text_table():
 def judged_by(run: Path, name: str, scores: tuple[float | None, ...], **config) -> None:
     """Keep the same verdicts on every conclusion of a run beside it."""
     with JudgementFile(run, name, config) as kept:
-        for each in concluded(run):
+        for each in run_conclusions(run):
             kept.add(each.name, each.tree, each.text, Ruling(tuple(Verdict(s, "said so") for s in scores)))
 
 

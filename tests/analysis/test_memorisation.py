@@ -10,10 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from inquitree_gym.analysis.aggregate import as_plain
 from inquitree_gym.analysis.cutoff_models import ModelDates
-from inquitree_gym.analysis.memorisation import Grade, judge_recited, read_grades, recite, recited
-from inquitree_gym.analysis.memorisation_summary import beside, memories, memory_table
-from inquitree_gym.analysis.questions import Asked
+from inquitree_gym.analysis.judging import judge_conclusions
+from inquitree_gym.analysis.memorisation import (
+    ClosedBookGrade,
+    ask_closed_book,
+    closed_book_conclusions,
+    compare_with_loop,
+    grade_closed_book,
+    memory_table,
+    summarise_memory,
+)
+from inquitree_gym.analysis.questions import AskingResult
 from inquitree_gym.errors import LogError, OptionError, ServiceError
 from inquitree_gym.judges import Terms, make_panel
 from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel
@@ -49,13 +58,13 @@ def chat_of(service: Service, **settings) -> ChatModel:
     return ChatModel("gpt-4o-mini", base_url=service.address, clock=Hourglass(), retries=0, **settings)
 
 
-def run(chat: Chat, trees: dict[str, Tree], folder: Path, repeats: int = 1, max_concurrency: int = 4) -> Asked:
-    return asyncio.run(recite(chat, list(trees.values()), folder, repeats, max_concurrency, lambda: None))
+def run(chat: Chat, trees: dict[str, Tree], folder: Path, repeats: int = 1, max_concurrency: int = 4) -> AskingResult:
+    return asyncio.run(ask_closed_book(chat, list(trees.values()), folder, repeats, max_concurrency, lambda: None))
 
 
 def judge(trees: dict[str, Tree], folder: Path, name: str = "local", **terms):
     (panelist,) = make_panel([name], Terms(**terms))
-    return asyncio.run(judge_recited(folder, recited(folder, trees), panelist, 2, lambda: None))
+    return asyncio.run(judge_conclusions(folder, closed_book_conclusions(folder, trees), panelist, 2, lambda _: None))
 
 
 # Asking
@@ -94,7 +103,8 @@ def test_a_fault_leaves_one_tree_out_until_the_next_time(
     service.planned.append(PASSING[fault])
     done = run(chat_of(service), trees, tmp_path, max_concurrency=1)
     assert (done.answered, len(done.failed)) == (1, 1)
-    assert run(chat_of(service), trees, tmp_path)[:3] == (1, 1, ())
+    again = run(chat_of(service), trees, tmp_path)
+    assert (again.answered, again.found, again.failed) == (1, 1, ())
 
 
 def test_a_refused_key_ends_it_and_keeps_what_was_answered(service: Service, trees: dict[str, Tree], tmp_path: Path):
@@ -103,7 +113,7 @@ def test_a_refused_key_ends_it_and_keeps_what_was_answered(service: Service, tre
     service.planned.append(failed(401, "no such key"))
     with pytest.raises(ServiceError, match="check the key"):
         run(chat_of(service), trees, tmp_path)
-    assert [each.tree.id for each in recited(tmp_path, trees)] == ["paper2"]
+    assert [each.tree.id for each in closed_book_conclusions(tmp_path, trees)] == ["paper2"]
 
 
 def test_a_budget_ends_it_in_good_order(service: Service, trees: dict[str, Tree], tmp_path: Path):
@@ -133,7 +143,7 @@ def test_only_the_action_part_concludes_and_a_formless_answer_is_taken_whole(
     service.planned.append(said("THOUGHT: mice sleep.\nACTION: 1. Rats sleep."))
     service.planned.append(said("1. Rats sleep. THOUGHT of mice."))
     run(chat_of(service), trees, tmp_path, max_concurrency=1)
-    found = [(each.conclusion, each.formless) for each in recited(tmp_path, trees)]
+    found = [(each.text, each.formless) for each in closed_book_conclusions(tmp_path, trees)]
     assert found == [("1. Rats sleep.", False), ("1. Rats sleep. THOUGHT of mice.", True)]
 
 
@@ -142,14 +152,14 @@ def test_another_version_of_a_tree_is_another_question(service: Service, tmp_pat
     assert first.id == second.id
     service.reply = knowing({"made": first})
     run(chat_of(service), {"made": first}, tmp_path)
-    assert recited(tmp_path, {"made": second}) == []
+    assert closed_book_conclusions(tmp_path, {"made": second}) == []
     assert run(chat_of(service), {"made": second}, tmp_path).answered == 1
-    assert len(recited(tmp_path, {"made": second})) == 1
+    assert len(closed_book_conclusions(tmp_path, {"made": second})) == 1
 
 
 def test_a_folder_without_conclusions_says_what_makes_some(tmp_path: Path):
     with pytest.raises(LogError, match="inquitree closed-book --out"):
-        recited(tmp_path, {})
+        closed_book_conclusions(tmp_path, {})
 
 
 def test_a_torn_last_line_is_asked_again_and_a_damaged_one_is_told(
@@ -160,17 +170,17 @@ def test_a_torn_last_line_is_asked_again_and_a_damaged_one_is_told(
     (file,) = tmp_path.glob("*.jsonl")
     content = file.read_bytes()
     file.write_bytes(content[:-30])
-    assert len(recited(tmp_path, trees)) == 1
+    assert len(closed_book_conclusions(tmp_path, trees)) == 1
     assert run(chat_of(service), trees, tmp_path).answered == 1
-    assert len(recited(tmp_path, trees)) == 2
+    assert len(closed_book_conclusions(tmp_path, trees)) == 2
     file.write_bytes(content.replace(b'"key"', b'"lock"', 1))
     with pytest.raises(LogError, match="line 2"):
-        recited(tmp_path, trees)
+        closed_book_conclusions(tmp_path, trees)
 
 
 def test_a_file_torn_in_its_first_line_holds_nothing(service: Service, trees: dict[str, Tree], tmp_path: Path):
     (tmp_path / "closed-book-x-00000000.jsonl").write_bytes(b'{"kind": "as')
-    assert recited(tmp_path, trees) == []
+    assert closed_book_conclusions(tmp_path, trees) == []
 
 
 # Judging
@@ -181,9 +191,10 @@ def test_knowledge_earns_grades_and_inventions_none(service: Service, trees: dic
     run(chat_of(service), trees, tmp_path)
     done = judge(trees, tmp_path)
     assert (done.judge, done.judged, done.found) == ("local", 2, 0)
-    scores = {grade.recited.tree.id: grade.score for grade in read_grades(tmp_path, trees)}
+    scores = {grade.conclusion.tree.id: grade.score for grade in grade_closed_book(tmp_path, trees)}
     assert scores == {"paper2": 1.0, "paper17": 0.0}
-    assert judge(trees, tmp_path)[1:3] == (0, 2)
+    again = judge(trees, tmp_path)
+    assert (again.judged, again.found) == (0, 2)
 
 
 def test_judges_stand_side_by_side_and_an_unscored_item_leaves_no_score(
@@ -195,10 +206,14 @@ def test_judges_stand_side_by_side_and_an_unscored_item_leaves_no_score(
     service.begin(Grader(lambda place, text, asked: "unsure" if place == 0 else 1))
     done = judge(trees, tmp_path, "llm:gpt-4o-mini", base_url=service.address, cache=tmp_path / "cache")
     assert done.spent.asked == len(service.requests) == 4
-    grades = read_grades(tmp_path, trees)
+    grades = grade_closed_book(tmp_path, trees)
     assert {grade.score for grade in grades if grade.judge == "local"} == {1.0}
     assert {grade.score for grade in grades if grade.judge == "llm:gpt-4o-mini"} == {None}
-    assert {memory.judge: memory.unscored for memory in memories(grades, [])} == {"local": 0, "llm:gpt-4o-mini": 2}
+    unscored = {memory.judge: memory.unscored for memory in summarise_memory(grades, [])}
+    assert unscored == {
+        "local": 0,
+        "llm:gpt-4o-mini": 2,
+    }
 
 
 def test_orders_to_the_judge_earn_nothing(service: Service, trees: dict[str, Tree], tmp_path: Path):
@@ -206,7 +221,7 @@ def test_orders_to_the_judge_earn_nothing(service: Service, trees: dict[str, Tre
     service.planned.extend([said(f"ACTION: {order}")] * 2)
     run(chat_of(service), trees, tmp_path)
     judge(trees, tmp_path)
-    assert {grade.score for grade in read_grades(tmp_path, trees)} == {0.0}
+    assert {grade.score for grade in grade_closed_book(tmp_path, trees)} == {0.0}
 
 
 # Before and after, and beside the loop
@@ -218,50 +233,52 @@ def model(cutoff: str) -> list[ModelDates]:
 
 
 @pytest.fixture
-def grades(service: Service, trees: dict[str, Tree], tmp_path: Path) -> list[Grade]:
+def grades(service: Service, trees: dict[str, Tree], tmp_path: Path) -> list[ClosedBookGrade]:
     """Of a model that knows the newer of two papers: paper17 is of July 2022, paper2 of April 2023."""
     service.reply = knowing(trees, "paper2")
     run(chat_of(service), trees, tmp_path, repeats=2)
     judge(trees, tmp_path)
-    return read_grades(tmp_path, trees)
+    return grade_closed_book(tmp_path, trees)
 
 
-def test_memory_is_split_at_the_cutoff(grades: list[Grade]):
-    (found,) = memories(grades, model("2023-01"))
+def test_memory_is_split_at_the_cutoff(grades: list[ClosedBookGrade]):
+    (found,) = summarise_memory(grades, model("2023-01"))
     assert (found.name, found.judge, found.conclusions, found.formless) == ("gpt-4o-mini", "local", 4, 0)
     assert [found.memory.mean, found.before.mean, found.after.mean, found.difference.mean] == [0.5, 0, 1, -1]
     assert (found.memory.trees, found.memory.episodes, found.cutoff, found.unclear) == (2, 4, "2023-01", 0)
-    (unclear,) = memories(grades, model("2023"))
+    (unclear,) = summarise_memory(grades, model("2023"))
     assert (unclear.unclear, unclear.after.mean, unclear.difference.mean) == (1, None, None)
-    (unknown,) = memories(grades, [])
+    (unknown,) = summarise_memory(grades, [])
     assert (unknown.cutoff, unknown.before.mean, unknown.memory.mean) == (None, None, 0.5)
     heads, line = memory_table([unknown])
     assert dict(zip(heads, line, strict=True))["cutoff"] == "–"
 
 
-def test_the_loop_is_set_beside_memory_by_the_same_judge_model_and_effort(grades: list[Grade]):
+def test_the_loop_is_set_beside_memory_by_the_same_judge_model_and_effort(grades: list[ClosedBookGrade]):
     def played(tree: str, *scores: float, **more) -> object:
         return replace(score(tree, *scores), **{"model": "gpt-4o-mini", "agent": "llm gpt-4o-mini", **more})
 
     episodes = [played("paper2", 1, 0.6), played("paper17", 0.6, 0.6), played("paper12", 0, 0)]
     strangers = [played("paper2", 0, 0, effort="high", agent="llm gpt-4o-mini (high)"), score("paper2", 0, 0)]
     later = [played("paper2", 0, 0, fake_level=3)]
-    found = beside(grades, {"local": [*episodes, *strangers, *later], "llm:x": episodes}, model("2023-01"))
+    found = compare_with_loop(grades, {"local": [*episodes, *strangers, *later], "llm:x": episodes}, model("2023-01"))
     assert found.level == 0
     (gain,) = found.gains
     assert (gain.player[0], gain.judge, gain.gain.trees) == ("llm gpt-4o-mini", "local", 2)
     assert [gain.loop.mean, gain.memory.mean, gain.gain.mean] == pytest.approx([0.7, 0.5, 0.2])
-    assert json.loads(json.dumps(found.as_plain()))["gains"][0]["gain"]["mean"] == pytest.approx(0.2)
+    assert json.loads(json.dumps(as_plain(found)))["gains"][0]["gain"]["mean"] == pytest.approx(0.2)
 
 
-def test_grades_of_an_earlier_local_judge_stand_apart(grades: list[Grade], trees: dict[str, Tree], tmp_path: Path):
+def test_grades_of_an_earlier_local_judge_stand_apart(
+    grades: list[ClosedBookGrade], trees: dict[str, Tree], tmp_path: Path
+):
     (file,) = (tmp_path / "judgements").glob("local-*.jsonl")
     head, *rest = file.read_text().split("\n")
     line = json.loads(head)
     line["config"]["claim_at"] = 0.1
     file.with_name("local-00000000.jsonl").write_text("\n".join([json.dumps(line), *rest]))
     file.unlink()
-    assert {grade.judge for grade in read_grades(tmp_path, trees)} == {"local, earlier"}
+    assert {grade.judge for grade in grade_closed_book(tmp_path, trees)} == {"local, earlier"}
     judge(trees, tmp_path)
-    assert {grade.judge for grade in read_grades(tmp_path, trees)} == {"local", "local, earlier"}
+    assert {grade.judge for grade in grade_closed_book(tmp_path, trees)} == {"local", "local, earlier"}
     assert {grade.judge for grade in grades} == {"local"}

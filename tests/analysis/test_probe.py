@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquitree_gym.analysis.probe import Item, Probe, items_of, loop_doubts, pair, probe, read_verdict
+from inquitree_gym.analysis.probe import (
+    ProbeItem,
+    ProbeResult,
+    compare_with_probe,
+    loop_doubts,
+    probe,
+    probe_items,
+    read_verdict,
+)
 from inquitree_gym.baselines import OracleAgent
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import OptionError
@@ -35,7 +43,7 @@ class Checker:
         return f"REASON: that is how it is.\nVERDICT: {'INVALID' if doubted else 'VALID'}"
 
 
-def ask(service: Service, folder: Path, *trees: Tree, repeats: int = 1, max_concurrency: int = 4) -> Probe:
+def ask(service: Service, folder: Path, *trees: Tree, repeats: int = 1, max_concurrency: int = 4) -> ProbeResult:
     chat = ChatModel("gpt-4o-mini", base_url=service.address, retries=0, clock=Hourglass())
     return asyncio.run(probe(chat, trees, folder, repeats, max_concurrency, lambda: None))
 
@@ -49,11 +57,11 @@ def tree() -> Tree:
 
 
 def test_every_true_and_every_fake_result_is_an_item(tree: Tree):
-    found = items_of(tree)
+    found = probe_items(tree)
     assert len(found) == 3 * (1 + 3)
-    assert found[:5] == [*(Item("one", "s1a", fake) for fake in range(4)), Item("one", "s1b", 0)]
+    assert found[:5] == [*(ProbeItem("one", "s1a", fake) for fake in range(4)), ProbeItem("one", "s1b", 0)]
     paper = load_tree("paper12")
-    assert len(items_of(paper)) == sum(1 + len(study.fakes) for study in paper.studies)
+    assert len(probe_items(paper)) == sum(1 + len(study.fakes) for study in paper.studies)
 
 
 def test_the_words_are_those_that_an_agent_reads_in_the_loop_and_nothing_else(service: Service, tmp_path: Path):
@@ -64,7 +72,7 @@ def test_the_words_are_those_that_an_agent_reads_in_the_loop_and_nothing_else(se
     service.reply = Checker(tree)
     ask(service, tmp_path, tree)
     asked = {messages[-1]["content"]: messages[0]["content"] for messages in service.chats}
-    assert len(asked) == len(items_of(tree))
+    assert len(asked) == len(probe_items(tree))
     subtopic, study = tree.subtopics[0], tree.subtopics[0].studies[0]
     first = next(text for text in asked if study.result in text)
     shown = loop.partition("\n\nWhat next?")[0]
@@ -142,7 +150,7 @@ def test_an_answer_without_a_verdict_is_counted_and_is_no_answer(tree: Tree, ser
     service.planned.extend([said("no idea"), FILTERED, failed(400, "not this one")])
     found = ask(service, tmp_path, tree, max_concurrency=1)
     assert (found.items, len(found.doubts), found.unread, len(found.asked.failed)) == (12, 9, 2, 1)
-    assert Item("one", "s1a", 0) not in found.doubts
+    assert ProbeItem("one", "s1a", 0) not in found.doubts
 
 
 # What comes of it
@@ -166,7 +174,7 @@ def test_an_item_counts_by_the_share_of_its_verdicts_however_often_it_was_asked(
     tree: Tree, service: Service, tmp_path: Path
 ):
     service.reply = Checker(tree)
-    true = Item("one", "s1a", 0)
+    true = ProbeItem("one", "s1a", 0)
     service.planned.extend([said("VERDICT: INVALID"), None, said("no verdict"), None])
     found = ask(service, tmp_path, tree, repeats=4, max_concurrency=1)
     assert found.doubts[true] == pytest.approx(1 / 3)
@@ -183,14 +191,14 @@ def test_in_the_loop_an_item_counts_by_its_first_showings_under_fakes():
         played(shown(1, 1, False), shown(4, 0, False), seed=1),
         played(shown(1, 0, True), level=0),
     ]
-    assert loop_doubts(episodes) == {Item("t1", "s1a", 1): 0.5, Item("t1", "s1a", 0): 0.0}
+    assert loop_doubts(episodes) == {ProbeItem("t1", "s1a", 1): 0.5, ProbeItem("t1", "s1a", 0): 0.0}
 
 
 def test_pairs_are_over_the_items_that_both_have_tree_by_tree():
     episodes = [played(shown(1, 1, True), shown(2, 2, False), shown(5, 0, False), tree=f"t{i}") for i in range(5)]
     episodes += [played(shown(1, 3, True), tree="t9"), played(shown(1, 1, True), agent="other")]
-    alone = {Item(f"t{i}", "s1a", fake): float(fake > 0) for i in range(5) for fake in (0, 1, 2, 3)}
-    first, other = pair(alone, episodes)
+    alone = {ProbeItem(f"t{i}", "s1a", fake): float(fake > 0) for i in range(5) for fake in (0, 1, 2, 3)}
+    first, other = compare_with_probe(alone, episodes)
     assert (first.player[0], first.items, other.player[0], other.items) == ("made", 15, "other", 1)
     assert first.loop[HITS].mean == 0.5
     assert first.alone[HITS].mean == 1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.analysis.questions import AnswerFile, Asked, Question, ask_all
+from inquitree_gym.analysis.questions import AnswerFile, AskingResult, ModelQuestion, ask_questions
 from inquitree_gym.errors import LogError, OptionError, ServiceError
 from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel, Completion
 from inquitree_gym.trees import CANARY
@@ -25,14 +25,14 @@ def chat_of(service: Service, **settings) -> ChatModel:
     return ChatModel("gpt-4o-mini", base_url=service.address, clock=Hourglass(), **settings)
 
 
-def questions(number: int) -> list[Question]:
-    return [Question((f"q{i}", "0"), [{"role": "user", "content": f"question {i}"}], i) for i in range(number)]
+def questions(number: int) -> list[ModelQuestion]:
+    return [ModelQuestion((f"q{i}", "0"), [{"role": "user", "content": f"question {i}"}], i) for i in range(number)]
 
 
-def ask(chat: Chat, folder: Path, number: int, max_concurrency: int = 4) -> Asked:
+def ask(chat: Chat, folder: Path, number: int, max_concurrency: int = 4) -> AskingResult:
     told = []
     with AnswerFile(folder, "quiz", CONFIG) as file:
-        asked = asyncio.run(ask_all(chat, questions(number), file, max_concurrency, lambda: told.append(1)))
+        asked = asyncio.run(ask_questions(chat, questions(number), file, max_concurrency, lambda: told.append(1)))
     assert len(told) == asked.answered + asked.found + len(asked.failed)
     return asked
 
@@ -163,7 +163,7 @@ def test_a_damaged_line_is_named(line: int, content: bytes, service: Service, tm
     lines = file.read_bytes().splitlines()
     lines[line - 1] = content
     file.write_bytes(b"\n".join(lines) + b"\n")
-    with pytest.raises(LogError, match=rf"line {line}: .*remove that line and have it asked again"):
+    with pytest.raises(LogError, match=rf"line {line}: .*remove that line to ask again"):
         answers(tmp_path)
 
 
@@ -185,10 +185,10 @@ def test_whoever_is_killed_loses_nothing_that_was_answered(service: Service, tmp
         "from pathlib import Path\n"
         "from tests.analysis.test_questions import CONFIG, questions\n"
         "from inquitree_gym.llm import ChatModel\n"
-        "from inquitree_gym.analysis.questions import AnswerFile, ask_all\n"
+        "from inquitree_gym.analysis.questions import AnswerFile, ask_questions\n"
         "chat = ChatModel('gpt-4o-mini', base_url=sys.argv[1])\n"
         "with AnswerFile(sys.argv[2], 'quiz', CONFIG) as file:\n"
-        "    asyncio.run(ask_all(chat, questions(9), file, 1, lambda: None))\n"
+        "    asyncio.run(ask_questions(chat, questions(9), file, 1, lambda: None))\n"
     )
     process: list[subprocess.Popen] = []
 

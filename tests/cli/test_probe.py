@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.analysis.probe import items_of
+from inquitree_gym.analysis.probe import probe_items
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.trees import load_tree
@@ -18,7 +18,7 @@ from tests.servers import Service, failed, said
 
 inquitree = test_cli.inquitree
 MODEL = ("--model", "gpt-4o-mini")
-ITEMS = len(items_of(load_tree("paper2")))
+ITEMS = len(probe_items(load_tree("paper2")))
 
 
 @pytest.fixture(scope="module")
