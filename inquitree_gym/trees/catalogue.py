@@ -17,34 +17,35 @@ class CatalogueEntry(NamedTuple):
     distributable: bool
 
 
-_OPEN = (
-    (1, 8, "Grid cells accurately track movement during path integration-based navigation despite switching reference frames", "10.1038/s41593-025-02054-6"),
-    (2, 4, "Hippocampal spatio-predictive cognitive maps adaptively guide reward generalization", "10.1038/s41593-023-01283-x"),
-    (3, 7, "Constructing future behavior in the hippocampal formation through composition and replay", "10.1038/s41593-025-01908-3"),
-    (4, 10, "A flexible hippocampal population code for experience relative to reward", "10.1038/s41593-025-01985-4"),
-    (5, 7, "Shared computational principles for language processing in humans and deep language models", "10.1038/s41593-022-01026-4"),
-    (7, 7, "The cortical representation of language timescales is shared between reading and listening", "10.1038/s42003-024-05909-z"),
-    (8, 5, "Brains and algorithms partially converge in natural language processing", "10.1038/s42003-022-03036-1"),
-    (10, 7, "Dopamine-independent effect of rewards on choices through hidden-state inference", "10.1038/s41593-023-01542-x"),
-    (11, 6, "Dopamine transients follow a striatal gradient of reward time horizons", "10.1038/s41593-023-01566-3"),
-    (12, 7, "Maintaining and updating accurate internal representations of continuous variables with a handful of neurons", "10.1038/s41593-024-01766-5"),
-    (17, 4, "Reduced neural feedback signaling despite robust neuron and gamma auditory responses during human sleep", "10.1038/s41593-022-01107-4"),
-    (18, 6, "Longitudinal measures of monkey brain structure and activity through adolescence predict cognitive maturation", "10.1038/s41593-025-02076-0"),
-    (20, 8, "BOLD signal changes can oppose oxygen metabolism across the human cortex", "10.1038/s41593-025-02132-9"),
-    (24, 6, "Concept neurons in the human medial temporal lobe flexibly represent abstract relations between concepts", "10.1038/s41467-021-26327-3"),
-    (25, 8, "Mapping the sequence specificity of heterotypic amyloid interactions enables the identification of aggregation modifiers", "10.1038/s41467-022-28955-9"),
-    (27, 7, "Microglia regulate sleep through calcium-dependent modulation of norepinephrine transmission", "10.1038/s41593-023-01548-5"),
-    (28, 5, "Ketamine activates adult-born immature granule neurons to rapidly alleviate depression-like behaviors in mice", "10.1038/s41467-022-30386-5"),
-    (29, 8, "Recurrent pattern completion drives the neocortical representation of sensory inference", "10.1038/s41593-025-02055-5"),
-)  # fmt: skip
-_RESTRICTED = (6, 9, 13, 14, 15, 16, 19, 21, 22, 23, 26, 30)
+_SHIPPED: dict[int, tuple[int, str, str]] = {
+    1: (8, "Grid cells accurately track movement during path integration-based navigation despite switching reference frames", "10.1038/s41593-025-02054-6"),
+    2: (4, "Hippocampal spatio-predictive cognitive maps adaptively guide reward generalization", "10.1038/s41593-023-01283-x"),
+    3: (7, "Constructing future behavior in the hippocampal formation through composition and replay", "10.1038/s41593-025-01908-3"),
+    4: (10, "A flexible hippocampal population code for experience relative to reward", "10.1038/s41593-025-01985-4"),
+    5: (7, "Shared computational principles for language processing in humans and deep language models", "10.1038/s41593-022-01026-4"),
+    7: (7, "The cortical representation of language timescales is shared between reading and listening", "10.1038/s42003-024-05909-z"),
+    8: (5, "Brains and algorithms partially converge in natural language processing", "10.1038/s42003-022-03036-1"),
+    10: (7, "Dopamine-independent effect of rewards on choices through hidden-state inference", "10.1038/s41593-023-01542-x"),
+    11: (6, "Dopamine transients follow a striatal gradient of reward time horizons", "10.1038/s41593-023-01566-3"),
+    12: (7, "Maintaining and updating accurate internal representations of continuous variables with a handful of neurons", "10.1038/s41593-024-01766-5"),
+    17: (4, "Reduced neural feedback signaling despite robust neuron and gamma auditory responses during human sleep", "10.1038/s41593-022-01107-4"),
+    18: (6, "Longitudinal measures of monkey brain structure and activity through adolescence predict cognitive maturation", "10.1038/s41593-025-02076-0"),
+    20: (8, "BOLD signal changes can oppose oxygen metabolism across the human cortex", "10.1038/s41593-025-02132-9"),
+    24: (6, "Concept neurons in the human medial temporal lobe flexibly represent abstract relations between concepts", "10.1038/s41467-021-26327-3"),
+    25: (8, "Mapping the sequence specificity of heterotypic amyloid interactions enables the identification of aggregation modifiers", "10.1038/s41467-022-28955-9"),
+    27: (7, "Microglia regulate sleep through calcium-dependent modulation of norepinephrine transmission", "10.1038/s41593-023-01548-5"),
+    28: (5, "Ketamine activates adult-born immature granule neurons to rapidly alleviate depression-like behaviors in mice", "10.1038/s41467-022-30386-5"),
+    29: (8, "Recurrent pattern completion drives the neocortical representation of sensory inference", "10.1038/s41593-025-02055-5"),
+}  # fmt: skip
+"""Number of subtopics, title and DOI of the papers whose trees are distributed."""
 
-_ENTRIES = [CatalogueEntry(f"paper{number}", n, title, doi, True) for number, n, title, doi in _OPEN]
-_ENTRIES += [CatalogueEntry(f"paper{number}", None, None, None, False) for number in _RESTRICTED]
 
-CATALOGUE: dict[str, CatalogueEntry] = {
-    entry.id: entry for entry in sorted(_ENTRIES, key=lambda entry: int(entry.id.removeprefix("paper")))
-}
+def _entry(number: int) -> CatalogueEntry:
+    subtopics, title, doi = _SHIPPED.get(number, (None, None, None))
+    return CatalogueEntry(f"paper{number}", subtopics, title, doi, number in _SHIPPED)
+
+
+CATALOGUE = {entry.id: entry for entry in map(_entry, range(1, 31))}
 """All 30 papers by id, in paper order."""
 RESTRICTED = tuple(entry.id for entry in CATALOGUE.values() if not entry.distributable)
 """Ids of the papers whose trees may not be distributed."""

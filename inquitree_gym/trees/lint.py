@@ -56,9 +56,8 @@ def char_tfidf(texts: Sequence[str]) -> NDArray[np.float32]:
     """Return TF-IDF vectors of character 3- to 5-grams within words, fitted on the given texts."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    return np.asarray(
-        TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)).fit_transform(texts).toarray(), np.float32
-    )
+    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5))
+    return np.asarray(vectorizer.fit_transform(texts).toarray(), np.float32)
 
 
 def ladders(tree: Tree) -> Iterator[tuple[Subtopic | Study, tuple[str, ...]]]:
@@ -90,18 +89,14 @@ def _unused_results(tree: Tree) -> Iterator[Fault]:
     needed = {name for item in tree.conclusions for group in item.needs for name in group}
     for study in tree.studies:
         if study.id not in needed and not study.control:
-            yield Fault(
-                study.id,
-                "no conclusion item needs its result; let one need it, or mark the study as a control",
-            )
+            yield Fault(study.id, "no conclusion item needs its result; let one need it, or mark it as a control")
     groups = {study.id: subtopic for subtopic in tree.subtopics for study in subtopic.studies}
     for item in tree.conclusions:
         for group in item.needs:
             siblings = {study.id for study in groups[group[0]].studies if not study.control}
             if set(group) != siblings:
-                yield Fault(
-                    item.id, f"needs {list(group)}; a group consists of all studies of one subtopic: {sorted(siblings)}"
-                )
+                wanted = f"a group consists of all studies of one subtopic: {sorted(siblings)}"
+                yield Fault(item.id, f"needs {list(group)}; {wanted}")
 
 
 def _unsupported(tree: Tree) -> Iterator[Fault]:

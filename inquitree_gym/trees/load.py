@@ -87,8 +87,8 @@ def parse_tree(document: bytes, where: str = "tree") -> Tree:
     try:
         return Tree.model_validate_json(document)
     except ValidationError as error:
-        if error.error_count() > MAX_FAULTS:
-            raise TreeError(where, [_too_many(error.error_count())]) from None
+        if (count := error.error_count()) > MAX_FAULTS:
+            raise TreeError(where, [_too_many(count)]) from None
         raise TreeError(where, list(validation_faults(error, json.loads(document)))) from None
 
 

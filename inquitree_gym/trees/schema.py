@@ -10,7 +10,7 @@ import datetime
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -46,10 +46,8 @@ def _clean(text: str) -> str:
     if text != text.strip():
         raise PydanticCustomError("untidy_text", "text starts or ends with white space; strip it")
     if found := _CONTROL.search(text):
-        code = f"U+{ord(found.group()):04X}"
-        raise PydanticCustomError(
-            "control_character", "text holds the control character {code}; remove it", {"code": code}
-        )
+        message = "text holds the control character {code}; remove it"
+        raise PydanticCustomError("control_character", message, {"code": f"U+{ord(found.group()):04X}"})
     return text
 
 
@@ -219,10 +217,9 @@ class Tree(_Model):
 
     @model_validator(mode="after")
     def _is_playable(self) -> Tree:
-        if faults := list(_graph_faults(self)):
-            raise PydanticCustomError(
-                "not_playable", "{faults}", {"faults": "\n".join(map(str, faults)), "list": faults}
-            )
+        if faults := [*_duplicates(self), *_dangling(self), *_dangling_support(self), *_cycles(self)]:
+            context = {"faults": "\n".join(map(str, faults)), "list": faults}
+            raise PydanticCustomError("not_playable", "{faults}", context)
         return self
 
     def __hash__(self) -> int:
@@ -260,12 +257,6 @@ def _ladder(path: str, text: str, hints: tuple[str, ...]) -> dict[str, str]:
     return {path: text} | {f"{path}/hint{level}": hint for level, hint in enumerate(hints, 1)}
 
 
-def _graph_faults(tree: Tree) -> Iterator[Fault]:
-    yield from _duplicates(tree)
-    yield from _dangling(tree)
-    yield from _cycles(tree)
-
-
 def _duplicates(tree: Tree) -> Iterator[Fault]:
     seen = {"topic"}
     for node in (*tree.subtopics, *tree.studies, *tree.conclusions):
@@ -291,7 +282,6 @@ def _dangling(tree: Tree) -> Iterator[Fault]:
         for name in (name for group in item.needs for name in group):
             if name not in studies:
                 yield Fault(item.id, f"needs '{name}', which is not a study of this tree")
-    yield from _dangling_support(tree)
 
 
 def _dangling_support(tree: Tree) -> Iterator[Fault]:
@@ -313,17 +303,11 @@ def _cycles(tree: Tree) -> Iterator[Fault]:
     known = {subtopic.id for subtopic in tree.subtopics}
     graph = {subtopic.id: [name for name in subtopic.prerequisites if name in known] for subtopic in tree.subtopics}
     for _ in range(MAX_CYCLES):
-        if not (cycle := _cycle(graph)):
+        try:
+            TopologicalSorter(graph).prepare()
             return
+        except CycleError as error:
+            cycle = error.args[1][::-1]
         yield Fault(cycle[0], f"prerequisites form a cycle: {' → '.join(cycle)}; none of them could ever be entered")
         for name in cycle:
             graph.pop(name, None)
-
-
-def _cycle(graph: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a cycle, with its first node repeated at the end, or an empty list."""
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        return list(reversed(error.args[1]))
-    return []

@@ -9,7 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from inquitree_gym.trees.schema import DATE_PATTERN, DOI_PATTERN, FACT_PATTERN, ID_PATTERN, SOURCE_PATTERN
+from inquitree_gym.trees import schema
+from inquitree_gym.trees.schema import HINT_LEVELS
 
 _ITEMS = {
     "hints": "hint",
@@ -31,17 +32,21 @@ _WANTED = {
     "tuple_type": "a list",
     "model_type": "an object",
 }
-_FIXED = {
+_MESSAGES = {
     "missing": "is missing",
     "extra_forbidden": "is an unknown field; remove it",
     "string_too_short": "is empty",
+    "string_too_long": "has {length:,} characters, at most {max_length:,} are allowed",
+    "literal_error": "needs {expected}, not {described}",
+    "greater_than_equal": "is {value}, needs at least {ge}",
+    "less_than_equal": "is {value}, needs at most {le}",
 }
 _FORMATS = {
-    ID_PATTERN: "an id: a lower-case letter, then up to 63 of a-z, 0-9, '_', '.' and '-'",
-    DOI_PATTERN: "a DOI; write it without resolver, such as 10.1038/s41593-025-02054-6, or leave it empty",
-    DATE_PATTERN: "a date; write YYYY-MM-DD",
-    SOURCE_PATTERN: "a source id; write S1 to S99",
-    FACT_PATTERN: "a fact id; write F, M or B and a number, such as F1",
+    schema.ID_PATTERN: "an id: a lower-case letter, then up to 63 of a-z, 0-9, '_', '.' and '-'",
+    schema.DOI_PATTERN: "a DOI; write it without resolver, such as 10.1038/s41593-025-02054-6, or leave it empty",
+    schema.DATE_PATTERN: "a date; write YYYY-MM-DD",
+    schema.SOURCE_PATTERN: "a source id; write S1 to S99",
+    schema.FACT_PATTERN: "a fact id; write F, M or B and a number, such as F1",
 }
 
 
@@ -64,33 +69,23 @@ def _message(fault: ErrorDetails, value: Any) -> str:
     kind, limits = fault["type"], fault.get("ctx", {})
     if kind in _WANTED:
         return f"needs {_WANTED[kind]}, not {_described(value)}"
-    if kind in _FIXED:
-        return _FIXED[kind]
-    match kind:
-        case "too_short" | "too_long":
-            return _wrong_length(fault, value)
-        case "string_too_long":
-            return f"has {len(value):,} characters, at most {limits['max_length']:,} are allowed"
-        case "string_pattern_mismatch":
-            return f"'{legible(value)}' is not {_FORMATS[limits['pattern']]}"
-        case "literal_error":
-            return f"needs {limits['expected']}, not {_described(value)}"
-        case "greater_than_equal":
-            return f"is {legible(str(value))}, needs at least {limits['ge']}"
-        case "less_than_equal":
-            return f"is {legible(str(value))}, needs at most {limits['le']}"
-    return fault["msg"]
+    if kind == "string_pattern_mismatch":
+        return f"'{legible(value)}' is not {_FORMATS[limits['pattern']]}"
+    if kind in ("too_short", "too_long"):
+        return _wrong_length(str(fault["loc"][-1]), len(value), limits)
+    if kind not in _MESSAGES:
+        return fault["msg"]
+    length = len(value) if isinstance(value, str) else 0
+    return _MESSAGES[kind].format(**limits, length=length, value=legible(str(value)), described=_described(value))
 
 
-def _wrong_length(fault: ErrorDetails, value: list[Any]) -> str:
-    field = fault["loc"][-1]
-    noun = _ITEMS.get(str(field), "study")  # the only lists inside a list are the groups of studies in "needs"
-    limits = fault["ctx"]
+def _wrong_length(field: str, length: int, limits: dict[str, Any]) -> str:
+    noun = _ITEMS.get(field, "study")  # only the groups in "needs", which are lists of studies, have no field name
     if field == "hints":
-        return f"has {_count(len(value), noun)}, needs {limits.get('min_length', limits.get('max_length'))}"
+        return f"has {_count(length, noun)}, needs {HINT_LEVELS}"
     if "min_length" in limits:
-        return f"has {_count(len(value), noun)}, needs at least {limits['min_length']}"
-    return f"has {_count(len(value), noun)}, at most {limits['max_length']:,} are allowed"
+        return f"has {_count(length, noun)}, needs at least {limits['min_length']}"
+    return f"has {_count(length, noun)}, at most {limits['max_length']:,} are allowed"
 
 
 def _count(number: int, noun: str) -> str:

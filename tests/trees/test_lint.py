@@ -183,7 +183,7 @@ def test_a_good_tree_is_clean(minilm: MiniLMEmbedder):
         ),
         (
             lambda d: d["conclusions"][1].update(needs=[["s1a", "s1b"]]),
-            ["s2a: no conclusion item needs its result; let one need it, or mark the study as a control"],
+            ["s2a: no conclusion item needs its result; let one need it, or mark it as a control"],
         ),
         (
             lambda d: study(d, "s2a")["fakes"].append(study(d, "s2a")["result"]),
