@@ -167,11 +167,10 @@ def draw_text(axes: Axes, place: Point, text: str, *, align: str = "center", bol
     )  # fmt: skip
 
 
-def draw_dot(axes: Axes, place: Point, colour: str = "white", marker: str = "o") -> None:
-    """Draw the mark of a study, white as long as the study has not been run."""
-    axes.plot(
-        *place, marker=marker, color=colour, markeredgecolor=TEXT_COLOUR, markersize=7, markeredgewidth=1, zorder=3
-    )
+def draw_mark(axes: Axes, place: Point, marker: str = "o", colour: str = "#ffffff") -> None:
+    """Draw a small Matplotlib marker; a white circle is a study that has not been run."""
+    edge = {"markeredgecolor": TEXT_COLOUR, "markeredgewidth": 1}
+    axes.plot(*place, marker=marker, color=colour, markersize=7, zorder=3, **edge)
 
 
 def _plain(name: str) -> str:
@@ -229,4 +228,4 @@ def _draw_box(axes: Axes, box: SubtopicBox, height: float, colour: str) -> None:
     for i, line in enumerate((box.id, *box.lines)):
         draw_text(axes, (box.x, box.y + 22 + LINE * i), line, bold=not i)
     for dot in box.dots:
-        draw_dot(axes, (dot.x, dot.y))
+        draw_mark(axes, (dot.x, dot.y))
