@@ -136,6 +136,8 @@ class InquiryEnv(gym.Env[str, str]):
         self.runtimes = RuntimeCache(self.embedder, self.prompts)
         """Runtimes of the trees; environments may share one cache."""
         self._runtime: TreeRuntime | None = None
+        self._events: list[Event] = []
+        self._score: float | None = None
         self._first_seed: int | None = None
         self._episode = 0
         self._closed = False
@@ -206,6 +208,7 @@ class InquiryEnv(gym.Env[str, str]):
         self._runtime = self.runtimes.get(self._choose_tree(trees, episode_seed), rules)
         event = self._runtime.engine.start(episode_seed)
         self.last_transition = Transition(Reading(), event)
+        self._events, self._score = [event], None
         if self.render_mode == "human":
             self.render()
         return self._runtime.observations.render(event), self._info(event)
@@ -245,8 +248,8 @@ class InquiryEnv(gym.Env[str, str]):
         self.last_transition = Transition(reading, event)
         terminated = event.state.phase == Phase.END
         reward = runtime.reward(event.state, action) if terminated else 0.0
-        if self.render_mode == "human":
-            self.render()
+        if self.render_mode is not None:
+            self._record(event, reward if terminated else None)
         return runtime.observations.render(event), reward, terminated, False, self._info(event)
 
     def render(self) -> Any:
@@ -257,9 +260,16 @@ class InquiryEnv(gym.Env[str, str]):
         from inquitree_gym.envs import rendering
 
         if self.render_mode == "rgb_array":
-            return rendering.picture(self.tree, self._event)
+            course = (self.tree, self._events, self.turn_limit)
+            return rendering.picture(*course, privileged=self.privileged, score=self._score)
         text = rendering.as_text(self.tree, self._event, self.runtime.observations.render(self._event))
         return text if self.render_mode == "ansi" else rendering.to_terminal(text)
+
+    def _record(self, event: Event, score: float | None) -> None:
+        self._events.append(event)
+        self._score = score
+        if self.render_mode == "human":
+            self.render()
 
     def close(self) -> None:
         """End the episode for good; a closed environment takes neither `step` nor `reset`."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.engine import Event, Kind
+from inquitree_gym.engine import Event, Kind, Phase
 from inquitree_gym.trees import HINT_LEVELS, Tree
 from inquitree_gym.trees.drawing import COLOURS, LINE, PAD, diagram, draw_mark, draw_text, figure
 
@@ -22,7 +22,8 @@ MIN_WIDTH = 480
 """Pixels that the status and the legend need."""
 _CHARACTER = 7.7
 """Mean width of a character, in pixels."""
-_NOT_RUN, _SEEN, _TRUE, _FAKE = ("o", "#ffffff"), ("o", "#1f2430"), ("o", "#007a5a"), ("X", "#c24e00")
+FAKE_COLOUR = "#c24e00"
+_NOT_RUN, _SEEN, _TRUE, _FAKE = ("o", "#ffffff"), ("o", "#1f2430"), ("o", "#007a5a"), ("X", FAKE_COLOUR)
 """Marker and colour of a study by its last result."""
 
 
@@ -66,11 +67,11 @@ def picture(
     """
     state = events[-1].state
     marks = {subtopic.id: "visited" for i, subtopic in enumerate(tree.subtopics) if state.visited >> i & 1}
-    if state.subtopic >= 0:
+    if state.phase in (Phase.SUBTOPIC, Phase.STUDY, Phase.RESULT):
         marks[tree.subtopics[state.subtopic].id] = "current"
     canvas = figure(tree, marks, margins=MARGINS, width=MIN_WIDTH)
     (axes,) = canvas.axes
-    for row, line in enumerate(_status(tree, events, turn_limit, score)):
+    for row, line in enumerate(status(tree, events, turn_limit, score)):
         draw_text(axes, (axes.get_xlim()[0] + PAD, 22 + 20 * row - MARGINS[0]), line, align="left", bold=not row)
     _draw_course(axes, tree, events, privileged)
     _draw_legend(axes, diagram(tree).height, privileged)
@@ -81,7 +82,8 @@ def picture(
     return pixels[..., :3].copy()
 
 
-def _status(tree: Tree, events: Sequence[Event], turn_limit: int | None, score: float | None) -> Iterator[str]:
+def status(tree: Tree, events: Sequence[Event], turn_limit: int | None, score: float | None) -> Iterator[str]:
+    """Yield the lines above the tree; see `picture` for the arguments."""
     state, hints = events[-1].state, sum(event.hint_level > 0 for event in events)
     limit = "no limit" if turn_limit is None else f"limit {turn_limit}"
     result = "" if score is None else f" · Q/|C| = {score:.2f}"
@@ -92,15 +94,21 @@ def _status(tree: Tree, events: Sequence[Event], turn_limit: int | None, score: 
     yield f"hints given: {hints}{now}"
 
 
+def visit_order(tree: Tree, events: Sequence[Event]) -> dict[str, str]:
+    """Return by subtopic id the ordinals of its visits; of more than two, the first and the last."""
+    order: dict[str, list[str]] = {}
+    for i, event in enumerate((event for event in events if event.kind == Kind.SUBTOPIC), 1):
+        order.setdefault(tree.subtopics[event.node].id, []).append(str(i))
+    return {name: ", ".join(every if len(every) < 3 else (every[0], f"… {every[-1]}")) for name, every in order.items()}
+
+
 def _draw_course(axes: Axes, tree: Tree, events: Sequence[Event], privileged: bool) -> None:
     """Write the order of visits into the boxes, and mark the studies by their last result."""
-    visits = [tree.subtopics[event.node].id for event in events if event.kind == Kind.SUBTOPIC]
+    order = visit_order(tree, events)
     shown = dict(zip((study.id for study in tree.studies), events[-1].state.shown, strict=True))
     drawn = diagram(tree)
     for box in drawn.boxes:
-        order = [str(i) for i, name in enumerate(visits, 1) if name == box.id]
-        text = ", ".join(order if len(order) < 3 else (order[0], f"… {order[-1]}"))
-        draw_text(axes, (box.x - drawn.box_width / 2 + PAD, box.y + 22), text, align="left")
+        draw_text(axes, (box.x - drawn.box_width / 2 + PAD, box.y + 22), order.get(box.id, ""), align="left")
         for dot in box.dots:
             draw_mark(axes, (dot.x, dot.y), *_result_mark(shown[dot.id], privileged))
 
@@ -116,7 +124,7 @@ def _result_mark(shown: int, privileged: bool) -> tuple[str, str]:
 def _draw_legend(axes: Axes, top: float, privileged: bool) -> None:
     seen = [(*_TRUE, "last result true"), (*_FAKE, "last result fake")] if privileged else [(*_SEEN, "result seen")]
     rows = (
-        [("s", COLOURS["visited"], "entered"), ("s", COLOURS["current"], "under study"), ("$1$", "#1f2430", "order of visits")],
+        [("s", COLOURS["visited"], "entered"), ("s", COLOURS["current"], "under study")],
         [(*_NOT_RUN, "study not run"), *seen],
     )
     for row, entries in enumerate(rows):
@@ -125,3 +133,5 @@ def _draw_legend(axes: Axes, top: float, privileged: bool) -> None:
             draw_mark(axes, (x, y - 5), marker, colour)
             draw_text(axes, (x + PAD, y), label, align="left")
             x += 2 * PAD + 18 + _CHARACTER * len(label)
+        if not row:
+            draw_text(axes, (x, y), "1, 2, …  order of visits", align="left")

@@ -169,8 +169,8 @@ def draw_text(axes: Axes, place: Point, text: str, *, align: str = "center", bol
 
 def draw_mark(axes: Axes, place: Point, marker: str = "o", colour: str = "#ffffff") -> None:
     """Draw a small Matplotlib marker; a white circle is a study that has not been run."""
-    edge = {"markeredgecolor": TEXT_COLOUR, "markeredgewidth": 1}
-    axes.plot(*place, marker=marker, color=colour, markersize=7, zorder=3, **edge)
+    edge = colour if marker == "X" else TEXT_COLOUR
+    axes.plot(*place, marker=marker, color=colour, markersize=7, markeredgecolor=edge, markeredgewidth=1, zorder=3)
 
 
 def _plain(name: str) -> str:

@@ -8,14 +8,20 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from inquitree_gym import InquiryEnv, load_tree
+from inquitree_gym.envs.rendering import FAKE_COLOUR, MARGINS, status, visit_order
 from inquitree_gym.trees import Tree
-from inquitree_gym.trees.drawing import COLOURS
+from inquitree_gym.trees.drawing import COLOURS, diagram
 from tests.envs.test_inquiry import EXPLORE, JUNK, openings, script, trajectory
 
 
 @pytest.fixture(scope="module")
 def tree() -> Tree:
     return load_tree("paper12")
+
+
+def boxes(picture: np.ndarray, tree: Tree) -> np.ndarray:
+    """The part of a picture between the status and the legend."""
+    return picture[MARGINS[0] : MARGINS[0] + int(diagram(tree).height)]
 
 
 def area(picture: np.ndarray, mark: str) -> int:
@@ -45,7 +51,8 @@ def test_a_picture_shows_the_path_so_far_and_never_the_hint_target(tree: Tree, m
     for action in (JUNK, first.text, first.studies[0].text, EXPLORE, second.text):
         env.step(action)
         pictures.append(env.render())
-    visited, current = ([area(picture, mark) for picture in pictures] for mark in ("visited", "current"))
+    trees = [boxes(picture, tree) for picture in pictures]
+    visited, current = ([area(each, mark) for each in trees] for mark in ("visited", "current"))
     assert visited[:4] == [0, 0, 0, 0]
     assert current[:2] == [0, 0]
     assert current[2] == current[3] > 1_000
@@ -53,10 +60,67 @@ def test_a_picture_shows_the_path_so_far_and_never_the_hint_target(tree: Tree, m
     assert current[-1] > 1_000
     assert {area(picture, "target") for picture in pictures} == {0}
     assert len({picture.shape for picture in pictures}) == 1
-    assert (pictures[0] == pictures[1]).all(), "a hint leaves no trace in the picture"
-    assert (pictures[2] == pictures[3]).all()
+    assert (trees[0] == trees[1]).all(), "a hint leaves no trace in the tree"
+    assert (pictures[0] != pictures[1]).any(), "the status counts turns and hints"
+    assert visited[4] == current[3], "at the topic nothing is under study"
     env.reset(seed=2)
     assert (env.render() == pictures[0]).all()
+
+
+def played(tree: Tree, **options) -> list[np.ndarray]:
+    """Every picture of one scripted episode."""
+    env = InquiryEnv("paper12", render_mode="rgb_array", **options)
+    env.reset(seed=1)
+    pictures = [env.render()]
+    for action in script(tree):
+        env.step(action)
+        pictures.append(env.render())
+    return pictures
+
+
+def test_a_picture_tells_fakes_from_true_results_to_the_privileged_alone(tree: Tree, minilm):
+    true, fake = (played(tree, fake_level=level) for level in (0, 10))
+    assert all((one == other).all() for one, other in zip(true[:-1], fake[:-1], strict=True))
+    seen, faked = (played(tree, fake_level=level, privileged=True) for level in (0, 10))
+    colour = np.round(np.array(to_rgb(FAKE_COLOUR)) * 255).astype(np.uint8)
+    legend, *_, last = [int((picture == colour).all(-1).sum()) for picture in faked]
+    assert last > legend > 0
+    assert any((one != other).any() for one, other in zip(seen, faked, strict=True))
+    assert not any((picture == colour).all(-1).any() for picture in fake)
+
+
+def test_a_picture_of_an_episode_is_the_same_twice(tree: Tree, minilm):
+    assert all((one == other).all() for one, other in zip(played(tree), played(tree), strict=True))
+
+
+def test_the_status_counts_turns_and_hints_and_tells_the_score_at_the_end(tree: Tree, minilm):
+    env = InquiryEnv("paper12", fake_level=3, max_turns=5)
+    env.reset(seed=1)
+    events = [env.last_transition.event]
+    for action in (JUNK, JUNK, tree.subtopics[openings(tree)[0]].text):
+        env.step(action)
+        events.append(env.last_transition.event)
+    assert list(status(tree, events[:3], 5, None)) == [
+        "paper12 · turn 2 (limit 5) · topic",
+        "0 of 7 subtopics entered · 0 of 10 studies run",
+        "hints given: 2, now level 2 of 4",
+    ]
+    first, second, third = status(tree, events, None, 0.625)
+    assert first == "paper12 · turn 3 (no limit) · subtopic · Q/|C| = 0.62"
+    assert second == "1 of 7 subtopics entered · 0 of 10 studies run"
+    assert third == "hints given: 2"
+
+
+def test_boxes_are_numbered_in_the_order_of_the_visits(tree: Tree, minilm):
+    env = InquiryEnv("paper12", render_mode="rgb_array")
+    first, second = (tree.subtopics[i] for i in openings(tree))
+    env.reset(seed=1)
+    for subtopic in (first, second, first, first):
+        for action in (subtopic.text, subtopic.studies[0].text, EXPLORE):
+            env.step(action)
+    assert visit_order(tree, env._events) == {first.id: "1, … 4", second.id: "2"}
+    env.reset(seed=1)
+    assert visit_order(tree, env._events) == {}
 
 
 def test_pictures_grow_with_the_tree():
