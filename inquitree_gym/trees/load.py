@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from inquitree_gym.errors import TreeError, UnknownTreeError, suggest
-from inquitree_gym.trees.catalogue import CATALOGUE, RESTRICTED
+from inquitree_gym.trees.catalogue import RESTRICTED
 from inquitree_gym.trees.paths import TREES_VARIABLE, builtin_file, builtin_ids, user_files
 from inquitree_gym.trees.schema import Fault, Tree
 from inquitree_gym.trees.validation import legible, validation_faults
@@ -108,8 +108,6 @@ def _load_id(name: str) -> Tree:
             f"'{name}' is in the paper pool but its tree may not be distributed; write a tree file of your own "
             f"and pass its path, or put it as '{name}.json' in a folder named by {TREES_VARIABLE}"
         )
-    if name in CATALOGUE:
-        raise UnknownTreeError(f"the tree of '{name}' is not written yet; shipped are: {', '.join(shipped)}")
     known = [*shipped, *own]
     raise UnknownTreeError(
         f"no tree has the id '{name:.80}'{suggest(name, known)}; known ids: {', '.join(known)}. "
