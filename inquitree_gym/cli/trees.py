@@ -14,7 +14,7 @@ from rich.tree import Tree as Branches
 
 from inquitree_gym.cli.output import FAULTY, out, print_json, progress, write
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder, tree_vectors
-from inquitree_gym.errors import TreeError, UnknownTreeError
+from inquitree_gym.errors import OptionError, TreeError, UnknownTreeError
 from inquitree_gym.runner.study import ALL
 from inquitree_gym.trees import CATALOGUE, Fault, Tree, builtin_ids, load_tree, user_files
 from inquitree_gym.trees.drawing import depths, layers, mermaid, svg
@@ -46,12 +46,14 @@ def list_trees(as_json: JsonOption = False) -> None:
 @app.command()
 def show(
     tree: TreeArgument,
-    as_mermaid: Annotated[bool, typer.Option("--mermaid", help="Print the graph in Mermaid's language.")] = False,
-    svg_file: Annotated[Path | None, typer.Option("--svg", help="Write the graph to this SVG file.")] = None,
+    as_mermaid: Annotated[bool, typer.Option("--mermaid", help="Print the graph as a Mermaid diagram.")] = False,
+    svg_file: Annotated[Path | None, typer.Option("--svg", help="Write the graph to this .svg file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole tree as JSON.")] = False,
-    spoil: Annotated[bool, typer.Option(help="Show results and conclusions too.")] = False,
+    spoil: Annotated[bool, typer.Option(help="Include results and conclusions.")] = False,
 ) -> None:
     """Draw a tree in the terminal, or export it."""
+    if svg_file is not None and svg_file.suffix.lower() != ".svg":
+        raise OptionError(f"--svg writes SVG, so its file name ends with .svg, not '{svg_file.name}'")
     found = load_tree(tree)
     if svg_file is not None:
         write(svg_file, svg(found))

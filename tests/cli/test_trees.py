@@ -56,3 +56,11 @@ def test_an_own_tree_of_a_restricted_paper_is_clean_of_that_fault(inquitree: Inq
     file.write_text(dump_tree(make_tree([[]], [1], tree_id="paper6")))
     done = inquitree("check", file, "--embedder", "none", "--json")
     assert not [fault for fault in json.loads(done.out)[str(file)] if fault["node"] == "id"]
+
+
+@pytest.mark.parametrize("name", ["tree.png", "tree"])
+def test_svg_is_written_under_no_other_suffix(inquitree: Inquitree, tmp_path: Path, name: str):  # noqa: F811
+    done = inquitree("show", "paper8", "--svg", tmp_path / name)
+    assert (done.status, done.out) == (2, "")
+    assert f"its file name ends with .svg, not '{name}'" in done.said
+    assert not list(tmp_path.iterdir())
