@@ -1,170 +1,210 @@
-"""Any log read again, with another embedder or threshold (DESIGN section 8).
+"""Match logged actions again, with another embedder or threshold (DESIGN section 8).
 
-Each logged action is matched again in the state that it was logged in, to the candidates that were open then. Up to
-and with the first turn that leads elsewhere this is exactly what would have happened: the agent saw the same until
-then. From there on it would have read other texts and said other things, so nothing but bounds on coverage can be told.
+Each logged action is matched in its logged state, among the candidates open there. Up to and including the first turn
+with another outcome, the result is exact, because the agent saw the same texts. After that turn the agent would have
+read other texts and acted differently, so only bounds on coverage are known.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from inquitree_gym.analysis.load import finished_episodes, no_finished_episode
 from inquitree_gym.embeddings import Embedder, TreeVectors, load_embedder, tree_vectors
-from inquitree_gym.engine import Decision, Engine, Event, Phase, Reading, Rules, State
+from inquitree_gym.engine import Decision, Engine, Event, Kind, Phase, Reading, Rules, State
 from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.log import Episode, Turn, has_header, read_episode
+from inquitree_gym.log import Episode, Turn
 from inquitree_gym.matching import Matcher
-from inquitree_gym.runner.folder import EPISODES, read_manifest
+from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
 from inquitree_gym.trees import Tree, load_tree
 
 GRID = np.round(np.arange(0.20, 0.8001, 0.01), 2)
-"""Thresholds that the picture shows."""
-_SURELY, _NEVER = 2.0, -2.0
+"""Thresholds of the figure."""
+_ALWAYS, _NEVER = 2.0, -2.0
 """Similarities above and below every threshold."""
+_MATCHED = (Phase.TOPIC, Phase.SUBTOPIC, Phase.RESULT)
+"""Phases in which actions are matched to candidates."""
 
 
-class Bounds(NamedTuple):
-    """Coverage that an episode can still end with, in [0, 1]."""
+class CoverageBounds(NamedTuple):
+    """Range of the final coverage, in [0, 1]."""
 
     low: float
-    """What has been entered: coverage never falls."""
+    """Coverage so far, which never falls."""
     high: float
-    """What an agent that fails at nothing any more would reach within the turns left."""
+    """Coverage of an agent that never fails within the remaining turns."""
 
 
-class Fork(NamedTuple):
-    """One of the two ways a turn can go: its action accepted as similar enough, or not."""
+@dataclass(frozen=True, slots=True)
+class TurnOutcome:
+    """One of the two outcomes of a turn: its action accepted, or not."""
 
     outcome: str
     """``accepted ID``, ``forced ID``, ``refused``, or the decision at a result."""
     same: bool
-    """Whether the inquiry goes on exactly as logged."""
-    bounds: Bounds
-    """Of the final coverage, where it does not."""
+    """Whether the inquiry continues exactly as logged."""
+    bounds: CoverageBounds
+    """Bounds of the final coverage if it does not."""
 
 
-class Turned(NamedTuple):
-    """One logged turn read again."""
+@dataclass(frozen=True, slots=True)
+class RematchedTurn:
+    """One logged turn, matched again."""
 
     turn: int
     logged: str
-    """What came of it, in the words of `Fork.outcome`."""
+    """The logged outcome; see `TurnOutcome.outcome`."""
     similarity: float
-    """To the nearest candidate; -2 where there is nothing to match."""
-    taken: Fork
-    refused: Fork
+    """Similarity to the nearest candidate; -2 without a candidate."""
+    taken: TurnOutcome
+    refused: TurnOutcome
 
-    def at(self, threshold: float) -> Fork:
-        """Return what comes of the turn under a threshold."""
+    def at(self, threshold: float) -> TurnOutcome:
+        """Return the outcome under a threshold."""
         return self.taken if self.similarity >= threshold else self.refused
 
 
-class Reread(NamedTuple):
-    """One whole episode read again."""
+@dataclass(frozen=True, slots=True)
+class RematchedEpisode:
+    """One finished episode, matched again."""
 
-    cell: EpisodeSpec
+    spec: EpisodeSpec
     tree: str
     coverage: float
-    """As logged."""
-    turns: tuple[Turned, ...]
-    """The turns at which something is matched."""
+    """The logged coverage."""
+    turns: tuple[RematchedTurn, ...]
+    """Turns in a phase with candidates."""
     length: int
-    """Turns of the episode, the conclusion included."""
+    """Turns of the episode, including the conclusion."""
 
-    def departs(self, threshold: float) -> Turned | None:
-        """Return the first turn that leads elsewhere under a threshold; None where none does."""
+    def departs(self, threshold: float) -> RematchedTurn | None:
+        """Return the first turn after which the inquiry differs from the log under a threshold, or None."""
         return next((turn for turn in self.turns if not turn.at(threshold).same), None)
 
-    def bounds(self, threshold: float) -> Bounds:
-        """Return the bounds of the final coverage; both are the logged one where nothing leads elsewhere."""
+    def bounds(self, threshold: float) -> CoverageBounds:
+        """Return the bounds of the final coverage; both are the logged one if the inquiry follows the log."""
         turn = self.departs(threshold)
-        return Bounds(self.coverage, self.coverage) if turn is None else turn.at(threshold).bounds
+        return CoverageBounds(self.coverage, self.coverage) if turn is None else turn.at(threshold).bounds
 
 
-def reread_run(
+def rematch_run(
     folder: str | os.PathLike[str],
     embedder: Embedder | None = None,
     progress: Callable[[EpisodeSpec], None] | None = None,
-) -> list[Reread]:
-    """Read every whole episode of a run again; see `reread_episode`.
+) -> list[RematchedEpisode]:
+    """Match every finished episode of a run again; see `rematch_episode`.
 
     Args:
-        folder: of the run.
-        embedder: reads the actions; None takes the one of the run, whose similarities stand in the logs.
-        progress: told each cell once it is read.
+        folder: a run folder.
+        embedder: matches the actions; None uses the embedder of the run, with the logged similarities.
+        progress: called after each episode of the study.
 
     Raises:
-        LogError: the folder is no run, holds no whole episode, or a log does not follow the rules it names.
+        LogError: the folder is no run, holds no finished episode, or a log contradicts its own rules.
     """
-    study = read_manifest(folder)
-    embedder = load_embedder(study.embedder) if embedder is None else embedder
-    found = []
-    for cell in study.specs():
-        file = Path(folder) / EPISODES / cell.file_name
-        episode = read_episode(file) if has_header(file) else None
-        if episode is not None and episode.footer is not None:
-            tree = load_tree(cell.tree)
-            found.append(reread_episode(episode, tree_vectors(tree, embedder), cell))
-        if progress is not None:
-            progress(cell)
+    embedder = load_embedder(read_manifest(folder).embedder) if embedder is None else embedder
+    found = [
+        rematch_episode(episode, tree_vectors(load_tree(spec.tree), embedder), spec)
+        for spec, episode in finished_episodes(folder, progress)
+    ]
     if not found:
-        raise LogError(f"'{folder}' holds no finished episode yet; run its study first")
+        raise no_finished_episode(folder)
     return found
 
 
-def reread_episode(episode: Episode, vectors: TreeVectors, cell: EpisodeSpec) -> Reread:
-    """Match every action of an episode again, in its logged state, by the embedder of ``vectors``.
+def rematch_episode(episode: Episode, vectors: TreeVectors, spec: EpisodeSpec) -> RematchedEpisode:
+    """Match every action of an episode again, in its logged state, with the embedder of ``vectors``.
 
-    Where that is the embedder of the log, its similarities are taken from there and nothing is embedded.
+    With the embedder of the log, the logged similarities are used and nothing is embedded.
 
     Raises:
-        LogError: the log is of another version of the tree, or does not follow the rules it names.
+        LogError: the log is of another version of the tree, or contradicts its own rules.
     """
     tree = vectors.tree
     if episode.header.tree.digest != tree.digest:
-        raise LogError(f"the episode was played on another version of {tree.id}; read it again with that one")
+        raise LogError(f"the episode was played on another version of {tree.id}; match it with that version")
     engine = Engine(tree, Rules(**episode.header.rules))
-    moments = list(_moments(episode, engine, tree))
+    steps = list(_replay(episode, engine, tree))
     if vectors.embedder.digest != episode.header.embedder.digest:
-        moments = _read_again(moments, Matcher(engine, vectors), vectors)
-    turns = tuple(_turned(engine, tree, moment) for moment in moments if moment.state.phase in _MATCHED)
-    last = moments[-1].event.state if moments else engine.start(0).state
-    coverage = last.visited.bit_count() / engine.n
-    return Reread(cell, tree.id, coverage, turns, len(moments))
+        steps = _matched_again(steps, Matcher(engine, vectors), vectors)
+    turns = tuple(_rematched(engine, tree, step) for step in steps if step.state.phase in _MATCHED)
+    last = steps[-1].event.state if steps else engine.start(0).state
+    return RematchedEpisode(spec, tree.id, last.visited.bit_count() / engine.n, turns, len(steps))
 
 
-_MATCHED = (Phase.TOPIC, Phase.SUBTOPIC, Phase.RESULT)
-"""Where an action is matched to candidates."""
+def coverage_bounds(engine: Engine, state: State) -> CoverageBounds:
+    """Return the least and the greatest coverage with which an inquiry can end from a state.
+
+    An agent that never fails needs one action to enter a subtopic that is open at once, and a whole round of subtopic,
+    study, result and decision for each further one.
+    """
+    seen = state.visited.bit_count()
+    if state.phase >= Phase.CONCLUSION:
+        return CoverageBounds(seen / engine.n, seen / engine.n)
+    if engine.turn_limit is None:
+        return CoverageBounds(seen / engine.n, 1.0)
+    rules = engine.rules
+    lap = 2 + (rules.explore != "direct") + rules.study_turn
+    first = {Phase.TOPIC: 1, Phase.SUBTOPIC: lap, Phase.STUDY: lap - 1, Phase.RESULT: lap - 1 - rules.study_turn}
+    left = engine.turn_limit - state.turn - first[state.phase]
+    reach = 0 if left < 0 else 1 + left // lap
+    return CoverageBounds(seen / engine.n, min(engine.n, seen + reach) / engine.n)
 
 
-class _Moment(NamedTuple):
+def threshold_for(embedder: Embedder, threshold: float | None) -> float:
+    """Return a threshold, by default the calibrated one of the embedder.
+
+    Raises:
+        OptionError: neither is given, or the threshold lies outside [-1, 1].
+    """
+    found = embedder.threshold if threshold is None else threshold
+    if found is None:
+        raise OptionError(
+            f"no threshold has been calibrated for the embedder '{embedder.name}'; give one with --threshold"
+        )
+    if not -1 <= found <= 1:
+        raise OptionError(f"--threshold is a cosine similarity from -1 to 1, not {found:g}")
+    return found
+
+
+def logged_threshold(study: StudyConfig) -> float:
+    """Return the threshold of a run; see `threshold_for` for the errors."""
+    return threshold_for(load_embedder(study.embedder), study.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
     """One logged turn in terms of the engine."""
 
     turn: Turn
     state: State
-    """Before the action."""
+    """The state before the action."""
     reading: Reading
     event: Event
-    """As logged."""
+    """The logged event."""
 
 
-def _moments(episode: Episode, engine: Engine, tree: Tree) -> Iterator[_Moment]:
-    """Replay the logged readings, which gives the state behind every turn."""
+def _replay(episode: Episode, engine: Engine, tree: Tree) -> Iterator[_Step]:
+    """Replay the logged readings to recover the state before every turn."""
     state = engine.start(episode.header.seed).state
     for turn in episode.turns:
         reading = _logged_reading(turn, state, tree)
         event = engine.advance(state, reading)
-        if not _is_logged(event, turn):
+        replayed = (event.kind.name.lower(), event.state.phase.name.lower(), event.fake, event.accepted)
+        logged = turn.event
+        if (*replayed, event.hint_level) != (
+            logged.kind, logged.state, logged.fake, logged.accepted, logged.hint_level,
+        ):  # fmt: skip
             raise LogError(
-                f"turn {turn.turn} of the log does not follow its own rules: read it with the release that wrote it"
+                f"turn {turn.turn} of the log contradicts the log's own rules; match it with the release that wrote it"
             )
-        yield _Moment(turn, state, reading, event)
+        yield _Step(turn, state, reading, event)
         state = event.state
 
 
@@ -179,34 +219,31 @@ def _logged_reading(turn: Turn, state: State, tree: Tree) -> Reading:
         raise LogError(f"turn {turn.turn} of the log names {error}, which was no candidate; it is damaged") from None
 
 
-def _is_logged(event: Event, turn: Turn) -> bool:
-    logged = turn.event
-    found = (event.kind.name.lower(), event.state.phase.name.lower(), event.fake, event.accepted, event.hint_level)
-    return found == (logged.kind, logged.state, logged.fake, logged.accepted, logged.hint_level)
-
-
-def _read_again(moments: Sequence[_Moment], matcher: Matcher, vectors: TreeVectors) -> list[_Moment]:
-    """Give every turn the reading of another embedder; what it has to embed goes in one batch."""
-    needed = dict.fromkeys(matcher.to_embed(moment.state, moment.turn.action) for moment in moments)
+def _matched_again(steps: Sequence[_Step], matcher: Matcher, vectors: TreeVectors) -> list[_Step]:
+    """Give every turn the reading of another embedder, which embeds all texts in one batch."""
+    needed = dict.fromkeys(matcher.to_embed(step.state, step.turn.action) for step in steps)
     texts = [text for text in needed if text is not None]
     for text, vector in zip(texts, vectors.embedder.embed(texts) if texts else (), strict=True):
         vectors.take(text, vector)
-    return [moment._replace(reading=matcher.read(moment.state, moment.turn.action)) for moment in moments]
+    return [replace(step, reading=matcher.read(step.state, step.turn.action)) for step in steps]
 
 
-def _turned(engine: Engine, tree: Tree, moment: _Moment) -> Turned:
-    ways = [
-        engine.advance(moment.state, moment.reading._replace(similarity=similarity)) for similarity in (_SURELY, _NEVER)
-    ]
-    taken, refused = (_fork(engine, tree, way, moment.event) for way in ways)
-    nothing = moment.reading.candidate < 0
-    similarity = _NEVER if nothing else moment.reading.similarity
-    return Turned(moment.turn.turn, _outcome(tree, moment.event), similarity, taken, refused)
+def _rematched(engine: Engine, tree: Tree, step: _Step) -> RematchedTurn:
+    taken, refused = (
+        engine.advance(step.state, step.reading._replace(similarity=similarity)) for similarity in (_ALWAYS, _NEVER)
+    )
+    return RematchedTurn(
+        turn=step.turn.turn,
+        logged=_outcome(tree, step.event),
+        similarity=_NEVER if step.reading.candidate < 0 else step.reading.similarity,
+        taken=_turn_outcome(engine, tree, taken, step.event),
+        refused=_turn_outcome(engine, tree, refused, step.event),
+    )
 
 
-def _fork(engine: Engine, tree: Tree, way: Event, logged: Event) -> Fork:
-    same = (way.state, way.kind, way.node) == (logged.state, logged.kind, logged.node)
-    return Fork(_outcome(tree, way), same, coverage_bounds(engine, way.state))
+def _turn_outcome(engine: Engine, tree: Tree, event: Event, logged: Event) -> TurnOutcome:
+    same = (event.state, event.kind, event.node) == (logged.state, logged.kind, logged.node)
+    return TurnOutcome(_outcome(tree, event), same, coverage_bounds(engine, event.state))
 
 
 def _outcome(tree: Tree, event: Event) -> str:
@@ -214,45 +251,5 @@ def _outcome(tree: Tree, event: Event) -> str:
         return event.decision.name.lower()
     if not (event.accepted or event.forced):
         return "refused"
-    nodes = tree.subtopics if event.kind.name == "SUBTOPIC" else tree.studies
+    nodes = tree.subtopics if event.kind == Kind.SUBTOPIC else tree.studies
     return f"{'accepted' if event.accepted else 'forced'} {nodes[event.node].id}"
-
-
-def coverage_bounds(engine: Engine, state: State) -> Bounds:
-    """Return the least and the most coverage that an inquiry can end with from a state, whoever goes on.
-
-    The most is reached by an agent that fails at nothing: one action to enter a subtopic where that is open, and a
-    whole round of study, result and choice for each further one.
-    """
-    seen = state.visited.bit_count()
-    if state.phase >= Phase.CONCLUSION:
-        return Bounds(seen / engine.n, seen / engine.n)
-    if engine.turn_limit is None:
-        return Bounds(seen / engine.n, 1.0)
-    direct = engine.rules.explore == "direct"
-    lap = 2 + (not direct) + engine.rules.study_turn
-    first = {Phase.TOPIC: 1, Phase.SUBTOPIC: lap, Phase.STUDY: lap - 1, Phase.RESULT: lap - 1 - engine.rules.study_turn}
-    left = engine.turn_limit - state.turn - first[state.phase]
-    reach = 0 if left < 0 else 1 + left // lap
-    return Bounds(seen / engine.n, min(engine.n, seen + reach) / engine.n)
-
-
-def threshold_for(embedder: Embedder, threshold: float | None) -> float:
-    """Return τ: the one given, or the calibrated default of the embedder.
-
-    Raises:
-        OptionError: there is neither, or it lies outside [-1, 1].
-    """
-    found = embedder.threshold if threshold is None else threshold
-    if found is None:
-        raise OptionError(
-            f"no threshold has been calibrated for the embedder '{embedder.name}'; give one with --threshold"
-        )
-    if not -1 <= found <= 1:
-        raise OptionError(f"--threshold is a cosine similarity from -1 to 1, not {found:g}")
-    return found
-
-
-def logged_threshold(study: StudyConfig) -> float:
-    """Return τ of a run; see `threshold_for` for the errors."""
-    return threshold_for(load_embedder(study.embedder), study.threshold)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from inquitree_gym.analysis.rethreshold import logged_threshold, reread_run, threshold_for
+from inquitree_gym.analysis.rethreshold import logged_threshold, rematch_run, threshold_for
 from inquitree_gym.cli.output import as_table, out, print_json, progress, write
 from inquitree_gym.cli.pages import RunArgument
 from inquitree_gym.cli.trees import JsonOption
@@ -39,7 +39,7 @@ def reread(
     reader = load_embedder(study.embedder if embedder is None else embedder)
     threshold = threshold_for(reader, threshold)
     with progress("reading", len(list(study.specs()))) as advance:
-        found = reread_run(run_folder, reader, lambda cell: advance(cell.tree))
+        found = rematch_run(run_folder, reader, lambda cell: advance(cell.tree))
     table = lines(found, threshold)
     if figure is not None:
         write(figure, picture(found, logged_threshold(study), threshold).document())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.analysis.aggregate import in_cell
-from inquitree_gym.analysis.rethreshold import GRID, Fork, Reread, Turned
+from inquitree_gym.analysis.rethreshold import GRID, RematchedEpisode, RematchedTurn, TurnOutcome
 from inquitree_gym.report.figures import Chart, threshold_chart
 from inquitree_gym.scoring import Estimate, clustered_mean
 
@@ -68,7 +68,7 @@ class Point(NamedTuple):
     """Bounds of coverage, means over trees."""
 
 
-def changed(found: Sequence[Reread], threshold: float) -> Iterator[Changed]:
+def changed(found: Sequence[RematchedEpisode], threshold: float) -> Iterator[Changed]:
     """Yield every turn of which something else comes under ``threshold``."""
     for episode in found:
         departed = False
@@ -76,21 +76,21 @@ def changed(found: Sequence[Reread], threshold: float) -> Iterator[Changed]:
             fork = turn.at(threshold)
             if is_changed(turn, fork):
                 yield Changed(
-                    episode.cell.file_name, turn.turn, turn.logged, fork.outcome, turn.similarity, not fork.same,
+                    episode.spec.file_name, turn.turn, turn.logged, fork.outcome, turn.similarity, not fork.same,
                     not departed,
                 )  # fmt: skip
             departed = departed or not fork.same
 
 
-def lines(found: Sequence[Reread], threshold: float) -> list[Line]:
+def lines(found: Sequence[RematchedEpisode], threshold: float) -> list[Line]:
     """Sum up by agent."""
-    agents: dict[str, list[Reread]] = {}
+    agents: dict[str, list[RematchedEpisode]] = {}
     for episode in found:
-        agents.setdefault(episode.cell.player, []).append(episode)
+        agents.setdefault(episode.spec.player, []).append(episode)
     return [_line(agent, episodes, threshold) for agent, episodes in agents.items()]
 
 
-def curve(found: Sequence[Reread]) -> list[Point]:
+def curve(found: Sequence[RematchedEpisode]) -> list[Point]:
     """Return all episodes together under every threshold of the grid."""
     sweeps = [_sweep(episode) for episode in found]
     turns = max(1, sum(len(episode.turns) for episode in found))
@@ -127,7 +127,7 @@ def changes_table(table: Sequence[Line]) -> Iterator[list[str]]:
             yield [line.agent, kind, str(turns), f"{turns / line.read:.1%}"]
 
 
-def picture(found: Sequence[Reread], logged: float, threshold: float) -> Chart:
+def picture(found: Sequence[RematchedEpisode], logged: float, threshold: float) -> Chart:
     """Return the picture over thresholds, with the one of the log and the one in question marked."""
     points = curve(found)
     coverage = clustered_mean((episode.tree, episode.coverage) for episode in found).mean
@@ -139,7 +139,7 @@ def picture(found: Sequence[Reread], logged: float, threshold: float) -> Chart:
     return threshold_chart([point.threshold for point in points], series, bounds, coverage or 0.0, (logged, threshold))
 
 
-def _line(agent: str, episodes: Sequence[Reread], threshold: float) -> Line:
+def _line(agent: str, episodes: Sequence[RematchedEpisode], threshold: float) -> Line:
     bounds = [(episode.tree, episode.bounds(threshold)) for episode in episodes]
     return Line(
         agent=agent,
@@ -159,7 +159,7 @@ def _kind(change: Changed) -> str:
     return f"{before} → {now}" if before != now else f"{before} → {now} elsewhere"
 
 
-def _followed(episode: Reread, threshold: float) -> float | None:
+def _followed(episode: RematchedEpisode, threshold: float) -> float | None:
     if not episode.length:
         return None
     turn = episode.departs(threshold)
@@ -176,13 +176,13 @@ class _Sweep(NamedTuple):
     high: NDArray[np.float64]
 
 
-def _sweep(episode: Reread) -> _Sweep:
+def _sweep(episode: RematchedEpisode) -> _Sweep:
     if not episode.turns:
         logged = np.full(len(GRID), episode.coverage)
         return _Sweep(np.zeros(len(GRID), np.int64), np.zeros(len(GRID), np.bool_), logged, logged)
     taken = np.array([turn.similarity for turn in episode.turns])[:, None] >= GRID
 
-    def either(value: Callable[[Turned, Fork], float]) -> NDArray[Any]:
+    def either(value: Callable[[RematchedTurn, TurnOutcome], float]) -> NDArray[Any]:
         """Return a value of each turn (row) under each threshold (column)."""
         ways = np.array([[value(turn, turn.taken), value(turn, turn.refused)] for turn in episode.turns])
         return np.where(taken, ways[:, :1], ways[:, 1:])
@@ -200,6 +200,6 @@ def _sweep(episode: Reread) -> _Sweep:
     )
 
 
-def is_changed(turn: Turned, fork: Fork) -> bool:
+def is_changed(turn: RematchedTurn, fork: TurnOutcome) -> bool:
     """Tell whether something else comes of a turn, be it only that a forced move is accepted now."""
     return fork.outcome != turn.logged or not fork.same

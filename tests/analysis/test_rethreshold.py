@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from inquitree_gym.analysis.rethreshold import (
     GRID,
-    Reread,
+    RematchedEpisode,
     coverage_bounds,
     logged_threshold,
-    reread_episode,
-    reread_run,
+    rematch_episode,
+    rematch_run,
     threshold_for,
 )  # fmt: skip
 from inquitree_gym.baselines import BaselineAgent, RandomMenuAgent, ReplayAgent
@@ -100,7 +100,7 @@ def test_the_first_departure_is_where_the_environment_departs(paper, minilm, rul
     for seed in range(3):
         episode = played(paper, minilm, seed, **rules)
         env = InquiryEnv(paper, embedder=minilm, **{**episode.header.rules, "threshold": threshold})
-        turn = reread_episode(episode, tree_vectors(paper, minilm), CELL).departs(threshold)
+        turn = rematch_episode(episode, tree_vectors(paper, minilm), CELL).departs(threshold)
         assert (turn and turn.turn) == first_difference(episode, env)
 
 
@@ -109,7 +109,7 @@ def test_another_embedder_reads_as_the_environment_does_with_it(paper, minilm, t
     letters = LetterEmbedder()
     episode = played(paper, minilm)
     env = InquiryEnv(paper, embedder=letters, **{**episode.header.rules, "threshold": threshold})
-    again = reread_episode(episode, tree_vectors(paper, letters), CELL)
+    again = rematch_episode(episode, tree_vectors(paper, letters), CELL)
     turn = again.departs(threshold)
     assert (turn and turn.turn) == first_difference(episode, env)
     assert len({each.similarity for each in again.turns}) > 2
@@ -123,7 +123,7 @@ def test_read_by_its_own_embedder_at_its_own_threshold_nothing_changes_and_nothi
             raise AssertionError("nothing is to be embedded")
 
     for rules in RULES:
-        again = reread_episode(played(paper, minilm, **rules), tree_vectors(paper, Named()), CELL)
+        again = rematch_episode(played(paper, minilm, **rules), tree_vectors(paper, Named()), CELL)
         assert again.turns
         assert again.departs(0.45) is None
         assert list(changed([again], 0.45)) == []
@@ -134,7 +134,7 @@ def test_what_an_episode_needs_is_embedded_in_one_batch(paper, minilm):
     env = InquiryEnv(paper, embedder=minilm, max_turns=8)
     said = ReplayAgent([f"Something new, number {i}, is proposed" for i in range(8)] + ["1. It rose."])
     letters = LetterEmbedder()
-    reread_episode(play(env, said, 0), tree_vectors(paper, letters), CELL)
+    rematch_episode(play(env, said, 0), tree_vectors(paper, letters), CELL)
     assert len(letters.asked) == 8
 
 
@@ -200,7 +200,7 @@ def test_the_upper_bound_is_reached_from_everywhere_on_the_best_way(explore: str
 
 def test_an_episode_that_departs_has_the_bounds_of_the_moment_after(paper, minilm):
     episode = played(paper, minilm, seed=1)
-    again = reread_episode(episode, tree_vectors(paper, minilm), CELL)
+    again = rematch_episode(episode, tree_vectors(paper, minilm), CELL)
     turn = again.departs(0.97)
     assert turn is not None
     low, high = again.bounds(0.97)
@@ -216,8 +216,8 @@ def test_an_episode_that_departs_has_the_bounds_of_the_moment_after(paper, minil
 def test_a_log_that_does_not_follow_its_own_rules_is_refused(paper, minilm):
     episode = played(paper, minilm)
     header = episode.header.model_copy(update={"rules": {**episode.header.rules, "threshold": 0.99}})
-    with pytest.raises(LogError, match="does not follow its own rules"):
-        reread_episode(Episode(header, episode.turns, episode.footer), tree_vectors(paper, minilm), CELL)
+    with pytest.raises(LogError, match="contradicts the log's own rules"):
+        rematch_episode(Episode(header, episode.turns, episode.footer), tree_vectors(paper, minilm), CELL)
 
 
 def test_a_log_that_names_no_candidate_is_refused(paper, minilm):
@@ -225,12 +225,12 @@ def test_a_log_that_names_no_candidate_is_refused(paper, minilm):
     first = episode.turns[0]
     odd = first.model_copy(update={"reading": first.reading.model_copy(update={"candidate": "s99"})})
     with pytest.raises(LogError, match="names 's99', which was no candidate"):
-        reread_episode(Episode(episode.header, (odd,), episode.footer), tree_vectors(paper, minilm), CELL)
+        rematch_episode(Episode(episode.header, (odd,), episode.footer), tree_vectors(paper, minilm), CELL)
 
 
 def test_another_version_of_the_tree_is_refused(paper, minilm):
     with pytest.raises(LogError, match="another version of paper8"):
-        reread_episode(episode_of(make_tree([[]], [1]), enter("s1")), tree_vectors(paper, minilm), CELL)
+        rematch_episode(episode_of(make_tree([[]], [1]), enter("s1")), tree_vectors(paper, minilm), CELL)
 
 
 def test_thresholds(minilm):
@@ -251,19 +251,19 @@ def study() -> StudyConfig:
 
 
 @pytest.fixture(scope="module")
-def found(study: StudyConfig, tmp_path_factory) -> list[Reread]:
+def found(study: StudyConfig, tmp_path_factory) -> list[RematchedEpisode]:
     folder = tmp_path_factory.mktemp("run")
     run_study(study, folder)
     torn = folder / "episodes" / "paper8_oracle_f4_s2.jsonl"
     torn.write_bytes(torn.read_bytes()[:-5])
     told: list[EpisodeSpec] = []
-    again = reread_run(folder, progress=told.append)
+    again = rematch_run(folder, progress=told.append)
     assert len(told) == 6
     return again
 
 
-def test_whole_episodes_of_a_run_are_read_again(study: StudyConfig, found: list[Reread]):
-    assert [each.cell.agent for each in found] == ["random-menu"] * 3 + ["oracle"] * 2
+def test_whole_episodes_of_a_run_are_read_again(study: StudyConfig, found: list[RematchedEpisode]):
+    assert [each.spec.agent for each in found] == ["random-menu"] * 3 + ["oracle"] * 2
     assert logged_threshold(study) == 0.4
 
 
@@ -272,10 +272,10 @@ def test_a_run_without_a_whole_episode_says_so(study: StudyConfig, tmp_path: Pat
     for file in (tmp_path / "episodes").iterdir():
         file.unlink()
     with pytest.raises(LogError, match="holds no finished episode yet"):
-        reread_run(tmp_path)
+        rematch_run(tmp_path)
 
 
-def test_agents_are_summed_up_apart(found: list[Reread]):
+def test_agents_are_summed_up_apart(found: list[RematchedEpisode]):
     menu, oracle = lines(found, 0.6)
     assert (menu.agent, menu.episodes, oracle.departing, oracle.changes) == ("random-menu", 3, 0, {})
     assert menu.departing == sum(each.departs(0.6) is not None for each in found) > 0
@@ -286,7 +286,7 @@ def test_agents_are_summed_up_apart(found: list[Reread]):
     json.dumps([menu.as_plain(), oracle.as_plain()])
 
 
-def test_changes_say_whether_they_are_exact(found: list[Reread]):
+def test_changes_say_whether_they_are_exact(found: list[RematchedEpisode]):
     by_log: dict[str, list] = {}
     for change in changed(found, 0.6):
         by_log.setdefault(change.log, []).append(change)
@@ -296,7 +296,7 @@ def test_changes_say_whether_they_are_exact(found: list[Reread]):
         assert all(change.before != change.now or change.departs for change in changes)
 
 
-def test_the_curve_says_of_every_threshold_what_the_lines_say(found: list[Reread]):
+def test_the_curve_says_of_every_threshold_what_the_lines_say(found: list[RematchedEpisode]):
     points = curve(found)
     assert [point.threshold for point in points] == list(GRID)
     for point in points[::10]:
@@ -311,13 +311,13 @@ def test_the_curve_says_of_every_threshold_what_the_lines_say(found: list[Reread
 
 
 def test_an_episode_at_which_nothing_is_matched_stays_as_it_is():
-    empty = Reread(CELL, "t", 0.5, (), 1)
+    empty = RematchedEpisode(CELL, "t", 0.5, (), 1)
     (line,) = lines([empty], 0.9)
     assert (line.departing, line.low.mean, line.followed.mean) == (0, 0.5, 1)
     assert {(point.changed, point.low, point.high) for point in curve([empty])} == {(0, 0.5, 0.5)}
 
 
-def test_tables_and_the_picture(found: list[Reread]):
+def test_tables_and_the_picture(found: list[RematchedEpisode]):
     table = lines(found, 0.6)
     assert [len(line) for line in reread_table(table)] == [8] * 3
     assert [line[0] for line in changes_table(table)][1:] == ["random-menu"] * len(table[0].changes)
