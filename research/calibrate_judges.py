@@ -15,7 +15,7 @@ from inquitree_gym.cli.judges import agreement_table, agreements_as_plain, print
 from inquitree_gym.cli.output import as_table, err, out, print_json, progress, run_app, split
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.errors import OptionError
-from inquitree_gym.judges import Panelist, Terms, make_panel
+from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
 from inquitree_gym.llm import Budget
 from inquitree_gym.runner.study import ALL
 from inquitree_gym.scoring import clustered_mean
@@ -40,9 +40,9 @@ def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
     as_json: JsonOption = False,
 ) -> None:
     """Judge conclusions of known worth, and compare the judges with the expected scores and with each other."""
-    panel = make_panel(split(judges), Terms(repeats, base_url, cache, Budget(max_cost, max_total_tokens)))
+    panel = make_judges(split(judges), JudgeOptions(repeats, base_url, cache, Budget(max_cost, max_total_tokens)))
     sets = _select(load_sets(data / "conclusions", ConclusionSet), split(papers))
-    found = [_calibrate(sets, panelist, max_concurrency) for panelist in panel]
+    found = [_calibrate(sets, judge, max_concurrency) for judge in panel]
     agreed = {(each.judge, "expected"): each.with_expected for each in found} | {
         (one.judge, other.judge): agreement(item_pairs(one.by_conclusion, other.by_conclusion))
         for index, one in enumerate(found)
@@ -60,9 +60,9 @@ def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
         print_usage(each.judge, len(each.judged) * len(CONCLUSION_KINDS), 0, unscored, each.spent)
 
 
-def _calibrate(sets: Sequence[ConclusionSet], panelist: Panelist, max_concurrency: int) -> Calibration:
-    with progress(f"{panelist.name} judging", len(sets) * len(CONCLUSION_KINDS)) as advance:
-        return asyncio.run(calibrate(sets, panelist, max_concurrency, advance))
+def _calibrate(sets: Sequence[ConclusionSet], judge: AsyncJudge, max_concurrency: int) -> Calibration:
+    with progress(f"{judge.name} judging", len(sets) * len(CONCLUSION_KINDS)) as advance:
+        return asyncio.run(calibrate(sets, judge, max_concurrency, advance))
 
 
 def _select(sets: Sequence[ConclusionSet], names: Sequence[str]) -> list[ConclusionSet]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from inquitree_gym.judges import Judge, Panelist, Spent, rule_all
+from inquitree_gym.judges import AsyncJudge, Judge, judge_all
+from inquitree_gym.judges.spent import Spent
 from inquitree_gym.scoring.statistics import Agreement, agreement, item_pairs
 from inquitree_gym.trees import Tree, load_tree
 from research.datasets import CONCLUSION_KINDS, ConclusionSet, Scores
@@ -81,7 +82,7 @@ def judge_set(conclusions: ConclusionSet, make_judge: Callable[[Tree], Judge]) -
 
 async def calibrate(
     sets: Sequence[ConclusionSet],
-    panelist: Panelist,
+    judge: AsyncJudge,
     max_concurrency: int,
     progress: Callable[[str], None],
 ) -> Calibration:
@@ -89,7 +90,7 @@ async def calibrate(
 
     Args:
         sets: one per tree.
-        panelist: the judge.
+        judge: the judge.
         max_concurrency: conclusions judged at the same time.
         progress: called with the name of each conclusion once it is judged.
 
@@ -101,14 +102,15 @@ async def calibrate(
     expected = {each.tree: each.expected(trees[each.tree]) for each in sets}
     keys = [(each.tree, conclusion.kind) for each in sets for conclusion in each.conclusions]
     cases = [(trees[each.tree], conclusion.text) for each in sets for conclusion in each.conclusions]
-    rulings = await rule_all(panelist, cases, max_concurrency, lambda index, _: progress(" ".join(keys[index])))
+    judgements = await judge_all(judge, cases, max_concurrency, lambda index, _: progress(" ".join(keys[index])))
     found = {
-        key: tuple(verdict.score for verdict in ruling.verdicts) for key, ruling in zip(keys, rulings, strict=True)
+        key: tuple(verdict.score for verdict in judgement.verdicts)
+        for key, judgement in zip(keys, judgements, strict=True)
     }
     judged = [
         JudgedSet(tree, {str(kind): found[tree, kind] for kind in CONCLUSION_KINDS}, expected[tree]) for tree in trees
     ]
-    return Calibration(panelist.name, judged, sum((ruling.spent for ruling in rulings), Spent()))
+    return Calibration(judge.name, judged, sum((judgement.spent for judgement in judgements), Spent()))
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import Embedder, tree_vectors
-from inquitree_gym.judges import Leads, LocalJudge
-from inquitree_gym.judges.local import WEIGHTS
+from inquitree_gym.judges.local import WEIGHTS, ClaimFeatures, LocalJudge
 from inquitree_gym.trees import load_tree
 from research.datasets import ConclusionSet
 from research.judge_calibration import JudgedSet, judge_set
@@ -22,7 +21,7 @@ class LabelledClaims:
 
     trees: tuple[str, ...]
     features: NDArray[np.float64]
-    """Shape ``(claims, 4)``, by the fields of `Leads`."""
+    """Shape ``(claims, 4)``, by the fields of `ClaimFeatures`."""
     right: NDArray[np.bool_]
     """Whether the claim is from a perfect conclusion."""
 
@@ -36,7 +35,7 @@ class CrossValidation:
     """AUC of the weights in force."""
     left_out: float
     """AUC of weights fitted without the tree of each claim."""
-    fitted: Leads
+    fitted: ClaimFeatures
     """Weights fitted on all trees."""
     judged: list[JudgedSet]
     """Each tree judged with the weights fitted without it."""
@@ -61,7 +60,7 @@ def cross_validate(sets: Sequence[ConclusionSet], embedder: Embedder) -> CrossVa
     )
 
 
-def _judged(conclusions: ConclusionSet, embedder: Embedder, weights: Leads) -> JudgedSet:
+def _judged(conclusions: ConclusionSet, embedder: Embedder, weights: ClaimFeatures) -> JudgedSet:
     return judge_set(conclusions, lambda tree: LocalJudge(tree_vectors(tree, embedder), weights=weights))
 
 
@@ -74,16 +73,16 @@ def _labelled_claims(sets: Sequence[ConclusionSet], embedder: Embedder) -> Label
         for conclusion in each.conclusions:
             if conclusion.kind in ("perfect", "contradicting"):
                 claims = zip(judge.claims(conclusion.text), range(len(tree.conclusions)), strict=True)
-                found += [(tree.id, judge.leads(claim, k), conclusion.kind == "perfect") for claim, k in claims]
+                found += [(tree.id, judge.features(claim, k), conclusion.kind == "perfect") for claim, k in claims]
     trees, features, right = zip(*found, strict=True)
     return LabelledClaims(trees, np.array(features, np.float64), np.array(right))
 
 
-def _fit(claims: LabelledClaims, among: NDArray[np.bool_]) -> Leads:
+def _fit(claims: LabelledClaims, among: NDArray[np.bool_]) -> ClaimFeatures:
     """Fit a logistic regression without an intercept: a claim with all features 0 is as likely right as wrong."""
     from sklearn.linear_model import LogisticRegression
 
     features = claims.features[among]
     scale = features.std(axis=0)
     fitted = LogisticRegression(fit_intercept=False).fit(features / scale, claims.right[among])
-    return Leads(*map(float, fitted.coef_[0] / scale))
+    return ClaimFeatures(*map(float, fitted.coef_[0] / scale))

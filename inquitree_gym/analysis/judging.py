@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from inquitree_gym.analysis.aggregate import grouped
 from inquitree_gym.analysis.load import finished_episodes
 from inquitree_gym.errors import LogError
-from inquitree_gym.judges import JudgementFile, Panelist, Ruling, Spent, labelled, read_judgements, rule_all
+from inquitree_gym.judges import AsyncJudge, Judgement, JudgementFile, judge_all, read_judgements
+from inquitree_gym.judges.records import judgements_by_label
+from inquitree_gym.judges.spent import Spent
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.statistics import Agreement, agreement, item_pairs
 from inquitree_gym.scoring.trajectory import read_trajectory
@@ -62,7 +64,7 @@ def run_conclusions(folder: str | os.PathLike[str]) -> list[StatedConclusion]:
 async def judge_conclusions(
     folder: str | os.PathLike[str],
     conclusions: Sequence[StatedConclusion],
-    panelist: Panelist,
+    judge: AsyncJudge,
     max_concurrency: int,
     progress: Callable[[str], None],
 ) -> JudgingResult:
@@ -71,7 +73,7 @@ async def judge_conclusions(
     Args:
         folder: the folder of the conclusions, such as a run.
         conclusions: see `run_conclusions` and `closed_book_conclusions`.
-        panelist: the judge.
+        judge: the judge.
         max_concurrency: conclusions judged at the same time.
         progress: called with the name of each conclusion that is judged or was judged before.
 
@@ -79,7 +81,7 @@ async def judge_conclusions(
         LogError: judgements cannot be written.
         ServiceError: the judge's service answers no question at all; judgements made until then are stored.
     """
-    with JudgementFile(folder, panelist.name, panelist.config) as file:
+    with JudgementFile(folder, judge.name, judge.config) as file:
         missing = []
         for each in conclusions:
             if file.holds(each.name, each.tree, each.text):
@@ -88,26 +90,28 @@ async def judge_conclusions(
                 missing.append(each)
         groups = list(grouped(missing, lambda each: (each.tree.digest, each.text)).values())
 
-        def store(index: int, ruling: Ruling) -> None:
+        def store(index: int, judgement: Judgement) -> None:
             for number, each in enumerate(groups[index]):
                 # Equal conclusions were judged once, so only the first one cost anything.
-                file.add(each.name, each.tree, each.text, ruling if number == 0 else ruling._replace(spent=Spent()))
+                file.add(
+                    each.name, each.tree, each.text, judgement if number == 0 else replace(judgement, spent=Spent())
+                )
                 progress(each.name)
 
         cases = [(group[0].tree, group[0].text) for group in groups]
-        rulings = await rule_all(panelist, cases, max_concurrency, store)
+        judgements = await judge_all(judge, cases, max_concurrency, store)
         return JudgingResult(
-            judge=panelist.name,
+            judge=judge.name,
             judged=len(missing),
             found=len(conclusions) - len(missing),
             unscored=sum(file.found[each.name].unscored for each in conclusions),
-            spent=sum((ruling.spent for ruling in rulings), Spent()),
+            spent=sum((judgement.spent for judgement in judgements), Spent()),
         )
 
 
 def judge_agreements(folder: str | os.PathLike[str]) -> dict[tuple[str, str], Agreement]:
     """Return the agreement of every two judges of a run, over the items that both have judged."""
-    scores = {label: found.item_scores() for label, found in labelled(read_judgements(folder)).items()}
+    scores = {label: found.item_scores() for label, found in judgements_by_label(read_judgements(folder)).items()}
     return {(one, other): agreement(item_pairs(scores[one], scores[other])) for one, other in combinations(scores, 2)}
 
 
@@ -118,7 +122,7 @@ def recorded_scores(folder: str | os.PathLike[str]) -> dict[str, list[EpisodeSco
         LogError: the folder is no run, or a log is damaged.
         JudgeError: a file of judgements is damaged.
     """
-    panel = labelled(read_judgements(folder))
+    panel = judgements_by_label(read_judgements(folder))
     found: dict[str, list[EpisodeScore]] = {label: [] for label in panel}
     for spec, episode in finished_episodes(folder):
         tree = load_tree(spec.tree)

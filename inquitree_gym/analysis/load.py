@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from inquitree_gym.errors import LogError
-from inquitree_gym.judges import Judge, Judgements, labelled, local_judge, make_panel, read_judgements
-from inquitree_gym.judges.panel import LOCAL
+from inquitree_gym.judges import Judge, Judgements, local_judge, make_judges, read_judgements
+from inquitree_gym.judges.records import judgements_by_label
+from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.log import Episode, Turn, has_header, read_episode
 from inquitree_gym.runner.folder import log_file, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
@@ -159,8 +160,8 @@ def recorded_judges(folder: str | os.PathLike[str]) -> RecordedJudges:
     Raises:
         JudgeError: a file of judgements is damaged.
     """
-    found = labelled(read_judgements(folder))
-    config = make_panel([LOCAL])[0].config
+    found = judgements_by_label(read_judgements(folder))
+    config = make_judges([LOCAL])[0].config
     current = next((each for each in found.values() if (each.judge, each.config) == (LOCAL, config)), None)
     others = {
         f"{label}, earlier" if each.judge == LOCAL else label: each

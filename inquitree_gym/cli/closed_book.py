@@ -24,7 +24,7 @@ from inquitree_gym.analysis.questions import AskingResult
 from inquitree_gym.cli.output import FAILED, as_table, err, out, print_json, progress, split
 from inquitree_gym.cli.trees import JsonOption
 from inquitree_gym.errors import OptionError
-from inquitree_gym.judges import Panelist, Terms, make_panel
+from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
 from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel
 from inquitree_gym.runner.study import ALL
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
@@ -60,13 +60,13 @@ def closed_book(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Ask models to conclude from the topic alone, and judge it; the same command again does what is missing."""
     known, budget, trees = load_models(models), Budget(max_cost, max_total_tokens), _trees(papers)
-    panel = make_panel(split(judges), Terms(base_url=judge_base_url, cache=cache, budget=budget))
+    panel = make_judges(split(judges), JudgeOptions(base_url=judge_base_url, cache=cache, budget=budget))
     chats = [
         BudgetedChat(ChatModel(name, base_url=base_url, reasoning_effort=reasoning_effort), budget)
         for name in dict.fromkeys(split(model))
     ]
     asked = [_asked(chat, trees, out_folder, repeats, max_concurrency) for chat in chats]
-    judged = [_judged(trees, out_folder, panelist, max_concurrency) for panelist in panel]
+    judged = [_judged(trees, out_folder, judge, max_concurrency) for judge in panel]
     found = summarise_memory(grade_closed_book(out_folder, trees), known)
     if as_json:
         print_json(as_plain(found))
@@ -90,10 +90,10 @@ def _asked(chat: Chat, trees: Mapping[str, Tree], folder: Path, repeats: int, ma
         )
 
 
-def _judged(trees: Mapping[str, Tree], folder: Path, panelist: Panelist, max_concurrency: int) -> JudgingResult:
+def _judged(trees: Mapping[str, Tree], folder: Path, judge: AsyncJudge, max_concurrency: int) -> JudgingResult:
     found = closed_book_conclusions(folder, trees)
-    with progress(f"{panelist.name} judging", len(found)) as advance:
-        return asyncio.run(judge_conclusions(folder, found, panelist, max_concurrency, lambda _: advance("")))
+    with progress(f"{judge.name} judging", len(found)) as advance:
+        return asyncio.run(judge_conclusions(folder, found, judge, max_concurrency, lambda _: advance("")))
 
 
 def _trees(papers: str) -> dict[str, Tree]:

@@ -21,7 +21,8 @@ from inquitree_gym.analysis.judging import (
 )
 from inquitree_gym.cli.output import as_table, err, out, print_json, progress, split
 from inquitree_gym.cli.trees import JsonOption
-from inquitree_gym.judges import Panelist, Spent, Terms, make_panel
+from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
+from inquitree_gym.judges.spent import Spent
 from inquitree_gym.llm import Budget
 from inquitree_gym.scoring import EpisodeScore, clustered_mean
 from inquitree_gym.scoring.statistics import Agreement
@@ -52,9 +53,9 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     as_json: JsonOption = False,
 ) -> None:
     """Judge the conclusions of runs; run again, it judges only the missing ones."""
-    panel = make_panel(split(judges), Terms(repeats, base_url, cache, Budget(max_cost, max_total_tokens)))
+    panel = make_judges(split(judges), JudgeOptions(repeats, base_url, cache, Budget(max_cost, max_total_tokens)))
     folders = list(dict.fromkeys(folder.resolve() for folder in run_folders))
-    done = {str(folder): [_judged(folder, panelist, max_concurrency) for panelist in panel] for folder in folders}
+    done = {str(folder): [_judged(folder, judge, max_concurrency) for judge in panel] for folder in folders}
     scores = {str(folder): recorded_scores(folder) for folder in folders}
     agreed = {str(folder): judge_agreements(folder) for folder in folders}
     if as_json:
@@ -68,10 +69,10 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
             print_usage(each.judge, each.judged, each.found, each.unscored, each.spent)
 
 
-def _judged(folder: Path, panelist: Panelist, max_concurrency: int) -> JudgingResult:
+def _judged(folder: Path, judge: AsyncJudge, max_concurrency: int) -> JudgingResult:
     conclusions = run_conclusions(folder)
-    with progress(f"{panelist.name} judging", len(conclusions)) as advance:
-        return asyncio.run(judge_conclusions(folder, conclusions, panelist, max_concurrency, advance))
+    with progress(f"{judge.name} judging", len(conclusions)) as advance:
+        return asyncio.run(judge_conclusions(folder, conclusions, judge, max_concurrency, advance))
 
 
 def print_usage(judge: str, judged: int, found: int, unscored: int, spent: Spent) -> None:

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.engine import Engine, Event, Phase, Reading, Rules, State
 from inquitree_gym.envs.observations import ObservationRenderer
-from inquitree_gym.judges import LocalJudge, conclusion_reward, local_judge
+from inquitree_gym.judges.local import LocalJudge, local_judge
+from inquitree_gym.judges.quality import conclusion_reward
 from inquitree_gym.matching import MAX_ACTION_LENGTH, Matcher
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import Tree

@@ -1,49 +1,43 @@
 """Judges of conclusions: local, by entailment, and by language model."""
 
-from inquitree_gym.judges.claims import split_claims
-from inquitree_gym.judges.llm import LLMJudge, Ruling
-from inquitree_gym.judges.local import Leads, LocalJudge, local_judge
-from inquitree_gym.judges.nli import CrossEncoderInference, NLIJudge
-from inquitree_gym.judges.panel import Machine, Panelist, Terms, make_panel, rule_all
-from inquitree_gym.judges.quality import (
-    FULL,
-    NOTHING,
-    PARTIAL,
-    Judge,
-    Verdict,
-    conclusion_quality,
-    conclusion_reward,
-    evidence_ratios,
-)
-from inquitree_gym.judges.records import Judgement, JudgementFile, Judgements, labelled, read_judgements
-from inquitree_gym.judges.spent import Spent
+from typing import TYPE_CHECKING
+
+from inquitree_gym._lazy import lazy
+
+if TYPE_CHECKING:
+    from inquitree_gym.judges.llm import LLMJudge
+    from inquitree_gym.judges.local import LocalJudge, local_judge
+    from inquitree_gym.judges.nli import CrossEncoderInference, NLIJudge
+    from inquitree_gym.judges.quality import Judge, Verdict, conclusion_quality, evidence_ratios
+    from inquitree_gym.judges.records import Judgement, JudgementFile, Judgements, read_judgements
+    from inquitree_gym.judges.registry import AsyncJudge, JudgeOptions, judge_all, make_judges
 
 __all__ = [
-    "FULL",
-    "NOTHING",
-    "PARTIAL",
+    "AsyncJudge",
     "CrossEncoderInference",
     "Judge",
+    "JudgeOptions",
     "Judgement",
     "JudgementFile",
     "Judgements",
     "LLMJudge",
-    "Leads",
     "LocalJudge",
-    "Machine",
     "NLIJudge",
-    "Panelist",
-    "Ruling",
-    "Spent",
-    "Terms",
     "Verdict",
     "conclusion_quality",
-    "conclusion_reward",
     "evidence_ratios",
-    "labelled",
+    "judge_all",
     "local_judge",
-    "make_panel",
+    "make_judges",
     "read_judgements",
-    "rule_all",
-    "split_claims",
 ]
+
+_MODULES = {
+    "llm": ("LLMJudge",),
+    "local": ("LocalJudge", "local_judge"),
+    "nli": ("CrossEncoderInference", "NLIJudge"),
+    "quality": ("Judge", "Verdict", "conclusion_quality", "evidence_ratios"),
+    "records": ("Judgement", "JudgementFile", "Judgements", "read_judgements"),
+    "registry": ("AsyncJudge", "JudgeOptions", "judge_all", "make_judges"),
+}
+__getattr__ = lazy(__name__, {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names})

@@ -1,50 +1,129 @@
-"""A judge that asks a chat model: a verdict per conclusion item, the reason before it, both orders averaged."""
+"""A judge that asks a chat model: a reason and then a verdict per conclusion item, in both orders of the items."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import platformdirs
 
 from inquitree_gym.embeddings.vectors import CACHE_VARIABLE
 from inquitree_gym.errors import BudgetError, OptionError, ServiceError
-from inquitree_gym.judges.asking import TEMPLATES, Graded, Question, ask, orders
-from inquitree_gym.judges.quality import NOTHING, Verdict
+from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Judge, Verdict
+from inquitree_gym.judges.records import Judgement
 from inquitree_gym.judges.spent import Spent
-from inquitree_gym.llm import Budget, BudgetedChat, CachedChat, Chat, Completion, ReplyCache
+from inquitree_gym.llm import Budget, BudgetedChat, CachedChat, Chat, Completion, Message, ReplyCache
 from inquitree_gym.llm.event_loop import begin
+from inquitree_gym.llm.parsing import spoken
 from inquitree_gym.matching import readable
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import Tree
 
+TEMPLATES = ("judge_system", "judge_request")
+"""Templates of the messages."""
+MAX_REASON = 500
+"""Length at which a reason is cut off, in characters."""
 
-class Ruling(NamedTuple):
-    """What a judge makes of one conclusion."""
+_GRADE = re.compile(r"(?:(?P<full>1(?:\.0+)?)|(?P<partial>0?\.60*)|(?P<nothing>0(?:\.0+)?))(?![\d.]*\d|\w)")
+_GRADES = {"full": FULL, "partial": PARTIAL, "nothing": NOTHING}
+_GAP = r"[ \t*_`]*"
+_OR = re.compile(rf"{_GAP}(?:,|\bor\b|\bto\b|[-–]){_GAP}(?:or\b{_GAP})?[01]?\.?\d", re.IGNORECASE)
+"""Continuation that makes a grade ambiguous, as in a repeated instruction: ``1, 0.6 or 0``."""
+_MARKUP = r"[\s*_`#>-]*"
 
-    verdicts: tuple[Verdict, ...]
-    """One per conclusion item, in tree order."""
-    spent: Spent = Spent()
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A conclusion item as shown in a request."""
+
+    code: str
+    """Name of the item in this request, unknown to the author of the conclusion."""
+    text: str
+    contrary: tuple[str, ...]
 
 
-class _Sample(NamedTuple):
-    """One answer, or why there is none."""
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """Grade of one item in one reply."""
+
+    score: float | None
+    """1, 0.6 or 0; None if the reply gives none of them."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRequest:
+    """One request: a conclusion, and the items of its tree in one order."""
+
+    topic: str
+    conclusion: str
+    items: tuple[int, ...]
+    """Index in the tree of each finding, in the order shown."""
+    findings: tuple[Finding, ...]
+    fence: str
+    """Line above and below the conclusion that cannot occur in it."""
+
+    @classmethod
+    def create(cls, tree: Tree, conclusion: str, *, reverse: bool, repeat: int) -> JudgeRequest:
+        """Return the request about a conclusion.
+
+        Args:
+            tree: its conclusion items are the findings.
+            conclusion: untrusted text, without lone surrogates.
+            reverse: show the last item first.
+            repeat: number of the repetition, which changes the codes and so the prompt.
+        """
+        secret = hashlib.sha256(f"{tree.digest}\n{reverse}\n{repeat}\n{conclusion}".encode()).hexdigest()
+        items = tuple(range(len(tree.conclusions)))[:: -1 if reverse else 1]
+        findings = tuple(
+            Finding(_code(position, secret), tree.conclusions[index].text, tree.conclusions[index].false_variants)
+            for position, index in enumerate(items, 1)
+        )
+        return cls(tree.topic, conclusion, items, findings, f"=== {secret[:24]} ===")
+
+    def messages(self, prompts: Prompts) -> list[Message]:
+        """Return the chat messages. The conclusion is inserted as a value, never as a template."""
+        request = prompts.render(
+            "judge_request",
+            topic=self.topic,
+            conclusion=self.conclusion,
+            findings=self.findings,
+            fence=self.fence,
+        )
+        return [{"role": "system", "content": prompts.render("judge_system")}, {"role": "user", "content": request}]
+
+    def parse(self, reply: str) -> tuple[Grade, ...]:
+        """Return the grade of every item, in tree order; the last of several verdicts on an item counts.
+
+        Text before ``</think>`` is ignored.
+        """
+        reply = spoken(reply)
+        grades = dict(zip(self.items, (_grade(finding.code, reply) for finding in self.findings), strict=True))
+        return tuple(grades[index] for index in sorted(grades))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """One answer, or the reason for its absence."""
 
     reverse: bool
-    graded: tuple[Graded, ...]
+    grades: tuple[Grade, ...]
     """One per item, in tree order; empty without an answer."""
     fault: str
     spent: Spent
 
 
 class LLMJudge:
-    """Asks a chat model about every conclusion, in both orders of the items and as often as wanted.
+    """Judge by a chat model, asked in both orders of the items, with repeats.
 
-    A grade is the mean over the orders of the mean over the repeats; an item for which an order gave no verdict that
-    can be read stays unscored. Whatever was paid for is kept before it is used.
+    The score of an item is the mean over the orders of the mean over the repeats. An item stays unscored if one of the
+    orders has no readable verdict on it. Every paid reply is cached before it is used.
     """
 
     def __init__(
@@ -59,11 +138,11 @@ class LLMJudge:
         """Judge by ``chat``.
 
         Args:
-            chat: the model; temperature 0 is its own setting.
-            repeats: answers per order; from 1.
-            cache: of replies; None takes the one in `reply_folder`.
-            budget: shared by whoever is given it; None is no cap.
-            prompts: with the templates `TEMPLATES`; None takes the package's own.
+            chat: the model, with its temperature.
+            repeats: answers per order, from 1.
+            cache: cache of replies; None for the one in `reply_folder`.
+            budget: caps on cost and tokens, may be shared; None for no cap.
+            prompts: prompts with the templates `TEMPLATES`; None for the package's.
 
         Raises:
             OptionError: ``repeats`` is below 1, or the cost is capped and the model's price unknown.
@@ -78,79 +157,100 @@ class LLMJudge:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What decides the verdicts, beside tree and conclusion; plain values."""
+        """Settings that determine the verdicts, besides tree and conclusion; plain values."""
         return {"chat": self._chat.config, "repeats": self._repeats, "prompts": self._prompts.digest}
 
-    def of(self, tree: Tree) -> _OfTree:
-        """Return this judge for one tree, to be asked without an event loop."""
-        return _OfTree(self, tree)
+    def for_tree(self, tree: Tree) -> Judge:
+        """Return a synchronous judge for one tree; it raises the errors of `judge`."""
+        return _TreeJudge(self, tree)
 
-    async def rule(self, tree: Tree, conclusion: str) -> Ruling:
-        """Judge one conclusion. One without a letter asserts nothing and is not asked about.
+    async def judge(self, tree: Tree, conclusion: str) -> Judgement:
+        """Judge one conclusion. A conclusion without a letter scores 0 without a request.
 
         Raises:
-            ServiceError: the service will answer no question: the key, the model's name or the quota is at fault.
-            CacheError: a paid reply could not be kept.
+            ServiceError: the service rejects every request: wrong key, unknown model or exhausted quota.
+            CacheError: a paid reply could not be cached.
         """
         text = readable(conclusion)
         if not any(map(str.isalpha, text)):
-            return Ruling((Verdict(NOTHING, "nothing concluded"),) * len(tree.conclusions))
-        asked = orders(tree.conclusions)
+            return Judgement((Verdict(NOTHING, "nothing concluded"),) * len(tree.conclusions))
+        orders = (False, True) if len(tree.conclusions) > 1 else (False,)
         samples = [
-            await self._sample(tree, text, reverse, repeat) for repeat in range(self._repeats) for reverse in asked
+            await self._sample(tree, text, reverse, repeat) for repeat in range(self._repeats) for reverse in orders
         ]
-        verdicts = tuple(_verdict(samples, asked, index) for index in range(len(tree.conclusions)))
-        return Ruling(verdicts, sum((sample.spent for sample in samples), Spent()))
+        verdicts = tuple(_verdict(samples, orders, index) for index in range(len(tree.conclusions)))
+        return Judgement(verdicts, sum((sample.spent for sample in samples), Spent()))
 
     async def _sample(self, tree: Tree, conclusion: str, reverse: bool, repeat: int) -> _Sample:
-        question = ask(tree, conclusion, reverse=reverse, repeat=repeat)
+        request = JudgeRequest.create(tree, conclusion, reverse=reverse, repeat=repeat)
         try:
-            completion = await self._chat.complete(question.messages(self._prompts), seed=repeat)
+            completion = await self._chat.complete(request.messages(self._prompts), seed=repeat)
         except BudgetError:
             return _Sample(reverse, (), "not asked: the budget is used up", Spent(skipped=1))
         except ServiceError as error:
             if error.concerns_all:
                 raise
             return _Sample(reverse, (), str(error), Spent(failed=1))
-        return _read(question, completion)
+        return _read(request, completion, reverse)
 
 
-class _OfTree:
-    """An LLM judge for one tree; a `concluding.Judge`."""
+@dataclass(frozen=True, slots=True)
+class _TreeJudge:
+    """An `LLMJudge` for one tree, called without an event loop."""
 
-    def __init__(self, judge: LLMJudge, tree: Tree) -> None:
-        self.name = judge.name
-        self._judge = judge
-        self._tree = tree
+    inner: LLMJudge
+    tree: Tree
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
-        """Return one verdict per conclusion item, in tree order; see `LLMJudge.rule` for the errors."""
-        return begin(self._judge.rule(self._tree, conclusion)).result().verdicts
+        return begin(self.inner.judge(self.tree, conclusion)).result().verdicts
 
 
 def reply_folder() -> Path:
-    """Return the folder of judges' replies: ``judge`` in `INQUITREE_CACHE`, or in the user's cache folder."""
+    """Return the folder of cached replies: ``judge`` in `INQUITREE_CACHE`, or in the user's cache folder."""
     named = os.environ.get(CACHE_VARIABLE)
     return Path(named).expanduser() / "judge" if named else Path(platformdirs.user_cache_dir("inquitree-gym"), "judge")
 
 
-def _read(question: Question, completion: Completion) -> _Sample:
-    graded = question.read(completion.text)
-    unread = sum(each.grade is None for each in graded)
-    reverse = question.items[0] != 0
+def _code(position: int, secret: str) -> str:
+    return f"F{position}-{hashlib.sha256(f'{secret}{position}'.encode()).hexdigest()[:6].upper()}"
+
+
+def _grade(code: str, reply: str) -> Grade:
+    said = list(re.finditer(rf"\bVERDICT\b{_MARKUP}{re.escape(code)}{_MARKUP}[:=][\s*_`]*", reply, re.IGNORECASE))
+    if not said:
+        return Grade(None, "")
+    grade = _GRADE.match(reply, said[-1].end())
+    name = grade.lastgroup if grade and not _OR.match(reply, grade.end()) else None
+    return Grade(_GRADES[name] if name else None, _reason(code, reply[: said[-1].start()]))
+
+
+def _reason(code: str, before: str) -> str:
+    """Return the last reason given before the verdict."""
+    pattern = rf"\bREASON\b{_MARKUP}{re.escape(code)}{_MARKUP}[:=](.*?)(?=\b(?:REASON|VERDICT)\b{_MARKUP}F\d+-|\Z)"
+    reasons = re.findall(pattern, before, re.IGNORECASE | re.DOTALL)
+    return " ".join(reasons[-1].split())[:MAX_REASON].strip("*_` ") if reasons else ""
+
+
+def _read(request: JudgeRequest, completion: Completion, reverse: bool) -> _Sample:
+    grades = request.parse(completion.text)
+    unread = sum(grade.score is None for grade in grades)
     ending = "" if completion.finish_reason == "stop" else f" (the answer ended with '{completion.finish_reason}')"
-    return _Sample(reverse, graded, f"no verdict that can be read{ending}", Spent.on(completion) + Spent(unread=unread))
+    return _Sample(reverse, grades, f"no verdict that can be read{ending}", Spent.on(completion) + Spent(unread=unread))
 
 
-def _verdict(samples: Sequence[_Sample], asked: Sequence[bool], index: int) -> Verdict:
-    """Average one item: over the repeats of each order, then over the orders."""
+def _verdict(samples: Sequence[_Sample], orders: Sequence[bool], index: int) -> Verdict:
+    """Average the grades of one item over the repeats of each order, then over the orders."""
     means, reasons = [], []
-    for reverse in asked:
+    for reverse in orders:
         of_order = [sample for sample in samples if sample.reverse == reverse]
-        given = [sample.graded[index] for sample in of_order if sample.graded]
-        grades = [(each.grade, each.reason) for each in given if each.grade is not None]
-        if not grades:
+        grades = [sample.grades[index] for sample in of_order if sample.grades]
+        scored = [(grade.score, grade.reason) for grade in grades if grade.score is not None]
+        if not scored:
             return Verdict(None, of_order[-1].fault)
-        means.append(fmean(grade for grade, _ in grades))
-        reasons.append(f"{grades[0][0]:g}: {grades[0][1]}")
+        means.append(fmean(score for score, _ in scored))
+        reasons.append(f"{scored[0][0]:g}: {scored[0][1]}")
     return Verdict(fmean(means), " | ".join(dict.fromkeys(reasons)))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.judges import FULL, NOTHING, PARTIAL
+from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL
 
 CONFIDENCE = 0.95
 FEWEST_TREES = 5

@@ -16,8 +16,8 @@ from inquitree_gym.analysis.judging import (
     run_conclusions,
 )
 from inquitree_gym.errors import LogError, OptionError, ServiceError
-from inquitree_gym.judges import LLMJudge, Machine, Terms, make_panel, read_judgements
-from inquitree_gym.judges.panel import Panelist
+from inquitree_gym.judges import AsyncJudge, JudgeOptions, LLMJudge, make_judges, read_judgements
+from inquitree_gym.judges.registry import InProcessJudge
 from inquitree_gym.llm import Budget, ChatModel, ReplyCache
 from inquitree_gym.runner import run_study
 from inquitree_gym.runner.study import make_study
@@ -42,12 +42,12 @@ def run(played: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(played, tmp_path / "run"))
 
 
-def judge(run: Path, panelist: Panelist, max_concurrency: int = 4) -> JudgingResult:
-    return asyncio.run(judge_conclusions(run, run_conclusions(run), panelist, max_concurrency, lambda _: None))
+def judge(run: Path, judge: AsyncJudge, max_concurrency: int = 4) -> JudgingResult:
+    return asyncio.run(judge_conclusions(run, run_conclusions(run), judge, max_concurrency, lambda _: None))
 
 
-def local() -> Panelist:
-    return make_panel(["local"])[0]
+def local() -> AsyncJudge:
+    return make_judges(["local"])[0]
 
 
 @pytest.fixture
@@ -156,12 +156,12 @@ def test_a_run_without_a_conclusion_is_told(tmp_path: Path):
 
 def test_judges_are_named_and_each_sits_once(tmp_path: Path):
     (tmp_path / "config.json").write_text("{}")
-    panel = make_panel(
-        ["local", f"nli:{tmp_path}", "llm:ollama/llama3:8b", "local"], Terms(repeats=3, base_url="http://h/v1")
+    panel = make_judges(
+        ["local", f"nli:{tmp_path}", "llm:ollama/llama3:8b", "local"], JudgeOptions(repeats=3, base_url="http://h/v1")
     )
     assert [each.name for each in panel] == ["local", f"nli:{tmp_path}", "llm:ollama/llama3:8b"]
     local_judge, nli, asked = panel
-    assert isinstance(local_judge, Machine)
+    assert isinstance(local_judge, InProcessJudge)
     assert local_judge.config["weights"]["meaning"] > 0
     assert nli.config["model"] == str(tmp_path)
     assert asked.config["repeats"] == 3
@@ -179,16 +179,16 @@ def test_judges_are_named_and_each_sits_once(tmp_path: Path):
 )
 def test_an_unknown_judge_is_refused(name: str, told: str):
     with pytest.raises(OptionError, match=told):
-        make_panel([name])
+        make_judges([name])
 
 
 def test_a_cap_on_cost_needs_a_price():
     with pytest.raises(OptionError, match="litellm knows no price for 'openai/mine'"):
-        make_panel(["llm:openai/mine"], Terms(base_url="http://h/v1", budget=Budget(max_cost=1)))
-    make_panel(["llm:openai/mine"], Terms(base_url="http://h/v1", budget=Budget(max_total_tokens=1)))
-    make_panel(["llm:gpt-4o-mini"], Terms(budget=Budget(max_cost=1)))
+        make_judges(["llm:openai/mine"], JudgeOptions(base_url="http://h/v1", budget=Budget(max_cost=1)))
+    make_judges(["llm:openai/mine"], JudgeOptions(base_url="http://h/v1", budget=Budget(max_total_tokens=1)))
+    make_judges(["llm:gpt-4o-mini"], JudgeOptions(budget=Budget(max_cost=1)))
 
 
 def test_a_judge_of_the_panel_is_one_object_per_tree(tmp_path: Path):
-    machine = make_panel(["nli:nowhere"])[0]
-    assert machine.of(load_tree("paper2")) is machine.of(load_tree("paper2"))
+    judge = make_judges(["nli:nowhere"])[0]
+    assert judge.for_tree(load_tree("paper2")) is judge.for_tree(load_tree("paper2"))

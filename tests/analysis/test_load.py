@@ -21,7 +21,7 @@ from inquitree_gym.analysis.load import (
     scored_episode,
 )
 from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.judges import JudgementFile, Ruling, Verdict, local_judge, make_panel
+from inquitree_gym.judges import Judgement, JudgementFile, Verdict, local_judge, make_judges
 from inquitree_gym.log import Episode, Failure, Reply, read_episode, to_line
 from inquitree_gym.report import view_run, write_report
 from inquitree_gym.report.comparisons import judges
@@ -219,7 +219,7 @@ def judged_by(run: Path, name: str, scores: tuple[float | None, ...], **config) 
     """Keep the same verdicts on every conclusion of a run beside it."""
     with JudgementFile(run, name, config) as kept:
         for each in run_conclusions(run):
-            kept.add(each.name, each.tree, each.text, Ruling(tuple(Verdict(s, "said so") for s in scores)))
+            kept.add(each.name, each.tree, each.text, Judgement(tuple(Verdict(s, "said so") for s in scores)))
 
 
 @pytest.fixture
@@ -230,7 +230,7 @@ def whole(tmp_path: Path) -> Path:
 
 def test_what_the_local_judge_has_said_before_is_not_asked_again(whole: Path):
     items = len(load_tree("paper8").conclusions)
-    (local,) = make_panel(["local"])
+    (local,) = make_judges(["local"])
     judged_by(whole, "local", (0.6,) * items, **local.config)
     found = load_run(whole)
     assert [score.quality_share for score in found.scores] == pytest.approx([0.6, 0.6])

@@ -24,7 +24,7 @@ from inquitree_gym.analysis.memorisation import (
 )
 from inquitree_gym.analysis.questions import AskingResult
 from inquitree_gym.errors import LogError, OptionError, ServiceError
-from inquitree_gym.judges import Terms, make_panel
+from inquitree_gym.judges import JudgeOptions, make_judges
 from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel
 from inquitree_gym.trees import Tree, load_tree
 from tests.analysis.test_aggregate import score
@@ -63,8 +63,8 @@ def run(chat: Chat, trees: dict[str, Tree], folder: Path, repeats: int = 1, max_
 
 
 def judge(trees: dict[str, Tree], folder: Path, name: str = "local", **terms):
-    (panelist,) = make_panel([name], Terms(**terms))
-    return asyncio.run(judge_conclusions(folder, closed_book_conclusions(folder, trees), panelist, 2, lambda _: None))
+    (judge,) = make_judges([name], JudgeOptions(**terms))
+    return asyncio.run(judge_conclusions(folder, closed_book_conclusions(folder, trees), judge, 2, lambda _: None))
 
 
 # Asking

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquitree_gym.judges.claims import (
+from inquitree_gym.judges.local import (
     ADDED_WORDS,
     TURNED_PLACES,
     is_copy,

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from inquitree_gym.embeddings import MiniLMEmbedder, TreeVectors, tree_vectors
-from inquitree_gym.judges import Leads, LocalJudge, local_judge
-from inquitree_gym.judges.local import CLAIMS_PER_ITEM, WEIGHTS
+from inquitree_gym.judges.local import CLAIMS_PER_ITEM, WEIGHTS, ClaimFeatures, LocalJudge, local_judge
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from tests.strategies import make_tree
 
@@ -107,18 +106,18 @@ def test_thresholds_and_weights_are_its_own(paper: Tree, minilm: MiniLMEmbedder)
     assert scores(LocalJudge(vectors, claim_at=0.99), text)[0] == 1
     assert scores(LocalJudge(vectors), paraphrase)[0] == 1
     assert scores(LocalJudge(vectors, claim_at=0.99), paraphrase)[0] == 0
-    assert scores(LocalJudge(vectors, weights=Leads(*(-weight for weight in WEIGHTS))), text)[0] == 0
-    assert scores(LocalJudge(vectors, weights=Leads(0.0, 0.0, 0.0, 0.0)), text)[0] == 0.6
+    assert scores(LocalJudge(vectors, weights=ClaimFeatures(*(-weight for weight in WEIGHTS))), text)[0] == 0
+    assert scores(LocalJudge(vectors, weights=ClaimFeatures(0.0, 0.0, 0.0, 0.0)), text)[0] == 0.6
 
 
 def test_leads_point_to_the_text_that_a_claim_repeats(judge: LocalJudge, paper: Tree):
     for index, item in enumerate(paper.conclusions):
-        own, false = judge.leads(item.text, index), judge.leads(item.false_variants[0], index)
+        own, false = judge.features(item.text, index), judge.features(item.false_variants[0], index)
         assert own.meaning > 0 > false.meaning
         assert own.wording > 0 > false.wording
         assert own.turning > 0
-    turned = [judge.leads(item.text.replace(" ", " not ", 1), index) for index, item in enumerate(paper.conclusions)]
-    plain = [judge.leads(item.text, index) for index, item in enumerate(paper.conclusions)]
+    turned = [judge.features(item.text.replace(" ", " not ", 1), index) for index, item in enumerate(paper.conclusions)]
+    plain = [judge.features(item.text, index) for index, item in enumerate(paper.conclusions)]
     assert fmean(leads.turning for leads in turned) < fmean(leads.turning for leads in plain) - 0.02
 
 

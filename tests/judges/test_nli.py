@@ -15,15 +15,15 @@ import torch
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from inquitree_gym.errors import JudgeError
-from inquitree_gym.judges import make_panel
+from inquitree_gym.judges import make_judges
 from inquitree_gym.judges.nli import (
     CONTRADICTS_AT,
     ENTAILS_AT,
     LABELS,
     CrossEncoderInference,
     NLIJudge,
-    Pair,
     Probabilities,
+    TextPair,
 )
 from inquitree_gym.trees import Tree
 from tests.strategies import make_tree
@@ -37,11 +37,11 @@ class Table:
 
     name = "table"
 
-    def __init__(self, **said: dict[Pair, float]) -> None:
+    def __init__(self, **said: dict[TextPair, float]) -> None:
         self._said = said
-        self.asked: list[Pair] = []
+        self.asked: list[TextPair] = []
 
-    def read(self, pairs: Sequence[Pair]) -> Probabilities:
+    def read(self, pairs: Sequence[TextPair]) -> Probabilities:
         self.asked += pairs
         rows = []
         for pair in pairs:
@@ -56,7 +56,7 @@ def tree() -> Tree:
     return make_tree([[], [], []], [1, 1, 1])
 
 
-def scores(tree: Tree, conclusion: str, **said: dict[Pair, float]) -> list[float | None]:
+def scores(tree: Tree, conclusion: str, **said: dict[TextPair, float]) -> list[float | None]:
     return [verdict.score for verdict in NLIJudge(tree, Table(**said)).judge(conclusion)]
 
 
@@ -181,7 +181,7 @@ def test_a_judge_scores_by_what_a_loaded_model_says(label: str, grade: float, tr
 
 
 def test_a_model_with_other_labels_is_refused(tmp_path: Path):
-    with pytest.raises(JudgeError, match="tells label_0, label_1, label_2 apart; a judge needs a model"):
+    with pytest.raises(JudgeError, match="has the labels label_0, label_1, label_2; a judge needs a model"):
         CrossEncoderInference(save(tmp_path, ["LABEL_0", "LABEL_1", "LABEL_2"])).read(PAIRS)
 
 
@@ -194,7 +194,7 @@ def test_a_folder_without_a_model_and_an_unknown_name_are_refused(tmp_path: Path
 
 def test_a_model_that_gives_no_numbers_leaves_nothing_graded(tree: Tree, tmp_path: Path):
     judge = NLIJudge(tree, CrossEncoderInference(save(tmp_path, LABELS, [float("nan"), 0.0, 0.0])))
-    with pytest.raises(JudgeError, match="gives probabilities that are no numbers"):
+    with pytest.raises(JudgeError, match="returned probabilities that are no numbers"):
         judge.judge("1. The dough rises.")
 
 
@@ -207,14 +207,14 @@ def test_damaged_weights_are_refused(tmp_path: Path):
 
 
 def test_other_weights_in_a_folder_are_another_judge(tmp_path: Path):
-    first = make_panel([f"nli:{save(tmp_path, LABELS, [6.0, 0.0, 0.0])}"])[0].config
-    assert make_panel([f"nli:{save(tmp_path, LABELS, [6.0, 0.0, 0.0])}"])[0].config == first
-    assert make_panel([f"nli:{save(tmp_path, LABELS, [0.0, 6.0, 0.0])}"])[0].config["digest"] != first["digest"]
+    first = make_judges([f"nli:{save(tmp_path, LABELS, [6.0, 0.0, 0.0])}"])[0].config
+    assert make_judges([f"nli:{save(tmp_path, LABELS, [6.0, 0.0, 0.0])}"])[0].config == first
+    assert make_judges([f"nli:{save(tmp_path, LABELS, [0.0, 6.0, 0.0])}"])[0].config["digest"] != first["digest"]
 
 
 HUB = """
-from inquitree_gym.judges import make_panel
-print(make_panel(["nli:owner/tiny-nli"])[0].config["digest"])
+from inquitree_gym.judges import make_judges
+print(make_judges(["nli:owner/tiny-nli"])[0].config["digest"])
 """
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.errors import JudgeError, LogError
-from inquitree_gym.judges import JudgementFile, Ruling, Spent, Verdict, labelled, read_judgements
+from inquitree_gym.judges import Judgement, JudgementFile, Verdict, read_judgements
+from inquitree_gym.judges.records import judgements_by_label
+from inquitree_gym.judges.spent import Spent
 from inquitree_gym.scoring import score_episode
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.schema import CANARY
@@ -16,8 +18,10 @@ from tests.scoring.test_trajectory import CONCLUDE, END, enter, episode_of, resu
 from tests.strategies import make_tree
 
 SAID = "1. It rose."
-RULING = Ruling((Verdict(1.0, "said so"), Verdict(None, "no verdict"), Verdict(0.25, "")), Spent(asked=2, dollars=0.5))
-FULL = Ruling((Verdict(1.0, ""), Verdict(0.6, ""), Verdict(0.0, "")))
+RULING = Judgement(
+    (Verdict(1.0, "said so"), Verdict(None, "no verdict"), Verdict(0.25, "")), Spent(asked=2, dollars=0.5)
+)
+FULL = Judgement((Verdict(1.0, ""), Verdict(0.6, ""), Verdict(0.0, "")))
 
 
 @pytest.fixture
@@ -25,9 +29,9 @@ def tree() -> Tree:
     return make_tree([[], [], []], [1, 1, 1])
 
 
-def keep(run: Path, tree: Tree, ruling: Ruling = RULING, judge: str = "llm:a/b", **config: object) -> Path:
+def keep(run: Path, tree: Tree, judgement: Judgement = RULING, judge: str = "llm:a/b", **config: object) -> Path:
     with JudgementFile(run, judge, config) as kept:
-        kept.add("one.jsonl", tree, SAID, ruling)
+        kept.add("one.jsonl", tree, SAID, judgement)
         return kept.path
 
 
@@ -45,7 +49,7 @@ def test_what_is_kept_is_read_again(tree: Tree, tmp_path: Path):
 
 def test_half_a_surrogate_pair_in_a_reason_is_read_again(tree: Tree, tmp_path: Path):
     why = "the model wrote \ud83d and stopped"
-    keep(tmp_path, tree, Ruling((Verdict(1.0, why), *FULL.verdicts[1:])))
+    keep(tmp_path, tree, Judgement((Verdict(1.0, why), *FULL.verdicts[1:])))
     (found,) = read_judgements(tmp_path)
     assert found.by_episode["one.jsonl"].verdicts[0].why == why
     with JudgementFile(tmp_path, "llm:a/b", {}) as kept:
@@ -66,7 +70,7 @@ def test_every_judge_and_setting_has_a_file_of_its_own(tree: Tree, tmp_path: Pat
     files = [keep(tmp_path, tree, repeats=1), keep(tmp_path, tree, repeats=2), keep(tmp_path, tree, judge="local")]
     assert len(set(files)) == 3
     assert keep(tmp_path, tree, repeats=1) == files[0]
-    labels = labelled(read_judgements(tmp_path))
+    labels = judgements_by_label(read_judgements(tmp_path))
     assert sorted(labels) == ["llm:a/b", "llm:a/b #2", "local"]
     assert {labels["llm:a/b"].config["repeats"], labels["llm:a/b #2"].config["repeats"]} == {1, 2}
 

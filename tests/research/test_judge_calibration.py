@@ -8,7 +8,8 @@ import pytest
 
 from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
 from inquitree_gym.errors import OptionError
-from inquitree_gym.judges import LocalJudge, Ruling, Spent, Verdict, make_panel
+from inquitree_gym.judges import Judgement, LocalJudge, Verdict, make_judges
+from inquitree_gym.judges.spent import Spent
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from research.datasets import CALIBRATION, CONCLUSION_KINDS, ConclusionSet, load_sets
 from research.judge_calibration import JudgedSet, calibrate, judge_set
@@ -122,13 +123,13 @@ class Fair:
         self._silent = silent
         self.running = self.most = 0
 
-    async def rule(self, tree: Tree, conclusion: str) -> Ruling:
+    async def judge(self, tree: Tree, conclusion: str) -> Judgement:
         self.running += 1
         self.most = max(self.most, self.running)
         await asyncio.sleep(0)
         self.running -= 1
         scores = self._known[tree.id, conclusion]
-        return Ruling(
+        return Judgement(
             tuple(Verdict(None if tree.id == self._silent else score, "") for score in scores), Spent(asked=1)
         )
 
@@ -148,7 +149,7 @@ def test_calibration_compares_with_what_is_expected(sets: list[ConclusionSet]):
 
 
 def test_the_local_judge_agrees_with_what_is_expected(sets: list[ConclusionSet]):
-    (local,) = make_panel(["local"])
+    (local,) = make_judges(["local"])
     found = asyncio.run(calibrate(sets, local, 8, lambda _: None))
     assert found.judge == "local"
     agreed = found.with_expected
@@ -158,5 +159,5 @@ def test_the_local_judge_agrees_with_what_is_expected(sets: list[ConclusionSet])
 
 
 def test_at_least_one_is_judged_at_a_time(sets: list[ConclusionSet]):
-    with pytest.raises(OptionError, match="at least 1 conclusion is judged at a time, not 0"):
+    with pytest.raises(OptionError, match="max_concurrency is at least 1, not 0"):
         asyncio.run(calibrate(sets[:1], Fair(sets), 0, lambda _: None))

@@ -1,0 +1,160 @@
+"""Judges of any tree, by name: ``local``, ``nli:MODEL``, ``llm:MODEL``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
+from inquitree_gym.errors import OptionError, suggest
+from inquitree_gym.judges.llm import LLMJudge
+from inquitree_gym.judges.local import ASKED_AT, CLAIM_AT, CONTRADICTING_SENSE, FULL_SENSE, WEIGHTS, local_judge
+from inquitree_gym.judges.nli import CONTRADICTS_AT, ENTAILS_AT, CrossEncoderInference, NLIJudge
+from inquitree_gym.judges.quality import Judge
+from inquitree_gym.judges.records import Judgement
+from inquitree_gym.llm import Budget, ChatModel, ReplyCache
+from inquitree_gym.trees import Tree
+
+LOCAL = "local"
+KINDS = ("local", "nli:MODEL", "llm:MODEL")
+
+
+class AsyncJudge(Protocol):
+    """Judge of conclusions about any tree."""
+
+    @property
+    def name(self) -> str:
+        """Name that it was requested by."""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Settings that determine its verdicts, besides tree and conclusion; plain values."""
+
+    async def judge(self, tree: Tree, conclusion: str) -> Judgement:
+        """Judge one conclusion."""
+
+
+@dataclass(frozen=True)
+class InProcessJudge:
+    """`AsyncJudge` without a service: one judge per tree that computes in this process."""
+
+    name: str
+    make_config: Callable[[], dict[str, Any]]
+    for_tree: Callable[[Tree], Judge]
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """See `AsyncJudge.config`; a model of the hub is loaded for it."""
+        return self.make_config()
+
+    async def judge(self, tree: Tree, conclusion: str) -> Judgement:
+        """See `AsyncJudge.judge`. Blocks the event loop while it computes."""
+        return Judgement(self.for_tree(tree).judge(conclusion))
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeOptions:
+    """Options of ``llm:`` judges."""
+
+    repeats: int = 1
+    """Answers per order of the items."""
+    base_url: str | None = None
+    """Address of the server; None for the providers'."""
+    cache: Path | None = None
+    """Folder of cached replies; None for the user's cache folder."""
+    budget: Budget = field(default_factory=Budget)
+    """Caps on cost and tokens, shared by all judges."""
+
+
+def make_judges(names: Sequence[str], options: JudgeOptions | None = None) -> list[AsyncJudge]:
+    """Return the judges with these names, without duplicates.
+
+    Raises:
+        OptionError: a name is unknown, or the cost is capped for a model of unknown price.
+    """
+    options = options or JudgeOptions()
+    return [_make_judge(name, options) for name in dict.fromkeys(names)]
+
+
+async def judge_all(
+    judge: AsyncJudge,
+    cases: Sequence[tuple[Tree, str]],
+    max_concurrency: int,
+    on_judgement: Callable[[int, Judgement], None],
+) -> list[Judgement]:
+    """Judge several conclusions.
+
+    Args:
+        judge: the judge.
+        cases: trees and conclusions.
+        max_concurrency: conclusions judged at the same time, at least 1.
+        on_judgement: called with the index of each case and its judgement once it is there.
+
+    Raises:
+        OptionError: ``max_concurrency`` is below 1.
+        ServiceError: the judge's service rejects every request; remaining conclusions are not judged.
+    """
+    if max_concurrency < 1:
+        raise OptionError(f"max_concurrency is at least 1, not {max_concurrency}")
+    semaphore = asyncio.Semaphore(max_concurrency)
+
+    async def judge_case(index: int, tree: Tree, conclusion: str) -> Judgement:
+        await semaphore.acquire()
+        judgement = await judge.judge(tree, conclusion)
+        semaphore.release()  # not after an error: the next case would start before it is cancelled
+        on_judgement(index, judgement)
+        return judgement
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(judge_case(index, *case)) for index, case in enumerate(cases)]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+def _make_judge(name: str, options: JudgeOptions) -> AsyncJudge:
+    kind, colon, model = name.partition(":")
+    if name == LOCAL:
+        return _local()
+    if kind == "nli" and model:
+        return _nli(model)
+    if kind == "llm" and model:
+        cache = None if options.cache is None else ReplyCache(options.cache)
+        chat = ChatModel(model, base_url=options.base_url)
+        return LLMJudge(chat, repeats=options.repeats, cache=cache, budget=options.budget)
+    raise OptionError(
+        f"no judge is called '{name}'{suggest(kind + colon, ('local', 'nli:', 'llm:'))}; known: {', '.join(KINDS)}"
+    )
+
+
+def _local() -> InProcessJudge:
+    embedder = load_embedder(DEFAULT_EMBEDDER)
+    config = {
+        "embedder": embedder.name,
+        "digest": embedder.digest,
+        "claim_at": CLAIM_AT,
+        "asked_at": ASKED_AT,
+        "full_sense": FULL_SENSE,
+        "contradicting_sense": CONTRADICTING_SENSE,
+        "weights": WEIGHTS._asdict(),
+    }
+    return InProcessJudge(LOCAL, lambda: config, local_judge)
+
+
+def _nli(model: str) -> InProcessJudge:
+    inference = CrossEncoderInference(model)
+
+    def config() -> dict[str, Any]:
+        return {
+            "model": model,
+            "digest": inference.digest,
+            "entails_at": ENTAILS_AT,
+            "contradicts_at": CONTRADICTS_AT,
+        }
+
+    return InProcessJudge(f"nli:{model}", config, cache(lambda tree: NLIJudge(tree, inference)))
