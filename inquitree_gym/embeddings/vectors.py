@@ -8,8 +8,7 @@ import logging
 import os
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -38,13 +37,14 @@ class TreeVectors:
         Args:
             tree: whose texts are embedded together.
             embedder: what embeds.
-            lasting: keep their vectors on disk. Without it nothing is written, and only the texts that actions and
-                conclusions are matched to are embedded together: right for a tree that is played once.
+            lasting: embed all texts of the tree in one call and keep the vectors on disk. Without it nothing is
+                written, for a tree that is played once: subtopics and studies are embedded together when the first
+                action is matched, conclusion items and their false variants when the first conclusion is judged.
         """
         self.tree = tree
         self.embedder = embedder
         self._lasting = lasting
-        self._known: dict[str, Vector] | None = None
+        self._known: dict[str, Vector] = {}
         self._recent: OrderedDict[str, Vector] = OrderedDict()
         self._rough: OrderedDict[str, Vector] = OrderedDict()
 
@@ -76,11 +76,26 @@ class TreeVectors:
         """Return the vectors of several texts, shape ``(len(texts), dim)``."""
         return np.stack([self.of(text) for text in texts])
 
+    @cached_property
+    def _pending(self) -> list[tuple[str, ...]]:
+        """Groups of texts that are not embedded yet; each is embedded in one call when it is first needed."""
+        groups = [self.tree.texts().values()] if self._lasting else _matched(self.tree)
+        return [tuple(dict.fromkeys(group)) for group in groups]
+
     def _find(self, text: str) -> Vector | None:
-        for known in (self._load(), self._recent, self._rough):
+        if self._pending:
+            self._load_group(text)
+        for known in (self._known, self._recent, self._rough):
             if (vector := known.get(text)) is not None:
                 return vector
         return None
+
+    def _load_group(self, text: str) -> None:
+        for group in self._pending:
+            if self._lasting or text in group:
+                self._known |= zip(group, self.stored(group), strict=True)
+                self._pending.remove(group)
+                return
 
     def stored(self, texts: tuple[str, ...]) -> Vectors:
         """Return the vectors of texts that belong to the tree, embedded in one call and kept on disk.
@@ -97,18 +112,12 @@ class TreeVectors:
             _write(file, rows)
         return rows
 
-    def _load(self) -> dict[str, Vector]:
-        if self._known is None:
-            owned = self.tree.texts().values() if self._lasting else _matched(self.tree)
-            texts = tuple(dict.fromkeys(owned))
-            self._known = dict(zip(texts, self.stored(texts), strict=True))
-        return self._known
 
-
-def _matched(tree: Tree) -> Iterator[str]:
-    """Yield the texts that actions and conclusions are matched to."""
-    yield from (node.text for node in (*tree.subtopics, *tree.studies, *tree.conclusions))
-    yield from (text for item in tree.conclusions for text in item.false_variants)
+def _matched(tree: Tree) -> tuple[list[str], list[str]]:
+    """Return the texts that actions are matched to, and those that only conclusions are."""
+    nodes = [node.text for node in (*tree.subtopics, *tree.studies)]
+    claims = [text for item in tree.conclusions for text in (item.text, *item.false_variants)]
+    return nodes, [text for text in claims if text not in nodes]
 
 
 def _remember(memory: OrderedDict[str, Vector], text: str, vector: Vector) -> None:

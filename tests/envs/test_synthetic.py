@@ -118,8 +118,33 @@ def test_only_what_actions_are_matched_to_is_embedded_ahead():
     env.step(env.tree.subtopics[0].text)
     texts = env.tree.texts()
     assert set(embedded) < set(texts.values())
-    assert {texts[path] for path in ("s1", "s2", "s1/s1a", "c1", "c1/false1")} <= set(embedded)
+    assert {texts[path] for path in ("s1", "s2", "s1/s1a")} <= set(embedded)
     assert not {text for path, text in texts.items() if "hint" in path or "result" in path} & set(embedded)
+    assert not {text for path, text in texts.items() if path[0] == "c"} & set(embedded)
+
+
+@pytest.mark.parametrize("name", [ID, "InquiTree-synthetic-menu-v0"])
+def test_reset_and_ordinary_turns_embed_nothing_for_the_judge(name: str, minilm, monkeypatch):
+    embedded: list[str] = []
+    embed = type(minilm).embed
+
+    def listening(self, texts):
+        embedded.extend(texts)
+        return embed(self, texts)
+
+    monkeypatch.setattr(type(minilm), "embed", listening)
+    env = gym.make(name, difficulty=SMALL, embedder=minilm, max_turns=3)
+    _, info = env.reset(seed=4)
+    tree = env.unwrapped.tree
+    judged = {text for item in tree.conclusions for text in (item.text, *item.false_variants)}
+    if name == ID:
+        assert embedded == [], "nothing is matched yet"
+    while info["state"] != "conclusion":
+        assert not judged & set(embedded)
+        *_, info = env.step(0 if "menu" in name else tree.subtopics[0].text)
+    conclusion = f"1. {tree.conclusions[0].text}"
+    assert env.unwrapped.step(conclusion)[2]
+    assert judged <= set(embedded)
 
 
 def test_a_vector_plays_what_single_environments_play():
