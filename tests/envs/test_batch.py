@@ -17,11 +17,9 @@ from hypothesis import strategies as st
 
 from inquitree_gym import load_tree
 from inquitree_gym.engine import splitmix64
-from inquitree_gym.envs.batch import compiler as compiling
-from inquitree_gym.envs.batch import pool as repertoire
-from inquitree_gym.envs.batch import tables
+from inquitree_gym.envs.batch import compiler, pool
 from inquitree_gym.envs.batch.env import InquiryBatchEnv
-from inquitree_gym.envs.batch.rng import mixed
+from inquitree_gym.envs.batch.kernel import hash_words
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.trees import Tree
 from inquitree_gym.wrappers.discrete import menu_env
@@ -330,22 +328,22 @@ def test_episodes_without_a_seed_differ_and_go_on_from_one_when_given():
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=5), st.lists(st.integers(0, 2**63), max_size=3))
 def test_the_hash_is_that_of_the_engine(first: list[int], words: list[int]):
-    hashes = mixed(np.zeros(len(first), np.uint64), np.array(first, np.uint64))
+    hashes = hash_words(np.zeros(len(first), np.uint64), np.array(first, np.uint64))
     for word in words:
-        hashes = mixed(hashes, np.full(len(first), word))
+        hashes = hash_words(hashes, np.full(len(first), word))
     assert hashes.tolist() == [splitmix64(one, *words) for one in first]
 
 
 def test_conclusions_that_were_forgotten_are_read_again(monkeypatch):
-    monkeypatch.setattr(tables, "MOST_ENTRIES", 0)
-    monkeypatch.setattr(tables, "FEWEST", 2)
+    monkeypatch.setattr(pool, "CONCLUSION_ENTRIES", 0)
+    monkeypatch.setattr(pool, "MIN_CONCLUSIONS", 2)
     batch, sync = pair(4, AutoresetMode.NEXT_STEP, tree=TREES["branched"], embedder=LETTERS, fake_level=4)
     both(batch, sync, lambda env: env.reset(seed=9), "reset")
     play(batch, sync, np.random.default_rng(6), 80, 0.95)
 
 
 def test_plays_that_nobody_plays_any_more_make_room(monkeypatch):
-    monkeypatch.setattr(repertoire, "MAX_OTHERS", 2)
+    monkeypatch.setattr(pool, "MAX_CACHED_TREES", 2)
     batch, sync = pair(3, AutoresetMode.DISABLED, tree=TREES["branched"], embedder=LETTERS)
     both(batch, sync, lambda env: env.reset(seed=9), "reset")
     rng = np.random.default_rng(7)
@@ -354,11 +352,11 @@ def test_plays_that_nobody_plays_any_more_make_room(monkeypatch):
         options = {"max_turns": turns, "fake_level": turns % 3, **({"reset_mask": mask} if mask.any() else {})}
         both(batch, sync, lambda env, options=options: env.reset(options=dict(options)), f"{turns} turns")
         play(batch, sync, rng, 8, 0.9)
-    assert len(batch._repertoire.core.tables.plays) <= 1 + 2 + 3
+    assert len(batch.kernel.tables.trees) <= 1 + 2 + 3
 
 
 def test_fakes_of_an_episode_are_forgotten_where_tables_without_fakes_come_between(monkeypatch):
-    monkeypatch.setattr(repertoire, "MAX_OTHERS", 0)
+    monkeypatch.setattr(pool, "MAX_CACHED_TREES", 0)
     batch, sync = pair(2, AutoresetMode.DISABLED, tree=TREES["branched"], embedder=LETTERS)
     second = np.array([False, True])
     calls = [
@@ -478,7 +476,7 @@ def test_resets_that_do_not_fit_are_refused_and_leave_everything_as_it_was(monke
         env.reset(options={"max_turn": 3})
     with pytest.raises(OptionError, match="has 4 subtopics and 7 studies, and the menu has 3 and 4 slots"):
         env.reset(options={"tree": TREES["branched"]})
-    monkeypatch.setattr(compiling, "MAX_ENTRIES", 100)
+    monkeypatch.setattr(compiler, "MAX_ENTRIES", 100)
     with pytest.raises(OptionError, match=r"made needs|chain needs a table of \d+ times 11 entries, and at most 100"):
         env.reset(options={"fake_level": 1})
     assert env.texts() == before

@@ -1,261 +1,313 @@
-"""One tree under one set of rules, compiled: what follows from every menu text at every place."""
+"""Compilation of one tree under one set of rules into state and transition tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.engine import Engine, Kind, Phase
-from inquitree_gym.envs.batch.encoding import Bools, Ints, Layout, Move, Spot, effect
-from inquitree_gym.envs.batch.reader import ANY, AT_RESULT, AT_SUBTOPIC, AT_TOPIC, Reactions, Reader, plain, run, show
-from inquitree_gym.envs.menu import Mask, Menu, MenuSize
+from inquitree_gym.engine import Decision, Engine, Kind, Phase, Reading, State
+from inquitree_gym.envs.batch.encoding import (
+    REDO,
+    REJECTED,
+    WORD_BITS,
+    Branch,
+    Context,
+    Counts,
+    Ints,
+    Op,
+    StateIndex,
+    StateKey,
+    StateTable,
+    hint_pools,
+    initial_branches,
+    initial_counts,
+    n_counters,
+    transition,
+    unlocked,
+)  # fmt: skip
+from inquitree_gym.envs.menu import Menu
 from inquitree_gym.envs.observations import ObservationKey, observation_keys
 from inquitree_gym.envs.runtime import TreeRuntime
 from inquitree_gym.errors import OptionError
+from inquitree_gym.matching import SIMILARITY_TOLERANCE, readable
 from inquitree_gym.trees import HINT_LEVELS
 
-Numbers = NDArray[np.int32]
-
 MAX_ENTRIES = 1 << 26
-"""Most entries in the table of one tree: half a GiB."""
-WORD = 62
-"""Bits of a word: a signed 64-bit integer holds them and the number of their patterns."""
+"""Largest transition table of one tree, in entries: half a GiB."""
+_REJECT = transition(Op.REJECT)
+_TO_TOPIC, _TO_CONCLUSION = transition(Op.GOTO, StateIndex.TOPIC), transition(Op.GOTO, StateIndex.CONCLUSION)
 
 
-class Places(NamedTuple):
-    """What the places are: one array per column, by place."""
+class TextReader:
+    """Matches texts in every reading context of one tree."""
 
-    row: Ints
-    """Row of the table: what an action leads to."""
-    text: Ints
-    """Number of the text among all those of the tree."""
-    group: Ints
-    """What an action is read as."""
-    refused: Ints
-    """Effect of an action that is not accepted."""
-    at_limit: Ints
-    """The place to be instead once the turn limit is reached."""
-    slot: Ints
-    """Where it counts to have come here: a subtopic's visits, a study's runs, or nothing."""
-    word: Ints
-    """Where it is marked to have come here, the subtopic as visited or the study as seen: the number of a word,"""
-    bit: Ints
-    """and the bit in it, or 0."""
-    node: Ints
-    """The subtopic, or after all slots for subtopics the study, that the text is about; 0 where it is about none."""
-    pool: Ints
-    """At the first hint to the first of a pool: number of the pool."""
-    frees: Ints
-    """Where a subtopic was entered: number of the pool of those that it is a prerequisite of."""
-    fakes: Ints
-    """At a result: how many fakes there are of it."""
-    phase: Ints
-    hint_level: Ints
-    accepted: Bools
-    forced: Bools
+    def __init__(self, runtime: TreeRuntime, states: StateIndex) -> None:
+        """Read with ``runtime``'s matcher, into transitions between ``states``."""
+        self.branches = initial_branches()
+        """Numbers of the branches found so far."""
+        self._runtime = runtime
+        self._states = states
+        self._engine = engine = runtime.engine
+        self._state = engine.start(0).state._replace(visited=(1 << engine.n) - 1)
+        self._subtopics, self._studies = tuple(range(engine.n)), tuple(range(len(engine.subtopic_of)))
+        self._threshold = -1.0 if engine.rules.threshold is None else engine.rules.threshold
+        self._direct = engine.rules.explore == "direct"
+        self._admissible = engine.rules.candidates == "admissible"
 
+    def state(self, context: int) -> State:
+        """Return an engine state of this context. All subtopics are visited, so all are candidates."""
+        if context >= Context.SUBTOPIC:
+            return self._state._replace(phase=Phase.SUBTOPIC, subtopic=context - Context.SUBTOPIC)
+        return self._state._replace(phase=Phase.RESULT if context == Context.RESULT else Phase.TOPIC)
 
-class Rows(NamedTuple):
-    """How the rows of a table answer: arrays by row."""
-
-    group: Ints
-    refused: Numbers
-    """Reaction instead of `Reactions.REFUSE`."""
-    redone: Numbers
-    """Reaction instead of `Reactions.REDO`."""
-
-    def reactions(self, read: Ints) -> Ints:
-        """Return reactions by row, shape ``(rows, …)``, given those by group, shape ``(groups, …)``."""
-        found = read[self.group]
-        for symbol, instead in ((Reactions.REFUSE, self.refused), (Reactions.REDO, self.redone)):
-            np.copyto(found, instead.reshape(-1, *[1] * (found.ndim - 1)), where=found == symbol)
+    def read(self, text: str) -> Ints:
+        """Return the branch numbers of ``text``, shape ``(contexts,)``."""
+        self._settle(readable(text))
+        found = np.full(Context.SUBTOPIC + self._engine.n, REJECTED)
+        for context in (Context.TOPIC, Context.RESULT):
+            found[context] = self._read(context, text)
+        for study, similarity in reversed(self._rank_studies(text)):  # the nearest of each subtopic comes last
+            if similarity >= self._threshold:
+                branch = Branch.always(run_study(self._engine, self._states, study))
+                found[Context.SUBTOPIC + self._engine.subtopic_of[study]] = self.number(branch)
         return found
 
+    def number(self, branch: Branch) -> int:
+        """Return the number of ``branch``; a new one gets the next."""
+        return self.branches.setdefault(branch, len(self.branches))
 
-class Compiled(NamedTuple):
-    """A tree under one set of rules, in numbers of its own."""
+    def _rank_subtopics(self, text: str) -> tuple[tuple[int, float], ...]:
+        return self._runtime.matcher.match_subtopics(readable(text), self._subtopics, len(self._subtopics)).top
 
-    places: Places
-    rows: Rows
-    table: Numbers
-    """Reactions by row and menu text, shape ``(rows, texts)``; places that lead alike share a row."""
-    open: Mask
-    """What the menu allows where every subtopic was visited, shape ``(rows, actions)``."""
-    pools: Ints
-    """Slots that a hint may lead to, shape ``(1 + subtopics, nodes)``: all subtopics, then the studies of each; a pool
-    with less of them is filled up with its first."""
-    frees: Ints
-    """Slots of the subtopics that each subtopic is a prerequisite of, shape ``(1 + subtopics, nodes)``, after those of
-    nothing; filled up with the slot of nothing."""
-    standings: Numbers
-    """Counts of an episode that starts, by slot: minus the prerequisites of a subtopic, else 0."""
-    reader: Reader
-    menu: Menu
+    def _rank_studies(self, text: str) -> tuple[tuple[int, float], ...]:
+        return self._runtime.matcher.match_studies(readable(text), self._studies, len(self._studies)).top
 
+    def _settle(self, text: str) -> None:
+        """Embed ``text`` alone if it came from a batch and its last bits could decide the reading."""
+        if self._runtime.vectors.is_rough(text):
+            for ranking in (self._rank_subtopics(text), self._rank_studies(text)):
+                similarities = np.array([self._threshold, *(similarity for _, similarity in ranking)])
+                if (np.diff(np.sort(similarities)) < SIMILARITY_TOLERANCE).any():
+                    self._runtime.vectors.settle(text)
+                    return
 
-class Slots(NamedTuple):
-    """Where an inquiry counts: visits by subtopic, then runs by study, then two slots of no node."""
+    def _read(self, context: int, text: str) -> int:
+        """Return the branch number of ``text`` at the topic or at a result."""
+        reading = self._runtime.matcher.read(self.state(context), text)
+        if context == Context.TOPIC:
+            return self._name(reading, text, locked=_REJECT, none=_REJECT)
+        if reading.decision == Decision.NONE:
+            return self._name(reading, text, locked=_TO_TOPIC, none=_REJECT, unvisited_only=True)
+        if reading.decision == Decision.REDO:
+            return REDO
+        if reading.decision == Decision.EXPLORE and self._direct:
+            return self._name(reading, text, locked=_TO_TOPIC, none=_TO_TOPIC)
+        target = _TO_TOPIC if reading.decision == Decision.EXPLORE else _TO_CONCLUSION
+        return self.number(Branch.always(target))
 
-    size: MenuSize
+    def _name(self, reading: Reading, text: str, *, locked: int, none: int, unvisited_only: bool = False) -> int:
+        """Return the branch number of a text that may name a subtopic.
 
-    @property
-    def nothing(self) -> int:
-        """The slot that is never counted in."""
-        return self.size.subtopics + self.size.studies
+        Args:
+            reading: the matcher's reading of the text.
+            text: the text itself.
+            locked: transition if the nearest subtopic lacks a prerequisite and no other one may count instead.
+            none: transition if no subtopic is near enough.
+            unvisited_only: reject a subtopic that was visited.
+        """
+        following = none
+        number = self.number(Branch.always(following))
+        for subtopic in reversed(self._named(reading, text)):
+            enters = self._direct or not unvisited_only
+            target = transition(Op.VISIT, self._states.of(Kind.SUBTOPIC, subtopic)) if enters else _TO_TOPIC
+            branch = Branch.always(target)
+            if unvisited_only or self._engine.prerequisites[subtopic]:
+                otherwise = following if self._admissible else locked
+                branch = Branch(subtopic, otherwise, target, _REJECT if unvisited_only else target)
+            number = self.number(branch)
+            following = transition(Op.FALLBACK, number)
+        return number
 
-    @property
-    def sink(self) -> int:
-        """The slot that is never looked at."""
-        return self.nothing + 1
-
-    @property
-    def words(self) -> int:
-        """How many words hold a bit for every node."""
-        return -(-self.nothing // WORD)
+    def _named(self, reading: Reading, text: str) -> list[int]:
+        """Return the subtopics that ``text`` can be taken for, nearest first."""
+        if reading.candidate < 0 or reading.similarity < self._threshold:
+            return []
+        if not self._admissible:
+            return [reading.candidate]
+        return [subtopic for subtopic, similarity in self._rank_subtopics(text) if similarity >= self._threshold]
 
 
 class _Row(NamedTuple):
-    """How a place answers."""
+    """Behaviour that states with the same row of the transition table share."""
 
-    group: int
-    refused: int
-    redone: int = 0
+    context: int
+    on_reject: int
+    on_redo: int = 0
 
 
-def compile_play(play: TreeRuntime, menu: Menu) -> Compiled:
-    """Compile ``play`` for the actions of ``menu``.
+@dataclass(frozen=True, slots=True)
+class RowTable:
+    """Properties of the rows of a transition table, each an array of shape ``(rows,)``."""
+
+    context: Ints
+    on_reject: Ints
+    """Number of the branch that replaces `REJECTED`."""
+    on_redo: Ints
+    """Number of the branch that replaces `REDO`."""
+
+    def branches(self, by_context: Ints) -> Ints:
+        """Expand branch numbers of shape ``(contexts, …)`` to the rows, shape ``(rows, …)``."""
+        found = by_context[self.context]
+        for number, instead in ((REJECTED, self.on_reject), (REDO, self.on_redo)):
+            np.copyto(found, instead.reshape(-1, *[1] * (found.ndim - 1)), where=found == number)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledTree:
+    """Tables of one tree under one set of rules; states, rows and branches are numbered from 0."""
+
+    runtime: TreeRuntime
+    menu: Menu
+    reader: TextReader
+    states: StateTable
+    rows: RowTable
+    branches: Counts
+    """Branch numbers, shape ``(rows, menu texts)``."""
+    masks: NDArray[np.int8]
+    """Open actions once every subtopic was visited, shape ``(states, actions)``."""
+    hint_pools: Ints
+    """Counter columns of the nodes that a first hint may lead to, shape ``(1 + subtopics, nodes)``: all subtopics, then
+    the studies of each. Short rows are padded with their first node."""
+    unlocks: Ints
+    """Counter columns of the subtopics that need subtopic i, in row 1 + i; row 0 is empty. Padded with the sink."""
+    initial_counts: Counts
+    """Counters at the start of an episode: minus the number of prerequisites of a subtopic, else 0."""
+
+
+def compile_tree(runtime: TreeRuntime, menu: Menu) -> CompiledTree:
+    """Compile ``runtime``'s tree for the actions of ``menu``.
 
     Raises:
-        OptionError: the table would hold more than `MAX_ENTRIES` entries.
+        OptionError: the table would have more than `MAX_ENTRIES` entries.
     """
-    engine, layout = play.engine, Layout(play.engine)
-    spots = tuple(layout.spots())
-    answers = [_answer(engine, layout, spot) for spot in spots]
-    rows = {answer: number for number, answer in enumerate(dict.fromkeys(answers))}
+    engine, states = runtime.engine, StateIndex(runtime.engine)
+    row_of_state = [_row(engine, states, key) for key in states.keys]
+    rows = {row: number for number, row in enumerate(dict.fromkeys(row_of_state))}
     if len(rows) * menu.size.actions > MAX_ENTRIES:
         raise OptionError(
-            f"{play.tree.id} needs a table of {len(rows):,} times {menu.size.actions:,} entries, and at most "
+            f"{runtime.tree.id} needs a table of {len(rows):,} times {menu.size.actions:,} entries, and at most "
             f'{MAX_ENTRIES:,} are made; play so large a tree with vectorization_mode="sync"'
         )
-    reader = Reader(play, layout)
-    number = reader.reactions.number
-    columns = ([row.group, number(plain(row.refused)), number(plain(row.redone))] for row in rows)
-    kinds = Rows(*np.array(list(columns)).T)
-    phases = {answer: spot.phase for answer, spot in zip(answers, spots, strict=True)}
-    return Compiled(
-        _places(play, menu, spots, answers, rows),
-        kinds,
-        kinds.reactions(np.stack([reader.read(text) for text in menu.texts], axis=1)).astype(np.int32),
-        np.stack([menu.mask(engine, reader.state(row.group)._replace(phase=phases[row])) for row in rows]),
-        _pools(engine, menu.size),
-        _frees(engine, menu.size),
-        _standings(engine, menu.size),
-        reader,
-        menu,
+    reader = TextReader(runtime, states)
+    row_table = RowTable(
+        np.array([row.context for row in rows]),
+        np.array([reader.number(Branch.always(row.on_reject)) for row in rows]),
+        np.array([reader.number(Branch.always(row.on_redo)) for row in rows]),
+    )
+    by_context = np.stack([reader.read(text) for text in menu.texts], axis=1)
+    return CompiledTree(
+        runtime=runtime,
+        menu=menu,
+        reader=reader,
+        states=_state_table(runtime, menu, states, row_of_state, rows),
+        rows=row_table,
+        branches=row_table.branches(by_context).astype(np.int32),
+        masks=_masks(engine, menu, reader, states, row_of_state),
+        hint_pools=hint_pools(engine, menu.size),
+        unlocks=unlocked(engine, menu.size),
+        initial_counts=initial_counts(engine, menu.size),
     )
 
 
-def _answer(engine: Engine, layout: Layout, spot: Spot) -> _Row:
-    """Return how a place answers: how an action is read, and what follows if it is refused."""
-    match spot.phase:
+def run_study(engine: Engine, states: StateIndex, study: int, *, forced: bool = False) -> int:
+    """Return the transition of running ``study``."""
+    if engine.rules.study_turn:
+        return transition(Op.VISIT, states.of(Kind.STUDY, study, forced=forced))
+    return _show_result(engine, states, study, forced=forced)
+
+
+def _show_result(engine: Engine, states: StateIndex, study: int, *, forced: bool = False) -> int:
+    op = Op.SHOW if engine.rules.fake_level else Op.VISIT
+    return transition(op, states.of(Kind.RESULT, study, forced=forced))
+
+
+def _row(engine: Engine, states: StateIndex, key: StateKey) -> _Row:
+    """Return the reading context of a state and its transitions on a rejected action and on a redo."""
+    shown = key.observation
+    match key.phase:
         case Phase.TOPIC:
-            return _Row(AT_TOPIC, _topic_refuses(engine, layout, spot.view))
+            return _Row(Context.TOPIC, _reject(engine, states, shown))
         case Phase.SUBTOPIC:
-            owner = spot.view.node if spot.view.kind == Kind.SUBTOPIC else engine.subtopic_of[spot.view.node]
-            return _Row(AT_SUBTOPIC + owner, _subtopic_refuses(engine, layout, spot.view))
+            owner = shown.node if shown.kind == Kind.SUBTOPIC else engine.subtopic_of[shown.node]
+            return _Row(Context.SUBTOPIC + owner, _reject(engine, states, shown))
         case Phase.STUDY:
-            return _Row(ANY, show(engine, layout, spot.view.node))
+            return _Row(Context.NO_MATCH, _show_result(engine, states, shown.node))
         case Phase.RESULT:
-            asked_again = effect(Move.GO, layout.asked_again(spot.view.node))
-            return _Row(AT_RESULT, asked_again, run(engine, layout, spot.view.node))
-    return _Row(ANY, effect(Move.END, layout.END) if spot.phase == Phase.CONCLUSION else effect(Move.GO, layout.START))
+            ask_again = transition(Op.GOTO, states.ask_again(shown.node))
+            return _Row(Context.RESULT, ask_again, run_study(engine, states, shown.node))
+        case Phase.CONCLUSION:
+            return _Row(Context.NO_MATCH, transition(Op.END, states.end))
+    return _Row(Context.NO_MATCH, transition(Op.GOTO, StateIndex.START))
 
 
-def _topic_refuses(engine: Engine, layout: Layout, view: ObservationKey) -> int:
-    if view.kind == Kind.START:
-        return effect(Move.GO, layout.hint(engine.prerequisites.index(0), 1))
-    if view.kind == Kind.TOPIC:
-        return effect(Move.AIM, layout.hint(0, 1))
-    if view.hint_level == HINT_LEVELS and engine.rules.on_last_hint == "advance":
-        return effect(Move.ACT, layout.subtopic(view.node, forced=True))
-    return effect(Move.GO, layout.hint(view.node, min(view.hint_level + 1, HINT_LEVELS)))
-
-
-def _subtopic_refuses(engine: Engine, layout: Layout, view: ObservationKey) -> int:
-    if view.kind == Kind.SUBTOPIC:
-        studies = engine.studies_of[view.node]
-        return effect(Move.GO if len(studies) == 1 else Move.AIM, layout.study_hint(studies[0], 1))
-    if view.hint_level == HINT_LEVELS and engine.rules.on_last_hint == "advance":
-        return run(engine, layout, view.node, forced=True)
-    return effect(Move.GO, layout.study_hint(view.node, min(view.hint_level + 1, HINT_LEVELS)))
-
-
-def _places(
-    play: TreeRuntime, menu: Menu, spots: Sequence[Spot], answers: Sequence[_Row], rows: Mapping[_Row, int]
-) -> Places:
-    """Return what the places are, given what each answers and the number of each answer."""
-    texts = {view: number for number, view in enumerate(observation_keys(play.tree))}
-    layout = Layout(play.engine)
-
-    def columns(place: int, spot: Spot, answer: _Row) -> tuple[int, ...]:
-        view = spot.view
-        reading = rows[answer], texts[view.plain()], answer.group, answer.refused, _at_limit(layout, place, spot)
-        marks = _marks(play.engine, menu.size, view)
-        return *reading, *marks, spot.phase, view.hint_level, spot.accepted, spot.forced
-
-    return Places(*(np.array(column) for column in zip(*map(columns, range(len(spots)), spots, answers), strict=True)))
-
-
-def _at_limit(layout: Layout, place: int, spot: Spot) -> int:
-    if spot.phase >= Phase.CONCLUSION:
-        return place
-    if spot.view.kind == Kind.RESULT:
-        return layout.result(spot.view.node, spot.view.fake, limit=True, forced=spot.forced)
-    return layout.LIMIT + spot.accepted + 2 * spot.forced
-
-
-def _marks(engine: Engine, size: MenuSize, view: ObservationKey) -> tuple[int, int, int, int, int, int, int]:
-    """Return a place's slot, word, bit, node, pool, frees and fakes."""
-    sink = Slots(size).sink
-    study = size.subtopics + view.node
-    match view.kind:
+def _reject(engine: Engine, states: StateIndex, shown: ObservationKey) -> int:
+    """Return the transition of an action that names no candidate at the topic or at a subtopic."""
+    match shown.kind:
+        case Kind.START:
+            return transition(Op.GOTO, states.hint(Kind.SUBTOPIC_HINT, engine.prerequisites.index(0), 1))
+        case Kind.TOPIC:
+            return transition(Op.HINT, states.hint(Kind.SUBTOPIC_HINT, 0, 1))
         case Kind.SUBTOPIC:
-            return view.node, view.node // WORD, 1 << view.node % WORD, view.node, 0, 1 + view.node, 0
-        case Kind.SUBTOPIC_HINT:
-            return sink, 0, 0, view.node, 0, 0, 0
-        case Kind.STUDY:
-            return study, 0, 0, study, 0, 0, 0
-        case Kind.STUDY_HINT:
-            return sink, 0, 0, study, 1 + engine.subtopic_of[view.node], 0, 0
-        case Kind.RESULT:
-            slot = sink if engine.rules.study_turn else study
-            return slot, study // WORD, 1 << study % WORD, study, 0, 0, engine.fakes_of[view.node]
-        case Kind.ASK_AGAIN:
-            return sink, 0, 0, study, 0, 0, 0
-    return sink, 0, 0, 0, 0, 0, 0
+            studies = engine.studies_of[shown.node]
+            return transition(Op.HINT if len(studies) > 1 else Op.GOTO, states.hint(Kind.STUDY_HINT, studies[0], 1))
+    if shown.hint_level < HINT_LEVELS or engine.rules.on_last_hint == "repeat":
+        return transition(Op.GOTO, states.hint(shown.kind, shown.node, min(shown.hint_level + 1, HINT_LEVELS)))
+    if shown.kind == Kind.STUDY_HINT:
+        return run_study(engine, states, shown.node, forced=True)
+    return transition(Op.VISIT, states.of(Kind.SUBTOPIC, shown.node, forced=True))
 
 
-def _pools(engine: Engine, size: MenuSize) -> Ints:
-    studies = [[size.subtopics + k for k in found] for found in engine.studies_of]
-    return _filled([list(range(engine.n)), *studies], None)
+def _state_table(
+    runtime: TreeRuntime, menu: Menu, states: StateIndex, row_of_state: Sequence[_Row], rows: Mapping[_Row, int]
+) -> StateTable:
+    """Return the properties of all states, given the row of each and the number of each row."""
+    engine, first_study, keys = runtime.engine, menu.size.subtopics, states.keys
+    texts = {key: number for number, key in enumerate(observation_keys(runtime.tree))}
+    kind = np.array([key.observation.kind for key in keys])
+    index = np.array([key.observation.node for key in keys])
+    entered, shown = kind == Kind.SUBTOPIC, kind == Kind.RESULT
+    counted = entered | (kind == (Kind.STUDY if engine.rules.study_turn else Kind.RESULT))
+    of_study = np.isin(kind, (Kind.STUDY, Kind.STUDY_HINT, Kind.RESULT, Kind.ASK_AGAIN))
+    node = np.where(of_study, first_study + index, np.maximum(index, 0))
+    word, bit = np.divmod(node, WORD_BITS)
+    return StateTable(
+        row=np.array([rows[row] for row in row_of_state]),
+        text=np.array([texts[key.observation.plain()] for key in keys]),
+        context=np.array([row.context for row in row_of_state]),
+        on_reject=np.array([row.on_reject for row in row_of_state]),
+        at_limit=np.array([states.at_limit(state) for state in range(len(keys))]),
+        counter=np.where(counted, node, n_counters(menu.size) - 1),
+        word=word,
+        bit=np.where(entered | shown, 1 << bit, 0),
+        node=node,
+        hint_pool=np.where(kind == Kind.STUDY_HINT, 1 + np.array(engine.subtopic_of)[index], 0),
+        unlocks=np.where(entered, 1 + index, 0),
+        n_fakes=np.where(shown, np.array(engine.fakes_of)[index], 0),
+        phase=np.array([key.phase for key in keys]),
+        hint_level=np.array([key.observation.hint_level for key in keys]),
+        accepted=np.array([key.accepted for key in keys]),
+        forced=np.array([key.forced for key in keys]),
+    )
 
 
-def _frees(engine: Engine, size: MenuSize) -> Ints:
-    freed = [[i for i, needs in enumerate(engine.prerequisites) if needs >> each & 1] for each in range(engine.n)]
-    return _filled([[], *freed], Slots(size).sink)
-
-
-def _filled(pools: Sequence[Sequence[int]], filler: int | None) -> Ints:
-    """Return lists as rows of one array; shorter ones are filled up with ``filler``, or None with their own first."""
-    length = max(1, *map(len, pools))
-    return np.array([[*pool, *[pool[0] if filler is None else filler] * (length - len(pool))] for pool in pools])
-
-
-def _standings(engine: Engine, size: MenuSize) -> Numbers:
-    found = np.zeros(Slots(size).sink + 1, np.int32)
-    found[: size.subtopics] = -1
-    found[: engine.n] = [-needs.bit_count() for needs in engine.prerequisites]
-    return found
+def _masks(
+    engine: Engine, menu: Menu, reader: TextReader, states: StateIndex, row_of_state: Sequence[_Row]
+) -> NDArray[np.int8]:
+    kinds = [(row.context, key.phase) for row, key in zip(row_of_state, states.keys, strict=True)]
+    masks = {kind: menu.mask(engine, reader.state(kind[0])._replace(phase=kind[1])) for kind in dict.fromkeys(kinds)}
+    return np.stack([masks[kind] for kind in kinds]).astype(np.int8)

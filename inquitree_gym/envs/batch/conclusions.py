@@ -1,209 +1,207 @@
-"""Conclusions in the discrete view: what the one of a menu says and how it is read, and what each text earns.
-
-Each is found out once, when it first occurs, by asking the matcher or the judge; from then on it is looked up.
-"""
+"""Texts, readings and rewards of conclusions, looked up once the matcher or the judge has given them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import TreeVectors
-from inquitree_gym.envs.batch.compiler import WORD, Compiled
-from inquitree_gym.envs.batch.encoding import Bools, Ints
-from inquitree_gym.envs.batch.reader import ANY, Reactions
-from inquitree_gym.envs.batch.tables import Tables
+from inquitree_gym.envs.batch.compiler import CompiledTree
+from inquitree_gym.envs.batch.encoding import REJECTED, UNREAD, WORD_BITS, Bools, Context, Ints
+from inquitree_gym.envs.batch.pool import Tables
 
 Rewards = NDArray[np.float64]
 
-_ITEMS = 20
-"""Items whose claims make one key: 3**20 patterns, times the keys of the items before, fit into 63 bits."""
-_POWERS = 3.0 ** np.arange(_ITEMS)
-_NONE = np.zeros((), np.int64)
-_DENSE = 1 << 20
-"""Most entries of a look-up by what was seen: 8 MiB."""
+_ITEMS_PER_KEY = 20
+"""Conclusion items per key: 3**20 patterns, times the keys of the items before, fit into 63 bits."""
+_POWERS = 3.0 ** np.arange(_ITEMS_PER_KEY)
+_ZERO = np.zeros((), np.int64)
+_MAX_LOOKUP = 1 << 20
+"""Most entries of a lookup by evidence: 8 MiB."""
 
 
-class Seen(NamedTuple):
-    """What some inquiries have seen, as words of bits by node, each of shape ``(words, inquiries)``."""
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Results seen by some environments, as words of node bits of shape ``(words, len(envs))``."""
 
-    known: Ints
-    """Subtopics visited, and studies whose true result was ever shown."""
-    fake: Ints | None
-    """Studies that a fake was shown of when last run; None where there are no fakes."""
+    seen: Ints
+    """Studies whose true result was ever shown, and subtopics visited."""
+    fooled: Ints | None
+    """Studies that showed a fake when last run; None if the trees show no fakes."""
 
 
 class Conclusions:
-    """What conclusions say, lead to and earn, for all plays of some tables.
+    """Conclusions submitted so far, for all trees of some tables.
 
-    The columns of the tables go on from the menu's texts to the conclusions of each play.
+    The menu has one action for the conclusion, and its text depends on the results seen. Each text gets a column of the
+    transition table, after those of the menu texts.
     """
 
     def __init__(self, tables: Tables) -> None:
-        """Know none yet."""
+        """Create an empty cache."""
         self._tables = tables
-        self._evidence = _joined([_sets(each, each.menu.evidence) for each in tables.plays], tables.slots.words)
-        """Per play and conclusion item the studies that bear on it, as words of bits."""
-        self._needs = _joined([_sets(each, _needs(each)) for each in tables.plays], tables.slots.words)
-        """Per play and group of results that an item needs, the studies in it, as words of bits."""
-        self._texts = tables.size.actions - 1
-        self._first_study, self._study_bits = np.array(tables.size.subtopics), np.array(tables.size.studies)
-        self._forget()
+        self._evidence = _bit_sets(tables, [tree.menu.evidence for tree in tables.trees])
+        """Studies that bear on each conclusion item."""
+        self._needs = _bit_sets(tables, [_groups(tree) for tree in tables.trees])
+        """Studies in each group of results that an item needs (Eq. 8)."""
+        self._n_texts = tables.size.actions - 1
+        self._first_study, self._n_studies = np.array(tables.size.subtopics), np.array(tables.size.studies)
+        self._clear()
 
-    def _forget(self) -> None:
-        plays, bits = len(self._tables.plays), self._tables.size.studies * (1 + self._tables.fakes)
+    def _clear(self) -> None:
+        trees, bits = len(self._tables.trees), self._tables.size.studies * (1 + self._tables.fakes)
         self._numberings: list[_Numbering] = []
-        self._columns: Ints = np.zeros(0, np.int64)
-        """By number of a conclusion its column."""
-        self._said: list[list[str]] = [[] for _ in range(plays)]
-        """Per play what its conclusions say."""
-        self._weights: Rewards = np.full((plays, self._texts, self._needs.shape[2]), np.nan)
-        """Per play and column what each group adds to the reward once it is met; NaN when not judged."""
-        self._bits, self._patterns = np.array(bits), plays << bits
-        few = self._tables.slots.words == 1 and self._patterns <= _DENSE
-        self._dense: Ints | None = np.full(self._patterns, -1) if few else None
-        """By play and what was seen of studies, where that are few, the column; −1 when not found yet."""
-        self._earned: Rewards = np.zeros(0)
-        """By column and then as before the reward; NaN when not found yet. Empty where it would be too large."""
-        self._make_room()
+        self._column_of: Ints = np.zeros(0, np.int64)
+        """Column of each numbered conclusion."""
+        self._texts: list[list[str]] = [[] for _ in range(trees)]
+        """Conclusions of each tree, in the order of their columns."""
+        self._weights: Rewards = np.full((trees, self._n_texts, self._needs.shape[2]), np.nan)
+        """Reward that each group adds once it is met, by tree and column; NaN if the text was not judged yet."""
+        self._bits, self._patterns = np.array(bits), trees << bits
+        small = self._tables.words == 1 and self._patterns <= _MAX_LOOKUP
+        self._columns: Ints | None = np.full(self._patterns, -1) if small else None
+        """Column by pattern of evidence, -1 if unknown; None if there are too many patterns."""
+        self._rewards: Rewards = np.zeros(0)
+        """Reward by column and pattern, NaN if unknown; empty if there are too many."""
+        self._grow()
         self.unread = 0
-        """How many conclusions have columns that are to be filled when they are first said too early."""
+        """Conclusions whose column still holds `UNREAD`."""
 
-    def _make_room(self) -> None:
+    def _grow(self) -> None:
         """Make room for the rewards of all columns."""
-        more = self._texts + max(map(len, self._said)) - self._weights.shape[1]
-        if more > 0:
-            self._weights = np.pad(self._weights, ((0, 0), (0, 2 * more), (0, 0)), constant_values=np.nan)
+        missing = self._n_texts + max(map(len, self._texts)) - self._weights.shape[1]
+        if missing > 0:
+            self._weights = np.pad(self._weights, ((0, 0), (0, 2 * missing), (0, 0)), constant_values=np.nan)
         entries = self._weights.shape[1] * self._patterns
-        if entries != len(self._earned):
-            fits = self._dense is not None and entries <= _DENSE
-            self._earned = np.full(entries if fits else 0, np.nan)
+        if entries != len(self._rewards):
+            fits = self._columns is not None and entries <= _MAX_LOOKUP
+            self._rewards = np.full(entries if fits else 0, np.nan)
 
-    def columns(self, plays: Ints, seen: Seen) -> Ints:
-        """Return the column of each inquiry's conclusion, as its menu says it after what was seen."""
-        if self._dense is None:
-            return self._found(plays, seen)
-        patterns = self._pattern(plays, seen)
-        columns: Ints = self._dense.take(patterns)
+    def columns(self, trees: Ints, evidence: Evidence) -> Ints:
+        """Return the table columns of the conclusions that the menu composes from this evidence."""
+        if self._columns is None:
+            return self._find(trees, evidence)
+        patterns = self._pattern(trees, evidence)
+        columns: Ints = self._columns.take(patterns)
         if np.minimum.reduce(columns) < 0:
-            columns = self._found(plays, seen)
-            self._dense[patterns] = columns
+            columns = self._find(trees, evidence)
+            self._columns[patterns] = columns
         return columns
 
-    def _pattern(self, plays: Ints, seen: Seen) -> Ints:
-        """Return play and what was seen of studies as one number."""
-        found: Ints = seen.known[0] >> self._first_study
-        if seen.fake is not None:
-            found = found << self._study_bits | seen.fake[0] >> self._first_study
+    def _pattern(self, trees: Ints, evidence: Evidence) -> Ints:
+        """Return tree and evidence as one integer."""
+        pattern: Ints = evidence.seen[0] >> self._first_study
+        if evidence.fooled is not None:
+            pattern = pattern << self._n_studies | evidence.fooled[0] >> self._first_study
         if self._tables.several:
-            found += plays << self._bits
-        return found
+            pattern += trees << self._bits
+        return pattern
 
-    def _found(self, plays: Ints, seen: Seen) -> Ints:
-        """Return what `columns` does, item by item."""
-        if max(map(len, self._said)) > self._tables.most_conclusions:
-            self._forget()
-        claims = _any(seen.known if seen.fake is None else seen.known | seen.fake, self._evidence, plays).astype(float)
-        if seen.fake is not None:
-            claims += _any(seen.fake, self._evidence, plays)
-        numbers = plays
-        for level, first in enumerate(range(0, claims.shape[1], _ITEMS)):
+    def _find(self, trees: Ints, evidence: Evidence) -> Ints:
+        """Return the columns by the claim made on every item: none, the truth, or a false variant."""
+        if max(map(len, self._texts)) > self._tables.max_conclusions:
+            self._clear()
+        fooled = evidence.fooled
+        shown = evidence.seen if fooled is None else evidence.seen | fooled
+        claims = _any_in(shown, self._evidence, trees).astype(float)
+        if fooled is not None:
+            claims += _any_in(fooled, self._evidence, trees)
+        numbers = trees
+        for level, first in enumerate(range(0, claims.shape[1], _ITEMS_PER_KEY)):
             if level == len(self._numberings):
                 self._numberings.append(_Numbering())
-            digits = claims[:, first : first + _ITEMS]
+            digits = claims[:, first : first + _ITEMS_PER_KEY]
             keys = (digits @ _POWERS[: digits.shape[1]]).astype(np.int64)
-            numbers = self._numberings[level].of(keys + numbers * 3**_ITEMS)
-        new, rows = np.unique(numbers[numbers >= len(self._columns)], return_index=True)
+            numbers = self._numberings[level].of(keys + numbers * 3**_ITEMS_PER_KEY)
+        new, at = np.unique(numbers[numbers >= len(self._column_of)], return_index=True)
         if new.size:
-            self._say(plays, seen, (numbers >= len(self._columns)).nonzero()[0][rows])
-        return self._columns.take(numbers)
+            self._add(trees, evidence, (numbers >= len(self._column_of)).nonzero()[0][at])
+        return self._column_of.take(numbers)
 
-    def _say(self, plays: Ints, seen: Seen, rows: Ints) -> None:
-        """Give columns to the conclusions of these inquiries, whose numbers are the next ones."""
-        new: list[int] = []
+    def _add(self, trees: Ints, evidence: Evidence, rows: Ints) -> None:
+        """Give columns to the conclusions of these rows, which have the next numbers."""
+        columns: list[int] = []
         for row in rows:
-            number = int(plays[row])
-            play, said = self._tables.plays[number], self._said[number]
-            state = play.reader.state(ANY)._replace(shown=_shown(play, seen, row))
-            unread = np.full(play.rows.group.max() + 1, Reactions.READ)
-            unread[ANY] = Reactions.REFUSE
-            self._tables.put_conclusion(number, len(said), unread)
-            new.append(self._texts + len(said))
-            said.append(play.menu.conclude(state))
-        self._columns = np.append(self._columns, new)
-        self.unread += len(new)
-        self._make_room()
+            number = int(trees[row])
+            tree, texts = self._tables.trees[number], self._texts[number]
+            state = tree.reader.state(Context.NO_MATCH)._replace(shown=_shown(tree, evidence, row))
+            unread = np.full(Context.SUBTOPIC + tree.runtime.engine.n, UNREAD)
+            unread[Context.NO_MATCH] = REJECTED
+            self._tables.put_conclusion(number, len(texts), unread)
+            columns.append(self._n_texts + len(texts))
+            texts.append(tree.menu.conclude(state))
+        self._column_of = np.append(self._column_of, columns)
+        self.unread += len(columns)
+        self._grow()
 
-    def read(self, plays: Ints, columns: Ints) -> None:
-        """Fill the columns of these conclusions, which are said where none was asked for."""
-        wanted = sorted(set(zip(plays.tolist(), (columns - self._texts).tolist(), strict=True)))
-        self._embed(wanted)
-        for play, number in wanted:
-            reader = self._tables.plays[play].reader
-            self._tables.put_conclusion(play, number, reader.read(self._said[play][number]))
+    def read(self, trees: Ints, columns: Ints) -> None:
+        """Match conclusions that were submitted where none was asked for, and fill in their columns."""
+        unread = sorted(set(zip(trees.tolist(), (columns - self._n_texts).tolist(), strict=True)))
+        self._embed(unread)
+        for tree, number in unread:
+            reader = self._tables.trees[tree].reader
+            self._tables.put_conclusion(tree, number, reader.read(self._texts[tree][number]))
             self.unread -= 1
 
-    def _embed(self, wanted: Sequence[tuple[int, int]]) -> None:
-        """Embed conclusions in one call."""
-        takers: dict[str, list[TreeVectors]] = {}
-        for play, number in wanted:
-            text, vectors = self._said[play][number], self._tables.plays[play].reader.play.vectors
+    def _embed(self, unread: Sequence[tuple[int, int]]) -> None:
+        """Embed the texts of these conclusions in one call."""
+        caches: dict[str, list[TreeVectors]] = {}
+        for tree, number in unread:
+            text, vectors = self._texts[tree][number], self._tables.trees[tree].runtime.vectors
             if text and not vectors.knows(text):
-                takers.setdefault(text, []).append(vectors)
-        if takers:
-            embedder = self._tables.plays[0].reader.play.vectors.embedder
-            for (text, found), vector in zip(takers.items(), embedder.embed(list(takers)), strict=True):
+                caches.setdefault(text, []).append(vectors)
+        if caches:
+            embedder = self._tables.trees[0].runtime.vectors.embedder
+            for (text, found), vector in zip(caches.items(), embedder.embed(list(caches)), strict=True):
                 for vectors in found:
                     vectors.take(text, vector)
 
-    def rewards(self, plays: Ints, columns: Ints, seen: Seen) -> Rewards:
-        """Return what these texts earn as conclusions after what was seen: Q/|C| in [0, 1] (Eq. 9)."""
-        if not len(self._earned):
-            return self._worth(plays, columns, seen)
+    def rewards(self, trees: Ints, columns: Ints, evidence: Evidence) -> Rewards:
+        """Return Q/|C| in [0, 1] (Eq. 9) of the texts of these columns as conclusions."""
+        if not len(self._rewards):
+            return self._score(trees, columns, evidence)
         cells = columns * self._patterns
-        cells += self._pattern(plays, seen)
-        found: Rewards = self._earned.take(cells)
-        least = np.minimum.reduce(found)
-        if least != least:  # NaN: something is new
-            found = self._worth(plays, columns, seen)
-            self._earned[cells] = found
-        return found
+        cells += self._pattern(trees, evidence)
+        rewards: Rewards = self._rewards.take(cells)
+        smallest = np.minimum.reduce(rewards)
+        if smallest != smallest:  # NaN: at least one is unknown
+            rewards = self._score(trees, columns, evidence)
+            self._rewards[cells] = rewards
+        return rewards
 
-    def _worth(self, plays: Ints, columns: Ints, seen: Seen) -> Rewards:
-        """Return what `rewards` does, group by group."""
-        unjudged = np.isnan(self._weights[plays, columns, 0])
-        for play, column in set(zip(plays[unjudged].tolist(), columns[unjudged].tolist(), strict=True)):
-            self._weights[play, column] = self._judged(play, column)
-        met = _any(seen.known, self._needs, plays)
-        return np.asarray((self._weights[plays, columns] * met).sum(axis=1))
+    def _score(self, trees: Ints, columns: Ints, evidence: Evidence) -> Rewards:
+        unjudged = np.isnan(self._weights[trees, columns, 0])
+        for tree, column in set(zip(trees[unjudged].tolist(), columns[unjudged].tolist(), strict=True)):
+            self._weights[tree, column] = self._judge(tree, column)
+        met = _any_in(evidence.seen, self._needs, trees)
+        return np.asarray((self._weights[trees, columns] * met).sum(axis=1))
 
-    def _judged(self, number: int, column: int) -> Rewards:
-        """Return what each group of results adds to the reward of a text once it is met."""
-        compiled = self._tables.plays[number]
-        play, texts = compiled.reader.play, compiled.menu.texts
-        text = texts[column] if column < self._texts else self._said[number][column - self._texts]
-        verdicts = play.judge.judge(text)
+    def _judge(self, number: int, column: int) -> Rewards:
+        """Return the reward that each group of results adds to a text once it is met."""
+        tree = self._tables.trees[number]
+        texts = (*tree.menu.texts, *self._texts[number])
+        verdicts = tree.runtime.judge.judge(texts[column])
         scores = [0.0 if any(each.score is None for each in verdicts) else each.score or 0.0 for each in verdicts]
         shares = [
             score / len(item.needs) / len(scores)
-            for score, item in zip(scores, play.tree.conclusions, strict=True)
+            for score, item in zip(scores, tree.runtime.tree.conclusions, strict=True)
             for _ in item.needs
         ]
         return np.array(shares + [0.0] * (self._needs.shape[2] - len(shares)))
 
 
 class _Numbering:
-    """Numbers for keys, from 0 on without a gap."""
+    """Consecutive numbers for integer keys, in the order of their first use."""
 
     def __init__(self) -> None:
         self._keys: Ints = np.array([-1])
         self._numbers: Ints = np.array([-1])
 
     def of(self, keys: Ints) -> Ints:
-        """Return the number of each key, all of them from 0; new keys get the next numbers."""
+        """Return the number of each key, at least 0; new keys get the next numbers."""
         at = self._keys.searchsorted(keys, side="right") - 1
         known = self._keys.take(at) == keys
         if not known.all():
@@ -215,44 +213,42 @@ class _Numbering:
         return self._numbers.take(at)
 
 
-def _needs(compiled: Compiled) -> list[list[int]]:
-    """Return the studies of every group of results that conclusion items need, item by item."""
-    tree = compiled.reader.play.tree
-    number = {study.id: k for k, study in enumerate(tree.studies)}
-    return [[number[name] for name in group] for item in tree.conclusions for group in item.needs]
+def _groups(compiled: CompiledTree) -> list[list[int]]:
+    """Return the studies of every group of results that the conclusion items need, item by item."""
+    tree = compiled.runtime.tree
+    numbers = {study.id: number for number, study in enumerate(tree.studies)}
+    return [[numbers[name] for name in group] for item in tree.conclusions for group in item.needs]
 
 
-def _sets(compiled: Compiled, studies: Sequence[Sequence[int]]) -> list[int]:
-    """Return sets of studies as bits of nodes."""
-    return [sum(1 << compiled.menu.size.subtopics + each for each in found) for found in studies]
+def _bit_sets(tables: Tables, sets: Sequence[Sequence[Sequence[int]]]) -> Ints:
+    """Return sets of studies as words of node bits, shape ``(words, trees, sets)``; missing sets are empty."""
+    found = np.zeros((tables.words, len(sets), max(map(len, sets))), np.int64)
+    for tree, of_tree in enumerate(sets):
+        for number, studies in enumerate(of_tree):
+            for study in studies:
+                word, bit = divmod(tables.size.subtopics + study, WORD_BITS)
+                found[word, tree, number] |= 1 << bit
+    return found
 
 
-def _joined(sets: Sequence[Sequence[int]], words: int) -> Ints:
-    """Return sets by word, play and number, shape ``(words, plays, sets)``; missing sets are empty."""
-    most = max(map(len, sets))
-    filled = [[*found, *[0] * (most - len(found))] for found in sets]
-    mask = (1 << WORD) - 1
-    return np.array([[[bits >> WORD * word & mask for bits in row] for row in filled] for word in range(words)])
-
-
-def _any(seen: Ints, sets: Ints, plays: Ints) -> Bools:
-    """Tell per inquiry and set of its play whether anything of it was seen, shape ``(inquiries, sets)``."""
+def _any_in(seen: Ints, sets: Ints, trees: Ints) -> Bools:
+    """Return whether any node of each set was seen, shape ``(len(trees), sets)``."""
     if sets.shape[1] > 1:
-        sets = sets.take(plays, axis=1)
+        sets = sets.take(trees, axis=1)
     found: Ints = seen[0][:, None] & sets[0]
     for word in range(1, len(sets)):
         found |= seen[word][:, None] & sets[word]
-    return np.asarray(found != _NONE)
+    return np.asarray(found != _ZERO)
 
 
-def _shown(compiled: Compiled, seen: Seen, row: int) -> tuple[int, ...]:
-    """Return as `State.shown` what an inquiry saw of every study; which fake, nobody asks."""
+def _shown(compiled: CompiledTree, evidence: Evidence, row: int) -> tuple[int, ...]:
+    """Return `State.shown` of a row: per study -1 for not run, 0 for its true result, 1 for any fake."""
 
-    def one(node: int) -> int:
-        word, bit = divmod(node, WORD)
-        if seen.fake is not None and seen.fake[word, row] >> bit & 1:
+    def last(node: int) -> int:
+        word, bit = divmod(node, WORD_BITS)
+        if evidence.fooled is not None and evidence.fooled[word, row] >> bit & 1:
             return 1
-        return int(seen.known[word, row] >> bit & 1) - 1
+        return int(evidence.seen[word, row] >> bit & 1) - 1
 
     first = compiled.menu.size.subtopics
-    return tuple(one(first + study) for study in range(len(compiled.reader.play.tree.studies)))
+    return tuple(last(first + study) for study in range(len(compiled.runtime.tree.studies)))

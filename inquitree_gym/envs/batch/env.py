@@ -1,26 +1,36 @@
-"""`InquiryBatchEnv`: thousands of inquiries in the discrete view, stepped as rows of arrays."""
+"""`InquiryBatchEnv`: the discrete view of thousands of inquiries, stepped as NumPy arrays."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.error import ClosedEnvironmentError
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
+from inquitree_gym.engine import Rules
+from inquitree_gym.engine.rules import Candidates, Explore, LastHint
 from inquitree_gym.envs.batch.encoding import Bools, Ints
-from inquitree_gym.envs.batch.episodes import Episodes, Seed
-from inquitree_gym.envs.batch.infos import Infos, Said, mask_of
-from inquitree_gym.envs.batch.observing import FeatureObserver, IndexObserver, Observation, Observer, Shown
-from inquitree_gym.envs.batch.pool import Repertoire
-from inquitree_gym.envs.batch.privileged import Witness
-from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike
+from inquitree_gym.envs.batch.kernel import Kernel
+from inquitree_gym.envs.batch.observations import (
+    EngineReplay,
+    IndexObserver,
+    Infos,
+    InfoTable,
+    ObservationKind,
+    Observations,
+    env_mask,
+    make_observer,
+)
+from inquitree_gym.envs.batch.pool import Seed, TreePool, spread_seeds
+from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords, suggest_keywords
 from inquitree_gym.envs.menu import Mask, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.envs.observations import FeatureLayout, FeatureRow
 from inquitree_gym.envs.runtime import PHASE_NAMES, RuntimeCache
@@ -28,206 +38,211 @@ from inquitree_gym.envs.vector import check_vector_arguments, episode_over_error
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.trees import Tree
 
-Steps = tuple[Shown, NDArray[np.float64], Bools, Bools, Infos]
-
-
-class _Face(NamedTuple):
-    """The keywords of the discrete view; the others are those of `InquiryEnv`."""
-
-    size: tuple[int, int] | None = None
-    on_masked: OnMasked = "play"
-    text_dim: int | None = None
-    as_dict: bool = False
-    infos: bool = True
+Steps = tuple[Observations, NDArray[np.float64], Bools, Bools, Infos]
 
 
 class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
-    """Inquiries in the discrete view, stepped together as rows of arrays.
+    """Vector environment of the discrete view, with all inquiries stepped together by lookup in compiled tables.
 
-    The trajectories are those of `SyncVectorEnv` over ``InquiTree-…-menu-v0``, for the same seeds and actions. The
-    trees are compiled to tables, by asking what every menu text is read as at every place, so that a step is a look-up
-    for all inquiries at once. What is new is compiled at reset. A conclusion that is said where none was asked for, and
-    for the first time, is embedded, all such of one step in one call.
+    Trajectories equal those of `SyncVectorEnv` over ``InquiTree-…-menu-v0`` for the same seeds and actions. A tree is
+    compiled at the first reset that plays it; the package docstring of `inquitree_gym.envs.batch` explains the tables.
+
+    ## Action space
+    ``MultiDiscrete`` of ``num_envs`` menu actions; see `MenuActions`.
 
     ## Observation space
-    ``observation="features"``: feature rows (`FeatureLayout`), float32 of shape ``(num_envs, size)``, or with
-    ``as_dict=True`` a Dict of them. ``"index"``: int64, shape ``(num_envs, 1 + words)``: the number of the text, which
-    fixes phase and hint level, too; then bit i % 62 of word i // 62 is set when subtopic i was visited. The texts of a
-    tree are numbered in the order of `observation_keys`, tree by tree. `text_of` gives the text behind a number, and
-    `features` the features behind index observations, for a learner that keeps the small ones.
+    ``observation="features"``: `FeatureLayout`, float32 of shape ``(num_envs, size)``, or with ``as_dict=True`` a Dict
+    of its parts. ``"index"``: int64 of shape ``(num_envs, 1 + words)``, the number of the text followed by the visited
+    subtopics: bit i % 62 of word i // 62 is set for subtopic i. The number of a text determines phase and hint level;
+    texts are numbered in the order of `observation_keys`, tree by tree. `text_of` returns the text of a number, and
+    `features` converts index observations to features.
 
     ## Infos
-    Those of the single environment, in Gymnasium's form for vectors; all share one mask. ``infos=False`` leaves them
-    out, but for ``final_obs``, and spares time. With ``privileged=True`` every turn is taken by the engine, too, which
-    takes hundreds of times as long.
+    Those of the single environment as arrays, with ``action_mask``, int8 of shape ``(num_envs, actions)``. All keys
+    share one ``_key`` mask. ``infos=False`` omits them, except ``final_obs``, and saves time. ``privileged=True`` also
+    takes every turn on the engine, which makes a step hundreds of times slower.
 
     ## Arguments
-    ``tree``: as `InquiryEnv` takes it, for all; ``trees``: instead, one for each inquiry. ``observation``, ``infos``:
-    see above. ``autoreset_mode``: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``, as Gymnasium has them.
-    ``copy=False``: observations stand in the same arrays at every step, for reading only. ``size``, ``on_masked``,
-    ``text_dim``, ``as_dict``: as of the menu environment. All others are those of `InquiryEnv`, without a
-    ``render_mode``.
+    ``tree``: as for `InquiryEnv`, for all environments; or ``trees``: one for each. ``observation``, ``infos``: see
+    above. ``autoreset_mode``: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``. ``copy=False``: every step writes its
+    observations into the same arrays. ``size``, ``on_masked``, ``text_dim``, ``as_dict``: as for the menu environment.
+    All others are those of `InquiryEnv`; ``render_mode`` has to be None.
     """
 
-    def __init__(
+    @suggest_keywords
+    def __init__(  # noqa: PLR0913  (keywords)
         self,
         num_envs: int = 1,
         *,
         tree: TreeLike | Sequence[TreeLike] | None = None,
         trees: Sequence[TreeLike] | None = None,
-        observation: Observation = "features",
+        observation: ObservationKind = "features",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         copy: bool = True,
-        **keywords: Any,
+        infos: bool = True,
+        size: tuple[int, int] | None = None,
+        on_masked: OnMasked = "play",
+        text_dim: int | None = None,
+        as_dict: bool = False,
+        embedder: str | Embedder = DEFAULT_EMBEDDER,
+        prompts: str | os.PathLike[str] | None = None,
+        privileged: bool = False,
+        render_mode: str | None = None,
+        threshold: float | None = None,
+        fake_level: int = 0,
+        max_turns: int | Literal["default"] | None = "default",
+        candidates: Candidates = "all",
+        on_last_hint: LastHint = "advance",
+        study_turn: bool = False,
+        explore: Explore = "hub",
     ) -> None:
         """See the class for the arguments.
 
         Raises:
-            OptionError: an unknown keyword, a value out of range, not as many ``trees`` as inquiries, or one that does
-                not fit into ``size``.
+            OptionError: a value is out of range, ``trees`` has not one tree per environment, or a tree does not fit
+                into ``size``.
             TreeError: a tree is unknown or at fault.
         """
         mode = check_vector_arguments(num_envs, trees, autoreset_mode)
+        if render_mode is not None:
+            raise OptionError("a batch of inquiries draws nothing; leave render_mode at None, and read texts()")
+        if privileged and not infos:
+            raise OptionError("privileged is a part of the infos; leave infos at True")
+        check_on_masked(on_masked)
+        which, self._tree_of_env = _trees(tree, trees)
+        self._settings = InquiryEnv(which, **inquiry_keywords(locals()))
+        """Holds trees, rules, embedder and prompts; it is never stepped."""
+        menu_size = MenuSize.resolve(size, self._settings.trees)
+        features = FeatureLayout.create(menu_size.subtopics, self._settings.embedder.dim, text_dim)
+        self._observer = make_observer(observation, features, self._settings.trees, as_dict=as_dict, copy=copy)
         self.num_envs, self.copy = num_envs, copy
         self.metadata = {"render_modes": [], "autoreset_mode": mode}
-        self._at_once, self._by_hand = mode == AutoresetMode.SAME_STEP, mode == AutoresetMode.DISABLED
-        face = _Face(**{name: keywords.pop(name) for name in _Face._fields if name in keywords})
-        self._inquiry, own = _inquiry(tree, trees, keywords)
-        size = MenuSize.resolve(face.size, self._inquiry.trees)
-        check_on_masked(face.on_masked)
-        if self._inquiry.privileged and not face.infos:
-            raise OptionError("privileged is a part of the infos; leave infos at True")
-        self._raises, self._with_infos = face.on_masked == "raise", face.infos
-        self._observer = _observer(observation, face, size, self._inquiry)
-        self.single_action_space = gym.spaces.Discrete(size.actions)
+        self._same_step, self._disabled = mode == AutoresetMode.SAME_STEP, mode == AutoresetMode.DISABLED
+        self._refuses_masked, self._with_infos = on_masked == "raise", infos
+        self.single_action_space = gym.spaces.Discrete(menu_size.actions)
         self.single_observation_space = self._observer.space
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._actions = np.uint64(size.actions)
-        self._plays = RuntimeCache(self._inquiry.embedder, self._inquiry.prompts, scope="private")
-        self._repertoire = Repertoire(self._plays, size, self._observer, num_envs)
-        self._episodes = Episodes(self._inquiry, self._repertoire, own)
+        self._n_actions = np.uint64(menu_size.actions)
+        self._runtimes = RuntimeCache(self._settings.embedder, self._settings.prompts, scope="private")
+        self._pool = TreePool(self._runtimes, menu_size, self._observer.number_texts)
+        self._default_trees: Ints = np.zeros(0, np.int64)
+        """Numbers of the trees that are played without an option."""
+        self._kernel: Kernel | None = None
         self._over: Ints = np.zeros(0, np.int64)
-        """Inquiries that ended and were not reset yet."""
-        self._said: Said | None = None
-        self._witness = Witness(num_envs) if self._inquiry.privileged else None
-        self._shown: Shown | None = None if copy else self._observer.empty(num_envs)
-        """Where observations stand, when they are not copied."""
+        """Environments that terminated and were not reset yet."""
+        self._info_table: InfoTable | None = None
+        self._replay = EngineReplay(num_envs) if privileged else None
 
     @cached_property
     def observation_space(self) -> gym.Space[Any]:  # type: ignore[override]
-        """The space of all observations together; made when first asked for, as it takes more room than they do."""
+        """Space of the observations of all environments, built on first use: it is larger than they are."""
         return batch_space(self.single_observation_space, self.num_envs)
 
-    def reset(self, *, seed: Seed = None, options: Mapping[str, Any] | None = None) -> tuple[Shown, Infos]:
+    @property
+    def kernel(self) -> Kernel:
+        """Arrays that hold the state of all environments, for wrappers; agents must not see them.
+
+        Raises:
+            ResetNeeded: before the first reset.
+        """
+        if self._kernel is None:
+            raise ResetNeeded("no episode has been started; call reset() first")
+        return self._kernel
+
+    def reset(self, *, seed: Seed = None, options: Mapping[str, Any] | None = None) -> tuple[Observations, Infos]:
         """Start episodes.
 
         Args:
-            seed: of the first inquiry, that of the i-th being i more; or one for each. None goes on to the inquiry's
-                next episode, whose seed is a hash of the last one given and of the episodes since.
+            seed: seed of the first environment, increased by 1 from each environment to the next; or a list with one
+                for each. None continues with the environment's next episode, whose seed is a hash of the last seed
+                given and the number of episodes since.
             options: those of `InquiryEnv.reset`, for these episodes alone; and ``reset_mask``, bool of shape
-                ``(num_envs,)``, for which inquiries to reset. The others stay as they are.
+                ``(num_envs,)``, to reset only some environments.
 
-        Returns: observations and infos; with a mask, infos of those reset.
+        Returns: observations and infos; with a mask, infos of the environments that were reset.
 
         Raises:
             OptionError: an unknown option or a value out of range, a seed or a mask that does not fit, or a tree that
                 fits into neither menu nor table.
-            ResetNeeded: a mask that leaves out some at the very first reset.
+            ResetNeeded: the very first reset does not reset all environments.
             ClosedEnvironmentError: after `close`.
         """
         self._check_open()
         super().reset(seed=seed if isinstance(seed, int) else None)
-        rows = self._episodes.reset(self.np_random, seed, options)
-        core = self._episodes.core
-        if self._said is None or self._said.tables is not core.tables:
-            self._said = Said(core.tables)
-        self._over = np.setdiff1d(self._over, rows)
-        if self._witness:
-            self._witness.begin(core, rows)
-        return self._observer.show(core, self._shown), self._infos(None if len(rows) == self.num_envs else rows)
+        options = dict(options or {})
+        seeds, envs = spread_seeds(seed, self.num_envs), _envs_to_reset(options.pop("reset_mask", None), self.num_envs)
+        self._start(envs, [seeds[env] for env in envs.tolist()], options)
+        return self._observer.observe(self.kernel), self._infos(None if len(envs) == self.num_envs else envs)
 
     def step(self, actions: Any) -> Steps:
-        """Take one turn in every inquiry.
+        """Take one turn in every environment.
 
         Args:
-            actions: whole numbers, shape ``(num_envs,)``.
+            actions: integers of shape ``(num_envs,)``, 0 to the number of menu actions − 1.
 
         Returns: observations, rewards, terminations, truncations (always False) and infos.
 
         Raises:
-            ActionError: not whole numbers of that shape, out of range, or masked where that is refused.
-            ResetNeeded: before the first reset, or after an end where inquiries are not reset by themselves.
+            ActionError: not integers of that shape, out of range, or masked under ``on_masked="raise"``.
+            ResetNeeded: before the first reset, or after the end of an episode with ``autoreset_mode="Disabled"``.
             ClosedEnvironmentError: after `close`.
         """
         self._check_open()
-        core, over = self._episodes.core, self._over
-        actions = self._checked(actions)
-        if self._witness:
-            self._witness.step(core, actions)
-        ended, earned = core.step(actions)
+        kernel, over = self.kernel, self._over
+        actions = self._check_actions(actions)
+        if self._replay:
+            self._replay.step(kernel, actions)
+        ended, earned = kernel.step(actions)
         rewards, terminated = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_)
         rewards[ended] = earned
         terminated[ended] = True
         infos: Infos = {}
-        if self._at_once:
-            infos, over = self._last(ended) if ended.size else {}, ended
+        if self._same_step:
+            infos, over = self._final(ended) if ended.size else {}, ended
         else:
             self._over = ended
         if over.size:
-            self._episodes.go_on(over)
-            if self._witness:
-                self._witness.begin(core, over)
+            self._autoreset(over)
         if self._with_infos:
             infos.update(self._infos(None))
-        shown = self._observer.show(core, self._shown)
-        return shown, rewards, terminated, np.zeros(self.num_envs, np.bool_), infos
+        observations = self._observer.observe(kernel)
+        return observations, rewards, terminated, np.zeros(self.num_envs, np.bool_), infos
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the inquiries take between steps, without tables and observations.
-
-        Raises:
-            ResetNeeded: before the first reset.
-        """
-        return self._episodes.core.nbytes
+        """Bytes that the environments take between steps, without tables and observations."""
+        return self.kernel.nbytes
 
     def action_masks(self) -> Mask:
-        """Return which actions the states allow, bool of shape ``(num_envs, actions)``; see `Menu.mask`.
-
-        Raises:
-            ResetNeeded: before the first reset.
-        """
-        return self._episodes.core.masks()
+        """Return which actions are allowed, bool of shape ``(num_envs, actions)``; see `Menu.mask`."""
+        return self.kernel.masks().view(np.bool_)
 
     def texts(self) -> list[str]:
-        """Return what there is to read now, one text for each inquiry.
-
-        Raises:
-            ResetNeeded: before the first reset.
-        """
-        return self._repertoire.texts(self._episodes.core)
+        """Return the observation of every environment as text."""
+        kernel = self.kernel
+        numbers = kernel.tables.states.text.take(kernel.state)
+        shown = list(zip(kernel.tree.tolist(), numbers.tolist(), strict=True))
+        texts = {key: kernel.tables.text(*key) for key in set(shown)}
+        return [texts[key] for key in shown]
 
     def text_of(self, number: int) -> str:
         """Return the text behind the first number of an index observation, under the rules of the environment.
 
         Raises:
-            OptionError: the environment shows no numbers, or there is no text of this one.
+            OptionError: the observations are not ``"index"``, or no text has this number.
         """
-        return self._numbered.text_of(number, self._plays, self._inquiry.resolve_options(None)[1])
+        return self._index_observer.text_of(number, self._runtimes, self._settings.rules)
 
     def features(self, observations: Ints) -> FeatureRow:
-        """Return features of index observations, under the rules of the environment: float32, shape ``(…, size)``.
-
-        Args:
-            observations: int64 of shape ``(…, 1 + words)``.
+        """Convert index observations, int64 of shape ``(…, 1 + words)``, to features, float32 of shape ``(…, size)``.
 
         Raises:
-            OptionError: the environment shows other observations.
+            OptionError: the observations are not ``"index"``.
         """
-        return self._numbered.features(observations, self._plays, self._inquiry.resolve_options(None)[1])
+        return self._index_observer.features(observations, self._runtimes, self._settings.rules)
 
     @property
-    def _numbered(self) -> IndexObserver:
+    def _index_observer(self) -> IndexObserver:
         if not isinstance(self._observer, IndexObserver):
             raise OptionError('no observation is a number; make the environment with observation="index"')
         return self._observer
@@ -236,28 +251,64 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         if self.closed:
             raise ClosedEnvironmentError("the environment was closed; make another one")
 
-    def _infos(self, rows: Ints | None) -> Infos:
-        """Return the infos of all inquiries or of ``rows``."""
-        if not self._with_infos or self._said is None:
+    def _start(self, envs: Ints, seeds: Sequence[int | None], options: Mapping[str, Any]) -> None:
+        """Start episodes in these environments; nothing changes if the options cannot be met."""
+        if len(envs) < self.num_envs:
+            _ = self.kernel
+        trees, rules = self._settings.resolve_options(options)
+        if self._kernel is None:
+            self._use_trees(self._settings.trees, self._settings.rules, [])
+            self._default_trees = self._pool.numbers(self._settings.trees, self._settings.rules)
+        self._use_trees(trees, rules, np.delete(self.kernel.tree, envs).tolist())
+        self.kernel.seeds.reset(envs, seeds, self.np_random)
+        own = self._tree_of_env if "tree" not in options else None
+        self.kernel.start(envs, self.kernel.seeds.choose(envs, self._pool.numbers(trees, rules), own))
+        self._over = np.setdiff1d(self._over, envs)
+        if self._replay:
+            self._replay.start(self.kernel, envs)
+
+    def _use_trees(self, trees: Sequence[Tree], rules: Rules, in_use: Collection[int]) -> None:
+        """Make sure that ``trees`` are compiled; the trees with the numbers ``in_use`` are still played."""
+        numbers = self._pool.add(trees, rules, in_use)
+        if numbers is not None:
+            assert self._pool.tables is not None
+            if self._kernel is None:
+                self._kernel = Kernel(self.num_envs, self._pool.tables, track_visited=self._observer.track_visited)
+            else:
+                self._kernel.replace_tables(self._pool.tables, numbers)
+            self._info_table = InfoTable(self._pool.tables)
+
+    def _autoreset(self, envs: Ints) -> None:
+        """Start the next episode in these environments."""
+        kernel = self.kernel
+        draws = kernel.tables.fakes or (self._tree_of_env is None and len(self._default_trees) > 1)
+        kernel.seeds.advance(envs, update_hashes=draws)
+        kernel.start(envs, kernel.seeds.choose(envs, self._default_trees, self._tree_of_env))
+        if self._replay:
+            self._replay.start(kernel, envs)
+
+    def _infos(self, envs: Ints | None) -> Infos:
+        """Return the infos of all environments or of ``envs``."""
+        if not self._with_infos or self._info_table is None:
             return {}
-        infos = self._said.infos(self._episodes.core, rows)
-        if self._witness:
-            for row in range(self.num_envs) if rows is None else rows.tolist():
-                infos = self._add_info(infos, self._witness.infos(self._episodes.core, row), row)
+        infos = self._info_table.infos(self.kernel, envs)
+        if self._replay:
+            for env in range(self.num_envs) if envs is None else envs.tolist():
+                infos = self._add_info(infos, self._replay.info(self.kernel, env), env)
         return infos
 
-    def _last(self, rows: Ints) -> Infos:
-        """Return what is said of inquiries that ended and are reset at once."""
+    def _final(self, envs: Ints) -> Infos:
+        """Return the last observations and infos of environments that ended, before they are reset."""
         last = np.full(self.num_envs, None)
-        for row in rows.tolist():
-            last[row] = self._observer.one(self._episodes.core, row)
-        infos: Infos = {"final_obs": last, "_final_obs": mask_of(rows, self.num_envs)}
+        for env in envs.tolist():
+            last[env] = self._observer.observe_one(self.kernel, env)
+        infos: Infos = {"final_obs": last, "_final_obs": env_mask(envs, self.num_envs)}
         if self._with_infos:
-            infos |= {"final_info": self._infos(rows), "_final_info": mask_of(rows, self.num_envs)}
+            infos |= {"final_info": self._infos(envs), "_final_info": env_mask(envs, self.num_envs)}
         return infos
 
-    def _checked(self, actions: Any) -> Ints:
-        """Return actions as an array of whole numbers; see `step` for the errors."""
+    def _check_actions(self, actions: Any) -> Ints:
+        """Return actions as an int64 array; see `step` for the errors."""
         try:
             found = np.asarray(actions)
         except ValueError as error:  # rows of different lengths
@@ -267,54 +318,50 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
                 f"menu actions are whole numbers of shape ({self.num_envs},), not {found.dtype} of shape {found.shape}"
             )
         found = found.astype(np.int64, copy=False)
-        if np.maximum.reduce(found.view(np.uint64)) >= self._actions:  # a negative one is a large one without a sign
-            row = int((found.view(np.uint64) >= self._actions).argmax())
-            raise ActionError(f"a menu action lies in 0 to {int(self._actions) - 1}, not {found[row]} (inquiry {row})")
-        if self._by_hand and self._over.size:
+        if np.maximum.reduce(found.view(np.uint64)) >= self._n_actions:  # unsigned, a negative number is a large one
+            env = int((found.view(np.uint64) >= self._n_actions).argmax())
+            raise ActionError(
+                f"a menu action lies in 0 to {int(self._n_actions) - 1}, not {found[env]} (inquiry {env})"
+            )
+        if self._disabled and self._over.size:
             raise episode_over_error(int(self._over[0]))
-        if self._raises:
+        if self._refuses_masked:
             self._refuse_masked(found)
         return found
 
     def _refuse_masked(self, actions: Ints) -> None:
-        core = self._episodes.core
-        masked = ~core.allows(actions)
+        kernel = self.kernel
+        masked = ~kernel.allows(actions)
         masked[self._over] = False
         if masked.any():
-            row = int(masked.argmax())
-            phase = PHASE_NAMES[core.tables.places.phase[core.place[row]]]
+            env = int(masked.argmax())
+            phase = PHASE_NAMES[kernel.tables.states.phase[kernel.state[env]]]
             raise ActionError(
-                f"action {actions[row]} of inquiry {row} is not open at {phase}; choose among the True ones of "
+                f"action {actions[env]} of inquiry {env} is not open at {phase}; choose among the True ones of "
                 f'action_masks(), or make the environment with on_masked="play"'
             )
 
 
-def _inquiry(
-    tree: TreeLike | Sequence[TreeLike] | None,
-    trees: Sequence[TreeLike] | None,
-    keywords: Mapping[str, Any],
-) -> tuple[InquiryEnv, Ints | None]:
-    """Return an inquiry that keeps trees and rules, and for one tree per inquiry which of them each has."""
-    if trees is not None:
-        if nested := [each for each in trees if not isinstance(each, str | os.PathLike | Tree)]:
-            raise OptionError(f"each of trees is an id, a path or a Tree, not {nested[0]!r:.80}")
-        numbers = {each: number for number, each in enumerate(dict.fromkeys(trees))}
-        found, own = InquiryEnv(list(numbers), **keywords), np.array([numbers[each] for each in trees])
-    elif tree is not None:
-        found, own = InquiryEnv(tree, **keywords), None
-    else:
-        raise OptionError("pass tree, for all inquiries, or trees, one for each")
-    if found.render_mode is not None:
-        raise OptionError("a batch of inquiries draws nothing; leave render_mode at None, and read texts()")
-    return found, own
+def _trees(
+    tree: TreeLike | Sequence[TreeLike] | None, trees: Sequence[TreeLike] | None
+) -> tuple[TreeLike | Sequence[TreeLike], Ints | None]:
+    """Return the distinct trees, and with one tree per environment the index of each one's."""
+    if trees is None:
+        if tree is None:
+            raise OptionError("pass tree, for all inquiries, or trees, one for each")
+        return tree, None
+    if nested := [each for each in trees if not isinstance(each, str | os.PathLike | Tree)]:
+        raise OptionError(f"each of trees is an id, a path or a Tree, not {nested[0]!r:.80}")
+    numbers = {each: number for number, each in enumerate(dict.fromkeys(trees))}
+    return list(numbers), np.array([numbers[each] for each in trees])
 
 
-def _observer(observation: Observation, face: _Face, size: MenuSize, inquiry: InquiryEnv) -> Observer:
-    if observation not in get_args(Observation):
-        raise OptionError(f"observation is one of {get_args(Observation)}, not {observation!r}")
-    features = FeatureLayout.create(size.subtopics, inquiry.embedder.dim, face.text_dim)
-    if observation == "features":
-        return FeatureObserver(features, as_dict=face.as_dict)
-    if face.as_dict:
-        raise OptionError('as_dict takes features apart; it goes with observation="features"')
-    return IndexObserver(inquiry.trees, features)
+def _envs_to_reset(mask: Any, num_envs: int) -> Ints:
+    """Return the indices of the environments to reset."""
+    if mask is None:
+        return np.arange(num_envs)
+    fits = isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.shape == (num_envs,)
+    if not (fits and mask.any()):
+        raise OptionError(f"reset_mask is a bool array of shape ({num_envs},), True somewhere, not {mask!r:.80}")
+    envs: Ints = mask.nonzero()[0]
+    return envs

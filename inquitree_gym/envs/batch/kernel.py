@@ -1,252 +1,263 @@
-"""Inquiries as rows of arrays: one step of all of them at once."""
+"""One step of all inquiries at once; index i of every array is environment i."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from inquitree_gym.envs.batch.compiler import Numbers
-from inquitree_gym.envs.batch.conclusions import Conclusions, Rewards, Seen
-from inquitree_gym.envs.batch.encoding import NAMED, NAMED_BITS, PER_RESULT, Bools, Ints, Move
-from inquitree_gym.envs.batch.reader import AT_RESULT, AT_TOPIC, REFUSED
-from inquitree_gym.envs.batch.rng import Seeds, mixed
-from inquitree_gym.envs.batch.tables import Tables
-from inquitree_gym.envs.menu import Mask
+from inquitree_gym.envs.batch.conclusions import Conclusions, Evidence, Rewards
+from inquitree_gym.envs.batch.encoding import (
+    STATES_PER_RESULT,
+    TARGET_BITS,
+    TARGET_MASK,
+    Bools,
+    Context,
+    Counts,
+    Ints,
+    Op,
+    transition,
+)  # fmt: skip
+from inquitree_gym.envs.batch.pool import EpisodeSeeds, Tables, hash_words
 from inquitree_gym.trees import HINT_LEVELS
 
-# As arrays without a dimension: a ufunc takes one in half the time that a number of Python's takes it.
-_ZERO, _ONE, _REFUSED, _NAMED, _NAMED_BITS = (np.array(x) for x in (0, 1, REFUSED, NAMED, NAMED_BITS))
-_SHOW, _AIM, _END, _TRY, _READ = (np.array(-m) for m in (Move.SHOW, Move.AIM, Move.END, Move.TRY, Move.READ))
-_ACTS = np.array(Move.SHOW, np.uint64)
-"""How many moves there are from `Move.SHOW` to before `Move.GO`, in the order of their effects."""
-_HINTS = np.array(HINT_LEVELS)
-_NOT_YET, _ONCE = np.zeros((), np.int32), np.ones((), np.int32)
+# Zero-dimensional arrays: a ufunc takes one in half the time that a Python integer takes.
+_ZERO, _ONE, _REJECT, _TARGET_MASK, _TARGET_BITS = (
+    np.array(x) for x in (0, 1, transition(Op.REJECT), TARGET_MASK, TARGET_BITS)
+)
+_SHOW, _HINT, _END, _FALLBACK, _UNREAD = (np.array(-op) for op in (Op.SHOW, Op.HINT, Op.END, Op.FALLBACK, Op.UNREAD))
+_VISITING_OPS = np.array(Op.SHOW, np.uint64)
+"""Number of opcodes after `Op.GOTO` up to `Op.SHOW`, which are those that count a visit."""
+_HINT_LEVELS = np.array(HINT_LEVELS)
+_UNVISITED, _ONE_VISIT = np.zeros((), np.int32), np.ones((), np.int32)
 
 
-class Core:
-    """The state of some inquiries, and the rules applied to all of them; row i of every array is inquiry i."""
+class Kernel:
+    """Arrays that hold the state of all inquiries, and the step that advances them."""
 
-    def __init__(self, inquiries: int, tables: Tables, *, marks: bool = False) -> None:
-        """Hold ``inquiries`` that none has started yet; with ``marks`` what was visited is kept as 0 and 1, too."""
-        self.inquiries = inquiries
-        self.place: Ints = np.zeros(inquiries, np.int64)
-        self.turn: Ints = np.zeros(inquiries, np.int64)
-        self.play: Ints = np.zeros(inquiries, np.int64)
-        self.seeds = Seeds(inquiries)
-        self._limits: Ints = np.zeros(inquiries, np.int64)
-        width = tables.slots.sink + 1
-        self._standings: Numbers = np.zeros((inquiries, width), np.int32)
-        """Visits by subtopic, or minus the prerequisites that are missing; then runs by study."""
-        self._flat_standings = self._standings.reshape(-1)
-        self._firsts = np.arange(inquiries) * width
-        """Where the standings of each inquiry begin, when all stand in one line."""
-        self.known: Ints = np.zeros((tables.slots.words, inquiries), np.int64)
-        """Subtopics visited and studies whose true result was shown, as words of bits by node."""
-        self._flat_known = self.known.reshape(-1)
-        self._fake: Ints = np.zeros_like(self.known)
-        """Studies of which a fake was shown when last run, likewise."""
-        self._marking = marks
-        self.marks = np.zeros((inquiries, tables.size.subtopics if marks else 0), np.float32)
-        """1 where a subtopic was visited, shape ``(inquiries, subtopics)``, if that is kept."""
-        self._use(tables)
+    def __init__(self, num_envs: int, tables: Tables, *, track_visited: bool = False) -> None:
+        """Allocate the arrays; ``track_visited`` keeps `visited` for observations that show it."""
+        self.num_envs = num_envs
+        self.state: Ints = np.zeros(num_envs, np.int64)
+        """Index into ``tables.states``."""
+        self.turn: Ints = np.zeros(num_envs, np.int64)
+        self.tree: Ints = np.zeros(num_envs, np.int64)
+        """Index into ``tables.trees``."""
+        self.seeds = EpisodeSeeds(num_envs)
+        self._turn_limits: Ints = np.zeros(num_envs, np.int64)
+        width = tables.n_counters
+        self._counts: Counts = np.zeros((num_envs, width), np.int32)
+        """Counters, see `n_counters`; minus the number of missing prerequisites for a locked subtopic."""
+        self._flat_counts = self._counts.reshape(-1)
+        self._count_starts = np.arange(num_envs) * width
+        """Index into the flat counters of each environment's first one."""
+        self.seen: Ints = np.zeros((tables.words, num_envs), np.int64)
+        """Bits of the subtopics visited and of the studies whose true result was shown, shape ``(words, num_envs)``."""
+        self._flat_seen = self.seen.reshape(-1)
+        self._fooled: Ints = np.zeros_like(self.seen)
+        """Bits of the studies that showed a fake when last run."""
+        self._track_visited = track_visited
+        self.visited = np.zeros((num_envs, tables.size.subtopics if track_visited else 0), np.float32)
+        """1 for a visited subtopic, shape ``(num_envs, subtopics)``, if it is tracked."""
+        self._load(tables)
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the inquiries take, without the tables."""
+        """Bytes of the arrays, without the tables."""
         arrays = (*vars(self).values(), *vars(self.seeds).values())
         return sum(each.nbytes for each in arrays if isinstance(each, np.ndarray) and each.base is None)
 
-    def renumber(self, tables: Tables, numbers: Ints) -> None:
-        """Go by other tables, in which plays have these numbers instead of their own."""
-        self.place += tables.first_places.take(numbers.take(self.play))
-        self.place -= self.tables.first_places.take(self.play)
-        self.play = numbers.take(self.play)
-        self._use(tables)
+    def replace_tables(self, tables: Tables, numbers: Ints) -> None:
+        """Continue with other tables, in which tree i has the number ``numbers[i]``."""
+        self.state += tables.first_states.take(numbers.take(self.tree))
+        self.state -= self.tables.first_states.take(self.tree)
+        self.tree = numbers.take(self.tree)
+        self._load(tables)
 
-    def _use(self, tables: Tables) -> None:
+    def _load(self, tables: Tables) -> None:
         self.tables = tables
         if not tables.several:
-            self._limits[:] = tables.turn_limits[0]
+            self._turn_limits[:] = tables.turn_limits[0]
         if not tables.fakes:
-            self._fake[:] = 0
+            self._fooled[:] = 0
         self._conclusions = Conclusions(tables)
-        self._said = np.array(tables.size.actions - 1)
-        self._stride = tables.size.subtopics
+        self._conclude = np.array(tables.size.actions - 1)
+        self._n_slots = tables.size.subtopics
 
-    def begin(self, rows: Ints, plays: Ints) -> None:
-        """Start an episode of these plays in these inquiries, whose seeds are those of the episode."""
+    def start(self, envs: Ints, trees: Ints) -> None:
+        """Start an episode in these environments, on one tree for all or on one for each; seeds are set before."""
         tables = self.tables
         if tables.several:
-            self.play[rows] = plays
-            self.place[rows] = tables.starts.take(plays)
-            self._limits[rows] = tables.turn_limits.take(plays)
-            self._standings[rows] = tables.standings.take(plays, axis=0)
+            self.tree[envs] = trees
+            self.state[envs] = tables.start_states.take(trees)
+            self._turn_limits[envs] = tables.turn_limits.take(trees)
+            self._counts[envs] = tables.initial_counts.take(trees, axis=0)
         else:
-            self.place[rows] = tables.starts[0]
-            self._standings[rows] = tables.standings[0]
-        self.turn[rows] = 0
-        for word in self.known:
-            word[rows] = 0
+            self.state[envs] = tables.start_states[0]
+            self._counts[envs] = tables.initial_counts[0]
+        self.turn[envs] = 0
+        for word in self.seen:
+            word[envs] = 0
         if tables.fakes:
-            self._fake[:, rows] = 0
-        if self._marking:
-            self.marks[rows] = 0
+            self._fooled[:, envs] = 0
+        if self._track_visited:
+            self.visited[envs] = 0
 
     def step(self, actions: Ints) -> tuple[Ints, Rewards]:
-        """Take one turn in every inquiry; those that are over go to the start of the episode, which is to be begun.
+        """Take one turn in every environment; one that is over goes to a start state and has to be started.
 
         Args:
-            actions: numbers of the menu, shape ``(inquiries,)``.
+            actions: menu actions, shape ``(num_envs,)``.
 
-        Returns: the inquiries that ended, and what each of them earned.
+        Returns: indices of the environments that terminated, and the reward of each.
         """
         tables = self.tables
         columns = self._columns(actions)
-        index = tables.bases.take(self.place)
+        index = tables.row_starts.take(self.state)
         index += columns
-        follows = self._followed(tables.entries.take(index), self._firsts)
-        rows = (follows < _ZERO).nonzero()[0]
-        effects = follows.take(rows)
-        moves = self._interpreted(effects, rows, columns)
-        places = effects & _NAMED
-        acting = ((moves - _SHOW).view(np.uint64) < _ACTS).nonzero()[0]
-        if acting.size:
-            self._act(places, moves.take(acting), acting, rows.take(acting))
-        aiming = (moves == _AIM).nonzero()[0]
-        if aiming.size:
-            self._aim(places, aiming, rows.take(aiming))
-        ended = rows.take((moves == _END).nonzero()[0])
-        earned = self._concluded(ended, columns.take(ended))
-        follows[rows] = places
+        following = self._branch(tables.entries.take(index), self._count_starts)
+        # Everything from here to the turn limit is about transitions with a side effect.
+        envs = (following < _ZERO).nonzero()[0]
+        transitions = following.take(envs)
+        ops = self._resolve(transitions, envs, columns)
+        states = transitions & _TARGET_MASK
+        visiting = ((ops - _SHOW).view(np.uint64) < _VISITING_OPS).nonzero()[0]
+        if visiting.size:
+            self._visit(states, ops.take(visiting), visiting, envs.take(visiting))
+        hinting = (ops == _HINT).nonzero()[0]
+        if hinting.size:
+            self._choose_hint(states, hinting, envs.take(hinting))
+        ended = envs.take((ops == _END).nonzero()[0])
+        rewards = self._rewards(ended, columns.take(ended))
+        following[envs] = states
         self.turn += _ONE
-        due = (self.turn >= self._limits).nonzero()[0]
-        if due.size:
-            follows[due] = tables.places.at_limit.take(follows.take(due))
-        self.place = follows
-        return ended, earned
+        limited = (self.turn >= self._turn_limits).nonzero()[0]
+        if limited.size:
+            following[limited] = tables.states.at_limit.take(following.take(limited))
+        self.state = following
+        return ended, rewards
 
     def _columns(self, actions: Ints) -> Ints:
-        """Return the columns of the table that actions stand for: conclusions have one for everything they can say."""
-        said = (actions == self._said).nonzero()[0]
-        if not said.size:
+        """Return table columns of actions; a conclusion has one column per text that it can stand for."""
+        concluding = (actions == self._conclude).nonzero()[0]
+        if not concluding.size:
             return actions
         columns = actions.copy()
-        columns[said] = self._conclusions.columns(self.play.take(said), self._seen(said))
+        columns[concluding] = self._conclusions.columns(self.tree.take(concluding), self._evidence(concluding))
         return columns
 
-    def _followed(self, entries: Ints, firsts: Ints) -> Ints:
-        """Return the effects of entries of the table, given where the standings of their inquiries begin."""
-        cells = self.tables.named.take(entries)
-        cells += firsts
-        entries += np.sign(self._flat_standings.take(cells))
-        found: Ints = self.tables.effects.take(entries)
+    def _branch(self, entries: Ints, count_starts: Ints) -> Ints:
+        """Return the transitions of table entries, by the sign of the counters of the subtopics that they name."""
+        counters = self.tables.named.take(entries)
+        counters += count_starts
+        entries += np.sign(self._flat_counts.take(counters))
+        found: Ints = self.tables.transitions.take(entries)
         return found
 
-    def _interpreted(self, effects: Ints, rows: Ints, columns: Ints) -> Ints:
-        """Return the moves of effects, after putting in what they depend on besides."""
+    def _resolve(self, transitions: Ints, envs: Ints, columns: Ints) -> Ints:
+        """Replace unread, fallback and rejected transitions in place, and return the negated opcodes."""
         tables = self.tables
         if self._conclusions.unread:
-            new = ((effects >> _NAMED_BITS) == _READ).nonzero()[0]
-            if new.size:
-                chosen = rows.take(new)
-                self._conclusions.read(self.play.take(chosen), columns.take(chosen))
-                entries = tables.entries.take(tables.bases.take(self.place.take(chosen)) + columns.take(chosen))
-                effects[new] = self._followed(entries, self._firsts.take(chosen))
-        if tables.tries:
-            trying = ((effects >> _NAMED_BITS) == _TRY).nonzero()[0]
-            while trying.size:
-                entries = effects.take(trying) & _NAMED
-                effects[trying] = self._followed(entries, self._firsts.take(rows.take(trying)))
-                trying = trying[(effects.take(trying) >> _NAMED_BITS) == _TRY]
-        refused = (effects == _REFUSED).nonzero()[0]
-        if refused.size:
-            effects[refused] = tables.places.refused.take(self.place.take(rows.take(refused)))
-        moves: Ints = effects >> _NAMED_BITS
-        return moves
+            unread = ((transitions >> _TARGET_BITS) == _UNREAD).nonzero()[0]
+            if unread.size:
+                chosen = envs.take(unread)
+                self._conclusions.read(self.tree.take(chosen), columns.take(chosen))
+                entries = tables.entries.take(tables.row_starts.take(self.state.take(chosen)) + columns.take(chosen))
+                transitions[unread] = self._branch(entries, self._count_starts.take(chosen))
+        if tables.fallbacks:
+            falling = ((transitions >> _TARGET_BITS) == _FALLBACK).nonzero()[0]
+            while falling.size:
+                entries = transitions.take(falling) & _TARGET_MASK
+                transitions[falling] = self._branch(entries, self._count_starts.take(envs.take(falling)))
+                falling = falling[(transitions.take(falling) >> _TARGET_BITS) == _FALLBACK]
+        rejected = (transitions == _REJECT).nonzero()[0]
+        if rejected.size:
+            transitions[rejected] = tables.states.on_reject.take(self.state.take(envs.take(rejected)))
+        ops: Ints = transitions >> _TARGET_BITS
+        return ops
 
-    def _act(self, places: Ints, moves: Ints, acting: Ints, rows: Ints) -> None:
-        """Count and mark that subtopics are entered and studies run, at these of the places; put in fakes shown."""
+    def _visit(self, states: Ints, ops: Ints, visiting: Ints, envs: Ints) -> None:
+        """Count and mark visits and runs, for the states at ``visiting``; draw fakes and put their states in."""
         tables = self.tables
-        at, firsts = places.take(acting), self._firsts.take(rows)
-        slots = tables.places.slot.take(at)
-        standings, cells = self._flat_standings, slots + firsts
-        before = standings.take(cells)
-        standings[cells] = before + _ONCE
-        fresh = (before == _NOT_YET).nonzero()[0]
-        if fresh.size:
-            freed = tables.frees.take(tables.places.frees.take(at.take(fresh)), axis=1)
-            freed += firsts.take(fresh)
-            standings[freed] = standings.take(freed) + _ONCE
-        bits, words = tables.places.bit.take(at), rows
-        if len(self.known) > 1:
-            words = tables.places.word.take(at) * self.inquiries + rows
+        at, count_starts = states.take(visiting), self._count_starts.take(envs)
+        columns = tables.states.counter.take(at)
+        counts, counters = self._flat_counts, columns + count_starts
+        before = counts.take(counters)
+        counts[counters] = before + _ONE_VISIT
+        first = (before == _UNVISITED).nonzero()[0]
+        if first.size:
+            unlocked = tables.unlocks.take(tables.states.unlocks.take(at.take(first)), axis=1)
+            unlocked += count_starts.take(first)
+            counts[unlocked] = counts.take(unlocked) + _ONE_VISIT
+        bits, words = tables.states.bit.take(at), envs
+        if len(self.seen) > 1:
+            words = tables.states.word.take(at) * self.num_envs + envs
         if tables.fakes:
-            showing = (moves == _SHOW).nonzero()[0]
-            drawn = self._drawn(at[showing], rows[showing])
-            places[acting[showing]] += PER_RESULT * drawn
-            bits[showing] = self._believed(bits[showing], words[showing], drawn > 0)
-        self._flat_known[words] = self._flat_known.take(words) | bits
-        if self._marking:
-            entered = (slots < self._stride).nonzero()[0]
-            self.marks[rows.take(entered), slots.take(entered)] = 1
+            showing = (ops == _SHOW).nonzero()[0]
+            fakes = self._draw_fakes(at[showing], envs[showing])
+            states[visiting[showing]] += STATES_PER_RESULT * fakes
+            bits[showing] = self._mark_fakes(bits[showing], words[showing], fakes > 0)
+        self._flat_seen[words] = self._flat_seen.take(words) | bits
+        if self._track_visited:
+            entered = (columns < self._n_slots).nonzero()[0]
+            self.visited[envs.take(entered), columns.take(entered)] = 1
 
-    def _drawn(self, places: Ints, rows: Ints) -> Ints:
-        """Return which result is shown: 0 the true one, i the i-th fake; see `Engine.fake_shown`."""
+    def _draw_fakes(self, states: Ints, envs: Ints) -> Ints:
+        """Return the results that are shown: 0 the true one, i the i-th fake; see `Engine.fake_shown`."""
         tables = self.tables
-        nodes = tables.places.node.take(places)
-        runs = self._standings[rows, nodes]
-        draws = mixed(mixed(self.seeds.hashes.take(rows), nodes - self._stride), runs)
-        found = np.zeros(len(rows), np.int64)
-        fake = (draws <= tables.highest_fakes.take(self.play.take(rows))).nonzero()[0]
-        which = mixed(np.zeros(len(fake), np.uint64), draws[fake])
-        found[fake] = 1 + which % tables.places.fakes.take(places[fake]).astype(np.uint64)
+        nodes = tables.states.node.take(states)
+        runs = self._counts[envs, nodes]
+        draws = hash_words(hash_words(self.seeds.hashes.take(envs), nodes - self._n_slots), runs)
+        found = np.zeros(len(envs), np.int64)
+        fake = (draws <= tables.max_fake_draws.take(self.tree.take(envs))).nonzero()[0]
+        which = hash_words(np.zeros(len(fake), np.uint64), draws[fake])
+        found[fake] = 1 + which % tables.states.n_fakes.take(states[fake]).astype(np.uint64)
         return found
 
-    def _believed(self, bits: Ints, words: Ints, is_fake: Bools) -> Ints:
-        """Note what studies showed last; return the bits of those that showed the truth."""
-        fake = self._fake.reshape(-1)
-        fake[words] = np.where(is_fake, fake[words] | bits, fake[words] & ~bits)
+    def _mark_fakes(self, bits: Ints, words: Ints, is_fake: Bools) -> Ints:
+        """Record which studies showed a fake last, and return the bits of those that showed the true result."""
+        fooled = self._fooled.reshape(-1)
+        fooled[words] = np.where(is_fake, fooled[words] | bits, fooled[words] & ~bits)
         return np.where(is_fake, 0, bits)
 
-    def _aim(self, places: Ints, aiming: Ints, rows: Ints) -> None:
-        """Go on to the first hint to what was visited or run least, the first of the pool on a tie."""
-        at = places.take(aiming)
-        cells = self.tables.pools.take(self.tables.places.pool.take(at), axis=0)
-        cells += self._firsts.take(rows)[:, None]
-        # Without its sign the standing of a locked subtopic is above all others.
-        least = self._flat_standings.take(cells).view(np.uint32).argmin(axis=1)
-        least *= _HINTS
-        least += at
-        places[aiming] = least
+    def _choose_hint(self, states: Ints, hinting: Ints, envs: Ints) -> None:
+        """Replace the states at ``hinting`` by the hint to the node with the fewest visits, the first on a tie."""
+        at = states.take(hinting)
+        counters = self.tables.hint_pools.take(self.tables.states.hint_pool.take(at), axis=0)
+        counters += self._count_starts.take(envs)[:, None]
+        # Read without its sign, the negative counter of a locked subtopic exceeds all others.
+        fewest = self._flat_counts.take(counters).view(np.uint32).argmin(axis=1)
+        fewest *= _HINT_LEVELS
+        fewest += at
+        states[hinting] = fewest
 
-    def _concluded(self, rows: Ints, columns: Ints) -> Rewards:
-        if not rows.size:
+    def _rewards(self, envs: Ints, columns: Ints) -> Rewards:
+        if not envs.size:
             return np.zeros(0)
-        return self._conclusions.rewards(self.play.take(rows), columns, self._seen(rows))
+        return self._conclusions.rewards(self.tree.take(envs), columns, self._evidence(envs))
 
-    def _seen(self, rows: Ints) -> Seen:
-        return Seen(self.known.take(rows, axis=1), self._fake.take(rows, axis=1) if self.tables.fakes else None)
+    def _evidence(self, envs: Ints) -> Evidence:
+        return Evidence(self.seen.take(envs, axis=1), self._fooled.take(envs, axis=1) if self.tables.fakes else None)
 
-    def masks(self) -> Mask:
-        """Return which actions the states allow, shape ``(inquiries, actions)``; see `Menu.mask`."""
+    def masks(self, envs: Ints | None = None) -> NDArray[np.int8]:
+        """Return 1 for every action that is allowed, shape ``(num_envs or len(envs), actions)``; see `Menu.mask`."""
         tables = self.tables
-        found: Mask = tables.open.take(tables.places.row.take(self.place), axis=0)
+        states, trees = (self.state, self.tree) if envs is None else (self.state.take(envs), self.tree.take(envs))
+        masks = tables.masks.take(states).view(np.int8).reshape(len(states), -1)[:, : tables.size.actions]
         if tables.masks_vary:
-            groups = tables.places.group.take(self.place)
-            rows = ((groups == AT_TOPIC) & tables.admissible.take(self.play)).nonzero()[0]
-            found[rows, : self._stride] = self._standings[rows, : self._stride] >= 0
-            rows = ((groups == AT_RESULT) & tables.direct.take(self.play)).nonzero()[0]
-            found[rows, : self._stride] = self._fresh(rows)
-        return found
+            contexts, slots = tables.states.context.take(states), slice(self._n_slots)
+            rows = ((contexts == Context.TOPIC) & tables.admissible.take(trees)).nonzero()[0]
+            masks[rows, slots] = self._counts[rows if envs is None else envs.take(rows), slots] >= 0
+            rows = ((contexts == Context.RESULT) & tables.direct.take(trees)).nonzero()[0]
+            masks[rows, slots] = self._unvisited_candidates(rows if envs is None else envs.take(rows))
+        return masks
 
-    def _fresh(self, rows: Ints) -> Bools:
-        """Tell which candidates were not visited yet, shape ``(len(rows), subtopics)``."""
-        plays, standings = self.play.take(rows), self._standings[rows, : self._stride]
-        locked_too = self.tables.real.take(plays, axis=0) & ~self.tables.admissible.take(plays)[:, None]
-        return np.asarray((standings == 0) | (standings < 0) & locked_too)
+    def _unvisited_candidates(self, envs: Ints) -> Bools:
+        """Return which subtopics are candidates that were not visited, shape ``(len(envs), subtopics)``."""
+        trees, counts = self.tree.take(envs), self._counts[envs, : self._n_slots]
+        exist = np.arange(self._n_slots) < self.tables.n_subtopics.take(trees)[:, None]
+        locked = (counts < 0) & exist & ~self.tables.admissible.take(trees)[:, None]
+        return np.asarray((counts == 0) | locked)
 
     def allows(self, actions: Ints) -> Bools:
-        """Tell which inquiries allow these actions, shape ``(inquiries,)``."""
-        tables = self.tables
-        if tables.masks_vary:
-            return self.masks()[np.arange(self.inquiries), actions]
-        return tables.open[tables.places.row.take(self.place), actions]
+        """Return whether each environment allows its action, shape ``(num_envs,)``."""
+        return self.masks()[np.arange(self.num_envs), actions].view(np.bool_)

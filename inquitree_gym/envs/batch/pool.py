@@ -1,87 +1,316 @@
-"""What `InquiryBatchEnv` can play: trees under rules, compiled when first asked for and kept in one set of tables."""
+"""Trees and seeds of the episodes: compiled trees in one set of lookup tables, and counter-based random numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inquitree_gym.engine import Rules
-from inquitree_gym.envs.batch.compiler import Compiled, compile_play
-from inquitree_gym.envs.batch.encoding import Ints
-from inquitree_gym.envs.batch.kernel import Core
-from inquitree_gym.envs.batch.observing import Observer
-from inquitree_gym.envs.batch.tables import Tables
+from inquitree_gym.envs.batch.compiler import CompiledTree, compile_tree
+from inquitree_gym.envs.batch.encoding import (
+    NO_SUBTOPIC,
+    WORD_BITS,
+    Counts,
+    Ints,
+    StateIndex,
+    StateTable,
+    n_counters,
+    relocate,
+)  # fmt: skip
 from inquitree_gym.envs.menu import Menu, MenuSize
 from inquitree_gym.envs.observations import observation_keys
 from inquitree_gym.envs.runtime import RuntimeCache
+from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree
 
-MAX_OTHERS = 64
-"""Plays kept ready besides those that the environment was made with."""
+Hashes = NDArray[np.uint64]
+Seed = int | Sequence[int | None] | None
 
-_Key = tuple[Tree, Rules]
+UNLIMITED = np.iinfo(np.int64).max
+CONCLUSION_ENTRIES = 1 << 22
+"""Table entries for conclusions, unless `MIN_CONCLUSIONS` of them need more."""
+MIN_CONCLUSIONS = 256
+MAX_CACHED_TREES = 64
+"""Compiled trees kept besides those that the environment was made with."""
+MASK_BYTES = 32
+"""Rows of masks are padded to this size, which NumPy copies fastest."""
 
 
-class Repertoire:
-    """Compiled plays, by tree and rules."""
+class Tables:
+    """Lookup tables of several compiled trees, numbered in the order given.
 
-    def __init__(self, plays: RuntimeCache, size: MenuSize, observer: Observer, inquiries: int) -> None:
-        """Compile ``plays`` for menus of ``size`` and inquiries shown by ``observer``; nothing yet."""
-        self._plays = plays
+    The transition table has one row per group of states that behave alike, one column per menu text, and then columns
+    for conclusions. Its entries index ``transitions``: three per branch, for the counter of the subtopic that is named
+    being negative (locked), 0 (unvisited) or positive (visited). An entry is the index of the middle one.
+    """
+
+    def __init__(self, size: MenuSize, trees: Sequence[CompiledTree], first_texts: Sequence[int]) -> None:
+        """Join ``trees``, compiled for menus of ``size``; the texts of each are numbered from its first one on."""
+        self.size = size
+        self.n_counters = n_counters(size)
+        self.words = -(-(size.subtopics + size.studies) // WORD_BITS)
+        """Words that hold one bit per node."""
+        self.trees = tuple(trees)
+        self.several = len(trees) > 1
+        self.first_texts = tuple(first_texts)
+        self.first_states = _starts([len(each.states.row) for each in trees])
+        self._first_rows = _starts([len(each.branches) for each in trees])
+        self._entries: list[Ints] = [np.zeros(0, np.int64) for _ in trees]
+        """Table entries of each tree's branches."""
+        self.named: Ints = np.zeros(0, np.int64)
+        """Counter column of the subtopic that an entry names."""
+        self.transitions: Ints = np.zeros(0, np.int64)
+        for number in range(len(trees)):
+            self._add_branches(number)
+        self._join_states()
+        self._join_rules()
+        rows = sum(len(each.branches) for each in trees)
+        self.max_conclusions = max(MIN_CONCLUSIONS, CONCLUSION_ENTRIES // rows)
+        """Conclusions kept in the table at a time."""
+        self._texts = size.actions - 1
+        self._set_table(np.zeros((rows, self._texts + min(16, self.max_conclusions)), np.int64))
+        for number, each in enumerate(trees):
+            self._put(number, slice(0, self._texts), each.branches)
+
+    def _set_table(self, table: Ints) -> None:
+        self._table = table
+        self.entries = table.reshape(-1)
+        """Transition table, flat."""
+        self.row_starts: Ints = self.states.row * table.shape[1]
+        """Index into ``entries`` of each state's first column."""
+
+    def _join_states(self) -> None:
+        pools = _starts([len(each.hint_pools) for each in self.trees])
+        parts = [
+            replace(
+                tree.states,
+                row=tree.states.row + row,
+                text=tree.states.text + text,
+                at_limit=tree.states.at_limit + state,
+                on_reject=relocate(tree.states.on_reject, int(state)),
+                hint_pool=tree.states.hint_pool + pool,
+                unlocks=tree.states.unlocks + pool,
+            )
+            for tree, row, text, state, pool in zip(
+                self.trees, self._first_rows, self.first_texts, self.first_states, pools, strict=True
+            )
+        ]
+        self.states = StateTable.concatenate(parts)
+        self.hint_pools: Ints = _stack([each.hint_pools for each in self.trees])
+        self.unlocks: Ints = np.ascontiguousarray(_stack([each.unlocks for each in self.trees]).T)
+        """Counter columns of the subtopics that are unlocked, shape ``(subtopics, rows)``."""
+        masks = np.concatenate([each.masks for each in self.trees])
+        padded = np.pad(masks, ((0, 0), (0, -masks.shape[1] % MASK_BYTES)))
+        self.masks = padded.view(np.dtype((np.void, padded.shape[1]))).reshape(-1)
+        """Masks of the states as padded bytes, shape ``(states,)``."""
+
+    def _join_rules(self) -> None:
+        engines = [each.runtime.engine for each in self.trees]
+        rules = [engine.rules for engine in engines]
+        limits = [UNLIMITED if engine.turn_limit is None else engine.turn_limit for engine in engines]
+        self.turn_limits: Ints = np.array([min(limit, UNLIMITED) for limit in limits])
+        # A fake is shown when draw * 10 < level * 2**64; no draw shows one at level 0, where none is made.
+        self.max_fake_draws = np.array([max(0, ((each.fake_level << 64) - 1) // 10) for each in rules], np.uint64)
+        """Highest draw that shows a fake."""
+        self.admissible = np.array([each.candidates == "admissible" for each in rules])
+        self.direct = np.array([each.explore == "direct" for each in rules])
+        self.start_states: Ints = self.first_states + StateIndex.START
+        self.initial_counts: Counts = np.stack([each.initial_counts for each in self.trees])
+        self.n_subtopics: Ints = np.array([engine.n for engine in engines])
+        self.fakes = any(each.fake_level for each in rules)
+        """True if any tree shows fakes."""
+        self.fallbacks = bool(self.admissible.any())
+        """True if a branch may fall back to another one."""
+        self.masks_vary = bool(self.admissible.any() or self.direct.any())
+        """True if masks depend on the subtopics visited."""
+
+    def _add_branches(self, tree: int) -> None:
+        """Add the branches that the reader of this tree found since the last call."""
+        known = self._entries[tree]
+        new = list(islice(self.trees[tree].reader.branches, len(known), None))
+        if not new:
+            return
+        entries = np.concatenate([known, len(self.named) + 1 + 3 * np.arange(len(new))])
+        self._entries[tree] = entries
+        named = [self.n_counters - 2 if each.subtopic == NO_SUBTOPIC else each.subtopic for each in new]
+        found = np.array([(each.locked, each.unvisited, each.visited) for each in new]).reshape(-1)
+        self.named = np.concatenate([self.named, np.repeat(named, 3)])
+        self.transitions = np.concatenate([self.transitions, relocate(found, int(self.first_states[tree]), entries)])
+
+    def _put(self, tree: int, columns: slice, branches: NDArray[np.integer]) -> None:
+        """Write the branch numbers of all rows of a tree into columns of the table."""
+        first = self._first_rows[tree]
+        self._table[first : first + len(branches), columns] = self._entries[tree][branches]
+
+    def text(self, tree: int, number: int) -> str:
+        """Render the text of this number, which belongs to this tree."""
+        runtime = self.trees[tree].runtime
+        key = tuple(observation_keys(runtime.tree))[number - self.first_texts[tree]]
+        return runtime.observations.render_key(key)
+
+    def put_conclusion(self, tree: int, number: int, by_context: Ints) -> None:
+        """Write a conclusion, given its branch number in every reading context."""
+        while self._texts + number >= self._table.shape[1]:
+            more = np.zeros((len(self._table), self._table.shape[1] - self._texts), np.int64)
+            self._set_table(np.concatenate([self._table, more], axis=1))
+        self._add_branches(tree)
+        column = self._texts + number
+        self._put(tree, slice(column, column + 1), self.trees[tree].rows.branches(by_context)[:, None])
+
+
+def _starts(lengths: Sequence[int]) -> NDArray[np.int64]:
+    return np.cumsum([0, *lengths[:-1]])
+
+
+def _stack(tables: Sequence[Ints]) -> Ints:
+    """Stack tables of different widths; a row is extended with its last value."""
+    width = max(each.shape[1] for each in tables)
+    return np.concatenate([np.pad(each, ((0, 0), (0, width - each.shape[1])), mode="edge") for each in tables])
+
+
+class TreePool:
+    """Trees under rules, compiled on first use and kept in one set of tables."""
+
+    def __init__(
+        self, runtimes: RuntimeCache, size: MenuSize, number_texts: Callable[[Sequence[CompiledTree]], list[int]]
+    ) -> None:
+        """Create an empty pool for menus of ``size``; ``number_texts`` is `Observer.number_texts`."""
+        self._runtimes = runtimes
         self._size = size
-        self._observer = observer
-        self.inquiries = inquiries
-        """How many inquiries there are."""
-        self._compiled: dict[_Key, Compiled] = {}
-        """In the order of their numbers."""
-        self._texts: dict[tuple[int, int], str] = {}
-        """By number of the play and of the text, those that were looked at."""
-        self._own = 0
-        self.core: Core | None = None
-        """The inquiries, once there is something to play."""
+        self._number_texts = number_texts
+        self._compiled: dict[tuple[Tree, Rules], CompiledTree] = {}
+        self._permanent = 0
+        self.tables: Tables | None = None
+        """Tables of all trees of the pool, once it has any."""
 
-    def numbers(self, trees: Sequence[Tree], rules: Rules, others: Ints | None = None) -> Ints:
-        """Return the numbers of ``trees`` under ``rules``; those first asked for never change.
+    def add(self, trees: Sequence[Tree], rules: Rules, in_use: Collection[int] = ()) -> Ints | None:
+        """Compile ``trees`` under ``rules`` unless they are there, and keep those with the numbers ``in_use``.
 
-        Args:
-            trees: what is to be played.
-            rules: how.
-            others: numbers of plays in progress that go on; their inquiries are told when these change.
+        Returns: the new number of every tree by its old one if the tables were replaced, else None.
 
         Raises:
-            OptionError: a tree does not fit into the menu, is too big for a table, or cannot be shown.
+            OptionError: a tree does not fit into the menu, is too large for a table, or cannot be observed.
         """
         wanted = dict.fromkeys((tree, rules) for tree in trees)
         missing = [key for key in wanted if key not in self._compiled]
-        if missing:
-            made = {key: compile_play(self._plays.get(*key), Menu(key[0], self._size)) for key in missing}
-            self._take_in(made, wanted, set() if others is None else set(others.tolist()))
+        if not missing:
+            return None
+        made = {key: compile_tree(self._runtimes.get(*key), Menu(key[0], self._size)) for key in missing}
+        old = list(self._compiled)
+        kept = old
+        if len(old) + len(made) > self._permanent + MAX_CACHED_TREES:
+            kept = [key for i, key in enumerate(old) if i < self._permanent or i in in_use or key in wanted]
+        compiled = {**{key: self._compiled[key] for key in kept}, **made}
+        self.tables = Tables(self._size, tuple(compiled.values()), self._number_texts(tuple(compiled.values())))
+        self._permanent = self._permanent or len(compiled)
+        self._compiled = compiled
+        numbers = {key: number for number, key in enumerate(compiled)}
+        return np.array([numbers.get(key, 0) for key in old], np.int64)
+
+    def numbers(self, trees: Sequence[Tree], rules: Rules) -> Ints:
+        """Return the numbers of ``trees`` under ``rules``, which the pool holds."""
         order = {key: number for number, key in enumerate(self._compiled)}
         return np.array([order[tree, rules] for tree in trees])
 
-    def texts(self, core: Core) -> list[str]:
-        """Return the text that each inquiry shows."""
-        numbers = core.tables.places.text.take(core.place)
-        shown = list(zip(core.play.tolist(), numbers.tolist(), strict=True))
-        for play, number in set(shown).difference(self._texts):
-            played = core.tables.plays[play].reader.play
-            view = tuple(observation_keys(played.tree))[number - core.tables.first_texts[play]]
-            self._texts[play, number] = played.observations.render_key(view)
-        return [self._texts[each] for each in shown]
 
-    def _take_in(self, made: dict[_Key, Compiled], wanted: Iterable[_Key], others: set[int]) -> None:
-        keys = list(self._compiled)
-        if len(keys) + len(made) > self._own + MAX_OTHERS:
-            keys = [key for number, key in enumerate(keys) if number < self._own or number in others or key in wanted]
-        compiled = {**{key: self._compiled[key] for key in keys}, **made}
-        plays = tuple(compiled.values())
-        tables = Tables(self._size, plays, self._observer.number(plays))
-        if self.core is None:
-            self.core = Core(self.inquiries, tables, marks=self._observer.marks)
-            self._own = len(compiled)
-        else:
-            new = {key: number for number, key in enumerate(compiled)}
-            self.core.renumber(tables, np.array([new.get(key, 0) for key in self._compiled]))
-        self._compiled = compiled
-        self._texts.clear()
+_GOLDEN, _FIRST, _SECOND = (np.uint64(x) for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_NEXT = np.ones((), np.uint64)
+_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+_WORD = (1 << 64) - 1
+
+
+def hash_words(hashes: Hashes, words: NDArray[np.integer]) -> Hashes:
+    """Chain one more word onto each hash: ``splitmix64(*a, b)`` is ``hash_words(splitmix64(*a), b)``.
+
+    Args:
+        hashes: hashes of the words before; 0 for none.
+        words: one word for each, in the same shape, or a single one.
+    """
+    mixed = hashes ^ words.astype(np.uint64)
+    mixed += _GOLDEN
+    mixed ^= mixed >> _S30
+    mixed *= _FIRST
+    mixed ^= mixed >> _S27
+    mixed *= _SECOND
+    mixed ^= mixed >> _S31
+    return mixed
+
+
+class EpisodeSeeds:
+    """Episode seeds of all environments: the seed given, or for the k-th episode after it a hash of it and k."""
+
+    def __init__(self, num_envs: int) -> None:
+        """Allocate the arrays; no environment is seeded."""
+        self.first: Hashes = np.zeros(num_envs, np.uint64)
+        self.episode: Hashes = np.zeros(num_envs, np.uint64)
+        self._roots: Hashes = np.zeros(num_envs, np.uint64)
+        self.hashes: Hashes = np.zeros(num_envs, np.uint64)
+        """``splitmix64(seed)`` of the current episode, which its draws extend; see `advance`."""
+        self._seeded = np.zeros(num_envs, np.bool_)
+
+    def reset(self, envs: Ints, seeds: Sequence[int | None], rng: np.random.Generator) -> None:
+        """Set the seeds of these environments' next episodes; None continues from the seed before, or draws one."""
+        given = np.array([seed is not None for seed in seeds])
+        new = envs[~given & ~self._seeded[envs]]
+        self.advance(envs[~given & self._seeded[envs]])
+        self._set(new, rng.integers(1 << 63, size=len(new), dtype=np.uint64))
+        self._set(envs[given], np.array([seed & _WORD for seed in seeds if seed is not None], np.uint64))
+        self._seeded[envs] = True
+
+    def _set(self, envs: Ints, seeds: Hashes) -> None:
+        self.first[envs] = seeds
+        self.episode[envs] = 0
+        self.hashes[envs] = self._roots[envs] = hash_words(np.zeros_like(seeds), seeds)
+
+    def advance(self, envs: Ints, *, update_hashes: bool = True) -> None:
+        """Go on to the next episode of these environments; `hashes` may be left out of date if nothing is drawn."""
+        episode = self.episode.take(envs)
+        episode += _NEXT
+        self.episode[envs] = episode
+        if update_hashes:
+            seeds = hash_words(self._roots.take(envs), episode)
+            self.hashes[envs] = hash_words(np.zeros_like(seeds), seeds)
+
+    def choose(self, envs: Ints, numbers: Ints, own: Ints | None = None) -> Ints:
+        """Return the tree of each environment's episode, out of ``numbers``; or a single one for all.
+
+        Args:
+            envs: the environments.
+            numbers: numbers of the trees to choose from, by the seeds of the episodes.
+            own: index into ``numbers`` of every environment's tree, if that is fixed.
+        """
+        if own is not None:
+            return numbers.take(own.take(envs))
+        if len(numbers) == 1:
+            return numbers
+        count = np.array(len(numbers), np.uint64)
+        return numbers.take((hash_words(self.hashes.take(envs), count) % count).astype(np.int64))
+
+    def of(self, env: int) -> int:
+        """Return the seed of the current episode."""
+        seed = (
+            self.first[env] if not self.episode[env] else hash_words(self._roots[env : env + 1], self.episode[env])[0]
+        )
+        return int(seed)
+
+
+def spread_seeds(seed: Seed, num_envs: int) -> list[int | None]:
+    """Return one seed per environment; a single seed increases by 1 from each environment to the next.
+
+    Raises:
+        OptionError: ``seed`` is neither None, a whole number from 0, nor a list of ``num_envs`` of these.
+    """
+    if seed is None or isinstance(seed, int):
+        seeds = [None if seed is None else seed + i for i in range(num_envs)]
+    else:
+        seeds = list(seed) if isinstance(seed, Sequence) else []
+    if len(seeds) != num_envs or not all(each is None or (isinstance(each, int) and each >= 0) for each in seeds):
+        raise OptionError(
+            f"seed is None, a whole number from 0, or a list of one or the other for each of the {num_envs} "
+            f"inquiries, not {seed!r:.80}"
+        )
+    return seeds
