@@ -12,8 +12,7 @@ from rich.text import Text
 
 from inquitree_gym.cli import judges as options
 from inquitree_gym.cli.judges import agreement_table, agreements_as_plain, print_usage
-from inquitree_gym.cli.output import as_table, err, out, print_json, progress, run_app, split
-from inquitree_gym.cli.trees import JsonOption
+from inquitree_gym.cli.output import JsonOption, err, print_json, print_table, progress, run_app, split
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
 from inquitree_gym.llm import Budget
@@ -51,8 +50,8 @@ def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
     if as_json:
         print_json({"judges": [_as_plain(each) for each in found], "agreement": agreements_as_plain(agreed)})
         return
-    out.print(as_table("Mean S by kind of conclusion", _table(found)))
-    out.print(as_table("Agreement", agreement_table(agreed)))
+    print_table("Mean S by kind of conclusion", _table(found))
+    print_table("Agreement", agreement_table(agreed))
     for each in found:
         if wrong := [judged.tree for judged in each.judged if not judged.holds]:
             err.print(Text(f"{each.judge}: the order does not hold on {', '.join(wrong)}"), soft_wrap=True)

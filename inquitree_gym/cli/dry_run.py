@@ -1,89 +1,136 @@
-"""What a run would do, and what it may cost."""
+"""Plan of a run: its episodes, and an estimate of the requests, tokens and cost of its models.
+
+Each episode is walked through twice without a model: along the shortest full traversal, 3n turns and the conclusion,
+and along the longest, where every proposal fails until the forced move, n(2H + 3) turns and the conclusion; a turn
+limit cuts both short. The agent writes the requests itself, so prompts have their real length, except that every reply
+counts as `REPLY_TOKENS`. Corrections, redone studies and reasoning are not included.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.text import Text
 
-from inquitree_gym.cli.output import as_table, err, out, print_json
+from inquitree_gym._waiting import at_once
+from inquitree_gym.baselines import Request, make_agent
+from inquitree_gym.baselines.agent import asks
+from inquitree_gym.cli.output import note, out, print_json, print_table
+from inquitree_gym.embeddings import TreeVectors, load_embedder
+from inquitree_gym.engine import Decision, Engine, Event, Phase, Reading, Rules, State
+from inquitree_gym.envs.observations import ObservationRenderer
+from inquitree_gym.envs.runtime import public_info
+from inquitree_gym.llm import Completion, estimated_tokens
 from inquitree_gym.llm.model import Lack
-from inquitree_gym.runner.estimating import REPLY_TOKENS, Estimate, estimate
+from inquitree_gym.log import Reply
+from inquitree_gym.prompts import Prompts
 from inquitree_gym.runner.folder import RunStatus, check_manifest, run_status
-from inquitree_gym.runner.models import missing_keys
-from inquitree_gym.runner.study import StudyConfig
+from inquitree_gym.runner.models import ModelSettings, missing_keys
+from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
+from inquitree_gym.trees import Tree, load_tree
 
+REPLY_TOKENS = 200
+"""Estimated tokens of a reply: a short thought and a move."""
 LEGEND = (
-    "Requests from 3n turns (every proposal taken at once) to n(2H + 3) (every one forced) or the turn limit, and the "
+    "Requests from 3n turns (every proposal accepted) to n(2H + 3) (every one forced) or the turn limit, and the "
     f"conclusion; about 4 bytes of a prompt to a token, {REPLY_TOKENS} tokens to a reply, prices from litellm's list. "
-    "Corrections, redone studies and reasoning come on top; torn episodes count whole, a cache does not."
+    "Corrections, redone studies and reasoning are extra; torn episodes count in full, and the cache is not considered."
 )
 STATES = ("there", "torn", "missing", "damaged")
 
+_EXPLORE, _CONCLUDE = (Reading(decision=each) for each in (Decision.EXPLORE, Decision.CONCLUDE))
+_REPLY_TEXT = "THOUGHT: " + "so it is. " * 74 + "\nACTION: explore new subtopic"
+_REPLY = Completion(_REPLY_TEXT, "stop", {}, None)
+_Policy = Callable[[Engine, State], Reading]
 
-class _Kind(NamedTuple):
-    """Episodes that differ in tree and seed alone, by what the folder holds of them."""
 
-    agent: str
+class EstimatedUsage(NamedTuple):
+    """Estimated requests and tokens."""
+
+    requests: int = 0
+    prompt: int = 0
+    """Tokens of all requests."""
+    completion: int = 0
+    """Tokens of all replies."""
+
+    def times(self, number: int) -> EstimatedUsage:
+        """Return the usage of ``number`` such episodes."""
+        return EstimatedUsage._make(value * number for value in self)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEstimate:
+    """Estimate for one model of a study."""
+
     model: str
-    fake_level: int
+    """Label of the model."""
     episodes: int
-    there: int
-    torn: int
-    missing: int
-    damaged: int
+    least: EstimatedUsage
+    most: EstimatedUsage
+    dollars: tuple[float, float] | None
+    """Cost of the least and the most by litellm's price list; None without a price."""
 
 
 def show_plan(study: StudyConfig, folder: Path, as_json: bool) -> None:
-    """Print what a run of ``study`` into ``folder`` would play and what its models may cost. Writes and asks nothing.
+    """Print the plan of a run of ``study`` into ``folder``. Writes nothing and sends no request.
 
     Raises:
         LogError: the folder holds another study.
     """
     check_manifest(folder, study)
-    found = run_status(folder, study.specs())
-    kinds, estimates, lacks = (
-        _kinds(study, found),
-        estimate(study, found.remaining),
-        missing_keys(study.models, {spec.model for spec in found.remaining}),
-    )
+    status = run_status(folder, study.specs())
+    remaining = status.remaining
+    estimates, keys = estimate(study, remaining), missing_keys(study.models, {spec.model for spec in remaining})
     if as_json:
-        print_json(_as_plain(folder, kinds, found, estimates, lacks))
+        print_json({
+            "folder": str(folder),
+            "episodes": [dict(zip(("agent", "model", "fake_level", "episodes", *STATES), row, strict=True))
+                         for row in _count(study, status)],
+            "models": [{**asdict(each), "least": each.least._asdict(), "most": each.most._asdict()}
+                       for each in estimates],
+            "damaged": {spec.file_name: error for spec, error in status.damaged.items()},
+            "no_key": {label: lack._asdict() for label, lack in keys.items()},
+        })  # fmt: skip
         return
-    out.print(as_table(f"Plan for {folder}", _plan_lines(kinds)))
-    for cell, error in found.damaged.items():
-        out.print(Text(f"damaged, and not played: {cell.file_name}: {error}"), soft_wrap=True)
+    print_table(f"Plan for {folder}", _plan_rows(_count(study, status)))
+    for spec, error in status.damaged.items():
+        out.print(Text(f"damaged, and not played: {spec.file_name}: {error}"), soft_wrap=True)
     if study.models:
-        out.print(as_table("What the models may be asked", _estimate_lines(estimates)))
+        print_table("Estimated requests", _estimate_rows(estimates))
         out.print(Text(LEGEND))
-    tell_lacks(lacks.values())
+    note_missing_keys(keys)
 
 
-def tell_lacks(lacks: Iterable[Lack]) -> None:
-    """Say on the error stream which keys are missing."""
-    for lack in lacks:
+def note_missing_keys(keys: Mapping[str, Lack]) -> None:
+    """Print the missing API keys on the error stream."""
+    for lack in keys.values():
         more = "" if lack.certain else "; without credentials of another kind every request will be refused"
-        err.print(Text(f"no key here: {lack.said}{more}"), soft_wrap=True)
+        note(f"missing key: {lack.said}{more}")
 
 
-def _kinds(study: StudyConfig, found: RunStatus) -> list[_Kind]:
-    parts = (found.complete, found.torn, found.missing, found.damaged)
-    counts = [Counter((cell.agent, cell.model, cell.fake_level) for cell in part) for part in parts]
-    kinds = dict.fromkeys((cell.agent, cell.model, cell.fake_level) for cell in study.specs())
-    return [_Kind(*kind, sum(count[kind] for count in counts), *(count[kind] for count in counts)) for kind in kinds]
+def _count(study: StudyConfig, status: RunStatus) -> list[tuple[Any, ...]]:
+    """Return agent, model, fake level, and the numbers of episodes in all and by state."""
+
+    def key(spec: EpisodeSpec) -> tuple[str, str, int]:
+        return spec.agent, spec.model, spec.fake_level
+
+    counts = [Counter(map(key, part)) for part in (status.complete, status.torn, status.missing, status.damaged)]
+    kinds = dict.fromkeys(map(key, study.specs()))
+    return [(*kind, sum(count[kind] for count in counts), *(count[kind] for count in counts)) for kind in kinds]
 
 
-def _plan_lines(kinds: Sequence[_Kind]) -> Iterator[list[str]]:
+def _plan_rows(counts: Sequence[tuple[Any, ...]]) -> Iterator[list[str]]:
     yield ["agent", "model", "fakes", "episodes", *STATES]
-    for kind in kinds:
-        yield [*map(str, kind)]
-    yield ["all", "", "", *(str(sum(getattr(kind, name) for kind in kinds)) for name in ("episodes", *STATES))]
+    for row in counts:
+        yield [*map(str, row)]
+    yield ["all", "", "", *(str(sum(column)) for column in list(zip(*counts, strict=True))[3:])]
 
 
-def _estimate_lines(estimates: Sequence[Estimate]) -> Iterator[list[str]]:
+def _estimate_rows(estimates: Sequence[ModelEstimate]) -> Iterator[list[str]]:
     yield ["model", "episodes", "requests", "prompt tokens", "reply tokens", "US dollars"]
     for each in estimates:
         pairs = zip(each.least, each.most, strict=True)
@@ -91,14 +138,72 @@ def _estimate_lines(estimates: Sequence[Estimate]) -> Iterator[list[str]]:
         yield [each.model, str(each.episodes), *(f"{low:,} – {high:,}" for low, high in pairs), dollars]
 
 
-def _as_plain(
-    folder: Path, kinds: Sequence[_Kind], found: RunStatus, estimates: Sequence[Estimate], lacks: Mapping[str, Lack]
-) -> dict[str, Any]:
-    models = [{**each._asdict(), "least": each.least._asdict(), "most": each.most._asdict()} for each in estimates]
-    return {
-        "folder": str(folder),
-        "episodes": [kind._asdict() for kind in kinds],
-        "models": models,
-        "damaged": {cell.file_name: error for cell, error in found.damaged.items()},
-        "no_key": {label: lack._asdict() for label, lack in lacks.items()},
-    }
+def estimate(study: StudyConfig, specs: Iterable[EpisodeSpec]) -> list[ModelEstimate]:
+    """Estimate what playing ``specs`` from the start takes, by model."""
+    wanted = Counter((spec.model, spec.agent, spec.tree) for spec in specs if spec.model)
+    return [
+        _estimate(study, model, {key[1:]: number for key, number in wanted.items() if key[0] == model.label})
+        for model in study.models
+    ]
+
+
+def _estimate(study: StudyConfig, model: ModelSettings, wanted: Mapping[tuple[str, str], int]) -> ModelEstimate:
+    """Estimate for the numbers of episodes by agent and tree that are ``wanted`` of a model."""
+    chat = model.chat_model()
+    usages, prices = [], []
+    for policy in (_succeed, _fail):
+        loads = [_usage(study, model, *key, policy).times(number) for key, number in wanted.items()]
+        usages.append(EstimatedUsage(*map(sum, zip(EstimatedUsage(), *loads, strict=True))))
+        prices.append(chat.price(usages[-1].prompt, usages[-1].completion))
+    low, high = prices
+    dollars = None if low is None or high is None else (low, high)
+    return ModelEstimate(model.label, sum(wanted.values()), *usages, dollars)
+
+
+def _usage(
+    study: StudyConfig, model: ModelSettings, agent_name: str, tree_name: str, policy: _Policy
+) -> EstimatedUsage:
+    """Let an agent play one episode whose proposals are read by ``policy``, and count its requests."""
+    tree = load_tree(tree_name)
+    vectors = TreeVectors(tree, load_embedder(study.embedder))  # never asked for a vector
+    agent = make_agent(agent_name, vectors, chat=model.chat_model(), context=model.context)
+    assert asks(agent)
+    agent.reset(0)
+    prompts: list[int] = []
+
+    async def ask(request: Request) -> Reply:
+        prompts.append(sum(map(estimated_tokens, request.messages)))
+        return request.to_reply(1, _REPLY)
+
+    rules = Rules(threshold=0.5, max_turns=study.turn_limit(tree))
+    for observation, event in _walk(tree, rules, policy):
+        at_once(agent.decide(observation, public_info(event), ask))
+    return EstimatedUsage(len(prompts), sum(prompts), REPLY_TOKENS * len(prompts))
+
+
+def _walk(tree: Tree, rules: Rules, policy: _Policy) -> Iterator[tuple[str, Event]]:
+    """Yield each observation of an episode with its event."""
+    engine = Engine(tree, rules)
+    observations = ObservationRenderer(tree, Prompts(None), engine.turn_limit)
+    event = engine.start(0)
+    while event.state.phase != Phase.END:
+        yield observations.render(event), event
+        event = engine.advance(event.state, policy(engine, event.state))
+
+
+def _succeed(engine: Engine, state: State) -> Reading:
+    """Name an admissible candidate every time."""
+    if state.phase == Phase.TOPIC:
+        return Reading(next(i for i in engine.admissible(state) if not state.visits[i]), 1.0)
+    if state.phase == Phase.SUBTOPIC:
+        return Reading(engine.studies_of[state.subtopic][0], 1.0)
+    return _decide(engine, state)
+
+
+def _fail(engine: Engine, state: State) -> Reading:
+    """Name no candidate, so that every move is forced."""
+    return Reading() if state.phase in (Phase.TOPIC, Phase.SUBTOPIC) else _decide(engine, state)
+
+
+def _decide(engine: Engine, state: State) -> Reading:
+    return _CONCLUDE if state.visited == (1 << engine.n) - 1 else _EXPLORE

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from inquitree_gym.cli.output import as_table, err, out, print_json, progress
-from inquitree_gym.cli.trees import JsonOption
+from inquitree_gym.cli.output import JsonOption, err, out, print_json, print_table, progress
 from inquitree_gym.embeddings import MiniLMEmbedder, onnx_export
 from inquitree_gym.embeddings.artifacts import Kind, made_folder
 from inquitree_gym.embeddings.corpus import scientific_sentences
@@ -51,7 +50,7 @@ def distill(
         print_json(made.manifest.model_dump(mode="json"))
     else:
         rows = [[name, *(f"{value:.3f}" for value in each)] for name, each in made.agreements.items()]
-        out.print(as_table("Agreement with the default", [HEADING, *rows]))
+        print_table("Agreement with the default", [HEADING, *rows])
         out.print(LEGEND)
         out.print(f"τ = {made.manifest.threshold}")
     _tell("static", folder, place)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from inquitree_gym.analysis.aggregate import as_plain, in_cell
+from inquitree_gym.analysis.aggregate import in_cell
 from inquitree_gym.analysis.judging import (
     JudgingResult,
     judge_agreements,
@@ -19,8 +19,7 @@ from inquitree_gym.analysis.judging import (
     recorded_scores,
     run_conclusions,
 )
-from inquitree_gym.cli.output import as_table, err, out, print_json, progress, split
-from inquitree_gym.cli.trees import JsonOption
+from inquitree_gym.cli.output import JsonOption, err, print_json, print_table, progress, split
 from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
 from inquitree_gym.judges.spent import Spent
 from inquitree_gym.llm import Budget
@@ -52,7 +51,7 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     cache: CacheOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Judge the conclusions of runs; run again, it judges only the missing ones."""
+    """Judge the conclusions of runs. Run again to judge only what is missing."""
     panel = make_judges(split(judges), JudgeOptions(repeats, base_url, cache, Budget(max_cost, max_total_tokens)))
     folders = list(dict.fromkeys(folder.resolve() for folder in run_folders))
     done = {str(folder): [_judged(folder, judge, max_concurrency) for judge in panel] for folder in folders}
@@ -62,9 +61,9 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
         print_json([_run_as_plain(folder, done[folder], scores[folder], agreed[folder]) for folder in done])
         return
     for folder in done:
-        out.print(as_table(f"Judges of {folder}", _scores_table(scores[folder])))
+        print_table(f"Judges of {folder}", _scores_table(scores[folder]))
         if agreed[folder]:
-            out.print(as_table("Agreement", agreement_table(agreed[folder])))
+            print_table("Agreement", agreement_table(agreed[folder]))
         for each in done[folder]:
             print_usage(each.judge, each.judged, each.found, each.unscored, each.spent)
 
@@ -119,7 +118,7 @@ def _run_as_plain(
 ) -> dict[str, Any]:
     return {
         "run": folder,
-        "judges": as_plain(done),
+        "judges": done,
         "scores": {label: [score.as_plain() for score in found] for label, found in scores.items()},
         "agreement": agreements_as_plain(agreed),
     }

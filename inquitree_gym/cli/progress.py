@@ -1,4 +1,4 @@
-"""How a run shows itself while it goes on, and what it says at the end."""
+"""Progress and summary of a run on the error stream."""
 
 from __future__ import annotations
 
@@ -10,133 +10,112 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, RenderableColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from inquitree_gym.cli.output import err
+from inquitree_gym.cli.output import err, note, plural
 from inquitree_gym.llm import Budget
 from inquitree_gym.runner.run import Outcome, RunSummary
 from inquitree_gym.runner.stop_conditions import GRACE
 
-LINES = 20
-"""Lines at most that tell how far a run is, where there is no terminal."""
-KINDS = 10
-"""Kinds of failures that are told."""
-_DAY = 86_400.0
+MAX_LINES = 20
+"""Most progress lines of a run where there is no terminal."""
+MAX_ERRORS = 10
+"""Most different errors that a summary shows."""
+_SPEED_PERIOD = 86_400.0
 """Seconds over which the speed is measured: episodes may take long."""
 
 
-class Live:
-    """Counts outcomes, and shows them: as a bar on a terminal, as a line now and then elsewhere."""
+class RunProgress:
+    """Counts outcomes, and shows them in a bar on a terminal, or in a line now and then elsewhere."""
 
     def __init__(self, total: int, budget: Budget) -> None:
-        """Expect ``total`` episodes, paid from ``budget``."""
+        """Expect ``total`` episodes whose models are paid from ``budget``."""
         self._budget = budget
         self._total = total
         self._counts = Counter[str]()
-        self._begun = time.monotonic()
-        self._told = 0
+        self._started = time.monotonic()
+        self._lines = 0
         columns = (
-            TextColumn("playing"), BarColumn(), MofNCompleteColumn(), _Said(self), TimeRemainingColumn(),
+            TextColumn("playing"), BarColumn(), MofNCompleteColumn(), RenderableColumn(self), TimeRemainingColumn(),
         )  # fmt: skip
-        self._bars = Progress(*columns, console=err, transient=True, speed_estimate_period=_DAY)
+        self._bars = Progress(*columns, console=err, transient=True, speed_estimate_period=_SPEED_PERIOD)
         self._bar = self._bars.add_task("", total=total)
 
     @contextmanager
-    def shown(self) -> Iterator[None]:
-        """Show it during the block."""
+    def display(self) -> Iterator[None]:
+        """Show the bar during the block, on a terminal."""
         if not err.is_terminal:
             yield
             return
         with self._bars:
             yield
 
-    def tell(self, outcome: Outcome) -> None:
-        """Take note of an outcome."""
+    def update(self, outcome: Outcome) -> None:
+        """Count an outcome."""
         self._counts[outcome.status] += 1
+        to_do = self._total - self._counts["found"]
         if outcome.status == "found":
-            self._bars.update(self._bar, total=self._to_do)
+            self._bars.update(self._bar, total=to_do)
             return
         if outcome.status != "left":
             self._bars.advance(self._bar)
         if not err.is_terminal:
-            self._tell_line()
+            self._print_line(to_do)
 
-    def tell_end(self, reason: str) -> None:
-        """Say that the run ends, and how."""
-        err.print(
-            Text(f"ending: {reason}. Requests under way have {GRACE:.0f} s; Ctrl-C (again) leaves at once"),
-            soft_wrap=True,
-        )
+    def announce_stop(self, reason: str) -> None:
+        """Report that the run is stopping."""
+        note(f"stopping: {reason}. Pending requests have {GRACE:.0f} s; press Ctrl-C (again) to quit at once")
 
-    @property
-    def _to_do(self) -> int:
-        return self._total - self._counts["found"]
+    def __rich__(self) -> Text:
+        return Text(self._status())
 
-    @property
-    def _done(self) -> int:
-        return self._counts["played"] + self._counts["failed"]
+    def _status(self) -> str:
+        return " · ".join(filter(None, (format_usage(self._budget), f"{self._counts['failed']} failed")))
 
-    @property
-    def said(self) -> str:
-        """What was paid, and what failed."""
-        return " · ".join(filter(None, (paid_words(self._budget), f"{self._counts['failed']} failed")))
-
-    def _tell_line(self) -> None:
-        step = self._done * LINES // max(self._to_do, 1)
-        if step > self._told:
-            self._told = step
-            left = (time.monotonic() - self._begun) / self._done * (self._to_do - self._done)
-            err.print(
-                f"{self._done} of {self._to_do} episodes · {self.said} · about {left / 60:.0f} min left", soft_wrap=True
-            )
+    def _print_line(self, to_do: int) -> None:
+        done = self._counts["played"] + self._counts["failed"]
+        lines = done * MAX_LINES // max(to_do, 1)
+        if lines > self._lines:
+            self._lines = lines
+            left = (time.monotonic() - self._started) / done * (to_do - done)
+            note(f"{done} of {plural(to_do, 'episode')} · {self._status()} · about {left / 60:.0f} min left")
 
 
-class _Said(ProgressColumn):
-    """What a run has to say beside its bar, as it is now."""
-
-    def __init__(self, live: Live) -> None:
-        super().__init__()
-        self._live = live
-
-    def render(self, task: Task) -> Text:
-        return Text(self._live.said)
-
-
-def paid_words(budget: Budget) -> str:
-    """Say what was paid for; an empty string for nothing."""
+def format_usage(budget: Budget) -> str:
+    """Return the cost and tokens of a budget as text; empty if nothing was paid for."""
     paid = budget.paid
     if not paid.replies:
         return ""
     dollars = f"${paid.dollars:.4f}" if paid.unpriced < paid.replies else "price unknown"
-    more = f" + {paid.unpriced} replies of unknown price" if 0 < paid.unpriced < paid.replies else ""
+    more = f" + {paid.unpriced} of unknown price" if 0 < paid.unpriced < paid.replies else ""
     return f"{dollars}{more} · {paid.tokens:,} tokens"
 
 
-def tell_summary(summary: RunSummary, budget: Budget, folder: Path) -> None:
-    """Say on the error stream what a run did, what failed, what is left and why."""
-    words = paid_words(budget)
-    paid = f" ({budget.paid.replies} replies, {words})" if words else ""
-    err.print(f"{summary.played} episodes played, {summary.found} were there already: {folder}{paid}", soft_wrap=True)
-    reasons: dict[str, list[str]] = {}
+def print_summary(summary: RunSummary, budget: Budget, folder: Path) -> None:
+    """Print what a run played, what failed, and why it or a model was stopped."""
+    usage = format_usage(budget)
+    paid = f" ({budget.paid.replies} replies, {usage})" if usage else ""
+    note(f"{plural(summary.played, 'episode')} played, {summary.found} already complete: {folder}{paid}")
+    by_error: dict[str, list[str]] = {}
     for outcome in summary.failures:
-        reasons.setdefault(outcome.error, []).append(outcome.spec.file_name)
-    for error, names in list(reasons.items())[:KINDS]:
+        by_error.setdefault(outcome.error, []).append(outcome.spec.file_name)
+    for error, names in list(by_error.items())[:MAX_ERRORS]:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        err.print(Text(f"failed: {names[0]}{more}: {error}"), soft_wrap=True)
-    if len(reasons) > KINDS:
-        err.print(f"failed: {len(reasons) - KINDS} more kinds of failures; the logs say which")
+        note(f"failed: {names[0]}{more}: {error}")
+    if len(by_error) > MAX_ERRORS:
+        note(f"failed: with {plural(len(by_error) - MAX_ERRORS, 'other error')}; see the logs")
     for model, reason in summary.models.items():
-        err.print(Text(f"stopped: the rest of '{model}': {reason}"), soft_wrap=True)
+        note(f"stopped: the rest of '{model}': {reason}")
     if summary.ended:
-        err.print(Text(f"stopped: {summary.ended}"), soft_wrap=True)
+        note(f"stopped: {summary.ended}")
 
 
 @contextmanager
-def ended_like_ctrl_c() -> Iterator[None]:
-    """Let a request to terminate end the block as Ctrl-C does, in order.
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Treat SIGTERM as Ctrl-C during the block.
 
-    Where Ctrl-C is ignored, as in what a script starts in the background, that request ends the process at once.
+    Where Ctrl-C is ignored, as in a background job of a script, SIGTERM still ends the process at once.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -1,4 +1,4 @@
-"""Verbs about episodes: play, run, score."""
+"""Verbs that play episodes: play, run."""
 
 from __future__ import annotations
 
@@ -8,16 +8,29 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from inquitree_gym.analysis.aggregate import MEASURES
 from inquitree_gym.baselines import AGENT_NAMES, HumanAgent
 from inquitree_gym.baselines.llm import CONTEXT
-from inquitree_gym.cli.dry_run import show_plan, tell_lacks
-from inquitree_gym.cli.output import FAILED, INTERRUPTED, err, out, print_json, split
-from inquitree_gym.cli.pages import RunArgument, gather_run, tell_missing
-from inquitree_gym.cli.progress import Live, ended_like_ctrl_c, tell_summary
-from inquitree_gym.cli.trees import JsonOption, TreeArgument
+from inquitree_gym.cli.dry_run import note_missing_keys, show_plan
+from inquitree_gym.cli.output import (
+    FAILED,
+    INTERRUPTED,
+    BaseUrlOption,
+    EffortOption,
+    JsonOption,
+    MaxCostOption,
+    MaxTotalTokensOption,
+    PapersOption,
+    ThresholdOption,
+    TreeArgument,
+    note,
+    out,
+    plural,
+    print_json,
+    split,
+    whole_numbers,
+)
+from inquitree_gym.cli.progress import RunProgress, print_summary, sigterm_as_interrupt
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.rendering import to_terminal
@@ -30,12 +43,11 @@ from inquitree_gym.runner.ray import LOCAL, RayExecutor
 from inquitree_gym.runner.run import Executor, play_episodes
 from inquitree_gym.runner.study import ALL, make_study, read_study
 
-HOW = {
+RUN_FLAGS = {
     "study_file", "out_folder", "max_concurrency", "max_cost", "max_total_tokens", "max_minutes", "cache", "ray",
     "dry_run", "as_json",
 }  # fmt: skip
-"""Parameters of a run that decide nothing in its episodes."""
-TABLE_MEASURES = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")
+"""Parameters that do not affect the episodes, so that they go with a study file."""
 
 app = typer.Typer()
 
@@ -43,20 +55,18 @@ app = typer.Typer()
 @app.command()
 def play(
     tree: TreeArgument,
-    fake_level: Annotated[int, typer.Option(help="Fake results with probability LEVEL/10.")] = 0,
+    fake_level: Annotated[int, typer.Option(help="Show fake results with probability LEVEL/10.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the episode.")] = 0,
-    max_turns: Annotated[int | None, typer.Option(help="Turn limit; without it n(2H+3).")] = None,
-    log: Annotated[
-        Path | None, typer.Option(help="Keep the episode in this file; a torn one there is resumed.")
-    ] = None,
+    max_turns: Annotated[int | None, typer.Option(help="Turn limit; n(2H+3) by default.")] = None,
+    log: Annotated[Path | None, typer.Option(help="Log the episode to this file; a torn log is resumed.")] = None,
 ) -> None:
-    """Play an inquiry yourself. End a message with an empty line; Ctrl-C leaves."""
+    """Play an inquiry yourself. End a message with an empty line; press Ctrl-C to leave."""
     rules: dict[str, Any] = {"fake_level": fake_level} | ({} if max_turns is None else {"max_turns": max_turns})
     env = InquiryEnv(tree, **rules)
     try:
         episode = play_episode(env, HumanAgent(_ask), seed, file=log)
     except (KeyboardInterrupt, EOFError):
-        out.print("\nLeft before the end." + (f" Go on with the same command; the log is {log}." if log else ""))
+        out.print("\nLeft before the end." + (f" Run the same command to resume; the log is {log}." if log else ""))
         raise typer.Exit(FAILED) from None
     assert episode.footer is not None
     out.print(f"\n{episode.footer.observation}")
@@ -67,37 +77,43 @@ def play(
 def run(  # noqa: PLR0913  (one parameter per flag)
     context: typer.Context,
     agent: Annotated[str, typer.Option(help=f"Agents, comma-separated: {', '.join(AGENT_NAMES)}.")] = "random,oracle",
-    model: Annotated[str | None, typer.Option(help="Models that agents ask, comma-separated: provider/name.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="Server of the models; without it their providers'.")] = None,
-    temperature: Annotated[str, typer.Option(help="Temperature of the models, or none.")] = "0.0",
-    reasoning_effort: Annotated[str | None, typer.Option(help="The provider's word: low, medium, high.")] = None,
-    context_tokens: Annotated[
-        int, typer.Option("--context", help="Tokens that a request to a model may have.")
-    ] = CONTEXT,
-    papers: Annotated[str, typer.Option(help="all, or ids, paper numbers and paths, comma-separated.")] = ALL,
+    model: Annotated[
+        str | None, typer.Option(help="litellm's names of models, comma-separated: provider/name.")
+    ] = None,
+    base_url: BaseUrlOption = None,
+    temperature: Annotated[
+        str, typer.Option(help="Temperature of the models; none for the provider's default.")
+    ] = "0.0",
+    reasoning_effort: EffortOption = None,
+    context_tokens: Annotated[int, typer.Option("--context", help="Largest request in estimated tokens.")] = CONTEXT,
+    papers: PapersOption = ALL,
     fake_level: Annotated[str, typer.Option(help="Fake levels, comma-separated, each 0 to 10.")] = "0",
     seeds: Annotated[int, typer.Option(help="Episodes per agent, model, tree and level.")] = 5,
     max_turns: Annotated[str, typer.Option(help="A number, default for n(2H+3), 3n, or none.")] = "default",
     embedder: Annotated[str, typer.Option(help="Embedder that reads the actions.")] = DEFAULT_EMBEDDER,
-    threshold: Annotated[float | None, typer.Option(help="τ; without it the embedder's calibrated default.")] = None,
-    study_file: Annotated[Path | None, typer.Option("--study", help="Read all of this from a TOML file.")] = None,
+    threshold: ThresholdOption = None,
+    study_file: Annotated[Path | None, typer.Option("--study", help="Read the options above from a TOML file.")] = None,
     out_folder: Annotated[Path, typer.Option("--out", help="Folder of the run.")] = Path("runs/latest"),
     max_concurrency: Annotated[
-        int, typer.Option(min=1, help="Episodes with a model at the same time.")
+        int, typer.Option(min=1, help="Episodes played at the same time, of agents that ask a model.")
     ] = MAX_CONCURRENCY,
-    max_cost: Annotated[float | None, typer.Option(help="US dollars at which this command asks no more.")] = None,
-    max_total_tokens: Annotated[int | None, typer.Option(help="Tokens at which this command asks no more.")] = None,
-    max_minutes: Annotated[float | None, typer.Option(help="Minutes after which this command asks no more.")] = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder of replies that are not paid for again.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what is to do and may cost; do none.")] = False,
-    ray: Annotated[str | None, typer.Option(help="Play on Ray: local, or the address of a cluster.")] = None,
+    max_cost: MaxCostOption = None,
+    max_total_tokens: MaxTotalTokensOption = None,
+    max_minutes: Annotated[
+        float | None, typer.Option(help="Stop sending requests after this number of minutes.")
+    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder of cached replies.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the episodes and the estimated cost; play nothing.")
+    ] = False,
+    ray: Annotated[str | None, typer.Option(help="Play on Ray: local, auto, or the address of a cluster.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run agents over trees, logging every episode. The same command again does only what is missing."""
+    """Run agents over trees and log every episode. Run again to play only what is missing."""
     if study_file is not None:
-        _refuse_flags_beside_study(context)
+        _check_flags_beside_study(context)
     study = read_study(study_file) if study_file else make_study(
-        agents=split(agent), trees=split(papers), fake_levels=_numbers(fake_level), seeds=seeds,
+        agents=split(agent), trees=split(papers), fake_levels=whole_numbers("--fake-level", fake_level), seeds=seeds,
         max_turns=_turns(max_turns), embedder=embedder, threshold=threshold,
         models=_models(context, model, {
             "base_url": base_url, "temperature": temperature, "reasoning_effort": reasoning_effort,
@@ -122,39 +138,22 @@ def _run(
     study: StudyConfig, folder: Path, options: RunOptions, budget: Budget, executor: Executor, as_json: bool
 ) -> None:
     if executor in (play_episodes, RayExecutor(LOCAL)):  # machines of another cluster have environments of their own
-        tell_lacks(missing_keys(study.models, {model.label for model in study.models}).values())
-    live = Live(sum(1 for _ in study.specs()), budget)
+        note_missing_keys(missing_keys(study.models, {model.label for model in study.models}))
+    bar = RunProgress(sum(1 for _ in study.specs()), budget)
     try:
-        with ended_like_ctrl_c(), live.shown():
-            summary = run_study(study, folder, options, live.tell, StopConditions(live.tell_end), executor)
+        with sigterm_as_interrupt(), bar.display():
+            summary = run_study(study, folder, options, bar.update, StopConditions(bar.announce_stop), executor)
     except KeyboardInterrupt:
-        err.print(f"interrupted; run the same command again to go on: {folder}", soft_wrap=True)
+        note(f"interrupted; run the same command again to resume: {folder}")
         raise typer.Exit(INTERRUPTED) from None
-    tell_summary(summary, budget, folder)
+    print_summary(summary, budget, folder)
     if as_json:
         print_json(_summary_as_plain(summary, budget, folder))
     if not summary.is_complete:
         raise InquiTreeError(
-            f"{len(summary.failures)} episodes failed and {summary.left} are left; run the same command again to go on"
+            f"{plural(len(summary.failures), 'episode')} failed and {summary.left} left; "
+            "run the same command again to resume"
         )
-
-
-@app.command()
-def score(run_folder: RunArgument, as_json: JsonOption = False) -> None:
-    """Score every episode of a run from its logs."""
-    found = gather_run(run_folder)
-    scores = found.scores
-    if as_json:
-        print_json([s.as_plain() for s in scores])
-        return
-    table = Table("tree", "agent", "fake level", "seed", *TABLE_MEASURES, title=f"Episodes of {run_folder}")
-    for s in scores:
-        values = (MEASURES[name](s) for name in TABLE_MEASURES)
-        table.add_row(
-            s.tree, s.agent, str(s.fake_level), str(s.seed), *("–" if v is None else f"{v:.3f}" for v in values)
-        )
-    out.print(table)
-    tell_missing(found.missing)
 
 
 def _summary_as_plain(summary: RunSummary, budget: Budget, folder: Path) -> dict[str, Any]:
@@ -173,13 +172,6 @@ def _ask(observation: str, info: Mapping[str, Any]) -> str:
             lines.append(line)
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in split(text))
-    except ValueError as error:
-        raise InquiTreeError(f"--fake-level takes whole numbers, comma-separated, not '{text}'") from error
-
-
 def _turns(text: str) -> int | str | None:
     if text == "none":
         return None
@@ -187,14 +179,18 @@ def _turns(text: str) -> int | str | None:
 
 
 def _models(context: typer.Context, names: str | None, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the settings of every model that is named; settings without one would do nothing."""
+    """Return the settings of every model.
+
+    Raises:
+        InquiTreeError: there are settings without a model.
+    """
     if names is None and (idle := _given(context) & {"base_url", "temperature", "reasoning_effort", "context_tokens"}):
         raise InquiTreeError(f"{_flags(idle)} without a model does nothing; name one with --model, or leave it out")
     return [{"model": name, **settings} for name in split(names or "")]
 
 
 def _given(context: typer.Context) -> set[str]:
-    """Return the parameters that stand on the command line."""
+    """Return the parameters set on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
 
@@ -204,9 +200,8 @@ def _flags(parameters: Iterable[str]) -> str:
     return ", ".join("--" + names.get(name, name).replace("_", "-") for name in sorted(parameters))
 
 
-def _refuse_flags_beside_study(context: typer.Context) -> None:
-    """A study file says what to play; a flag about that beside it would do nothing."""
-    if beside := _given(context) - HOW:
+def _check_flags_beside_study(context: typer.Context) -> None:
+    if beside := _given(context) - RUN_FLAGS:
         raise InquiTreeError(
             f"--study takes what to play from its file; leave out {_flags(beside)}, or write it into the file"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,19 +11,26 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree as Branches
 
-from inquitree_gym.cli.output import FAULTY, out, print_json, progress, write
+from inquitree_gym.cli.output import (
+    FAULTY,
+    JsonOption,
+    TreeArgument,
+    check_svg,
+    out,
+    plural,
+    print_json,
+    progress,
+    write,
+)
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder, tree_vectors
-from inquitree_gym.errors import OptionError, TreeError, UnknownTreeError
-from inquitree_gym.runner.study import ALL
+from inquitree_gym.errors import TreeError, UnknownTreeError
+from inquitree_gym.runner.study import ALL, expand_all
 from inquitree_gym.trees import CATALOGUE, Fault, Tree, builtin_ids, load_tree, user_files
 from inquitree_gym.trees.drawing import depths, layers, mermaid, svg
 from inquitree_gym.trees.lint import lint_tree
 from inquitree_gym.trees.load import id_faults, is_path
 
 app = typer.Typer()
-
-TreeArgument = Annotated[str, typer.Argument(metavar="TREE", help="Id (paper12 or 12) or path of a tree file.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 @app.command("list")
@@ -52,8 +58,7 @@ def show(
     spoil: Annotated[bool, typer.Option(help="Include results and conclusions.")] = False,
 ) -> None:
     """Draw a tree in the terminal, or export it."""
-    if svg_file is not None and svg_file.suffix.lower() != ".svg":
-        raise OptionError(f"--svg writes SVG, so its file name ends with .svg, not '{svg_file.name}'")
+    check_svg("--svg", svg_file)
     found = load_tree(tree)
     if svg_file is not None:
         write(svg_file, svg(found))
@@ -76,7 +81,7 @@ def check(
     as_json: JsonOption = False,
 ) -> None:
     """Check trees for faults; exit with status 1 if there are any."""
-    names = [name for given in trees or [ALL] for name in (builtin_ids() if given == ALL else (given,))]
+    names = list(expand_all(trees or [ALL]))
     faults: dict[str, list[dict[str, str]]] = {}
     with progress("checking", len(names)) as advance:
         for name in names:
@@ -85,7 +90,7 @@ def check(
     if as_json:
         print_json(faults)
     for name, found in {} if as_json else faults.items():
-        out.print(Text(f"{name}: " + (_count(found) if found else "clean")))
+        out.print(Text(f"{name}: " + (plural(len(found), "fault") if found else "clean")))
         for fault in found:
             out.print(Text(f"  {fault['node']}: {fault['message']}"))
     raise typer.Exit(FAULTY if any(faults.values()) else 0)
@@ -112,10 +117,6 @@ def _faults(name: str, embedder: str) -> list[Fault]:
     return faults + lint_tree(tree, lambda texts: vectors.matrix(tuple(texts)))
 
 
-def _count(faults: Sized) -> str:
-    return f"{len(faults)} fault{'s' * (len(faults) != 1)}"
-
-
 def _as_fault(line: str) -> Fault:
     """Split a fault of the loader into place and message; a fault of the whole file has no place."""
     place, colon, message = line.partition(": ")
@@ -132,7 +133,7 @@ def _describe(name: str) -> dict[str, Any]:
     try:
         tree = load_tree(name)
     except TreeError as error:
-        title = f"(cannot be played: {_count(error.faults)}; see inquitree check {error.where})"
+        title = f"(cannot be played: {plural(len(error.faults), 'fault')}; see inquitree check {error.where})"
         return {"id": name, "n": None, "playable": False, "title": title} | missing
     return {
         "id": name,

@@ -516,8 +516,8 @@ def test_a_seed_changes_what_is_sampled():
 def test_a_wrong_use_is_told_before_anything_is_measured(
     arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("inquitree_gym.cli.bounds.measure_tree", _never)
-    monkeypatch.setattr("inquitree_gym.cli.bounds.measure_topology", _never)
+    monkeypatch.setattr("inquitree_gym.cli.controls.measure_tree", _never)
+    monkeypatch.setattr("inquitree_gym.cli.controls.measure_topology", _never)
     done = bounds(*arguments)
     assert isinstance(done.exception, InquiTreeError)
     assert said in str(done.exception)

@@ -122,7 +122,7 @@ def test_help_of_run_names_agents_and_limits(inquitree: Inquitree):
     said = "".join(inquitree("run", "--help").out.split())
     assert ", ".join(AGENT_NAMES).replace(" ", "") in said
     assert "3n,ornone" in said
-    assert "doesonlywhatismissing" in said
+    assert "playonlywhatismissing" in said
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_who_leaves_can_go_on_with_the_same_command(inquitree: Inquitree, moves:
     inquitree("play", "paper8", "--log", whole, stdin=script(*moves))
     left = inquitree("play", "paper8", "--log", file, stdin=script(*moves[:2]))
     assert left.status == 2
-    assert "Left before the end. Go on with the same command" in flat(left.out + left.err)
+    assert "Left before the end. Run the same command to resume" in flat(left.out + left.err)
     assert len(read_episode(file).turns) == 2
     assert inquitree("play", "paper8", "--log", file, stdin=script(*moves[2:])).status == 0
     assert read_episode(file).fingerprint == read_episode(whole).fingerprint
@@ -366,7 +366,7 @@ def run_folder(tmp_path_factory) -> Path:
         env={**os.environ, "COLUMNS": "300"},
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    assert f"16 episodes played, 0 were there already: {folder}" in done.stderr
+    assert f"16 episodes played, 0 already complete: {folder}" in done.stderr
     return folder
 
 
@@ -379,7 +379,7 @@ def test_the_same_run_again_plays_nothing(inquitree: Inquitree, run_folder: Path
     flags = ("--agent", "oracle, worst-case", "--papers", "paper8,12", "--fake-level", "0,4", "--seeds", 2)
     done = inquitree("run", *flags, "--out", run_folder)
     assert (done.status, done.out) == (0, "")
-    assert "0 episodes played, 16 were there already" in done.said
+    assert "0 episodes played, 16 already complete" in done.said
 
 
 def test_another_run_into_the_same_folder_is_refused(inquitree: Inquitree, run_folder: Path):
@@ -488,7 +488,7 @@ def test_missing_and_torn_episodes_are_told_on_the_error_stream(inquitree: Inqui
         assert "missing or torn, and not scored: " in done.said
     missing = json.loads(inquitree("report", tmp_path, "--json").out)["missing"]
     assert len(missing) == 2
-    assert "2 episodes played, 1 were there already" in inquitree("run", *flags).said
+    assert "2 episodes played, 1 already complete" in inquitree("run", *flags).said
 
 
 @pytest.mark.parametrize("verb", ["score", "report"])

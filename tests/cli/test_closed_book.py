@@ -64,7 +64,7 @@ def test_models_conclude_from_the_topic_alone(inquitree: Inquitree, service: Ser
     ours, theirs = sorted(json.loads(done.out), key=lambda each: each["model"])
     assert [ours[part]["mean"] for part in ("memory", "before", "after", "difference")] == [0.5, 1, 0, 1]
     assert (ours["cutoff"], theirs["cutoff"], theirs["memory"]["mean"]) == ("2022-12", None, 0.5)
-    assert "no training cutoff is known of 'openai/theirs'; add it in a file with --models" in done.said
+    assert "no training cutoff is known for 'openai/theirs'; add it in a file with --models" in done.said
     assert "'openai/ours'" not in done.said
     assert "openai/ours: conclusions: 4 now (480 tokens, $0.0000 and 4 of unknown price), 0 from before" in done.said
     assert "local: conclusions judged: 8; judged before: 0" in done.said
@@ -100,7 +100,7 @@ def test_what_could_not_be_asked_ends_with_status_2_and_the_rest_is_shown(
     service.planned.append(failed(400, "no such parameter"))
     done = inquitree("closed-book", *options, "--out", tmp_path / "faulty", "--reasoning-effort", "low")
     assert done.status == 2
-    assert "1 without an answer, the last for:" in done.said
+    assert "1 without an answer, the last error:" in done.said
     assert "no such parameter" in done.said
 
 
@@ -142,7 +142,7 @@ def test_report_takes_cutoffs_of_the_user_and_names_what_has_none(inquitree: Inq
     for file in (played / "episodes").glob("*oracle*"):
         file.write_text(file.read_text().replace('"openai/o3"', '"openai/o3-unheard-of"'))
     done = inquitree("report", played)
-    assert "no training cutoff is known of 'openai/o3-unheard-of', so its 2 episodes are left out" in done.said
+    assert "no training cutoff is known for 'openai/o3-unheard-of', so its 2 episodes are left out" in done.said
     assert "Before − after" not in done.out
 
 

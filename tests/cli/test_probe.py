@@ -74,7 +74,7 @@ def test_what_is_missing_is_told_and_asked_by_the_same_command(inquitree: Inquit
     checking.planned.extend([failed(400, "not this one"), said("VALID, I think")])
     done = inquitree("probe", *options)
     assert done.status == 2
-    assert "1 questions without an answer, the last for: the model 'gpt-4o-mini' was asked once" in done.said
+    assert "answers: 1 without an answer, the last error: the model 'gpt-4o-mini' was asked once" in done.said
     assert "answers without a verdict: 1" in done.said
     assert "1.000" in done.out, "what was answered is shown"
     again = inquitree("probe", *options)

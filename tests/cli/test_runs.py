@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from inquitree_gym.cli import main
+from inquitree_gym.cli import main, output
 from inquitree_gym.cli import progress as live
 from inquitree_gym.llm import Budget, Completion
 from inquitree_gym.log import read_episode
@@ -62,9 +62,7 @@ def test_flags_reach_the_models(run: Run, flags: tuple, tmp_path: Path):
     ]
     agent = read_episode(logs(tmp_path)[0]).header.agent
     assert (agent["temperature"], agent["reasoning_effort"], agent["context"]) == (0.3, "low", 9000)
-    assert re.search(
-        rf"6 episodes played, 0 were there already: .*run \({4 * TURNS} replies, \$0\.\d+ · 6,240 tok", err
-    )
+    assert re.search(rf"6 episodes played, 0 already complete: .*run \({4 * TURNS} replies, \$0\.\d+ · 6,240 tok", err)
     assert KEY not in err + (tmp_path / "run" / "run.json").read_text()
 
 
@@ -175,13 +173,13 @@ def test_a_missing_key_is_told_before_anything_is_played(run: Run, tmp_path: Pat
     told = ("--agent", "llm", "--model", "gpt-4o-mini,anthropic/claude-sonnet-4-5", "--papers", "2", "--seeds", 1)
     status, out, err = run(*told, "--out", tmp_path / "run", "--dry-run")
     assert status == 0
-    assert "no key here: the model 'gpt-4o-mini' needs a key: set the environment variable OPENAI_API_KEY" in err
-    assert "no key here: litellm finds no key for 'anthropic/claude-sonnet-4-5' in ANTHROPIC_API_KEY; without" in err
+    assert "missing key: the model 'gpt-4o-mini' needs a key: set the environment variable OPENAI_API_KEY" in err
+    assert "missing key: litellm finds no key for 'anthropic/claude-sonnet-4-5' in ANTHROPIC_API_KEY; without" in err
     plan = json.loads(run(*told, "--out", tmp_path / "run", "--dry-run", "--json")[1])
     assert [lack["certain"] for lack in plan["no_key"].values()] == [True, False]
     status, out, err = run(*told[:3], "gpt-4o-mini", *told[4:], "--out", tmp_path / "run", "--json")
     assert status == 2
-    assert err.startswith("no key here: the model 'gpt-4o-mini' needs a key")
+    assert err.startswith("missing key: the model 'gpt-4o-mini' needs a key")
     assert logs(tmp_path) == []
     summary = json.loads(out)
     assert (summary["left"], summary["failures"], list(summary["models"])) == (1, [], ["gpt-4o-mini"])
@@ -194,9 +192,9 @@ def test_failures_are_counted_by_kind_and_the_command_ends_with_status_2(run: Ru
     service.planned.extend([failed(400, "an odd prompt")] * 2)
     status, _, err = run("--agent", "llm,oracle", "--model", "gpt-4o-mini", "--max-concurrency", 1, *flags)
     assert status == 2
-    assert "2 episodes played, 0 were there already" in err
+    assert "2 episodes played, 0 already complete" in err
     assert re.search(r"failed: paper2_llm_gpt-4o-mini_f0_s0\.jsonl and 1 more: the model .*an odd prompt", err)
-    assert err.endswith("error: 2 episodes failed and 0 are left; run the same command again to go on")
+    assert err.endswith("error: 2 episodes failed and 0 left; run the same command again to resume")
     assert run("--agent", "llm,oracle", "--model", "gpt-4o-mini", *flags)[0] == 0
 
 
@@ -208,7 +206,7 @@ def test_a_wrong_key_is_told_with_what_to_do(run: Run, service: Service, flags: 
         r"stopped: the rest of 'gpt-4o-mini': .* check the key in the provider's environment variable", err
     )
     assert KEY not in err
-    assert "1 episodes failed and 1 are left" in err
+    assert "1 episode failed and 1 left" in err
 
 
 def test_a_cap_is_told_and_a_new_one_goes_on(run: Run, service: Service, flags: tuple):
@@ -237,13 +235,15 @@ def test_a_summary_can_be_read_by_a_program(run: Run, service: Service, flags: t
 
 def shown(monkeypatch: pytest.MonkeyPatch, terminal: bool, outcomes: list[str]) -> str:
     stream, budget = io.StringIO(), Budget()
-    monkeypatch.setattr(live, "err", Console(file=stream, force_terminal=terminal, width=150, markup=False))
-    display = live.Live(len(outcomes), budget)
-    with display.shown():
+    console = Console(file=stream, force_terminal=terminal, width=150, markup=False)
+    for module in (live, output):
+        monkeypatch.setattr(module, "err", console)
+    display = live.RunProgress(len(outcomes), budget)
+    with display.display():
         for number, status in enumerate(outcomes):
             budget.pay(Completion("", "stop", {"prompt": 1000, "completion": 234}, 0.01))
-            display.tell(Outcome(EpisodeSpec("llm", "paper2", 0, number, "m"), status))
-        display.tell_end("enough")
+            display.update(Outcome(EpisodeSpec("llm", "paper2", 0, number, "m"), status))
+        display.announce_stop("enough")
     return stream.getvalue()
 
 
@@ -252,7 +252,7 @@ def test_progress_in_a_file_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPat
     assert len(lines) == 21
     assert lines[0].startswith("20 of 400 episodes · $1.2000 · 148,080 tokens · 0 failed · about ")
     assert re.fullmatch(r"400 of 400 episodes · \$5\.0000 · 617,000 tokens · 1 failed · about 0 min left", lines[-2])
-    assert lines[-1] == "ending: enough. Requests under way have 10 s; Ctrl-C (again) leaves at once"
+    assert lines[-1] == "stopping: enough. Pending requests have 10 s; press Ctrl-C (again) to quit at once"
 
 
 def test_progress_on_a_terminal_is_a_bar_with_cost_tokens_failures_and_time(monkeypatch: pytest.MonkeyPatch):
@@ -260,16 +260,16 @@ def test_progress_on_a_terminal_is_a_bar_with_cost_tokens_failures_and_time(monk
     last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", drawn)
     assert "2/4" in last
     assert "$0.0500 · 6,170 tokens · 1 failed" in last
-    assert "ending: enough" in last
+    assert "stopping: enough" in last
 
 
 def test_a_price_that_is_not_known_is_not_shown_as_nothing():
     budget = Budget()
-    assert live.paid_words(budget) == ""
+    assert live.format_usage(budget) == ""
     budget.pay(Completion("", "stop", {"prompt": 10, "completion": 2}, None))
-    assert live.paid_words(budget) == "price unknown · 12 tokens"
+    assert live.format_usage(budget) == "price unknown · 12 tokens"
     budget.pay(Completion("", "stop", {"prompt": 10, "completion": 2}, 0.5))
-    assert live.paid_words(budget) == "$0.5000 + 1 replies of unknown price · 24 tokens"
+    assert live.format_usage(budget) == "$0.5000 + 1 of unknown price · 24 tokens"
 
 
 def test_models_stand_in_the_manifest_as_the_flags_say(run: Run, flags: tuple, tmp_path: Path):

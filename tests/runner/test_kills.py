@@ -23,7 +23,7 @@ from inquitree_gym.log import Episode, has_header, read_episode
 from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.scoring import score_episode
 from inquitree_gym.trees import load_tree
-from tests.servers import Body, Rote, Service
+from tests.servers import WAIT_AT_MOST, Body, Rote, Service
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 
@@ -58,7 +58,7 @@ class Watch:
         if self._left is not None:
             self._left -= 1
             if self._left == 0:
-                os.kill(self.victim.result(60), signal.SIGKILL)
+                os.kill(self.victim.result(WAIT_AT_MOST), signal.SIGKILL)
         return self._rote(body)
 
     def _read(self, body: Body) -> Asked:

@@ -35,12 +35,11 @@ from inquitree_gym.runner.run import RunContext
 from inquitree_gym.runner.stop_conditions import StopConditions
 from inquitree_gym.runner.study import make_study
 from tests.runner.played import TREE, TURNS, episodes, fingerprints, study_of
-from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, Body, Rote, Service, failed
+from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, WAIT_AT_MOST, Body, Rote, Service, failed
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="the extra 'ray' is not installed")
 
 TOKENS = PROMPT_TOKENS + COMPLETION_TOKENS
-WAIT_AT_MOST = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -194,10 +193,9 @@ def test_of_a_batch_that_died_with_its_worker_what_is_complete_is_left_alone(clu
     study = make_study(agents=("random",), trees=("2",), seeds=300)
 
     def kill_within_a_batch() -> None:
-        for _ in range(6_000):
+        while not over.wait(0.01):
             if len(list((tmp_path / "ray").glob("episodes/*"))) >= 10:  # so that some of the first batches are whole
                 return kill_workers()
-            over.wait(0.01)
 
     over = threading.Event()
     killer = threading.Thread(target=kill_within_a_batch)
@@ -276,7 +274,7 @@ def test_ctrl_c_ends_it_in_order_and_the_command_goes_on_without_ray(
     where = ["--seeds", str(seeds), "--out", str(tmp_path), "--ray", "local"]
     # Ctrl-C as a terminal has it, also where these tests run in the background, which hands "ignored" on.
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    code += "from inquitree_gym.cli import main; main()"
+    code += "from inquitree_gym.runner import ray; ray.GRACE = 1e6; from inquitree_gym.cli import main; main()"
     command = [sys.executable, "-c", code, "run", *flags, *where]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
         rote.reply = AtRequest(6, lambda: to(running.pid, signal.SIGINT))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from inquitree_gym.errors import LogError
-from inquitree_gym.log import Episode, read_episode
+from inquitree_gym.log import Episode, has_header, read_episode
 from inquitree_gym.runner import run_study
 from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.trees import load_tree
@@ -49,7 +49,7 @@ def flags(service: Service, tmp_path: Path) -> tuple[object, ...]:
 
 
 def episodes(folder: Path) -> list[Episode]:
-    return [read_episode(file) for file in sorted((folder / "episodes").iterdir())]
+    return [read_episode(file) for file in sorted((folder / "episodes").iterdir()) if has_header(file)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
@@ -57,14 +57,14 @@ def test_a_signal_ends_a_run_in_order(
     nursery: Any, service: Service, flags: tuple, tmp_path: Path, number: signal.Signals
 ):
     service.reply = held = Held(7)
-    running = nursery.begin(*flags)
+    running = nursery.begin(*flags, grace=1e6)
     assert held.holding.wait(WAIT_AT_MOST)
     running.signal(number)
-    running.wait_for("Ctrl-C (again) leaves at once")
+    running.wait_for("Ctrl-C (again) to quit at once")
     held.go.set()
     ended = running.end()
     assert ended.status == 130
-    assert f"interrupted; run the same command again to go on: {tmp_path / 'run'}" in ended.said
+    assert f"interrupted; run the same command again to resume: {tmp_path / 'run'}" in ended.said
     torn = episodes(tmp_path / "run")
     assert sum(len(episode.replies) for episode in torn) == held.asked == len(service.requests), "a reply was lost"
     assert {episode.failure.error for episode in torn if episode.failure} == {
@@ -72,7 +72,7 @@ def test_a_signal_ends_a_run_in_order(
     }
     again = nursery.run(*flags)
     assert again.status == 0
-    assert f"{SEEDS} episodes played, 0 were there already" in again.said
+    assert f"{SEEDS} episodes played, 0 already complete" in again.said
     assert len(service.requests) == SEEDS * TURNS, "a reply was paid for twice"
 
 
@@ -81,7 +81,7 @@ def test_a_second_signal_leaves_at_once(nursery: Any, service: Service, flags: t
     running = nursery.begin(*flags, grace=1e6)
     assert held.holding.wait(WAIT_AT_MOST)
     running.signal(signal.SIGINT)
-    running.wait_for("leaves at once")
+    running.wait_for("to quit at once")
     running.signal(signal.SIGINT)
     assert running.end().status == 130
     assert not held.go.is_set(), "it waited for an answer"
@@ -172,6 +172,6 @@ def test_a_cap_ends_the_command_with_status_2_and_says_which(
     ended = nursery.run(*flags, "--max-total-tokens", 600, "--max-concurrency", 1)
     assert ended.status == 2
     assert "stopped: the cap of 600 tokens is reached: 5 replies took 600" in ended.said
-    assert f"0 episodes failed and {SEEDS} are left; run the same command again to go on" in ended.said
+    assert f"0 episodes failed and {SEEDS} left; run the same command again to resume" in ended.said
     assert nursery.run(*flags).status == 0
     assert len(service.requests) == SEEDS * TURNS

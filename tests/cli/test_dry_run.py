@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from inquitree_gym.cli.dry_run import _REPLY_TEXT, REPLY_TOKENS, EstimatedUsage, estimate
 from inquitree_gym.llm import estimated_tokens
 from inquitree_gym.runner import StudyConfig, run_study
-from inquitree_gym.runner.estimating import _FILLED, REPLY_TOKENS, Load, estimate
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.trees import load_tree
 from tests.servers import Rote, Service
@@ -27,7 +27,7 @@ def asked(service: Service) -> int:
 
 
 def test_a_reply_is_taken_to_be_as_long_as_is_said():
-    assert abs(estimated_tokens({"role": "assistant", "content": _FILLED}) - REPLY_TOKENS) <= 8
+    assert abs(estimated_tokens({"role": "assistant", "content": _REPLY_TEXT}) - REPLY_TOKENS) <= 8
 
 
 @pytest.mark.parametrize("agent", ["llm", "sceptic"])
@@ -45,11 +45,11 @@ def test_the_least_is_what_a_perfect_model_is_asked(service: Service, tmp_path: 
 
 @pytest.mark.parametrize("context", [32_000, 1_500])
 def test_the_most_is_to_the_token_what_a_hopeless_model_is_asked(service: Service, tmp_path: Path, context: int):
-    service.reply = lambda body: _FILLED
+    service.reply = lambda body: _REPLY_TEXT
     study = study_of(service, "llm", trees=("paper2",), seeds=1, max_turns=20, model={"context": context})
     run_study(study, tmp_path)
     (found,) = estimate(study, study.specs())
-    assert found.most == Load(len(service.requests), asked(service), REPLY_TOKENS * len(service.requests))
+    assert found.most == EstimatedUsage(len(service.requests), asked(service), REPLY_TOKENS * len(service.requests))
     assert found.most.requests == 21
 
 
@@ -62,7 +62,7 @@ def test_only_what_is_left_to_do_counts_and_only_what_asks_the_model(service: Se
     assert (whole.episodes, half.episodes, none.episodes) == (6, 3, 0)
     assert whole.least == half.least.times(2)
     assert whole.most == half.most.times(2)
-    assert (none.least, none.most, none.dollars) == (Load(), Load(), (0.0, 0.0))
+    assert (none.least, none.most, none.dollars) == (EstimatedUsage(), EstimatedUsage(), (0.0, 0.0))
 
 
 def test_the_price_is_that_of_the_list_or_unknown(service: Service):

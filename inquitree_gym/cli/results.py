@@ -1,0 +1,227 @@
+"""Verbs about the results of runs: score, report, view, reread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from inquitree_gym.analysis.aggregate import CHANGE, MEASURES, NORMALISED, summarise, summary_table
+from inquitree_gym.analysis.compare import compare, differences_table
+from inquitree_gym.analysis.cutoff import cutoff_table, split_by_cutoff
+from inquitree_gym.analysis.cutoff_models import ModelDates, load_models
+from inquitree_gym.analysis.load import MissingEpisode, ScoredRun, load_run
+from inquitree_gym.analysis.memorisation import Memorisation, compare_with_loop, grade_closed_book, memory_table
+from inquitree_gym.analysis.rethreshold import logged_threshold, rematch_run, threshold_for
+from inquitree_gym.cli.output import (
+    CutoffsOption,
+    JsonOption,
+    RunArgument,
+    RunsArgument,
+    ThresholdOption,
+    check_svg,
+    note,
+    out,
+    print_json,
+    print_table,
+    progress,
+    write,
+)
+from inquitree_gym.embeddings import load_embedder
+from inquitree_gym.errors import OptionError
+from inquitree_gym.report import view_log, view_run, write_report
+from inquitree_gym.report.rethreshold import changed, changes_table, curve, lines, picture, reread_table
+from inquitree_gym.report.sections import scores_by_judge
+from inquitree_gym.runner.folder import read_manifest
+from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.scoring.vigilance import D_PRIME
+from inquitree_gym.trees import load_tree
+
+SCORE_MEASURES = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")
+REPORT_TABLES = {
+    "Results": ("coverage", "unaided", "Q", "Q/|C|", NORMALISED),
+    "Steps": ("coverage at 3n", "turns L", "stretch", "hints"),
+    "Vigilance": ("redo", CHANGE, "hits", "false alarms", D_PRIME),
+}
+MAX_NAMES = 10
+"""Most missing episodes that are named."""
+REPORT_LEGEND = (
+    "n: episodes (trees). Means over trees; [low, high] is the 95 % interval, t over tree means, from five trees on.\n"
+    "unaided: subtopics entered on a decision that needed no hint. turns L: up to the decision to conclude.\n"
+    "normalised: Q/|C| from the floor (random-menu, 0) to the oracle (1) of the same trees and level, where both ran.\n"
+    "stretch: position of L between its bounds, 0 at 3n, 1 at n(2H+3). hits, false alarms: fake, true results redone.\n"
+    "redo − level 0: paired by tree and seed. d′: sensitivity, how well fakes are told from true results."
+)
+REREAD_LEGEND = (
+    "Each logged action is matched again in its logged state. departing: episodes in which a turn leads elsewhere; up\n"
+    "to and including that turn the result is exact. followed: share of the turns up to there. Later observations\n"
+    "would have differed: changes there are those of the logged actions in the logged states, and\n"
+    "coverage has bounds only, at least the coverage by then, at most what the remaining turns allow."
+)
+
+app = typer.Typer()
+
+
+@app.command()
+def score(run_folder: RunArgument, as_json: JsonOption = False) -> None:
+    """Score every episode of a run from its log."""
+    run = load_scored(run_folder)
+    if as_json:
+        print_json([each.as_plain() for each in run.scores])
+        return
+    rows = [["tree", "agent", "fake level", "seed", *SCORE_MEASURES]]
+    for each in run.scores:
+        values = (MEASURES[name](each) for name in SCORE_MEASURES)
+        cells = ("–" if value is None else f"{value:.3f}" for value in values)
+        rows.append([each.tree, each.agent, str(each.fake_level), str(each.seed), *cells])
+    print_table(f"Episodes of {run_folder}", rows)
+    _note_missing(run.missing)
+
+
+@app.command()
+def report(
+    run_folders: RunsArgument,
+    out_path: Annotated[
+        Path | None, typer.Option("--out", help="Also write a page, Markdown and CSV: an .html file or a folder.")
+    ] = None,
+    paired: Annotated[
+        bool, typer.Option("--compare", help="Compare two runs: second minus first, paired by tree and seed.")
+    ] = False,
+    models: CutoffsOption = None,
+    closed_book: Annotated[
+        Path | None, typer.Option(help="Folder of inquitree closed-book, to compare with what models knew before.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the results of runs. Values are means over trees, with a 95 % interval from five trees on."""
+    known_models = load_models(models)
+    folders = list(dict.fromkeys(folder.resolve() for folder in run_folders))
+    if paired and len(folders) != 2:
+        raise OptionError(f"--compare takes two runs, not {len(folders)}")
+    runs = [load_scored(folder) for folder in folders]
+    differences = compare(*(run.scores for run in runs)) if paired else []
+    scores = [score for run in runs for score in run.scores]
+    table, cutoffs = summarise(scores), split_by_cutoff(scores, known_models)
+    memories = None if closed_book is None else _memories(closed_book, runs, known_models)
+    missing = [episode for run in runs for episode in run.missing]
+    for file in write_report(runs, out_path, differences, cutoffs, memories) if out_path else ():
+        note(f"written: {file}")
+    if as_json:
+        found: dict[str, Any] = {
+            "rows": table,
+            "missing": [episode.name for episode in missing],
+            "cutoffs": cutoffs,
+        }
+        if memories is not None:
+            found["closed_book"] = memories
+        print_json(found | ({"differences": differences} if paired else {}))
+        return
+    for title, measures in REPORT_TABLES.items():
+        print_table(title, summary_table(table, measures))
+    if paired:
+        print_table("Second run minus first", differences_table(differences))
+    if cutoffs.splits:
+        print_table("Before − after the training cutoff", cutoff_table(cutoffs))
+    if memories is not None:
+        print_table("Closed book: mean S from the topic alone", memory_table(memories.models))
+    out.print(Text(REPORT_LEGEND))
+    _note_missing(missing)
+    for model, episodes in cutoffs.unnamed.items():
+        note(
+            f"no training cutoff is known for '{model}', so its {episodes} episodes are left out of before and after; "
+            "add it in a file with --models"
+        )
+
+
+@app.command()
+def view(
+    path: Annotated[Path, typer.Argument(metavar="EPISODE|RUN", help="A log, or the folder of a run.")],
+    out_path: Annotated[
+        Path | None, typer.Option("--out", help="Page or folder; beside the log, or RUN/view, by default.")
+    ] = None,
+    tree: Annotated[str | None, typer.Option(help="Only the episodes of this tree.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only the episodes of this agent.")] = None,
+    model: Annotated[str | None, typer.Option(help="Only the episodes with this model.")] = None,
+    fake_level: Annotated[int | None, typer.Option(help="Only the episodes at this fake level.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Only the episodes with this seed.")] = None,
+) -> None:
+    """Write episodes as HTML pages, turn by turn. A run gets an index; the pages need no server."""
+    given = {"agent": agent, "model": model, "fake_level": fake_level, "seed": seed}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if not path.is_dir():
+        if chosen or tree is not None:
+            raise OptionError(
+                f"'{path}' is one log; --tree, --agent, --model, --fake-level and --seed choose from a run"
+            )
+        note(f"written: {view_log(path, out_path)}")
+        return
+    stem = None if tree is None else Path(f"paper{tree}" if tree.isascii() and tree.isdigit() else tree).stem
+
+    def wanted(spec: EpisodeSpec) -> bool:
+        return stem in (None, Path(spec.tree).stem) and all(getattr(spec, k) == v for k, v in chosen.items())
+
+    with progress("drawing", sum(map(wanted, read_manifest(path).specs()))) as advance:
+        page = view_run(path, out_path, wanted=wanted, progress=lambda spec: advance(spec.tree))
+    note(f"written: {page}")
+
+
+@app.command()
+def reread(
+    run_folder: RunArgument,
+    embedder: Annotated[str | None, typer.Option(help="Embedder that reads the actions; the run's by default.")] = None,
+    threshold: ThresholdOption = None,
+    figure: Annotated[Path | None, typer.Option(help="Write the figure over τ to this SVG file.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Read a run again with another embedder or threshold. Shows which readings change, and how coverage could move."""
+    check_svg("--figure", figure)
+    study = read_manifest(run_folder)
+    reader = load_embedder(study.embedder if embedder is None else embedder)
+    threshold = threshold_for(reader, threshold)
+    with progress("reading", len(list(study.specs()))) as advance:
+        found = rematch_run(run_folder, reader, lambda spec: advance(spec.tree))
+    table = lines(found, threshold)
+    if figure is not None:
+        write(figure, picture(found, logged_threshold(study), threshold).document())
+    if as_json:
+        print_json({
+            "embedder": reader.name, "threshold": threshold, "agents": [line.as_plain() for line in table],
+            "changes": [change._asdict() for change in changed(found, threshold)],
+            "curve": [point._asdict() for point in curve(found)],
+        })  # fmt: skip
+        return
+    print_table(f"Read again by {reader.name}, τ = {threshold:g}", reread_table(table))
+    if any(line.changes for line in table):
+        print_table("Changes", changes_table(table))
+    out.print(Text(REREAD_LEGEND))
+
+
+def load_scored(folder: Path) -> ScoredRun:
+    """Read and score a run with a progress bar; see `load_run` for the errors."""
+    with progress("scoring", len(list(read_manifest(folder).specs()))) as advance:
+        return load_run(folder, lambda spec: advance(spec.tree))
+
+
+def _note_missing(missing: Sequence[MissingEpisode]) -> None:
+    damaged = [episode for episode in missing if episode.status == "damaged"]
+    unfinished = [episode.name for episode in missing if episode.status != "damaged"]
+    if unfinished:
+        more = f" and {len(unfinished) - MAX_NAMES} more" if len(unfinished) > MAX_NAMES else ""
+        note(
+            f"missing or torn, and not scored: {', '.join(unfinished[:MAX_NAMES])}{more}; "
+            "run the study again to finish them"
+        )
+    for episode in damaged[:MAX_NAMES]:
+        note(f"damaged, and not scored: {episode.error}")
+    if len(damaged) > MAX_NAMES:
+        note(f"damaged, and not scored: {len(damaged) - MAX_NAMES} more logs")
+
+
+def _memories(folder: Path, runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> Memorisation:
+    """Compare the closed-book conclusions of a folder with runs, on the trees of the runs."""
+    names = dict.fromkeys(name for run in runs for name in read_manifest(run.folder).trees)
+    trees = {tree.id: tree for tree in map(load_tree, names)}
+    return compare_with_loop(grade_closed_book(folder, trees), scores_by_judge(runs), models)
