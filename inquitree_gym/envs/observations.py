@@ -1,8 +1,11 @@
-"""Observations, as text for agents that read and as feature rows for agents that take numbers."""
+"""Observations, rendered as text and laid out as rows of features."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +39,7 @@ _TEMPLATES = {
 
 
 class ObservationKey(NamedTuple):
-    """All that an observation's text depends on."""
+    """Everything that the text of an observation depends on."""
 
     kind: Kind
     node: int = -1
@@ -45,31 +48,31 @@ class ObservationKey(NamedTuple):
     limit: bool = False
 
     def plain(self) -> ObservationKey:
-        """Return the view without what its text does not tell: all views with one text are equal."""
+        """Return the canonical key: keys of the same text become equal."""
         if self.limit and self.kind != Kind.RESULT:
             return LIMIT
         return self._replace(node=-1) if self.kind == Kind.ASK_AGAIN else self
 
 
 LIMIT = ObservationKey(Kind.TOPIC, limit=True)
-"""The limit prompt, wherever the limit struck but at a result."""
+"""Key of the limit prompt, shown in every phase but RESULT."""
 
 
 class ObservationRenderer:
-    """The texts of one tree under one set of templates, rendered when first needed and then reused."""
+    """Renderer of the observation texts of one tree; each text is rendered once."""
 
     def __init__(self, tree: Tree, prompts: Prompts, turn_limit: int | None) -> None:
-        """Bind a tree to templates; ``turn_limit`` is named in the opening text."""
+        """Bind a tree to templates; the opening text names ``turn_limit``."""
         self._tree = tree
         self._prompts = prompts
         self._turn_limit = turn_limit
         self._rendered: dict[tuple[int, int, int, int, bool], str] = {}
 
     def render(self, event: Event) -> str:
-        """Return the observation of ``event``.
+        """Return the text of ``event``.
 
         Raises:
-            OptionError: a template makes a text longer than `MAX_OBSERVATION`.
+            OptionError: a template produces more than `MAX_OBSERVATION` characters.
         """
         key = (event.kind, event.node, event.hint_level, event.fake, event.limit)
         text = self._rendered.get(key)
@@ -77,21 +80,21 @@ class ObservationRenderer:
             text = self._rendered[key] = self.render_key(ObservationKey(*key))
         return text
 
-    def render_key(self, view: ObservationKey) -> str:
-        """Render a view; see `of` for the errors."""
-        view = view.plain()
-        name = _TEMPLATES[view.kind]
-        parts = [] if view == LIMIT else [self._prompts.render(name, **self._values(view))]
-        if view.limit:
+    def render_key(self, key: ObservationKey) -> str:
+        """Return the text of ``key``, uncached; see `render` for the errors."""
+        key = key.plain()
+        name = _TEMPLATES[key.kind]
+        parts = [] if key == LIMIT else [self._prompts.render(name, **self._values(key))]
+        if key.limit:
             parts.append(self._prompts.render("limit"))
         text = "\n\n".join(parts)
         if len(text) > MAX_OBSERVATION:
             raise OptionError(f"template '{name}.md' makes {len(text):,} characters; at most {MAX_OBSERVATION:,} fit")
         return text
 
-    def _values(self, view: ObservationKey) -> dict[str, object]:
-        tree, node = self._tree, view.node
-        match view.kind:
+    def _values(self, key: ObservationKey) -> dict[str, object]:
+        tree, node = self._tree, key.node
+        match key.kind:
             case Kind.START | Kind.TOPIC:
                 return {"topic": tree.topic, "turns": self._turn_limit}
             case Kind.SUBTOPIC:
@@ -100,16 +103,16 @@ class ObservationRenderer:
                 return {"study": tree.studies[node].text}
             case Kind.RESULT:
                 study = tree.studies[node]
-                return {"study": study.text, "result": (study.result, *study.fakes)[view.fake], "limit": view.limit}
+                return {"study": study.text, "result": (study.result, *study.fakes)[key.fake], "limit": key.limit}
             case Kind.SUBTOPIC_HINT:
-                return _hint(tree.subtopics[node].hints, view.hint_level)
+                return _hint(tree.subtopics[node].hints, key.hint_level)
             case Kind.STUDY_HINT:
-                return _hint(tree.studies[node].hints, view.hint_level)
+                return _hint(tree.studies[node].hints, key.hint_level)
         return {}
 
 
 def observation_keys(tree: Tree) -> Iterator[ObservationKey]:
-    """Yield every view of ``tree`` that has a text of its own, the opening first."""
+    """Yield the canonical keys of all texts of ``tree``, the opening first."""
     yield from map(ObservationKey, (Kind.START, Kind.TOPIC, Kind.ASK_AGAIN, Kind.CONCLUSION, Kind.END))
     yield LIMIT
     for node, _ in enumerate(tree.subtopics):
@@ -126,12 +129,13 @@ def _hint(hints: tuple[str, ...], level: int) -> dict[str, object]:
     return {"hint": hints[level - 1], "level": level, "levels": HINT_LEVELS}
 
 
-class FeatureLayout(NamedTuple):
-    """The layout of an observation: phase (one-hot), hint level (of H), visited subtopics (0 or 1), text (embedding).
+@dataclass(frozen=True)
+class FeatureLayout:
+    """Layout of a feature row: phase (one-hot), hint level (of H), visited subtopics (0 or 1), text embedding.
 
-    The text's embedding has unit length. With ``text_dim`` below the embedder's own, it is the first coefficients of
-    its orthonormal cosine transform (DCT-II), scaled to about unit length: a fixed projection that needs no fitting and
-    keeps angles roughly.
+    The text embedding has unit length. With ``text_dim`` below ``dim`` it is the first coefficients of the orthonormal
+    cosine transform (DCT-II) of the embedding, scaled to about unit length: a fixed projection that roughly keeps
+    angles.
     """
 
     subtopics: int
@@ -139,28 +143,27 @@ class FeatureLayout(NamedTuple):
     dim: int
     """Length of the embedder's vectors."""
     text_dim: int
-    """Length of the text's part; at most ``dim``."""
+    """Length of the text part; at most ``dim``."""
 
     @classmethod
     def create(cls, subtopics: int, dim: int, text_dim: int | None) -> FeatureLayout:
-        """Lay out an observation; ``text_dim`` None keeps the whole embedding.
+        """Return a layout; ``text_dim`` None keeps the whole embedding.
 
         Raises:
-            OptionError: ``subtopics`` is not a whole number from 1, or ``text_dim`` not None or one from 1 to ``dim``.
+            OptionError: ``subtopics`` is no integer from 1, or ``text_dim`` is neither None nor an integer from 1 to
+                ``dim``.
         """
         if type(subtopics) is not int or subtopics < 1:
             raise OptionError(f"subtopics is None or a whole number from 1, not {subtopics!r}")
-        if text_dim is not None and not (
-            isinstance(text_dim, int) and not isinstance(text_dim, bool) and 1 <= text_dim <= dim
-        ):
+        if text_dim is not None and not (type(text_dim) is int and 1 <= text_dim <= dim):
             raise OptionError(f"text_dim is None or a whole number from 1 to {dim}, not {text_dim!r}")
         return cls(subtopics, dim, dim if text_dim is None else text_dim)
 
-    @property
+    @cached_property
     def parts(self) -> dict[str, slice]:
-        """Where each part stands in a row."""
+        """Columns of each part of a row."""
         sizes = {"state": len(Phase), "hint_level": 1, "visited": self.subtopics, "text": self.text_dim}
-        ends = np.cumsum(list(sizes.values())).tolist()
+        ends = accumulate(sizes.values())
         return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
     @property
@@ -176,12 +179,12 @@ class FeatureLayout(NamedTuple):
         return spaces.Box(low, high, dtype=np.float32)
 
     def dict(self) -> spaces.Dict:
-        """Return the space of a row taken apart."""
+        """Return the space of a row that is split into its parts."""
         box = self.box()
         return spaces.Dict({name: spaces.Box(box.low[at], box.high[at]) for name, at in self.parts.items()})
 
     def text(self, vectors: Vectors) -> Vectors:
-        """Bring embeddings, shape ``(…, dim)``, to the length of the text's part."""
+        """Project embeddings, shape ``(…, dim)``, to the text part, shape ``(…, text_dim)``."""
         if self.text_dim == self.dim:
             return vectors
         from scipy.fft import dct
@@ -190,7 +193,7 @@ class FeatureLayout(NamedTuple):
         return np.asarray(kept * np.sqrt(self.dim / self.text_dim), np.float32)
 
     def row(self, phase: Phase, hint_level: int, text: Vectors) -> FeatureRow:
-        """Return a row in which no subtopic is visited yet; ``text`` is an embedding, shape ``(dim,)``."""
+        """Return a row without visited subtopics; ``text`` is an embedding, shape ``(dim,)``."""
         row = np.zeros(self.size, np.float32)
         row[phase] = 1
         row[self.parts["hint_level"]] = hint_level / HINT_LEVELS
@@ -199,11 +202,12 @@ class FeatureLayout(NamedTuple):
 
 
 def observation_vectors(observations: ObservationRenderer, vectors: TreeVectors) -> dict[str, FeatureRow]:
-    """Return the embedding of every text that can be shown, by text; kept on disk but for the opening text.
+    """Return the embeddings of all observation texts of a tree, by text.
 
-    The opening text names the turn limit, so it is embedded alone, and the others are shared by all limits.
+    They are cached on disk, except for the opening text: it names the turn limit, so it is embedded alone and the
+    others are shared by all limits.
     """
-    opening, *others = (observations.render_key(view) for view in observation_keys(vectors.tree))
+    opening, *others = (observations.render_key(key) for key in observation_keys(vectors.tree))
     texts = tuple(dict.fromkeys(others))
     found = dict(zip(texts, vectors.stored(texts), strict=True))
     return {opening: vectors.of(opening), **found}

@@ -1,4 +1,4 @@
-"""`FreeText`: a `Text` space for what people and models really write."""
+"""`FreeText`: a `Text` space over all of Unicode, with shared memory for `AsyncVectorEnv`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ WORDS = (  # noqa: SIM905  (easier to read and to extend than a list)
     "model network neurons of on or over place record response reward same signal size sleep space stimulus study "
     "subjects task test than that the their this time to train two under units what when where whether which with"
 ).split()
-"""What samples are made of."""
+"""Vocabulary of samples."""
 SAMPLE_WORDS = (4, 24)
+"""Fewest and most words of a sample."""
 
 
 class FreeText(spaces.Text):
-    """Any Unicode string of at most ``max_length`` characters; the empty one included.
+    """Any Unicode string of at most ``max_length`` characters, including the empty one.
 
     Membership, equality and representation depend on the length alone, so they cost the same for any alphabet. Samples
     are a few readable words.
@@ -42,7 +43,7 @@ class FreeText(spaces.Text):
         """Return a few random words.
 
         Raises:
-            ValueError: for a mask; masks of characters say nothing about words.
+            ValueError: a mask or probabilities are given; those of `Text` apply to characters, not words.
         """
         if mask is not None or probability is not None:
             raise ValueError("FreeText samples whole words and takes neither mask nor probability; pass None")
@@ -63,10 +64,9 @@ class FreeText(spaces.Text):
 
 
 class _SharedTexts(Sequence[str]):
-    """A live view of the texts in shared memory.
+    """A live view of the texts in shared memory, whose deep copy is a tuple of the current texts.
 
-    `AsyncVectorEnv` reads shared memory once and then hands out deep copies of what it read. So what is read has to be
-    a view, and its deep copy the texts of the moment: a tuple of str, as without shared memory.
+    `AsyncVectorEnv` reads shared memory once and returns deep copies of that object at every step.
     """
 
     def __init__(self, rows: NDArray[np.uint32]) -> None:
@@ -92,7 +92,7 @@ def _decode(row: NDArray[np.uint32]) -> str:
 
 @create_shared_memory.register(FreeText)
 def _create(space: FreeText, n: int = 1, ctx: BaseContext | Any = mp) -> Any:
-    """One length and ``max_length`` UTF-32 code points per environment."""
+    """Allocate a length and ``max_length`` UTF-32 code points per environment."""
     return ctx.Array("I", n * (space.max_length + 1))
 
 

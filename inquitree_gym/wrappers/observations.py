@@ -24,7 +24,7 @@ MAX_CACHED_ROWS = 4_096
 
 
 class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Observe phase, hint level, visited subtopics and the embedding of the text, in the order of `FeatureLayout`."""
+    """Replace the text by a row of features: phase, hint level, visited subtopics, embedding (see `FeatureLayout`)."""
 
     def __init__(
         self,
@@ -37,10 +37,10 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         """Wrap ``env``.
 
         Args:
-            env: an inquiry, with `MenuActions` below or above, or in free text.
-            subtopics: slots for visited subtopics; None takes those of the largest tree that ``env`` was made with.
-            text_dim: length of the text's part; None for the embedder's own.
-            as_dict: one-level Dict with a Box per part instead of one flat Box.
+            env: an inquiry, with or without `MenuActions`, in either order.
+            subtopics: slots for visited subtopics; None takes the number of the largest tree of ``env``.
+            text_dim: length of the text part; None for the whole embedding.
+            as_dict: return a Dict with a Box per part instead of one flat Box.
 
         Raises:
             OptionError: ``env`` is no inquiry, a value is out of range, or a tree has more subtopics than slots.
@@ -64,12 +64,13 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         """Start an episode; see `InquiryEnv.reset`.
 
         Raises:
-            OptionError: a tree asked for has more subtopics than there are slots; the episode in progress goes on.
+            OptionError: a tree in the options has more subtopics than there are slots; the current episode is left as
+                it is.
         """
         self._check(self._inquiry.requested_trees(options))
         text, info = self.env.reset(seed=seed, options=options)
         if self._tree is not self._inquiry.tree:
-            self._take(self._inquiry.tree)
+            self._load(self._inquiry.tree)
         return self._observe(text), info
 
     def step(self, action: Any) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
@@ -86,7 +87,7 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
                     f"subtopics={needed} or more"
                 )
 
-    def _take(self, tree: Tree) -> None:
+    def _load(self, tree: Tree) -> None:
         runtime = self._inquiry.runtime
         self._vectors = observation_vectors(runtime.observations, runtime.vectors)
         self._rows.clear()
@@ -112,18 +113,18 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
 
 
 class Transcript(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
-    """Keeps the episode as the messages that chat models take: observations from the user, actions as replies."""
+    """Record the episode as chat messages: observations with the role user, actions with the role assistant."""
 
     def __init__(self, env: gym.Env[str, str], *, system: str | None = None, keep: int | None = None) -> None:
         """Wrap ``env``.
 
         Args:
             env: the environment.
-            system: text of a system message that stands first; None for none.
-            keep: of the exchanges (reply and answer) after the opening only so many last ones; None for all.
+            system: text of the system message that comes first; None for none.
+            keep: number of latest exchanges (an action and its observation) kept after the opening; None for all.
 
         Raises:
-            OptionError: ``keep`` is no whole number from 0.
+            OptionError: ``keep`` is no integer from 0.
         """
         if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int) or keep < 0):
             raise OptionError(f"keep is a whole number from 0 or None, not {keep!r}")
@@ -136,7 +137,7 @@ class Transcript(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
 
     @property
     def messages(self) -> list[Message]:
-        """The messages so far, oldest first: a new list of dicts with ``role`` and ``content``."""
+        """Messages so far, oldest first, as a new list of dicts with ``role`` and ``content``."""
         dropped = 0 if self._keep is None else max(0, len(self._exchanges) - self._keep)
         kept = self._exchanges[dropped:]
         return [dict(message) for message in (*self._head, *(message for pair in kept for message in pair))]

@@ -14,12 +14,12 @@ from inquitree_gym.errors import OptionError
 
 
 class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
-    """Adds γΦ(s') − Φ(s) to the reward, Φ = ``coverage`` · visited/n, and Φ = 0 once the episode has ended.
+    """Add γΦ(s') − Φ(s) to the reward, with the potential Φ = ``coverage`` · visited/n and Φ = 0 at the end.
 
     The potential keeps optimal policies (Ng, Harada & Russell 1999) when ``gamma`` is the learner's own discount. The
-    other terms change them and are 0 by default: ``hint`` and ``turn`` are taken off for every hint and every turn;
-    ``spotted_fake`` is paid once per study for redoing it right after a fake, and taken off once per study for redoing
-    it right after its true result.
+    other terms change them and are 0 by default: ``hint`` and ``turn`` are subtracted for every hint and every turn;
+    ``spotted_fake`` is added once per study for redoing it right after a fake, and subtracted once per study for
+    redoing it right after its true result.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         return gain
 
     def _terms(self, event: Event, study: int) -> float:
-        hinted = event.hint_level > 0 and not event.limit  # at the limit its prompt is shown in the hint's place
+        hinted = event.hint_level > 0 and not event.limit  # the limit prompt replaces the hint
         total = -self._turn - self._hint * hinted
         spotted = (study, self._last_fake > 0)
         if event.decision == Decision.REDO and spotted not in self._judged:
