@@ -40,7 +40,7 @@ class JudgedSet:
 
     @property
     def holds(self) -> bool:
-        """Whether every item is scored, perfect > partial > contradicting, padded ≤ perfect and injected ≤ empty."""
+        """True if every item is scored, perfect > partial > contradicting, padded ≤ perfect and injected ≤ empty."""
         means = {kind: mean for kind, mean in self.means.items() if mean is not None}
         if self.unscored or len(means) < len(self.scores):
             return False

@@ -23,7 +23,7 @@ class LabelledClaims:
     features: NDArray[np.float64]
     """Shape ``(claims, 4)``, by the fields of `ClaimFeatures`."""
     right: NDArray[np.bool_]
-    """Whether the claim is from a perfect conclusion."""
+    """True for claims of perfect conclusions."""
 
 
 @dataclass(frozen=True, slots=True)

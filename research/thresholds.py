@@ -43,7 +43,7 @@ class MatchedProposal:
     is_study: bool
     kind: ProposalKind
     right_node: bool
-    """Whether the nearest candidate is the target."""
+    """True if the nearest candidate is the target."""
     similarity: float
     """Cosine similarity to the nearest candidate."""
 

@@ -18,7 +18,7 @@ from inquitree_gym.errors import BudgetError, OptionError, ServiceError
 from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Judge, Verdict
 from inquitree_gym.judges.records import Judgement
 from inquitree_gym.judges.spent import Spent
-from inquitree_gym.llm import Budget, BudgetedChat, CachedChat, Chat, Completion, Message, ReplyCache
+from inquitree_gym.llm import Budget, BudgetedChat, CachedChat, Chat, Message, ReplyCache
 from inquitree_gym.llm.event_loop import begin
 from inquitree_gym.llm.parsing import spoken
 from inquitree_gym.matching import readable
@@ -63,9 +63,10 @@ class JudgeRequest:
 
     topic: str
     conclusion: str
-    items: tuple[int, ...]
-    """Index in the tree of each finding, in the order shown."""
     findings: tuple[Finding, ...]
+    """In the order shown."""
+    reverse: bool
+    """True if the findings are in the reverse of tree order."""
     fence: str
     """Line above and below the conclusion that cannot occur in it."""
 
@@ -80,32 +81,27 @@ class JudgeRequest:
             repeat: number of the repetition, which changes the codes and so the prompt.
         """
         secret = hashlib.sha256(f"{tree.digest}\n{reverse}\n{repeat}\n{conclusion}".encode()).hexdigest()
-        items = tuple(range(len(tree.conclusions)))[:: -1 if reverse else 1]
+        items = tree.conclusions[:: -1 if reverse else 1]
         findings = tuple(
-            Finding(_code(position, secret), tree.conclusions[index].text, tree.conclusions[index].false_variants)
-            for position, index in enumerate(items, 1)
+            Finding(_code(position, secret), item.text, item.false_variants) for position, item in enumerate(items, 1)
         )
-        return cls(tree.topic, conclusion, items, findings, f"=== {secret[:24]} ===")
+        return cls(tree.topic, conclusion, findings, reverse, f"=== {secret[:24]} ===")
 
     def messages(self, prompts: Prompts) -> list[Message]:
         """Return the chat messages. The conclusion is inserted as a value, never as a template."""
-        request = prompts.render(
-            "judge_request",
-            topic=self.topic,
-            conclusion=self.conclusion,
-            findings=self.findings,
-            fence=self.fence,
-        )
-        return [{"role": "system", "content": prompts.render("judge_system")}, {"role": "user", "content": request}]
+        values = {"topic": self.topic, "conclusion": self.conclusion, "findings": self.findings, "fence": self.fence}
+        return [
+            {"role": "system", "content": prompts.render("judge_system")},
+            {"role": "user", "content": prompts.render("judge_request", **values)},
+        ]
 
     def parse(self, reply: str) -> tuple[Grade, ...]:
         """Return the grade of every item, in tree order; the last of several verdicts on an item counts.
 
         Text before ``</think>`` is ignored.
         """
-        reply = spoken(reply)
-        grades = dict(zip(self.items, (_grade(finding.code, reply) for finding in self.findings), strict=True))
-        return tuple(grades[index] for index in sorted(grades))
+        grades = tuple(_grade(finding.code, spoken(reply)) for finding in self.findings)
+        return grades[:: -1 if self.reverse else 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +187,11 @@ class LLMJudge:
             if error.concerns_all:
                 raise
             return _Sample(reverse, (), str(error), Spent(failed=1))
-        return _read(request, completion, reverse)
+        grades = request.parse(completion.text)
+        unread = sum(grade.score is None for grade in grades)
+        reason = completion.finish_reason
+        fault = "no verdict that can be read" + (f" (the answer ended with '{reason}')" if reason != "stop" else "")
+        return _Sample(reverse, grades, fault, Spent.on(completion) + Spent(unread=unread))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,13 +233,6 @@ def _reason(code: str, before: str) -> str:
     pattern = rf"\bREASON\b{_MARKUP}{re.escape(code)}{_MARKUP}[:=](.*?)(?=\b(?:REASON|VERDICT)\b{_MARKUP}F\d+-|\Z)"
     reasons = re.findall(pattern, before, re.IGNORECASE | re.DOTALL)
     return " ".join(reasons[-1].split())[:MAX_REASON].strip("*_` ") if reasons else ""
-
-
-def _read(request: JudgeRequest, completion: Completion, reverse: bool) -> _Sample:
-    grades = request.parse(completion.text)
-    unread = sum(grade.score is None for grade in grades)
-    ending = "" if completion.finish_reason == "stop" else f" (the answer ended with '{completion.finish_reason}')"
-    return _Sample(reverse, grades, f"no verdict that can be read{ending}", Spent.on(completion) + Spent(unread=unread))
 
 
 def _verdict(samples: Sequence[_Sample], orders: Sequence[bool], index: int) -> Verdict:

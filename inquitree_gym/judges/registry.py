@@ -150,11 +150,6 @@ def _nli(model: str) -> InProcessJudge:
     inference = CrossEncoderInference(model)
 
     def config() -> dict[str, Any]:
-        return {
-            "model": model,
-            "digest": inference.digest,
-            "entails_at": ENTAILS_AT,
-            "contradicts_at": CONTRADICTS_AT,
-        }
+        return {"model": model, "digest": inference.digest, "entails_at": ENTAILS_AT, "contradicts_at": CONTRADICTS_AT}
 
     return InProcessJudge(f"nli:{model}", config, cache(lambda tree: NLIJudge(tree, inference)))

@@ -27,36 +27,23 @@ class Exposure:
     prompt_tokens: int | None
     """Tokens of the request that a model answered, as counted by the service; None without such a count."""
     redone: bool | None
-    """Whether the agent redid the study; None if the turn limit, or the end of the log, left no choice."""
+    """True if the agent redid the study; None if the turn limit, or the end of the log, left no choice."""
 
 
 def exposures(episode: Episode) -> tuple[Exposure, ...]:
     """Return every result of an episode, first to last."""
     shown: Counter[str] = Counter()
-    read = list(accumulate(map(_tokens, episode.turns)))
+    tokens = (estimated_tokens({"role": "user", "content": turn.observation}) for turn in episode.turns)
+    read = list(accumulate(tokens))
     found = []
     for place, turn in enumerate(episode.turns):
-        event = turn.event
-        if event.kind != "result" or event.node is None:
-            continue
-        answered = min(place + 1, len(read) - 1)
-        found.append(
-            Exposure(
-                study=event.node,
-                fake=event.fake,
-                turn=turn.turn,
-                before=shown[event.node],
-                tokens_read=read[answered],
-                prompt_tokens=_prompt_tokens(episode, turn.turn + 1),
-                redone=_redone(episode.turns, place),
-            )
-        )
-        shown[event.node] += 1
+        study = turn.event.node
+        if turn.event.kind == "result" and study is not None:
+            so_far = read[min(place + 1, len(read) - 1)]
+            prompt_tokens, redone = _prompt_tokens(episode, turn.turn + 1), _redone(episode.turns, place)
+            found.append(Exposure(study, turn.event.fake, turn.turn, shown[study], so_far, prompt_tokens, redone))
+            shown[study] += 1
     return tuple(found)
-
-
-def _tokens(turn: Turn) -> int:
-    return estimated_tokens({"role": "user", "content": turn.observation})
 
 
 def _redone(turns: tuple[Turn, ...], place: int) -> bool | None:

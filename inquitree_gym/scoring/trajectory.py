@@ -30,7 +30,6 @@ class Trajectory:
     choices: int
     """Actions at the topic or at a subtopic."""
     accepted: int
-    """Accepted choices."""
     hints: int
     forced: int
     fakes_shown: int

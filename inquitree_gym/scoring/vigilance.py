@@ -13,7 +13,7 @@ produce, the proportional split keeps d′ at 0 for an agent that redoes fakes a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,21 +76,9 @@ class Counts:
         scores = self._z_scores()
         return None if scores is None else -(scores[0] + scores[1]) / 2
 
-    @classmethod
-    def of(cls, trial: Trial) -> Counts:
-        """Return the counts of one trial."""
-        return cls(fakes=1, hits=trial.doubted) if trial.fake else cls(trues=1, false_alarms=trial.doubted)
-
-    def __add__(self, other: object) -> Counts:
-        """Sum field by field."""
-        if not isinstance(other, Counts):
-            return NotImplemented
-        return Counts(
-            self.fakes + other.fakes,
-            self.hits + other.hits,
-            self.trues + other.trues,
-            self.false_alarms + other.false_alarms,
-        )
+    def __add__(self, other: Counts) -> Counts:
+        fakes, trues = self.fakes + other.fakes, self.trues + other.trues
+        return Counts(fakes, self.hits + other.hits, trues, self.false_alarms + other.false_alarms)
 
     def _z_scores(self) -> tuple[float, float] | None:
         if not self.fakes or not self.trues:
@@ -103,14 +91,10 @@ class Counts:
         return float(ndtri(hit)), float(ndtri(false))
 
 
-_MEASURES: dict[str, Callable[[Counts], float | None]] = {
-    HITS: lambda counts: counts.hit_rate,
-    FALSE_ALARMS: lambda counts: counts.false_alarm_rate,
-    GAP: lambda counts: counts.gap,
-    D_PRIME: lambda counts: counts.d_prime,
-    CRITERION: lambda counts: counts.criterion,
-}
-SENSITIVITY = tuple(_MEASURES)
+_PROPERTIES = {
+    HITS: "hit_rate", FALSE_ALARMS: "false_alarm_rate", GAP: "gap", D_PRIME: "d_prime", CRITERION: "criterion",
+}  # fmt: skip
+SENSITIVITY = tuple(_PROPERTIES)
 """Names of the estimates of `sensitivity`."""
 
 
@@ -118,15 +102,16 @@ def count(trials: Iterable[Trial]) -> dict[str, Counts]:
     """Return the counts by tree, pooled over its episodes: one episode has too few trials for a d′."""
     found: dict[str, Counts] = {}
     for trial in trials:
-        found[trial.tree] = found.get(trial.tree, Counts()) + Counts.of(trial)
+        counts = Counts(1, trial.doubted) if trial.fake else Counts(trues=1, false_alarms=trial.doubted)
+        found[trial.tree] = found.get(trial.tree, Counts()) + counts
     return found
 
 
 def sensitivity(counts: Mapping[str, Counts]) -> dict[str, Estimate]:
     """Return the rates, d′ and c by name: means over trees; see `clustered_mean`."""
     return {
-        name: clustered_mean((tree, measure(each)) for tree, each in counts.items())
-        for name, measure in _MEASURES.items()
+        name: clustered_mean((tree, getattr(each, rate)) for tree, each in counts.items())
+        for name, rate in _PROPERTIES.items()
     }
 
 
@@ -134,8 +119,8 @@ def sensitivity_difference(ours: Mapping[str, Counts], theirs: Mapping[str, Coun
     """Return the means of ours − theirs by name, over the trees in both."""
     shared = [tree for tree in ours if tree in theirs]
     return {
-        name: clustered_mean((tree, minus(measure(ours[tree]), measure(theirs[tree]))) for tree in shared)
-        for name, measure in _MEASURES.items()
+        name: clustered_mean((tree, minus(getattr(ours[tree], rate), getattr(theirs[tree], rate))) for tree in shared)
+        for name, rate in _PROPERTIES.items()
     }
 
 

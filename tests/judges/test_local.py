@@ -1,4 +1,4 @@
-"""The local judge on real trees and real weights: the right sense, not only the right subject."""
+"""The local judge on real trees and real weights, and its claims without an embedder: splitting, negation, copies."""
 
 from __future__ import annotations
 
@@ -7,12 +7,30 @@ from statistics import fmean
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from inquitree_gym.embeddings import MiniLMEmbedder, TreeVectors, tree_vectors
-from inquitree_gym.judges.local import CLAIMS_PER_ITEM, WEIGHTS, ClaimFeatures, LocalJudge, local_judge
+from inquitree_gym.judges.local import (
+    ADDED_WORDS,
+    CLAIMS_PER_ITEM,
+    TURNED_PLACES,
+    WEIGHTS,
+    ClaimFeatures,
+    LocalJudge,
+    is_copy,
+    is_negated,
+    is_open,
+    local_judge,
+    split_claims,
+    stems,
+    turn,
+)
+from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from tests.strategies import make_tree
 
+ITEM = "Small networks hold every heading only when their excitation is tuned with great precision."
 shipped = pytest.mark.parametrize("name", builtin_ids())
 DENIALS = (
     "There is no evidence that {}", "It is not the case that {}", "Our results refute the idea that {}",
@@ -155,3 +173,109 @@ def test_a_vector_of_a_batch_is_settled_only_where_its_last_bits_could_decide(pa
 def test_the_judge_of_rewards_is_one_object_on_the_default_embedder(paper: Tree):
     assert local_judge(paper) is local_judge(paper)
     assert local_judge(paper).vectors.embedder.name == "all-MiniLM-L6-v2"
+
+
+# Claims
+
+
+def test_a_conclusion_is_split_at_numbers_bullets_and_sentences_before_them():
+    text = "We found two things. They do agree.\n1. It rose in all. By a lot.\n(2) It fell at night.\n- And so on, too."
+    assert split_claims(text) == [
+        "We found two things.",
+        "They do agree.",
+        "It rose in all. By a lot.",
+        "It fell at night.",
+        "And so on, too.",
+    ]
+
+
+def test_headings_and_questions_claim_nothing():
+    assert split_claims("# Findings\n1. Does it rise at night?\n2. It does.\n3. It rises at night.") == [
+        "It rises at night."
+    ]
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The dough rises by yeast, or steam lifts it.",
+        "The map is kept by fixed cells, or else by changing ones.",
+        "Timing matters here, though it is equally possible that heat does.",
+        "Both kinds contribute, but it may just as well be one of them.",
+        "Yeast drives the rise; or it is driven by it.",
+        "Cells follow behaviour or possibly lead it.",
+        "It reads from left to right, or the other way round.",
+    ],
+)
+def test_a_claim_that_leaves_two_things_open(claim: str):
+    assert is_open(claim)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Yeast may make the dough rise.",
+        "It rises with sugar, warmth, or time.",
+        "In mice, rats or humans the signal is the same.",
+        "The rise is seen in wheat and rye or in blends of the two.",
+        "It could also explain the rise at night.",
+        "Two accounts describe it equally well.",
+        "Whether warm or cold, the dough rises.",
+    ],
+)
+def test_a_claim_that_is_careful_or_lists_things_is_not_open(claim: str):
+    assert not is_open(claim)
+
+
+@pytest.mark.parametrize(
+    ("text", "negated"),
+    [
+        ("It rises.", False), ("It does not rise.", True), ("It doesn't rise.", True), ("It doesn’t rise.", True),
+        ("It never fails to rise.", False), ("There is no evidence that it rises.", True),
+        ("Our data refute that it rises.", True), ("Nothing in it rises.", True), ("It hardly rises.", True),
+        ("A note on knots and nodes.", False), ("Without salt it rises, and not without yeast.", True),
+    ],
+)  # fmt: skip
+def test_an_odd_number_of_negations_negates(text: str, negated: bool):
+    assert is_negated(text) == negated
+
+
+def test_a_copy_holds_nearly_all_words_and_few_others():
+    assert is_copy(ITEM, ITEM)
+    assert is_copy(ITEM.upper(), ITEM)
+    assert is_copy(f"There is no evidence that {ITEM.lower()}", ITEM)
+    assert not is_copy(f"{ITEM} {'more ' * (ADDED_WORDS + 1)}", ITEM)
+    assert not is_copy("Small networks hold every heading.", ITEM)
+    assert not is_copy("Anything.", "…")
+
+
+def test_words_are_the_same_from_their_beginning():
+    assert stems("Predicts prediction PREDICTED; cat") == {"predi", "cat"}
+    assert stems("") == frozenset()
+
+
+@given(st.lists(st.text(st.characters(categories=("L",)), min_size=1, max_size=8), min_size=1, max_size=60))
+def test_a_text_is_turned_by_one_word_at_a_time(words: list[str]):
+    text = " ".join(words)
+    turned = turn(text)
+    assert 1 <= len(turned) <= TURNED_PLACES
+    assert len(set(turned)) == len(turned) or "not" in words
+    for each in turned:
+        found = each.split()
+        assert len(found) == len(words) + 1
+        assert any(found[:i] + found[i + 1 :] == words for i, word in enumerate(found) if word == "not")
+
+
+@given(st.text(max_size=300))
+def test_any_text_can_be_read(text: str):
+    for claim in split_claims(text):
+        is_open(claim)
+        is_negated(claim)
+        is_copy(claim, text)
+
+
+def test_only_what_is_read_is_split():
+    assert (
+        len(split_claims("It rises at night. " * MAX_ACTION_LENGTH))
+        <= MAX_ACTION_LENGTH // len("It rises at night. ") + 1
+    )
