@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from inquitree_gym.analysis.aggregate import CHANGE, MEASURES, NORMALISED, summarise, summary_table
+from inquitree_gym.analysis.aggregate import CHANGE, MEASURES, NORMALISED, as_plain, summarise, summary_table
 from inquitree_gym.analysis.compare import compare, differences_table
 from inquitree_gym.analysis.cutoff import cutoff_table, split_by_cutoff
 from inquitree_gym.analysis.cutoff_models import ModelDates, load_models
@@ -33,7 +33,14 @@ from inquitree_gym.cli.output import (
 from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.errors import OptionError
 from inquitree_gym.report import view_log, view_run, write_report
-from inquitree_gym.report.rethreshold import changed, changes_table, curve, lines, picture, reread_table
+from inquitree_gym.report.rethreshold import (
+    changed_turns,
+    changes_table,
+    rematch_chart,
+    rematch_summaries,
+    rematch_table,
+    threshold_curve,
+)
 from inquitree_gym.report.sections import scores_by_judge
 from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
@@ -183,17 +190,17 @@ def reread(
     threshold = threshold_for(reader, threshold)
     with progress("reading", len(list(study.specs()))) as advance:
         found = rematch_run(run_folder, reader, lambda spec: advance(spec.tree))
-    table = lines(found, threshold)
+    table = rematch_summaries(found, threshold)
     if figure is not None:
-        write(figure, picture(found, logged_threshold(study), threshold).document())
+        write(figure, rematch_chart(found, logged_threshold(study), threshold).document())
     if as_json:
         print_json({
-            "embedder": reader.name, "threshold": threshold, "agents": [line.as_plain() for line in table],
-            "changes": [change._asdict() for change in changed(found, threshold)],
-            "curve": [point._asdict() for point in curve(found)],
+            "embedder": reader.name, "threshold": threshold, "agents": as_plain(table),
+            "changes": as_plain(list(changed_turns(found, threshold))),
+            "curve": as_plain(threshold_curve(found)),
         })  # fmt: skip
         return
-    print_table(f"Read again by {reader.name}, τ = {threshold:g}", reread_table(table))
+    print_table(f"Read again by {reader.name}, τ = {threshold:g}", rematch_table(table))
     if any(line.changes for line in table):
         print_table("Changes", changes_table(table))
     out.print(Text(REREAD_LEGEND))

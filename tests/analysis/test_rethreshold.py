@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inquitree_gym.analysis.aggregate import as_plain
 from inquitree_gym.analysis.rethreshold import (
     GRID,
     RematchedEpisode,
@@ -28,12 +29,12 @@ from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import Episode
 from inquitree_gym.report.rethreshold import (
-    changed,
+    changed_turns,
     changes_table,
-    curve,
-    lines,
-    picture,
-    reread_table,
+    rematch_chart,
+    rematch_summaries,
+    rematch_table,
+    threshold_curve,
 )  # fmt: skip
 from inquitree_gym.rollout import play
 from inquitree_gym.runner.run import run_study
@@ -126,7 +127,7 @@ def test_read_by_its_own_embedder_at_its_own_threshold_nothing_changes_and_nothi
         again = rematch_episode(played(paper, minilm, **rules), tree_vectors(paper, Named()), CELL)
         assert again.turns
         assert again.departs(0.45) is None
-        assert list(changed([again], 0.45)) == []
+        assert list(changed_turns([again], 0.45)) == []
         assert again.bounds(0.45) == (again.coverage, again.coverage)
 
 
@@ -276,19 +277,19 @@ def test_a_run_without_a_whole_episode_says_so(study: StudyConfig, tmp_path: Pat
 
 
 def test_agents_are_summed_up_apart(found: list[RematchedEpisode]):
-    menu, oracle = lines(found, 0.6)
+    menu, oracle = rematch_summaries(found, 0.6)
     assert (menu.agent, menu.episodes, oracle.departing, oracle.changes) == ("random-menu", 3, 0, {})
     assert menu.departing == sum(each.departs(0.6) is not None for each in found) > 0
-    assert sum(menu.changes.values()) == len(list(changed(found, 0.6)))
+    assert sum(menu.changes.values()) == len(list(changed_turns(found, 0.6)))
     assert oracle.followed.mean == oracle.logged.mean == oracle.low.mean == oracle.high.mean == 1
     assert menu.low.mean <= menu.logged.mean <= menu.high.mean
     assert menu.followed.mean < 1
-    json.dumps([menu.as_plain(), oracle.as_plain()])
+    json.dumps(as_plain([menu, oracle]))
 
 
 def test_changes_say_whether_they_are_exact(found: list[RematchedEpisode]):
     by_log: dict[str, list] = {}
-    for change in changed(found, 0.6):
+    for change in changed_turns(found, 0.6):
         by_log.setdefault(change.log, []).append(change)
     for changes in by_log.values():
         departures = [change.turn for change in changes if change.departs]
@@ -297,10 +298,10 @@ def test_changes_say_whether_they_are_exact(found: list[RematchedEpisode]):
 
 
 def test_the_curve_says_of_every_threshold_what_the_lines_say(found: list[RematchedEpisode]):
-    points = curve(found)
+    points = threshold_curve(found)
     assert [point.threshold for point in points] == list(GRID)
     for point in points[::10]:
-        table = lines(found, point.threshold)
+        table = rematch_summaries(found, point.threshold)
         assert point.departing == pytest.approx(sum(line.departing for line in table) / 5)
         assert point.changed == pytest.approx(
             sum(sum(line.changes.values()) for line in table) / sum(line.read for line in table)
@@ -312,15 +313,15 @@ def test_the_curve_says_of_every_threshold_what_the_lines_say(found: list[Rematc
 
 def test_an_episode_at_which_nothing_is_matched_stays_as_it_is():
     empty = RematchedEpisode(CELL, "t", 0.5, (), 1)
-    (line,) = lines([empty], 0.9)
+    (line,) = rematch_summaries([empty], 0.9)
     assert (line.departing, line.low.mean, line.followed.mean) == (0, 0.5, 1)
-    assert {(point.changed, point.low, point.high) for point in curve([empty])} == {(0, 0.5, 0.5)}
+    assert {(point.changed, point.low, point.high) for point in threshold_curve([empty])} == {(0, 0.5, 0.5)}
 
 
 def test_tables_and_the_picture(found: list[RematchedEpisode]):
-    table = lines(found, 0.6)
-    assert [len(line) for line in reread_table(table)] == [8] * 3
+    table = rematch_summaries(found, 0.6)
+    assert [len(line) for line in rematch_table(table)] == [8] * 3
     assert [line[0] for line in changes_table(table)][1:] == ["random-menu"] * len(table[0].changes)
-    drawn = Page(picture(found, 0.4, 0.6).document())
+    drawn = Page(rematch_chart(found, 0.4, 0.6).document())
     for wanted in ("threshold τ", "coverage, bounds", "τ of the log, 0.4", "τ in question, 0.6"):
         assert wanted in drawn.text
