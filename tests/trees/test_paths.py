@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.errors import TreeError, UnknownTreeError
-from inquitree_gym.trees import CATALOGUE, builtin_ids, dump_tree, load_tree, parse_tree, user_files
+from inquitree_gym.trees import builtin_ids, dump_tree, load_tree, parse_tree, user_files
 from inquitree_gym.trees.paths import TREES_VARIABLE, builtin_file, missing_folders
 from tests.strategies import make_tree
 
@@ -153,7 +153,7 @@ def test_the_import_registers_good_user_trees_and_only_warns_of_bad_ones(tmp_pat
         [sys.executable, "-c", REGISTERED], env=environment, capture_output=True, text=True, check=True
     )
     ids, warned, loaded = json.loads(run.stdout)
-    trees = ["InquiTree", "InquiTree-mine", *(f"InquiTree-{name}" for name in CATALOGUE)]
+    trees = ["InquiTree", "InquiTree-mine", *(f"InquiTree-{name}" for name in builtin_ids())]
     assert set(ids) - {"InquiTree-synthetic-v0", "InquiTree-synthetic-menu-v0"} == {
         f"{name}{view}-v0" for name in trees for view in ("", "-menu")
     }
