@@ -32,8 +32,7 @@ class Table:
         for tree in TREES:
             env = gym.make(f"InquiTree-{tree}-v0", privileged=True)
             env.reset(seed=0)
-            vectors = env.unwrapped.vectors
-            self.sets.append((env, it.make_agent(name, vectors), LocalJudge(vectors)))
+            self.sets.append((env, it.make_agent(name, env), LocalJudge(env.unwrapped.vectors)))
 
     def round(self) -> float:
         """Return episodes per second over one episode per tree."""

@@ -18,7 +18,7 @@ from job import run
 from measure import Row, alternate, hand_over, ratios, seconds, spread
 
 from inquitree_gym._litellm import load_litellm
-from inquitree_gym.llm.event_loop import begin
+from inquitree_gym.llm.event_loop import submit
 from inquitree_gym.log import read_episode
 from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runner.study import make_study
@@ -124,7 +124,7 @@ def _saturation(address: str, folder: Path) -> Iterator[Row]:
 
     tasks = [
         timed("run", lambda: _play(address, folder / f"run{next(number)}", MAX_CONCURRENCY)),
-        timed("litellm", lambda: begin(_ask(bodies, lambda body: _litellm(address, body))).result()),
+        timed("litellm", lambda: submit(_ask(bodies, lambda body: _litellm(address, body))).result()),
         timed("bare", lambda: asyncio.run(_bare(address, bodies))),
     ]
     alternate(tasks, 1)

@@ -55,7 +55,7 @@ def recorded(name: str) -> list[str]:
     """Return the actions of one episode of a baseline."""
     env = gym.make(TREE, privileged=True)
     observation, info = env.reset(seed=0)
-    agent = make_agent(name, env.unwrapped.vectors)
+    agent = make_agent(name, env)
     agent.reset(0)
     actions, over = [], False
     while not over:

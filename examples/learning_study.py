@@ -80,7 +80,7 @@ def oracle_return(settings: Settings) -> float:
     """Return what the oracle earns under the same rules."""
     env = inquitree.InquiryEnv(settings.tree, max_turns=settings.turns, fake_level=settings.fake_level, privileged=True)
     env.reset(seed=0)
-    agent = inquitree.make_agent("oracle", env.vectors)
+    agent = inquitree.make_agent("oracle", env)
     episodes = [inquitree.play(env, agent, seed) for seed in range(LOGGED)]
     return float(np.mean([episode.footer.episode_return for episode in episodes]))
 

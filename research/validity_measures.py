@@ -153,8 +153,9 @@ def _reference_scores(
 
 def _play(tree: Tree, embedder: Embedder, threshold: float, name: str, seed: int, limit: str) -> EpisodeScore:
     vectors = tree_vectors(tree, embedder)
-    agent: Agent = ShortcutAgent(name, tree) if name in SHORTCUTS else make_agent(name, vectors)
     turns = 3 * len(tree.subtopics) if limit == "3n" else "default"
     rules: dict[str, Any] = {"threshold": threshold, "max_turns": turns}
-    env = InquiryEnv(tree, embedder=embedder, privileged=agent.needs_privileged, **rules)
+    env = InquiryEnv(tree, embedder=embedder, **rules)
+    agent: Agent = ShortcutAgent(name, tree) if name in SHORTCUTS else make_agent(name, env)
+    env.privileged = agent.needs_privileged
     return score_episode(play(env, agent, seed), tree, LocalJudge(vectors))

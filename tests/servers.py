@@ -18,7 +18,7 @@ import numpy as np
 
 from inquitree_gym._litellm import load_litellm
 from inquitree_gym.llm import SystemClock
-from inquitree_gym.llm.event_loop import begin
+from inquitree_gym.llm.event_loop import run_sync
 from inquitree_gym.trees import Tree
 
 KEY = "sk-0123456789-do-not-tell-anyone"
@@ -288,7 +288,7 @@ def close_clients() -> None:
         for client in load_litellm().in_memory_llm_clients_cache.cache_dict.values():
             closing = client.close()
             if inspect.isawaitable(closing):
-                begin(close(closing)).result()
+                run_sync(close(closing))
 
 
 class Hourglass(SystemClock):

@@ -20,13 +20,15 @@ PUBLIC = {
         "aplay", "load_embedder", "load_tree", "make_agent", "play", "read_episode", "score_episode",
     },
     "inquitree_gym.baselines": {
-        "AGENT_NAMES", "Agent", "Ask", "AskingAgent", "BASELINE_NAMES", "BaselineAgent", "HumanAgent", "LLMAgent",
-        "MODEL_AGENT_NAMES", "OracleAgent", "PolicyAgent", "RandomAgent", "RandomMenuAgent", "RandomWordsAgent",
-        "RedoUntilTrue", "ReplayAgent", "Request", "RetrievalAgent", "ScepticAgent", "WorstCaseAgent", "make_agent",
+        "AGENT_NAMES", "Agent", "Ask", "BASELINE_NAMES", "BaselineAgent", "HumanAgent", "LLMAgent",
+        "MODEL_AGENT_NAMES", "ModelAgent", "OracleAgent", "PolicyAgent", "RandomAgent", "RandomMenuAgent",
+        "RandomWordsAgent", "RedoUntilTrue", "ReplayAgent", "RetrievalAgent", "ScepticAgent", "WorstCaseAgent",
+        "make_agent",
     },
     "inquitree_gym.llm": {
-        "Budget", "BudgetedChat", "CachedChat", "Chat", "ChatModel", "Clock", "Completion", "MAX_REPLY", "Message",
-        "Pace", "PacedChat", "Paid", "ReplyCache", "SystemClock", "estimated_tokens",
+        "Budget", "BudgetedChat", "CachedChat", "Chat", "ChatMiddleware", "ChatModel", "Clock", "Completion",
+        "MAX_REPLY", "Message", "MissingKey", "RateLimit", "RateLimitedChat", "RateLimiter", "ReplyCache",
+        "Reservation", "SpendingCap", "SystemClock", "Usage", "estimated_tokens", "run_sync", "strip_thinking",
     },
     "inquitree_gym.analysis": {
         "PairedDifference", "ScoredEpisode", "ScoredRun", "SettingSummary", "compare", "load_run", "summarise",

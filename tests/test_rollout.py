@@ -16,7 +16,7 @@ import gymnasium as gym
 import pytest
 
 import inquitree_gym
-from inquitree_gym.baselines import Ask, BaselineAgent, RandomAgent, ReplayAgent, Request, make_agent
+from inquitree_gym.baselines import Ask, BaselineAgent, RandomAgent, ReplayAgent, make_agent
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import EmbedderError, LogError, OptionError
@@ -45,21 +45,19 @@ class PaidAgent(BaselineAgent):
     def reset(self, seed: int) -> None:
         self._chooser.reset(seed)
 
-    async def decide(self, observation: str, info: Mapping[str, Any], ask: Ask) -> str:
+    async def decide(self, observation: str, info: Mapping[str, Any], ask: Ask | None = None) -> str:
         question = {"turn": str(info["turn"] + 1), "content": self._chooser.act(observation, info)}
-        reply = await ask(Request("proposer", self, [question], 0, lambda text: ""))
+        assert ask is not None
+        reply = await ask(self, [question], role="proposer", seed=0, check=lambda text: "")
         return reply.text.partition("ACTION ")[2]
 
-    def complete_now(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
+    async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
+        await asyncio.sleep(0)
         turn = int(messages[0]["turn"])
         self.asked.append(turn)
         price = None if turn % 3 == 0 else turn / 8
         text = f"THOUGHT {turn}\nACTION {messages[0]['content']}"
         return Completion(text, "stop", {"prompt": 100 + turn, "completion": turn}, price, seconds=turn)
-
-    async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
-        await asyncio.sleep(0)
-        return self.complete_now(messages, seed=seed)
 
 
 def outcome(turn: Turn) -> tuple[Any, ...]:
@@ -181,7 +179,7 @@ def test_a_replay_in_another_process_brings_out_the_same(minilm: MiniLMEmbedder,
         env = InquiryEnv(tree, embedder=minilm, **rules)
         env.reset(seed=0)
         file = tmp_path / f"{name}.jsonl"
-        episodes[str(file)] = play(env, make_agent(name, env.vectors), 13, file=file)
+        episodes[str(file)] = play(env, make_agent(name, env), 13, file=file)
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     done = subprocess.run(
         [sys.executable, "-c", REPLAY, *episodes],
@@ -289,11 +287,11 @@ class Stopped(PaidAgent):
         self._at = at
         self._error: BaseException | None = error
 
-    def complete_now(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
+    async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
         if int(messages[0]["turn"]) == self._at + 1 and self._error is not None:
             error, self._error = self._error, None
             raise error
-        return super().complete_now(messages, seed=seed)
+        return await super().complete(messages, seed=seed)
 
 
 @pytest.mark.parametrize(

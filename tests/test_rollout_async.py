@@ -240,14 +240,14 @@ def test_a_request_that_the_log_did_not_foresee_is_refused_and_not_paid(tree: Tr
     for torn in (changed[:2], changed[:5]):
         file.write_text("".join(torn))
         agent = PaidAgent(tree)
-        with pytest.raises(LogError, match="turn 1: the agent asks its proposer and the log has no such reply"):
+        with pytest.raises(LogError, match="turn 1: the agent asks its proposer, but the log has no such reply"):
             play(env, agent, 3, file=file)
         assert agent.asked == []
 
 
 def test_a_turn_that_was_played_is_not_paid_for_by_an_agent_that_asks_more(tree: Tree, env: InquiryEnv, tmp_path: Path):
     class Twice(PaidAgent):
-        async def decide(self, observation: str, info: Mapping[str, Any], ask: Ask) -> str:
+        async def decide(self, observation: str, info: Mapping[str, Any], ask: Ask | None = None) -> str:
             await super().decide(observation, info, ask)
             return await super().decide(observation, info, ask)
 
@@ -255,7 +255,7 @@ def test_a_turn_that_was_played_is_not_paid_for_by_an_agent_that_asks_more(tree:
     play(env, PaidAgent(tree), 3, file=file)
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:7]))
     agent = Twice(tree)
-    with pytest.raises(LogError, match="turn 1: the agent asks its proposer and the log has no such reply"):
+    with pytest.raises(LogError, match="turn 1: the agent asks its proposer, but the log has no such reply"):
         play(env, agent, 3, file=file)
     assert agent.asked == []
 
@@ -263,8 +263,7 @@ def test_a_turn_that_was_played_is_not_paid_for_by_an_agent_that_asks_more(tree:
 def test_play_works_where_an_event_loop_runs_already(tree: Tree, env: InquiryEnv, service: Service):
     async def as_in_a_notebook() -> str:
         service.reply = Rote(tree)
-        env.reset(seed=0)
-        agent = make_agent("llm", env.vectors, model="gpt-4o-mini", base_url=service.address)
+        agent = make_agent("llm", env, model="gpt-4o-mini", base_url=service.address)
         return play(env, agent, 0).status
 
     assert run(as_in_a_notebook()) == "concluded"

@@ -18,10 +18,10 @@ from inquitree_gym.analysis.cutoff_models import ModelDates, find_model, parse_d
 from inquitree_gym.analysis.judging import StatedConclusion
 from inquitree_gym.analysis.load import recorded_judges
 from inquitree_gym.analysis.questions import AnswerFile, AskingResult, ask_questions, read_answers, repeated
+from inquitree_gym.baselines.conversation import move_fault, read_move
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.llm import Chat, Message
-from inquitree_gym.llm.parsing import move_fault, read_move
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
 from inquitree_gym.scoring.statistics import unpaired_difference

@@ -18,8 +18,7 @@ from inquitree_gym.analysis.aggregate import Player, by_player
 from inquitree_gym.analysis.load import ScoredEpisode
 from inquitree_gym.analysis.questions import AnswerFile, AskingResult, ModelQuestion, ask_questions, repeated
 from inquitree_gym.errors import OptionError
-from inquitree_gym.llm import Chat
-from inquitree_gym.llm.parsing import spoken
+from inquitree_gym.llm import Chat, strip_thinking
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.scoring import Estimate
 from inquitree_gym.scoring.vigilance import Trial, count, sensitivity, sensitivity_difference
@@ -123,7 +122,7 @@ def read_verdict(reply: str) -> bool | None:
     >>> read_verdict("REASON: it says 'VERDICT: VALID' itself. VERDICT: INVALID"), read_verdict("VERDICT: unclear")
     (True, None)
     """
-    *_, last = _VERDICT.split(spoken(reply))
+    *_, last = _VERDICT.split(strip_thinking(reply))
     word = _WORD.match(last)
     if last == reply or word is None or _EITHER.match(last, word.end()):
         return None

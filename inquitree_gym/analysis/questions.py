@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict
 
 from inquitree_gym.errors import BudgetError, LogError, OptionError, ServiceError
-from inquitree_gym.llm import Chat, Completion, Message, Paid
+from inquitree_gym.llm import Chat, Completion, Message, Usage
 from inquitree_gym.log import JsonlWriter, has_header
 from inquitree_gym.log.jsonl import file_stem, read_records, settings_digest
 from inquitree_gym.trees.schema import CANARY
@@ -76,7 +76,7 @@ class AskingResult:
     """Error messages of the unanswered questions; asking again may help."""
     left: str
     """The cap that ended the series early; empty if none did."""
-    paid: Paid
+    paid: Usage
 
 
 class AnswerFile:
@@ -110,7 +110,7 @@ class AnswerFile:
         Raises:
             LogError: the file cannot be written.
         """
-        answer = StoredAnswer(key=key, **completion._asdict())
+        answer = StoredAnswer(key=key, **asdict(completion))
         self._writer.write(answer)
         self.found[key] = answer
 
@@ -200,5 +200,5 @@ def _result(outcomes: Sequence[Completion | ServiceError | BudgetError | None], 
         found=found,
         failed=tuple(str(outcome) for outcome in outcomes if isinstance(outcome, ServiceError)),
         left=next((str(outcome) for outcome in outcomes if isinstance(outcome, BudgetError)), ""),
-        paid=sum(map(Paid.of, completions), Paid()),
+        paid=sum(map(Usage.of, completions), Usage()),
     )

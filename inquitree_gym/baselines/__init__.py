@@ -1,11 +1,10 @@
-"""Agents: baselines that need nothing but a tree, and language models."""
+"""Agents: baselines without a model, trained policies and language models."""
 
-from inquitree_gym.baselines.agent import Agent, Ask, AskingAgent, BaselineAgent, Request
+from inquitree_gym.baselines.agent import Agent, Ask, BaselineAgent, ModelAgent
 from inquitree_gym.baselines.llm import LLMAgent, ScepticAgent
-from inquitree_gym.baselines.oracle import OracleAgent, WorstCaseAgent
+from inquitree_gym.baselines.oracle import OracleAgent, RedoUntilTrue, WorstCaseAgent
 from inquitree_gym.baselines.policy import PolicyAgent
 from inquitree_gym.baselines.random_agents import RandomAgent, RandomMenuAgent, RandomWordsAgent
-from inquitree_gym.baselines.redoing import RedoUntilTrue
 from inquitree_gym.baselines.registry import AGENT_NAMES, BASELINE_NAMES, MODEL_AGENT_NAMES, make_agent
 from inquitree_gym.baselines.replay import HumanAgent, ReplayAgent
 from inquitree_gym.baselines.retrieval import RetrievalAgent
@@ -16,10 +15,10 @@ __all__ = [
     "MODEL_AGENT_NAMES",
     "Agent",
     "Ask",
-    "AskingAgent",
     "BaselineAgent",
     "HumanAgent",
     "LLMAgent",
+    "ModelAgent",
     "OracleAgent",
     "PolicyAgent",
     "RandomAgent",
@@ -27,7 +26,6 @@ __all__ = [
     "RandomWordsAgent",
     "RedoUntilTrue",
     "ReplayAgent",
-    "Request",
     "RetrievalAgent",
     "ScepticAgent",
     "WorstCaseAgent",

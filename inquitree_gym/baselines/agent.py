@@ -1,13 +1,14 @@
-"""What an agent is, and the texts of a tree as baselines use them."""
+"""Agent protocols, and the base classes of the baselines."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
-from inquitree_gym.envs.menu import numbered
+from inquitree_gym.envs.menu import CONCLUDE, EXPLORE, numbered
 from inquitree_gym.errors import OptionError
 from inquitree_gym.llm import Chat, Completion, Message
 from inquitree_gym.log import Reply
@@ -15,130 +16,175 @@ from inquitree_gym.trees import Tree
 
 
 class Agent(Protocol):
-    """Anything that plays: told a seed at the start of an episode, then asked for one action per turn."""
+    """Anything that plays: reset with a seed at the start of an episode, then asked for one action per turn."""
 
     @property
     def needs_privileged(self) -> bool:
-        """Whether the agent reads what others must not see: ``info["privileged"]``."""
+        """True if the agent reads ``info["privileged"]``."""
 
     @property
     def config(self) -> dict[str, Any]:
-        """Name and settings, for the log; plain values."""
+        """Name and settings for the log, as plain values."""
 
     def reset(self, seed: int) -> None:
-        """Begin an episode; ``seed`` fixes whatever chance the agent uses."""
+        """Start an episode; ``seed`` determines all random choices of the agent."""
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action."""
 
     def recall(self, observation: str, info: Mapping[str, Any], action: str) -> None:
-        """Take note of a turn played before the episode was torn, without paying for it again."""
+        """Restore the state after a logged turn of a resumed episode, without paying for it again."""
 
 
-class Request(NamedTuple):
-    """What an agent asks of a chat model, and why."""
+class Ask(Protocol):
+    """Function passed to `ModelAgent.decide`: puts a request to a chat model and logs the reply before returning it."""
 
-    role: str
-    """See `Reply.role`."""
-    chat: Chat
-    messages: list[Message]
-    seed: int
-    fault: Callable[[str], str]
-    """Says how a reply breaks the protocol; an empty string where it keeps it."""
+    async def __call__(
+        self, chat: Chat, messages: list[Message], *, role: str, seed: int, check: Callable[[str], str]
+    ) -> Reply:
+        """Return the reply, from the log if the episode is resumed and the log has it.
 
-    def to_reply(self, turn: int, completion: Completion) -> Reply:
-        """Return the record of the reply, for a turn."""
-        return Reply(
-            turn=turn,
-            role=self.role,
-            text=completion.text,
-            finish_reason=completion.finish_reason,
-            tokens=completion.tokens or None,
-            cost=completion.cost,
-            seconds=completion.seconds,
-            retries=completion.retries,
-            cut=completion.cut,
-            cached=completion.cached,
-            fault=self.fault(completion.text),
-        )
+        Args:
+            chat: the model.
+            messages: the request.
+            role: see `Reply.role`.
+            seed: see `Chat.complete`.
+            check: returns the fault in a reply, or an empty string for a valid one.
+        """
 
 
-Ask = Callable[[Request], Awaitable[Reply]]
-"""Given to an agent by whoever plays it: asks the model and logs its reply, or finds the reply in the log."""
+class ModelAgent(Agent, Protocol):
+    """An agent that asks chat models.
 
-
-class AskingAgent(Agent, Protocol):
-    """An agent that asks chat models. It says what to ask; the one who plays it asks, and logs each reply at once.
-
-    So that nothing is paid twice: where an episode was torn, `decide` is called for each of its turns once more, and
-    what was asked before is answered from the log.
+    No reply is paid for twice: when a torn episode is resumed, `decide` is called again for each of its turns, and
+    ``ask`` returns the logged replies. So the action may depend on nothing but the arguments, the replies and the seed.
     """
 
-    async def decide(self, observation: str, info: Mapping[str, Any], ask: Ask) -> str:
-        """Return the next action; whatever is paid for goes through ``ask``, and nothing else decides but chance."""
+    async def decide(self, observation: str, info: Mapping[str, Any], ask: Ask | None = None) -> str:
+        """Return the next action; every request goes through ``ask``, if it is given."""
 
 
-def asks(agent: Agent) -> TypeGuard[AskingAgent]:
+def asks_models(agent: Agent) -> TypeGuard[ModelAgent]:
     """Tell whether an agent asks chat models."""
     return hasattr(agent, "decide")
 
 
+def reply_record(turn: int, role: str, completion: Completion, check: Callable[[str], str]) -> Reply:
+    """Return the log record of a completion."""
+    return Reply(
+        turn=turn,
+        role=role,
+        text=completion.text,
+        finish_reason=completion.finish_reason,
+        tokens=completion.tokens or None,
+        cost=completion.cost,
+        seconds=completion.seconds,
+        retries=completion.retries,
+        cut=completion.cut,
+        cached=completion.cached,
+        fault=check(completion.text),
+    )
+
+
 class BaselineAgent:
-    """Common ground of the baselines: a name, a generator of their own, and recall by acting once more."""
+    """Base class of the baselines: a name, a random generator, and recall by acting again."""
 
     name = "baseline"
     needs_privileged = False
-    """Whether it reads ``info["privileged"]``."""
+    """True if the agent reads ``info["privileged"]``."""
 
     def __init__(self) -> None:
-        """Start with a generator that `reset` replaces."""
+        """Create the generator, which `reset` replaces."""
         self.rng = np.random.default_rng(0)
 
     @property
     def config(self) -> dict[str, Any]:
-        """Name and settings, for the log."""
+        """Name and settings for the log."""
         return {"name": self.name}
 
     def reset(self, seed: int) -> None:
-        """Begin an episode."""
+        """Start an episode."""
         self.rng = np.random.default_rng(seed)
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
-        """Return the next action; each baseline has its own."""
-        raise TypeError(f"{type(self).__name__} does not say how to act; override act()")
+        """Return the next action; subclasses override it."""
+        raise TypeError(f"{type(self).__name__} has no act(); override it")
 
     def recall(self, observation: str, info: Mapping[str, Any], action: str) -> None:
-        """Act once more, which brings the agent to where it was; the logged action is taken all the same."""
+        """Act again, which restores the agent's state; the logged action is taken in any case."""
         self.act(observation, info)
 
 
-class TreeTexts:
-    """The texts that a tree can be played with, and where an observation stands among them."""
+class TraversalAgent(BaselineAgent, ABC):
+    """Base class of agents that enter every subtopic once, run one study in each, and conclude."""
 
     def __init__(self, tree: Tree) -> None:
-        """Take the canonical texts of ``tree``."""
-        self.subtopics = tuple(subtopic.text for subtopic in tree.subtopics)
-        self.studies = tuple(tuple(study.text for study in subtopic.studies) for subtopic in tree.subtopics)
-        self.texts = (*self.subtopics, *(text for family in self.studies for text in family))
-        self.items = len(tree.conclusions)
+        """Learn the menu texts of ``tree``."""
+        super().__init__()
+        self.subtopics = [subtopic.text for subtopic in tree.subtopics]
+        self.studies = [[study.text for study in subtopic.studies] for subtopic in tree.subtopics]
+        self._entered: set[int] = set()
+        self._current = 0
 
-    def subtopic_shown(self, observation: str) -> int | None:
-        """Return the subtopic whose text stands in ``observation``, the longest of several; None for none."""
-        found = [i for i, text in enumerate(self.subtopics) if text in observation]
-        return max(found, key=lambda i: len(self.subtopics[i]), default=None)
+    def reset(self, seed: int) -> None:
+        """Start an episode."""
+        super().reset(seed)
+        self._entered = set()
 
-    def junk_conclusion(self, rng: np.random.Generator) -> str:
-        """Return a numbered list of k random menu texts, k the number of conclusion items."""
-        return numbered([self.texts[i] for i in rng.integers(len(self.texts), size=self.items)])
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action."""
+        match info["state"]:
+            case "topic":
+                remaining = [text for i, text in enumerate(self.subtopics) if i not in self._entered]
+                return self.choose(observation, remaining or self.subtopics)
+            case "subtopic":
+                if (shown := longest_match(self.subtopics, observation)) >= 0:
+                    self._entered.add(shown)
+                    self._current = shown
+                return self.choose(observation, self.studies[self._current])
+            case "result":
+                self.read_result(observation)
+                return EXPLORE if len(self._entered) < len(self.subtopics) else CONCLUDE
+            case "conclusion":
+                return self.conclude()
+        return ""
+
+    @abstractmethod
+    def choose(self, observation: str, texts: Sequence[str]) -> str:
+        """Return one of the menu ``texts``."""
+
+    @abstractmethod
+    def conclude(self) -> str:
+        """Return the conclusion."""
+
+    def read_result(self, observation: str) -> None:
+        """Take note of a result; by default nothing."""
 
 
-def privileged(info: Mapping[str, Any], who: str) -> Mapping[str, Any]:
+def menu_texts(tree: Tree) -> list[str]:
+    """Return the canonical texts of all subtopics, then of all studies."""
+    return [node.text for node in (*tree.subtopics, *tree.studies)]
+
+
+def random_conclusion(tree: Tree, rng: np.random.Generator) -> str:
+    """Return a numbered list of k random menu texts, k the number of conclusion items."""
+    texts = menu_texts(tree)
+    return numbered([texts[i] for i in rng.integers(len(texts), size=len(tree.conclusions))])
+
+
+def longest_match(texts: Sequence[str], observation: str) -> int:
+    """Return the index of the longest of ``texts`` that ``observation`` contains; -1 if it contains none."""
+    found = [i for i, text in enumerate(texts) if text in observation]
+    return max(found, key=lambda i: len(texts[i]), default=-1)
+
+
+def privileged(info: Mapping[str, Any], agent: str) -> Mapping[str, Any]:
     """Return ``info["privileged"]``.
 
     Raises:
-        OptionError: the environment does not tell.
+        OptionError: the environment was made without ``privileged=True``.
     """
     if "privileged" not in info:
-        raise OptionError(f"the {who} agent needs an environment made with privileged=True")
+        raise OptionError(f"the {agent} agent needs an environment made with privileged=True")
     found: Mapping[str, Any] = info["privileged"]
     return found

@@ -1,49 +1,51 @@
-"""What a chat model is told again at every turn, held within a number of tokens."""
+"""Conversations with chat models: messages within a number of tokens, and the form of replies."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from inquitree_gym.llm import Message
-from inquitree_gym.llm.tokens import BYTES_PER_TOKEN, estimated_tokens
+from inquitree_gym.llm import Message, estimated_tokens, strip_thinking
+from inquitree_gym.llm.chat import BYTES_PER_TOKEN
 from inquitree_gym.prompts import Prompts
 
 SHARE = 4
-"""One part in so many of the context is the most that a single text of a model's may take."""
+"""A single reply may take one part in this many of the context."""
 CUT = "[…] "
-"""Stands for the beginning of a text that is too long."""
+"""Replaces the beginning of a reply that is too long."""
 NOTHING = "(no reply)"
-"""Stands in a conversation for an empty reply, which some services refuse to be sent."""
+"""Replaces an empty reply, which some services refuse to be sent."""
+_OPINION = re.compile(r"\W*(VALID|DOUBTFUL)\b", re.IGNORECASE)
 
 
 class Conversation:
-    """Messages in order. Those at the head always stay; of the others the oldest pairs go when there are too many."""
+    """Messages in order. The head always stays; beyond it, the oldest pairs are dropped if there are too many."""
 
     def __init__(self, head: Sequence[Message], context: int, prompts: Prompts) -> None:
-        """Begin with ``head``, and stay within ``context`` estimated tokens."""
+        """Start with ``head``, and stay within ``context`` estimated tokens."""
         self._head = list(head)
         self._rest: list[Message] = []
         self._context = context
         self._prompts = prompts
 
-    def hear(self, text: str) -> None:
-        """Add what the model is told."""
-        self._rest.append(told(text))
+    def add_user(self, text: str) -> None:
+        """Add a message to the model."""
+        self._rest.append(user(text))
 
-    def say(self, text: str) -> None:
-        """Add what the model replied."""
-        self._rest.append(replied(self.short(text)))
+    def add_reply(self, text: str) -> None:
+        """Add a reply of the model."""
+        self._rest.append(assistant(self.shorten(text)))
 
-    def short(self, text: str) -> str:
-        """Return a text of a model's; of one longer than its `SHARE` the end, where a move stands."""
-        whole, most = text.encode("utf-8", "replace"), self._context * BYTES_PER_TOKEN // SHARE
-        return text if len(whole) <= most else CUT + whole[-most:].decode("utf-8", "ignore")
+    def shorten(self, text: str) -> str:
+        """Truncate a long reply, keeping the end, which holds the action."""
+        encoded, limit = text.encode("utf-8", "replace"), self._context * BYTES_PER_TOKEN // SHARE
+        return text if len(encoded) <= limit else CUT + encoded[-limit:].decode("utf-8", "ignore")
 
     def messages(self, *more: Message) -> list[Message]:
-        """Return what is sent: the head, then a note of how many exchanges were dropped, and the newest messages.
+        """Return the request: the head, a note on the number of dropped exchanges, and the newest messages.
 
-        ``more`` are messages that are sent now and not remembered. They stay however long they are, and so does the
-        newest message, or the newest exchange after a head that asks for one.
+        ``more`` are messages that are sent once and not remembered. They always stay, and so does the newest message,
+        or the newest exchange after a head that ends with the user's turn.
         """
         rest = [*self._rest, *more]
         left = self._context - sum(map(estimated_tokens, (*self._head, *rest)))
@@ -58,16 +60,81 @@ class Conversation:
         return [*first, {**last, "content": f"{last['content']}\n\n{note}"}, *rest[start:]]
 
 
-def told(text: str) -> Message:
-    """Return what a model is told, as a message."""
+def user(text: str) -> Message:
+    """Return a message to the model."""
     return {"role": "user", "content": text}
 
 
-def replied(text: str) -> Message:
-    """Return what a model replied, as a message."""
+def assistant(text: str) -> Message:
+    """Return a reply as a message."""
     return {"role": "assistant", "content": text if text.strip() else NOTHING}
 
 
 def system(text: str) -> Message:
-    """Return a system prompt, as a message."""
+    """Return a system prompt as a message."""
     return {"role": "system", "content": text}
+
+
+class ReplyFormat:
+    """A reply in two parts, each headed by its name and a colon, or by its name alone on a line.
+
+    Everything up to ``</think>`` is ignored, and so is Markdown around a name. The second part is required, once and
+    not empty; the first is optional.
+    """
+
+    def __init__(self, first: str, second: str) -> None:
+        """Name the parts, in capitals."""
+        self._second = second
+        mark = r"[ \t*_`]*"
+        self._names = re.compile(
+            rf"^[ \t>#*_`]*({first}|{second}){mark}(?:[:：]{mark}|$)", re.MULTILINE | re.IGNORECASE
+        )
+
+    def fault(self, reply: str) -> str:
+        """Return the fault in a reply, or an empty string for a valid one."""
+        if not reply.strip():
+            return "it is empty"
+        found = self.parts(reply, self._second)
+        if not found:
+            return f"no part of it begins with {self._second}:"
+        if len(found) > 1:
+            return f"{len(found)} parts of it begin with {self._second}:"
+        return "" if found[0] else f"its {self._second} part is empty"
+
+    def parts(self, reply: str, name: str) -> list[str]:
+        """Return the text of every part with this name."""
+        _, *pieces = self._names.split(strip_thinking(reply))
+        named = zip(pieces[::2], pieces[1::2], strict=True)
+        return [text.strip() for found, text in named if found.upper() == name]
+
+
+_MOVE = ReplyFormat("THOUGHT", "ACTION")
+_CHECK = ReplyFormat("REASON", "VERDICT")
+
+
+def move_fault(reply: str) -> str:
+    """Return the fault in a move, or an empty string for a valid one."""
+    return _MOVE.fault(reply)
+
+
+def read_move(reply: str) -> str:
+    """Return the ACTION part of a reply; the whole reply if it is not valid."""
+    return reply if _MOVE.fault(reply) else _MOVE.parts(reply, "ACTION")[0]
+
+
+def opinion_fault(reply: str) -> str:
+    """Return the fault in a second opinion, or an empty string for a valid one."""
+    fault = _CHECK.fault(reply)
+    return fault or ("" if _verdict(reply) else "its VERDICT is neither VALID nor DOUBTFUL")
+
+
+def read_opinion(reply: str) -> str:
+    """Return verdict and reason of a second opinion; the whole reply if it is not valid."""
+    if opinion_fault(reply):
+        return reply
+    return " ".join([f"{_verdict(reply)}.", *_CHECK.parts(reply, "REASON")])
+
+
+def _verdict(reply: str) -> str:
+    found = _OPINION.match(_CHECK.parts(reply, "VERDICT")[0])
+    return found[1].upper() if found else ""

@@ -1,4 +1,4 @@
-"""A policy of the discrete view, playing in free text like any other agent."""
+"""A trained policy of the discrete view as an agent in free text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from inquitree_gym.baselines.agent import BaselineAgent
+from inquitree_gym.baselines.agent import BaselineAgent, longest_match
 from inquitree_gym.embeddings import TreeVectors
 from inquitree_gym.engine import Engine, Phase, Rules, State
 from inquitree_gym.envs.menu import Mask, Menu, MenuSize
@@ -18,12 +18,12 @@ Policy = Callable[[FeatureRow, Mask, np.random.Generator], int]
 
 
 class PolicyAgent(BaselineAgent):
-    """Plays whatever a policy of the discrete view was trained to do.
+    """Plays a policy that was trained in the discrete view.
 
-    It reads the text observation, keeps track of what was visited and shown, and hands the policy the features that
-    `EmbeddingObservation` would give and the mask of `MenuActions`; the action it gets back is said as its text. It
-    needs nothing privileged: results are known by their texts, as the policy knows them. One thing no text tells: a
-    subtopic entered in the very turn in which the limit strikes; it then counts as not visited.
+    It reads the text observation, tracks visits and results, and gives the policy the features of
+    `EmbeddingObservation` and the mask of `MenuActions`; the chosen action becomes its text. It needs nothing
+    privileged, since results are recognised by their texts. A subtopic entered in the turn in which the limit strikes
+    is shown in no observation, and counts as not visited.
     """
 
     def __init__(
@@ -36,16 +36,15 @@ class PolicyAgent(BaselineAgent):
         text_dim: int | None = None,
         rules: Rules | None = None,
     ) -> None:
-        """Bind a policy to a tree.
+        """Play ``policy`` on the tree of ``vectors``.
 
         Args:
-            vectors: of the tree, under the embedder that the policy was trained with.
-            policy: what was trained.
-            name: what the log calls it.
-            size: slots for subtopics and studies that it was trained with; None for those of the tree.
-            text_dim: length of the text's part that it was trained with; None for the embedder's own.
-            rules: of the episodes, as far as the mask depends on them (``candidates``, ``explore``); None for the
-                default ones.
+            vectors: vectors of the tree under the embedder of the training.
+            policy: the trained policy.
+            name: name in the log.
+            size: slots for subtopics and studies in the training; None for those of the tree.
+            text_dim: length of the text features in the training; None for the embedder's own.
+            rules: rules of the episodes; the mask depends on ``candidates`` and ``explore``. None for the default.
 
         Raises:
             OptionError: the tree does not fit into ``size``, or ``size`` or ``text_dim`` is out of range.
@@ -65,7 +64,7 @@ class PolicyAgent(BaselineAgent):
         return {"name": self.name, "size": list(self._menu.size), "text_dim": self._features.text_dim}
 
     def reset(self, seed: int) -> None:
-        """Begin an episode."""
+        """Start an episode."""
         super().reset(seed)
         self._state = self._engine.start(0).state
 
@@ -78,20 +77,14 @@ class PolicyAgent(BaselineAgent):
         return self._menu.text(int(action), state)
 
     def _take(self, observation: str, phase: Phase) -> State:
-        """Return the state with what ``observation`` shows: a subtopic entered, or a result."""
+        """Return the state updated by ``observation``, which may show an entered subtopic or a result."""
         tree, state = self._vectors.tree, self._state._replace(phase=phase)
         if phase == Phase.SUBTOPIC and self._state.phase != Phase.SUBTOPIC:
-            entered = _longest([subtopic.text for subtopic in tree.subtopics], observation)
+            entered = longest_match([subtopic.text for subtopic in tree.subtopics], observation)
             return state._replace(subtopic=entered, visited=state.visited | 1 << entered)
         if self._state.phase in (Phase.SUBTOPIC, Phase.STUDY, Phase.RESULT):
             for k in self._engine.studies_of[state.subtopic]:
                 results = (tree.studies[k].result, *tree.studies[k].fakes)
-                if (shown := _longest(results, observation)) >= 0:
+                if (shown := longest_match(results, observation)) >= 0:
                     return state._replace(shown=(*state.shown[:k], shown, *state.shown[k + 1 :]))
         return state
-
-
-def _longest(texts: list[str] | tuple[str, ...], observation: str) -> int:
-    """Return which of ``texts`` stands in ``observation``, the longest of several; -1 for none."""
-    found = [i for i, text in enumerate(texts) if text in observation]
-    return max(found, key=lambda i: len(texts[i]), default=-1)

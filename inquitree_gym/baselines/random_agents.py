@@ -1,77 +1,62 @@
-"""Agents that choose by chance: the floor and the bounds."""
+"""Random agents: the paper's, the floor, and random words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from inquitree_gym.baselines.agent import BaselineAgent, TreeTexts
-from inquitree_gym.envs.menu import CONCLUDE, EXPLORE, REDO
+from inquitree_gym.baselines.agent import BaselineAgent, TraversalAgent, menu_texts, random_conclusion
+from inquitree_gym.envs.menu import DECISIONS
 from inquitree_gym.envs.spaces import FreeText
 from inquitree_gym.trees import Tree
 
 MAX_WORDS_LENGTH = 400
+"""Characters of an action of `RandomWordsAgent`, at most."""
 
 
-class RandomAgent(BaselineAgent):
+class RandomAgent(TraversalAgent):
     """The paper's random agent (appendix B.2).
 
-    Uniform over the subtopics not yet entered, then over the studies of the subtopic; explores until all are entered;
-    concludes with random menu texts.
+    Chooses uniformly among the subtopics not yet entered, then among the studies of the subtopic; explores until all
+    are entered; concludes with random menu texts.
     """
 
     name = "random"
 
     def __init__(self, tree: Tree) -> None:
-        """Know the menu of ``tree``."""
-        super().__init__()
-        self._texts = TreeTexts(tree)
-        self._entered: set[int] = set()
-        self._here = 0
+        """Learn the menu of ``tree``."""
+        super().__init__(tree)
+        self._tree = tree
 
-    def reset(self, seed: int) -> None:
-        """Begin an episode."""
-        super().reset(seed)
-        self._entered = set()
+    def choose(self, observation: str, texts: Sequence[str]) -> str:
+        """Return a random one of ``texts``."""
+        return texts[int(self.rng.integers(len(texts)))]
 
-    def act(self, observation: str, info: Mapping[str, Any]) -> str:
-        """Return the next action."""
-        menu, state = self._texts, info["state"]
-        if state == "topic":
-            left = [i for i in range(len(menu.subtopics)) if i not in self._entered] or range(len(menu.subtopics))
-            return menu.subtopics[left[self.rng.integers(len(left))]]
-        if state == "subtopic":
-            shown = menu.subtopic_shown(observation)
-            if shown is not None:
-                self._entered.add(shown)
-                self._here = shown
-            studies = menu.studies[self._here]
-            return studies[self.rng.integers(len(studies))]
-        if state == "result":
-            return EXPLORE if len(self._entered) < len(menu.subtopics) else CONCLUDE
-        return menu.junk_conclusion(self.rng) if state == "conclusion" else ""
+    def conclude(self) -> str:
+        """Return random menu texts."""
+        return random_conclusion(self._tree, self.rng)
 
 
 class RandomMenuAgent(BaselineAgent):
-    """The floor: uniform over the whole menu at every decision: subtopics, studies and the three decisions alike."""
+    """The floor: every decision is uniform over the whole menu, subtopics, studies and the three decisions alike."""
 
     name = "random-menu"
 
     def __init__(self, tree: Tree) -> None:
-        """Know the menu of ``tree``."""
+        """Learn the menu of ``tree``."""
         super().__init__()
-        self._texts = TreeTexts(tree)
-        self._everything = (*self._texts.texts, REDO, EXPLORE, CONCLUDE)
+        self._tree = tree
+        self._menu = (*menu_texts(tree), *DECISIONS)
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action."""
         if info["state"] == "conclusion":
-            return self._texts.junk_conclusion(self.rng)
-        return self._everything[self.rng.integers(len(self._everything))]
+            return random_conclusion(self._tree, self.rng)
+        return self._menu[self.rng.integers(len(self._menu))]
 
 
 class RandomWordsAgent(BaselineAgent):
-    """Says random words of everyday science; knows no menu."""
+    """Says random words of everyday science, without knowing the tree."""
 
     name = "random-words"
 

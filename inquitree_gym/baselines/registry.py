@@ -6,74 +6,98 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
+import gymnasium as gym
+
 from inquitree_gym.baselines.agent import Agent
 from inquitree_gym.baselines.llm import LLMAgent, ScepticAgent
-from inquitree_gym.baselines.oracle import OracleAgent, WorstCaseAgent
+from inquitree_gym.baselines.oracle import OracleAgent, RedoUntilTrue, WorstCaseAgent
 from inquitree_gym.baselines.random_agents import RandomAgent, RandomMenuAgent, RandomWordsAgent
-from inquitree_gym.baselines.redoing import RedoUntilTrue
 from inquitree_gym.baselines.retrieval import RetrievalAgent
-from inquitree_gym.embeddings import TreeVectors
+from inquitree_gym.embeddings import TreeVectors, tree_vectors
+from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.envs.synthetic import SyntheticEnv
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.llm import ChatModel
+from inquitree_gym.trees import Tree
 
-_MAKERS: dict[str, Callable[[TreeVectors], Agent]] = {
-    "random": lambda vectors: RandomAgent(vectors.tree),
-    "random-menu": lambda vectors: RandomMenuAgent(vectors.tree),
-    "random-words": lambda vectors: RandomWordsAgent(),
-    "oracle": lambda vectors: OracleAgent(vectors.tree),
-    "worst-case": lambda vectors: WorstCaseAgent(),
-    "retrieval": RetrievalAgent,
-    "random-redo": lambda vectors: RedoUntilTrue(RandomAgent(vectors.tree)),
-    "retrieval-redo": lambda vectors: RedoUntilTrue(RetrievalAgent(vectors)),
+_BASELINES: dict[str, Callable[[InquiryEnv], Agent]] = {
+    "random": lambda env: RandomAgent(_tree(env)),
+    "random-menu": lambda env: RandomMenuAgent(_tree(env)),
+    "random-words": lambda env: RandomWordsAgent(),
+    "oracle": lambda env: OracleAgent(_tree(env)),
+    "worst-case": lambda env: WorstCaseAgent(),
+    "retrieval": lambda env: RetrievalAgent(_vectors(env)),
+    "random-redo": lambda env: RedoUntilTrue(RandomAgent(_tree(env))),
+    "retrieval-redo": lambda env: RedoUntilTrue(RetrievalAgent(_vectors(env))),
 }
-_CHATTING: dict[str, type[LLMAgent]] = {"llm": LLMAgent, "sceptic": ScepticAgent}
+_MODEL_AGENTS: dict[str, type[LLMAgent]] = {"llm": LLMAgent, "sceptic": ScepticAgent}
 
-BASELINE_NAMES = tuple(_MAKERS)
-"""Names of the agents that need nothing but the tree."""
-MODEL_AGENT_NAMES = tuple(_CHATTING)
-"""Names of the agents that need a chat model."""
+BASELINE_NAMES = tuple(_BASELINES)
+"""Names of the agents without a chat model."""
+MODEL_AGENT_NAMES = tuple(_MODEL_AGENTS)
+"""Names of the agents with a chat model."""
 AGENT_NAMES = (*BASELINE_NAMES, *MODEL_AGENT_NAMES)
-"""Names that `make_agent` knows. Replay and human agents take more than a tree: make them from their classes."""
+"""Names for `make_agent`. Replay, human and policy agents need more than an environment: use their classes."""
 CHAT_SETTINGS = tuple(field.name for field in fields(ChatModel) if field.name != "clock")
-"""Settings of `make_agent` that go to `ChatModel`."""
+"""Settings of `make_agent` for `ChatModel`."""
 AGENT_SETTINGS = ("chat", "context", "prompts")
-"""Settings of `make_agent` that go to `LLMAgent`; ``chat`` takes the place of those of a `ChatModel`."""
+"""Settings of `make_agent` for `LLMAgent`; ``chat`` replaces those for a `ChatModel`."""
 
 
-def make_agent(name: str, vectors: TreeVectors, **settings: Any) -> Agent:
-    """Return a fresh agent for the tree of ``vectors`` (``env.unwrapped.vectors`` after a reset).
+def make_agent(name: str, env: gym.Env[Any, Any], **settings: Any) -> Agent:
+    """Return a new agent for the tree that ``env`` plays.
 
     Args:
         name: one of `AGENT_NAMES`.
-        vectors: of the tree that is played.
-        settings: for one of `MODEL_AGENT_NAMES` ``model=...`` and whatever else `ChatModel` and `LLMAgent` take, or
-            ``chat=...``; for others nothing.
+        env: an `InquiryEnv`, wrapped or not, before or after a reset. An environment that draws its tree at each reset
+            has to be reset first; the agent then plays that tree.
+        settings: for one of `MODEL_AGENT_NAMES` ``model=...`` and other settings of `ChatModel` and `LLMAgent`, or
+            ``chat=...``; none for other agents.
 
     Raises:
-        OptionError: no agent has that name; a setting is unknown or out of range; a model is missing, or not needed.
+        OptionError: the name or a setting is unknown, a value is out of range, a model is missing or not needed, or
+            ``env`` is not an inquiry or has not drawn its tree yet.
     """
-    if name in _CHATTING:
-        return _chatting(name, settings)
-    if name not in _MAKERS:
-        raise OptionError(f"no agent is called '{name}'{suggest(name, AGENT_NAMES)}; known: {', '.join(AGENT_NAMES)}")
+    inquiry = getattr(env, "unwrapped", None)
+    if not isinstance(inquiry, InquiryEnv):
+        raise OptionError(
+            f"make_agent takes an inquiry environment, such as gym.make('InquiTree-paper12-v0'), not "
+            f"{type(env).__name__}"
+        )
+    if name in _MODEL_AGENTS:
+        return _make_model_agent(name, settings)
+    if name not in _BASELINES:
+        raise OptionError(f"unknown agent '{name}'{suggest(name, AGENT_NAMES)}; known: {', '.join(AGENT_NAMES)}")
     if settings:
         raise OptionError(f"the agent '{name}' takes no settings; leave out {', '.join(settings)}")
-    return _MAKERS[name](vectors)
+    return _BASELINES[name](inquiry)
 
 
-def _chatting(name: str, settings: Mapping[str, Any]) -> LLMAgent:
+def _make_model_agent(name: str, settings: Mapping[str, Any]) -> LLMAgent:
     known = (*CHAT_SETTINGS, *AGENT_SETTINGS)
     for setting in settings:
         if setting not in known:
             raise OptionError(
                 f"unknown setting '{setting}'{suggest(setting, known)}; the agent '{name}' takes: {', '.join(known)}"
             )
-    of_chat = {setting: value for setting, value in settings.items() if setting in CHAT_SETTINGS}
-    of_agent = {setting: value for setting, value in settings.items() if setting in AGENT_SETTINGS}
-    if ("model" in of_chat) == ("chat" in of_agent):
-        raise OptionError(f"the agent '{name}' needs a model: give model='provider/name', or chat=, and not both")
-    if "chat" not in of_agent:
-        of_agent["chat"] = ChatModel(**of_chat)
-    elif of_chat:
-        raise OptionError(f"chat= has settings of its own; leave out {', '.join(of_chat)}")
-    return _CHATTING[name](**of_agent)
+    chat_settings = {setting: value for setting, value in settings.items() if setting in CHAT_SETTINGS}
+    agent_settings = {setting: value for setting, value in settings.items() if setting in AGENT_SETTINGS}
+    if ("model" in chat_settings) == ("chat" in agent_settings):
+        raise OptionError(f"the agent '{name}' needs a model: give model='provider/name' or chat=, not both")
+    if "chat" not in agent_settings:
+        agent_settings["chat"] = ChatModel(**chat_settings)
+    elif chat_settings:
+        raise OptionError(f"chat= has its own settings; leave out {', '.join(chat_settings)}")
+    return _MODEL_AGENTS[name](**agent_settings)
+
+
+def _tree(env: InquiryEnv) -> Tree:
+    if env.last_transition is not None:
+        return env.tree
+    if len(env.trees) > 1 or isinstance(env, SyntheticEnv):
+        raise OptionError("the environment draws its tree at each reset; call env.reset() before make_agent()")
+    return env.trees[0]
+
+
+def _vectors(env: InquiryEnv) -> TreeVectors:
+    return env.vectors if env.last_transition is not None else tree_vectors(_tree(env), env.embedder)

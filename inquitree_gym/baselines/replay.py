@@ -1,4 +1,4 @@
-"""Agents whose actions come from elsewhere: a log, or a person."""
+"""Agents whose actions come from outside: a log, or a person."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from inquitree_gym.errors import LogError
 
 
 class ReplayAgent(BaselineAgent):
-    """Takes the actions of an earlier episode once more."""
+    """Repeats the actions of an earlier episode."""
 
     name = "replay"
 
     def __init__(self, actions: Sequence[str]) -> None:
-        """Take these actions in order."""
+        """Take ``actions`` in order."""
         super().__init__()
         self._actions = tuple(actions)
         self._taken = 0
 
     def reset(self, seed: int) -> None:
-        """Begin again with the first action."""
+        """Start again with the first action."""
         super().reset(seed)
         self._taken = 0
 
@@ -29,11 +29,11 @@ class ReplayAgent(BaselineAgent):
         """Return the next action.
 
         Raises:
-            LogError: the actions are used up.
+            LogError: no action is left.
         """
         if self._taken == len(self._actions):
             raise LogError(
-                f"the episode goes on after its {self._taken} logged actions; it was torn or played otherwise"
+                f"the episode continues after its {self._taken} logged actions; it was torn, or played with other rules"
             )
         self._taken += 1
         return self._actions[self._taken - 1]
@@ -50,8 +50,8 @@ class HumanAgent(BaselineAgent):
         self._ask = ask
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
-        """Return what the person says."""
+        """Return the person's answer."""
         return self._ask(observation, info)
 
     def recall(self, observation: str, info: Mapping[str, Any], action: str) -> None:
-        """A person who comes back needs no second asking."""
+        """Do nothing: the person need not answer again."""

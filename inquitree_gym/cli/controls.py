@@ -240,7 +240,7 @@ def _judge(trees: Mapping[str, Tree], folder: Path, judge: AsyncJudge, max_concu
 def _note_answers(name: str, asked: AskingResult, more: str = "") -> None:
     """Print on the error stream the number of answers, their cost, and the questions left open."""
     paid = asked.paid
-    price = f"${paid.dollars:.4f}" + (f" and {paid.unpriced} of unknown price" if paid.unpriced else "")
+    price = f"${paid.cost or 0:.4f}" + (f" and {paid.unpriced} of unknown price" if paid.unpriced else "")
     note(f"{name}: {asked.answered} now ({paid.tokens} tokens, {price}), {asked.found} from before{more}")
     if asked.failed:
         note(f"{name}: {len(asked.failed)} without an answer, the last error: {asked.failed[-1]}")

@@ -12,20 +12,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.text import Text
 
-from inquitree_gym._waiting import at_once
-from inquitree_gym.baselines import Request, make_agent
-from inquitree_gym.baselines.agent import asks
+from inquitree_gym.baselines import make_agent
+from inquitree_gym.baselines.agent import asks_models, reply_record
 from inquitree_gym.cli.output import note, out, print_json, print_table
-from inquitree_gym.embeddings import TreeVectors, load_embedder
 from inquitree_gym.engine import Decision, Engine, Event, Phase, Reading, Rules, State
+from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.observations import ObservationRenderer
 from inquitree_gym.envs.runtime import public_info
-from inquitree_gym.llm import Completion, estimated_tokens
-from inquitree_gym.llm.model import Lack
+from inquitree_gym.llm import Chat, Completion, Message, MissingKey, Usage, estimated_tokens, run_sync
 from inquitree_gym.log import Reply
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.runner.folder import RunStatus, check_manifest, run_status
@@ -48,20 +46,6 @@ _REPLY = Completion(_REPLY_TEXT, "stop", {}, None)
 _Policy = Callable[[Engine, State], Reading]
 
 
-class EstimatedUsage(NamedTuple):
-    """Estimated requests and tokens."""
-
-    requests: int = 0
-    prompt: int = 0
-    """Tokens of all requests."""
-    completion: int = 0
-    """Tokens of all replies."""
-
-    def times(self, number: int) -> EstimatedUsage:
-        """Return the usage of ``number`` such episodes."""
-        return EstimatedUsage._make(value * number for value in self)
-
-
 @dataclass(frozen=True, slots=True)
 class ModelEstimate:
     """Estimate for one model of a study."""
@@ -69,8 +53,8 @@ class ModelEstimate:
     model: str
     """Label of the model."""
     episodes: int
-    least: EstimatedUsage
-    most: EstimatedUsage
+    least: Usage
+    most: Usage
     dollars: tuple[float, float] | None
     """Cost of the least and the most by litellm's price list; None without a price."""
 
@@ -90,10 +74,10 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool) -> None:
             "folder": str(folder),
             "episodes": [dict(zip(("agent", "model", "fake_level", "episodes", *STATES), row, strict=True))
                          for row in _count(study, status)],
-            "models": [{**asdict(each), "least": each.least._asdict(), "most": each.most._asdict()}
+            "models": [{**asdict(each), "least": _counts(each.least), "most": _counts(each.most)}
                        for each in estimates],
             "damaged": {spec.file_name: error for spec, error in status.damaged.items()},
-            "no_key": {label: lack._asdict() for label, lack in keys.items()},
+            "no_key": {label: asdict(lack) for label, lack in keys.items()},
         })  # fmt: skip
         return
     print_table(f"Plan for {folder}", _plan_rows(_count(study, status)))
@@ -105,11 +89,11 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool) -> None:
     note_missing_keys(keys)
 
 
-def note_missing_keys(keys: Mapping[str, Lack]) -> None:
+def note_missing_keys(keys: Mapping[str, MissingKey]) -> None:
     """Print the missing API keys on the error stream."""
     for lack in keys.values():
         more = "" if lack.certain else "; without credentials of another kind every request will be refused"
-        note(f"missing key: {lack.said}{more}")
+        note(f"missing key: {lack.message}{more}")
 
 
 def _count(study: StudyConfig, status: RunStatus) -> list[tuple[Any, ...]]:
@@ -133,9 +117,13 @@ def _plan_rows(counts: Sequence[tuple[Any, ...]]) -> Iterator[list[str]]:
 def _estimate_rows(estimates: Sequence[ModelEstimate]) -> Iterator[list[str]]:
     yield ["model", "episodes", "requests", "prompt tokens", "reply tokens", "US dollars"]
     for each in estimates:
-        pairs = zip(each.least, each.most, strict=True)
+        pairs = zip(_counts(each.least).values(), _counts(each.most).values(), strict=True)
         dollars = "unknown" if each.dollars is None else f"{each.dollars[0]:,.2f} – {each.dollars[1]:,.2f}"
         yield [each.model, str(each.episodes), *(f"{low:,} – {high:,}" for low, high in pairs), dollars]
+
+
+def _counts(usage: Usage) -> dict[str, int]:
+    return {"requests": usage.replies, "prompt": usage.prompt_tokens or 0, "completion": usage.completion_tokens or 0}
 
 
 def estimate(study: StudyConfig, specs: Iterable[EpisodeSpec]) -> list[ModelEstimate]:
@@ -152,33 +140,32 @@ def _estimate(study: StudyConfig, model: ModelSettings, wanted: Mapping[tuple[st
     chat = model.chat_model()
     usages, prices = [], []
     for policy in (_succeed, _fail):
-        loads = [_usage(study, model, *key, policy).times(number) for key, number in wanted.items()]
-        usages.append(EstimatedUsage(*map(sum, zip(EstimatedUsage(), *loads, strict=True))))
-        prices.append(chat.price(usages[-1].prompt, usages[-1].completion))
+        parts = [run_sync(_usage(study, model, *key, policy)) * number for key, number in wanted.items()]
+        usages.append(total := sum(parts, Usage()))
+        prices.append(chat.price(total.prompt_tokens or 0, total.completion_tokens or 0))
     low, high = prices
     dollars = None if low is None or high is None else (low, high)
     return ModelEstimate(model.label, sum(wanted.values()), *usages, dollars)
 
 
-def _usage(
-    study: StudyConfig, model: ModelSettings, agent_name: str, tree_name: str, policy: _Policy
-) -> EstimatedUsage:
+async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, tree_name: str, policy: _Policy) -> Usage:
     """Let an agent play one episode whose proposals are read by ``policy``, and count its requests."""
     tree = load_tree(tree_name)
-    vectors = TreeVectors(tree, load_embedder(study.embedder))  # never asked for a vector
-    agent = make_agent(agent_name, vectors, chat=model.chat_model(), context=model.context)
-    assert asks(agent)
-    agent.reset(0)
-    prompts: list[int] = []
-
-    async def ask(request: Request) -> Reply:
-        prompts.append(sum(map(estimated_tokens, request.messages)))
-        return request.to_reply(1, _REPLY)
-
     rules = Rules(threshold=0.5, max_turns=study.turn_limit(tree))
+    env = InquiryEnv(tree, embedder=study.embedder, threshold=rules.threshold)  # never embeds a text
+    agent = make_agent(agent_name, env, chat=model.chat_model(), context=model.context)
+    assert asks_models(agent)
+    agent.reset(0)
+    total = Usage()
+
+    async def ask(chat: Chat, messages: list[Message], *, role: str, seed: int, check: Callable[[str], str]) -> Reply:
+        nonlocal total
+        total += Usage(1, prompt_tokens=sum(map(estimated_tokens, messages)), completion_tokens=REPLY_TOKENS)
+        return reply_record(1, role, _REPLY, check)
+
     for observation, event in _walk(tree, rules, policy):
-        at_once(agent.decide(observation, public_info(event), ask))
-    return EstimatedUsage(len(prompts), sum(prompts), REPLY_TOKENS * len(prompts))
+        await agent.decide(observation, public_info(event), ask)
+    return total
 
 
 def _walk(tree: Tree, rules: Rules, policy: _Policy) -> Iterator[tuple[str, Event]]:

@@ -84,10 +84,10 @@ class RunProgress:
 
 def format_usage(budget: Budget) -> str:
     """Return the cost and tokens of a budget as text; empty if nothing was paid for."""
-    paid = budget.paid
+    paid = budget.usage
     if not paid.replies:
         return ""
-    dollars = f"${paid.dollars:.4f}" if paid.unpriced < paid.replies else "price unknown"
+    dollars = f"${paid.cost:.4f}" if paid.unpriced < paid.replies else "price unknown"
     more = f" + {paid.unpriced} of unknown price" if 0 < paid.unpriced < paid.replies else ""
     return f"{dollars}{more} · {paid.tokens:,} tokens"
 
@@ -95,7 +95,7 @@ def format_usage(budget: Budget) -> str:
 def print_summary(summary: RunSummary, budget: Budget, folder: Path) -> None:
     """Print what a run played, what failed, and why it or a model was stopped."""
     usage = format_usage(budget)
-    paid = f" ({budget.paid.replies} replies, {usage})" if usage else ""
+    paid = f" ({budget.usage.replies} replies, {usage})" if usage else ""
     note(f"{plural(summary.played, 'episode')} played, {summary.found} already complete: {folder}{paid}")
     by_error: dict[str, list[str]] = {}
     for outcome in summary.failures:

@@ -158,7 +158,12 @@ def _run(
 
 def _summary_as_plain(summary: RunSummary, budget: Budget, folder: Path) -> dict[str, Any]:
     failures = [{"episode": each.spec.file_name, "error": each.error} for each in summary.failures]
-    return {**dataclasses.asdict(summary), "folder": str(folder), "failures": failures, "paid": budget.paid._asdict()}
+    return {
+        **dataclasses.asdict(summary),
+        "folder": str(folder),
+        "failures": failures,
+        "paid": dataclasses.asdict(budget.usage),
+    }
 
 
 def _ask(observation: str, info: Mapping[str, Any]) -> str:

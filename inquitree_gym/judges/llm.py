@@ -18,9 +18,7 @@ from inquitree_gym.errors import BudgetError, OptionError, ServiceError
 from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Judge, Verdict
 from inquitree_gym.judges.records import Judgement
 from inquitree_gym.judges.spent import Spent
-from inquitree_gym.llm import Budget, BudgetedChat, CachedChat, Chat, Message, ReplyCache
-from inquitree_gym.llm.event_loop import begin
-from inquitree_gym.llm.parsing import spoken
+from inquitree_gym.llm import Budget, BudgetedChat, CachedChat, Chat, Message, ReplyCache, run_sync, strip_thinking
 from inquitree_gym.matching import readable
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import Tree
@@ -100,7 +98,7 @@ class JudgeRequest:
 
         Text before ``</think>`` is ignored.
         """
-        grades = tuple(_grade(finding.code, spoken(reply)) for finding in self.findings)
+        grades = tuple(_grade(finding.code, strip_thinking(reply)) for finding in self.findings)
         return grades[:: -1 if self.reverse else 1]
 
 
@@ -206,7 +204,7 @@ class _TreeJudge:
         return self.inner.name
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
-        return begin(self.inner.judge(self.tree, conclusion)).result().verdicts
+        return run_sync(self.inner.judge(self.tree, conclusion)).verdicts
 
 
 def reply_folder() -> Path:

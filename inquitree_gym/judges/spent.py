@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from inquitree_gym.llm import Completion, Paid
+from inquitree_gym.llm import Completion, Usage
 
 
 class Spent(NamedTuple):
@@ -32,12 +32,12 @@ class Spent(NamedTuple):
     @classmethod
     def on(cls, completion: Completion) -> Spent:
         """Return what one reply took."""
-        paid = Paid.of(completion)
+        paid = Usage.of(completion)
         return cls(
             asked=paid.replies,
             cached=int(completion.cached),
             tokens=paid.tokens,
-            dollars=paid.dollars,
+            dollars=paid.cost or 0.0,
             unpriced=paid.unpriced,
             uncounted=paid.uncounted,
         )

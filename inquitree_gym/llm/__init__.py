@@ -1,11 +1,12 @@
-"""Chat models over litellm: any provider, and any server that speaks OpenAI's protocol; cache, budget, pace."""
+"""Chat models over litellm: any provider, and any server that speaks OpenAI's protocol; cache, budget, rate limit."""
 
-from inquitree_gym.llm.budget import Budget, BudgetedChat, Paid
 from inquitree_gym.llm.cache import CachedChat, ReplyCache
-from inquitree_gym.llm.model import Chat, ChatModel, Clock, Message, SystemClock
-from inquitree_gym.llm.rate_limit import Pace, PacedChat
-from inquitree_gym.llm.response import MAX_REPLY, Completion
-from inquitree_gym.llm.tokens import estimated_tokens
+from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message, estimated_tokens, strip_thinking
+from inquitree_gym.llm.event_loop import run_sync
+from inquitree_gym.llm.model import MAX_REPLY, ChatModel, MissingKey
+from inquitree_gym.llm.rate_limit import RateLimit, RateLimitedChat, RateLimiter, Reservation
+from inquitree_gym.llm.retry import Clock, SystemClock
+from inquitree_gym.llm.usage import Budget, BudgetedChat, SpendingCap, Usage
 
 __all__ = [
     "MAX_REPLY",
@@ -13,14 +14,21 @@ __all__ = [
     "BudgetedChat",
     "CachedChat",
     "Chat",
+    "ChatMiddleware",
     "ChatModel",
     "Clock",
     "Completion",
     "Message",
-    "Pace",
-    "PacedChat",
-    "Paid",
+    "MissingKey",
+    "RateLimit",
+    "RateLimitedChat",
+    "RateLimiter",
     "ReplyCache",
+    "Reservation",
+    "SpendingCap",
     "SystemClock",
+    "Usage",
     "estimated_tokens",
+    "run_sync",
+    "strip_thinking",
 ]

@@ -1,7 +1,9 @@
-"""Replies kept on disk: a question is paid for once."""
+"""Cache of replies on disk, so that no request is paid for twice."""
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import hashlib
 import json
 import os
@@ -15,44 +17,42 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from inquitree_gym.errors import CacheError
-from inquitree_gym.llm.middleware import Around, Way
-from inquitree_gym.llm.model import Chat, Message
-from inquitree_gym.llm.response import Completion
+from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message
 from inquitree_gym.trees.schema import CANARY
 
-_COMPLETION: TypeAdapter[Completion] = TypeAdapter(Completion)
+_COMPLETION = TypeAdapter(Completion)
 
 
 class ReplyCache:
-    """One file per question, whole or not there. Threads and event loops may share it, processes its folder."""
+    """One file per request, written atomically. Threads and event loops may share the object, processes the folder."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        """Keep replies in ``folder``. Makes nothing yet."""
+        """Use ``folder``, which is created with the first reply."""
         self.folder = Path(folder).expanduser()
-        self._asked: dict[str, Future[Completion | None]] = {}
+        self._pending: dict[str, Future[Completion | None]] = {}
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[ReplyCache], tuple[Path]]:
-        """Pickle by the folder: what is asked in this process concerns no other."""
+        """Pickle the folder alone: pending requests belong to this process."""
         return type(self), (self.folder,)
 
-    def find(self, key: str) -> Completion | None:
-        """Return the reply that was kept under ``key``, as cached; None without one that can be read."""
+    def get(self, key: str) -> Completion | None:
+        """Return the reply stored under ``key``, marked as cached; None if there is none or it cannot be read."""
         try:
-            kept = json.loads(self._file(key).read_text(encoding="utf-8"))
-            return _as_cached(_COMPLETION.validate_python(kept["completion"]))
+            stored = json.loads(self._file(key).read_text(encoding="utf-8"))
+            return _as_cached(_COMPLETION.validate_python(stored["completion"]))
         except (OSError, ValidationError, ValueError, KeyError, TypeError):
             return None
 
-    def keep(self, key: str, asked: Mapping[str, Any], completion: Completion) -> None:
-        """Keep a reply, beside what was asked for it.
+    def put(self, key: str, asked: Mapping[str, Any], completion: Completion) -> None:
+        """Store a reply with its request.
 
         Raises:
-            CacheError: it cannot be written, and would have to be paid for again.
+            CacheError: it cannot be written.
         """
         file = self._file(key)
-        document = {"canary": CANARY, "asked": dict(asked), "completion": completion._asdict()}
-        self.make_room(key)
+        document = {"canary": CANARY, "asked": dict(asked), "completion": dataclasses.asdict(completion)}
+        self.make_folder(key)
         try:
             descriptor, part = tempfile.mkstemp(dir=file.parent, prefix=file.stem, suffix=".part")
         except OSError as error:
@@ -65,48 +65,47 @@ class ReplyCache:
             Path(part).unlink(missing_ok=True)
             raise self._unwritable(error) from error
 
-    def make_room(self, key: str) -> None:
-        """Make the folder for a reply, so that what cannot be kept is not even asked for.
+    def make_folder(self, key: str) -> None:
+        """Create the folder of a reply, so that no request is made whose reply could not be stored.
 
         Raises:
-            CacheError: it cannot be made.
+            CacheError: it cannot be created.
         """
         try:
             self._file(key).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def begin(self, key: str) -> Future[Completion | None] | None:
-        """Take it on to answer ``key``, which `end` ends; or return what will bring the answer of whoever has."""
+    def claim(self, key: str) -> Future[Completion | None] | None:
+        """Claim the request ``key`` until `release`; if it is claimed already, return the future of its reply."""
         with self._lock:
-            if key in self._asked:
-                return self._asked[key]
-            answer: Future[Completion | None] = Future()
-            self._asked[key] = answer
-        answer.set_running_or_notify_cancel()  # so that nobody who waits for it can cancel it for the others
+            if key in self._pending:
+                return self._pending[key]
+            reply = self._pending[key] = Future()
+        reply.set_running_or_notify_cancel()  # so that no waiting caller can cancel it for the others
         return None
 
-    def end(self, key: str, completion: Completion | None) -> None:
-        """Tell whoever waits the answer; None where there is none, so that the next one asks."""
+    def release(self, key: str, completion: Completion | None) -> None:
+        """Pass the reply to the waiting callers; None lets one of them make the request."""
         with self._lock:
-            answer = self._asked.pop(key)
-        answer.set_result(None if completion is None else _as_cached(completion))
+            reply = self._pending.pop(key)
+        reply.set_result(None if completion is None else _as_cached(completion))
 
     def _file(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.json"
 
     def _unwritable(self, error: OSError) -> CacheError:
         return CacheError(
-            f"replies cannot be kept in '{self.folder}', where they are to be found again: {error.strerror}; make room "
-            "or name another folder with --cache, and run the same command again"
+            f"cannot write replies to the cache '{self.folder}': {error.strerror}; free some space or choose another "
+            "folder with --cache, and run the same command again"
         )
 
 
-class CachedChat(Around):
-    """Asks for nothing that it has been told. Of equal questions at the same time one is asked.
+class CachedChat(ChatMiddleware):
+    """Middleware that answers known requests from a cache; of equal concurrent requests only one is made.
 
-    A question is the chat's `Chat.config`, the messages and the seed, also where the provider takes no seed: episodes
-    of several seeds stay independent draws.
+    Requests are equal if the chat's `Chat.config`, the messages and the seed are. The seed counts even if the provider
+    ignores it, so that episodes of several seeds stay independent draws.
     """
 
     def __init__(self, chat: Chat, cache: ReplyCache) -> None:
@@ -114,30 +113,33 @@ class CachedChat(Around):
         super().__init__(chat)
         self.cache = cache
 
-    async def _through(self, way: Way, messages: Sequence[Message], seed: int | None) -> Completion:
+    async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
+        """Return the cached reply, or the wrapped chat's.
+
+        Raises:
+            CacheError: a reply cannot be stored; if this is known before the request, none is made.
+        """
         asked = {"chat": self.config, "messages": _digest(list(messages)), "seed": seed}
         key = _digest(asked)
-        while (begun := self.cache.begin(key)) is not None:
-            answer = await way.wait(begun)
-            if answer is not None:
-                return answer
+        while (pending := self.cache.claim(key)) is not None:
+            if (reply := await asyncio.wrap_future(pending)) is not None:
+                return reply
         found = None
         try:
-            found = self.cache.find(key) or await self._ask(way, messages, seed, key)
-            if not found.cached:
-                self.cache.keep(key, asked, found)
+            found = self.cache.get(key)
+            if found is None:
+                self.cache.make_folder(key)
+                found = await self.chat.complete(messages, seed=seed)
+                if not found.cached:
+                    self.cache.put(key, asked, found)
             return found
         finally:
-            self.cache.end(key, found)
-
-    async def _ask(self, way: Way, messages: Sequence[Message], seed: int | None, key: str) -> Completion:
-        self.cache.make_room(key)
-        return await way.ask(messages, seed)
+            self.cache.release(key, found)
 
 
 def _as_cached(completion: Completion) -> Completion:
-    """Return a reply as it is when it comes again: the same text for no money, without a request."""
-    return completion._replace(cached=True, cost=0.0, seconds=0.0, retries=0)
+    """Return the reply as it comes from the cache: free, and without a request."""
+    return dataclasses.replace(completion, cached=True, cost=0.0, seconds=0.0, retries=0)
 
 
 def _digest(value: Any) -> str:

@@ -1,100 +1,64 @@
-"""A chat model by litellm's name: the settings, the request, and how often it is tried."""
+"""A chat model by litellm's name: its settings, its requests and their retries."""
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import math
 import os
-import secrets
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from inquitree_gym._litellm import load_litellm
 from inquitree_gym.errors import OptionError, ServiceError, require
-from inquitree_gym.llm.event_loop import begin
-from inquitree_gym.llm.response import Completion, read_answer
-from inquitree_gym.llm.retry import PATIENCE, Fault, is_filtered, names_secret, next_wait, read_fault
+from inquitree_gym.llm.chat import Completion, Message
+from inquitree_gym.llm.event_loop import submit
+from inquitree_gym.llm.retry import (
+    LONGEST_REQUESTED_WAIT,
+    Clock,
+    RequestFault,
+    SystemClock,
+    is_filtered,
+    names_secret,
+    next_wait,
+    read_fault,
+)
 
-Message = dict[str, str]
-"""``role`` (``system``, ``user`` or ``assistant``) and ``content``."""
-
+MAX_REPLY = 100_000
+"""Characters of a reply that are kept; the rest is cut off and counted."""
 _NO_KEY = "none"
-"""Sent where a server of one's own asks for no key; OpenAI's client insists on one."""
+"""Placeholder for a local server that needs no key; OpenAI's client insists on one."""
+_TOKEN_DETAILS = {
+    "reasoning": ("completion_tokens_details", "reasoning_tokens"),
+    "cached": ("prompt_tokens_details", "cached_tokens"),
+}
 
 
-class Lack(NamedTuple):
-    """A key that a model needs and that is not there."""
+@dataclass(frozen=True, slots=True)
+class MissingKey:
+    """A key that requests will need and that is not set."""
 
-    said: str
+    message: str
     certain: bool
-    """Whether every request will fail for it; litellm knows the usual variable alone, and credentials may come
-    otherwise."""
-
-
-class Clock(Protocol):
-    """Time as a chat model needs it; another one in tests, so that they do not wait."""
-
-    def now(self) -> float:
-        """Return seconds from any start, never going back."""
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait, and let others go on."""
-
-    def jitter(self) -> float:
-        """Return a number in [0, 1) that no other process shares."""
-
-
-class SystemClock:
-    """The real time."""
-
-    def now(self) -> float:
-        """See `Clock.now`."""
-        return time.perf_counter()
-
-    async def sleep(self, seconds: float) -> None:
-        """See `Clock.sleep`."""
-        await asyncio.sleep(seconds)
-
-    def jitter(self) -> float:
-        """See `Clock.jitter`."""
-        return secrets.randbelow(2**32) / 2**32
-
-
-class Chat(Protocol):
-    """Anything that answers messages: a `ChatModel`, or one with a cache, a budget or a rate limit around it."""
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """What decides the replies, for the log; plain values, no key."""
-
-    async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
-        """Return the reply to ``messages``; ``seed`` is used where none is set and the provider takes one.
-
-        Raises:
-            ServiceError: there is no answer that can be used.
-        """
-
-    def complete_now(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
-        """Return the same without an event loop."""
+    """True if every request will fail without it. litellm knows only the usual variable of a provider."""
 
 
 @dataclass(frozen=True)
 class ChatModel:
-    """A model of any provider that litellm reaches, or of a server that speaks OpenAI's protocol.
+    """A model of any provider that litellm supports, or of a server that speaks OpenAI's protocol.
 
-    The key comes from an environment variable when a request is made, and is stored nowhere.
+    The key is read from an environment variable for each request and stored nowhere.
 
     Raises:
         OptionError: a setting is out of range, or the address carries a user, a password or a query.
     """
 
     model: str
-    """litellm's name: ``provider/model``, or the name alone where litellm knows it. With ``base_url`` a name whose
-    provider litellm does not know is asked for as it is, in OpenAI's protocol; ``openai/NAME`` always is."""
+    """litellm's name: ``provider/model``, or the name alone if litellm knows it. With ``base_url``, a name without a
+    known provider is sent unchanged in OpenAI's protocol; ``openai/NAME`` always is."""
     base_url: str | None = None
     """Address of the server, such as ``http://localhost:8000/v1``; None for the provider's own."""
     temperature: float | None = 0.0
@@ -104,28 +68,28 @@ class ChatModel:
     seed: int | None = None
     """Sent with every request; None leaves it to the caller of `complete`."""
     max_tokens: int | None = 4096
-    """Tokens that one reply may have, reasoning included; None leaves it to the provider."""
+    """Maximum length of one reply in tokens, reasoning included; None leaves it to the provider."""
     timeout: float = 300.0
-    """Seconds for one request and its whole answer."""
+    """Seconds for one request and its whole response."""
     retries: int = 5
-    """Further tries after a fault that may pass."""
+    """Further tries after a transient fault."""
     api_key_env: str | None = None
     """Environment variable that holds the key; None for the provider's own."""
     clock: Clock = field(default_factory=SystemClock, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        faults = [f"{name} {wanted}, not {getattr(self, name)!r}" for name, wanted in self._out_of_range()]
+        faults = [f"{name} {expected}, not {getattr(self, name)!r}" for name, expected in self._out_of_range()]
         if self.base_url is not None and not _is_plain_address(self.base_url):
-            # Not shown: it may hold a key.
+            # The address is not shown: it may hold a key.
             faults.append(
-                "base_url is http(s)://HOST/PATH without user, password or query; keys go into the environment"
+                "base_url is http(s)://HOST/PATH without user, password or query; keys belong in the environment"
             )
         if faults:
-            raise OptionError(f"the chat model '{self.model}' cannot be asked like that: {'; '.join(faults)}")
+            raise OptionError(f"invalid settings of the chat model '{self.model}': {'; '.join(faults)}")
 
     def _out_of_range(self) -> list[tuple[str, str]]:
         checks = {
-            "model": (_text(self.model), "names a model"),
+            "model": (_text(self.model), "is the name of a model"),
             "temperature": (self.temperature is None or _number(self.temperature), "is a number from 0 or None"),
             "reasoning_effort": (self.reasoning_effort is None or _text(self.reasoning_effort), "is a word or None"),
             "seed": (_whole(self.seed, 0), "is a whole number from 0 or None"),
@@ -133,48 +97,33 @@ class ChatModel:
             "timeout": (_number(self.timeout) and self.timeout > 0, "is a number of seconds above 0"),
             "retries": (self.retries is not None and _whole(self.retries, 0), "is a whole number from 0"),
         }
-        return [(name, wanted) for name, (fine, wanted) in checks.items() if not fine]
+        return [(name, expected) for name, (valid, expected) in checks.items() if not valid]
 
     @property
     def config(self) -> dict[str, Any]:
-        """See `Chat.config`; ``dropped`` are the settings that litellm says the provider does not take."""
-        return {
-            "model": self.model,
-            "base_url": self.base_url,
-            "temperature": self.temperature,
-            "reasoning_effort": self.reasoning_effort,
-            "seed": self.seed,
-            "max_tokens": self.max_tokens,
-            "dropped": list(self.dropped),
-        }
+        """See `Chat.config`; ``dropped`` lists the settings that the provider does not accept, according to litellm."""
+        names = ("model", "base_url", "temperature", "reasoning_effort", "seed", "max_tokens")
+        return {name: getattr(self, name) for name in names} | {"dropped": list(self.dropped)}
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Settings that are not sent, because litellm says that the provider does not take them."""
-        return tuple(name for name in (*self._settings, "seed") if name not in self._taken)
+        """Settings that are not sent because the provider does not accept them, according to litellm."""
+        return tuple(name for name in (*self._settings, "seed") if name not in self._accepted)
 
     async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
-        """See `Chat.complete`."""
-        return await asyncio.wrap_future(begin(self._ask(self._request(messages, seed))))
-
-    def complete_now(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
-        """See `Chat.complete_now`."""
-        answer = begin(self._ask(self._request(messages, seed)))
-        try:
-            return answer.result()
-        finally:
-            answer.cancel()  # of one that is done nothing is left to cancel
+        """Return the model's reply; see `Chat.complete`."""
+        return await asyncio.wrap_future(submit(self._request(self._body(messages, seed))))
 
     def price(self, prompt: int, completion: int) -> float | None:
-        """Return the US dollars for so many tokens by litellm's price list; None where it has no price."""
+        """Return US dollars for these numbers of tokens by litellm's price list; None if it has no price."""
         entry = self._listed
         try:
             return prompt * float(entry["input_cost_per_token"]) + completion * float(entry["output_cost_per_token"])
         except (KeyError, TypeError):
             return None
 
-    def lacks(self) -> Lack | None:
-        """Return which key is not there that requests will need; None where nothing is known to be missing.
+    def missing_key(self) -> MissingKey | None:
+        """Return the key that requests will need and that is not set; None if no key is known to be missing.
 
         Raises:
             OptionError: litellm knows no provider for the model.
@@ -183,64 +132,66 @@ class ChatModel:
         try:
             self._key()
         except OptionError as error:
-            return Lack(str(error), certain=True)
+            return MissingKey(str(error), certain=True)
         if self.base_url is not None or self.api_key_env is not None or provider == "openai":
             return None
         missing = load_litellm().validate_environment(f"{provider}/{model}")["missing_keys"]
-        named = " or ".join(name for name in missing if names_secret(name))  # it lists addresses and regions, too
-        return Lack(f"litellm finds no key for '{self.model}' in {named}", certain=False) if named else None
+        named = " or ".join(name for name in missing if names_secret(name))  # it also lists addresses and regions
+        return MissingKey(f"litellm finds no key for '{self.model}' in {named}", certain=False) if named else None
 
-    async def _ask(self, request: Mapping[str, Any]) -> Completion:
-        begun = self.clock.now()
+    async def _request(self, body: Mapping[str, Any]) -> Completion:
+        started = self.clock.now()
         retry = 0
         while True:
-            outcome = await self._try(request)
+            outcome = await self._try(body)
             if isinstance(outcome, Completion):
-                return outcome._replace(seconds=self.clock.now() - begun, retries=retry)
-            if not outcome.passing or retry == self.retries or (outcome.wait or 0) > PATIENCE:
+                return dataclasses.replace(outcome, seconds=self.clock.now() - started, retries=retry)
+            if not outcome.transient or retry == self.retries or (outcome.wait or 0) > LONGEST_REQUESTED_WAIT:
                 raise self._error(outcome, retry + 1)
             await self.clock.sleep(next_wait(retry, outcome.wait, self.clock.jitter()))
             retry += 1
 
-    async def _try(self, request: Mapping[str, Any]) -> Completion | Fault:
-        """Ask once. Faults are returned, not raised, so that no error carries litellm's, and a key, as its context."""
+    async def _try(self, body: Mapping[str, Any]) -> Completion | RequestFault:
+        """Make one request; return a fault, since raising it would carry litellm's error, and a key, as its context."""
         litellm, openai = load_litellm(), require("openai", "llm")
-        key = self._key()  # here and in nothing that outlives the request
+        key = self._key()
         try:
-            async with asyncio.timeout(self.timeout):  # litellm's own counts from one piece of an answer to the next
-                answer = await litellm.acompletion(**request, api_key=key)
+            async with asyncio.timeout(self.timeout):  # litellm's own restarts with each piece of a response
+                response = await litellm.acompletion(**body, api_key=key)
         except TimeoutError:
-            return Fault(f"no whole answer came within {self.timeout:g} seconds", passing=True, status=408)
+            return RequestFault(f"no complete response within {self.timeout:g} seconds", transient=True, status=408)
         except openai.OpenAIError as error:
             return Completion("", "content_filter", {}, None) if is_filtered(error) else read_fault(error)
-        return read_answer(answer, self.price(0, 0) is not None)
+        return _read_response(response, self.price(0, 0) is not None)
 
-    def _error(self, fault: Fault, tries: int) -> ServiceError:
-        times = "once" if tries == 1 else f"{tries} times"
-        if not fault.passing:
+    def _error(self, fault: RequestFault, tries: int) -> ServiceError:
+        if not fault.transient:
             advice = fault.advice
-        elif (fault.wait or 0) > PATIENCE:
+        elif (fault.wait or 0) > LONGEST_REQUESTED_WAIT:
             advice = f"it asks to wait {fault.wait:.0f} seconds; run the same command again after that"
         else:
-            advice = "run the same command again later to go on, with fewer requests at once if it is the rate"
+            advice = (
+                "run the same command again later to continue, with fewer concurrent requests if the rate is limited"
+            )
+        times = "once" if tries == 1 else f"{tries} times"
         return ServiceError(
-            f"the model '{self.model}' was asked {times} and gave no answer: {fault.said}; {advice}",
+            f"the model '{self.model}' was asked {times} and gave no answer: {fault.message}; {advice}",
             status=fault.status,
-            passing=fault.passing,
+            passing=fault.transient,
         )
 
-    def _request(self, messages: Sequence[Message], seed: int | None) -> dict[str, Any]:
+    def _body(self, messages: Sequence[Message], seed: int | None) -> dict[str, Any]:
         model, provider = self._route
         settings = self._settings | {"seed": self.seed if self.seed is not None else seed}
         return {
-            "model": f"{provider}/{model}",  # litellm takes one such prefix off, even where the name begins alike
+            "model": f"{provider}/{model}",  # litellm removes one such prefix, even from a name that begins with it
             "custom_llm_provider": provider,
-            "messages": [{name: _sendable(text) for name, text in message.items()} for message in messages],
+            "messages": [{name: _encodable(text) for name, text in message.items()} for message in messages],
             "api_base": self.base_url,
             "timeout": self.timeout,
             "num_retries": 0,
             "max_retries": 0,
-            **{name: value for name, value in settings.items() if name in self._taken and value is not None},
+            **{name: value for name, value in settings.items() if name in self._accepted and value is not None},
         }
 
     @property
@@ -258,30 +209,30 @@ class ChatModel:
             if self.base_url is None:
                 raise OptionError(
                     f"litellm knows no provider for the model '{self.model}'; write it as provider/model, such as "
-                    "openai/gpt-4o-mini, or give the base_url of the server that has it"
+                    "openai/gpt-4o-mini, or give the base_url of its server"
                 ) from None
             return self.model, "openai"
         return str(model), str(provider)
 
     @cached_property
-    def _taken(self) -> frozenset[str]:
-        """Settings that litellm says the provider takes with these values, each beside those before it."""
+    def _accepted(self) -> frozenset[str]:
+        """Settings that the provider accepts with these values, each beside those before it, according to litellm."""
         litellm = load_litellm()
         model, provider = self._route
-        taken: dict[str, Any] = {}
+        accepted: dict[str, Any] = {}
         for name, value in (self._settings | {"seed": self.seed or 0}).items():
             try:
                 litellm.utils.get_optional_params(
-                    model=model, custom_llm_provider=provider, drop_params=False, **taken, **{name: value}
+                    model=model, custom_llm_provider=provider, drop_params=False, **accepted, **{name: value}
                 )
             except litellm.UnsupportedParamsError:
                 continue
-            taken[name] = value
-        return frozenset(taken)
+            accepted[name] = value
+        return frozenset(accepted)
 
     @cached_property
     def _listed(self) -> dict[str, Any]:
-        """What litellm's price list says of the model; empty where it is not listed."""
+        """The model's entry in litellm's price list; empty if it is not listed."""
         model, provider = self._route
         prices = load_litellm().model_cost
         entry: dict[str, Any] = prices.get(f"{provider}/{model}") or prices.get(model) or {}
@@ -289,7 +240,7 @@ class ChatModel:
         return entry if str(entry.get("litellm_provider")).startswith(provider) else {}
 
     def _key(self) -> str | None:
-        """Return the key, or None where litellm finds it itself."""
+        """Return the key, or None if litellm finds it itself."""
         if self.api_key_env is not None:
             if not os.environ.get(self.api_key_env):
                 raise OptionError(f"the environment variable {self.api_key_env} is to hold the key and is not set")
@@ -301,12 +252,50 @@ class ChatModel:
         return None
 
 
+def _read_response(response: Any, priced: bool) -> Completion | RequestFault:
+    """Return the completion in litellm's ``ModelResponse``, or its fault; litellm may report an unknown price as 0."""
+    choices = getattr(response, "choices", None)
+    if not choices:
+        return RequestFault("the response holds no choice", transient=True)
+    text, finish_reason = _read_choice(choices[0])
+    if not isinstance(text, str):
+        return RequestFault(f"the response holds {type(text).__name__} instead of text", transient=True)
+    tokens = _read_tokens(getattr(response, "usage", None))
+    cost = getattr(response, "_hidden_params", {}).get("response_cost") if priced and tokens else None
+    return Completion(text[:MAX_REPLY], finish_reason, tokens, cost, cut=max(0, len(text) - MAX_REPLY))
+
+
+def _read_choice(choice: Any) -> tuple[Any, str]:
+    """Return text and finish reason."""
+    message = choice.message
+    finish_reason = _extra_fields(choice).get("native_finish_reason") or choice.finish_reason or ""
+    refusal = _extra_fields(message).get("refusal")
+    if not message.content and refusal:
+        return refusal, "refusal"
+    return message.content or "", str(finish_reason)
+
+
+def _extra_fields(part: Any) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = getattr(part, "provider_specific_fields", None) or {}
+    return found
+
+
+def _read_tokens(usage: Any) -> dict[str, int]:
+    counted = {"prompt": getattr(usage, "prompt_tokens", 0), "completion": getattr(usage, "completion_tokens", 0)}
+    if not any(counted.values()):
+        return {}  # litellm writes zeros if the service counted nothing
+    for kind, (group, name) in _TOKEN_DETAILS.items():
+        number = getattr(getattr(usage, group, None), name, None)
+        if number is not None:
+            counted[kind] = number
+    return {kind: int(number or 0) for kind, number in counted.items()}
+
+
 def _whole(value: int | None, least: int) -> bool:
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= least)
 
 
 def _number(value: object) -> bool:
-    """Tell whether ``value`` is a finite number from 0."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
@@ -322,6 +311,6 @@ def _is_plain_address(address: object) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc and not parts.query
 
 
-def _sendable(text: str) -> str:
-    """Return text that UTF-8 can carry; a model may write half a surrogate pair."""
+def _encodable(text: str) -> str:
+    """Replace lone surrogates, which a model may write and UTF-8 cannot carry."""
     return text.encode("utf-8", "replace").decode()

@@ -1,24 +1,27 @@
-"""What goes wrong between a request and its answer: which faults pass, how long to wait, what to say of them."""
+"""Failed requests: which are worth another try, the wait before it, and a message without keys."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import secrets
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 FIRST_WAIT = 1.0
-"""Seconds before the first retry; doubled at each further one."""
+"""Seconds before the first retry, doubled for each further one."""
 LONGEST_WAIT = 60.0
-"""Seconds at most before a retry, unless the service asks for more."""
-PATIENCE = 300.0
-"""Seconds at most that a service may ask for; one that asks for more is given up."""
-MAX_SAID = 300
-"""Characters of a service's own words in a message."""
+"""Longest wait before a retry in seconds, unless the service asks for more."""
+LONGEST_REQUESTED_WAIT = 300.0
+"""Longest wait in seconds that a service may ask for; beyond it the request fails."""
+MAX_MESSAGE = 300
+"""Characters of a service's message that are kept."""
 
-_PASSING = {408, 425, 429}
+_TRANSIENT = {408, 425, 429}
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SECRET = re.compile(r"\b(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx)[-_]|AIza)[\w*-]{8,}|(?<=\bbearer )\S+", re.IGNORECASE)
 _FILTERED = {"content_filter", "content_policy_violation"}
@@ -30,69 +33,98 @@ _ADVICE = {
 }
 
 
-class Fault(NamedTuple):
-    """A request that brought no answer."""
+class Clock(Protocol):
+    """Clock for waits and deadlines; tests replace it so that they do not wait."""
 
-    said: str
-    """What came instead, without keys."""
-    passing: bool = False
-    """Whether another try may help."""
+    def now(self) -> float:
+        """Return seconds since an arbitrary start, never decreasing."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep without blocking the event loop."""
+
+    def jitter(self) -> float:
+        """Return a random number in [0, 1) that differs between processes."""
+
+
+class SystemClock:
+    """The system's clock."""
+
+    def now(self) -> float:
+        """See `Clock.now`."""
+        return time.perf_counter()
+
+    async def sleep(self, seconds: float) -> None:
+        """See `Clock.sleep`."""
+        await asyncio.sleep(seconds)
+
+    def jitter(self) -> float:
+        """See `Clock.jitter`."""
+        return secrets.randbelow(2**32) / 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFault:
+    """A request that failed."""
+
+    message: str
+    """The service's message, without keys."""
+    transient: bool = False
+    """True if another try may succeed."""
     status: int | None = None
-    """HTTP status, where there is one."""
+    """HTTP status, if there was one."""
     wait: float | None = None
     """Seconds that the service asks to wait."""
     advice: str = _CHECK
-    """What to do where another try does not help."""
+    """Advice for a fault that is not transient."""
 
 
-def read_fault(error: Exception) -> Fault:
-    """Return what an error of litellm means."""
+def read_fault(error: Exception) -> RequestFault:
+    """Return the fault behind an error of litellm."""
     status = getattr(error, "status_code", None)
-    said = _shortened(scrub(str(error)))
-    code = _code(error)
-    if code == "insufficient_quota":
-        return Fault(said, False, status, None, "the quota is used up: raise it, or take another model")
+    message = _shortened(scrub(str(error)))
+    if _code(error) == "insufficient_quota":
+        return RequestFault(message, status=status, advice="the quota is used up: raise it, or choose another model")
     if type(error).__name__ == "ContextWindowExceededError":
-        return Fault(said, False, status, None, "give the agent a smaller context")
-    passing = status is None or status >= 500 or status in _PASSING
-    return Fault(said, passing, status, asked_wait(_headers(error)), _ADVICE.get(status or 0, _CHECK))
+        return RequestFault(message, status=status, advice="give the agent a smaller context")
+    transient = status is None or status >= 500 or status in _TRANSIENT
+    return RequestFault(message, transient, status, requested_wait(_headers(error)), _ADVICE.get(status or 0, _CHECK))
 
 
 def is_filtered(error: Exception) -> bool:
-    """Tell whether the service answered that its content filter forbids an answer."""
+    """Tell whether the service's content filter refused the request."""
     return type(error).__name__ == "ContentPolicyViolationError" or _code(error) in _FILTERED
 
 
-def asked_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Return the seconds that a service asks to wait; None where it asks for nothing that can be read.
+def requested_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Return the seconds that a service asks to wait; None without a readable request.
 
     Args:
-        headers: of the answer; ``retry-after-ms``, or ``Retry-After`` in seconds or as a date.
-        now: seconds since the epoch; None for the clock's.
+        headers: of the response; ``retry-after-ms``, or ``Retry-After`` in seconds or as a date.
+        now: seconds since the epoch; None for the current time.
     """
     try:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        asked = headers.get("retry-after", "")
-        if re.fullmatch(r"\s*[\d.]+\s*", asked):
-            return float(asked)
-        return max(0.0, parsedate_to_datetime(asked).timestamp() - (time.time() if now is None else now))
+        requested = headers.get("retry-after", "")
+        if re.fullmatch(r"\s*[\d.]+\s*", requested):
+            return float(requested)
+        return max(0.0, parsedate_to_datetime(requested).timestamp() - (time.time() if now is None else now))
     except (TypeError, ValueError):
         return None
 
 
-def next_wait(retry: int, asked: float | None, jitter: float) -> float:
+def next_wait(retry: int, requested: float | None, jitter: float) -> float:
     """Return the seconds before retry number ``retry`` (0 for the first).
 
-    What the service asks for, or `FIRST_WAIT` doubled each time up to `LONGEST_WAIT`; ``jitter`` in [0, 1) spreads
-    clients that failed together: over the upper half of the own wait, or beyond what was asked.
+    Without a requested wait, `FIRST_WAIT` doubled each time up to `LONGEST_WAIT`. ``jitter`` in [0, 1) spreads clients
+    that failed together, over the upper half of that wait or beyond the requested one.
     """
-    own = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(retry, 30))
-    return own * (1 + jitter) / 2 if asked is None else asked + jitter * FIRST_WAIT
+    backoff = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(retry, 30))
+    return backoff * (1 + jitter) / 2 if requested is None else requested + jitter * FIRST_WAIT
 
 
 def scrub(text: str) -> str:
-    """Return ``text`` without the values of environment variables that name a secret, and without what looks like one.
+    """Return ``text`` without the values of environment variables that name a secret, and without likely keys.
 
     >>> scrub("Incorrect API key provided: sk-12345678. Header: Bearer abc")
     'Incorrect API key provided: [key]. Header: Bearer [key]'
@@ -104,24 +136,23 @@ def scrub(text: str) -> str:
 
 
 def names_secret(variable: str) -> bool:
-    """Tell whether an environment variable of that name holds a secret."""
+    """Tell whether the name of an environment variable suggests a secret."""
     return _SECRET_NAME.search(variable) is not None
 
 
 def _code(error: Exception) -> str:
-    """Return the service's own code for the fault; litellm puts others in its place."""
+    """Return the service's own error code, which litellm replaces in its attributes."""
     body = getattr(error, "body", None)
     return str(body.get("code") or body.get("type") or "") if isinstance(body, Mapping) else ""
 
 
 def _headers(error: Exception) -> Mapping[str, str]:
-    """Return the headers of the answer, case-blind; none where there was no answer."""
-    found: Any = getattr(error, "litellm_response_headers", None) or getattr(
-        getattr(error, "response", None), "headers", None
-    )
+    """Return the response headers in lower case; empty without a response."""
+    response = getattr(error, "response", None)
+    found: Any = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None)
     return {str(name).lower(): str(value) for name, value in dict(found or {}).items()}
 
 
 def _shortened(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= MAX_SAID else text[:MAX_SAID] + " …"
+    return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " …"

@@ -17,17 +17,17 @@ from inquitree_gym.llm import (
     BudgetedChat,
     CachedChat,
     Chat,
+    ChatMiddleware,
     ChatModel,
     Completion,
     Message,
-    Pace,
-    PacedChat,
+    MissingKey,
+    RateLimit,
+    RateLimitedChat,
+    RateLimiter,
     ReplyCache,
+    SpendingCap,
 )
-from inquitree_gym.llm.budget import Purse
-from inquitree_gym.llm.middleware import Around, Way
-from inquitree_gym.llm.model import Lack
-from inquitree_gym.llm.rate_limit import Pacer
 from inquitree_gym.runner.stop_conditions import StopConditions
 
 MAX_CONCURRENCY = 8
@@ -88,10 +88,10 @@ class ModelSettings(BaseModel):
         """Return the bare model, without cache, budget or rate limit."""
         return ChatModel(**{name: getattr(self, name) for name in CHAT_SETTINGS})
 
-    def rate_limit(self) -> Pace | None:
+    def rate_limit(self) -> RateLimit | None:
         """Return a new rate limit; None if the model has none."""
         rates = (self.requests_per_minute, self.tokens_per_minute)
-        return Pace(*rates) if any(rates) else None
+        return RateLimit(*rates) if any(rates) else None
 
 
 def slug(label: str) -> str:
@@ -109,15 +109,15 @@ class RunOptions:
 
     max_concurrency: int = MAX_CONCURRENCY
     """Episodes played at the same time, of agents that ask a model."""
-    budget: Purse | None = None
+    budget: SpendingCap | None = None
     """Cap on cost, tokens and time; None for no cap."""
     cache: Path | None = None
     """Folder of cached replies; None sends every request."""
-    rate_limits: Mapping[str, Pacer] = field(default_factory=dict)
+    rate_limits: Mapping[str, RateLimiter] = field(default_factory=dict)
     """Shared rate limits by model label; the other models get one of their own, from their settings."""
 
 
-class _StudyChat(Around):
+class _StudyChat(ChatMiddleware):
     """Chat middleware that adds the model's name in the study, and refuses requests after a stop."""
 
     def __init__(self, chat: Chat, stop: StopConditions, name: str) -> None:
@@ -129,10 +129,10 @@ class _StudyChat(Around):
     def config(self) -> dict[str, Any]:
         return self.chat.config | ({"label": self._name} if self._name else {})
 
-    async def _through(self, way: Way, messages: Sequence[Message], seed: int | None) -> Completion:
+    async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
         if self._stop.reason:
             raise StoppedError(f"the run was stopped: {self._stop.reason}")
-        return await way.ask(messages, seed)
+        return await self.chat.complete(messages, seed=seed)
 
 
 def build_chats(models: Sequence[ModelSettings], options: RunOptions, stop: StopConditions) -> dict[str, Chat]:
@@ -158,11 +158,11 @@ def _build_chat(model: ModelSettings, options: RunOptions, cache: ReplyCache | N
         chat = BudgetedChat(chat, options.budget)  # innermost: checked again after the wait for the rate limit
     rate_limit = options.rate_limits.get(model.label) or model.rate_limit()
     if rate_limit is not None:
-        chat = PacedChat(chat, rate_limit)
+        chat = RateLimitedChat(chat, rate_limit)
     return chat if cache is None else CachedChat(chat, cache)
 
 
-def missing_keys(models: Sequence[ModelSettings], labels: Set[str]) -> dict[str, Lack]:
+def missing_keys(models: Sequence[ModelSettings], labels: Set[str]) -> dict[str, MissingKey]:
     """Return the API keys that this process lacks, by label, for the models with one of ``labels``."""
-    found = {model.label: model.chat_model().lacks() for model in models if model.label in labels}
+    found = {model.label: model.chat_model().missing_key() for model in models if model.label in labels}
     return {label: lack for label, lack in found.items() if lack is not None}

@@ -25,9 +25,7 @@ from typing import Any
 
 import inquitree_gym
 from inquitree_gym.errors import InquiTreeError, OptionError, require
-from inquitree_gym.llm import Budget, Completion
-from inquitree_gym.llm.budget import Purse
-from inquitree_gym.llm.rate_limit import Slot
+from inquitree_gym.llm import Budget, Completion, Reservation, SpendingCap
 from inquitree_gym.runner.folder import cannot_write, run_status
 from inquitree_gym.runner.models import ModelSettings, RunOptions
 from inquitree_gym.runner.run import Outcome, RunContext, interleave_models, play_episodes
@@ -232,7 +230,7 @@ class _WorkerPool:
         """Charge the budget of the driver, which the caller may display, for the requests of the workers."""
         if self._run.options.budget is not None:
             for completion in await self._limits.take_payments.remote():
-                self._run.options.budget.pay(completion)
+                self._run.options.budget.add(completion)
 
     async def _play_queue(self, cpu: int) -> None:
         """Hand one batch after another to the worker of a CPU."""
@@ -355,7 +353,7 @@ class RayWorker:
 class _SharedLimits:
     """Actor that holds the budget of a run and the rate limits of its models for all workers."""
 
-    def __init__(self, models: Sequence[ModelSettings], budget: Purse | None) -> None:
+    def __init__(self, models: Sequence[ModelSettings], budget: SpendingCap | None) -> None:
         self._budget = budget or Budget()
         self._rate_limits = {model.label: limit for model in models if (limit := model.rate_limit()) is not None}
         self._payments: list[Completion] = []
@@ -363,8 +361,8 @@ class _SharedLimits:
     def check(self) -> None:
         self._budget.check()
 
-    def pay(self, completion: Completion) -> None:
-        self._budget.pay(completion)
+    def add(self, completion: Completion) -> None:
+        self._budget.add(completion)
         self._payments.append(completion)
 
     def take_payments(self) -> list[Completion]:
@@ -372,10 +370,10 @@ class _SharedLimits:
         payments, self._payments = self._payments, []
         return payments
 
-    def reserve(self, model: str, prompt: int) -> Slot:
+    def reserve(self, model: str, prompt: int) -> Reservation:
         return self._rate_limits[model].reserve(prompt)
 
-    def settle(self, model: str, slot: Slot, completion: Completion) -> None:
+    def settle(self, model: str, slot: Reservation, completion: Completion) -> None:
         self._rate_limits[model].settle(slot, completion)
 
 
@@ -389,8 +387,8 @@ class _RemoteBudget:
     def check(self) -> None:
         _call(self.limits.check)
 
-    def pay(self, completion: Completion) -> None:
-        _call(self.limits.pay, completion._replace(text=""))
+    def add(self, completion: Completion) -> None:
+        _call(self.limits.add, replace(completion, text=""))
 
 
 @dataclass(frozen=True)
@@ -400,12 +398,12 @@ class _RemoteRateLimit:
     limits: Any
     model: str
 
-    def reserve(self, prompt: int) -> Slot:
-        slot: Slot = _call(self.limits.reserve, self.model, prompt)
+    def reserve(self, prompt: int) -> Reservation:
+        slot: Reservation = _call(self.limits.reserve, self.model, prompt)
         return slot
 
-    def settle(self, slot: Slot, completion: Completion) -> None:
-        _call(self.limits.settle, self.model, slot, completion._replace(text=""))
+    def settle(self, slot: Reservation, completion: Completion) -> None:
+        _call(self.limits.settle, self.model, slot, replace(completion, text=""))
 
 
 def _call(method: Any, *arguments: Any) -> Any:

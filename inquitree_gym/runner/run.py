@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from inquitree_gym.baselines import make_agent
-from inquitree_gym.embeddings import load_embedder, tree_vectors
+from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.errors import BudgetError, InquiTreeError, StoppedError
@@ -93,7 +93,7 @@ async def play_episodes(run: RunContext, specs: Sequence[EpisodeSpec]) -> None:
     player = _Player(run)
     for label, key in missing_keys(run.study.models, {spec.model for spec in specs}).items():
         if key.certain:
-            run.stop.models.setdefault(label, key.said)
+            run.stop.models.setdefault(label, key.message)
     try:
         for spec in specs:
             if not spec.model:
@@ -200,8 +200,9 @@ class _Player:
         study, tree = self.run.study, self._tree(spec.tree)
         settings = {"chat": self._chats[spec.model], "context": self._contexts[spec.model]} if spec.model else {}
         rules: dict[str, Any] = {} if study.threshold is None else {"threshold": study.threshold}
-        agent = make_agent(spec.agent, tree_vectors(tree, self._embedder), **settings)
-        env = InquiryEnv(tree, embedder=self._embedder, privileged=agent.needs_privileged, **rules)
+        env = InquiryEnv(tree, embedder=self._embedder, **rules)
+        agent = make_agent(spec.agent, env, **settings)
+        env.privileged = agent.needs_privileged
         env.runtimes = self._runtimes
         file = log_file(self.run.folder, spec)
         if not has_header(file):

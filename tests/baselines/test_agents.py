@@ -23,7 +23,7 @@ from inquitree_gym.baselines import (
     WorstCaseAgent,
     make_agent,
 )
-from inquitree_gym.baselines.agent import TreeTexts
+from inquitree_gym.baselines.agent import menu_texts
 from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.spaces import WORDS
@@ -159,7 +159,7 @@ def pairs(episode: Episode):
 def test_agents_that_must_know_say_how_to_tell_them(name: str):
     env = InquiryEnv("paper8")
     env.reset(seed=0)
-    agent = make_agent(name, env.vectors)
+    agent = make_agent(name, env)
     assert agent.needs_privileged
     with pytest.raises(OptionError, match=rf"the {name} agent needs .* privileged=True"):
         play(env, agent, 0)
@@ -174,7 +174,7 @@ def test_the_random_agent_follows_appendix_b2(tree_id: str):
     n = len(tree.subtopics)
     by_text = {subtopic.text: subtopic.id for subtopic in tree.subtopics}
     studies = {subtopic.id: {study.text for study in subtopic.studies} for subtopic in tree.subtopics}
-    menu = set(TreeTexts(tree).texts)
+    menu = set(menu_texts(tree))
     for seed in range(3):
         episode = play(InquiryEnv(tree), RandomAgent(tree), seed)
         entered: list[str] = []
@@ -234,7 +234,7 @@ def test_the_random_agent_starts_afresh_at_every_reset():
 def test_random_menu_is_uniform_over_everything_at_every_decision(state: str, paper12: Tree):
     agent = RandomMenuAgent(paper12)
     agent.reset(11)
-    everything = [*TreeTexts(paper12).texts, *PHRASES]
+    everything = [*menu_texts(paper12), *PHRASES]
     drawn = Counter(agent.act("", {"state": state}) for _ in range(200 * len(everything)))
     assert set(drawn) == set(everything)
     assert chisquare([drawn[text] for text in everything]).pvalue > 1e-4
@@ -249,7 +249,7 @@ def test_random_menu_is_free_to_exceed_the_bound(paper12: Tree):
 def test_random_words_knows_no_menu(minilm: MiniLMEmbedder, paper12: Tree):
     episode = play(InquiryEnv(paper12, embedder=minilm, max_turns=12), RandomWordsAgent(), 2)
     assert set(" ".join(episode.actions).split()) <= set(WORDS)
-    assert not set(episode.actions) & {*TreeTexts(paper12).texts, *PHRASES}
+    assert not set(episode.actions) & {*menu_texts(paper12), *PHRASES}
     assert len(set(episode.actions)) == len(episode.actions) == 13
 
 
@@ -291,7 +291,7 @@ def test_retrieval_answers_with_the_menu_text_nearest_to_what_it_reads(minilm: M
 
 def test_replay_says_when_its_actions_are_used_up(paper12: Tree):
     actions = play(InquiryEnv(paper12), RandomAgent(paper12), 0).actions
-    with pytest.raises(LogError, match="goes on after its 5 logged actions; it was torn or played otherwise"):
+    with pytest.raises(LogError, match="continues after its 5 logged actions; it was torn, or played with other rules"):
         play(InquiryEnv(paper12), ReplayAgent(actions[:5]), 0)
 
 
@@ -331,10 +331,10 @@ def test_agents_are_reproducible_by_seed_and_leave_global_randomness_alone(name:
     env = InquiryEnv("paper8", embedder=minilm, privileged=True, fake_level=3, max_turns=25)
     env.reset(seed=0)
     before = random.getstate(), repr(np.random.get_state())  # noqa: NPY002
-    agent = make_agent(name, env.vectors)
+    agent = make_agent(name, env)
     first = play(env, agent, 7)
     again = play(env, agent, 7)
-    fresh = play(env, make_agent(name, env.vectors), 7)
+    fresh = play(env, make_agent(name, env), 7)
     assert first.fingerprint == again.fingerprint == fresh.fingerprint
     assert (random.getstate(), repr(np.random.get_state())) == before  # noqa: NPY002
     assert first.header.agent == agent.config == {"name": name}
@@ -342,7 +342,7 @@ def test_agents_are_reproducible_by_seed_and_leave_global_randomness_alone(name:
 
 @pytest.mark.parametrize("name", [name for name in BASELINE_NAMES if name.startswith("random")])
 def test_another_seed_is_another_choice(name: str, minilm: MiniLMEmbedder):
-    agent = make_agent(name, tree_vectors(load_tree("paper12"), minilm))
+    agent = make_agent(name, InquiryEnv("paper12", embedder=minilm))
     drawn = []
     for seed in (0, 1):
         agent.reset(seed)
@@ -351,20 +351,20 @@ def test_another_seed_is_another_choice(name: str, minilm: MiniLMEmbedder):
 
 
 def test_agents_that_need_not_know_what_is_fake_or_right_need_no_privileges(minilm: MiniLMEmbedder, paper12: Tree):
-    vectors = tree_vectors(paper12, minilm)
-    assert [name for name in BASELINE_NAMES if make_agent(name, vectors).needs_privileged] == [
+    env = InquiryEnv(paper12, embedder=minilm)
+    assert [name for name in BASELINE_NAMES if make_agent(name, env).needs_privileged] == [
         "oracle", "worst-case", "random-redo", "retrieval-redo",
     ]  # fmt: skip
 
 
 def test_an_unknown_agent_names_the_nearest_and_all_others(minilm: MiniLMEmbedder, paper12: Tree):
-    with pytest.raises(OptionError, match=r"no agent is called 'oracel' \(did you mean 'oracle'\?\); known: random, "):
-        make_agent("oracel", tree_vectors(paper12, minilm))
+    with pytest.raises(OptionError, match=r"unknown agent 'oracel' \(did you mean 'oracle'\?\); known: random, "):
+        make_agent("oracel", InquiryEnv(paper12, embedder=minilm))
 
 
 def test_an_agent_that_does_not_say_how_to_act_is_told_so():
     class Idle(BaselineAgent):
         name = "idle"
 
-    with pytest.raises(TypeError, match=r"Idle does not say how to act; override act\(\)"):
+    with pytest.raises(TypeError, match=r"Idle has no act\(\); override it"):
         Idle().act("", {"state": "topic"})

@@ -11,23 +11,23 @@ from inquitree_gym.baselines.conversation import (
     NOTHING,
     SHARE,
     Conversation,
-    replied,
+    assistant,
     system,
-    told,
+    user,
 )
 from inquitree_gym.llm import Message
-from inquitree_gym.llm.tokens import BYTES_PER_TOKEN, estimated_tokens
+from inquitree_gym.llm.chat import BYTES_PER_TOKEN, estimated_tokens
 from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, Prompts
 
 PROMPTS = Prompts(names=AGENT_TEMPLATE_NAMES)
-OPENING = [system("The rules."), told("The opening.")]
+OPENING = [system("The rules."), user("The opening.")]
 
 
 def conversation(exchanges: int, context: int, head: list[Message] | None = None) -> Conversation:
     talk = Conversation(OPENING if head is None else head, context, PROMPTS)
     for number in range(exchanges):
-        talk.say(f"move {number} " + "x" * 80)
-        talk.hear(f"answer {number} " + "y" * 80)
+        talk.add_reply(f"move {number} " + "x" * 80)
+        talk.add_user(f"answer {number} " + "y" * 80)
     return talk
 
 
@@ -45,7 +45,7 @@ def test_nothing_is_left_out_of_what_fits():
     assert conversation(3, tokens(messages) - 1).messages() != messages
 
 
-def test_the_oldest_exchanges_go_and_their_number_is_told():
+def test_the_oldest_exchanges_go_and_their_number_is_user():
     whole = conversation(6, 10_000).messages()
     messages = conversation(6, tokens(whole[:2] + whole[8:])).messages()
     assert messages[0] == whole[0]
@@ -72,32 +72,32 @@ def test_head_and_newest_exchange_stay_and_the_rest_fits(exchanges: int, context
 def test_a_head_of_one_message_keeps_the_newest_question():
     talk = Conversation([system("Judge.")], 1, PROMPTS)
     for number in range(3):
-        talk.hear(f"question {number}")
+        talk.add_user(f"question {number}")
         if number < 2:
-            talk.say(f"verdict {number}")
+            talk.add_reply(f"verdict {number}")
     first, last = talk.messages()
     assert first["content"].startswith("Judge.\n\n[2 earlier exchanges")
-    assert last == told("question 2")
+    assert last == user("question 2")
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_an_empty_reply_is_not_sent_as_such(text: str):
     talk = Conversation(OPENING, 100, PROMPTS)
-    talk.say(text)
-    assert talk.messages()[-1] == replied(text) == {"role": "assistant", "content": NOTHING}
+    talk.add_reply(text)
+    assert talk.messages()[-1] == assistant(text) == {"role": "assistant", "content": NOTHING}
 
 
 @pytest.mark.parametrize(
     ("text", "estimate"), [("", 4), ("a", 5), ("abcd", 5), ("abcde", 6), ("ö" * 4, 6), ("\ud800", 5), ("x" * 400, 104)]
 )
 def test_tokens_are_estimated_by_bytes(text: str, estimate: int):
-    assert estimated_tokens(told(text)) == estimate
+    assert estimated_tokens(user(text)) == estimate
 
 
 def test_what_is_sent_once_counts_and_is_not_remembered():
     talk = conversation(6, 10_000)
     whole = talk.messages()
-    more = replied("no form"), told("Once more.")
+    more = assistant("no form"), user("Once more.")
     assert talk.messages(*more) == [*whole, *more]
     assert talk.messages() == whole
     tight = conversation(6, tokens(whole))
@@ -109,7 +109,7 @@ def test_what_is_sent_once_counts_and_is_not_remembered():
 @given(text=st.text(), context=st.integers(1, 200))
 def test_a_text_of_a_model_takes_no_more_than_its_share(text: str, context: int):
     talk = Conversation(OPENING, context, PROMPTS)
-    short = talk.short(text)
+    short = talk.shorten(text)
     most = context * BYTES_PER_TOKEN // SHARE
     if len(text.encode("utf-8", "replace")) <= most:
         assert short == text
@@ -118,5 +118,5 @@ def test_a_text_of_a_model_takes_no_more_than_its_share(text: str, context: int)
         kept = short.removeprefix(CUT)
         assert len(kept.encode("utf-8", "replace")) <= most
         assert text.encode("utf-8", "replace").endswith(kept.encode("utf-8", "replace"))
-    talk.say(text)
-    assert talk.messages()[-1] == replied(short)
+    talk.add_reply(text)
+    assert talk.messages()[-1] == assistant(short)

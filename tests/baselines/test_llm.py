@@ -155,7 +155,7 @@ def test_a_loop_of_ones_own_asks_and_logs_by_itself(env: InquiryEnv, service: Se
     observation, info = logged.reset(seed=3)
     over = False
     while not over:
-        action = agent.act(observation, info) if info["turn"] % 2 else asyncio.run(agent.aact(observation, info))
+        action = agent.act(observation, info) if info["turn"] % 2 else asyncio.run(agent.decide(observation, info))
         for reply in agent.replies:
             logged.add_reply(reply)
         observation, _, over, _, info = logged.step(action)

@@ -33,9 +33,8 @@ def own_actions(episode: Episode) -> list[str]:
 def test_it_plays_as_the_other_agent_does_without_fakes(name: str, seed: int, minilm: MiniLMEmbedder):
     plain = InquiryEnv("paper8", embedder=minilm, max_turns=None)
     tempting = InquiryEnv("paper8", embedder=minilm, max_turns=None, fake_level=6, privileged=True)
-    plain.reset(seed=0)
-    without = play(plain, make_agent(name, plain.vectors), seed)
-    redoing = play(tempting, make_agent(f"{name}-redo", plain.vectors), seed)
+    without = play(plain, make_agent(name, plain), seed)
+    redoing = play(tempting, make_agent(f"{name}-redo", tempting), seed)
     assert own_actions(redoing) == list(without.actions)
     assert redoing.footer.episode_return == without.footer.episode_return
     assert len(redoing.turns) > len(without.turns)
@@ -87,17 +86,12 @@ def test_at_a_limit_redoing_is_paid_for_in_coverage(paper8: Tree):
 
 def test_a_torn_episode_goes_on_where_it_was(paper8: Tree, tmp_path):
     env = InquiryEnv(paper8, fake_level=6, privileged=True)
-    whole = play(env, make_agent("random-redo", _vectors(env)), 3, file=tmp_path / "whole.jsonl")
+    whole = play(env, make_agent("random-redo", env), 3, file=tmp_path / "whole.jsonl")
     torn = tmp_path / "torn.jsonl"
     lines = (tmp_path / "whole.jsonl").read_text().splitlines(keepends=True)
     torn.write_text("".join(lines[: len(lines) // 2]))
-    again = play(env, make_agent("random-redo", _vectors(env)), 3, file=torn)
+    again = play(env, make_agent("random-redo", env), 3, file=torn)
     assert again.fingerprint == whole.fingerprint
-
-
-def _vectors(env: InquiryEnv):
-    env.reset(seed=0)
-    return env.vectors
 
 
 def test_it_needs_to_be_told_and_is_called_after_the_other(paper8: Tree, minilm: MiniLMEmbedder):
@@ -107,7 +101,7 @@ def test_it_needs_to_be_told_and_is_called_after_the_other(paper8: Tree, minilm:
     with pytest.raises(OptionError, match="the random-redo agent needs an environment made with privileged=True"):
         play(InquiryEnv(paper8), agent, 0)
     env = InquiryEnv(paper8, embedder=minilm)
-    made = make_agent("retrieval-redo", _vectors(env))
+    made = make_agent("retrieval-redo", env)
     assert isinstance(made, RedoUntilTrue)
     assert made.config["name"] == f"{RetrievalAgent.name}-redo"
 

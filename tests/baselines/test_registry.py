@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium as gym
 import pytest
 
 from inquitree_gym.baselines import (
@@ -14,16 +15,19 @@ from inquitree_gym.baselines import (
     ScepticAgent,
     make_agent,
 )
-from inquitree_gym.baselines.agent import asks
-from inquitree_gym.embeddings import MiniLMEmbedder, TreeVectors, tree_vectors
+from inquitree_gym.baselines.agent import asks_models
+from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
+from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.envs.synthetic import SyntheticEnv
 from inquitree_gym.errors import OptionError
 from inquitree_gym.llm import ChatModel
+from inquitree_gym.rollout import play
 from inquitree_gym.trees import load_tree
 
 
 @pytest.fixture(scope="module")
-def vectors(minilm: MiniLMEmbedder) -> TreeVectors:
-    return tree_vectors(load_tree("paper12"), minilm)
+def env(minilm: MiniLMEmbedder) -> InquiryEnv:
+    return InquiryEnv("paper12", embedder=minilm)
 
 
 def test_the_names_are_those_of_baselines_and_of_agents_with_a_model():
@@ -32,41 +36,68 @@ def test_the_names_are_those_of_baselines_and_of_agents_with_a_model():
 
 
 @pytest.mark.parametrize(("name", "kind"), [("llm", LLMAgent), ("sceptic", ScepticAgent)])
-def test_an_agent_with_a_model_takes_the_settings_of_both(name: str, kind: type, vectors: TreeVectors):
+def test_an_agent_with_a_model_takes_the_settings_of_both(name: str, kind: type, env: InquiryEnv):
     settings = {"base_url": "http://localhost:1/v1", "temperature": 0.3, "max_tokens": 7, "retries": 2}
-    agent = make_agent(name, vectors, model="llama3", context=123, **settings)
+    agent = make_agent(name, env, model="llama3", context=123, **settings)
     assert type(agent) is kind
     assert agent.chat == ChatModel("llama3", **settings)
     assert (agent.config["name"], agent.config["context"]) == (name, 123)
-    assert asks(agent)
+    assert asks_models(agent)
 
 
-def test_a_chat_of_ones_own_takes_the_place_of_a_model(vectors: TreeVectors):
+def test_a_chat_of_ones_own_takes_the_place_of_a_model(env: InquiryEnv):
     chat = ChatModel("gpt-4o-mini")
-    assert make_agent("llm", vectors, chat=chat).chat is chat
+    assert make_agent("llm", env, chat=chat).chat is chat
 
 
 @pytest.mark.parametrize("name", BASELINE_NAMES)
-def test_an_agent_without_a_model_takes_no_settings(name: str, vectors: TreeVectors):
-    assert not asks(make_agent(name, vectors))
+def test_an_agent_without_a_model_takes_no_settings(name: str, env: InquiryEnv):
+    assert not asks_models(make_agent(name, env))
     with pytest.raises(OptionError, match=f"the agent '{name}' takes no settings; leave out model, seed"):
-        make_agent(name, vectors, model="gpt-4o-mini", seed=3)
+        make_agent(name, env, model="gpt-4o-mini", seed=3)
 
 
 @pytest.mark.parametrize("name", MODEL_AGENT_NAMES)
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({}, "needs a model: give model='provider/name', or chat="),
+        ({}, "needs a model: give model='provider/name' or chat="),
         ({"context": 9}, "needs a model"),
         ({"model": "gpt-4o-mini", "chat": ChatModel("gpt-4o-mini")}, "needs a model: .* not both"),
-        ({"chat": ChatModel("gpt-4o-mini"), "timeout": 3}, "chat= has settings of its own; leave out timeout"),
+        ({"chat": ChatModel("gpt-4o-mini"), "timeout": 3}, "chat= has its own settings; leave out timeout"),
         ({"model": "gpt-4o-mini", "temprature": 3}, r"unknown setting 'temprature' \(did you mean 'temperature'\?\)"),
         ({"model": "gpt-4o-mini", "temperature": -3}, "temperature is a number from 0"),
         ({"model": "gpt-4o-mini", "context": 0}, "context is a whole number"),
         ({"model": "gpt-4o-mini", "prompts": "/no/such/folder"}, "no folder of templates"),
     ],
 )
-def test_settings_at_fault_are_told(name: str, settings: dict[str, Any], told: str, vectors: TreeVectors):
+def test_settings_at_fault_are_told(name: str, settings: dict[str, Any], told: str, env: InquiryEnv):
     with pytest.raises(OptionError, match=told):
-        make_agent(name, vectors, **settings)
+        make_agent(name, env, **settings)
+
+
+@pytest.mark.parametrize("name", BASELINE_NAMES)
+def test_an_agent_made_before_a_reset_plays_as_one_made_after_it(name: str, minilm: MiniLMEmbedder):
+    env = InquiryEnv("paper2", embedder=minilm, privileged=True)
+    before = play(env, make_agent(name, gym.wrappers.TimeLimit(env, 9)), 4)
+    assert play(env, make_agent(name, env), 4).fingerprint == before.fingerprint
+
+
+def test_the_tree_is_that_of_the_episode(minilm: MiniLMEmbedder):
+    env = InquiryEnv(["paper2", "paper8"], embedder=minilm)
+    synthetic = SyntheticEnv(embedder=minilm)
+    for several in (env, synthetic):
+        with pytest.raises(OptionError, match=r"draws its tree at each reset; call env\.reset\(\) before make_agent"):
+            make_agent("random", several)
+        assert make_agent("random-words", several).config == {"name": "random-words"}
+    for tree in ("paper2", "paper8"):
+        env.reset(seed=0, options={"tree": tree})
+        assert play(env, make_agent("random", env), 1, options={"tree": tree}).status == "concluded"
+
+
+def test_what_is_no_environment_is_told(minilm: MiniLMEmbedder):
+    for wrong, told in ((tree_vectors(load_tree("paper2"), minilm), "TreeVectors"), ("paper2", "str")):
+        with pytest.raises(OptionError, match=rf"takes an inquiry environment, such as gym\.make\(.*not {told}"):
+            make_agent("random", wrong)
+    with pytest.raises(OptionError, match="not TimeLimit"):
+        make_agent("llm", gym.make("CartPole-v1"), model="gpt-4o-mini")

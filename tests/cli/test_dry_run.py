@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from inquitree_gym.cli.dry_run import _REPLY_TEXT, REPLY_TOKENS, EstimatedUsage, estimate
-from inquitree_gym.llm import estimated_tokens
+from inquitree_gym.cli.dry_run import _REPLY_TEXT, REPLY_TOKENS, estimate
+from inquitree_gym.llm import Usage, estimated_tokens
 from inquitree_gym.runner import StudyConfig, run_study
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.trees import load_tree
@@ -37,10 +37,11 @@ def test_the_least_is_what_a_perfect_model_is_asked(service: Service, tmp_path: 
     run_study(study, tmp_path)
     (found,) = estimate(study, study.specs())
     assert found.episodes == 2
-    assert found.least.requests == len(service.requests)
-    assert found.least.completion == REPLY_TOKENS * len(service.requests)
-    replies = len(service.requests) * (REPLY_TOKENS + 10) * found.least.requests // found.episodes
-    assert asked(service) < found.least.prompt < asked(service) + replies, "only replies may be of another length"
+    assert found.least.replies == len(service.requests)
+    assert found.least.completion_tokens == REPLY_TOKENS * len(service.requests)
+    replies = len(service.requests) * (REPLY_TOKENS + 10) * found.least.replies // found.episodes
+    prompt = found.least.prompt_tokens
+    assert asked(service) < prompt < asked(service) + replies, "only replies may be of another length"
 
 
 @pytest.mark.parametrize("context", [32_000, 1_500])
@@ -49,8 +50,12 @@ def test_the_most_is_to_the_token_what_a_hopeless_model_is_asked(service: Servic
     study = study_of(service, "llm", trees=("paper2",), seeds=1, max_turns=20, model={"context": context})
     run_study(study, tmp_path)
     (found,) = estimate(study, study.specs())
-    assert found.most == EstimatedUsage(len(service.requests), asked(service), REPLY_TOKENS * len(service.requests))
-    assert found.most.requests == 21
+    assert found.most == Usage(
+        len(service.requests),
+        prompt_tokens=asked(service),
+        completion_tokens=REPLY_TOKENS * len(service.requests),
+    )
+    assert found.most.replies == 21
 
 
 def test_only_what_is_left_to_do_counts_and_only_what_asks_the_model(service: Service):
@@ -60,9 +65,9 @@ def test_only_what_is_left_to_do_counts_and_only_what_asks_the_model(service: Se
         estimate(study, some) for some in (cells, [cell for cell in cells if cell.fake_level], [])
     )
     assert (whole.episodes, half.episodes, none.episodes) == (6, 3, 0)
-    assert whole.least == half.least.times(2)
-    assert whole.most == half.most.times(2)
-    assert (none.least, none.most, none.dollars) == (EstimatedUsage(), EstimatedUsage(), (0.0, 0.0))
+    assert whole.least == half.least * 2
+    assert whole.most == half.most * 2
+    assert (none.least, none.most, none.dollars) == (Usage(), Usage(), (0.0, 0.0))
 
 
 def test_the_price_is_that_of_the_list_or_unknown(service: Service):
@@ -73,13 +78,13 @@ def test_the_price_is_that_of_the_list_or_unknown(service: Service):
     assert unknown.dollars is None
     assert known.dollars is not None
     for dollars, load in zip(known.dollars, (known.least, known.most), strict=True):
-        assert dollars == pytest.approx(load.prompt * 0.15e-6 + load.completion * 0.6e-6)
+        assert dollars == pytest.approx(load.prompt_tokens * 0.15e-6 + load.completion_tokens * 0.6e-6)
 
 
 @pytest.mark.parametrize(("limit", "least", "most"), [("default", 13, 45), ("3n", 13, 13), (5, 6, 6), ("none", 13, 45)])
 def test_a_turn_limit_cuts_both_ways(service: Service, limit: object, least: int, most: int):
     (found,) = estimate(*_one(study_of(service, "llm", trees=("paper2",), seeds=1, max_turns=limit)))
-    assert (found.least.requests, found.most.requests) == (least, most)
+    assert (found.least.replies, found.most.replies) == (least, most)
 
 
 def _one(study: StudyConfig) -> tuple[StudyConfig, Any]:

@@ -241,7 +241,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, terminal: bool, outcomes: list[str]) 
     display = live.RunProgress(len(outcomes), budget)
     with display.display():
         for number, status in enumerate(outcomes):
-            budget.pay(Completion("", "stop", {"prompt": 1000, "completion": 234}, 0.01))
+            budget.add(Completion("", "stop", {"prompt": 1000, "completion": 234}, 0.01))
             display.update(Outcome(EpisodeSpec("llm", "paper2", 0, number, "m"), status))
         display.announce_stop("enough")
     return stream.getvalue()
@@ -266,9 +266,9 @@ def test_progress_on_a_terminal_is_a_bar_with_cost_tokens_failures_and_time(monk
 def test_a_price_that_is_not_known_is_not_shown_as_nothing():
     budget = Budget()
     assert live.format_usage(budget) == ""
-    budget.pay(Completion("", "stop", {"prompt": 10, "completion": 2}, None))
+    budget.add(Completion("", "stop", {"prompt": 10, "completion": 2}, None))
     assert live.format_usage(budget) == "price unknown · 12 tokens"
-    budget.pay(Completion("", "stop", {"prompt": 10, "completion": 2}, 0.5))
+    budget.add(Completion("", "stop", {"prompt": 10, "completion": 2}, 0.5))
     assert live.format_usage(budget) == "$0.5000 + 1 of unknown price · 24 tokens"
 
 

@@ -285,7 +285,7 @@ def test_the_cost_is_capped_too(service: Service, tree: Tree, tmp_path: Path):
     judge = judge_of(service, tmp_path, budget=Budget(max_cost=1.5 * PRICE), repeats=3)
     spent = rule(judge, tree).spent
     assert (spent.asked, spent.skipped) == (2, 4)
-    assert judge.budget.paid.dollars == pytest.approx(2 * PRICE)
+    assert judge.budget.usage.cost == pytest.approx(2 * PRICE)
 
 
 def test_a_cap_that_cannot_be_held_for_want_of_a_price_or_a_count_stops_it(

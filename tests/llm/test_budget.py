@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import pickle
 import threading
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from inquitree_gym.errors import BudgetError, OptionError, ServiceError
-from inquitree_gym.llm import Budget, BudgetedChat, Completion, Message, Pace, PacedChat, Paid
+from inquitree_gym.llm import Budget, BudgetedChat, Completion, Message, RateLimit, RateLimitedChat, Usage
 from tests.llm.test_model import HELLO, PRICE, Ask, both, model_of, now
 from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, Hourglass, Service, failed, said
 
@@ -34,9 +35,6 @@ class Free:
         self._cost = cost
 
     async def complete(self, messages: list[Message], *, seed: int | None = None) -> Completion:
-        return self.complete_now(messages, seed=seed)
-
-    def complete_now(self, messages: list[Message], *, seed: int | None = None) -> Completion:
         return Completion("so", "stop", {"prompt": 1, "completion": 1}, self._cost)
 
 
@@ -46,7 +44,7 @@ class Free:
     [
         (
             {"max_cost": 1.5 * PRICE},
-            "is reached: 2 replies cost $0.0001; nothing more is asked. Run the same command",
+            "is reached: 2 replies cost $0.0001; no further request is made. Run the same command",
         ),
         ({"max_total_tokens": TOKENS + 1}, f"the cap of {TOKENS + 1} tokens is reached: 2 replies took {2 * TOKENS}"),
     ],
@@ -54,14 +52,21 @@ class Free:
 def test_nothing_is_asked_once_a_cap_is_reached(ask: Ask, caps: dict[str, Any], told: str, service: Service):
     budget = Budget(**caps)
     chat = BudgetedChat(model_of(service), budget)
-    assert budget.reached is None
+    assert budget.exceeded is None
     ask(chat)
     ask(chat)
     with pytest.raises(BudgetError) as refused:
         ask(chat)
     assert told in str(refused.value)
     assert len(service.requests) == 2
-    assert budget.paid == Paid(2, 2 * TOKENS, pytest.approx(2 * PRICE))
+    assert budget.usage == Usage(
+        2,
+        prompt_tokens=2 * PROMPT_TOKENS,
+        completion_tokens=2 * COMPLETION_TOKENS,
+        cost=pytest.approx(2 * PRICE),
+        seconds=budget.usage.seconds,
+    )
+    assert budget.usage.tokens == 2 * TOKENS
     assert chat.config == model_of(service).config
 
 
@@ -82,13 +87,17 @@ def test_a_budget_goes_on_in_another_process():
     clock = Watch()
     budget = Budget(max_total_tokens=4, max_seconds=60, clock=clock)
     clock.time = 59.0
-    budget.pay(Completion("x", "stop", {"prompt": 1, "completion": 1}, 0.5))
+    budget.add(Completion("x", "stop", {"prompt": 1, "completion": 1}, 0.5))
     there = pickle.loads(pickle.dumps(budget))
-    assert (there.paid, there.seconds, there.reached) == (Paid(1, 2, 0.5), 59.0, None)
-    there.pay(Completion("x", "stop", {"prompt": 1, "completion": 1}, 0.5))
+    assert (there.usage, there.seconds, there.exceeded) == (
+        Usage(1, prompt_tokens=1, completion_tokens=1, cost=0.5),
+        59.0,
+        None,
+    )
+    there.add(Completion("x", "stop", {"prompt": 1, "completion": 1}, 0.5))
     there.clock.time += 1.0
-    assert "4 tokens is reached" in there.reached
-    assert budget.reached is None
+    assert "4 tokens is reached" in there.exceeded
+    assert budget.exceeded is None
 
 
 def test_requests_under_way_are_still_paid(service: Service):
@@ -99,7 +108,7 @@ def test_requests_under_way_are_still_paid(service: Service):
         return await asyncio.gather(*(chat.complete(HELLO) for _ in range(3)))
 
     asyncio.run(ask())
-    assert budget.paid.replies == len(service.requests) == 3
+    assert budget.usage.replies == len(service.requests) == 3
     with pytest.raises(BudgetError):
         now(chat)
 
@@ -109,18 +118,20 @@ def test_a_failure_costs_nothing(service: Service):
     service.planned.append(failed(401))
     with pytest.raises(ServiceError):
         now(BudgetedChat(model_of(service), budget))
-    assert (budget.paid, budget.reached) == (Paid(), None)
+    assert (budget.usage, budget.exceeded) == (Usage(), None)
 
 
 def test_a_cached_reply_is_not_paid_for():
     reply = Completion("x", "stop", {"prompt": 5, "completion": 5}, 1.0, cached=True)
-    assert Paid.of(reply) == Paid()
-    assert Paid.of(reply._replace(cached=False)) == Paid(1, 10, 1.0)
+    assert Usage.of(reply) == Usage(cached=1)
+    assert Usage.of(dataclasses.replace(reply, cached=False)) == Usage(
+        1, prompt_tokens=5, completion_tokens=5, cost=1.0
+    )
 
 
 def test_a_cap_on_cost_needs_a_price(service: Service):
     nameless = model_of(service, "nobody-knows")
-    for chat in (nameless, PacedChat(nameless, Pace(1))):
+    for chat in (nameless, RateLimitedChat(nameless, RateLimit(1))):
         with pytest.raises(OptionError, match=r"no price for 'nobody-knows'.*cap the tokens instead"):
             BudgetedChat(chat, Budget(max_cost=1))
     BudgetedChat(nameless, Budget(max_total_tokens=1))
@@ -131,7 +142,7 @@ def test_a_model_of_ones_own_is_believed_until_it_gives_no_cost():
     assert [now(for_nothing).cost for _ in range(3)] == [0.0] * 3
     unknown = BudgetedChat(Free(None), Budget(max_cost=0.01))
     now(unknown)
-    with pytest.raises(BudgetError, match="cannot be held: 1 reply came without a price"):
+    with pytest.raises(BudgetError, match="cannot be enforced: 1 reply came without a price"):
         now(unknown)
 
 
@@ -141,20 +152,20 @@ def test_a_cap_on_tokens_that_the_service_does_not_count_cannot_be_held(service:
     budget = Budget(max_total_tokens=10**6)
     chat = BudgetedChat(model_of(service), budget)
     now(chat)
-    with pytest.raises(BudgetError, match="of 1 reply the service counted none"):
+    with pytest.raises(BudgetError, match="cannot be enforced: 1 reply came without a count of tokens"):
         now(chat)
-    assert budget.paid == Paid(1, 0, 0.0, 1, 1)
+    assert dataclasses.replace(budget.usage, seconds=0) == Usage(1, unpriced=1, uncounted=1)
 
 
 def test_threads_share_a_budget():
     budget = Budget(max_total_tokens=10**9)
     reply = Completion("x", "stop", {"prompt": 1, "completion": 1}, 0.5)
-    threads = [threading.Thread(target=lambda: [budget.pay(reply) for _ in range(500)]) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: [budget.add(reply) for _ in range(500)]) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert budget.paid == Paid(2000, 4000, 1000.0)
+    assert budget.usage == Usage(2000, prompt_tokens=2000, completion_tokens=2000, cost=1000.0)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import pickle
 import threading
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from inquitree_gym.errors import CacheError, ServiceError
-from inquitree_gym.llm import CachedChat, ChatModel, Completion, ReplyCache
+from inquitree_gym.llm import CachedChat, ChatModel, Completion, ReplyCache, run_sync
 from tests.llm.test_model import HELLO, Ask, both, later, model_of, now
 from tests.servers import COMPLETION_TOKENS, KEY, PROMPT_TOKENS, WAIT_AT_MOST, Answer, Service, failed, said
 
@@ -40,7 +41,7 @@ def test_a_question_is_asked_once_and_its_reply_comes_again_for_nothing(ask: Ask
     again = ask(cached(service, tmp_path), seed=3)
     assert len(service.requests) == 1
     assert (first.cached, first.cost > 0) == (False, True)
-    assert again == first._replace(cached=True, cost=0.0, seconds=0.0)
+    assert again == dataclasses.replace(first, cached=True, cost=0.0, seconds=0.0)
     assert again.text == "caf\u00e9 \ud83d"
     assert again.tokens == {"prompt": PROMPT_TOKENS, "completion": COMPLETION_TOKENS}
 
@@ -56,7 +57,7 @@ def test_the_configuration_is_that_of_the_model(service: Service, tmp_path: Path
 def test_whatever_decides_a_reply_is_part_of_the_question(other: dict[str, Any], service: Service, tmp_path: Path):
     now(cached(service, tmp_path), seed=0)
     seed, messages = other.pop("seed", 0), other.pop("messages", HELLO)
-    cached(service, tmp_path, **other).complete_now(messages, seed=seed)
+    run_sync(cached(service, tmp_path, **other).complete(messages, seed=seed))
     assert len(service.requests) == 2
 
 
@@ -89,7 +90,7 @@ def test_a_damaged_entry_is_asked_again_and_mended(damage: str, service: Service
 
 def test_what_cannot_be_kept_is_not_asked_for(service: Service, tmp_path: Path):
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    with pytest.raises(CacheError, match=r"cannot be kept in .*file'.*--cache"):
+    with pytest.raises(CacheError, match=r"cannot write replies to the cache .*file'.*--cache"):
         now(cached(service, tmp_path / "file"))
     assert service.requests == []
 

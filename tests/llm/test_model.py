@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
 import logging
 import pickle
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from inquitree_gym.errors import MissingExtraError, OptionError, ServiceError
-from inquitree_gym.llm import MAX_REPLY, ChatModel, Completion
+from inquitree_gym.llm import MAX_REPLY, ChatModel, Completion, run_sync
 from tests.servers import (
     COMPLETION_TOKENS,
     DRIPPING,
@@ -41,7 +42,7 @@ PRICE = PROMPT_TOKENS * 0.15e-6 + COMPLETION_TOKENS * 0.60e-6
 
 
 def now(model: ChatModel, **options: Any) -> Completion:
-    return model.complete_now(HELLO, **options)
+    return run_sync(model.complete(HELLO, **options))
 
 
 def later(model: ChatModel, **options: Any) -> Completion:
@@ -68,7 +69,7 @@ def waits(model: ChatModel) -> list[float]:
 def test_a_reply_and_what_it_took(ask: Ask, service: Service):
     service.planned.append(said("Hello yourself"))
     reply = ask(model_of(service))
-    assert reply._replace(seconds=0) == Completion(
+    assert dataclasses.replace(reply, seconds=0) == Completion(
         "Hello yourself", "stop", {"prompt": PROMPT_TOKENS, "completion": COMPLETION_TOKENS}, pytest.approx(PRICE)
     )
     assert reply.seconds > 0
@@ -147,7 +148,9 @@ def test_the_configuration_is_what_decides_the_replies(service: Service):
 @both
 def test_half_a_surrogate_pair_is_sent_as_a_question_mark(ask: Ask, service: Service):
     messages = [{"role": "user", "content": "a\ud800b \U0001f9c0"}]
-    asyncio.run(model_of(service).complete(messages)) if ask is later else model_of(service).complete_now(messages)
+    asyncio.run(model_of(service).complete(messages)) if ask is later else run_sync(
+        model_of(service).complete(messages)
+    )
     assert service.chats == [[{"role": "user", "content": "a?b \U0001f9c0"}]]
 
 
@@ -180,7 +183,7 @@ def test_an_odd_answer_is_an_answer(answer: Answer, text: str, finish_reason: st
 @pytest.mark.parametrize("code", ["content_filter", "content_policy_violation"])
 def test_a_request_that_the_filter_refuses_is_an_answer_too(code: str, ask: Ask, service: Service):
     service.planned.append(failed(400, "filtered", code=code))
-    assert ask(model_of(service))[:4] == ("", "content_filter", {}, None)
+    assert dataclasses.astuple(ask(model_of(service)))[:4] == ("", "content_filter", {}, None)
     assert len(service.requests) == 1
 
 
@@ -226,7 +229,7 @@ def test_zero_is_a_price_where_it_is_listed(model: str, cost: float | None):
     with Service() as own:  # litellm asks an Ollama server for more, at times of its own
         own.planned.append(Answer(200, reply))
         found = model_of(own, model, base_url=own.address.removesuffix("/v1"))
-        assert now(found)[:4] == ("hi", "stop", {"prompt": 10, "completion": 5}, cost)
+        assert dataclasses.astuple(now(found))[:4] == ("hi", "stop", {"prompt": 10, "completion": 5}, cost)
         assert own.requests[0].path == "/api/generate"
         assert found.price(1_000, 1_000) == cost
 
@@ -315,7 +318,7 @@ def test_a_slow_service_is_given_up_and_tried_again(slow: Answer, ask: Ask, serv
 
 def test_an_answer_that_never_comes_is_told_and_may_come_later(service: Service):
     service.planned.extend([DRIPPING] * 2)
-    with pytest.raises(ServiceError, match=r"2 times and gave no answer: no whole answer came within 0\.3 sec") as e:
+    with pytest.raises(ServiceError, match=r"2 times and gave no answer: no complete response within 0\.3 sec") as e:
         now(model_of(service, timeout=0.3, retries=1))
     copy = pickle.loads(pickle.dumps(e.value))
     assert (str(copy), copy.status, copy.passing) == (str(e.value), 408, True)
@@ -417,7 +420,7 @@ def test_a_key_that_is_not_there_is_known_before_anything_is_asked(monkeypatch: 
         monkeypatch.delenv(name, raising=False)
     local = "http://localhost:9/v1"
     lacks = {
-        name: ChatModel(**settings).lacks()
+        name: ChatModel(**settings).missing_key()
         for name, settings in {
             "openai": {"model": "gpt-4o-mini"},
             "named": {"model": "llama3", "base_url": local, "api_key_env": "MY_KEY"},
@@ -432,12 +435,12 @@ def test_a_key_that_is_not_there_is_known_before_anything_is_asked(monkeypatch: 
         "openai": True, "named": True, "anthropic": False, "gemini": False,
         "own server": None, "its protocol": None, "no key at all": None,
     }  # fmt: skip
-    assert "set the environment variable OPENAI_API_KEY" in lacks["openai"].said
-    assert lacks["anthropic"].said.endswith("finds no key for 'anthropic/claude-sonnet-4-5' in ANTHROPIC_API_KEY")
+    assert "set the environment variable OPENAI_API_KEY" in lacks["openai"].message
+    assert lacks["anthropic"].message.endswith("finds no key for 'anthropic/claude-sonnet-4-5' in ANTHROPIC_API_KEY")
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
-    assert ChatModel("gemini/gemini-2.5-flash").lacks() is None
+    assert ChatModel("gemini/gemini-2.5-flash").missing_key() is None
     with pytest.raises(OptionError, match="knows no provider"):
-        ChatModel("no-such-model").lacks()
+        ChatModel("no-such-model").missing_key()
 
 
 # Settings
@@ -446,8 +449,8 @@ def test_a_key_that_is_not_there_is_known_before_anything_is_asked(monkeypatch: 
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"model": " "}, "model names a model"),
-        ({"model": None}, "model names a model, not None"),
+        ({"model": " "}, "model is the name of a model"),
+        ({"model": None}, "model is the name of a model, not None"),
         ({"temperature": "hot"}, "temperature is a number from 0 or None, not 'hot'"),
         ({"temperature": float("nan")}, "temperature is a number"),
         ({"timeout": float("inf")}, "timeout is a number of seconds above 0, not inf"),
@@ -503,15 +506,15 @@ def test_without_litellm_the_extra_is_named(missing: str, service: Service, monk
 
 ALONE = """
 import asyncio, os, sys
-from inquitree_gym.llm import ChatModel
+from inquitree_gym.llm import ChatModel, run_sync
 assert "litellm" not in sys.modules
 model = ChatModel("gpt-4o-mini", base_url=sys.argv[1])
 hello = [{"role": "user", "content": "Hello"}]
 asyncio.run(model.complete(hello))
-print(model.complete_now(hello).text, flush=True)
+print(run_sync(model.complete(hello)).text, flush=True)
 print("end", file=sys.stderr, flush=True)
 if not (child := os.fork()):
-    print(model.complete_now(hello).text, flush=True)
+    print(run_sync(model.complete(hello)).text, flush=True)
     os._exit(0)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inquitree_gym.errors import OptionError, ServiceError
-from inquitree_gym.llm import Completion, Pace, PacedChat, estimated_tokens
+from inquitree_gym.llm import Completion, RateLimit, RateLimitedChat, Reservation, estimated_tokens
 from inquitree_gym.llm.rate_limit import FIRST_REPLY
 from tests.llm.test_budget import Watch
 from tests.llm.test_model import HELLO, Ask, both, model_of, now
@@ -31,7 +31,7 @@ def reply(prompt: int, completion: int, retries: int = 0) -> Completion:
 )
 def test_no_minute_has_more_requests_than_the_rate(rate: int, pauses: list[float]):
     clock = Watch()
-    pace = Pace(requests_per_minute=rate, clock=clock)
+    pace = RateLimit(requests_per_minute=rate, clock=clock)
     starts = []
     for pause in pauses:
         starts.append(clock.time + pace.reserve(10).wait)
@@ -44,7 +44,7 @@ def test_no_minute_has_more_requests_than_the_rate(rate: int, pauses: list[float
 
 def test_a_queue_goes_at_the_full_rate_and_who_comes_after_it_waits_for_nothing():
     clock = Watch()
-    pace = Pace(requests_per_minute=30, clock=clock)
+    pace = RateLimit(requests_per_minute=30, clock=clock)
     assert [pace.reserve(1).wait for _ in range(4)] == [0, 2, 4, 6]
     clock.time = 7.5
     assert pace.reserve(1).wait == pytest.approx(0.5)
@@ -57,7 +57,7 @@ def test_a_queue_goes_at_the_full_rate_and_who_comes_after_it_waits_for_nothing(
 )
 def test_tokens_stay_within_the_rate_however_wrong_the_estimates_are(sizes: list[tuple[int, int, int]]):
     clock = Watch()
-    pace = Pace(tokens_per_minute=6000, clock=clock)
+    pace = RateLimit(tokens_per_minute=6000, clock=clock)
     used = 0
     for prompt, completion, estimate in sizes:
         slot = pace.reserve(estimate)
@@ -71,36 +71,36 @@ def test_tokens_stay_within_the_rate_however_wrong_the_estimates_are(sizes: list
 def test_what_a_request_took_less_or_more_moves_those_after_it():
     for completion, wait in ((50, 1.0), (5950, 60.0)):
         clock = Watch()
-        pace = Pace(tokens_per_minute=6000, clock=clock)
+        pace = RateLimit(tokens_per_minute=6000, clock=clock)
         slot = pace.reserve(100)
-        assert slot == (0.0, 100 + FIRST_REPLY)
+        assert slot == Reservation(0.0, 100 + FIRST_REPLY)
         pace.settle(slot, reply(50, completion))
         assert pace.reserve(100).wait == pytest.approx(wait)
 
 
 def test_the_mean_of_the_replies_is_reserved_once_there_are_some():
-    pace = Pace(tokens_per_minute=6000, clock=Watch())
+    pace = RateLimit(tokens_per_minute=6000, clock=Watch())
     for completion in (10, 30):
         pace.settle(pace.reserve(100), reply(100, completion))
     assert pace.reserve(7).tokens == 7 + 20
 
 
 def test_tokens_that_were_not_counted_stay_reserved():
-    pace = Pace(tokens_per_minute=6000, clock=Watch())
+    pace = RateLimit(tokens_per_minute=6000, clock=Watch())
     slot = pace.reserve(100)
     pace.settle(slot, Completion("so", "stop", {}, None))
     assert pace.reserve(100).wait == pytest.approx((100 + FIRST_REPLY) / 100)
 
 
 def test_both_rates_hold():
-    pace = Pace(requests_per_minute=60, tokens_per_minute=60_000, clock=Watch())
+    pace = RateLimit(requests_per_minute=60, tokens_per_minute=60_000, clock=Watch())
     assert pace.reserve(9_500).wait == 0
     assert pace.reserve(0).wait == 10  # for the tokens
     assert pace.reserve(0).wait == 11  # for the requests
 
 
 def test_threads_share_a_pace():
-    pace = Pace(requests_per_minute=60, clock=Watch())
+    pace = RateLimit(requests_per_minute=60, clock=Watch())
     waits: list[float] = []
     threads = [
         threading.Thread(target=lambda: waits.extend([pace.reserve(1).wait for _ in range(100)])) for _ in range(4)
@@ -115,7 +115,7 @@ def test_threads_share_a_pace():
 @both
 def test_requests_wait_for_their_turn(ask: Ask, service: Service):
     clock = Watch()
-    chat = PacedChat(model_of(service), Pace(requests_per_minute=20, clock=clock), clock)
+    chat = RateLimitedChat(model_of(service), RateLimit(requests_per_minute=20, clock=clock), clock)
     for _ in range(3):
         ask(chat)
     assert clock.waits == [3, 6]  # by this clock no time has passed
@@ -125,10 +125,10 @@ def test_requests_wait_for_their_turn(ask: Ask, service: Service):
 
 def test_episodes_on_one_loop_share_a_pace(service: Service):
     clock = Watch()
-    pace = Pace(tokens_per_minute=60_000, clock=clock)
+    pace = RateLimit(tokens_per_minute=60_000, clock=clock)
 
     async def ask() -> None:
-        chats = [PacedChat(model_of(service), pace, clock) for _ in range(3)]
+        chats = [RateLimitedChat(model_of(service), pace, clock) for _ in range(3)]
         await asyncio.gather(*(chat.complete(HELLO) for chat in chats))
 
     asyncio.run(ask())
@@ -138,7 +138,7 @@ def test_episodes_on_one_loop_share_a_pace(service: Service):
 
 def test_tries_before_the_answer_are_counted(service: Service):
     clock = Watch()
-    chat = PacedChat(model_of(service), Pace(requests_per_minute=60, clock=clock), clock)
+    chat = RateLimitedChat(model_of(service), RateLimit(requests_per_minute=60, clock=clock), clock)
     service.planned += [SERVER_FAULT, SERVER_FAULT, said("so")]
     now(chat)
     now(chat)
@@ -147,7 +147,7 @@ def test_tries_before_the_answer_are_counted(service: Service):
 
 def test_tokens_are_settled_by_what_the_service_counted(service: Service):
     clock = Watch()
-    chat = PacedChat(model_of(service), Pace(tokens_per_minute=60_000, clock=clock), clock)
+    chat = RateLimitedChat(model_of(service), RateLimit(tokens_per_minute=60_000, clock=clock), clock)
     now(chat)
     now(chat)
     assert clock.waits == [pytest.approx(TOKENS / 1000)]
@@ -155,7 +155,7 @@ def test_tokens_are_settled_by_what_the_service_counted(service: Service):
 
 def test_a_failure_keeps_its_place_and_stops_nobody(service: Service):
     clock = Watch()
-    chat = PacedChat(model_of(service), Pace(requests_per_minute=60, clock=clock), clock)
+    chat = RateLimitedChat(model_of(service), RateLimit(requests_per_minute=60, clock=clock), clock)
     service.planned.append(failed(401))
     with pytest.raises(ServiceError):
         now(chat)
@@ -164,7 +164,7 @@ def test_a_failure_keeps_its_place_and_stops_nobody(service: Service):
 
 
 def test_one_that_waits_can_be_cancelled(service: Service):
-    chat = PacedChat(model_of(service), Pace(requests_per_minute=0.001))
+    chat = RateLimitedChat(model_of(service), RateLimit(requests_per_minute=0.001))
     now(chat)
 
     async def ask() -> None:
@@ -181,7 +181,7 @@ def test_one_that_waits_can_be_cancelled(service: Service):
 @pytest.mark.parametrize(
     ("rates", "told"),
     [
-        ({}, "a pace needs requests_per_minute or tokens_per_minute"),
+        ({}, "a rate limit needs requests_per_minute or tokens_per_minute"),
         ({"requests_per_minute": 0}, "requests_per_minute is a number above 0, not 0"),
         ({"tokens_per_minute": -5.0}, "tokens_per_minute is a number above 0, not -5.0"),
         ({"tokens_per_minute": float("nan")}, "tokens_per_minute is a number above 0, not nan"),
@@ -189,4 +189,4 @@ def test_one_that_waits_can_be_cancelled(service: Service):
 )
 def test_a_rate_is_a_positive_number(rates: dict[str, Any], told: str):
     with pytest.raises(OptionError, match=told):
-        Pace(**rates)
+        RateLimit(**rates)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquitree_gym.llm.retry import FIRST_WAIT, LONGEST_WAIT, asked_wait, next_wait, scrub
+from inquitree_gym.llm.retry import FIRST_WAIT, LONGEST_WAIT, next_wait, requested_wait, scrub
 
 NOON = 1_767_960_000.0  # Fri, 09 Jan 2026 12:00:00 GMT
 
@@ -30,7 +30,7 @@ NOON = 1_767_960_000.0  # Fri, 09 Jan 2026 12:00:00 GMT
     ],
 )
 def test_what_a_service_asks_to_wait(headers: dict[str, str], seconds: float | None):
-    assert asked_wait(headers, NOON) == seconds
+    assert requested_wait(headers, NOON) == seconds
 
 
 @given(retry=st.integers(0, 2_000), jitter=st.floats(0, 1, exclude_max=True))

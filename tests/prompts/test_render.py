@@ -14,10 +14,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from inquitree_gym.baselines.conversation import move_fault, opinion_fault
 from inquitree_gym.engine import Engine, Event, Reading, Rules
 from inquitree_gym.envs.observations import ObservationRenderer
 from inquitree_gym.errors import OptionError
-from inquitree_gym.llm.parsing import move_fault, opinion_fault
 from inquitree_gym.matching import read_decision
 from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, TEMPLATE_NAMES, Prompts
 from inquitree_gym.prompts.render import MAX_TEMPLATE_BYTES

@@ -219,7 +219,7 @@ def test_a_cap_holds_for_all_workers_together_and_resuming_goes_on(cluster: Any,
     assert f"the cap of {20 * TOKENS} tokens is reached" in summary.ended
     assert summary.left == 4 - summary.played
     assert 20 <= len(rote.requests) < 20 + 2
-    assert budget.paid.replies == len(rote.requests)
+    assert budget.usage.replies == len(rote.requests)
     assert run_study(study, tmp_path).is_complete
     assert len(rote.requests) == 4 * TURNS
 
@@ -302,8 +302,8 @@ def test_workers_share_one_budget_and_one_pace_per_model(cluster: Any, rote: Ser
     rates[0].settle(rates[0].reserve(5), Completion("so", "stop", {"prompt": 1, "completion": 1}, None, retries=3))
     assert rates[1].reserve(5).wait > 40
     one.check()
-    one.pay(Completion("so", "stop", {"prompt": 5, "completion": 5}, 0.1))
-    with pytest.raises(BudgetError, match="the cap of 10 tokens is reached: 1 reply took 10; nothing more is asked"):
+    one.add(Completion("so", "stop", {"prompt": 5, "completion": 5}, 0.1))
+    with pytest.raises(BudgetError, match="the cap of 10 tokens is reached: 1 reply took 10; no further request"):
         other.check()
     assert [reply.tokens for reply in cluster.get(limits.take_payments.remote())] == [{"prompt": 5, "completion": 5}]
     assert cluster.get(limits.take_payments.remote()) == []

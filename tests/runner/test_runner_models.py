@@ -13,7 +13,7 @@ import pytest
 
 from inquitree_gym.analysis import load_run
 from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.llm import Budget, Completion, Pace, SystemClock
+from inquitree_gym.llm import Budget, Completion, RateLimit, SystemClock
 from inquitree_gym.log import read_episode
 from inquitree_gym.runner import Outcome, RunOptions, RunSummary, run_study
 from inquitree_gym.runner.run import interleave_models
@@ -243,7 +243,7 @@ def test_a_cap_ends_the_run_in_order_and_a_new_one_goes_on(rote: Service, tmp_pa
     again = Budget(**{name: 100 * cap for name, cap in caps.items()})
     assert run_study(study, tmp_path, RunOptions(budget=again)) == RunSummary(played=3, found=3)
     assert len(rote.requests) == 3 * TURNS
-    assert again.paid.replies == 3 * TURNS - 5, "a cap is one command's"
+    assert again.usage.replies == 3 * TURNS - 5, "a cap is one command's"
 
 
 def test_requests_under_way_when_a_cap_is_reached_are_paid_and_logged(rote: Service, tmp_path: Path):
@@ -256,7 +256,7 @@ def test_requests_under_way_when_a_cap_is_reached_are_paid_and_logged(rote: Serv
     rote.reply = meet
     budget = Budget(max_total_tokens=1)
     summary = run_study(study_of(rote, seeds=6), tmp_path, RunOptions(max_concurrency=4, budget=budget))
-    assert (summary.played, summary.left, budget.paid.replies) == (0, 6, 4)
+    assert (summary.played, summary.left, budget.usage.replies) == (0, 6, 4)
     assert [len(episode.replies) for episode in episodes(tmp_path).values()] == [1, 1, 1, 1]
 
 
@@ -276,7 +276,7 @@ def test_replies_from_a_cache_are_not_paid_for_and_stand_in_the_log_as_such(rote
     paid = len(rote.requests)
     assert not any(reply.cached for episode in episodes(tmp_path / "one").values() for reply in episode.replies)
     assert run_study(study, tmp_path / "two", RunOptions(cache=tmp_path / "cache", budget=budget)).played == 2
-    assert (len(rote.requests), budget.paid.replies) == (paid, 0)
+    assert (len(rote.requests), budget.usage.replies) == (paid, 0)
     replies = [reply for episode in episodes(tmp_path / "two").values() for reply in episode.replies]
     assert {(reply.cached, reply.cost) for reply in replies} == {(True, 0.0)}
     assert fingerprints(tmp_path / "one") == fingerprints(tmp_path / "two")
@@ -285,7 +285,7 @@ def test_replies_from_a_cache_are_not_paid_for_and_stand_in_the_log_as_such(rote
 
 
 def test_episodes_of_a_model_share_its_pace(rote: Service, tmp_path: Path):
-    class Counting(Pace):
+    class Counting(RateLimit):
         reserved = settled = 0
 
         def reserve(self, prompt: int) -> Any:

@@ -226,7 +226,7 @@ def test_two_episodes_whose_logs_would_have_one_name_are_refused(tmp_path: Path)
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("temperature", -1, r"models\.0: the chat model 'm' cannot be asked like that: temperature is a number from 0"),
+        ("temperature", -1, r"models\.0: invalid settings of the chat model 'm': temperature is a number from 0"),
         ("temperature", "hot", r"models\.0\.temperature: Input should be a valid number"),
         ("base_url", "ftp://x", r"models\.0: .*base_url is http\(s\)://HOST/PATH"),
         ("context", 0, r"models\.0\.context: Input should be greater than or equal to 1"),

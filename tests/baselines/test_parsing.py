@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquitree_gym.llm.parsing import move_fault, opinion_fault, read_move, read_opinion
+from inquitree_gym.baselines.conversation import move_fault, opinion_fault, read_move, read_opinion
 
 GOOD = {
     "THOUGHT: I wonder.\nACTION: Measure it.": "Measure it.",

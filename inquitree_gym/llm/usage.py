@@ -1,0 +1,243 @@
+"""Usage of chat models: its record, and caps on it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol, runtime_checkable
+
+from inquitree_gym.errors import BudgetError, OptionError
+from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message, innermost
+from inquitree_gym.llm.retry import Clock, SystemClock
+
+
+class Metered(Protocol):
+    """A reply with its counts: a `Completion`, or a reply in a log."""
+
+    @property
+    def tokens(self) -> Mapping[str, int] | None:
+        """Tokens by kind; empty or None if the service did not count."""
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars; None if unknown."""
+
+    @property
+    def seconds(self) -> float:
+        """Time from the first request to the reply."""
+
+    @property
+    def cached(self) -> bool:
+        """True for a reply from a cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens, cost and time of replies; records add up with ``+``. An unknown number is None, never 0."""
+
+    replies: int = 0
+    """Replies that were paid for."""
+    cached: int = 0
+    """Replies from a cache, which add nothing to the other fields."""
+    prompt_tokens: int | None = None
+    """Tokens of the requests as counted by the service; None if none was counted."""
+    completion_tokens: int | None = None
+    """Tokens of the replies, reasoning included; None if none was counted."""
+    cost: float | None = None
+    """US dollars over the replies with a known price; None if there is none."""
+    unpriced: int = 0
+    """Replies without a known price; with any, ``cost`` is a lower bound."""
+    uncounted: int = 0
+    """Replies without counted tokens; with any, the tokens are a lower bound."""
+    seconds: float = 0.0
+    """Time from the first request to the reply, waits included, summed over the replies."""
+    failed: int = 0
+    """Requests without a usable reply."""
+    skipped: int = 0
+    """Requests that were not made because a cap was reached."""
+
+    @classmethod
+    def of(cls, reply: Metered) -> Usage:
+        """Return the usage of one reply."""
+        if reply.cached:
+            return cls(cached=1)
+        tokens = reply.tokens or {}
+        return cls(
+            replies=1,
+            prompt_tokens=tokens.get("prompt"),
+            completion_tokens=tokens.get("completion"),
+            cost=reply.cost,
+            unpriced=int(reply.cost is None),
+            uncounted=int(not tokens),
+            seconds=reply.seconds,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Counted tokens, prompt and completion; see ``uncounted``."""
+        return (self.prompt_tokens or 0) + (self.completion_tokens or 0)
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return the sum, field by field."""
+        names = (each.name for each in fields(self))
+        return Usage(**{name: _sum(getattr(self, name), getattr(other, name)) for name in names})
+
+    def __mul__(self, number: int) -> Usage:
+        """Return ``number`` times this usage."""
+        totals: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name, value in totals.items():
+            totals[name] = None if value is None else value * number
+        return Usage(**totals)
+
+
+@dataclass(eq=False)
+class Budget:
+    """Caps on the usage of one command, counted from its creation. Safe to share between threads and event loops.
+
+    Requests in flight when a cap is reached are still paid.
+
+    Raises:
+        OptionError: a cap is not above 0.
+    """
+
+    max_cost: float | None = None
+    """US dollars; None for no cap."""
+    max_total_tokens: int | None = None
+    """Prompt and completion tokens as counted by the service; None for no cap."""
+    max_seconds: float | None = None
+    """Seconds of wall-clock time; None for no cap."""
+    clock: Clock = field(default_factory=SystemClock, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("max_cost", "max_total_tokens", "max_seconds"):
+            cap = getattr(self, name)
+            if cap is not None and not cap > 0:
+                raise OptionError(f"{name} is a number above 0, not {cap}; leave it out for no cap")
+        self._usage = Usage()
+        self._started = self.clock.now()
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the time used so far, since another process has another clock."""
+        return {**vars(self), "_started": self.seconds, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Continue with the time used so far."""
+        vars(self).update(state, _started=state["clock"].now() - state["_started"], _lock=threading.Lock())
+
+    @property
+    def usage(self) -> Usage:
+        """The usage so far."""
+        return self._usage
+
+    @property
+    def seconds(self) -> float:
+        """Wall-clock time so far."""
+        return self.clock.now() - self._started
+
+    @property
+    def exceeded(self) -> str | None:
+        """The first cap that is reached, or cannot be enforced because a price or count is unknown; None if none is."""
+        return self._cost_exceeded() or self._tokens_exceeded() or self._time_exceeded()
+
+    def check(self) -> None:
+        """Raise if a cap is reached.
+
+        Raises:
+            BudgetError: a cap is reached or cannot be enforced.
+        """
+        if (exceeded := self.exceeded) is not None:
+            raise BudgetError(
+                f"{exceeded}; no further request is made. Run the same command again with a higher cap, or another "
+                "one, to continue"
+            )
+
+    def add(self, completion: Completion) -> None:
+        """Count a reply."""
+        with self._lock:
+            self._usage += Usage.of(completion)
+
+    def _cost_exceeded(self) -> str | None:
+        used, cap = self._usage, self.max_cost
+        if cap is None or (not used.unpriced and (used.cost or 0.0) < cap):
+            return None
+        if used.unpriced:
+            return f"the cap of ${cap:g} cannot be enforced: {_replies(used.unpriced)} came without a price"
+        return f"the cap of ${cap:g} is reached: {_replies(used.replies)} cost ${used.cost:.4f}"
+
+    def _tokens_exceeded(self) -> str | None:
+        used, cap = self._usage, self.max_total_tokens
+        if cap is None or (not used.uncounted and used.tokens < cap):
+            return None
+        if used.uncounted:
+            return (
+                f"the cap of {cap} tokens cannot be enforced: {_replies(used.uncounted)} came without a count of tokens"
+            )
+        return f"the cap of {cap} tokens is reached: {_replies(used.replies)} took {used.tokens}"
+
+    def _time_exceeded(self) -> str | None:
+        if self.max_seconds is None or self.seconds < self.max_seconds:
+            return None
+        return f"the cap of {self.max_seconds:g} seconds is reached: {self.seconds:.0f} have passed"
+
+
+class SpendingCap(Protocol):
+    """Interface of a `Budget` to a `BudgetedChat`; a run on several machines has one over the network."""
+
+    @property
+    def max_cost(self) -> float | None:
+        """See `Budget.max_cost`."""
+
+    def check(self) -> None:
+        """See `Budget.check`."""
+
+    def add(self, completion: Completion) -> None:
+        """See `Budget.add`."""
+
+
+@runtime_checkable
+class Priced(Protocol):
+    """A chat with a price list, such as `ChatModel`."""
+
+    def price(self, prompt: int, completion: int) -> float | None:
+        """Return US dollars for these numbers of tokens; None without a price."""
+
+
+class BudgetedChat(ChatMiddleware):
+    """Middleware that makes no request once a cap is reached."""
+
+    def __init__(self, chat: Chat, budget: SpendingCap) -> None:
+        """Count the replies of ``chat`` in ``budget``.
+
+        Raises:
+            OptionError: the cost is capped and the price of a `Priced` model unknown. Other models are trusted until
+                their first reply without a cost.
+        """
+        super().__init__(chat)
+        self.budget = budget
+        model = innermost(chat)
+        if budget.max_cost is not None and isinstance(model, Priced) and model.price(0, 0) is None:
+            raise OptionError(
+                f"litellm knows no price for '{chat.config['model']}', so a cap on its cost cannot be enforced; cap "
+                "the tokens instead"
+            )
+
+    async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
+        """Return the reply of the wrapped chat, and count it.
+
+        Raises:
+            BudgetError: a cap is reached.
+        """
+        self.budget.check()
+        completion = await self.chat.complete(messages, seed=seed)
+        self.budget.add(completion)
+        return completion
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return one if other is None else other if one is None else one + other
+
+
+def _replies(number: int) -> str:
+    return f"{number} repl{'y' if number == 1 else 'ies'}"
