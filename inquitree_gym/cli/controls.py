@@ -13,16 +13,23 @@ from rich.text import Text
 
 from inquitree_gym.analysis import probe as probing
 from inquitree_gym.analysis.aggregate import in_cell
-from inquitree_gym.analysis.bounds.figure import check_figure, draw_bounds
-from inquitree_gym.analysis.bounds.measure import (
+from inquitree_gym.analysis.bounds import (
     AGENTS,
-    Bounds,
-    Sampling,
+    AgentTurns,
+    SamplingPlan,
     checked_agents,
     measure_topology,
     measure_tree,
 )
-from inquitree_gym.analysis.bounds.report import LEGEND, TITLES, as_plain, lines, summary
+from inquitree_gym.analysis.bounds_report import (
+    LEGEND,
+    TITLES,
+    bounds_as_plain,
+    bounds_summary,
+    bounds_table,
+    check_figure,
+    draw_bounds,
+)
 from inquitree_gym.analysis.cutoff_models import find_model, load_models
 from inquitree_gym.analysis.judging import JudgingResult, judge_conclusions
 from inquitree_gym.analysis.memorisation import (
@@ -197,27 +204,27 @@ def bounds(  # noqa: PLR0913  (one parameter per flag)
         check_figure(figure)
     loaded = _load_trees(trees or [ALL] * (topology is None))
     reader = load_embedder(embedder)
-    by_tree: list[Bounds] = []
-    by_shape: list[Bounds] = []
+    by_tree: list[AgentTurns] = []
+    by_shape: list[AgentTurns] = []
     with progress("measuring", len(loaded) + len(shapes)) as advance:
         for tree in loaded:
-            by_tree += measure_tree(tree, reader, agents, Sampling(episodes, seed))
+            by_tree += measure_tree(tree, reader, agents, SamplingPlan(episodes, seed))
             advance(tree.id)
         for shape, size in shapes:
-            sampling = Sampling(episodes // SYNTHETIC_TREES, seed)
-            by_shape += measure_topology(shape, size, SYNTHETIC_TREES, agents, sampling)
+            plan = SamplingPlan(episodes // SYNTHETIC_TREES, seed)
+            by_shape += measure_topology(shape, size, SYNTHETIC_TREES, agents, plan)
             advance(f"{shape} {size}")
     if figure is not None:
         draw_bounds(figure, by_tree, by_shape)
         note(f"written: {figure}")
     if as_json:
-        print_json([as_plain(each) for each in by_tree + by_shape])
+        print_json([bounds_as_plain(each) for each in by_tree + by_shape])
         return
     for found, where in ((by_tree, "by tree"), (by_shape, "by topology")):
         for name in dict.fromkeys(each.agent for each in found):
-            print_table(f"{TITLES[name]}, {where}", lines(name, found))
+            print_table(f"{TITLES[name]}, {where}", bounds_table(name, found))
     if by_tree[1:]:
-        print_table("Over trees", summary(by_tree))
+        print_table("Over trees", bounds_summary(by_tree))
     out.print(Text(LEGEND))
 
 

@@ -16,25 +16,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from inquitree_gym.analysis.bounds.figure import draw_bounds
-from inquitree_gym.analysis.bounds.measure import AGENTS, Bounds, Part, Sampling, measure_topology, measure_tree
-from inquitree_gym.analysis.bounds.play import (
+from inquitree_gym.analysis.bounds import (
+    AGENTS,
     FLOOR,
     HELD,
     RANDOM,
-    MenuReadings,
-    full_chance,
+    AgentTurns,
+    SamplingPlan,
+    Traversal,
+    TreeTurns,
     ideal_readings,
+    measure_topology,
+    measure_tree,
     menu_readings,
     misread,
     traverse,
 )
-from inquitree_gym.analysis.bounds.report import LEGEND, as_plain, lines, summary
-from inquitree_gym.analysis.bounds.turn_distribution import (
-    Lengths,
+from inquitree_gym.analysis.bounds_report import LEGEND, bounds_as_plain, bounds_summary, bounds_table, draw_bounds
+from inquitree_gym.analysis.turn_distribution import (
+    MenuReadings,
+    TurnDistribution,
     analytic_mean,
     expected_turns,
-    random_lengths,
+    full_chance,
+    random_distribution,
     visited_sets,
 )
 from inquitree_gym.baselines import RandomAgent, RandomMenuAgent
@@ -49,7 +54,7 @@ from inquitree_gym.scoring import read_trajectory
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from tests.strategies import make_tree, trees
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 INDEPENDENT, CHAIN, FORK = ([0, 0, 0], [0, 1, 2], [0, 1, 1])
 """Prerequisites of three subtopics, as bits."""
 shipped = pytest.mark.parametrize("name", builtin_ids())
@@ -101,7 +106,7 @@ def draws_of_random(engine: Engine, state: State) -> list[int]:
 @given(tree=trees(max_subtopics=4))
 def test_the_law_of_random_is_what_every_draw_through_the_engine_adds_up_to(tree: Tree):
     engine = ideal_engine(tree)
-    law = random_lengths(engine.prerequisites)
+    law = random_distribution(engine.prerequisites)
     assert law is not None
     found = enumerated(engine)
     assert dict(zip(law.turns.tolist(), law.weights.tolist(), strict=True)) == pytest.approx(found)
@@ -110,7 +115,7 @@ def test_the_law_of_random_is_what_every_draw_through_the_engine_adds_up_to(tree
 @given(tree=trees())
 def test_random_stays_between_no_failure_and_every_choice_but_the_last_forced(tree: Tree):
     n = len(tree.subtopics)
-    law = random_lengths(ideal_engine(tree).prerequisites)
+    law = random_distribution(ideal_engine(tree).prerequisites)
     assert law is not None
     assert law.weights.sum() == pytest.approx(1)
     assert 3 * n <= law.turns.min() <= law.turns.max() <= 3 * n + 4 * (n - 1) < n * 11
@@ -119,7 +124,7 @@ def test_random_stays_between_no_failure_and_every_choice_but_the_last_forced(tr
 @given(tree=trees())
 def test_no_prerequisites_are_quickest_and_a_chain_is_slowest(tree: Tree):
     needs = ideal_engine(tree).prerequisites
-    law, slowest = random_lengths(needs), random_lengths(chain(len(needs)))
+    law, slowest = random_distribution(needs), random_distribution(chain(len(needs)))
     assert law is not None
     assert slowest is not None
     for turns in range(3 * len(needs), 7 * len(needs)):
@@ -128,7 +133,7 @@ def test_no_prerequisites_are_quickest_and_a_chain_is_slowest(tree: Tree):
 
 @pytest.mark.parametrize("n", [1, 2, 7, 40])
 def test_the_two_ends_have_closed_forms(n: int):
-    slowest, quickest = random_lengths(chain(n)), random_lengths([0] * n)
+    slowest, quickest = random_distribution(chain(n)), random_distribution([0] * n)
     assert slowest is not None
     assert quickest is not None
     assert slowest.mean == pytest.approx(2 * n + sum(expected_turns(1 / left) for left in range(1, n + 1)))
@@ -149,39 +154,42 @@ def test_the_analytic_mean_has_one_chance_of_a_hit_for_the_whole_graph():
 
 
 def test_too_many_sets_have_no_exact_law():
-    assert random_lengths(FORK, max_sets=4) is not None
-    assert random_lengths(FORK, max_sets=1) is None
+    assert random_distribution(FORK, max_sets=4) is not None
+    assert random_distribution(FORK, max_sets=1) is None
     assert visited_sets(FORK) == [0b000, 0b001, 0b011, 0b101, 0b111]
     assert visited_sets(FORK, max_sets=4) is None
     assert full_chance(ideal_engine(make_tree([[], [0]], [1, 1])), MenuReadings((), (), ()), max_sets=2) is None
 
 
 def test_distributions_know_their_mean_spread_and_quantiles():
-    law = Lengths.of([3, 5, 5, 11])
+    law = TurnDistribution.from_sample([3, 5, 5, 11])
     assert (law.turns.tolist(), law.weights.tolist(), law.episodes) == ([3, 5, 11], [0.25, 0.5, 0.25], 4)
     assert (law.mean, law.sd) == (6, 3)
     assert [law.quantile(share) for share in (0.05, 0.25, 0.26, 0.75, 0.76, 1)] == [3, 3, 5, 5, 11, 11]
     assert (law.above(5), law.above(11), law.above(2.5)) == (0.25, 0, 1)
     assert law.half == pytest.approx(1.96 * 3 / 3**0.5, abs=1e-3)
-    exact = Lengths(law.turns, law.weights)
+    exact = TurnDistribution(law.turns, law.weights)
     assert exact.half == 0
     assert exact.quantile_interval(0.5) == (5, 5)
 
 
 def test_a_mixture_weighs_its_parts_alike():
-    exact, sampled = Lengths(np.array([1, 2]), np.array([0.5, 0.5])), Lengths.of([2] * 9 + [4])
-    both = Lengths.mixture([exact, sampled])
+    exact, sampled = (
+        TurnDistribution(np.array([1, 2]), np.array([0.5, 0.5])),
+        TurnDistribution.from_sample([2] * 9 + [4]),
+    )
+    both = TurnDistribution.mixture([exact, sampled])
     assert both.turns.tolist() == [1, 2, 4]
     assert both.weights == pytest.approx([0.25, 0.7, 0.05])
     assert both.episodes == 10
-    assert Lengths.mixture([exact, exact]).episodes is None
+    assert TurnDistribution.mixture([exact, exact]).episodes is None
 
 
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**32), share=st.sampled_from([0.05, 0.5, 0.95]))
 def test_the_interval_of_a_quantile_holds_it_and_narrows(seed: int, share: float):
     rng = np.random.default_rng(seed)
-    few, many = (Lengths.of(rng.integers(0, 10_000, size).tolist()) for size in (100, 10_000))
+    few, many = (TurnDistribution.from_sample(rng.integers(0, 10_000, size).tolist()) for size in (100, 10_000))
     for law in (few, many):
         low, high = law.quantile_interval(share)
         assert low <= law.quantile(share) <= high
@@ -223,18 +231,18 @@ def test_what_is_traversed_is_what_the_agent_plays_in_the_environment(name: str,
     for agent, player in players.items():
         for seed in (3, 4):
             path = read_trajectory(play(env, player, seed), tree)
-            assert traverse(engine, readings, agent, seed) == (path.turns, path.coverage == 1)
+            assert traverse(engine, readings, agent, seed) == Traversal(path.turns, path.coverage == 1)
 
 
 @pytest.mark.parametrize("name", ["paper4", "paper12", "paper20"])
 def test_the_exact_law_agrees_with_what_is_played(name: str, minilm: MiniLMEmbedder):
     tree, episodes = load_tree(name), 2_000
     engine, readings = real(tree, minilm)
-    law = random_lengths(engine.prerequisites)
+    law = random_distribution(engine.prerequisites)
     assert law is not None
-    played = [traverse(engine, readings, RANDOM, seed) for seed in Sampling(episodes, 0).seeds(tree)]
+    played = [traverse(engine, readings, RANDOM, seed) for seed in SamplingPlan(episodes, 0).seeds(tree)]
     assert all(each.full for each in played)
-    sample = Lengths.of([each.turns for each in played])
+    sample = TurnDistribution.from_sample([each.turns for each in played])
     assert set(sample.turns) <= set(law.turns)
     gaps = [abs(law.above(turns) - sample.above(turns)) for turns in law.turns]
     assert max(gaps) < 1.63 / episodes**0.5  # Kolmogorov–Smirnov at 1 %, conservative for whole numbers
@@ -257,7 +265,7 @@ def test_the_chance_of_a_full_traversal_agrees_with_what_is_played(name: str, mi
     engine, readings = real(tree, minilm)
     chance = full_chance(engine, readings)
     assert chance is not None
-    played = [traverse(engine, readings, FLOOR, seed).full for seed in Sampling(episodes, 0).seeds(tree)]
+    played = [traverse(engine, readings, FLOOR, seed).full for seed in SamplingPlan(episodes, 0).seeds(tree)]
     assert abs(np.mean(played) - chance) < 3 * (chance * (1 - chance) / episodes) ** 0.5
 
 
@@ -285,47 +293,47 @@ def test_ideal_texts_mean_themselves_and_nothing_else():
 
 def test_random_is_exact_on_a_tree_and_the_floor_is_sampled(minilm: MiniLMEmbedder):
     tree = load_tree("paper2")
-    exact, floor, held = measure_tree(tree, minilm, AGENTS, Sampling(100, 0))
+    exact, floor, held = measure_tree(tree, minilm, AGENTS, SamplingPlan(100, 0))
     assert [each.agent for each in (exact, floor, held)] == [RANDOM, FLOOR, HELD]
     assert (exact.fewest_turns, exact.most_turns, exact.subject, exact.n) == (12, 44, "paper2", 4)
-    assert exact.lengths.episodes is None
+    assert exact.distribution.episodes is None
     assert exact.mean.low is None
-    assert floor.lengths.episodes == held.lengths.episodes == 100
-    assert floor.mean.low < floor.lengths.mean < floor.mean.high
+    assert floor.distribution.episodes == held.distribution.episodes == 100
+    assert floor.mean.low < floor.distribution.mean < floor.mean.high
     assert floor.full.mean == pytest.approx(0.4187, abs=1e-3)
     assert exact.full.mean == held.full.mean == 1
     assert exact.above == 0
     assert 0 < floor.above < held.above
-    again, other = (measure_tree(tree, minilm, [FLOOR], Sampling(100, seed))[0] for seed in (0, 1))
-    assert again.lengths.mean == floor.lengths.mean != other.lengths.mean
+    again, other = (measure_tree(tree, minilm, [FLOOR], SamplingPlan(100, seed))[0] for seed in (0, 1))
+    assert again.distribution.mean == floor.distribution.mean != other.distribution.mean
 
 
 def test_trees_share_no_seeds():
-    one, other = (set(Sampling(50, 0).seeds(load_tree(name))) for name in ("paper2", "paper3"))
+    one, other = (set(SamplingPlan(50, 0).seeds(load_tree(name))) for name in ("paper2", "paper3"))
     assert len(one) == len(other) == 50
     assert not one & other
 
 
 def test_a_topology_is_measured_over_trees():
-    (slowest,) = measure_topology("chain", 3, 5, [RANDOM], Sampling(5, 0))
-    assert slowest.lengths.mean == pytest.approx(6 + sum(expected_turns(1 / left) for left in (1, 2, 3)))
+    (slowest,) = measure_topology("chain", 3, 5, [RANDOM], SamplingPlan(5, 0))
+    assert slowest.distribution.mean == pytest.approx(6 + sum(expected_turns(1 / left) for left in (1, 2, 3)))
     assert (slowest.mean.trees, slowest.mean.low) == (5, pytest.approx(slowest.mean.mean))
-    random, floor, held = measure_topology("dag", 6, 5, AGENTS, Sampling(20, 0))
-    assert floor.lengths.episodes == held.lengths.episodes == 100
+    random, floor, held = measure_topology("dag", 6, 5, AGENTS, SamplingPlan(20, 0))
+    assert floor.distribution.episodes == held.distribution.episodes == 100
     for each in (random, floor, held):
         assert len({part.tree for part in each.parts}) == 5
         assert each.mean.low < each.mean.mean < each.mean.high
-    other = measure_topology("dag", 6, 5, [RANDOM], Sampling(20, 100))[0]
-    assert other.lengths.mean != random.lengths.mean
+    other = measure_topology("dag", 6, 5, [RANDOM], SamplingPlan(20, 100))[0]
+    assert other.distribution.mean != random.distribution.mean
 
 
 def test_what_has_no_exact_law_is_sampled_and_says_so():
-    (found,) = measure_topology("dag", 60, 1, [RANDOM], Sampling(3, 0))
-    assert found.lengths.episodes == 3
-    assert list(lines(RANDOM, [found]))[1][3] == "3"
-    (floor, _) = measure_topology("independent", 11, 2, [FLOOR], Sampling(3, 0))
+    (found,) = measure_topology("dag", 60, 1, [RANDOM], SamplingPlan(3, 0))
+    assert found.distribution.episodes == 3
+    assert list(bounds_table(RANDOM, [found]))[1][3] == "3"
+    (floor, _) = measure_topology("independent", 11, 2, [FLOOR], SamplingPlan(3, 0))
     assert not floor.parts[0].full_exact
-    assert not as_plain(floor)["full_exact"]
+    assert not bounds_as_plain(floor)["full_exact"]
 
 
 class Blind:
@@ -348,45 +356,50 @@ def test_an_embedder_that_cannot_be_played_with_is_refused(
 ):
     monkeypatch.setenv("INQUITREE_CACHE", str(tmp_path))
     with pytest.raises(OptionError, match=said):
-        measure_tree(load_tree("paper2"), Blind(threshold), [RANDOM], Sampling(2, 0))
+        measure_tree(load_tree("paper2"), Blind(threshold), [RANDOM], SamplingPlan(2, 0))
 
 
 @pytest.mark.parametrize(("names", "said"), [(["oracle"], "not 'oracle'"), (["randum"], "did you mean"), ([], "name")])
 def test_agents_without_bounds_are_refused(names: list[str], said: str):
     with pytest.raises(OptionError, match=said):
-        measure_topology("chain", 2, 1, names, Sampling(2, 0))
+        measure_topology("chain", 2, 1, names, SamplingPlan(2, 0))
 
 
 # Shown
 
 
-def bounds_of(agent: str, *samples: list[int], subject: str = "made") -> Bounds:
-    parts = [Part(f"{subject}{i}", Lengths.of(sample), 0.5, False, 20.0) for i, sample in enumerate(samples)]
-    return Bounds(subject, 4, agent, tuple(parts))
+def bounds_of(agent: str, *samples: list[int], subject: str = "made") -> AgentTurns:
+    parts = [
+        TreeTurns(f"{subject}{i}", TurnDistribution.from_sample(sample), 0.5, False, 20.0)
+        for i, sample in enumerate(samples)
+    ]
+    return AgentTurns(subject, 4, agent, tuple(parts))
 
 
 def test_a_table_has_what_its_agent_needs():
     found = [bounds_of(agent, [12, 44, 46, 58]) for agent in (RANDOM, FLOOR, HELD)]
     start = ["made", "4", "[12, 44]", "4", "40.0 ± 19.3", "17.0", "12", "44", "58"]
-    assert list(lines(RANDOM, found))[1] == [*start, "20.0"]
-    assert list(lines(FLOOR, found))[1] == [*start, "50.0%", "0.500 ± 0.490"]
-    assert list(lines(HELD, found))[1] == [*start, "50.0%"]
+    assert list(bounds_table(RANDOM, found))[1] == [*start, "20.0"]
+    assert list(bounds_table(FLOOR, found))[1] == [*start, "50.0%", "0.500 ± 0.490"]
+    assert list(bounds_table(HELD, found))[1] == [*start, "50.0%"]
     for agent in (RANDOM, FLOOR, HELD):
-        heading, row = lines(agent, found)
+        heading, row = bounds_table(agent, found)
         assert len(heading) == len(row)
 
 
 def test_the_summary_is_over_trees():
     found = [bounds_of(FLOOR, [12, 12 + 8 * i], subject=f"t{i}") for i in range(5)]
-    heading, row = summary(found)
+    heading, row = bounds_summary(found)
     assert heading == ["agent", "trees", "L/n", "stretch", "above", "P(full)"]
     assert row == [FLOOR, "5", "5.00 ± 1.96", "0.25 ± 0.25", "0.00", "0.50"]
 
 
 def test_plain_values_are_json_and_absent_is_null():
     one, several = bounds_of(RANDOM, [12, 14]), bounds_of(FLOOR, *[[12, 14 + i] for i in range(5)])
-    exact = Bounds("made", 4, RANDOM, (Part("made", Lengths(np.array([12]), np.array([1.0])), 1.0, True, 12.0),))
-    plain = json.loads(json.dumps([as_plain(each) for each in (one, several, exact)]))
+    exact = AgentTurns(
+        "made", 4, RANDOM, (TreeTurns("made", TurnDistribution(np.array([12]), np.array([1.0])), 1.0, True, 12.0),)
+    )
+    plain = json.loads(json.dumps([bounds_as_plain(each) for each in (one, several, exact)]))
     assert plain[0]["mean_interval"] == pytest.approx([11.04, 14.96], abs=1e-3)
     assert plain[0]["quantiles"] == {"0.05": 12, "0.5": 12, "0.95": 14}
     assert plain[0]["analytic_mean"] == 20
@@ -396,10 +409,11 @@ def test_plain_values_are_json_and_absent_is_null():
 
 
 def test_how_it_was_found_is_said():
-    law, sampled = Lengths(np.array([12]), np.array([1.0])), Lengths.of([12] * 1200)
-    parts = [Part(f"t{i}", each, 1.0, True, 12.0) for i, each in enumerate((law, law, sampled))]
+    law, sampled = TurnDistribution(np.array([12]), np.array([1.0])), TurnDistribution.from_sample([12] * 1200)
+    parts = [TreeTurns(f"t{i}", each, 1.0, True, 12.0) for i, each in enumerate((law, law, sampled))]
     said = [
-        list(lines(RANDOM, [Bounds("made", 4, RANDOM, tuple(some))]))[1][3] for some in (parts[:1], parts[2:], parts)
+        list(bounds_table(RANDOM, [AgentTurns("made", 4, RANDOM, tuple(some))]))[1][3]
+        for some in (parts[:1], parts[2:], parts)
     ]
     assert said == ["exact", "1,200", "2 × exact, 1 × 1,200"]
 
@@ -440,7 +454,7 @@ def test_the_page_has_the_exact_laws():
     assert [name for name, _ in rows] == list(builtin_ids())
     for name, shown in rows:
         needs = ideal_engine(load_tree(name)).prerequisites
-        law = random_lengths(needs)
+        law = random_distribution(needs)
         assert law is not None
         values = (
             f"{law.mean:.1f}",
@@ -523,5 +537,5 @@ def test_a_wrong_use_is_told_before_anything_is_measured(
     assert said in str(done.exception)
 
 
-def _never(*arguments: object) -> list[Bounds]:
+def _never(*arguments: object) -> list[AgentTurns]:
     raise AssertionError("measured")

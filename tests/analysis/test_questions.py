@@ -198,7 +198,7 @@ def test_whoever_is_killed_loses_nothing_that_was_answered(service: Service, tmp
         return "an answer"
 
     service.reply = reply
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[2]
     process.append(subprocess.Popen([sys.executable, "-c", script, service.address, str(tmp_path)], cwd=root))
     assert process[0].wait() == -signal.SIGKILL
     assert len(answers(tmp_path)) == 4

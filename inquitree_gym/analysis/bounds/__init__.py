@@ -1,1 +1,0 @@
-"""How long the random agents take for a full traversal."""
