@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -15,17 +14,26 @@ from inquitree_gym.embeddings import Embedder, load_embedder, registry
 from tests.hashing import HashingEmbedder
 from tests.servers import KEY, Service, close_clients
 
+FAST = "not weights"
+"""Marker expression of the fast tests."""
+
 # A timing never decides a test.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the fast tests run without torch, also where torch is installed."""
-    if config.option.markexpr == "not weights":
+    """Let the fast tests run without the weights."""
+    if config.option.markexpr == FAST:
         registry.MiniLMEmbedder = HashingEmbedder  # type: ignore[misc, assignment]
-        for package in ("torch", "transformers", "sentence_transformers", "stable_baselines3", "sb3_contrib", "ray"):
-            sys.modules[package] = None  # type: ignore[assignment]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the tests that take their time out of the fast ones."""
+    if config.option.markexpr == FAST:
+        slow = [item for item in items if item.get_closest_marker("e2e")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in set(slow)]
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from inquitree_gym.embeddings.local import MINILM, MINILM_DIM
+from inquitree_gym.embeddings.local import MINILM, MINILM_DIM, MINILM_THRESHOLD
 from inquitree_gym.embeddings.protocol import Vectors, unit_rows
 
 
@@ -23,7 +23,7 @@ class HashingEmbedder:
     name = MINILM
     digest = hashlib.sha256(b"hashed words").hexdigest()
     dim = MINILM_DIM
-    threshold = 0.4
+    threshold = MINILM_THRESHOLD
 
     def __init__(self) -> None:
         self._words = HashingVectorizer(n_features=self.dim, stop_words="english", norm=None)
