@@ -19,7 +19,7 @@ from inquitree_gym.llm import Budget
 from inquitree_gym.runner.study import ALL
 from inquitree_gym.scoring import clustered_mean
 from inquitree_gym.scoring.statistics import agreement, item_pairs
-from research.datasets import CALIBRATION, CONCLUSION_KINDS, ConclusionSet, load_sets
+from research.datasets import CONCLUSION_KINDS, CONCLUSIONS, ConclusionSet, load_conclusions
 from research.judge_calibration import Calibration, calibrate
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -28,7 +28,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @app.command()
 def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
     judges: options.JudgeOption = "local",
-    data: Annotated[Path, typer.Option(help="Folder with conclusions/.")] = CALIBRATION,
+    conclusions: Annotated[Path, typer.Option(help="Folder of labelled conclusions.")] = CONCLUSIONS,
     papers: Annotated[str, typer.Option(help="all, or ids and paper numbers, comma-separated.")] = ALL,
     repeats: options.RepeatsOption = 1,
     base_url: options.BaseUrlOption = None,
@@ -40,7 +40,7 @@ def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Judge conclusions of known worth, and compare the judges with the expected scores and with each other."""
     panel = make_judges(split(judges), JudgeOptions(repeats, base_url, cache, Budget(max_cost, max_total_tokens)))
-    sets = _select(load_sets(data / "conclusions", ConclusionSet), split(papers))
+    sets = _select(load_conclusions(conclusions), split(papers))
     found = [_calibrate(sets, judge, max_concurrency) for judge in panel]
     agreed = {(each.judge, "expected"): each.with_expected for each in found} | {
         (one.judge, other.judge): agreement(item_pairs(one.by_conclusion, other.by_conclusion))

@@ -1,21 +1,19 @@
-"""Hand-written proposals and conclusions about the shipped trees: one JSON file per tree."""
+"""Hand-written conclusions about the shipped trees, with expected scores: one JSON file per tree."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree
 
-CALIBRATION = Path(__file__).parent / "calibration"
-"""Folder with ``proposals/`` and ``conclusions/``."""
+CONCLUSIONS = Path(__file__).parent / "conclusions"
+"""Folder of the labelled conclusions."""
 
-ProposalKind = Literal["right", "vague", "near_miss", "off_target"]
-PROPOSAL_KINDS: tuple[ProposalKind, ...] = ("right", "vague", "near_miss", "off_target")
 ConclusionKind = Literal["perfect", "partial", "contradicting", "padded", "hedged", "injected", "empty"]
 CONCLUSION_KINDS: tuple[ConclusionKind, ...] = (
     "perfect", "partial", "contradicting", "padded", "hedged", "injected", "empty",
@@ -25,35 +23,10 @@ Scores = tuple[float | None, ...]
 """S per conclusion item, in tree order; None for an unscored item."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Dataset(_Model):
-    """Base class for the data about one tree."""
-
-    tree: str
-    """Id of the tree."""
-
-
-class Proposal(_Model):
-    """A text that an agent might propose instead of a subtopic or study."""
-
-    target: str
-    """Id of a subtopic or study."""
-    kind: ProposalKind
-    """``right`` means the target; the other kinds mean no node of the tree."""
-    text: str
-
-
-class ProposalSet(Dataset):
-    """The proposals about one tree."""
-
-    proposals: tuple[Proposal, ...]
-
-
-class Conclusion(_Model):
+class Conclusion(BaseModel):
     """A conclusion with the scores that a fair reader gives its items."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: ConclusionKind
     text: str
@@ -61,9 +34,13 @@ class Conclusion(_Model):
     """S per conclusion item: 1, 0.6 or 0."""
 
 
-class ConclusionSet(Dataset):
+class ConclusionSet(BaseModel):
     """The conclusions about one tree, one of each kind."""
 
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tree: str
+    """Id of the tree."""
     conclusions: tuple[Conclusion, ...]
 
     def expected(self, tree: Tree) -> dict[str, Scores]:
@@ -82,11 +59,8 @@ class ConclusionSet(Dataset):
         return {kind: tuple(found[kind][item.id] for item in tree.conclusions) for kind in CONCLUSION_KINDS}
 
 
-DatasetType = TypeVar("DatasetType", bound=Dataset)
-
-
-def load_sets(folder: str | os.PathLike[str], model: type[DatasetType]) -> list[DatasetType]:
-    """Read every dataset of a folder, in paper order.
+def load_conclusions(folder: str | os.PathLike[str] = CONCLUSIONS) -> list[ConclusionSet]:
+    """Read every set of a folder, in paper order.
 
     Raises:
         OptionError: the folder holds none, or a file is invalid.
@@ -94,10 +68,10 @@ def load_sets(folder: str | os.PathLike[str], model: type[DatasetType]) -> list[
     sets = []
     for file in Path(folder).glob("*.json"):
         try:
-            sets.append(model.model_validate_json(file.read_bytes()))
+            sets.append(ConclusionSet.model_validate_json(file.read_bytes()))
         except ValidationError as error:
             fault = error.errors(include_url=False)[0]
-            raise OptionError(f"'{file}' is not a valid {model.__name__}: {fault['msg']} at {fault['loc']}") from error
+            raise OptionError(f"'{file}' is no valid set of conclusions: {fault['msg']} at {fault['loc']}") from error
     if not sets:
-        raise OptionError(f"no sets (*.json) in '{folder}'; give the folder that holds proposals/ and conclusions/")
+        raise OptionError(f"no conclusions (*.json) in '{folder}'; give a folder with one file per tree")
     return sorted(sets, key=lambda each: (len(each.tree), each.tree))

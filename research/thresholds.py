@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inquitree_gym.analysis.proposals import (
+    PROPOSAL_KINDS,
+    THRESHOLD_GRID,
+    MatchingCase,
+    ProposalKind,
+    ProposalSet,
+    matching_cases,
+)
 from inquitree_gym.embeddings import Embedder, tree_vectors
-from inquitree_gym.errors import OptionError
-from inquitree_gym.trees import Tree, load_tree
-from inquitree_gym.trees.schema import Node
-from research.datasets import PROPOSAL_KINDS, ProposalKind, ProposalSet
-
-GRID = np.round(np.arange(0.20, 0.8001, 0.005), 3)
-"""Candidate thresholds."""
-
-
-@dataclass(frozen=True, slots=True)
-class MatchingCase:
-    """A proposal and its candidates: all subtopics, or the studies of the target's subtopic."""
-
-    tree: str
-    target: str
-    is_study: bool
-    kind: ProposalKind
-    text: str
-    candidates: tuple[str, ...]
-    """Texts of the candidates."""
-    right: int
-    """Index of the target among them."""
+from inquitree_gym.trees import load_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,28 +66,6 @@ class LeftOutThreshold:
     balance: float
 
 
-def matching_cases(sets: Sequence[ProposalSet], find: Callable[[str], Tree] = load_tree) -> list[MatchingCase]:
-    """Return every proposal with its candidates; ``find`` loads a tree by id.
-
-    Raises:
-        OptionError: a target is not in its tree.
-    """
-    return [case for each in sets for case in _cases(each, find(each.tree))]
-
-
-def _cases(proposals: ProposalSet, tree: Tree) -> Iterator[MatchingCase]:
-    subtopics = {subtopic.id: tree.subtopics for subtopic in tree.subtopics}
-    studies = {study.id: subtopic.studies for subtopic in tree.subtopics for study in subtopic.studies}
-    for proposal in proposals.proposals:
-        target = proposal.target
-        family: Sequence[Node] | None = subtopics.get(target) or studies.get(target)
-        if family is None:
-            raise OptionError(f"proposals of {tree.id}: '{target}' is no subtopic or study of the tree")
-        texts = tuple(node.text for node in family)
-        right = [node.id for node in family].index(target)
-        yield MatchingCase(tree.id, target, target in studies, proposal.kind, proposal.text, texts, right)
-
-
 def match_all(sets: Sequence[ProposalSet], embedder: Embedder) -> list[MatchedProposal]:
     """Match every proposal to its nearest candidate."""
     return [_match(case, embedder) for case in matching_cases(sets)]
@@ -126,15 +91,15 @@ def rates(matched: Sequence[MatchedProposal], threshold: float) -> Rates:
 
 
 def sweep(matched: Sequence[MatchedProposal]) -> list[Rates]:
-    """Return the rates at every threshold of `GRID`."""
-    return [rates(matched, float(threshold)) for threshold in GRID]
+    """Return the rates at every threshold of `THRESHOLD_GRID`."""
+    return [rates(matched, float(threshold)) for threshold in THRESHOLD_GRID]
 
 
 def best_threshold(matched: Sequence[MatchedProposal]) -> float:
     """Return the threshold with the best balance, the middle one of several equally good ones."""
     curve = np.array([each.balance for each in sweep(matched)])
     best: NDArray[np.intp] = np.flatnonzero(curve >= curve.max() - 1e-12)
-    return float(GRID[best[len(best) // 2]])
+    return float(THRESHOLD_GRID[best[len(best) // 2]])
 
 
 def leave_one_out(matched: Sequence[MatchedProposal]) -> list[LeftOutThreshold]:

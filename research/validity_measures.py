@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inquitree_gym.analysis.proposals import ProposalSet
 from inquitree_gym.baselines import Agent, make_agent
 from inquitree_gym.embeddings import Embedder, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
@@ -19,7 +19,7 @@ from inquitree_gym.rollout import play
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.lint import char_tfidf, ladders, leaked_words, lint_tree, result_leaks
-from research.datasets import ConclusionSet, ProposalSet, load_sets
+from research.datasets import ConclusionSet
 from research.fake_detectability import Separation, result_texts, separations
 from research.judge_calibration import JudgedSet, judge_set
 from research.judge_crossval import CrossValidation, cross_validate
@@ -74,16 +74,16 @@ class Validity:
     """Scores by agent and limit."""
 
 
-def measure(data: Path, embedder: Embedder, report: Report) -> Validity:
+def measure(
+    proposals: Sequence[ProposalSet], conclusions: Sequence[ConclusionSet], embedder: Embedder, report: Report
+) -> Validity:
     """Measure every shipped tree.
 
     Args:
-        data: folder with ``proposals/`` and ``conclusions/``.
+        proposals: labelled proposals, which calibrate the threshold.
+        conclusions: labelled conclusions, which the local judge is compared with.
         embedder: reads the proposals and plays the agents.
         report: called with the name of each step.
-
-    Raises:
-        OptionError: the data are missing or invalid.
     """
     trees = [load_tree(tree_id) for tree_id in builtin_ids()]
     facts = []
@@ -91,9 +91,8 @@ def measure(data: Path, embedder: Embedder, report: Report) -> Validity:
         report(f"checking {tree.id}")
         facts.append(tree_facts(tree, embedder))
     report("matching proposals")
-    matched = match_all(load_sets(data / "proposals", ProposalSet), embedder)
+    matched = match_all(proposals, embedder)
     report("judging conclusions")
-    conclusions = load_sets(data / "conclusions", ConclusionSet)
     judged = [judge_set(each, lambda tree: LocalJudge(tree_vectors(tree, embedder))) for each in conclusions]
     crossval = cross_validate(conclusions, embedder)
     report("telling fakes from true results")

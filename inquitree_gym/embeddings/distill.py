@@ -1,9 +1,9 @@
-"""Distil a static model: a table of word-piece vectors whose mean over a text comes near the default model's vector.
+"""Fit a static model: a table of word-piece vectors whose mean over a text approximates the text's MiniLM vector.
 
-A row of the table is ``weight · (v A + δ)``: v is MiniLM's own vector of the piece, A a map that all pieces share, δ a
-vector of the piece's own. A and δ are fitted at once, by ridge regression of whole texts on their MiniLM vectors, in
-the dual form: one equation a text, no training loop, nothing drawn. The inverse of the dual's matrix also tells,
-exactly, what a fit without some of the texts makes of every text.
+A row of the table is ``weight · (v A + δ)``, with v the MiniLM vector of the piece, A a map shared by all pieces, and δ
+an offset of the piece. Ridge regression of whole texts on their MiniLM vectors fits A and δ together, in the dual form:
+one equation per text, no training loop, no randomness. The inverse of the dual matrix also gives the exact result of a
+fit that leaves some of the texts out.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 OWN = 1.5
-"""Freedom of δ, against that of A."""
+"""Prior variance of δ relative to that of A."""
 RIDGE = 0.5
-"""Strength of the regularisation; a text's row in the dual has a length near 1 + `OWN`."""
+"""Ridge penalty; the diagonal of the dual matrix is near 1 + `OWN`."""
 RANK_WEIGHT, COUNT_WEIGHT = 1e-4, 1e-3
-"""a in the weights a / (a + p) of a word piece, p its share by Zipf's law of ranks and as counted in texts."""
+"""a in the weight a / (a + p) of a word piece, with p its share by Zipf's law and by counts, respectively."""
 PLAIN_DIM = 256
-"""Dimensions of the plain distillation that this one is compared with."""
+"""Dimensions of the plain distillation, the baseline of the comparison."""
 PIECES = 256
-"""Word pieces embedded at once."""
+"""Word pieces per batch."""
 FILES = ("model.safetensors", "tokenizer.json", "config.json")
 """Files that decide a static model's vectors."""
 
-LEAST = 1_000
-"""Word pieces at least; MiniLM's list begins with nearly as many signs that stand in no text."""
+MIN_PIECES = 1_000
+"""Smallest vocabulary; the first word pieces of MiniLM are mostly reserved tokens and single characters."""
 UNKNOWN = "[UNK]"
 
 Advance = Callable[[], None]
@@ -51,23 +51,23 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The word pieces of a static model, and what is known of each before any lesson."""
+    """The word pieces of a static model, with their vectors and weights before the fit."""
 
     tokenizer: Tokenizer
     vectors: Vectors
-    """MiniLM's vector of every piece alone, not of unit length, shape ``(pieces, 384)``."""
+    """MiniLM vector of each piece by itself, not normalised, shape ``(pieces, 384)``."""
     weights: NDArray[np.float32]
-    """How much a piece counts in a text, in (0, 1]: little when it is common. Shape ``(pieces,)``."""
+    """Weight of each piece in a text, in (0, 1], low for common pieces. Shape ``(pieces,)``."""
 
-    def weighed(self, texts: Sequence[str]) -> Vocabulary:
-        """Return this vocabulary with weights that also fall with a piece's share in ``texts``."""
+    def reweighted(self, texts: Sequence[str]) -> Vocabulary:
+        """Return this vocabulary with weights from the counts in ``texts``, too."""
         counts = np.asarray(self.counts(texts).sum(axis=0))
         shares = (counts + 1) / (counts.sum() + len(counts))
         weights = _rank_weights(len(counts)) * COUNT_WEIGHT / (COUNT_WEIGHT + shares)
         return replace(self, weights=weights.astype(np.float32))
 
     def counts(self, texts: Sequence[str]) -> csr_array:
-        """Return how often each piece stands in each text, shape ``(texts, pieces)``; unknown signs do not count."""
+        """Return the count of each piece in each text, shape ``(texts, pieces)``, without unknown pieces."""
         from scipy.sparse import csr_array
 
         unknown = self.tokenizer.token_to_id(UNKNOWN)
@@ -81,22 +81,22 @@ class Vocabulary:
         return counts
 
     def plain_table(self) -> Vectors:
-        """Return the table of a plain distillation, the way model2vec has it: principal components, Zipf's weights."""
+        """Return the table of a plain model2vec distillation: principal components with Zipf weights."""
         centred = self.vectors - self.vectors.mean(axis=0)
         _, axes = np.linalg.eigh(centred.T @ centred)
         main = centred @ axes[:, ::-1][:, :PLAIN_DIM]
         return np.asarray(main * _rank_weights(len(main))[:, None], np.float32)
 
-    def read(self, texts: Sequence[str], table: Vectors) -> Vectors:
-        """Return the vectors of texts under a table, shape ``(texts, dim)``, rows of unit length."""
+    def embed(self, texts: Sequence[str], table: Vectors) -> Vectors:
+        """Return the vectors of ``texts`` under ``table``, shape ``(texts, dim)``, rows of unit length."""
         return unit_rows(np.asarray(self.counts(texts) @ table))
 
 
-class Pupil:
-    """The fit of a table to texts, the lessons, and their MiniLM vectors of shape ``(texts, 384)``."""
+class TableFit:
+    """Fit of a table to training texts and their MiniLM vectors, shape ``(texts, 384)``."""
 
     def __init__(self, vocabulary: Vocabulary, texts: Sequence[str], vectors: Vectors) -> None:
-        """Bind a vocabulary to lessons. Computes nothing yet."""
+        """Store the training data; the fit runs on first use."""
         self.vocabulary = vocabulary
         self._texts = texts
         self._vectors = vectors
@@ -107,33 +107,33 @@ class Pupil:
         rows = shared + OWN * (self._rows.T @ self._solution)
         return np.asarray(self.vocabulary.weights[:, None] * rows, np.float32)
 
-    def without(self, left_out: Indices) -> Vectors:
-        """Return what a fit without the lessons ``left_out`` makes of all of them, shape ``(texts, 384)``.
+    def leave_out(self, left_out: Indices) -> Vectors:
+        """Return the vectors of all training texts under a fit without those at ``left_out``, shape ``(texts, 384)``.
 
-        The same numbers as from fitting again. With H the inverse of the dual's matrix and α the solution, the
-        residuals of the lessons left out are ``c = H_oo⁻¹ α_o``, those of the others ``ridge · (α − H c)``.
+        The numbers equal those of fitting again. With H the inverse of the dual matrix and α its solution, the
+        residuals of the left-out texts are ``c = H_oo⁻¹ α_o``, those of the other texts ``ridge · (α − H c)``.
         """
-        blame = np.linalg.solve(self._inverse[np.ix_(left_out, left_out)], self._solution[left_out])
-        residuals = RIDGE * (self._solution - self._inverse[:, left_out] @ blame)
-        residuals[left_out] = blame
+        coefficients = np.linalg.solve(self._inverse[np.ix_(left_out, left_out)], self._solution[left_out])
+        residuals = RIDGE * (self._solution - self._inverse[:, left_out] @ coefficients)
+        residuals[left_out] = coefficients
         return unit_rows(self._vectors - residuals)
 
     @cached_property
     def _features(self) -> Vectors:
-        """Vectors of the pieces, centred, in the mean of unit length."""
+        """Centred vectors of the pieces, scaled to a mean length of 1."""
         centred = self.vocabulary.vectors - self.vocabulary.vectors.mean(axis=0)
         return np.asarray(centred / np.linalg.norm(centred, axis=1).mean(), np.float32)
 
     @cached_property
     def _rows(self) -> csr_array:
-        """Weighted pieces of each text, scaled so that its state has unit length, as its target has."""
+        """Weighted counts of each text, scaled so that its mean feature has unit length, as its target has."""
         weighted = self.vocabulary.counts(self._texts).multiply(self.vocabulary.weights[None, :]).tocsr()
         lengths = np.linalg.norm(weighted @ self._features, axis=1)
         return weighted.multiply(1 / np.where(lengths > 0, lengths, 1)[:, None]).tocsr().astype(np.float32)
 
     @cached_property
     def _states(self) -> Vectors:
-        """The mean feature of each text."""
+        """Mean feature of each text."""
         return np.asarray(self._rows @ self._features)
 
     @cached_property
@@ -151,12 +151,12 @@ class Pupil:
 
 
 def make_vocabulary(teacher: MiniLMEmbedder, size: int, advance: Advance) -> Vocabulary:
-    """Return the first ``size`` word pieces of MiniLM's list, weighed by their rank.
+    """Return the first ``size`` word pieces of MiniLM, weighted by rank.
 
-    ``advance`` is called for every `PIECES` pieces embedded.
+    ``advance`` is called once per batch of `PIECES` pieces.
 
     Raises:
-        OptionError: MiniLM has not so many, or they are fewer than `LEAST`.
+        OptionError: ``size`` is below `MIN_PIECES` or above the vocabulary of MiniLM.
     """
     tokenizer = _tokenizer(size)
     vectors = np.concatenate(list(_piece_vectors(teacher, size, advance)))
@@ -164,7 +164,7 @@ def make_vocabulary(teacher: MiniLMEmbedder, size: int, advance: Advance) -> Voc
 
 
 def save_static(folder: Path, vocabulary: Vocabulary, table: Vectors, threshold: float, **evidence: Any) -> Manifest:
-    """Write a static model, in model2vec's format, with its manifest.
+    """Write a static model in the format of model2vec, with its manifest.
 
     Raises:
         EmbedderError: the folder cannot be written.
@@ -174,18 +174,18 @@ def save_static(folder: Path, vocabulary: Vocabulary, table: Vectors, threshold:
     model = models.StaticModel(table, vocabulary.tokenizer, normalize=True, max_length=WINDOW)
     with writing(folder):
         model.save_pretrained(folder)
-        (folder / "README.md").unlink()  # a card from a template, which knows nothing of this model
+        (folder / "README.md").unlink()  # the generated model card describes another kind of model
         return seal(folder, "static", MINILM_FILES["model.safetensors"], threshold, FILES, **evidence)
 
 
 def _tokenizer(size: int) -> Tokenizer:
-    """Return MiniLM's tokenizer with the first ``size`` pieces of its list; what they cannot spell is unknown."""
+    """Return the tokenizer of MiniLM restricted to its first ``size`` pieces; other text becomes unknown."""
     from tokenizers import Tokenizer
 
     whole = json.loads((minilm_folder() / TOKENIZER).read_bytes())
     vocabulary = whole["model"]["vocab"]
-    if not LEAST <= size <= len(vocabulary):
-        raise OptionError(f"the vocabulary takes {LEAST} to {len(vocabulary)} word pieces, not {size}")
+    if not MIN_PIECES <= size <= len(vocabulary):
+        raise OptionError(f"the vocabulary has {MIN_PIECES} to {len(vocabulary)} word pieces, not {size}")
     whole["model"]["vocab"] = {piece: index for piece, index in vocabulary.items() if index < size}
     tokenizer = Tokenizer.from_str(json.dumps(whole))
     tokenizer.enable_truncation(WINDOW)

@@ -25,7 +25,7 @@ def exported(minilm: MiniLMEmbedder, tmp_path_factory: pytest.TempPathFactory) -
 def vocabulary(minilm: MiniLMEmbedder) -> Vocabulary:
     """Single letters and the commonest words."""
     counted = tuple(load_tree("paper17").texts().values())
-    return make_vocabulary(minilm, 2_100, lambda: None).weighed(counted)
+    return make_vocabulary(minilm, 2_100, lambda: None).reweighted(counted)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from inquitree_gym.embeddings import MiniLMEmbedder, StaticEmbedder
 from inquitree_gym.embeddings.distill import (
     PIECES,
-    Pupil,
+    TableFit,
     Vocabulary,
     make_vocabulary,
     save_static,
@@ -30,8 +30,8 @@ def taught(minilm: MiniLMEmbedder) -> np.ndarray:
 
 
 @pytest.fixture
-def pupil(vocabulary: Vocabulary, taught: np.ndarray) -> Pupil:
-    return Pupil(vocabulary, TEXTS, taught)
+def pupil(vocabulary: Vocabulary, taught: np.ndarray) -> TableFit:
+    return TableFit(vocabulary, TEXTS, taught)
 
 
 def test_a_piece_has_the_vector_that_the_default_gives_it_alone(vocabulary: Vocabulary, minilm: MiniLMEmbedder):
@@ -51,7 +51,7 @@ def test_common_pieces_weigh_little_and_counting_makes_them_lighter(vocabulary: 
     the, time = (vocabulary.tokenizer.token_to_id(word) for word in ("the", "time"))
     assert 0 < vocabulary.weights[the] < vocabulary.weights[time] <= 1
     letter = vocabulary.tokenizer.token_to_id("b")
-    often, never = (vocabulary.weighed(texts).weights[letter] for texts in (["b c b b"], ["c"]))
+    often, never = (vocabulary.reweighted(texts).weights[letter] for texts in (["b c b b"], ["c"]))
     assert often < never
 
 
@@ -64,32 +64,32 @@ def test_counts_are_those_of_the_pieces_without_the_unknown(vocabulary: Vocabula
 
 @pytest.mark.parametrize("left_out", [[0], [3, 17, 40], list(range(5, 50))])
 def test_what_a_fit_without_some_texts_says_is_what_fitting_again_says(
-    left_out: list[int], pupil: Pupil, vocabulary: Vocabulary, taught: np.ndarray
+    left_out: list[int], pupil: TableFit, vocabulary: Vocabulary, taught: np.ndarray
 ):
     kept = [index for index in range(len(TEXTS)) if index not in left_out]
-    again = Pupil(vocabulary, [TEXTS[index] for index in kept], taught[kept])
-    expected = vocabulary.read(TEXTS, again.table())
-    assert np.abs(pupil.without(np.array(left_out)) - expected).max() < 1e-4
-    whole = vocabulary.read(TEXTS, pupil.table())
-    assert np.abs(pupil.without(np.array(left_out))[left_out] - whole[left_out]).max() > 0.01
+    again = TableFit(vocabulary, [TEXTS[index] for index in kept], taught[kept])
+    expected = vocabulary.embed(TEXTS, again.table())
+    assert np.abs(pupil.leave_out(np.array(left_out)) - expected).max() < 1e-4
+    whole = vocabulary.embed(TEXTS, pupil.table())
+    assert np.abs(pupil.leave_out(np.array(left_out))[left_out] - whole[left_out]).max() > 0.01
 
 
 def test_the_fit_comes_nearer_to_its_lessons_than_a_plain_distillation(
-    pupil: Pupil, vocabulary: Vocabulary, taught: np.ndarray
+    pupil: TableFit, vocabulary: Vocabulary, taught: np.ndarray
 ):
     target = (taught @ taught.T)[np.triu_indices(len(TEXTS), 1)]
 
     def correlation(vectors: np.ndarray) -> float:
         return float(np.corrcoef((vectors @ vectors.T)[np.triu_indices(len(TEXTS), 1)], target)[0, 1])
 
-    plain = vocabulary.read(TEXTS, vocabulary.plain_table())
+    plain = vocabulary.embed(TEXTS, vocabulary.plain_table())
     assert plain.shape == (len(TEXTS), 256)
-    assert correlation(plain) < correlation(vocabulary.read(TEXTS, pupil.table())) - 0.1
+    assert correlation(plain) < correlation(vocabulary.embed(TEXTS, pupil.table())) - 0.1
 
 
 @pytest.mark.parametrize("size", [0, 999, 30_523])
 def test_a_size_out_of_range_is_told(size: int, minilm: MiniLMEmbedder):
-    with pytest.raises(OptionError, match=f"takes 1000 to 30522 word pieces, not {size}"):
+    with pytest.raises(OptionError, match=f"has 1000 to 30522 word pieces, not {size}"):
         make_vocabulary(minilm, size, lambda: None)
 
 
@@ -97,13 +97,13 @@ def test_a_size_out_of_range_is_told(size: int, minilm: MiniLMEmbedder):
 
 
 @pytest.fixture
-def folder(pupil: Pupil, vocabulary: Vocabulary, tmp_path: Path) -> Path:
+def folder(pupil: TableFit, vocabulary: Vocabulary, tmp_path: Path) -> Path:
     save_static(tmp_path, vocabulary, pupil.table(), 0.55, agreement={"plain": {"right": 0.5}})
     return tmp_path
 
 
-def test_a_saved_model_reads_as_the_fit_does(folder: Path, pupil: Pupil, vocabulary: Vocabulary):
-    expected = vocabulary.read(TEXTS, pupil.table())
+def test_a_saved_model_reads_as_the_fit_does(folder: Path, pupil: TableFit, vocabulary: Vocabulary):
+    expected = vocabulary.embed(TEXTS, pupil.table())
     assert np.abs(StaticEmbedder(str(folder)).embed(TEXTS) - expected).max() < 1e-5
 
 
@@ -114,7 +114,7 @@ def test_the_manifest_has_threshold_evidence_and_files(folder: Path, minilm: Min
     assert manifest["files"].keys() == {"model.safetensors", "tokenizer.json", "config.json"}
 
 
-def test_another_table_has_another_digest(folder: Path, pupil: Pupil, vocabulary: Vocabulary, tmp_path: Path):
+def test_another_table_has_another_digest(folder: Path, pupil: TableFit, vocabulary: Vocabulary, tmp_path: Path):
     before = StaticEmbedder(str(folder)).digest
     assert save_static(tmp_path / "same", vocabulary, pupil.table(), 0.4).digest == before
     assert save_static(tmp_path / "other", vocabulary, 2 * pupil.table(), 0.4).digest != before

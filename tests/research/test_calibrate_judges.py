@@ -86,7 +86,7 @@ def test_calibrate_names_the_trees_on_which_the_order_does_not_hold(
     ("arguments", "told"),
     [
         (("--max-concurrency", "0"), "--max-concurrency"),
-        (("--data", "nowhere"), "no sets"),
+        (("--conclusions", "nowhere"), "no conclusions"),
         (("--papers", "9"), "no calibration conclusions for paper9"),
     ],
 )
@@ -98,7 +98,14 @@ def test_wrong_words_end_with_status_2(calibrate: Inquitree, arguments: tuple[st
 
 @pytest.mark.parametrize("tool", ["validity", "calibrate_judges"])
 def test_a_tool_runs_as_a_module(tool: str):
-    command = [sys.executable, "-m", f"research.{tool}", "--data", "nowhere", "--help"]
+    command = [
+        sys.executable,
+        "-m",
+        f"research.{tool}",
+        "--conclusions",
+        "nowhere",
+        "--help",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
     assert done.returncode == 0
-    assert "--data" in done.stdout
+    assert "--conclusions" in done.stdout

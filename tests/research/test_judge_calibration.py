@@ -11,14 +11,14 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.judges import Judgement, LocalJudge, Verdict, make_judges
 from inquitree_gym.judges.spent import Spent
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
-from research.datasets import CALIBRATION, CONCLUSION_KINDS, ConclusionSet, load_sets
+from research.datasets import CONCLUSION_KINDS, ConclusionSet, load_conclusions
 from research.judge_calibration import JudgedSet, calibrate, judge_set
 from research.judge_crossval import cross_validate
 
 
 @pytest.fixture(scope="module")
 def sets() -> list[ConclusionSet]:
-    return load_sets(CALIBRATION / "conclusions", ConclusionSet)
+    return load_conclusions()
 
 
 @pytest.fixture(scope="module")

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from inquitree_gym.analysis.proposals import PROPOSAL_KINDS, THRESHOLD_GRID, ProposalSet, load_proposals
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import OptionError
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import read_trajectory
 from inquitree_gym.trees import builtin_ids, load_tree
-from research.datasets import CALIBRATION, PROPOSAL_KINDS, ProposalSet, load_sets
 from research.fake_detectability import ResultTexts, separations
 from research.shortcuts import SHORTCUTS, ShortcutAgent
-from research.thresholds import GRID, MatchedProposal, best_threshold, leave_one_out, match_all, rates, sweep
+from research.thresholds import MatchedProposal, best_threshold, leave_one_out, match_all, rates, sweep
 from research.validity_measures import strictly_rising, tree_facts
 
 shipped = pytest.mark.parametrize("name", builtin_ids())
@@ -29,7 +29,7 @@ def proposal(kind: str, similarity: float, right: bool = True, tree: str = "pape
 
 @shipped
 def test_every_node_of_a_tree_has_the_proposals_it_needs(name: str):
-    (found,) = [each for each in load_sets(CALIBRATION / "proposals", ProposalSet) if each.tree == name]
+    (found,) = [each for each in load_proposals() if each.tree == name]
     tree = load_tree(name)
     for node in (*tree.subtopics, *tree.studies):
         kinds = sorted(each.kind for each in found.proposals if each.target == node.id)
@@ -38,7 +38,7 @@ def test_every_node_of_a_tree_has_the_proposals_it_needs(name: str):
 
 @shipped
 def test_proposals_copy_no_canonical_text(name: str):
-    (found,) = [each for each in load_sets(CALIBRATION / "proposals", ProposalSet) if each.tree == name]
+    (found,) = [each for each in load_proposals() if each.tree == name]
     tree = load_tree(name)
     texts = {node.id: node.text for node in (*tree.subtopics, *tree.studies)}
     runs = {target: _runs(text) for target, text in texts.items()}
@@ -60,7 +60,7 @@ def test_rates_count_what_a_threshold_does():
     assert (at.understood, at.misread, at.refused) == (0.5, 0.25, 0.25)
     assert (at.vague, at.near_miss, at.off_target) == (0.5, 1.0, 0.0)
     assert at.balance == pytest.approx(0.5 - (0.25 + 0.5 + 1.0 + 0.0) / 4)
-    assert [each.threshold for each in sweep(read)] == list(GRID)
+    assert [each.threshold for each in sweep(read)] == list(THRESHOLD_GRID)
 
 
 def test_the_best_threshold_lies_between_what_is_right_and_what_is_not():
@@ -97,11 +97,11 @@ def test_a_target_that_is_no_node_is_named(minilm: MiniLMEmbedder):
 
 
 def test_an_empty_folder_and_a_bad_set_are_told(tmp_path: Path):
-    with pytest.raises(OptionError, match="no sets"):
-        load_sets(tmp_path, ProposalSet)
+    with pytest.raises(OptionError, match="no proposals"):
+        load_proposals(tmp_path)
     (tmp_path / "bad.json").write_text(json.dumps({"tree": "paper8", "proposals": [{"target": "s1"}]}))
     with pytest.raises(OptionError, match=r"bad\.json"):
-        load_sets(tmp_path, ProposalSet)
+        load_proposals(tmp_path)
 
 
 @pytest.mark.parametrize("name", SHORTCUTS)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from research.datasets import ProposalKind
-from research.embedder_agreement import (
+from inquitree_gym.analysis.distillation import (
     REFUSED,
     choices,
     matching_threshold,
@@ -14,7 +13,7 @@ from research.embedder_agreement import (
     right_share,
     similarities,
 )
-from research.thresholds import GRID, MatchingCase
+from inquitree_gym.analysis.proposals import THRESHOLD_GRID, MatchingCase, ProposalKind
 
 
 def question(tree: str, right: int = 0, kind: ProposalKind = "right", candidates: int = 2) -> MatchingCase:
@@ -41,7 +40,7 @@ def test_the_matching_threshold_lies_amid_those_that_read_most_alike():
     ours = rows([0.7, 0.1], [0.2, 0.6], [0.3, 0.1])
     assert matching_threshold(ours, np.array([0, 1, REFUSED])) == pytest.approx(0.45, abs=0.01)
     assert matching_threshold(ours, np.array([0, REFUSED, REFUSED])) == pytest.approx(0.65, abs=0.01)
-    assert matching_threshold(ours, np.array([0, 1, 0])) == pytest.approx((GRID[0] + 0.3) / 2, abs=0.01)
+    assert matching_threshold(ours, np.array([0, 1, 0])) == pytest.approx((THRESHOLD_GRID[0] + 0.3) / 2, abs=0.01)
 
 
 def test_the_share_of_right_ones_leaves_other_kinds_out():

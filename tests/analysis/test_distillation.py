@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import inquitree_gym
+from inquitree_gym.analysis.distillation import Distilled, TrainingTexts, _folds, distil, steps
+from inquitree_gym.analysis.proposals import MatchingCase, Proposal, ProposalSet, matching_cases
 from inquitree_gym.cli import app
 from inquitree_gym.cli import embedders as cli
 from inquitree_gym.embeddings import MiniLMEmbedder, StaticEmbedder
-from inquitree_gym.embeddings.distill import Pupil, Vocabulary
+from inquitree_gym.embeddings.distill import TableFit, Vocabulary
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree, load_tree
-from research.datasets import CALIBRATION, Proposal, ProposalSet
-from research.distillation import Distilled, Lessons, _folds, distil, steps
-from research.thresholds import MatchingCase, matching_cases
 from tests.strategies import make_tree
 
-PROPOSALS = CALIBRATION / "proposals"
+PROPOSALS = Path(inquitree_gym.__file__).parent / "analysis" / "data" / "proposals"
 IDS = ("paper2", "paper17")
 VOCABULARY, SENTENCES = 2_200, 15
 
@@ -42,12 +42,11 @@ class Made(NamedTuple):
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """Distil from a third of the proposals about two trees; some about another tree lie beside them."""
     data, folder = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("static")
-    (data / "proposals").mkdir()
     for name in (*IDS, "paper8"):
         document = json.loads((PROPOSALS / f"{name}.json").read_text())
         document["proposals"] = document["proposals"][::3]
-        (data / "proposals" / f"{name}.json").write_text(json.dumps(document))
-    options = {"data": data, "vocabulary": VOCABULARY, "sentences": SENTENCES, "threads": 2, "out": folder}
+        (data / f"{name}.json").write_text(json.dumps(document))
+    options = {"proposals": data, "vocabulary": VOCABULARY, "sentences": SENTENCES, "threads": 2, "out": folder}
     flags = [str(part) for name, value in options.items() for part in (f"--{name}", value)]
     done = CliRunner().invoke(app, ["distill", "2", "paper17", *flags], catch_exceptions=False)
     return Made(folder, json.loads((folder / "inquitree.json").read_text()), done.stdout, done.stderr)
@@ -73,15 +72,15 @@ def test_the_command_prints_the_manifest_as_json(made: Made, monkeypatch: pytest
     manifest = StaticEmbedder(str(made.folder)).manifest
     monkeypatch.setattr(cli, "distil", lambda *_: Distilled(manifest, {}))
     monkeypatch.setenv("INQUITREE_MODELS", str(tmp_path))
-    done = CliRunner().invoke(app, ["distill", "--data", str(PROPOSALS.parent), "--sentences", "0", "--json"])
+    done = CliRunner().invoke(app, ["distill", "--proposals", str(PROPOSALS), "--sentences", "0", "--json"])
     assert json.loads(done.stdout) == made.manifest
     assert "its name is static:all-MiniLM-L6-v2" in " ".join(done.stderr.split())
 
 
 def test_without_proposals_the_command_says_where_they_are_looked_for(tmp_path: Path):
-    done = CliRunner().invoke(app, ["distill", "--data", str(tmp_path)])
+    done = CliRunner().invoke(app, ["distill", "--proposals", str(tmp_path)])
     assert isinstance(done.exception, OptionError)
-    assert str(tmp_path / "proposals") in str(done.exception)
+    assert str(tmp_path) in str(done.exception)
 
 
 def test_the_manifest_says_what_was_learned_from(made: Made):
@@ -103,7 +102,7 @@ def test_three_ways_are_compared_with_the_default(made: Made):
 # Lessons
 
 
-def lessons(*trees: Tree, prose: tuple[str, ...] = ("Prose belongs to no tree.",)) -> Lessons:
+def lessons(*trees: Tree, prose: tuple[str, ...] = ("Prose belongs to no tree.",)) -> TrainingTexts:
     """Return lessons with two proposals about every tree."""
     by_id = {tree.id: tree for tree in trees}
     sets = [
@@ -116,7 +115,7 @@ def lessons(*trees: Tree, prose: tuple[str, ...] = ("Prose belongs to no tree.",
         )
         for tree in trees
     ]
-    return Lessons(trees, tuple(matching_cases(sets, by_id.__getitem__)), prose)
+    return TrainingTexts(trees, tuple(matching_cases(sets, by_id.__getitem__)), prose)
 
 
 ONE, TWO = make_tree([[], [0]], [2, 1], tree_id="one"), make_tree([[], [], [0]], [1, 2, 1], tree_id="two")
@@ -125,32 +124,32 @@ ONE, TWO = make_tree([[], [0]], [2, 1], tree_id="one"), make_tree([[], [], [0]],
 def test_a_tree_left_out_takes_its_texts_and_the_proposals_about_it_with_it():
     both = lessons(ONE, TWO)
     texts = np.array(both.texts)
-    gone = set(texts[both.of([ONE])])
-    assert gone == {*ONE.texts().values(), *(q.text for q in both.questions if q.tree == "one")}
-    assert set(texts[both.about(ONE)]) == {q.text for q in both.questions if q.tree == "one"}
+    gone = set(texts[both.indices_of([ONE])])
+    assert gone == {*ONE.texts().values(), *(q.text for q in both.cases if q.tree == "one")}
+    assert set(texts[both.proposals_about(ONE)]) == {q.text for q in both.cases if q.tree == "one"}
     assert "Prose belongs to no tree." in set(texts) - gone
 
 
 def test_a_proposal_in_the_words_of_its_tree_counts_as_the_trees():
     asked = MatchingCase("one", "s1", False, "right", ONE.subtopics[0].text, (ONE.subtopics[0].text,), 0)
     both = lessons(ONE, TWO)
-    more = Lessons(both.trees, (*both.questions, asked), both.prose)
-    known = np.array(more.texts)[more.about(ONE)]
+    more = TrainingTexts(both.trees, (*both.cases, asked), both.prose)
+    known = np.array(more.texts)[more.proposals_about(ONE)]
     assert asked.text not in known
-    assert asked.text in np.array(more.texts)[more.of([ONE])]
+    assert asked.text in np.array(more.texts)[more.indices_of([ONE])]
 
 
 def test_words_are_weighed_without_the_proposals():
     both = lessons(ONE, TWO)
-    assert not {q.text for q in both.questions} & set(both.background)
+    assert not {q.text for q in both.cases} & set(both.background)
     assert {*ONE.texts().values(), *TWO.texts().values(), *both.prose} == set(both.background)
 
 
 def test_one_tree_is_not_enough_since_each_is_left_out():
-    with pytest.raises(OptionError, match=r"about two trees or more.*there are proposals about: one"):
+    with pytest.raises(OptionError, match=r"about at least two trees.*found proposals about: one"):
         lessons(ONE)
-    with pytest.raises(OptionError, match="there are proposals about: none"):
-        Lessons((ONE, TWO), (), ())
+    with pytest.raises(OptionError, match="found proposals about: none"):
+        TrainingTexts((ONE, TWO), (), ())
 
 
 def test_the_progress_is_told_as_often_as_was_said(minilm: MiniLMEmbedder, tmp_path: Path):
@@ -169,12 +168,15 @@ def test_no_figure_rests_on_a_text_that_was_learned_from(
     taught: list[set[str]] = []
     counted: list[set[str]] = []
     left_out: list[set[str]] = []
-    monkeypatch.setattr(Pupil, "__init__", noting(Pupil.__init__, lambda args: taught.append(set(args[1]))))
-    monkeypatch.setattr(Vocabulary, "weighed", noting(Vocabulary.weighed, lambda args: counted.append(set(args[0]))))
+    monkeypatch.setattr(TableFit, "__init__", noting(TableFit.__init__, lambda args: taught.append(set(args[1]))))
+    monkeypatch.setattr(
+        Vocabulary, "reweighted", noting(Vocabulary.reweighted, lambda args: counted.append(set(args[0])))
+    )
     texts = np.array(both.texts)
-    monkeypatch.setattr(Pupil, "without", noting(Pupil.without, lambda args: left_out.append(set(texts[args[0]]))))
+    noted = noting(TableFit.leave_out, lambda args: left_out.append(set(texts[args[0]])))
+    monkeypatch.setattr(TableFit, "leave_out", noted)
     distil(both, minilm, 1_100, tmp_path, lambda what: None)
-    about = {tree.id: {q.text for q in both.questions if q.tree == tree.id} for tree in (ONE, TWO)}
+    about = {tree.id: {q.text for q in both.cases if q.tree == tree.id} for tree in (ONE, TWO)}
     gone = {tree.id: about[tree.id] | set(tree.texts().values()) for tree in (ONE, TWO)}
     whole, background = set(both.texts), set(both.background)
     assert taught == [whole, whole - gone["one"], whole - gone["two"]]
