@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym.embeddings import MiniLMEmbedder, StaticEmbedder, load_embedder
-from inquitree_gym.embeddings.distill import Pupil, Vocabulary, save_static
+from inquitree_gym.embeddings.distill import TableFit, Vocabulary, save_static
 from inquitree_gym.errors import EmbedderError, MissingExtraError
 from inquitree_gym.trees import load_tree
 
@@ -29,7 +29,7 @@ TEXTS = tuple(load_tree("paper17").texts().values())[:40]
 def distilled(minilm: MiniLMEmbedder, vocabulary: Vocabulary, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small static model that has learned some texts. Not to be changed."""
     folder = tmp_path_factory.mktemp("static") / "model"
-    save_static(folder, vocabulary, Pupil(vocabulary, TEXTS, minilm.embed(TEXTS)).table(), THRESHOLD)
+    save_static(folder, vocabulary, TableFit(vocabulary, TEXTS, minilm.embed(TEXTS)).table(), THRESHOLD)
     return folder
 
 
