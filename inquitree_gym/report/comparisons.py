@@ -9,15 +9,14 @@ from inquitree_gym.analysis.aggregate import Setting, grouped, setting_of
 from inquitree_gym.analysis.compare import SHOWN
 from inquitree_gym.analysis.cutoff import CUTOFF_MEASURES, CutoffAnalysis, CutoffSplit, DiffInDiff
 from inquitree_gym.analysis.memorisation import Memorisation
-from inquitree_gym.report.figures import bars, differences, paired_bars
-from inquitree_gym.report.sections import ReportData, Section
+from inquitree_gym.report.figures import bars, differences
+from inquitree_gym.report.sections import AXES, ReportData, Section
 from inquitree_gym.report.tables import Table, TableCell, as_csv, make_table
 from inquitree_gym.report.templating import paragraphs
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
 from inquitree_gym.scoring.statistics import Agreement, agreement, item_pairs
 
 _NO_ESTIMATE = Estimate(None, None, None, 0, 0)
-_CHARTS = (("coverage", "coverage r_c"), ("unaided", "unaided coverage"), ("Q/|C|", "conclusion Q/|C|"))
 _MEMORY_HEADS = (
     "model", "judge", "cutoff", "conclusions", "not scored", "formless", "mean S", "before", "after", "before − after",
     "df", "unclear trees",
@@ -33,7 +32,7 @@ def comparison(report: ReportData) -> Section | None:
         differences(
             f"difference-{number}",
             f"difference in {measure}",
-            [(f"{each.name}, f{each.fake_level}", each.estimates[measure]) for each in report.differences],
+            {f"{each.name}, f{each.fake_level}": (each.estimates[measure],) for each in report.differences},
         )
         for number, measure in enumerate(("coverage", "Q/|C|"))
     )
@@ -49,11 +48,11 @@ def judges(report: ReportData) -> Section | None:
     if len(report.judged) < 2:
         return None
     means = {name: _by_setting(scores) for name, scores in report.judged.items()}
-    shown = [
-        (f"{report.name(row)}, {judge}", found.get(row.setting, _NO_ESTIMATE))
+    shown = {
+        f"{report.name(row)}, {judge}": (found.get(row.setting, _NO_ESTIMATE),)
         for row in report.base
         for judge, found in means.items()
-    ]
+    }
     lines = [
         [report.name(row), str(row.fake_level), *(found.get(row.setting) for found in means.values())]
         for row in report.table
@@ -75,13 +74,13 @@ def cutoffs(report: ReportData) -> Section:
         memory_level=None if memories is None else memories.level,
     )
     charts = tuple(
-        paired_bars(
+        bars(
             f"cutoff-{number}",
             axis,
-            ("before the cutoff", "after it"),
             {_label(report, each): (each.before[measure], each.after[measure]) for each in splits},
+            ("before the cutoff", "after it"),
         )
-        for number, (measure, axis) in enumerate(_CHARTS if splits else ())
+        for number, (_, measure, axis) in enumerate(AXES if splits else ())
     )
     tables = (_split_table(report, splits), _crossing_table(found.crossings)) if found and splits else ()
     recalled = () if memories is None else _memory_tables(report, memories)

@@ -41,8 +41,8 @@ _STYLE = {
     "axes.axisbelow": True, "lines.linewidth": 1.8, "legend.frameon": False, "legend.fontsize": 9,
 }  # fmt: skip
 
-Rows = Sequence[tuple[str, Estimate]]
-"""One bar or dot per label, from the top."""
+Estimates = Mapping[str, Sequence[Estimate]]
+"""Estimates of each label, from the top."""
 Curves = Mapping[str, Sequence[tuple[float, Estimate]]]
 """Points of each labelled line: x, and the estimate of y."""
 
@@ -92,36 +92,39 @@ class Chart:
         return buffer.getvalue()
 
 
-def bars(name: str, measure: str, found: Rows) -> Chart:
-    """Return horizontal bars in [0, 1] with intervals."""
-
-    def draw(axes: Axes) -> None:
-        places = _label_rows(axes, [label for label, _ in found])
-        _draw_bars(axes, places, [estimate for _, estimate in found], SERIES[0], 0.66)
-        axes.set(xlabel=measure, xlim=(0, _axis_end(estimate for _, estimate in found)))
-
-    return Chart(name, f"{measure} by agent", draw, _height(len(found)))
-
-
-def paired_bars(name: str, measure: str, sides: tuple[str, str], found: Mapping[str, Sequence[Estimate]]) -> Chart:
-    """Return two bars in [0, 1] with intervals for each label, one for each of ``sides``."""
+def bars(name: str, measure: str, found: Estimates, sides: Sequence[str] = ()) -> Chart:
+    """Return horizontal bars in [0, 1] with intervals: one per label, or one for each of two ``sides``."""
+    count = max(1, len(sides))
 
     def draw(axes: Axes) -> None:
         places = _label_rows(axes, found)
-        for side, offset in enumerate((0.18, -0.18)):
-            _draw_bars(axes, places + offset, [both[side] for both in found.values()], SERIES[side], 0.33, sides[side])
+        for side in range(count):
+            shown = [each[side] for each in found.values()]
+            middles = places + 0.18 * (count - 1 - 2 * side)
+            axes.barh(
+                middles,
+                _values(shown, "mean"),
+                height=0.66 / count,
+                color=SERIES[side],
+                label="".join(sides[side : side + 1]),
+            )
+            _draw_intervals(axes, middles, shown)
+            for place, estimate in zip(middles, shown, strict=True):
+                if estimate.mean is None:
+                    axes.annotate("no value", (0, place), (4, 0), textcoords="offset points", va="center", fontsize=9)
         axes.set(xlabel=measure, xlim=(0, _axis_end(each for both in found.values() for each in both)))
-        _legend(axes)
+        if sides:
+            draw_legend(axes)
 
-    return Chart(name, f"{measure}, {sides[0]} and {sides[1]}, by agent", draw, 0.5 + _height(2 * len(found)))
+    both = f", {' and '.join(sides)}, by agent" if sides else " by agent"
+    return Chart(name, measure + both, draw, 0.5 * bool(sides) + _height(count * len(found)))
 
 
-def differences(name: str, measure: str, found: Rows) -> Chart:
+def differences(name: str, measure: str, found: Estimates) -> Chart:
     """Return differences as dots with intervals, around a line at 0."""
 
     def draw(axes: Axes) -> None:
-        places = _label_rows(axes, [label for label, _ in found])
-        estimates = [estimate for _, estimate in found]
+        places, estimates = _label_rows(axes, found), [each for each, *_ in found.values()]
         axes.axvline(0, color=INK, linewidth=1)
         axes.plot(_values(estimates, "mean"), places, "o", color=SERIES[0], markersize=7)
         _draw_intervals(axes, places, estimates)
@@ -158,7 +161,7 @@ def curves(
         if levels:
             axes.set_xticks(range(11))
         if len(found) > 1:
-            _legend(axes)
+            draw_legend(axes)
 
     return Chart(name, f"{labels[1]} against {labels[0]}", draw, 3.0 + 0.22 * ((len(found) + 1) // 2))
 
@@ -182,45 +185,11 @@ def spreads(name: str, measure: str, found: Mapping[str, Sequence[float]], thres
     return Chart(name, f"{measure} by agent", draw, _height(len(cuts)))
 
 
-def threshold_chart(
-    thresholds: Sequence[float],
-    shares: Mapping[str, Sequence[float]],
-    bounds: Sequence[tuple[float, float]],
-    logged: float,
-    marks: tuple[float, float],
-) -> Chart:
-    """Return shares and bounds of coverage over thresholds; ``marks`` are the threshold of the log and the new one."""
-
-    def draw(axes: Axes) -> None:
-        low, high = np.array(bounds).T
-        axes.fill_between(thresholds, low, high, color=SERIES[0], alpha=0.2, linewidth=0, label="coverage, bounds")
-        axes.axhline(logged, color=SERIES[0], linewidth=1.2, label="coverage as logged")
-        for series, (label, values) in enumerate(shares.items(), 1):
-            axes.plot(thresholds, values, color=SERIES[series], linestyle=DASHES[series], label=label)
-        axes.axvline(marks[0], color=INK, linewidth=1, linestyle=":", label=f"τ of the log, {marks[0]:g}")
-        axes.axvline(marks[1], color=INK, linewidth=1.4, label=f"τ in question, {marks[1]:g}")
-        axes.set(xlabel="threshold τ", ylabel="share, coverage", ylim=(-0.03, 1.03))
-        _legend(axes)
-
-    return Chart("reread", "Effect of the threshold, and the bounds of coverage", draw, 4.2)
-
-
 def short(label: str) -> str:
     """Return a label that fits beside a chart, without line breaks and characters that cannot be encoded."""
     plain = " ".join(label.encode("utf-8", "replace").decode().split()) or "–"
     half = MAX_LABEL // 2
     return plain if len(plain) <= MAX_LABEL else f"{plain[:half]}…{plain[1 - half :]}"
-
-
-def _draw_bars(
-    axes: Axes, places: NDArray[np.float64], found: Sequence[Estimate], colour: str, height: float, label: str = ""
-) -> None:
-    axes.barh(places, _values(found, "mean"), height=height, color=colour, label=label)
-    _draw_intervals(axes, places, found)
-    for place, estimate in zip(places, found, strict=True):
-        if estimate.mean is None:
-            size = 10 if height > 0.5 else 8
-            axes.annotate("no value", (0, place), (4, 0), textcoords="offset points", va="center", fontsize=size)
 
 
 def _draw_intervals(axes: Axes, places: NDArray[np.float64], found: Sequence[Estimate]) -> None:
@@ -253,8 +222,8 @@ def _label_rows(axes: Axes, labels: Iterable[str]) -> NDArray[np.float64]:
     return places
 
 
-def _legend(axes: Axes) -> None:
-    # Outside of the axes the layout makes room for it, however low the chart is.
+def draw_legend(axes: Axes) -> None:
+    """Draw the legend below the axes, where the layout makes room for it however low the chart is."""
     axes.figure.legend(loc="outside lower center", ncols=2)
 
 

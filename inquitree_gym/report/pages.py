@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from inquitree_gym.analysis.load import EpisodeCost, ScoredRun
 from inquitree_gym.analysis.memorisation import Memorisation
 from inquitree_gym.report import comparisons, sections, vigilance
 from inquitree_gym.report.sections import ReportData, Section, report_data
-from inquitree_gym.report.tables import as_csv, escaped, markdown
-from inquitree_gym.report.templating import render, write_text
+from inquitree_gym.report.tables import as_csv
+from inquitree_gym.report.templating import render, render_markdown, write_text
 
 PAGE = "report.html"
 """Name of the page in a folder."""
@@ -45,9 +45,10 @@ def write_report(
     page = out if out.suffix.lower() in (".html", ".htm") else out / PAGE
     report = report_data(runs, differences, split, memories)
     parts = [section for make in _SECTIONS if (section := make(report)) is not None]
+    values = {"title": _title(report), "facts": _facts(report), "sections": parts}
     files = {
-        page: _html(report, parts),
-        page.with_suffix(".md"): _markdown(report, parts),
+        page: render("report.html", styles=("base.css", "report.css"), **values),
+        page.with_suffix(".md"): render_markdown(**values),
         page.with_suffix(".csv"): _means_csv(report),
         page.with_name(f"{page.stem}-episodes.csv"): _episodes_csv(report),
     }
@@ -71,21 +72,6 @@ _SECTIONS = (
     comparisons.cutoffs, sections.turns, sections.papers, sections.readings, sections.spending, sections.missing,
     sections.threats, _settings,
 )  # fmt: skip
-
-
-def _html(report: ReportData, parts: Sequence[Section]) -> str:
-    styles = ("base.css", "report.css")
-    return render("report.html", styles=styles, title=_title(report), facts=_facts(report), sections=parts)
-
-
-def _markdown(report: ReportData, parts: Iterable[Section]) -> str:
-    lines = [f"# {escaped(_title(report))}", ""]
-    lines += [f"- {name}: {escaped(value)}" for name, value in _facts(report)]
-    for section in parts:
-        lines += ["", f"## {section.title}"]
-        lines += [line for words in section.words for line in ("", escaped(words))]
-        lines += [line for each in section.tables for line in ("", f"**{escaped(each.caption)}**", "", markdown(each))]
-    return "\n".join(lines) + "\n"
 
 
 def _title(report: ReportData) -> str:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.analysis.aggregate import grouped, in_cell
 from inquitree_gym.analysis.rethreshold import GRID, RematchedEpisode, RematchedTurn, TurnOutcome
-from inquitree_gym.report.figures import Chart, threshold_chart
+from inquitree_gym.report.figures import DASHES, INK, SERIES, Chart, draw_legend
 from inquitree_gym.scoring import Estimate, clustered_mean
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +122,25 @@ def changes_table(summaries: Sequence[RematchSummary]) -> Iterator[list[str]]:
 
 
 def rematch_chart(found: Sequence[RematchedEpisode], logged: float, threshold: float) -> Chart:
-    """Return the chart over thresholds, with the one of the log and the new one marked."""
+    """Return shares and bounds of coverage over thresholds, with the one of the log and the new one marked."""
     points = threshold_curve(found)
     coverage = clustered_mean((episode.tree, episode.coverage) for episode in found).mean
-    shares = {
-        "turns read otherwise": [point.changed for point in points],
-        "episodes going another way": [point.departing for point in points],
-    }
-    bounds = [(point.low or 0.0, point.high or 0.0) for point in points]
-    return threshold_chart([point.threshold for point in points], shares, bounds, coverage or 0.0, (logged, threshold))
+
+    def draw(axes: Axes) -> None:
+        x = [point.threshold for point in points]
+        low, high = ([getattr(point, end) or 0.0 for point in points] for end in ("low", "high"))
+        axes.fill_between(x, low, high, color=SERIES[0], alpha=0.2, linewidth=0, label="coverage, bounds")
+        axes.axhline(coverage or 0.0, color=SERIES[0], linewidth=1.2, label="coverage as logged")
+        labels = {"changed": "turns read otherwise", "departing": "episodes going another way"}
+        for series, (share, label) in enumerate(labels.items(), 1):
+            shares = [getattr(point, share) for point in points]
+            axes.plot(x, shares, color=SERIES[series], linestyle=DASHES[series], label=label)
+        axes.axvline(logged, color=INK, linewidth=1, linestyle=":", label=f"τ of the log, {logged:g}")
+        axes.axvline(threshold, color=INK, linewidth=1.4, label=f"τ in question, {threshold:g}")
+        axes.set(xlabel="threshold τ", ylabel="share, coverage", ylim=(-0.03, 1.03))
+        draw_legend(axes)
+
+    return Chart("reread", "Effect of the threshold, and the bounds of coverage", draw, 4.2)
 
 
 def _summary(agent: str, episodes: Sequence[RematchedEpisode], threshold: float) -> RematchSummary:

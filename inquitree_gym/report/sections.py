@@ -16,6 +16,7 @@ from inquitree_gym.analysis.aggregate import (
     Setting,
     SettingSummary,
     by_player,
+    grouped,
     setting_of,
     summarise,
 )
@@ -30,12 +31,23 @@ from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
 
 RESULTS = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|", NORMALISED)
 STEPS = ("turns L", "stretch", "hints")
+AXES = (
+    ("coverage", "coverage", "coverage r_c"),
+    ("unaided", "unaided", "unaided coverage"),
+    ("conclusion", "Q/|C|", "conclusion Q/|C|"),
+)
+"""Name, measure and axis label of the charts that compare agents."""
 HEAT_MAPS = {"Conclusion Q/|C|": "Q/|C|", "Unaided coverage": "unaided", "Coverage": "coverage"}
 MAX_COLUMNS = 12
 """Settings that a heat map shows side by side; with more of them, only those of the lowest fake level."""
 TURN_STEP = 0.25
 """Step of the coverage curves, in turns per subtopic."""
 OUTCOMES = ("accepted", "hinted", "forced", "limit")
+COUNTS = {
+    "replies": "replies", "corrections": "corrections", "cut short": "cut_short", "prompt tokens": "prompt_tokens",
+    "completion tokens": "completion_tokens",
+}  # fmt: skip
+"""Field of `EpisodeCost` by heading."""
 REASONS = ("below_threshold", "prerequisite_unmet", "unreadable_decision")
 MAX_OPEN = 10
 """Missing episodes that a page lists without folding the table."""
@@ -71,7 +83,7 @@ class ReportData:
     """Scores by judge, the local judge first."""
     differences: Sequence[PairedDifference]
     cutoffs: CutoffAnalysis | None
-    """CutoffSplit at training cutoffs; None without one."""
+    """Split at training cutoffs; None without one."""
     memories: Memorisation | None
     """Closed-book conclusions; None without any."""
 
@@ -130,14 +142,9 @@ def scores_by_judge(runs: Sequence[ScoredRun]) -> dict[str, list[EpisodeScore]]:
 
 def leaderboard(report: ReportData) -> Section:
     """Return the agents at the lowest fake level, as in the paper's Table 2."""
-    axes = {"coverage": "coverage r_c", "unaided": "unaided coverage", "Q/|C|": "conclusion Q/|C|"}
     charts = tuple(
-        bars(
-            "conclusion" if measure == "Q/|C|" else measure,
-            axis,
-            [(report.name(row), row.estimates[measure]) for row in report.base],
-        )
-        for measure, axis in axes.items()
+        bars(name, axis, {report.name(row): (row.estimates[measure],) for row in report.base})
+        for name, measure, axis in AXES
     )
     board = report.rows_table("Leaderboard", report.base, RESULTS)
     return Section("leaderboard", "Leaderboard", paragraphs("leaderboard", level=report.level), charts, (board,))
@@ -145,13 +152,11 @@ def leaderboard(report: ReportData) -> Section:
 
 def turns(report: ReportData) -> Section:
     """Return coverage over turns at the lowest fake level."""
-    groups: dict[str, list[ScoredEpisode]] = {name: [] for name in report.names.values()}
-    for facts in report.episodes:
-        if facts.score.fake_level == report.level:
-            groups[report.name(facts.score)].append(facts)
-    found = {name: coverage_curve(group) for name, group in groups.items() if group}
+    level = report.level
+    shown = by_player(facts for facts in report.episodes if facts.score.fake_level == level)
+    found = {name: coverage_curve(shown[player]) for player, name in report.names.items() if player in shown}
     chart = curves("turns", ("turns per subtopic", "coverage r_c"), found, mark=3)
-    return Section("turns", "Coverage over turns", paragraphs("turns", level=report.level), (chart,))
+    return Section("turns", "Coverage over turns", paragraphs("turns", level=level), (chart,))
 
 
 def coverage_curve(episodes: Sequence[ScoredEpisode]) -> list[tuple[float, Estimate]]:
@@ -212,17 +217,22 @@ def readings(report: ReportData) -> Section:
 
 def spending(report: ReportData) -> Section:
     """Return tokens, dollars and seconds."""
-    groups = {report.names[player]: group for player, group in by_player(report.episodes).items()}
-    cost = (
-        "agent", "episodes", "turns", "replies", "corrections", "cut short", "prompt tokens", "completion tokens",
-        "US dollars", "unpriced replies",
-    )  # fmt: skip
-    time = ("agent", "agent s", "agent ms/turn", "env s", "env ms/turn")
-    found = (
-        make_table("Cost", cost, [[name, *_cost_line(group)] for name, group in groups.items()]),
-        make_table("Time", time, [[name, *_time_line(group)] for name, group in groups.items()]),
+    costs, times = [], []
+    for player, group in by_player(report.episodes).items():
+        name, turns = report.names[player], sum(len(each.coverage) for each in group)
+        spent = EpisodeCost.total(each.cost for each in group)
+        paid = dollars(spent.dollars, spent.unpriced)
+        counts = [getattr(spent, field) for field in COUNTS.values()]
+        costs.append([name, len(group), turns, *counts, paid, spent.unpriced])
+        seconds = (spent.agent_seconds, spent.env_seconds)
+        each_turn = (None if each is None or not turns else 1000 * each / turns for each in seconds)
+        times.append([name, *(value for pair in zip(seconds, each_turn, strict=True) for value in pair)])
+    heads = ("agent", "episodes", "turns", *COUNTS, "US dollars", "unpriced replies")
+    tables = (
+        make_table("Cost", heads, costs),
+        make_table("Time", ("agent", "agent s", "agent ms/turn", "env s", "env ms/turn"), times),
     )
-    return Section("cost", "Cost and time", paragraphs("cost"), (), found)
+    return Section("cost", "Cost and time", paragraphs("cost"), (), tables)
 
 
 def missing(report: ReportData) -> Section:
@@ -258,28 +268,7 @@ def _tree(facts: ScoredEpisode) -> str:
 
 def _tree_means(episodes: Sequence[ScoredEpisode], measure: str) -> Mapping[tuple[str, Setting], float | None]:
     """Return the mean of a measure by tree and setting; None if no episode has a value."""
-    found: dict[tuple[str, Setting], list[float]] = {}
-    for score in (facts.score for facts in episodes):
-        values = found.setdefault((score.tree, setting_of(score)), [])
-        if (value := MEASURES[measure](score)) is not None:
-            values.append(value)
-    return {key: float(np.mean(values)) if values else None for key, values in found.items()}
-
-
-def _cost_line(episodes: Sequence[ScoredEpisode]) -> list[object]:
-    spent = EpisodeCost.total(each.cost for each in episodes)
-    return [
-        len(episodes), _turns(episodes), spent.replies, spent.corrections, spent.cut_short, spent.prompt_tokens,
-        spent.completion_tokens, dollars(spent.dollars, spent.unpriced), spent.unpriced,
-    ]  # fmt: skip
-
-
-def _time_line(episodes: Sequence[ScoredEpisode]) -> list[object]:
-    spent, turns = EpisodeCost.total(each.cost for each in episodes), _turns(episodes)
-    seconds = (spent.agent_seconds, spent.env_seconds)
-    pairs = ((each, None if each is None or not turns else 1000 * each / turns) for each in seconds)
-    return [value for pair in pairs for value in pair]
-
-
-def _turns(episodes: Sequence[ScoredEpisode]) -> int:
-    return sum(len(each.coverage) for each in episodes)
+    groups = grouped((facts.score for facts in episodes), lambda score: (score.tree, setting_of(score)))
+    values = {key: [MEASURES[measure](score) for score in group] for key, group in groups.items()}
+    known = {key: [value for value in found if value is not None] for key, found in values.items()}
+    return {key: float(np.mean(found)) if found else None for key, found in known.items()}

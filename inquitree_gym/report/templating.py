@@ -8,18 +8,17 @@ from __future__ import annotations
 import base64
 import hashlib
 from functools import lru_cache
-from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.errors import OptionError
+from inquitree_gym.report.tables import cell, escaped, markdown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-TEMPLATES = "templates"
-PROSE = "prose.txt"
+PROSE, MARKDOWN = PLAIN = ("prose.txt", "report.md")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Content security policy of a page without a script: it may load nothing."""
 
@@ -32,19 +31,17 @@ def render(template: str, *, styles: tuple[str, ...], script: str | None = None,
     """
     from markupsafe import Markup
 
-    code = "" if script is None else _source(script)
+    templates = _environment()
+    code = "" if script is None else templates.get_template(script).render()
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            policy=POLICY + (f"; script-src 'sha256-{digest}'" if code else ""),
-            style=Markup("\n".join(map(_source, styles))),
-            script=Markup(code),
-            version=_version(),
-            **values,
-        )
-    )
+    policy = POLICY + (f"; script-src 'sha256-{digest}'" if code else "")
+    embedded = {"policy": policy, "styles": styles, "script": Markup(code), "version": version("inquitree-gym")}
+    return templates.get_template(template).render(**embedded, **values)
+
+
+def render_markdown(**values: Any) -> str:
+    """Return the report as Markdown."""
+    return _environment().get_template(MARKDOWN).render(**values)
 
 
 def paragraphs(block: str, **values: Any) -> tuple[str, ...]:
@@ -68,23 +65,15 @@ def write_text(file: Path, text: str) -> None:
 
 
 @lru_cache(maxsize=1)
-def _version() -> str:
-    return version("inquitree-gym")
-
-
-@lru_cache(maxsize=1)
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
-        loader=PackageLoader(__package__, TEMPLATES),
-        autoescape=lambda name: name != PROSE,
+    environment = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=lambda name: name not in PLAIN,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-@lru_cache(maxsize=16)
-def _source(name: str) -> str:
-    return resources.files(__package__).joinpath(TEMPLATES, name).read_text(encoding="utf-8")
+    environment.filters |= {"cell": lambda value: cell(value).text, "escaped": escaped, "markdown": markdown}
+    return environment

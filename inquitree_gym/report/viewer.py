@@ -14,7 +14,7 @@ from inquitree_gym.analysis.load import RecordedJudges, cost_of, recorded_judges
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judges import Judge, evidence_ratios, local_judge
 from inquitree_gym.log import Episode, Event, Reply, Turn, has_header, read_episode
-from inquitree_gym.report.tables import TableCell, cell, dollars
+from inquitree_gym.report.tables import dollars
 from inquitree_gym.report.templating import render, write_text
 from inquitree_gym.runner.folder import EPISODES, MANIFEST, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
@@ -28,14 +28,6 @@ VIEW = "view"
 """Folder of a run for its pages."""
 _IN_SUBTOPIC = ("subtopic", "study", "result")
 """States in which a subtopic is under study."""
-_MEASURES: dict[str, Callable[[EpisodeScore], object]] = {
-    "coverage": lambda score: score.trajectory.coverage,
-    "unaided": lambda score: score.trajectory.unaided_coverage,
-    "turns L": lambda score: score.trajectory.turns,
-    "hints": lambda score: score.trajectory.hints,
-    "Q/|C|": lambda score: score.quality_share,
-}
-"""Columns of an index after the setting of the episode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +109,7 @@ def view_run(
     index = out if is_page else out / INDEX
     lines = list(_index_lines(folder, specs, index, progress))
     styles, title = ("base.css", "index.css"), f"Episodes of {folder.name}"
-    page = render("index.html", styles=styles, script="index.js", title=title, measures=list(_MEASURES), lines=lines)
+    page = render("index.html", styles=styles, script="index.js", title=title, lines=lines)
     write_text(index, page)
     return index
 
@@ -141,7 +133,7 @@ def write_view(
         OptionError: the file cannot be written.
     """
     score = None if episode.footer is None else score_episode(episode, tree, judge or local_judge(tree))
-    header = episode.header
+    header, cost = episode.header, cost_of(episode)
     settings = {"agent": header.agent, "rules": header.rules, "versions": header.versions}
     title = f"{tree.id} · {agent_label(header.agent)} · fake level {header.rules['fake_level']} · seed {header.seed}"
     page = render(
@@ -154,7 +146,8 @@ def write_view(
         names={s.id: s.name for s in tree.subtopics} | {s.id: s.text for s in tree.studies},
         episode=episode,
         views=turn_views(episode, tree),
-        facts=_facts(episode, score),
+        cost=cost,
+        dollars=dollars(cost.dollars, cost.unpriced),
         items=_graded_items(tree, score, others or {}),
         judges=list(others or {}),
         score=score,
@@ -253,35 +246,6 @@ def _verdict(result: Event | None, event: Event) -> str:
     return "miss: a fake result is believed" if result.fake else ""
 
 
-def _facts(episode: Episode, score: EpisodeScore | None) -> list[tuple[str, TableCell]]:
-    """Return the figures at the head of a page, by name."""
-    header = episode.header
-    facts: dict[str, object] = {
-        "status": episode.status,
-        "turns": len(episode.turns),
-        "τ": float(header.rules["threshold"]),
-        "read by": header.embedder.name,
-    }
-    if score is not None:
-        path = score.trajectory
-        facts |= {
-            "L, bounds": f"{path.turns} in [{path.fewest_turns}, {path.most_turns or '∞'}]",
-            "coverage": path.coverage,
-            "unaided": path.unaided_coverage,
-            "at 3n": path.coverage_at_3n,
-            "hints, forced": f"{path.hints}, {path.forced}",
-            "fakes redone": f"{path.hits} of {path.fakes_shown}",
-            "true redone": f"{path.false_alarms} of {path.trues_shown}",
-            "Q of |C|": None if score.quality is None else f"{score.quality:.2f} of {score.items}",
-            "Q/|C|": score.quality_share,
-        }
-    spent = cost_of(episode)
-    if spent.replies:
-        facts |= {"prompt tokens": spent.prompt_tokens, "completion tokens": spent.completion_tokens}
-        facts["US dollars"] = dollars(spent.dollars, spent.unpriced)
-    return [(name, cell(value)) for name, value in facts.items()]
-
-
 def _graded_items(tree: Tree, score: EpisodeScore | None, others: Mapping[str, Judge]) -> list[tuple[Any, ...]]:
     """Return per conclusion item: the item, its evidence ratio p, the verdict, and the verdicts of other judges."""
     if score is None or not score.verdicts or score.trajectory.conclusion is None:
@@ -307,8 +271,7 @@ def _index_lines(
             page = pages / _page_name(each)
             score = write_view(episode, tree, page, back, **_judges(recorded, each.file_name, tree))
             address, status = quote(f"{pages.name}/{page.name}"), episode.status
-        values = [cell(None if score is None else measure(score)) for measure in _MEASURES.values()]
-        yield {"spec": each, "tree": tree.id, "page": address, "status": status, "values": values}
+        yield {"spec": each, "tree": tree.id, "page": address, "status": status, "score": score}
         if progress is not None:
             progress(each)
 
