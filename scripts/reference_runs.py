@@ -13,8 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from inquitree_gym.analysis.aggregate import CHANGE, NORMALISED, SettingSummary, summarise
-from inquitree_gym.analysis.compare import compare
+from inquitree_gym.analysis.aggregate import CHANGE, NORMALISED, SettingSummary, compare, summarise
 from inquitree_gym.analysis.load import ScoredRun, load_run
 from inquitree_gym.report import figures
 from inquitree_gym.report.tables import Table, make_table, markdown

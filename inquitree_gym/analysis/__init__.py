@@ -1,7 +1,6 @@
 """Analysis of the logs of runs: scores, comparisons and estimates."""
 
-from inquitree_gym.analysis.aggregate import SettingSummary, summarise, summary_table
-from inquitree_gym.analysis.compare import PairedDifference, compare
+from inquitree_gym.analysis.aggregate import PairedDifference, SettingSummary, compare, summarise, summary_table
 from inquitree_gym.analysis.load import ScoredEpisode, ScoredRun, load_run
 
 __all__ = [

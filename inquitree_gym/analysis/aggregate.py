@@ -1,4 +1,4 @@
-"""Aggregate scores by setting: means over trees, sensitivity, and comparison with the baselines."""
+"""Aggregate scores by setting, as means over trees, and compare two runs, paired by tree and seed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
 from inquitree_gym.analysis.load import ScoredEpisode
+from inquitree_gym.errors import OptionError
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean, paired_difference
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, Counts, sensitivity
 
@@ -41,6 +42,13 @@ NORMALISED = "normalised"
 """Heading of Q/|C| scaled from the floor (0) to the oracle (1); absent unless the scores hold both."""
 CHANGE = "redo − level 0"
 """Heading of redo frequency minus that of the same tree and seed without fakes; absent unless the scores hold both."""
+
+SHOWN = ("coverage", "unaided", "Q/|C|", "turns L", "redo", "hits", "false alarms")
+"""Measures in the difference table of a report."""
+NARROW = ("coverage", "unaided", "Q/|C|", "hits", "false alarms")
+"""Measures in the difference table of a terminal."""
+_VARIED = ("agent", "limit", "reading")
+"""Settings that may differ between the runs unless one of the runs has several values."""
 
 
 class Player(NamedTuple):
@@ -88,6 +96,19 @@ class SettingSummary:
         return Setting(self.agent, self.fake_level, self.limit, self.reading)
 
 
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """The second run minus the first, for one pair of settings."""
+
+    name: str
+    """The paired settings that differ, or of which a run has several values."""
+    fake_level: int
+    pairs: int
+    """Pairs of tree and seed in both runs."""
+    estimates: dict[str, Estimate]
+    """By measure, the mean of second − first, clustered by tree."""
+
+
 def setting_of(score: EpisodeScore) -> Setting:
     """Return the setting of an episode."""
     return Setting(score.agent, score.fake_level, score.limit, score.reading)
@@ -121,6 +142,30 @@ def summarise(scores: Sequence[EpisodeScore]) -> list[SettingSummary]:
     ]
 
 
+def compare(first: Sequence[EpisodeScore], second: Sequence[EpisodeScore]) -> list[PairedDifference]:
+    """Return the paired differences of two runs, one per fake level and paired setting.
+
+    A setting (agent, turn limit, reading) may differ between the runs if each run has a single value of it. Otherwise
+    only equal values are paired.
+
+    Raises:
+        OptionError: the runs share no episode.
+    """
+    matched = [field for field in _VARIED if any(len({getattr(s, field) for s in run}) > 1 for run in (first, second))]
+    ours, theirs = (
+        grouped(run, lambda score: (*(getattr(score, field) for field in matched), score.fake_level))
+        for run in (first, second)
+    )
+    differences = [_difference(ours[key], theirs[key], matched) for key in ours if key in theirs]
+    if not any(each.pairs for each in differences):
+        kinds = " | ".join(
+            "; ".join(sorted({f"{score.agent} at level {score.fake_level}" for score in run}))
+            for run in (first, second)
+        )
+        raise OptionError(f"the runs share no agent, fake level, tree and seed, so nothing can be paired: {kinds}")
+    return [each for each in differences if each.pairs]
+
+
 def summary_table(summaries: Iterable[SettingSummary], measures: Sequence[str]) -> Iterator[list[str]]:
     """Yield the rows of a text table, headings first; intervals stand below their means."""
     summaries = list(summaries)
@@ -132,6 +177,14 @@ def summary_table(summaries: Iterable[SettingSummary], measures: Sequence[str]) 
         setting = [each.agent, str(each.fake_level), each.limit, *[each.reading] * several]
         estimates = [in_cell(each.estimates[name]) for name in measures]
         yield [*setting, f"{each.episodes} ({each.trees})", *estimates, *[each.bounds] * with_bounds]
+
+
+def differences_table(differences: Sequence[PairedDifference]) -> Iterator[list[str]]:
+    """Yield the rows of a text table, headings first."""
+    yield ["pair", "fakes", "pairs", *NARROW]
+    for each in differences:
+        estimates = [in_cell(each.estimates[name]) for name in NARROW]
+        yield [each.name, str(each.fake_level), str(each.pairs), *estimates]
 
 
 def format_estimate(estimate: Estimate) -> tuple[str, str]:
@@ -220,3 +273,26 @@ def _redo_change(scores: Sequence[EpisodeScore], without_fakes: Iterable[Episode
 
 def _span(values: list[int]) -> str:
     return str(min(values)) if min(values) == max(values) else f"{min(values)}–{max(values)}"
+
+
+def _difference(
+    first: Sequence[EpisodeScore], second: Sequence[EpisodeScore], matched: Sequence[str]
+) -> PairedDifference:
+    before, after = ({(score.tree, score.seed): score for score in run} for run in (first, second))
+    estimates = {
+        name: paired_difference(
+            {key: measure(score) for key, score in after.items()},
+            {key: measure(score) for key, score in before.items()},
+        )
+        for name, measure in MEASURES.items()
+    }
+    name = _name(first[0], second[0], matched)
+    return PairedDifference(name, first[0].fake_level, len(before.keys() & after.keys()), estimates)
+
+
+def _name(first: EpisodeScore, second: EpisodeScore, matched: Sequence[str]) -> str:
+    """Name a pair by its matched settings and those that differ."""
+    values = {field: (getattr(first, field), getattr(second, field)) for field in _VARIED}
+    shown = [field for field, (before, after) in values.items() if field in matched or before != after] or ["agent"]
+    pairs = [values[field] for field in shown]
+    return ", ".join(str(before) if before == after else f"{after} − {before}" for before, after in pairs)

@@ -134,7 +134,7 @@ class Traversal:
     turns: int
     """L, including the decision to conclude."""
     full: bool
-    """Whether every subtopic was visited."""
+    """True if every subtopic was visited."""
 
 
 def measure_tree(tree: Tree, embedder: Embedder, agents: Iterable[str], plan: SamplingPlan) -> list[AgentTurns]:

@@ -60,7 +60,7 @@ class CutoffSplit:
     cutoff: str
     """The cutoff as written by its sources; see `ModelDates.written_cutoff`."""
     control: bool
-    """Whether the player asks no model, so that a difference cannot come from training data."""
+    """True if the player asks no model, so that a difference cannot come from training data."""
     before: Mapping[str, Estimate]
     """By measure, the mean over trees of papers published before the cutoff."""
     after: Mapping[str, Estimate]
@@ -79,7 +79,7 @@ class CutoffObservation:
     model: str
     tree: str
     before: bool
-    """Whether the paper appeared before the cutoff of the model."""
+    """True if the paper appeared before the cutoff of the model."""
     value: float
 
 

@@ -1,4 +1,4 @@
-"""Chat models with their release and cutoff dates, from ``data/models.toml`` and a file of the user's."""
+"""Release and cutoff dates of chat models, from ``data/models.toml`` and a file of the user."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from inquitree_gym.errors import OptionError
 
 PACKAGED = "data/models.toml"
-"""The package's own list, beside this module."""
+"""Path of the packaged list, beside this module."""
 
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", re.ASCII)
 _EXAMPLE = 'write it as "2025", "2025-01" or "2025-01-31"'
@@ -27,14 +27,14 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class DateRange(NamedTuple):
-    """The days that a date may stand for, both ends included."""
+    """Range of days, both ends included."""
 
     first: date
     last: date
 
 
 class SourcedDate(BaseModel):
-    """A date, as precisely as it is known, and who says so."""
+    """A date, as precisely as it is known, with its source."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -51,23 +51,22 @@ class SourcedDate(BaseModel):
 
     @property
     def period(self) -> DateRange:
-        """The days that it may stand for."""
+        """The range of days that the date may mean."""
         return parse_date(self.date)
 
 
 class ModelDates(BaseModel):
-    """When a chat model was released, and up to when its training data reach."""
+    """Release date and training cutoff of a chat model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: Name
     patterns: Annotated[list[Name], Field(min_length=1)]
-    """litellm's names of the model, lower case, without what stands before the last slash; ``*``, ``?`` and ``[…]`` as
-    in file names."""
+    """litellm's names of the model in lower case, after the last slash, with the wildcards ``*``, ``?`` and ``[…]``."""
     cutoff: SourcedDate
-    """Up to when its knowledge is called reliable, or simply the cutoff."""
+    """End of the knowledge that the vendor calls reliable, or simply the cutoff."""
     latest: SourcedDate | None = None
-    """Up to when its training data reach, where that is known to be later."""
+    """End of the training data, if known to be later."""
     released: SourcedDate | None = None
 
     @field_validator("patterns")
@@ -76,32 +75,32 @@ class ModelDates(BaseModel):
         for pattern in patterns:
             if "/" in pattern or pattern != pattern.lower():
                 raise ValueError(
-                    f"the pattern '{pattern}' would never fit: write it in lower case and without the provider's part "
-                    "before the last slash"
+                    f"the pattern '{pattern}' never matches: write it in lower case, without the provider before the "
+                    "last slash"
                 )
         return patterns
 
     @model_validator(mode="after")
     def _in_order(self) -> ModelDates:
         if self.latest is not None and self.latest.period.last < self.cutoff.period.first:
-            raise ValueError(f"latest ({self.latest.date}) lies before cutoff ({self.cutoff.date})")
+            raise ValueError(f"latest ({self.latest.date}) is before cutoff ({self.cutoff.date})")
         if self.released is not None and self.released.period.last < self.window.first:
-            raise ValueError(f"released ({self.released.date}) lies before cutoff ({self.cutoff.date})")
+            raise ValueError(f"released ({self.released.date}) is before cutoff ({self.cutoff.date})")
         return self
 
     @property
     def window(self) -> DateRange:
-        """The days on which the training data may end: from the first of `cutoff` to the last of `latest`."""
+        """Days on which the training data may end: from the first of `cutoff` to the last of `latest`."""
         ends = [fact.period.last for fact in (self.cutoff, self.latest) if fact is not None]
         return DateRange(self.cutoff.period.first, max(ends))
 
     @property
     def written_cutoff(self) -> str:
-        """The cutoff as its sources write it; two dates where training data reach further than reliable knowledge."""
+        """The cutoff as written by its sources; two dates if the training data extend beyond the reliable knowledge."""
         return self.cutoff.date if self.latest is None else f"{self.cutoff.date} to {self.latest.date}"
 
     def fits(self, model: str) -> bool:
-        """Tell whether litellm's name ``model`` is one of this model."""
+        """Return whether litellm's name ``model`` is one of this model."""
         last = model.rpartition("/")[2].lower()
         return any(fnmatchcase(last, pattern) for pattern in self.patterns)
 
@@ -123,34 +122,34 @@ class _ModelFile(BaseModel):
             for place in ("cutoff", "latest", "released"):
                 fact = getattr(model, place)
                 if fact is not None and fact.source not in self.sources:
-                    yield f"{model.name}, {place}: the source '{fact.source}' does not stand under [sources]"
+                    yield f"{model.name}, {place}: the source '{fact.source}' is not in [sources]"
 
     def _twins(self) -> Iterator[str]:
         first: dict[str, str] = {}
         for model in self.models:
             for pattern in model.patterns:
                 if (twin := first.setdefault(pattern, model.name)) != model.name:
-                    yield f"{model.name}: the pattern '{pattern}' stands under {twin} already"
+                    yield f"{model.name}: the pattern '{pattern}' is already used by {twin}"
 
 
 def parse_date(text: str) -> DateRange:
-    """Return the days that a date of a day, a month or a year may stand for.
+    """Return the range of days of a day, a month or a year, as in ``2024-02-29``, ``2024-02``, ``2024``.
 
     Raises:
-        ValueError: it is no such date.
+        ValueError: ``text`` is no such date.
 
     >>> parse_date("2024-02")
     DateRange(first=datetime.date(2024, 2, 1), last=datetime.date(2024, 2, 29))
     """
     found = _DATE.fullmatch(text)
     if found is None:
-        raise ValueError(f"'{text}' is no date; {_EXAMPLE}")
+        raise ValueError(f"'{text}' is not a date; {_EXAMPLE}")
     year, month, day = (None if part is None else int(part) for part in found.groups())
     assert year is not None
     try:
         first = date(year, 1 if month is None else month, 1 if day is None else day)
     except ValueError as error:
-        raise ValueError(f"'{text}' is no date of the calendar ({error}); {_EXAMPLE}") from None
+        raise ValueError(f"'{text}' is not a date of the calendar ({error}); {_EXAMPLE}") from None
     if day is not None:
         return DateRange(first, first)
     end = 12 if month is None else month
@@ -158,10 +157,10 @@ def parse_date(text: str) -> DateRange:
 
 
 def load_models(file: str | os.PathLike[str] | None = None) -> tuple[ModelDates, ...]:
-    """Return the models of the user's ``file``, then those of the package; `find_model` takes the first that fits.
+    """Return the models of the user's ``file``, followed by those of the package.
 
     Raises:
-        OptionError: the file cannot be read, or is at fault; every fault is named with its place.
+        OptionError: the file cannot be read or is invalid; the message names every fault with its place.
     """
     own = resources.files(__package__).joinpath(PACKAGED).read_text(encoding="utf-8")
     packaged = _parse(own, PACKAGED)
@@ -175,7 +174,7 @@ def load_models(file: str | os.PathLike[str] | None = None) -> tuple[ModelDates,
 
 
 def find_model(models: Sequence[ModelDates], model: str) -> ModelDates | None:
-    """Return the first entry that fits litellm's name ``model``; None where none does, which is never guessed."""
+    """Return the first entry that matches litellm's name ``model``, or None."""
     return next((entry for entry in models if entry.fits(model)), None)
 
 
@@ -190,13 +189,13 @@ def _parse(text: str, where: str) -> tuple[ModelDates, ...]:
         faults = [f"{_place(fault['loc'], document)}: {fault['msg']}" for fault in error.errors(include_url=False)]
         lines = "\n".join(f"  - {fault}" for fault in faults)
         raise OptionError(
-            f"'{where}' is no list of models; it takes [sources] and [[models]] with name, patterns, cutoff and, where "
+            f"'{where}' is not a list of models; expected [sources] and [[models]] with name, patterns, cutoff and, if "
             f'known, latest and released, each date as {{ date = "2025-01", source = "KEY" }}:\n{lines}'
         ) from None
 
 
 def _place(location: tuple[int | str, ...], document: Any) -> str:
-    """Name a place by the names of models: ``GPT-5 › cutoff › date``."""
+    """Return a location with models by their names: ``GPT-5 › cutoff › date``."""
     names: list[str] = []
     for key in location:
         try:

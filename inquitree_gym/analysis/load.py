@@ -55,7 +55,7 @@ class EpisodeCost:
 
 @dataclass(frozen=True, slots=True)
 class ReadingCounts:
-    """How the choices of one or more episodes, at the topic and at subtopics, were read."""
+    """Outcomes and similarities of the choices, at the topic and at subtopics, of one or more episodes."""
 
     outcomes: Counter[str]
     """Choices by outcome: ``accepted``, ``hinted``, ``forced``, ``limit``."""

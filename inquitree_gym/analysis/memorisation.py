@@ -40,7 +40,7 @@ class ClosedBookConclusion(StatedConclusion):
     effort: str | None
     """The reasoning effort; None for the provider's default."""
     formless: bool
-    """Whether the reply broke the form and was taken whole."""
+    """True if the reply broke the form and was taken whole."""
 
 
 @dataclass(frozen=True, slots=True)

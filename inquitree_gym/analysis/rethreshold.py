@@ -48,7 +48,7 @@ class TurnOutcome:
     outcome: str
     """``accepted ID``, ``forced ID``, ``refused``, or the decision at a result."""
     same: bool
-    """Whether the inquiry continues exactly as logged."""
+    """True if the inquiry continues exactly as logged."""
     bounds: CoverageBounds
     """Bounds of the final coverage if it does not."""
 

@@ -47,7 +47,7 @@ class VigilanceTrend:
     by_position: list[VigilanceBin]
     by_context: list[VigilanceBin]
     counted: bool
-    """Whether the context is the service's count of prompt tokens; otherwise it is estimated from the observations."""
+    """True if context is the service's count of prompt tokens, False if it is estimated from the observations."""
     over_position: dict[str, Estimate]
     """Change of rates from the start of the inquiry (0) to its end (1)."""
     over_context: dict[str, Estimate]

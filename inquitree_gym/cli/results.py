@@ -9,8 +9,16 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from inquitree_gym.analysis.aggregate import CHANGE, MEASURES, NORMALISED, as_plain, summarise, summary_table
-from inquitree_gym.analysis.compare import compare, differences_table
+from inquitree_gym.analysis.aggregate import (
+    CHANGE,
+    MEASURES,
+    NORMALISED,
+    as_plain,
+    compare,
+    differences_table,
+    summarise,
+    summary_table,
+)
 from inquitree_gym.analysis.cutoff import cutoff_table, split_by_cutoff
 from inquitree_gym.analysis.cutoff_models import ModelDates, load_models
 from inquitree_gym.analysis.load import MissingEpisode, ScoredRun, load_run

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from inquitree_gym.analysis.aggregate import Setting, grouped, setting_of
-from inquitree_gym.analysis.compare import SHOWN
+from inquitree_gym.analysis.aggregate import SHOWN, Setting, grouped, setting_of
 from inquitree_gym.analysis.cutoff import CUTOFF_MEASURES, CutoffAnalysis, CutoffSplit, DiffInDiff
 from inquitree_gym.analysis.memorisation import Memorisation
 from inquitree_gym.report.figures import bars, differences

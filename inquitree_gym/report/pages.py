@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 
-from inquitree_gym.analysis.aggregate import MEASURES
-from inquitree_gym.analysis.compare import PairedDifference
+from inquitree_gym.analysis.aggregate import MEASURES, PairedDifference
 from inquitree_gym.analysis.cutoff import CutoffAnalysis
 from inquitree_gym.analysis.load import EpisodeCost, ScoredRun
 from inquitree_gym.analysis.memorisation import Memorisation

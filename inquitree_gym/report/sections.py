@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from inquitree_gym.analysis.aggregate import (
     MEASURES,
     NORMALISED,
+    PairedDifference,
     Player,
     Setting,
     SettingSummary,
@@ -20,7 +21,6 @@ from inquitree_gym.analysis.aggregate import (
     setting_of,
     summarise,
 )
-from inquitree_gym.analysis.compare import PairedDifference
 from inquitree_gym.analysis.cutoff import CutoffAnalysis
 from inquitree_gym.analysis.load import EpisodeCost, ReadingCounts, ScoredEpisode, ScoredRun
 from inquitree_gym.analysis.memorisation import Memorisation

@@ -96,18 +96,18 @@ def test_entries_of_the_user_come_first(tmp_path: Path):
 FAULTS = {
     "a source that is not there": (
         '"2024", source = "ours"', '"2024", source = "hers"',
-        r"Ours, cutoff: the source 'hers' does not stand under \[sources\]",
+        r"Ours, cutoff: the source 'hers' is not in \[sources\]",
     ),
     "no source": (', source = "ours" }\n\n', " }\n\n", "Ours › cutoff › source: Field required"),
-    "no date": ('"2024"', '"early 2024"', "Ours › cutoff › date: .*'early 2024' is no date; write it as"),
-    "no day": ("2024-02-10", "2024-02-30", "o3 as we know it › latest › date: .*'2024-02-30' is no date of the"),
+    "no date": ('"2024"', '"early 2024"', "Ours › cutoff › date: .*'early 2024' is not a date; write it as"),
+    "no day": ("2024-02-10", "2024-02-30", "o3 as we know it › latest › date: .*'2024-02-30' is not a date of the"),
     "a month 13": ("2023-11", "2023-13", "o3 as we know it › cutoff › date: .*'2023-13'"),
-    "a year 0": ('"2024"', '"0000"', "Ours › cutoff › date: .*'0000' is no date of the calendar"),
-    "the wrong way round": ("2024-02-10", "2023-10", r"o3 as we know it: .*latest \(2023-10\) lies before cutoff"),
-    "released before its cutoff": ('"2025-04"', '"2023-10"', r"released \(2023-10\) lies before cutoff"),
-    "a pattern with a provider": ('"o3"', '"openai/o3"', "o3 as we know it › patterns: .*'openai/o3' would never fit"),
-    "a pattern in capitals": ('"ours-*"', '"Ours-*"', r"Ours › patterns: .*'Ours-\*' would never fit"),
-    "one pattern twice": ('"o3"', '"ours-*"', r"o3 as we know it: the pattern 'ours-\*' stands under Ours already"),
+    "a year 0": ('"2024"', '"0000"', "Ours › cutoff › date: .*'0000' is not a date of the calendar"),
+    "the wrong way round": ("2024-02-10", "2023-10", r"o3 as we know it: .*latest \(2023-10\) is before cutoff"),
+    "released before its cutoff": ('"2025-04"', '"2023-10"', r"released \(2023-10\) is before cutoff"),
+    "a pattern with a provider": ('"o3"', '"openai/o3"', "o3 as we know it › patterns: .*'openai/o3' never matches"),
+    "a pattern in capitals": ('"ours-*"', '"Ours-*"', r"Ours › patterns: .*'Ours-\*' never matches"),
+    "one pattern twice": ('"o3"', '"ours-*"', r"o3 as we know it: the pattern 'ours-\*' is already used by Ours"),
     "no pattern": ('["o3"]', "[]", "o3 as we know it › patterns: List should have at least 1 item"),
     "a field of no meaning": ("[sources]", "colour = 3\n[sources]", "colour: Extra inputs are not permitted"),
     "no models": (OWN[OWN.index("[[") :], "", "the file: Field required"),
@@ -154,7 +154,7 @@ def test_a_day_lies_in_its_month_and_its_month_in_its_year(day: date):
     "text", ["", "24", "2024-1", "2024-01-1", "2024-00", "2024-02-30", " 2024", "2024-01-01T", "２０２４", "2024-01-00"]
 )
 def test_what_is_no_date_is_refused(text: str):
-    with pytest.raises(ValueError, match="is no date"):
+    with pytest.raises(ValueError, match="is not a date"):
         parse_date(text)
 
 

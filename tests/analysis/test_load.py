@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.analysis.aggregate import as_plain, by_player
-from inquitree_gym.analysis.compare import NARROW, compare, differences_table
+from inquitree_gym.analysis.aggregate import NARROW, as_plain, by_player, compare, differences_table
 from inquitree_gym.analysis.judging import run_conclusions
 from inquitree_gym.analysis.load import (
     EpisodeCost,

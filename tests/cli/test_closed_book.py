@@ -151,6 +151,6 @@ def test_a_file_of_models_that_is_at_fault_is_told_before_anything_is_read(inqui
     for arguments in (("report", tmp_path / "no-run"), ("closed-book", "--model", "x/y", "--out", tmp_path / "o")):
         done = inquitree(*arguments, "--models", tmp_path / "own.toml")
         assert (done.status, done.out) == (2, "")
-        assert "Ours › cutoff › date: Value error, 'late' is no date" in done.said
+        assert "Ours › cutoff › date: Value error, 'late' is not a date" in done.said
     assert not (tmp_path / "o").exists()
     assert len(load_models()) > 20

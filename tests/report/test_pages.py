@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.analysis.aggregate import format_estimate, summarise
-from inquitree_gym.analysis.compare import compare
+from inquitree_gym.analysis.aggregate import compare, format_estimate, summarise
 from inquitree_gym.analysis.load import EpisodeCost, MissingEpisode, ReadingCounts, ScoredEpisode, ScoredRun
 from inquitree_gym.errors import OptionError
 from inquitree_gym.report import write_report
