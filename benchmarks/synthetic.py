@@ -97,7 +97,7 @@ def quality(trees: Sequence[Tree], embedder: Embedder) -> list[Row]:
                 folds.append(str(number % FOLDS))
                 rows.append(known[text])
     apart = separations(ResultTexts(tuple(folds), tuple(texts), np.array(fakes), np.stack(rows)))
-    return [*shares(found), *(Row(f"fake told from true, {each.name}", f"AUC {each.auc}") for each in apart)]
+    return [*shares(found), *(Row(f"fake told from true, {name}", f"AUC {auc}") for name, auc in apart.items())]
 
 
 def checked(tree: Tree, embedder: Embedder, embed: Embed) -> Quality:

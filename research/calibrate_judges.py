@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
-from inquitree_gym.cli import judges as options
-from inquitree_gym.cli.judges import agreement_table, agreements_as_plain, print_usage
-from inquitree_gym.cli.output import JsonOption, err, print_json, print_table, progress, run_app, split
+from inquitree_gym.cli import judges as cli
+from inquitree_gym.cli import output
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
 from inquitree_gym.llm import Budget
@@ -20,27 +18,29 @@ from inquitree_gym.runner.study import ALL
 from inquitree_gym.scoring import clustered_mean
 from inquitree_gym.scoring.statistics import agreement, item_pairs
 from research.datasets import CONCLUSION_KINDS, CONCLUSIONS, ConclusionSet, load_conclusions
-from research.judge_calibration import Calibration, calibrate
+from research.judge_calibration import Calibration, calibrate, expected_means, kind_means, two_digits
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @app.command()
 def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
-    judges: options.JudgeOption = "local",
+    judges: cli.JudgeOption = "local",
     conclusions: Annotated[Path, typer.Option(help="Folder of labelled conclusions.")] = CONCLUSIONS,
     papers: Annotated[str, typer.Option(help="all, or ids and paper numbers, comma-separated.")] = ALL,
-    repeats: options.RepeatsOption = 1,
-    base_url: options.BaseUrlOption = None,
-    max_cost: options.MaxCostOption = None,
-    max_total_tokens: options.MaxTotalTokensOption = None,
-    max_concurrency: options.MaxConcurrencyOption = 8,
-    cache: options.CacheOption = None,
-    as_json: JsonOption = False,
+    repeats: cli.RepeatsOption = 1,
+    base_url: output.BaseUrlOption = None,
+    max_cost: output.MaxCostOption = None,
+    max_total_tokens: output.MaxTotalTokensOption = None,
+    max_concurrency: cli.MaxConcurrencyOption = 8,
+    cache: cli.CacheOption = None,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Judge conclusions of known worth, and compare the judges with the expected scores and with each other."""
-    panel = make_judges(split(judges), JudgeOptions(repeats, base_url, cache, Budget(max_cost, max_total_tokens)))
-    sets = _select(load_conclusions(conclusions), split(papers))
+    panel = make_judges(
+        output.split(judges), JudgeOptions(repeats, base_url, cache, Budget(max_cost, max_total_tokens))
+    )
+    sets = _select(load_conclusions(conclusions), output.split(papers))
     found = [_calibrate(sets, judge, max_concurrency) for judge in panel]
     agreed = {(each.judge, "expected"): each.with_expected for each in found} | {
         (one.judge, other.judge): agreement(item_pairs(one.by_conclusion, other.by_conclusion))
@@ -48,19 +48,19 @@ def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
         for other in found[index + 1 :]
     }
     if as_json:
-        print_json({"judges": [_as_plain(each) for each in found], "agreement": agreements_as_plain(agreed)})
+        output.print_json({"judges": [_as_plain(each) for each in found], "agreement": cli.agreements_as_plain(agreed)})
         return
-    print_table("Mean S by kind of conclusion", _table(found))
-    print_table("Agreement", agreement_table(agreed))
+    output.print_table("Mean S by kind of conclusion", _table(found))
+    output.print_table("Agreement", cli.agreement_table(agreed))
     for each in found:
         if wrong := [judged.tree for judged in each.judged if not judged.holds]:
-            err.print(Text(f"{each.judge}: the order does not hold on {', '.join(wrong)}"), soft_wrap=True)
+            output.note(f"{each.judge}: the order does not hold on {', '.join(wrong)}")
         unscored = sum(judged.unscored for judged in each.judged)
-        print_usage(each.judge, len(each.judged) * len(CONCLUSION_KINDS), 0, unscored, each.spent)
+        cli.print_usage(each.judge, len(each.judged) * len(CONCLUSION_KINDS), 0, unscored, each.spent)
 
 
 def _calibrate(sets: Sequence[ConclusionSet], judge: AsyncJudge, max_concurrency: int) -> Calibration:
-    with progress(f"{judge.name} judging", len(sets) * len(CONCLUSION_KINDS)) as advance:
+    with output.progress(f"{judge.name} judging", len(sets) * len(CONCLUSION_KINDS)) as advance:
         return asyncio.run(calibrate(sets, judge, max_concurrency, advance))
 
 
@@ -75,15 +75,10 @@ def _select(sets: Sequence[ConclusionSet], names: Sequence[str]) -> list[Conclus
 def _table(found: Sequence[Calibration]) -> list[list[str]]:
     lines = [["judge", *CONCLUSION_KINDS, "error", "order holds"]]
     for each in found:
-        values = [[(judged.tree, judged.means[kind]) for judged in each.judged] for kind in CONCLUSION_KINDS]
-        means = [clustered_mean(of) for of in (*values, [(judged.tree, judged.error) for judged in each.judged])]
+        error = clustered_mean((judged.tree, judged.error) for judged in each.judged).mean
         holds = f"{sum(judged.holds for judged in each.judged)} of {len(each.judged)}"
-        lines.append([each.judge, *("–" if of.mean is None else f"{of.mean:.2f}" for of in means), holds])
-    fair = [
-        clustered_mean((judged.tree, score) for judged in found[0].judged for score in judged.expected[kind])
-        for kind in CONCLUSION_KINDS
-    ]
-    lines.append(["expected", *(f"{each.mean:.2f}" for each in fair), "0.00", ""])
+        lines.append([each.judge, *map(two_digits, (*kind_means(each.judged).values(), error)), holds])
+    lines.append(["expected", *map(two_digits, expected_means(found[0].judged).values()), "0.00", ""])
     return lines
 
 
@@ -97,4 +92,4 @@ def _as_plain(found: Calibration) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    run_app(app)
+    output.run_app(app)

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from inquitree_gym.judges import AsyncJudge, Judge, judge_all
 from inquitree_gym.judges.spent import Spent
-from inquitree_gym.scoring.statistics import Agreement, agreement, item_pairs
+from inquitree_gym.scoring.statistics import Agreement, agreement, clustered_mean, item_pairs
 from inquitree_gym.trees import Tree, load_tree
 from research.datasets import CONCLUSION_KINDS, ConclusionSet, Scores
 
@@ -111,6 +111,24 @@ async def calibrate(
         JudgedSet(tree, {str(kind): found[tree, kind] for kind in CONCLUSION_KINDS}, expected[tree]) for tree in trees
     ]
     return Calibration(judge.name, judged, sum((judgement.spent for judgement in judgements), Spent()))
+
+
+def kind_means(judged: Sequence[JudgedSet]) -> dict[str, float | None]:
+    """Return the mean score over trees by kind of conclusion."""
+    return {kind: clustered_mean((each.tree, each.means[kind]) for each in judged).mean for kind in CONCLUSION_KINDS}
+
+
+def expected_means(judged: Sequence[JudgedSet]) -> dict[str, float | None]:
+    """Return the mean expected score over trees by kind of conclusion."""
+    return {
+        kind: clustered_mean((each.tree, score) for each in judged for score in each.expected[kind]).mean
+        for kind in CONCLUSION_KINDS
+    }
+
+
+def two_digits(value: float | None) -> str:
+    """Format a mean for a table."""
+    return "–" if value is None else f"{value:.2f}"
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

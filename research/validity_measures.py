@@ -16,11 +16,11 @@ from inquitree_gym.embeddings import Embedder, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.judges import LocalJudge
 from inquitree_gym.rollout import play
-from inquitree_gym.scoring import EpisodeScore, score_episode
+from inquitree_gym.scoring import EpisodeScore, Estimate, score_episode
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.lint import char_tfidf, ladders, leaked_words, lint_tree, result_leaks
 from research.datasets import ConclusionSet
-from research.fake_detectability import Separation, result_texts, separations
+from research.fake_detectability import result_texts, separations
 from research.judge_calibration import JudgedSet, judge_set
 from research.judge_crossval import CrossValidation, cross_validate
 from research.shortcuts import SHORTCUTS, ShortcutAgent
@@ -67,7 +67,8 @@ class Validity:
     chosen: float
     """Threshold with the best balance on these proposals."""
     left_out: list[LeftOutThreshold]
-    separations: list[Separation]
+    separations: dict[str, Estimate]
+    """AUC by kind of features."""
     judged: list[JudgedSet]
     crossval: CrossValidation
     scores: dict[tuple[str, str], list[EpisodeScore]]

@@ -14,6 +14,7 @@ from inquitree_gym.judges.local import WEIGHTS
 from inquitree_gym.scoring import EpisodeScore, clustered_mean
 from inquitree_gym.trees.lint import MAX_LEAK
 from research.datasets import CONCLUSION_KINDS
+from research.judge_calibration import expected_means, kind_means, two_digits
 from research.thresholds import rates, sweep
 from research.validity_measures import LIMITS, REFERENCE_AGENTS, SEEDS, TreeFacts, Validity, strictly_rising
 
@@ -68,7 +69,9 @@ def _tree_values(found: Validity) -> dict[str, Any]:
 
 def _tree_row(found: Validity, facts: TreeFacts) -> list[object]:
     tree = facts.tree
-    scores = {name: _of(found.scores[name, "default"], tree.id) for name in REFERENCE_AGENTS}
+    scores = {
+        name: [score for score in found.scores[name, "default"] if score.tree == tree.id] for name in REFERENCE_AGENTS
+    }
     oracle, worst = scores["oracle"][0], scores["worst-case"][0].trajectory
     chance = [_mean(scores[name], measure) for name in ("random", "random-menu") for measure in ("coverage", "Q/|C|")]
     return [
@@ -90,7 +93,10 @@ def _reading_values(found: Validity) -> dict[str, Any]:
     heads = ["τ", "understood", "misread", "refused", "vague taken", "near miss taken", "off target taken", "balance"]
     marks = sorted({*MARKS, found.threshold, found.chosen})
     curve = [rates(found.matched, mark) for mark in marks]
-    by_tree = [(tree, rates([r for r in found.matched if r.tree == tree], found.threshold)) for tree in _trees(found)]
+    by_tree = [
+        (tree, rates([r for r in found.matched if r.tree == tree], found.threshold))
+        for tree in dict.fromkeys(r.tree for r in found.matched)
+    ]
     return {
         "proposals": len(found.matched),
         "top_table": _table(["", "right proposals", "top 1"], _top_rows(found)),
@@ -137,7 +143,7 @@ def _text_values(found: Validity) -> dict[str, Any]:
         "leak_max": f"{leads.max():.3f}",
         "leak_ceiling": f"{MAX_LEAK:.2f}",
         "word_leaks": sum(facts.word_leaks for facts in found.facts),
-        "fake_table": _table(["features", "AUC"], ([each.name, each.auc] for each in found.separations)),
+        "fake_table": _table(["features", "AUC"], found.separations.items()),
     }
 
 
@@ -155,11 +161,11 @@ def _play_values(found: Validity) -> dict[str, Any]:
 
 def _judge_values(found: Validity) -> dict[str, Any]:
     rows = [
-        [each.tree, *map(_two_digits, (*each.means.values(), each.error)), "yes" if each.holds else "**no**"]
+        [each.tree, *map(two_digits, (*each.means.values(), each.error)), "yes" if each.holds else "**no**"]
         for each in found.judged
     ]
-    means = [_two_digits(_kind_mean(found, kind)) for kind in CONCLUSION_KINDS]
-    expected = [_two_digits(_expected_mean(found, kind)) for kind in CONCLUSION_KINDS]
+    means = map(two_digits, kind_means(found.judged).values())
+    expected = map(two_digits, expected_means(found.judged).values())
     errors = clustered_mean((each.tree, each.error) for each in found.judged)
     left_out = found.crossval.judged
     return {
@@ -167,7 +173,7 @@ def _judge_values(found: Validity) -> dict[str, Any]:
         "holds": sum(each.holds for each in found.judged),
         "judge_table": _table(
             ["tree", *CONCLUSION_KINDS, "mean error", "order holds"],
-            [*rows, ["**mean**", *means, _two_digits(errors.mean), ""], ["expected", *expected, "0.00", ""]],
+            [*rows, ["**mean**", *means, two_digits(errors.mean), ""], ["expected", *expected, "0.00", ""]],
         ),
         "judge_error": errors,
         "claims": found.crossval.claims,
@@ -178,19 +184,6 @@ def _judge_values(found: Validity) -> dict[str, Any]:
         "holds_left_out": sum(each.holds for each in left_out),
         "error_left_out": clustered_mean((each.tree, each.error) for each in left_out),
     }
-
-
-def _kind_mean(found: Validity, kind: str) -> float | None:
-    return clustered_mean((each.tree, each.means[kind]) for each in found.judged).mean
-
-
-def _expected_mean(found: Validity, kind: str) -> float | None:
-    fair = [(each.tree, score) for each in found.judged for score in each.expected[kind]]
-    return clustered_mean(fair).mean
-
-
-def _two_digits(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
 
 
 def _draw_thresholds(axes: Axes, found: Validity) -> None:
@@ -234,14 +227,6 @@ def _save(file: Path, draw: Callable[[Axes], None]) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         draw(axes)
         canvas.savefig(file, facecolor="white", metadata={"Date": None})
-
-
-def _trees(found: Validity) -> list[str]:
-    return list(dict.fromkeys(each.tree for each in found.matched))
-
-
-def _of(scores: Sequence[EpisodeScore], tree: str) -> list[EpisodeScore]:
-    return [score for score in scores if score.tree == tree]
 
 
 def _mean(scores: Sequence[EpisodeScore], measure: str) -> str:

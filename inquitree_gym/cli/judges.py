@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from inquitree_gym.analysis.aggregate import in_cell
 from inquitree_gym.analysis.judging import (
@@ -19,7 +18,18 @@ from inquitree_gym.analysis.judging import (
     recorded_scores,
     run_conclusions,
 )
-from inquitree_gym.cli.output import JsonOption, err, print_json, print_table, progress, split
+from inquitree_gym.cli.output import (
+    BaseUrlOption,
+    JsonOption,
+    MaxCostOption,
+    MaxTotalTokensOption,
+    RunsArgument,
+    note,
+    print_json,
+    print_table,
+    progress,
+    split,
+)
 from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
 from inquitree_gym.judges.spent import Spent
 from inquitree_gym.llm import Budget
@@ -30,9 +40,6 @@ app = typer.Typer()
 
 JudgeOption = Annotated[str, typer.Option("--judge", help="Judges, comma-separated: local, nli:MODEL, llm:MODEL.")]
 RepeatsOption = Annotated[int, typer.Option(min=1, help="Answers of an llm judge per order of the items.")]
-BaseUrlOption = Annotated[str | None, typer.Option(help="Server of the llm judges; default: their providers'.")]
-MaxCostOption = Annotated[float | None, typer.Option(help="Stop asking at this cost in US dollars.")]
-MaxTotalTokensOption = Annotated[int | None, typer.Option(help="Stop asking at this number of tokens.")]
 MaxConcurrencyOption = Annotated[
     int, typer.Option("--max-concurrency", min=1, help="Conclusions judged at the same time.")
 ]
@@ -41,7 +48,7 @@ CacheOption = Annotated[Path | None, typer.Option(help="Folder of cached replies
 
 @app.command("judge")
 def judge_runs(  # noqa: PLR0913  (one parameter per flag)
-    run_folders: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")],
+    run_folders: RunsArgument,
     judges: JudgeOption = "local",
     repeats: RepeatsOption = 1,
     base_url: BaseUrlOption = None,
@@ -77,7 +84,7 @@ def _judged(folder: Path, judge: AsyncJudge, max_concurrency: int) -> JudgingRes
 def print_usage(judge: str, judged: int, found: int, unscored: int, spent: Spent) -> None:
     """Print the number of judged conclusions and the usage to the error stream."""
     before = f"; judged before: {found}" if found else ""
-    err.print(Text(f"{judge}: conclusions judged: {judged}{before}; items unscored: {unscored}"), soft_wrap=True)
+    note(f"{judge}: conclusions judged: {judged}{before}; items unscored: {unscored}")
     if not any(spent):
         return
     price = f"${spent.dollars:.4f}" + (f" and {spent.unpriced} of unknown price" if spent.unpriced else "")
@@ -88,7 +95,7 @@ def print_usage(judge: str, judged: int, found: int, unscored: int, spent: Spent
         "verdicts that could not be read": spent.unread,
     }
     rest = "".join(f"; {what}: {count}" for what, count in counts.items() if count)
-    err.print(Text(f"{judge}: replies paid for: {spent.asked} ({spent.tokens} tokens, {price}){rest}"), soft_wrap=True)
+    note(f"{judge}: replies paid for: {spent.asked} ({spent.tokens} tokens, {price}){rest}")
 
 
 def _scores_table(scores: Mapping[str, Sequence[EpisodeScore]]) -> list[list[str]]:

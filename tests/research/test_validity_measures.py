@@ -128,10 +128,10 @@ def test_fakes_with_a_cue_are_told_apart_and_fakes_without_are_not():
     plain = [" ".join(generator.choice(words, 5)) for _ in fake]
     cued = [f"{text} surprisingly" if is_fake else text for text, is_fake in zip(plain, fake, strict=True)]
     noise = generator.normal(size=(len(fake), 8)).astype(np.float32)
-    bag, embedding = separations(ResultTexts(trees, tuple(cued), fake, noise))
-    assert bag.auc.mean == pytest.approx(1.0)
-    assert abs(embedding.auc.mean - 0.5) < 0.2
-    assert abs(separations(ResultTexts(trees, tuple(plain), fake, noise))[0].auc.mean - 0.5) < 0.2
+    bag, embedding = separations(ResultTexts(trees, tuple(cued), fake, noise)).values()
+    assert bag.mean == pytest.approx(1.0)
+    assert abs(embedding.mean - 0.5) < 0.2
+    assert abs(separations(ResultTexts(trees, tuple(plain), fake, noise))["bag of words"].mean - 0.5) < 0.2
 
 
 @shipped
