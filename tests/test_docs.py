@@ -192,7 +192,7 @@ def test_the_page_of_the_logs_names_every_field() -> None:
     page = text_of(DOCS / "logs.md")
     parts = (log.Header, log.Reply, log.Turn, log.Failure, log.Footer)
     fields = {field for part in parts for field in part.model_fields} - {"kind"}
-    fields |= {f"event.{field}" for field in log.Event.model_fields}
+    fields |= {f"event.{field}" for field in log.EventRecord.model_fields}
     assert [field for field in sorted(fields) if f"`{field}`" not in page] == []
 
 

@@ -39,7 +39,8 @@ PUBLIC = {
         "SentenceTransformerEmbedder", "StaticEmbedder", "TreeVectors", "load_embedder", "tree_vectors",
     },
     "inquitree_gym.engine": {
-        "Decision", "Engine", "Event", "Kind", "Phase", "Reading", "Reason", "Rules", "State", "splitmix64",
+        "Decision", "Engine", "Event", "Kind", "Phase", "Reading", "Reason", "Rules", "State", "event_values",
+        "splitmix64",
     },
     "inquitree_gym.envs": {
         "FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "SyntheticEnv", "Transition",

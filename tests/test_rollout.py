@@ -323,7 +323,7 @@ def test_a_whole_episode_is_not_played_again(paper8: Tree, tmp_path: Path):
     file = tmp_path / "whole.jsonl"
     play(InquiryEnv(paper8), RandomAgent(paper8), 6, file=file)
     before = file.read_bytes()
-    with pytest.raises(LogError, match="holds a whole episode already; choose another file"):
+    with pytest.raises(LogError, match="holds a complete episode; choose another file"):
         play(InquiryEnv(paper8), RandomAgent(paper8), 6, file=file)
     assert file.read_bytes() == before
 
@@ -331,9 +331,9 @@ def test_a_whole_episode_is_not_played_again(paper8: Tree, tmp_path: Path):
 @pytest.mark.parametrize(
     ("seed", "rules", "agent", "named"),
     [
-        (7, {}, PaidAgent, "seed was"),
-        (6, {"fake_level": 1}, PaidAgent, "rules was"),
-        (6, {}, RandomAgent, "agent was"),
+        (7, {}, PaidAgent, "seed"),
+        (6, {"fake_level": 1}, PaidAgent, "rules"),
+        (6, {}, RandomAgent, "agent"),
     ],
 )
 def test_a_torn_episode_is_resumed_only_as_it_was_begun(
@@ -343,7 +343,9 @@ def test_a_torn_episode_is_resumed_only_as_it_was_begun(
     play(InquiryEnv(paper8), PaidAgent(paper8), 6, file=file)
     torn = b"".join(file.read_bytes().splitlines(keepends=True)[:5])
     file.write_bytes(torn)
-    with pytest.raises(LogError, match=f"begun otherwise: {named} .* Finish it with the same, or remove it"):
+    with pytest.raises(
+        LogError, match=rf"recorded settings differ \({named}: recorded .*\)\. Resume with the recorded settings, or"
+    ):
         play(InquiryEnv(paper8, **rules), agent(paper8), seed, file=file)
     assert file.read_bytes() == torn
 
@@ -355,7 +357,7 @@ def test_a_log_that_does_not_come_out_again_is_refused(paper8: Tree, tmp_path: P
     record = json.loads(lines[4])
     record["action"] = "something else was said"
     file.write_text("".join([*lines[:4], json.dumps(record) + "\n", *lines[5:9]]))
-    with pytest.raises(LogError, match="turn 2 came out otherwise than logged; the episode cannot be resumed"):
+    with pytest.raises(LogError, match="Replay diverged from the log at turn 2; resume with the release"):
         play(InquiryEnv(paper8), PaidAgent(paper8), 6, file=file)
     assert len(read_episode(file).turns) == 4
 

@@ -7,6 +7,18 @@ tree, studies by their index over the whole tree, subtopic by subtopic.
 
 from inquitree_gym.engine.machine import Engine, splitmix64
 from inquitree_gym.engine.rules import Rules
-from inquitree_gym.engine.values import Decision, Event, Kind, Phase, Reading, Reason, State
+from inquitree_gym.engine.values import Decision, Event, Kind, Phase, Reading, Reason, State, event_values
 
-__all__ = ["Decision", "Engine", "Event", "Kind", "Phase", "Reading", "Reason", "Rules", "State", "splitmix64"]
+__all__ = [
+    "Decision",
+    "Engine",
+    "Event",
+    "Kind",
+    "Phase",
+    "Reading",
+    "Reason",
+    "Rules",
+    "State",
+    "event_values",
+    "splitmix64",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Phase(IntEnum):
@@ -108,3 +108,22 @@ class Event(NamedTuple):
     """True if this action reached the turn limit."""
     reason: Reason = Reason.NONE
     decision: Decision = Decision.NONE
+
+
+def event_values(event: Event) -> dict[str, Any]:
+    """Return an event as plain values: the state by its phase, enum members by their lower-case names."""
+    return {
+        "kind": _NAMES[Kind][event.kind],
+        "state": _NAMES[Phase][event.state.phase],
+        "node": event.node,
+        "fake": event.fake,
+        "accepted": event.accepted,
+        "forced": event.forced,
+        "hint_level": event.hint_level,
+        "limit": event.limit,
+        "reason": _NAMES[Reason][event.reason],
+        "decision": _NAMES[Decision][event.decision],
+    }
+
+
+_NAMES = {kind: tuple(member.name.lower() for member in kind) for kind in (Kind, Phase, Reason, Decision)}

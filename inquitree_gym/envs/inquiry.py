@@ -245,7 +245,7 @@ class InquiryEnv(gym.Env[str, str]):
             raise ResetNeeded("the episode is over: its conclusion was written; call reset() before the next step()")
         reading = runtime.matcher.read(state, action)
         event = runtime.engine.advance(state, reading)
-        self.last_transition = Transition(reading, event)
+        self.last_transition = Transition(reading, event, action)
         terminated = event.state.phase == Phase.END
         reward = runtime.reward(event.state, action) if terminated else 0.0
         if self.render_mode is not None:

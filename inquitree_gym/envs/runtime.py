@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder, tree_vectors
-from inquitree_gym.engine import Engine, Event, Phase, Reading, Rules, State
+from inquitree_gym.engine import Engine, Event, Phase, Reading, Rules, State, event_values
 from inquitree_gym.envs.observations import ObservationRenderer
 from inquitree_gym.judges.local import LocalJudge, local_judge
 from inquitree_gym.judges.quality import conclusion_reward
@@ -117,6 +117,8 @@ class Transition(NamedTuple):
 
     reading: Reading
     event: Event
+    action: str = ""
+    """The action as text; empty after a reset."""
 
 
 def public_info(event: Event) -> dict[str, Any]:
@@ -133,14 +135,10 @@ def public_info(event: Event) -> dict[str, Any]:
 
 def privileged_info(transition: Transition, turn_limit: int | None) -> dict[str, Any]:
     """Return the info that agents must not see, as plain values."""
-    reading, event = transition
+    reading, event, _ = transition
+    values = event_values(event)
     return {
-        "kind": event.kind.name.lower(),
-        "node": event.node,
-        "fake": event.fake,
-        "limit": event.limit,
-        "reason": event.reason.name.lower(),
-        "decision": event.decision.name.lower(),
+        **{name: values[name] for name in ("kind", "node", "fake", "limit", "reason", "decision")},
         "target": event.state.target,
         "candidate": reading.candidate,
         "similarity": reading.similarity,

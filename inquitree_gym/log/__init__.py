@@ -1,8 +1,7 @@
-"""The episode log: one JSON Lines file per episode, the waist between playing and judging.
+"""Episode logs, one JSON Lines file per episode, and the JSON Lines store for them and other records.
 
-A header, then one line per turn, and before it one per reply of a service behind it, each appended and flushed as it
-happens, then a footer. A file without a footer is torn: it can be resumed by replaying its actions, and is never
-scored. A last line cut off in the middle is dropped on reading.
+A log has a header, one line per turn, preceded by its model replies, and a footer. A file without a footer is torn: it
+can be resumed by replaying its actions, and is never scored. A torn last line is dropped on reading.
 """
 
 from inquitree_gym.log.files import read_episode
@@ -11,11 +10,11 @@ from inquitree_gym.log.records import (
     LOG_VERSION,
     EmbedderRef,
     Episode,
-    Event,
+    EventRecord,
     Failure,
     Footer,
     Header,
-    Reading,
+    ReadingRecord,
     Record,
     Reply,
     TreeRef,
@@ -26,12 +25,12 @@ __all__ = [
     "LOG_VERSION",
     "EmbedderRef",
     "Episode",
-    "Event",
+    "EventRecord",
     "Failure",
     "Footer",
     "Header",
     "JsonlWriter",
-    "Reading",
+    "ReadingRecord",
     "Record",
     "Reply",
     "TreeRef",

@@ -1,4 +1,4 @@
-"""What stands in an episode log, line by line."""
+"""Records of an episode log, one per line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from inquitree_gym.trees.schema import CANARY
 
 LOG_VERSION = 2
-"""1 had no `Reply`: a turn held the raw reply behind its action. Both are read."""
+"""Version 1 had no `Reply`; a turn held the raw reply behind its action. Both versions are read."""
 
 
 class _Record(BaseModel):
@@ -20,7 +20,7 @@ class _Record(BaseModel):
 
 
 class TreeRef(_Record):
-    """Which tree was played."""
+    """Identity of a tree."""
 
     id: str
     version: int
@@ -28,25 +28,25 @@ class TreeRef(_Record):
 
 
 class EmbedderRef(_Record):
-    """Which embedder read the actions."""
+    """Identity of an embedder."""
 
     name: str
     digest: str
 
 
 class Header(_Record):
-    """Everything that fixes an episode, but for the actions."""
+    """First line: everything that determines an episode except the actions."""
 
     kind: Literal["header"] = "header"
     log_version: int = LOG_VERSION
     canary: str = CANARY
-    versions: dict[str, str]
-    """Versions of the packages that decide what happens."""
+    versions: dict[str, str | None]
+    """Versions of Python and of the packages that affect an episode; None for a package that is not installed."""
     tree: TreeRef
     rules: dict[str, Any]
-    """All rules, τ as a number."""
+    """All rules, the threshold as a number."""
     seed: int
-    """Seed of the episode, which keys its fake results."""
+    """Seed of the episode, which determines its fake results."""
     embedder: EmbedderRef
     prompts: str
     """SHA-256 of the templates."""
@@ -56,8 +56,8 @@ class Header(_Record):
     """UTC time, ISO 8601."""
 
 
-class Reading(_Record):
-    """What the action was understood as."""
+class ReadingRecord(_Record):
+    """Interpretation of an action."""
 
     candidate: str | None
     """Id of the most similar candidate."""
@@ -67,82 +67,82 @@ class Reading(_Record):
     top: tuple[tuple[str, float], ...]
 
 
-class Event(_Record):
-    """What the action led to."""
+class EventRecord(_Record):
+    """Outcome of an action."""
 
     kind: str
-    """What is shown next: ``result``, ``subtopic_hint``, …"""
+    """Kind of the next observation: ``result``, ``subtopic_hint``, …"""
     state: str
-    """The phase that the next action is taken in."""
+    """Phase of the next action."""
     node: str | None
-    """Id of the subtopic or study that is shown."""
+    """Id of the subtopic or study in the next observation."""
     fake: int
-    """For a result: 0 the true one, i the i-th fake."""
+    """Result shown: 0 for the true one, i for the i-th fake."""
     accepted: bool
     forced: bool
     hint_level: int
-    """Level of the hint shown next; 0 for none."""
+    """Level of the hint in the next observation; 0 for none."""
     limit: bool
-    """Whether the turn limit struck with this action."""
+    """True if this action reached the turn limit."""
     reason: str
-    """Why the action was not accepted."""
+    """Reason for a rejected action; ``none`` otherwise."""
     decision: str
     """The decision as taken."""
 
 
 class Reply(_Record):
-    """What a service answered, on disk before anything comes of it."""
+    """Reply of a model, written before it is used."""
 
     kind: Literal["reply"] = "reply"
     turn: int
-    """The turn that it is for."""
+    """Turn whose action it is for."""
     role: str
-    """What it was asked for: ``proposer`` the agent's move, ``correction`` the same after a malformed reply,
-    ``sceptic`` a second opinion."""
+    """Purpose: ``proposer`` for the agent's move, ``correction`` for the same after a malformed reply, ``sceptic`` for
+    a second opinion."""
     text: str
     """The raw reply."""
     finish_reason: str
-    """Why it ended, in the service's word."""
+    """The service's word: ``stop``, ``length``, …"""
     tokens: dict[str, int] | None = None
-    """Tokens by kind, as the service counted them."""
+    """Tokens by kind as counted by the service; None if it did not count."""
     cost: float | None = None
-    """US dollars; None where the price is unknown."""
+    """US dollars; None if the price is unknown."""
     seconds: float
-    """From the first request to the answer, waits included."""
+    """Time from the first request to the reply, waits included."""
     retries: int = 0
-    """Requests that failed before."""
+    """Failed requests before this reply."""
     cut: int = 0
-    """Characters that were cut off because there were too many."""
+    """Characters cut off the end."""
     cached: bool = False
-    """Whether it came from a cache of replies and was not paid for now."""
+    """True for a reply from a cache, which cost nothing."""
     fault: str = ""
-    """How it breaks the agent's protocol; empty where it keeps it."""
+    """Fault against the agent's format; empty for a valid reply."""
 
 
 class Turn(_Record):
-    """One action and what came of it."""
+    """One action and its outcome."""
 
     kind: Literal["turn"] = "turn"
     turn: int
     """1 for the first action."""
     observation: str
-    """What the agent read before it acted."""
+    """Observation before the action."""
     action: str
-    reading: Reading
-    event: Event
+    reading: ReadingRecord
+    event: EventRecord
     reward: float
     terminated: bool
     truncated: bool
     tokens: dict[str, int] | None = None
-    """Tokens by kind, summed over the replies behind the action; None where no service was asked, or did not count."""
+    """Tokens by kind over the replies behind the action; None if there is none or none was counted."""
     cost: float | None = None
-    """US dollars, summed likewise; None where nothing was asked, or the price of one of them is unknown."""
+    """US dollars over these replies; None if there is none or a price is unknown."""
     agent_seconds: float | None = None
     env_seconds: float
 
 
 class Failure(_Record):
-    """The episode stopped for a reason that is not the agent's doing; it can be resumed."""
+    """Error that stopped the episode and is not the agent's fault; the episode can be resumed."""
 
     kind: Literal["failure"] = "failure"
     error: str
@@ -150,12 +150,12 @@ class Failure(_Record):
 
 
 class Footer(_Record):
-    """The episode ended."""
+    """Last line of a complete episode."""
 
     kind: Literal["footer"] = "footer"
     status: Literal["concluded", "truncated", "abandoned"]
     observation: str
-    """What stood after the last action."""
+    """Observation after the last action."""
     turns: int
     episode_return: float
     """Sum of rewards, undiscounted."""
@@ -166,24 +166,24 @@ Record = Header | Reply | Turn | Failure | Footer
 _CIRCUMSTANCES = {
     "log_version", "started", "agent_seconds", "env_seconds", "seconds", "versions", "agent", "tokens", "cost",
 }  # fmt: skip
-"""What does not decide what happens: clocks, versions, and what stands behind the actions."""
+"""Fields outside the fingerprint: clocks, versions, and the origin of the actions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One episode as logged."""
+    """A logged episode."""
 
     header: Header
     turns: tuple[Turn, ...]
     footer: Footer | None = None
     failure: Failure | None = None
-    """The failure that a torn episode ended with, if one was recorded."""
+    """Failure at the end of a torn episode."""
     replies: tuple[Reply, ...] = ()
-    """Every reply of a service, in order; those of a turn that was not played any more stand last."""
+    """All replies in order; those for a turn that was never taken come last."""
 
     @property
     def status(self) -> str:
-        """``concluded``, ``truncated``, ``abandoned``; without a footer ``failed`` or ``torn``."""
+        """``concluded``, ``truncated`` or ``abandoned``; without a footer ``failed`` or ``torn``."""
         if self.footer is not None:
             return self.footer.status
         return "torn" if self.failure is None else "failed"
@@ -199,9 +199,9 @@ class Episode:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over what was played: equal for an episode and its replay, by whoever replays it.
+        """SHA-256 of the played episode, equal for an episode and its replay by any agent.
 
-        Leaves out clocks, versions and what stands behind the actions (agent, replies, tokens, cost).
+        Excludes clocks, versions and the origin of the actions (agent, replies, tokens, cost).
         """
         whole = hashlib.sha256()
         for record in filter(None, (self.header, *self.turns, self.footer)):

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from inquitree_gym.analysis.load import RecordedJudges, cost_of, recorded_judges
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judges import Judge, evidence_ratios, local_judge
-from inquitree_gym.log import Episode, Event, Reply, Turn, has_header, read_episode
+from inquitree_gym.log import Episode, EventRecord, Reply, Turn, has_header, read_episode
 from inquitree_gym.report.tables import dollars
 from inquitree_gym.report.templating import render, write_text
 from inquitree_gym.runner.folder import EPISODES, MANIFEST, read_manifest
@@ -164,8 +164,8 @@ def turn_views(episode: Episode, tree: Tree) -> list[TurnView]:
     truths = {study.id: study.result for study in tree.studies}
     path: tuple[str, ...] = ()
     results: dict[str, int] = {}
-    before: Event | None = None
-    result: Event | None = None
+    before: EventRecord | None = None
+    result: EventRecord | None = None
     found = []
     for turn in episode.turns:
         event = turn.event
@@ -192,7 +192,7 @@ def turn_views(episode: Episode, tree: Tree) -> list[TurnView]:
     return found
 
 
-def _shown(event: Event | None) -> Badge | None:
+def _shown(event: EventRecord | None) -> Badge | None:
     """Return the kind of an observation that its text alone does not tell: a result or a hint."""
     if event is None or event.node is None:
         return None
@@ -204,7 +204,7 @@ def _shown(event: Event | None) -> Badge | None:
     return None
 
 
-def _is_hint(event: Event) -> bool:
+def _is_hint(event: EventRecord) -> bool:
     # At the turn limit the prompt for the conclusion takes the place of the hint.
     return event.kind.endswith("_hint") and not event.limit
 
@@ -217,12 +217,12 @@ _DECISIONS = {
 }
 
 
-def _mark(event: Event) -> Badge:
+def _mark(event: EventRecord) -> Badge:
     mark = _DECISIONS.get(event.kind) or _choice_mark(event)
     return replace(mark, words=f"{mark.words}; the turn limit strikes") if event.limit else mark
 
 
-def _choice_mark(event: Event) -> Badge:
+def _choice_mark(event: EventRecord) -> Badge:
     """Return the outcome of a choice or of a study."""
     why = event.reason.replace("_", " ")
     if event.kind.endswith("_hint"):
@@ -237,7 +237,7 @@ def _choice_mark(event: Event) -> Badge:
     return Badge("true", f"{words}; the true result is shown", "T")
 
 
-def _verdict(result: Event | None, event: Event) -> str:
+def _verdict(result: EventRecord | None, event: EventRecord) -> str:
     """Return the verdict on a decision at a result; empty for a true result that was believed."""
     if result is None or event.decision == "none":
         return ""

@@ -396,7 +396,7 @@ def test_a_torn_episode_does_not_go_on_with_another_setting(
     file = tmp_path / "e.jsonl"
     play(env, llm(service), 0, file=file)
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:4]))
-    with pytest.raises(LogError, match="begun otherwise: agent was"):
+    with pytest.raises(LogError, match=r"recorded settings differ \(agent: recorded"):
         play(env, LLMAgent(chat_of(service, **settings)), 0, file=file)
     play(env, LLMAgent(chat_of(service, timeout=9, retries=1)), 0, file=file)
 

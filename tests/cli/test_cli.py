@@ -346,7 +346,7 @@ def test_play_does_not_overwrite_a_whole_log(inquitree: Inquitree, moves: list[s
     before = file.read_bytes()
     done = inquitree("play", "paper8", "--log", file, stdin=script(*moves))
     assert done.status == 2
-    assert "holds a whole episode already; choose another file" in done.said
+    assert "holds a complete episode; choose another file" in done.said
     assert file.read_bytes() == before
 
 

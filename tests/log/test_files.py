@@ -18,12 +18,12 @@ from inquitree_gym.log import (
     LOG_VERSION,
     EmbedderRef,
     Episode,
-    Event,
+    EventRecord,
     Failure,
     Footer,
     Header,
     JsonlWriter,
-    Reading,
+    ReadingRecord,
     Reply,
     TreeRef,
     Turn,
@@ -50,8 +50,10 @@ def turn(number: int = 1, **changes) -> Turn:
         "turn": number,
         "observation": "What next?",
         "action": "redo the study",
-        "reading": Reading(candidate="s1", similarity=0.1 + 0.2, decision="redo", margin=None, top=(("s1", 0.5),)),
-        "event": Event(
+        "reading": ReadingRecord(
+            candidate="s1", similarity=0.1 + 0.2, decision="redo", margin=None, top=(("s1", 0.5),)
+        ),
+        "event": EventRecord(
             kind="result", state="result", node="s1a", fake=2, accepted=True, forced=False, hint_level=0, limit=False,
             reason="none", decision="redo",
         ),

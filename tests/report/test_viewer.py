@@ -12,7 +12,7 @@ import pytest
 from inquitree_gym.baselines import RandomMenuAgent
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.log import Episode, Failure, Reading, Reply, read_episode, to_line
+from inquitree_gym.log import Episode, Failure, ReadingRecord, Reply, read_episode, to_line
 from inquitree_gym.report import view_log, view_run
 from inquitree_gym.report.viewer import TurnView, turn_views, write_view
 from inquitree_gym.rollout import play
@@ -196,7 +196,9 @@ def test_a_page_can_be_used_without_eyes_and_without_a_mouse(page: Page):
 def hostile_episode(tree: Tree) -> Episode:
     """An episode in which everything that an agent or a service writes is hostile."""
     made = episode_of(tree, enter("s1"), result("s1a"), CONCLUDE, {**END, "action": HOSTILE}, agent={"name": HOSTILE})
-    top = Reading(candidate="s1", similarity=0.7, decision=HOSTILE, margin=0.1, top=(("s1", 0.7), (HOSTILE, -0.2)))
+    top = ReadingRecord(
+        candidate="s1", similarity=0.7, decision=HOSTILE, margin=0.1, top=(("s1", 0.7), (HOSTILE, -0.2))
+    )
     turns = tuple(
         turn.model_copy(update={"action": HOSTILE + "\ud800", "observation": HOSTILE, "reading": top})
         for turn in made.turns

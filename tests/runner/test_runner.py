@@ -161,7 +161,7 @@ def test_a_log_that_was_begun_otherwise_fails_alone(study: StudyConfig, run: Pat
     file.write_text("".join([lines[0].replace('"threshold":0.45', '"threshold":0.5'), *lines[1:3]]))
     summary = run_study(study, run)
     assert (summary.played, summary.found) == (0, 15)
-    assert "was begun otherwise" in summary.failures[0].error
+    assert "recorded settings differ" in summary.failures[0].error
 
 
 def test_a_run_can_be_ended_and_goes_on(study: StudyConfig, tmp_path: Path):

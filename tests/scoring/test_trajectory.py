@@ -10,7 +10,7 @@ from inquitree_gym.baselines import RandomMenuAgent, WorstCaseAgent
 from inquitree_gym.engine import Rules
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import LogError
-from inquitree_gym.log import EmbedderRef, Episode, Event, Footer, Header, Reading, TreeRef, Turn
+from inquitree_gym.log import EmbedderRef, Episode, EventRecord, Footer, Header, ReadingRecord, TreeRef, Turn
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import read_trajectory
 from inquitree_gym.scoring.trajectory import coverage_over_turns
@@ -75,8 +75,8 @@ def _turn(number: int, action: str = "said", **event: Any) -> Turn:
         turn=number,
         observation="shown",
         action=action,
-        reading=Reading(candidate=None, similarity=0.0, decision="none", margin=None, top=()),
-        event=Event(**{**plain, "state": state, **event}),
+        reading=ReadingRecord(candidate=None, similarity=0.0, decision="none", margin=None, top=()),
+        event=EventRecord(**{**plain, "state": state, **event}),
         reward=0.0,
         terminated=event["kind"] == "end",
         truncated=False,

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from inquitree_gym import load_tree, read_episode
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import Episode, Reply
 from inquitree_gym.trees import CANARY
-from inquitree_gym.wrappers import FakeResults, LogEpisodes
+from inquitree_gym.wrappers import EmbeddingObservation, FakeResults, LogEpisodes, MenuActions
+from inquitree_gym.wrappers.logging import _versions
 from tests.envs.test_inquiry import CONCLUDE, EXPLORE, JUNK, REDO, numbered, openings, script, trajectory
 
 TREE = load_tree("paper12")
@@ -231,7 +233,7 @@ def test_nothing_is_ever_overwritten(tmp_path, minilm):
     before = file.read_bytes()
     trajectory(recorded(tmp_path), 5, ACTIONS)
     again = LogEpisodes(inquiry(), file=file)
-    with pytest.raises(LogError, match=r"paper12-s5\.jsonl' holds a whole episode already; choose another file"):
+    with pytest.raises(LogError, match=r"paper12-s5\.jsonl' holds a complete episode; choose another file"):
         again.reset(seed=5)
     again.close()
     assert file.read_bytes() == before
@@ -402,7 +404,9 @@ def test_a_line_torn_in_the_middle_is_dropped_and_played_again(torn: Path, cut: 
 )
 def test_a_torn_file_is_resumed_only_with_the_same_header(torn: Path, part: str, change: Callable, minilm):
     before = torn.read_bytes()
-    with pytest.raises(LogError, match=rf"torn\.jsonl' was begun otherwise: {part} was .* and is "):
+    with pytest.raises(
+        LogError, match=rf"Cannot resume '.*torn\.jsonl': recorded settings differ \({part}: recorded .*, now "
+    ):
         change(torn)
     assert torn.read_bytes() == before
 
@@ -410,7 +414,7 @@ def test_a_torn_file_is_resumed_only_with_the_same_header(torn: Path, part: str,
 def test_other_templates_are_another_episode(torn: Path, tmp_path, minilm):
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "topic.md").write_text("{{ topic }}!")
-    with pytest.raises(LogError, match="begun otherwise: prompts was"):
+    with pytest.raises(LogError, match=r"recorded settings differ \(prompts: recorded"):
         LogEpisodes(inquiry(prompts=tmp_path / "prompts"), file=torn).reset(seed=3)
 
 
@@ -419,10 +423,10 @@ def test_a_replay_that_comes_out_otherwise_is_refused_and_leaves_the_file_whole(
     before = torn.read_bytes()
     env = LogEpisodes(inquiry(), file=torn)
     trajectory(env, 3, ACTIONS[:at])
-    with pytest.raises(LogError, match=f"turn {at + 1} came out otherwise than logged"):
+    with pytest.raises(LogError, match=f"Replay diverged from the log at turn {at + 1};"):
         env.step("Something else altogether.")
     for action in (*ACTIONS[at:], *ACTIONS):
-        with pytest.raises(LogError, match=f"turn {at + 1} came out otherwise"):
+        with pytest.raises(LogError, match=f"Replay diverged from the log at turn {at + 1};"):
             env.step(action)
         if env.unwrapped.state.phase.name == "END":
             break
@@ -510,3 +514,67 @@ def test_numpy_strings_and_every_character_come_back_as_they_were(tmp_path, mini
     trajectory(env, 1, [*texts, EXPLORE])
     env.close()
     assert read_episode(tmp_path / "x.jsonl").actions == (*texts, EXPLORE)
+
+
+# Menus, features and absent packages
+
+
+ORDERS = {
+    "menu": lambda env, file: LogEpisodes(MenuActions(env), file=file),
+    "features and menu": lambda env, file: LogEpisodes(EmbeddingObservation(MenuActions(env)), file=file),
+    "menu outside": lambda env, file: MenuActions(LogEpisodes(env, file=file)),
+    "all in another order": lambda env, file: EmbeddingObservation(MenuActions(LogEpisodes(env, file=file))),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_discrete_view_is_logged_as_its_texts_and_resumed(order: str, tmp_path, minilm):
+    def played(file: Path, stop: int | None = None) -> gym.Env:
+        env = ORDERS[order](inquiry(max_turns=9, fake_level=4), file)
+        env.reset(seed=2)
+        rng = np.random.default_rng(5)
+        over, turns = False, 0
+        while not over and turns != stop:
+            action = rng.choice(np.flatnonzero(env.get_wrapper_attr("action_masks")()))
+            *_, over, _, _ = env.step(action)
+            turns += 1
+        env.close()
+        return env
+
+    played(tmp_path / "menu.jsonl")
+    logged = read_episode(tmp_path / "menu.jsonl")
+    assert logged.status == "concluded"
+    assert len(logged.turns) == 6
+    text = LogEpisodes(inquiry(max_turns=9, fake_level=4))
+    trajectory(text, 2, logged.actions)
+    assert text.episode.fingerprint == logged.fingerprint
+    played(tmp_path / "torn.jsonl", 4)
+    assert read_episode(tmp_path / "torn.jsonl").status == "torn"
+    played(tmp_path / "torn.jsonl")
+    assert read_episode(tmp_path / "torn.jsonl").fingerprint == logged.fingerprint
+
+
+def test_a_registered_menu_environment_is_logged(tmp_path, minilm):
+    env = LogEpisodes(gym.make("InquiTree-paper12-menu-v0"), tmp_path, agent={"name": "ppo"})
+    env.reset(seed=1)
+    env.step(0)
+    assert env.episode.actions == (TREE.subtopics[0].text,)
+    assert TREE.topic in env.episode.turns[0].observation
+    env.close()
+
+
+def test_the_version_of_an_absent_package_is_null(tmp_path, minilm, monkeypatch):
+    def absent(name: str) -> str:
+        if name in ("sentence-transformers", "torch"):
+            raise PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr("inquitree_gym.wrappers.logging.version", absent)
+    _versions.cache_clear()
+    env = LogEpisodes(inquiry(), file=tmp_path / "x.jsonl")
+    env.reset(seed=1)
+    env.close()
+    _versions.cache_clear()
+    versions = read_episode(tmp_path / "x.jsonl").header.versions
+    assert (versions["torch"], versions["sentence-transformers"]) == (None, None)
+    assert versions["gymnasium"] == gym.__version__
