@@ -59,6 +59,7 @@ PUBLIC = {
     },
     "inquitree_gym.wrappers": {
         "EmbeddingObservation", "FakeResults", "LogEpisodes", "MenuActions", "RewardShaping", "Transcript", "TurnLimit",
+        "VectorRewardShaping",
     },
 }  # fmt: skip
 """What users may rely on; a change here is a change of the interface."""

@@ -3,7 +3,7 @@
 from inquitree_gym.wrappers.actions import MenuActions
 from inquitree_gym.wrappers.logging import LogEpisodes
 from inquitree_gym.wrappers.observations import EmbeddingObservation, Transcript
-from inquitree_gym.wrappers.reward import RewardShaping
+from inquitree_gym.wrappers.reward import RewardShaping, VectorRewardShaping
 from inquitree_gym.wrappers.rules import FakeResults, TurnLimit
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "RewardShaping",
     "Transcript",
     "TurnLimit",
+    "VectorRewardShaping",
 ]

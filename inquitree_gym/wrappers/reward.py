@@ -1,16 +1,24 @@
-"""Reward shaping for learners."""
+"""Reward shaping for learners, of one inquiry and of the array environment."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, SupportsFloat
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import gymnasium as gym
+import numpy as np
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from numpy.typing import NDArray
 
 from inquitree_gym.engine import Decision, Event
 from inquitree_gym.envs.inquiry import unwrap_inquiry
+from inquitree_gym.envs.menu import Mask
 from inquitree_gym.errors import OptionError
+
+if TYPE_CHECKING:
+    from inquitree_gym.envs.batch.kernel import Kernel
 
 
 class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
@@ -38,11 +46,7 @@ class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
             OptionError: a term is out of range, or ``env`` is no inquiry.
         """
         terms = {"gamma": gamma, "coverage": coverage, "hint": hint, "turn": turn, "spotted_fake": spotted_fake}
-        for name, value in terms.items():
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise OptionError(f"{name} is a finite number, not {value!r}")
-        if not 0 < gamma <= 1:
-            raise OptionError(f"gamma lies in (0, 1], not {gamma!r}")
+        _check_terms(terms)
         RecordConstructorArgs.__init__(self, _disable_deepcopy=False, **terms)
         gym.Wrapper.__init__(self, env)
         unwrap_inquiry(self)
@@ -89,3 +93,108 @@ class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
             self._judged.add(spotted)
             total += self._spotted_fake if spotted[1] else -self._spotted_fake
         return total
+
+
+class VectorRewardShaping(VectorWrapper, RecordConstructorArgs):  # type: ignore[type-arg]  # Gymnasium 1.2
+    """`RewardShaping` of an `InquiryBatchEnv`, with the same numbers for the same trajectories."""
+
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, NDArray[Any]],
+        *,
+        gamma: float,
+        coverage: float = 1.0,
+        hint: float = 0.0,
+        turn: float = 0.0,
+        spotted_fake: float = 0.0,
+    ) -> None:
+        """Wrap ``env``; see `RewardShaping` for the terms.
+
+        Raises:
+            OptionError: a term is out of range, or ``env`` is not an `InquiryBatchEnv`.
+        """
+        from inquitree_gym.envs.batch.env import InquiryBatchEnv
+
+        terms = {"gamma": gamma, "coverage": coverage, "hint": hint, "turn": turn, "spotted_fake": spotted_fake}
+        _check_terms(terms)
+        RecordConstructorArgs.__init__(self, **terms)
+        VectorWrapper.__init__(self, env)
+        if not isinstance(env.unwrapped, InquiryBatchEnv):
+            raise OptionError(f"VectorRewardShaping wraps an InquiryBatchEnv, not {type(env.unwrapped).__name__}")
+        self._batch = env.unwrapped
+        self._gamma = gamma
+        self._coverage = coverage
+        self._hint = hint
+        self._turn = turn
+        self._spotted_fake = spotted_fake
+        self._potential = np.zeros(env.num_envs)
+        self._resetting = np.zeros(0, np.int64)
+        """Environments that the next step resets instead of taking a turn."""
+        self._judged = np.zeros((env.num_envs, int(self._batch.single_action_space.n), 2), np.bool_)
+        """True if a study, by counter column, was redone after its true result (0) or after a fake (1)."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """Start episodes; see `InquiryBatchEnv.reset`."""
+        mask = None if options is None else options.get("reset_mask")
+        result = self.env.reset(seed=seed, options=options)
+        envs = slice(None) if mask is None else mask
+        self._potential[envs] = 0
+        self._resetting = self._resetting[:0] if mask is None else self._resetting[~mask[self._resetting]]
+        self._judged[envs] = False
+        return result
+
+    def step(self, actions: Any) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """Take one turn in every environment; see `InquiryBatchEnv.step`."""
+        kernel = self._batch.kernel
+        decisions = kernel.decisions() if self._spotted_fake else None
+        observations, rewards, terminated, truncated, infos = self.env.step(actions)
+        ended = terminated.nonzero()[0]
+        shaped = rewards + self._shape(kernel, ended)
+        if self._turn or self._hint or decisions:
+            terms = -self._turn - self._hint * (kernel.tables.states.hint_level.take(kernel.state) > 0)
+            if decisions:
+                terms += self._redo_terms(decisions, kernel.counts[decisions[0], decisions[1]])
+                self._judged[ended] = False
+            terms[self._resetting] = 0.0
+            shaped += terms
+        if self.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP:
+            self._resetting = ended
+        return observations, shaped, terminated, truncated, infos
+
+    def _shape(self, kernel: Kernel, ended: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return γΦ(s') − Φ(s); an environment that was reset has Φ(s) = Φ(s') = 0."""
+        n_subtopics = kernel.tables.n_subtopics
+        potential = self._coverage * kernel.visited_counts()
+        potential /= n_subtopics.take(kernel.tree) if len(n_subtopics) > 1 else n_subtopics[0]
+        potential[ended] = 0.0
+        gain = self._gamma * potential
+        gain -= self._potential
+        self._potential = potential
+        return gain
+
+    def _redo_terms(self, decisions: tuple[Any, ...], runs: NDArray[Any]) -> NDArray[np.float64]:
+        """Return ±``spotted_fake`` for the first redo of a study after its fake or its true result, else 0.
+
+        Args:
+            decisions: `Kernel.decisions` before the step.
+            runs: runs of their studies after it.
+        """
+        envs, columns, before, fakes = decisions
+        redone = (runs > before) & ~self._judged[envs, columns, fakes]
+        envs, columns, fakes = envs[redone], columns[redone], fakes[redone]
+        self._judged[envs, columns, fakes] = True
+        terms = np.zeros(self.num_envs)
+        terms[envs] = np.where(fakes, self._spotted_fake, -self._spotted_fake)
+        return terms
+
+    def action_masks(self) -> Mask:
+        """Return which actions are allowed; see `InquiryBatchEnv.action_masks`."""
+        return self._batch.action_masks()
+
+
+def _check_terms(terms: Mapping[str, Any]) -> None:
+    for name, value in terms.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise OptionError(f"{name} is a finite number, not {value!r}")
+    if not 0 < terms["gamma"] <= 1:
+        raise OptionError(f"gamma lies in (0, 1], not {terms['gamma']!r}")

@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym import InquiryEnv, Rules, load_tree
 from inquitree_gym.engine import Engine
+from inquitree_gym.envs import InquiryBatchEnv
 from inquitree_gym.errors import OptionError
-from inquitree_gym.wrappers import RewardShaping
+from inquitree_gym.wrappers import RewardShaping, VectorRewardShaping
+from inquitree_gym.wrappers.discrete import menu_env
+from tests.envs.test_batch import LETTERS, TREES
 from tests.envs.test_inquiry import CONCLUDE, EXPLORE, JUNK, REDO, openings, script, trajectory
+from tests.strategies import make_tree
 
 TREE = load_tree("paper12")
 FIRST, SECOND = (TREE.subtopics[i] for i in openings(TREE))
@@ -187,3 +193,86 @@ def test_the_discount_has_to_be_given():
 def test_only_inquiries_are_wrapped():
     with pytest.raises(OptionError, match="RewardShaping wraps an InquiryEnv, not CartPoleEnv"):
         RewardShaping(gym.make("CartPole-v1"), gamma=0.9)
+
+
+# Arrays
+
+
+TERMS = {"gamma": 0.9, "coverage": 1.5, "hint": 0.25, "turn": 0.125, "spotted_fake": 2.0}
+REPEATING = 0.7
+"""Share of decisions that are a redo."""
+
+
+def shaped_pair(mode: AutoresetMode, width: int, **rules: Any) -> tuple[VectorRewardShaping, SyncVectorEnv]:
+    """The array environment, and Gymnasium's loop over single environments, both shaped."""
+    rules = {"tree": [TREES["branched"], TREES["chain"]], "size": (4, 7), "embedder": LETTERS, **rules}
+    batch = VectorRewardShaping(InquiryBatchEnv(width, autoreset_mode=mode, **rules), **TERMS)
+    single = [lambda: RewardShaping(menu_env(**rules), **TERMS)] * width
+    return batch, SyncVectorEnv(single, autoreset_mode=mode)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode), ids=str)
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"fake_level": 5},
+        {"fake_level": 4, "study_turn": True, "max_turns": 9},
+        {"fake_level": 10, "explore": "direct", "candidates": "admissible", "max_turns": None},
+        {"max_turns": 4, "on_last_hint": "repeat"},
+    ],
+    ids=str,
+)
+def test_arrays_are_shaped_as_single_environments_are(mode: AutoresetMode, rules: dict[str, Any], minilm):
+    width, rng = 6, np.random.default_rng(3)
+    batch, loop = shaped_pair(mode, width, **rules)
+    batch.reset(seed=4)
+    loop.reset(seed=4)
+    seen: set[float] = set()
+    ends = 0
+    for number in range(150):
+        masks = batch.action_masks()
+        actions = (rng.random(masks.shape) * masks).argmax(axis=1)
+        redo = 11  # after four and seven slots
+        actions[masks[:, redo] & (rng.random(width) < REPEATING)] = redo
+        _, ours, over, *_ = batch.step(actions)
+        _, theirs, *_ = loop.step(actions)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12, err_msg=f"step {number}")
+        seen.update(np.round(ours, 6).tolist())
+        ends += int(over.sum())
+        if over.any() and mode == AutoresetMode.DISABLED:
+            for env in (batch, loop):
+                env.reset(options={"reset_mask": over.copy()})
+    assert ends > 3
+    assert len(seen) > 8, "terms of every kind"
+    assert rules.get("fake_level") is None or max(seen) > 1, "a fake was spotted"
+    assert min(seen) < -1 or rules.get("fake_level") == 10, "a true result was doubted"
+
+
+def test_without_terms_the_bare_array_rewards_stay(minilm):
+    shaped = VectorRewardShaping(InquiryBatchEnv(3, tree="paper12"), gamma=0.5, coverage=0.0)
+    plain = InquiryBatchEnv(3, tree="paper12")
+    shaped.reset(seed=1)
+    plain.reset(seed=1)
+    for action in (0, 7, 17, 18, 19, 20, 0):
+        (_, ours, *_), (_, theirs, *_) = shaped.step([action] * 3), plain.step([action] * 3)
+        assert ours.tolist() == theirs.tolist()
+
+
+def test_trees_of_more_subtopics_than_a_word_has_bits_are_shaped(minilm):
+    big = make_tree([[] for _ in range(70)], [1] * 70, tree_id="big")
+    env = VectorRewardShaping(InquiryBatchEnv(2, tree=big, embedder=LETTERS, observation="index"), gamma=1.0)
+    env.reset(seed=0)
+    total = np.zeros(2)
+    for node in range(65):
+        for action in (node, 70 + node, 141):
+            total += env.step([action] * 2)[1]
+    np.testing.assert_allclose(total, 65 / 70, rtol=0, atol=1e-12)
+
+
+def test_only_the_array_environment_is_wrapped(minilm):
+    with pytest.raises(OptionError, match="VectorRewardShaping wraps an InquiryBatchEnv, not SyncVectorEnv"):
+        VectorRewardShaping(gym.make_vec("CartPole-v1", 2, vectorization_mode="sync"), gamma=0.9)
+    with pytest.raises(OptionError, match=r"gamma lies in \(0, 1\], not 0"):
+        VectorRewardShaping(InquiryBatchEnv(2, tree="paper12"), gamma=0)
+    with pytest.raises(OptionError, match=r"^turn is a finite number, not nan"):
+        VectorRewardShaping(InquiryBatchEnv(2, tree="paper12"), gamma=0.9, turn=float("nan"))

@@ -11,8 +11,8 @@ state; see `encoding.Op`. All that a state leaves open is counted: visits of sub
 | --- | --- | --- | --- |
 | ``Kernel.state`` | (num_envs,) | int64 | state |
 | ``Kernel.turn``, ``Kernel.tree`` | (num_envs,) | int64 | turns taken; index of the tree |
-| ``Kernel._counts`` | (num_envs, subtopics + studies + 2) | int32 | visits or runs; negative while locked |
-| ``Kernel.seen``, ``Kernel._fooled`` | (words, num_envs) | int64 | node bits: visited or seen; last shown a fake |
+| ``Kernel.counts`` | (num_envs, subtopics + studies + 2) | int32 | visits or runs; negative while locked |
+| ``Kernel.seen``, ``Kernel.fooled`` | (words, num_envs) | int64 | node bits: visited or seen; last shown a fake |
 | ``Tables.entries`` | (rows × columns,) | int64 | transition table: index of a branch |
 | ``Tables.named``, ``Tables.transitions`` | (3 × branches,) | int64 | counter to test; transition to make |
 | ``Tables.states`` | (states,) each | int64, bool | row, text, phase, hint level, … of a state |

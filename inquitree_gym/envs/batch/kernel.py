@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from inquitree_gym.engine import Phase
 from inquitree_gym.envs.batch.conclusions import Conclusions, Evidence, Rewards
 from inquitree_gym.envs.batch.encoding import (
     STATES_PER_RESULT,
     TARGET_BITS,
     TARGET_MASK,
+    WORD_BITS,
     Bools,
     Context,
     Counts,
@@ -28,6 +30,8 @@ _SHOW, _HINT, _END, _FALLBACK, _UNREAD = (np.array(-op) for op in (Op.SHOW, Op.H
 _VISITING_OPS = np.array(Op.SHOW, np.uint64)
 """Number of opcodes after `Op.GOTO` up to `Op.SHOW`, which are those that count a visit."""
 _HINT_LEVELS = np.array(HINT_LEVELS)
+_BIT_COUNTS = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2), axis=1).sum(1, np.uint8)
+"""Number of bits set in every 16-bit integer."""
 _UNVISITED, _ONE_VISIT = np.zeros((), np.int32), np.ones((), np.int32)
 
 
@@ -45,15 +49,15 @@ class Kernel:
         self.seeds = EpisodeSeeds(num_envs)
         self._turn_limits: Ints = np.zeros(num_envs, np.int64)
         width = tables.n_counters
-        self._counts: Counts = np.zeros((num_envs, width), np.int32)
+        self.counts: Counts = np.zeros((num_envs, width), np.int32)
         """Counters, see `n_counters`; minus the number of missing prerequisites for a locked subtopic."""
-        self._flat_counts = self._counts.reshape(-1)
+        self._flat_counts = self.counts.reshape(-1)
         self._count_starts = np.arange(num_envs) * width
         """Index into the flat counters of each environment's first one."""
         self.seen: Ints = np.zeros((tables.words, num_envs), np.int64)
         """Bits of the subtopics visited and of the studies whose true result was shown, shape ``(words, num_envs)``."""
         self._flat_seen = self.seen.reshape(-1)
-        self._fooled: Ints = np.zeros_like(self.seen)
+        self.fooled: Ints = np.zeros_like(self.seen)
         """Bits of the studies that showed a fake when last run."""
         self._track_visited = track_visited
         self.visited = np.zeros((num_envs, tables.size.subtopics if track_visited else 0), np.float32)
@@ -78,7 +82,7 @@ class Kernel:
         if not tables.several:
             self._turn_limits[:] = tables.turn_limits[0]
         if not tables.fakes:
-            self._fooled[:] = 0
+            self.fooled[:] = 0
         self._conclusions = Conclusions(tables)
         self._conclude = np.array(tables.size.actions - 1)
         self._n_slots = tables.size.subtopics
@@ -90,15 +94,15 @@ class Kernel:
             self.tree[envs] = trees
             self.state[envs] = tables.start_states.take(trees)
             self._turn_limits[envs] = tables.turn_limits.take(trees)
-            self._counts[envs] = tables.initial_counts.take(trees, axis=0)
+            self.counts[envs] = tables.initial_counts.take(trees, axis=0)
         else:
             self.state[envs] = tables.start_states[0]
-            self._counts[envs] = tables.initial_counts[0]
+            self.counts[envs] = tables.initial_counts[0]
         self.turn[envs] = 0
         for word in self.seen:
             word[envs] = 0
         if tables.fakes:
-            self._fooled[:, envs] = 0
+            self.fooled[:, envs] = 0
         if self._track_visited:
             self.visited[envs] = 0
 
@@ -205,7 +209,7 @@ class Kernel:
         """Return the results that are shown: 0 the true one, i the i-th fake; see `Engine.fake_shown`."""
         tables = self.tables
         nodes = tables.states.node.take(states)
-        runs = self._counts[envs, nodes]
+        runs = self.counts[envs, nodes]
         draws = hash_words(hash_words(self.seeds.hashes.take(envs), nodes - self._n_slots), runs)
         found = np.zeros(len(envs), np.int64)
         fake = (draws <= tables.max_fake_draws.take(self.tree.take(envs))).nonzero()[0]
@@ -215,7 +219,7 @@ class Kernel:
 
     def _mark_fakes(self, bits: Ints, words: Ints, is_fake: Bools) -> Ints:
         """Record which studies showed a fake last, and return the bits of those that showed the true result."""
-        fooled = self._fooled.reshape(-1)
+        fooled = self.fooled.reshape(-1)
         fooled[words] = np.where(is_fake, fooled[words] | bits, fooled[words] & ~bits)
         return np.where(is_fake, 0, bits)
 
@@ -236,7 +240,7 @@ class Kernel:
         return self._conclusions.rewards(self.tree.take(envs), columns, self._evidence(envs))
 
     def _evidence(self, envs: Ints) -> Evidence:
-        return Evidence(self.seen.take(envs, axis=1), self._fooled.take(envs, axis=1) if self.tables.fakes else None)
+        return Evidence(self.seen.take(envs, axis=1), self.fooled.take(envs, axis=1) if self.tables.fakes else None)
 
     def masks(self, envs: Ints | None = None) -> NDArray[np.int8]:
         """Return 1 for every action that is allowed, shape ``(num_envs or len(envs), actions)``; see `Menu.mask`."""
@@ -246,14 +250,35 @@ class Kernel:
         if tables.masks_vary:
             contexts, slots = tables.states.context.take(states), slice(self._n_slots)
             rows = ((contexts == Context.TOPIC) & tables.admissible.take(trees)).nonzero()[0]
-            masks[rows, slots] = self._counts[rows if envs is None else envs.take(rows), slots] >= 0
+            masks[rows, slots] = self.counts[rows if envs is None else envs.take(rows), slots] >= 0
             rows = ((contexts == Context.RESULT) & tables.direct.take(trees)).nonzero()[0]
             masks[rows, slots] = self._unvisited_candidates(rows if envs is None else envs.take(rows))
         return masks
 
+    def visited_counts(self) -> Ints:
+        """Return the number of subtopics visited, shape ``(num_envs,)``."""
+        found = np.zeros(self.num_envs, np.int64)
+        for first in range(0, self._n_slots, WORD_BITS):
+            word = self.seen[first // WORD_BITS]
+            last = min(self._n_slots - first, WORD_BITS)
+            for shift in range(0, last, 16):
+                found += _BIT_COUNTS.take(word >> shift & (1 << min(last - shift, 16)) - 1)
+        return found
+
+    def decisions(self) -> tuple[Ints, Ints, Counts, Ints]:
+        """Return the environments that decide on a result: indices, counter column and runs of its study, 1 if a fake.
+
+        Each array has the shape ``(environments at a result,)``.
+        """
+        states = self.tables.states
+        envs = (states.phase.take(self.state) == Phase.RESULT).nonzero()[0]
+        columns = states.node.take(self.state.take(envs))
+        words, bits = np.divmod(columns, WORD_BITS)
+        return envs, columns, self.counts[envs, columns], self.fooled[words, envs] >> bits & 1
+
     def _unvisited_candidates(self, envs: Ints) -> Bools:
         """Return which subtopics are candidates that were not visited, shape ``(len(envs), subtopics)``."""
-        trees, counts = self.tree.take(envs), self._counts[envs, : self._n_slots]
+        trees, counts = self.tree.take(envs), self.counts[envs, : self._n_slots]
         exist = np.arange(self._n_slots) < self.tables.n_subtopics.take(trees)[:, None]
         locked = (counts < 0) & exist & ~self.tables.admissible.take(trees)[:, None]
         return np.asarray((counts == 0) | locked)
