@@ -167,7 +167,7 @@ def compare(first: Sequence[EpisodeScore], second: Sequence[EpisodeScore]) -> li
 
 
 def summary_table(summaries: Iterable[SettingSummary], measures: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the rows of a text table, headings first; intervals stand below their means."""
+    """Yield the rows of a text table, headings first; a mean over fewer trees than its row has n below it."""
     summaries = list(summaries)
     several = len({each.reading for each in summaries}) > 1
     with_bounds = "turns L" in measures
@@ -175,7 +175,7 @@ def summary_table(summaries: Iterable[SettingSummary], measures: Sequence[str]) 
     yield ["agent", "fakes", "limit", *reading, "n", *measures, *bounds]
     for each in summaries:
         setting = [each.agent, str(each.fake_level), each.limit, *[each.reading] * several]
-        estimates = [in_cell(each.estimates[name]) for name in measures]
+        estimates = [in_cell(each.estimates[name], each.trees) for name in measures]
         yield [*setting, f"{each.episodes} ({each.trees})", *estimates, *[each.bounds] * with_bounds]
 
 
@@ -197,9 +197,10 @@ def format_estimate(estimate: Estimate) -> tuple[str, str]:
     return f"{mean:z.{digits + 1}f}", interval
 
 
-def in_cell(estimate: Estimate) -> str:
-    """Return an estimate as the text of one cell, the interval on a second line."""
-    return "\n".join(filter(None, format_estimate(estimate)))
+def in_cell(estimate: Estimate, trees: int = 0) -> str:
+    """Return an estimate as the lines of one cell: mean, interval, and n if it rests on fewer than ``trees`` trees."""
+    fewer = f"n = {estimate.trees}" if 0 < estimate.trees < trees else ""
+    return "\n".join(filter(None, (*format_estimate(estimate), fewer)))
 
 
 def as_plain(value: Any) -> Any:
@@ -216,15 +217,17 @@ def as_plain(value: Any) -> Any:
 def _normalised(groups: Mapping[Setting, Sequence[EpisodeScore]]) -> Measure:
     """Return the measure of Q/|C| on the scale from the floor (0) to the oracle (1) of the same tree and setting."""
     shares = {
-        (setting, tree): fmean(known)
+        (tree, *setting): fmean(known)
         for setting, group in groups.items()
+        if setting.agent in (FLOOR, CEILING)
         for tree, of_tree in grouped(group, lambda score: score.tree).items()
         if (known := [score.quality_share for score in of_tree if score.quality_share is not None])
     }
 
     def normalised(score: EpisodeScore) -> float | None:
-        ends = [shares.get((setting_of(score)._replace(agent=agent), score.tree)) for agent in (FLOOR, CEILING)]
-        (low, high), share = ends, score.quality_share
+        _, *rest = setting_of(score)
+        low, high = (shares.get((score.tree, end, *rest)) for end in (FLOOR, CEILING))
+        share = score.quality_share
         return None if share is None or low is None or high is None or high <= low else (share - low) / (high - low)
 
     return normalised

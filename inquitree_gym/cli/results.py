@@ -65,6 +65,7 @@ MAX_NAMES = 10
 """Most missing episodes that are named."""
 REPORT_LEGEND = (
     "n: episodes (trees). Means over trees; [low, high] is the 95 % interval, t over tree means, from five trees on.\n"
+    "n = … below a mean: the trees with a value, if fewer than in the row; its neighbours rest on other trees.\n"
     "unaided: subtopics entered on a decision that needed no hint. turns L: up to the decision to conclude.\n"
     "normalised: Q/|C| from the floor (random-menu, 0) to the oracle (1) of the same trees and level, where both ran.\n"
     "stretch: position of L between its bounds, 0 at 3n, 1 at n(2H+3). hits, false alarms: fake, true results redone.\n"

@@ -121,6 +121,13 @@ def test_a_table_has_a_heading_and_a_line_per_row():
     assert all(len(line) == len(heading) for line in lines)
 
 
+def test_a_mean_over_fewer_trees_than_its_row_names_their_number():
+    fakes = [enter("s1"), result("s1a", 1), redo("s1a"), EXPLORE, enter("s2"), result("s2a", 2), CONCLUDE, END]
+    scores = [score("t1", 1, 0, steps=fakes, fake_level=3), score("t2", 1, 0, fake_level=3)]
+    _, line = summary_table(summarise(scores), ["redo", "hits", "false alarms", "coverage"])
+    assert line[-4:] == ["0.167", "0.500\nn = 1", "0.000", "1.000"]
+
+
 # Run folders
 
 
