@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -18,7 +19,7 @@ from inquitree_gym.judges import LocalJudge
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import EpisodeScore, Estimate, score_episode
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
-from inquitree_gym.trees.lint import char_tfidf, ladders, leaked_words, lint_tree, result_leaks
+from inquitree_gym.trees.lint import char_tfidf, early_texts, ladders, lint_tree, result_leaks
 from research.datasets import ConclusionSet
 from research.fake_detectability import result_texts, separations
 from research.judge_calibration import JudgedSet, judge_set
@@ -159,3 +160,18 @@ def _play(tree: Tree, embedder: Embedder, threshold: float, name: str, seed: int
     agent: Agent = ShortcutAgent(name, tree) if name in SHORTCUTS else make_agent(name, env)
     env.privileged = agent.needs_privileged
     return score_episode(play(env, agent, seed), tree, LocalJudge(vectors))
+
+
+def leaked_words(tree: Tree) -> Iterator[set[str]]:
+    """Yield, for each text shown before a study, the content words it shares with the true result but with no fake."""
+    for subtopic in tree.subtopics:
+        for study in subtopic.studies:
+            answers = _content_words(study.result).difference(*map(_content_words, study.fakes))
+            for text in early_texts(tree, subtopic, study).values():
+                yield answers & _content_words(text)
+
+
+def _content_words(text: str) -> set[str]:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return {word for word in re.findall(r"[a-z]{3,}", text.lower()) if word not in ENGLISH_STOP_WORDS}

@@ -34,7 +34,6 @@ MIN_LAST_HINT_SIMILARITY = 0.85
 MIN_FAKE_SIMILARITY = 0.50
 """Minimum similarity of a fake to the true result; less means another subject."""
 
-_WORD = re.compile(r"[a-z]{3,}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -112,21 +111,17 @@ def _unsupported(tree: Tree) -> Iterator[Fault]:
 def _unfair_fakes(tree: Tree) -> Iterator[Fault]:
     shortest, longest = LENGTH_RATIO
     for study in tree.studies:
-        numbers = _number_count(study.result)
+        numbers = len(_NUMBER.findall(study.result))
         for k, fake in enumerate(study.fakes, 1):
             ratio = len(fake.split()) / len(study.result.split())
             if not shortest <= ratio <= longest:
                 message = f"fake {k} has {ratio:.2f} times as many words as the true result"
                 yield Fault(study.id, f"{message}, needs {shortest} to {longest}")
-            if abs(_number_count(fake) - numbers) > MAX_NUMBER_DIFFERENCE:
-                message = f"fake {k} has {_number_count(fake)} numbers, the true result {numbers}"
+            if abs((count := len(_NUMBER.findall(fake))) - numbers) > MAX_NUMBER_DIFFERENCE:
+                message = f"fake {k} has {count} numbers, the true result {numbers}"
                 yield Fault(study.id, f"{message}; the difference is at most {MAX_NUMBER_DIFFERENCE}")
             if _words(fake) in map(_words, (study.result, *study.fakes[: k - 1])):
                 yield Fault(study.id, f"fake {k} repeats the true result or an earlier fake; contradict it")
-
-
-def _number_count(text: str) -> int:
-    return len(_NUMBER.findall(text))
 
 
 def _ladder_faults(tree: Tree, embed: Embed, space: str) -> Iterator[Fault]:
@@ -184,21 +179,6 @@ def result_leaks(tree: Tree, embed: Embed) -> Iterator[tuple[str, str, float]]:
             similarities = embed(list(early.values())) @ embed([study.result, *study.fakes]).T
             for name, row in zip(early, similarities, strict=True):
                 yield study.id, name, float(row[0] - row[1:].max())
-
-
-def leaked_words(tree: Tree) -> Iterator[set[str]]:
-    """Yield, for each text shown before a study, the content words it shares with the true result but with no fake."""
-    for subtopic in tree.subtopics:
-        for study in subtopic.studies:
-            answers = _content_words(study.result).difference(*map(_content_words, study.fakes))
-            for text in early_texts(tree, subtopic, study).values():
-                yield answers & _content_words(text)
-
-
-def _content_words(text: str) -> set[str]:
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    return {word for word in _WORD.findall(text.lower()) if word not in ENGLISH_STOP_WORDS}
 
 
 def _leaks(tree: Tree, embed: Embed) -> Iterator[Fault]:

@@ -322,7 +322,7 @@ def test_a_broken_tree_lists_its_faults(tmp_path):
     document["conclusions"][0]["needs"] = [["s98"]]
     file = tmp_path / "broken.json"
     file.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(TreeError, match="'s99' is no subtopic") as caught:
+    with pytest.raises(TreeError, match="prerequisite 's99' is not a subtopic") as caught:
         gym.make("InquiTree-v0", tree=file)
     assert any("'s98'" in fault for fault in caught.value.faults)
 

@@ -18,7 +18,8 @@ from inquitree_gym.trees import builtin_ids, load_tree
 from research.fake_detectability import ResultTexts, separations
 from research.shortcuts import SHORTCUTS, ShortcutAgent
 from research.thresholds import MatchedProposal, best_threshold, leave_one_out, match_all, rates, sweep
-from research.validity_measures import strictly_rising, tree_facts
+from research.validity_measures import leaked_words, strictly_rising, tree_facts
+from tests.trees.test_lint import lanterns
 
 shipped = pytest.mark.parametrize("name", builtin_ids())
 
@@ -145,3 +146,11 @@ def test_a_shipped_tree_is_what_the_design_asks_for(name: str, minilm: MiniLMEmb
 
 def test_a_ladder_with_a_flat_step_is_not_rising():
     assert strictly_rising(np.array([[0.1, 0.2, 0.3, 0.4], [0.1, 0.1, 0.3, 0.4]])) == 1
+
+
+def test_words_of_an_answer_are_those_of_the_true_result_alone():
+    def name_the_answer(document: dict) -> None:
+        document["topic"] = "Is it twice the number of lamps?"
+
+    plain, naming = (set().union(*leaked_words(lanterns(*breaks))) for breaks in ((), (name_the_answer,)))
+    assert naming - plain == {"twice"}, "'number' and 'lamps' stand in the fakes as well"
