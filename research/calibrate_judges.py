@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,7 +57,7 @@ def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
         if wrong := [judged.tree for judged in each.judged if not judged.holds]:
             output.note(f"{each.judge}: the order does not hold on {', '.join(wrong)}")
         unscored = sum(judged.unscored for judged in each.judged)
-        cli.print_usage(each.judge, len(each.judged) * len(CONCLUSION_KINDS), 0, unscored, each.spent)
+        cli.print_usage(each.judge, len(each.judged) * len(CONCLUSION_KINDS), 0, unscored, each.usage, each.unread)
 
 
 def _calibrate(sets: Sequence[ConclusionSet], judge: AsyncJudge, max_concurrency: int) -> Calibration:
@@ -88,7 +89,7 @@ def _as_plain(found: Calibration) -> dict[str, Any]:
          "scores": each.scores, "expected": each.expected}
         for each in found.judged
     ]  # fmt: skip
-    return {"judge": found.judge, "trees": trees, "spent": found.spent._asdict()}
+    return {"judge": found.judge, "trees": trees, "usage": asdict(found.usage), "unread": found.unread}
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from inquitree_gym.judges import AsyncJudge, Judge, judge_all
-from inquitree_gym.judges.spent import Spent
+from inquitree_gym.llm import Usage
 from inquitree_gym.scoring.statistics import Agreement, agreement, clustered_mean, item_pairs
 from inquitree_gym.trees import Tree, load_tree
 from research.datasets import CONCLUSION_KINDS, ConclusionSet, Scores
@@ -54,7 +54,8 @@ class Calibration:
 
     judge: str
     judged: list[JudgedSet]
-    spent: Spent
+    usage: Usage
+    unread: int
 
     @property
     def with_expected(self) -> Agreement:
@@ -110,7 +111,8 @@ async def calibrate(
     judged = [
         JudgedSet(tree, {str(kind): found[tree, kind] for kind in CONCLUSION_KINDS}, expected[tree]) for tree in trees
     ]
-    return Calibration(judge.name, judged, sum((judgement.spent for judgement in judgements), Spent()))
+    usage = sum((judgement.usage for judgement in judgements), Usage())
+    return Calibration(judge.name, judged, usage, sum(judgement.unread for judgement in judgements))
 
 
 def kind_means(judged: Sequence[JudgedSet]) -> dict[str, float | None]:

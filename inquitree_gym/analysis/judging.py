@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 from inquitree_gym.analysis.aggregate import grouped
@@ -12,7 +12,7 @@ from inquitree_gym.analysis.load import finished_episodes
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges import AsyncJudge, Judgement, JudgementFile, judge_all, read_judgements
 from inquitree_gym.judges.records import judgements_by_label
-from inquitree_gym.judges.spent import Spent
+from inquitree_gym.llm import Usage
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.statistics import Agreement, agreement, item_pairs
 from inquitree_gym.scoring.trajectory import read_trajectory
@@ -40,8 +40,10 @@ class JudgingResult:
     """Conclusions judged before, with every item scored."""
     unscored: int
     """Items that remain without a score."""
-    spent: Spent
-    """Replies and costs of now; equal conclusions of a tree are judged once."""
+    usage: Usage
+    """Usage of now; equal conclusions of a tree are judged once."""
+    unread: int
+    """Verdicts of now without a readable grade."""
 
 
 def run_conclusions(folder: str | os.PathLike[str]) -> list[StatedConclusion]:
@@ -93,9 +95,8 @@ async def judge_conclusions(
         def store(index: int, judgement: Judgement) -> None:
             for number, each in enumerate(groups[index]):
                 # Equal conclusions were judged once, so only the first one cost anything.
-                file.add(
-                    each.name, each.tree, each.text, judgement if number == 0 else replace(judgement, spent=Spent())
-                )
+                counted = judgement if number == 0 else Judgement(judgement.verdicts)
+                file.add(each.name, each.tree, each.text, counted)
                 progress(each.name)
 
         cases = [(group[0].tree, group[0].text) for group in groups]
@@ -105,7 +106,8 @@ async def judge_conclusions(
             judged=len(missing),
             found=len(conclusions) - len(missing),
             unscored=sum(file.found[each.name].unscored for each in conclusions),
-            spent=sum((judgement.spent for judgement in judgements), Spent()),
+            usage=sum((judgement.usage for judgement in judgements), Usage()),
+            unread=sum(judgement.unread for judgement in judgements),
         )
 
 

@@ -31,8 +31,7 @@ from inquitree_gym.cli.output import (
     split,
 )
 from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
-from inquitree_gym.judges.spent import Spent
-from inquitree_gym.llm import Budget
+from inquitree_gym.llm import Budget, Usage
 from inquitree_gym.scoring import EpisodeScore, clustered_mean
 from inquitree_gym.scoring.statistics import Agreement
 
@@ -72,7 +71,7 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
         if agreed[folder]:
             print_table("Agreement", agreement_table(agreed[folder]))
         for each in done[folder]:
-            print_usage(each.judge, each.judged, each.found, each.unscored, each.spent)
+            print_usage(each.judge, each.judged, each.found, each.unscored, each.usage, each.unread)
 
 
 def _judged(folder: Path, judge: AsyncJudge, max_concurrency: int) -> JudgingResult:
@@ -81,21 +80,21 @@ def _judged(folder: Path, judge: AsyncJudge, max_concurrency: int) -> JudgingRes
         return asyncio.run(judge_conclusions(folder, conclusions, judge, max_concurrency, advance))
 
 
-def print_usage(judge: str, judged: int, found: int, unscored: int, spent: Spent) -> None:
+def print_usage(judge: str, judged: int, found: int, unscored: int, usage: Usage, unread: int) -> None:
     """Print the number of judged conclusions and the usage to the error stream."""
     before = f"; judged before: {found}" if found else ""
     note(f"{judge}: conclusions judged: {judged}{before}; items unscored: {unscored}")
-    if not any(spent):
+    if usage == Usage():
         return
-    price = f"${spent.dollars:.4f}" + (f" and {spent.unpriced} of unknown price" if spent.unpriced else "")
+    price = f"${usage.cost or 0.0:.4f}" + (f" and {usage.unpriced} of unknown price" if usage.unpriced else "")
     counts = {
-        "from the cache": spent.cached,
-        "failed": spent.failed,
-        "left out for the budget": spent.skipped,
-        "verdicts that could not be read": spent.unread,
+        "from the cache": usage.cached,
+        "failed": usage.failed,
+        "left out for the budget": usage.skipped,
+        "verdicts that could not be read": unread,
     }
     rest = "".join(f"; {what}: {count}" for what, count in counts.items() if count)
-    note(f"{judge}: replies paid for: {spent.asked} ({spent.tokens} tokens, {price}){rest}")
+    note(f"{judge}: replies paid for: {usage.replies} ({usage.tokens} tokens, {price}){rest}")
 
 
 def _scores_table(scores: Mapping[str, Sequence[EpisodeScore]]) -> list[list[str]]:

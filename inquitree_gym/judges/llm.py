@@ -17,8 +17,17 @@ from inquitree_gym.embeddings.vectors import CACHE_VARIABLE
 from inquitree_gym.errors import BudgetError, OptionError, ServiceError
 from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Judge, Verdict
 from inquitree_gym.judges.records import Judgement
-from inquitree_gym.judges.spent import Spent
-from inquitree_gym.llm import Budget, BudgetedChat, CachedChat, Chat, Message, ReplyCache, run_sync, strip_thinking
+from inquitree_gym.llm import (
+    Budget,
+    BudgetedChat,
+    CachedChat,
+    Chat,
+    Message,
+    ReplyCache,
+    Usage,
+    run_sync,
+    strip_thinking,
+)
 from inquitree_gym.matching import readable
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import Tree
@@ -110,7 +119,7 @@ class _Sample:
     grades: tuple[Grade, ...]
     """One per item, in tree order; empty without an answer."""
     fault: str
-    spent: Spent
+    usage: Usage
 
 
 class LLMJudge:
@@ -173,23 +182,23 @@ class LLMJudge:
             await self._sample(tree, text, reverse, repeat) for repeat in range(self._repeats) for reverse in orders
         ]
         verdicts = tuple(_verdict(samples, orders, index) for index in range(len(tree.conclusions)))
-        return Judgement(verdicts, sum((sample.spent for sample in samples), Spent()))
+        unread = sum(grade.score is None for sample in samples for grade in sample.grades)
+        return Judgement(verdicts, sum((sample.usage for sample in samples), Usage()), unread)
 
     async def _sample(self, tree: Tree, conclusion: str, reverse: bool, repeat: int) -> _Sample:
         request = JudgeRequest.create(tree, conclusion, reverse=reverse, repeat=repeat)
         try:
             completion = await self._chat.complete(request.messages(self._prompts), seed=repeat)
         except BudgetError:
-            return _Sample(reverse, (), "not asked: the budget is used up", Spent(skipped=1))
+            return _Sample(reverse, (), "not asked: the budget is used up", Usage(skipped=1))
         except ServiceError as error:
             if error.concerns_all:
                 raise
-            return _Sample(reverse, (), str(error), Spent(failed=1))
+            return _Sample(reverse, (), str(error), Usage(failed=1))
         grades = request.parse(completion.text)
-        unread = sum(grade.score is None for grade in grades)
         reason = completion.finish_reason
         fault = "no verdict that can be read" + (f" (the answer ended with '{reason}')" if reason != "stop" else "")
-        return _Sample(reverse, grades, fault, Spent.on(completion) + Spent(unread=unread))
+        return _Sample(reverse, grades, fault, Usage.of(completion))
 
 
 @dataclass(frozen=True, slots=True)

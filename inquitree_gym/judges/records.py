@@ -7,22 +7,22 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from inquitree_gym.errors import InquiTreeError, JudgeError
 from inquitree_gym.judges.quality import Judge, Verdict
-from inquitree_gym.judges.spent import Spent
+from inquitree_gym.llm import Usage
 from inquitree_gym.log import JsonlWriter, file_stem, has_header, read_records, settings_digest
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.schema import CANARY
 
 JUDGEMENTS = "judgements"
 """Folder in a run folder."""
-JUDGEMENT_VERSION = 1
+JUDGEMENT_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,9 @@ class Judgement:
 
     verdicts: tuple[Verdict, ...]
     """One per conclusion item, in tree order."""
-    spent: Spent = field(default_factory=Spent)
+    usage: Usage = field(default_factory=Usage)
+    unread: int = 0
+    """Verdicts without a readable grade, one per item and request."""
 
 
 class _Record(BaseModel):
@@ -71,8 +73,8 @@ class JudgementRecord(_Record):
     """SHA-256 of the conclusion."""
     verdicts: tuple[VerdictRecord, ...]
     """In tree order."""
-    spent: dict[str, float] = {}
-    """Usage by the fields of `Spent`, without zeros."""
+    usage: dict[str, float] = Field(default={}, validation_alias=AliasChoices("usage", "spent"))
+    """Nonzero fields of `Usage`, and ``unread``; called ``spent`` in version 1, with ``asked`` for ``replies``."""
 
     @property
     def unscored(self) -> int:
@@ -170,13 +172,14 @@ class JudgementFile(JsonlWriter):
             VerdictRecord(item=item.id, score=verdict.score, why=verdict.why)
             for item, verdict in zip(tree.conclusions, judgement.verdicts, strict=True)
         )
+        counts = {**asdict(judgement.usage), "unread": judgement.unread}
         record = JudgementRecord(
             episode=episode,
             tree=tree.id,
             digest=tree.digest,
             conclusion=_digest(conclusion),
             verdicts=verdicts,
-            spent={name: value for name, value in judgement.spent._asdict().items() if value},
+            usage={name: value for name, value in counts.items() if value},
         )
         self.write(record)
         self.found[episode] = record

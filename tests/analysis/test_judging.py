@@ -87,9 +87,9 @@ def test_equal_conclusions_are_asked_about_once(run: Path, reading: Service, tmp
     done = judge(run, llm(reading, tmp_path / "cache"))
     different = len({(each.tree.id, each.text) for each in run_conclusions(run)})
     assert different <= 6 < done.judged == 8, "the oracle concludes the same for every seed"
-    assert done.spent.asked == len(reading.requests) <= 2 * different
+    assert done.usage.replies == len(reading.requests) <= 2 * different
     (found,) = read_judgements(run)
-    assert sum(each.spent.get("asked", 0) for each in found.by_episode.values()) == done.spent.asked
+    assert sum(each.usage.get("replies", 0) for each in found.by_episode.values()) == done.usage.replies
     assert len(found.by_episode) == 8
 
 
@@ -111,14 +111,14 @@ def test_judges_stand_side_by_side_with_their_agreement(run: Path, reading: Serv
 
 def test_a_budget_leaves_the_rest_for_another_time(run: Path, reading: Service, tmp_path: Path):
     first = judge(run, llm(reading, tmp_path / "cache", budget=Budget(max_total_tokens=TOKENS)), max_concurrency=1)
-    assert first.spent.asked == 1
-    assert first.spent.skipped > 0
+    assert first.usage.replies == 1
+    assert first.usage.skipped > 0
     assert first.unscored == sum(len(each.tree.conclusions) for each in run_conclusions(run) if each.text.strip())
     (scored,) = recorded_scores(run).values()
     assert {score.quality for score in scored} == {None}, "unscored is not 0"
     second = judge(run, llm(reading, tmp_path / "cache"))
-    assert (second.unscored, second.spent.cached) == (0, 1)
-    assert first.spent.asked + second.spent.asked == len(reading.requests)
+    assert (second.unscored, second.usage.cached) == (0, 1)
+    assert first.usage.replies + second.usage.replies == len(reading.requests)
 
 
 def test_a_service_that_will_answer_nothing_ends_it_and_what_was_judged_is_kept(

@@ -205,7 +205,7 @@ def test_judges_stand_side_by_side_and_an_unscored_item_leaves_no_score(
     judge(trees, tmp_path)
     service.begin(Grader(lambda place, text, asked: "unsure" if place == 0 else 1))
     done = judge(trees, tmp_path, "llm:gpt-4o-mini", base_url=service.address, cache=tmp_path / "cache")
-    assert done.spent.asked == len(service.requests) == 4
+    assert done.usage.replies == len(service.requests) == 4
     grades = grade_closed_book(tmp_path, trees)
     assert {grade.score for grade in grades if grade.judge == "local"} == {1.0}
     assert {grade.score for grade in grades if grade.judge == "llm:gpt-4o-mini"} == {None}

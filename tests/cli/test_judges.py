@@ -64,7 +64,7 @@ def test_judges_side_by_side_as_json(inquitree: Inquitree, run: Path, reading: S
     done = inquitree("judge", run, "--judge", f"local, {MODEL}", *options)
     (found,) = json.loads(done.out)
     assert [each["judge"] for each in found["judges"]] == ["local", MODEL]
-    assert found["judges"][1]["spent"]["asked"] == len(reading.requests) == 2 * 2 * 2
+    assert found["judges"][1]["usage"]["replies"] == len(reading.requests) == 2 * 2 * 2
     assert set(found["scores"]) == {"local", MODEL}
     by_agent = {each["agent"]: each["quality_share"] for each in found["scores"][MODEL]}
     assert by_agent["oracle"] == 1

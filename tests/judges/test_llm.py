@@ -13,8 +13,7 @@ import pytest
 from inquitree_gym.errors import CacheError, OptionError, ServiceError
 from inquitree_gym.judges import Judgement, LLMJudge, Verdict
 from inquitree_gym.judges.llm import TEMPLATES, Grade, JudgeRequest
-from inquitree_gym.judges.spent import Spent
-from inquitree_gym.llm import Budget, ChatModel, ReplyCache
+from inquitree_gym.llm import Budget, ChatModel, ReplyCache, Usage
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import Tree, load_tree
 from tests.servers import COMPLETION_TOKENS, FILTERED, PROMPT_TOKENS, Body, Hourglass, Service, failed, said
@@ -100,7 +99,7 @@ def test_one_item_has_no_order(service: Service, tmp_path: Path):
 def test_a_conclusion_without_a_letter_is_nothing_and_costs_nothing(service: Service, tree: Tree, tmp_path: Path):
     for text in ("", " \n", "1. 2. 3."):
         assert rule(judge_of(service, tmp_path), tree, text) == Judgement(
-            (Verdict(0.0, "nothing concluded"),) * 3, Spent()
+            (Verdict(0.0, "nothing concluded"),) * 3, Usage()
         )
     assert service.requests == []
 
@@ -108,7 +107,7 @@ def test_a_conclusion_without_a_letter_is_nothing_and_costs_nothing(service: Ser
 def test_repeats_are_asked_with_other_codes_and_seeds(service: Service, tree: Tree, tmp_path: Path):
     service.reply = Grader(lambda place, text, asked: 1)
     judgement = rule(judge_of(service, tmp_path, repeats=3), tree)
-    assert judgement.spent.asked == len(service.requests) == 6
+    assert judgement.usage.replies == len(service.requests) == 6
     assert len({request.last for request in service.requests}) == 6
     assert [request.body.get("seed") for request in service.requests] in ([0, 0, 1, 1, 2, 2], [None] * 6)
     with pytest.raises(OptionError, match="at least once, not 0 times"):
@@ -180,7 +179,7 @@ def test_an_answer_that_cannot_be_read_leaves_the_items_unscored(
     service.planned.extend([] if isinstance(reply, str) else [reply, reply])
     judgement = rule(judge_of(service, tmp_path), tree)
     assert scores(judgement) == [None] * 3
-    assert judgement.spent.unread == 6
+    assert judgement.unread == 6
     assert "no verdict that can be read" in judgement.verdicts[0].why
 
 
@@ -189,14 +188,14 @@ def test_an_item_needs_a_verdict_from_each_order(service: Service, tree: Tree, t
     service.reply = Grader(lambda place, text, asked: "?" if (place, "number 3" in text) == (0, True) else 1)
     judgement = rule(judge_of(service, tmp_path), tree)
     assert scores(judgement) == [1, 1, None]
-    assert judgement.spent.unread == 1
+    assert judgement.unread == 1
 
 
 def test_with_repeats_an_answer_that_cannot_be_read_is_made_up_for(service: Service, tree: Tree, tmp_path: Path):
     service.planned.append(said("no verdicts here"))
     service.reply = Grader(lambda place, text, asked: 0.6)
     judgement = rule(judge_of(service, tmp_path, repeats=2), tree)
-    assert (scores(judgement), judgement.spent.unread) == ([0.6] * 3, 3)
+    assert (scores(judgement), judgement.unread) == ([0.6] * 3, 3)
 
 
 # Faults
@@ -207,10 +206,10 @@ def test_a_fault_that_passes_leaves_the_items_unscored_and_is_asked_again(servic
     service.reply = Grader(lambda place, text, asked: 1)
     judge = judge_of(service, tmp_path)
     judgement = rule(judge, tree)
-    assert (scores(judgement), judgement.spent.failed, judgement.spent.asked) == ([None] * 3, 1, 1)
+    assert (scores(judgement), judgement.usage.failed, judgement.usage.replies) == ([None] * 3, 1, 1)
     assert "gave no answer" in judgement.verdicts[0].why
     again = rule(judge, tree)
-    assert (scores(again), again.spent.cached, again.spent.asked) == ([1] * 3, 1, 1)
+    assert (scores(again), again.usage.cached, again.usage.replies) == ([1] * 3, 1, 1)
 
 
 def test_a_question_that_a_service_refuses_is_unscored_and_a_wrong_key_ends_it(
@@ -218,7 +217,7 @@ def test_a_question_that_a_service_refuses_is_unscored_and_a_wrong_key_ends_it(
 ):
     service.reply = Grader(lambda place, text, asked: 1)
     service.planned.append(failed(400, "too long"))
-    assert rule(judge_of(service, tmp_path), tree).spent.failed == 1
+    assert rule(judge_of(service, tmp_path), tree).usage.failed == 1
     service.planned.append(failed(401, "wrong key"))
     with pytest.raises(ServiceError, match="check the key"):
         rule(judge_of(service, tmp_path), tree)
@@ -233,8 +232,9 @@ def test_nothing_is_paid_for_twice(service: Service, tree: Tree, tmp_path: Path)
     second = rule(judge_of(service, tmp_path), tree)
     assert first.verdicts == second.verdicts
     assert len(service.requests) == 2
-    assert first.spent == Spent(asked=2, tokens=2 * TOKENS, dollars=pytest.approx(2 * PRICE))
-    assert second.spent == Spent(cached=2)
+    assert (first.usage.replies, first.usage.cached, first.usage.tokens) == (2, 0, 2 * TOKENS)
+    assert first.usage.cost == pytest.approx(2 * PRICE)
+    assert second.usage == Usage(cached=2)
 
 
 @pytest.mark.parametrize("what", ["conclusion", "tree", "model", "prompt", "repeats"])
@@ -258,7 +258,7 @@ def test_another_question_is_another_entry(what: str, service: Service, tree: Tr
 
 def test_a_reply_that_cannot_be_kept_is_not_asked_for_and_ends_it(service: Service, tree: Tree, tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(CacheError, match="replies cannot be kept"):
+    with pytest.raises(CacheError, match="cannot write replies to the cache"):
         rule(judge_of(service, tmp_path / "file"), tree)
     assert service.requests == []
 
@@ -271,7 +271,7 @@ def test_a_used_up_budget_leaves_the_rest_unscored_and_counted(service: Service,
     judge = judge_of(service, tmp_path, budget=Budget(max_total_tokens=3 * TOKENS))
     judgements = [rule(judge, tree, f"{TEXT} Variant {i}.") for i in range(3)]
     assert [scores(judgement)[0] for judgement in judgements] == [1, None, None]
-    assert [judgement.spent.skipped for judgement in judgements] == [0, 1, 2]
+    assert [judgement.usage.skipped for judgement in judgements] == [0, 1, 2]
     assert judgements[1].verdicts[0].why == "not asked: the budget is used up"
     assert len(service.requests) == 3
     # What was paid for is not lost: with a new budget one question is left of the second conclusion.
@@ -283,8 +283,8 @@ def test_a_used_up_budget_leaves_the_rest_unscored_and_counted(service: Service,
 def test_the_cost_is_capped_too(service: Service, tree: Tree, tmp_path: Path):
     service.reply = Grader(lambda place, text, asked: 1)
     judge = judge_of(service, tmp_path, budget=Budget(max_cost=1.5 * PRICE), repeats=3)
-    spent = rule(judge, tree).spent
-    assert (spent.asked, spent.skipped) == (2, 4)
+    usage = rule(judge, tree).usage
+    assert (usage.replies, usage.skipped) == (2, 4)
     assert judge.budget.usage.cost == pytest.approx(2 * PRICE)
 
 
@@ -298,7 +298,10 @@ def test_a_cap_that_cannot_be_held_for_want_of_a_price_or_a_count_stops_it(
     uncounted = said("no verdict")
     service.planned.append(uncounted._replace(body=uncounted.body | {"usage": None}))
     judge = judge_of(service, tmp_path / "other", budget=Budget(max_total_tokens=10**6))
-    assert rule(judge, tree).spent[:5] == (1, 0, 0, 3, 1)
+    judgement = rule(judge, tree)
+    assert (judgement.usage.replies, judgement.usage.cached, judgement.usage.failed) == (1, 0, 0)
+    assert judgement.usage.skipped == 1
+    assert judgement.unread == 3
 
 
 # As a judge of one tree

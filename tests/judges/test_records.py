@@ -10,7 +10,7 @@ import pytest
 from inquitree_gym.errors import JudgeError, LogError
 from inquitree_gym.judges import Judgement, JudgementFile, Verdict, read_judgements
 from inquitree_gym.judges.records import judgements_by_label
-from inquitree_gym.judges.spent import Spent
+from inquitree_gym.llm import Usage
 from inquitree_gym.scoring import score_episode
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.schema import CANARY
@@ -19,7 +19,7 @@ from tests.strategies import make_tree
 
 SAID = "1. It rose."
 RULING = Judgement(
-    (Verdict(1.0, "said so"), Verdict(None, "no verdict"), Verdict(0.25, "")), Spent(asked=2, dollars=0.5)
+    (Verdict(1.0, "said so"), Verdict(None, "no verdict"), Verdict(0.25, "")), Usage(replies=2, cost=0.5)
 )
 FULL = Judgement((Verdict(1.0, ""), Verdict(0.6, ""), Verdict(0.0, "")))
 
@@ -43,8 +43,19 @@ def test_what_is_kept_is_read_again(tree: Tree, tmp_path: Path):
     assert [(each.item, each.score, each.why) for each in judgement.verdicts] == [
         ("c1", 1.0, "said so"), ("c2", None, "no verdict"), ("c3", 0.25, ""),
     ]  # fmt: skip
-    assert (judgement.unscored, judgement.spent) == (1, {"asked": 2, "dollars": 0.5})
+    assert (judgement.unscored, judgement.usage) == (1, {"replies": 2, "cost": 0.5})
     assert found.item_scores() == {("made", "one.jsonl"): (1.0, None, 0.25)}
+
+
+def test_a_file_of_version_1_is_read(tree: Tree, tmp_path: Path):
+    file = keep(tmp_path, tree)
+    text = file.read_text().replace('"judgement_version":2', '"judgement_version":1')
+    file.write_text(text.replace('"usage":{"replies":2.0,"cost":0.5}', '"spent":{"asked":2,"dollars":0.5}'))
+    (found,) = read_judgements(tmp_path)
+    assert found.by_episode["one.jsonl"].usage == {"asked": 2, "dollars": 0.5}
+    with JudgementFile(tmp_path, "llm:a/b", {}) as kept:
+        kept.add("two.jsonl", tree, SAID, FULL)
+    assert list(read_judgements(tmp_path)[0].by_episode) == ["one.jsonl", "two.jsonl"]
 
 
 def test_half_a_surrogate_pair_in_a_reason_is_read_again(tree: Tree, tmp_path: Path):

@@ -68,7 +68,7 @@ def test_calibrate_as_json_with_judges_beside_each_other(
         ("local", "expected"), (MODEL, "expected"), ("local", MODEL),
     ]  # fmt: skip
     assert found["agreement"][1]["kappa"] == 0
-    assert asked["spent"]["asked"] == len(reading.requests) == 2 * 6, "the empty conclusion is not asked about"
+    assert asked["usage"]["replies"] == len(reading.requests) == 2 * 6, "the empty conclusion is not asked about"
 
 
 def test_calibrate_names_the_trees_on_which_the_order_does_not_hold(

@@ -9,7 +9,7 @@ import pytest
 from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges import Judgement, LocalJudge, Verdict, make_judges
-from inquitree_gym.judges.spent import Spent
+from inquitree_gym.llm import Usage
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from research.datasets import CONCLUSION_KINDS, ConclusionSet, load_conclusions
 from research.judge_calibration import JudgedSet, calibrate, judge_set
@@ -130,7 +130,7 @@ class Fair:
         self.running -= 1
         scores = self._known[tree.id, conclusion]
         return Judgement(
-            tuple(Verdict(None if tree.id == self._silent else score, "") for score in scores), Spent(asked=1)
+            tuple(Verdict(None if tree.id == self._silent else score, "") for score in scores), Usage(replies=1)
         )
 
 
@@ -139,7 +139,7 @@ def test_calibration_compares_with_what_is_expected(sets: list[ConclusionSet]):
     judge = Fair(sets, silent="paper8")
     found = asyncio.run(calibrate(sets[:7], judge, 3, told.append))
     assert judge.most == 3
-    assert found.spent == Spent(asked=7 * len(CONCLUSION_KINDS))
+    assert found.usage == Usage(replies=7 * len(CONCLUSION_KINDS))
     assert len(told) == 7 * len(CONCLUSION_KINDS)
     assert "paper8 perfect" in told
     assert [each.holds for each in found.judged] == [each.tree != "paper8" for each in sets[:7]]
@@ -155,7 +155,7 @@ def test_the_local_judge_agrees_with_what_is_expected(sets: list[ConclusionSet])
     agreed = found.with_expected
     assert agreed.low > 0.5
     assert agreed.items == 6 * 125
-    assert found.spent == Spent()
+    assert found.usage == Usage()
 
 
 def test_at_least_one_is_judged_at_a_time(sets: list[ConclusionSet]):
