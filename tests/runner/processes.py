@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tests.runner.nursery import MARK
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 AT_MOST = 600.0
 """Seconds without a word after which a process is given up."""
 

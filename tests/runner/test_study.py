@@ -318,6 +318,6 @@ def test_a_missing_study_file(tmp_path: Path):
         read_study(tmp_path / "none.toml")
 
 
-@pytest.mark.parametrize("file", sorted(Path(__file__).parents[3].glob("studies/*.toml")), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", sorted(Path(__file__).parents[2].glob("studies/*.toml")), ids=lambda file: file.name)
 def test_every_shipped_study_can_be_run(file: Path):
     assert list(read_study(file).specs())
