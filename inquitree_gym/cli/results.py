@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -126,14 +126,11 @@ def report(
     for file in write_report(runs, out_path, differences, cutoffs, memories) if out_path else ():
         note(f"written: {file}")
     if as_json:
-        found: dict[str, Any] = {
-            "rows": table,
-            "missing": [episode.name for episode in missing],
-            "cutoffs": cutoffs,
-        }
-        if memories is not None:
-            found["closed_book"] = memories
-        print_json(found | ({"differences": differences} if paired else {}))
+        print_json(
+            {"rows": table, "missing": [episode.name for episode in missing], "cutoffs": cutoffs}
+            | ({} if memories is None else {"closed_book": memories})
+            | ({"differences": differences} if paired else {})
+        )
         return
     for title, measures in REPORT_TABLES.items():
         print_table(title, summary_table(table, measures))

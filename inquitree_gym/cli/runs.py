@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from inquitree_gym.analysis.aggregate import as_plain
 from inquitree_gym.baselines import AGENT_NAMES, HumanAgent
 from inquitree_gym.baselines.llm import CONTEXT
 from inquitree_gym.cli.dry_run import note_missing_keys, show_plan
@@ -39,7 +39,8 @@ from inquitree_gym.llm import Budget
 from inquitree_gym.rollout import play as play_episode
 from inquitree_gym.runner import RunOptions, RunSummary, StopConditions, StudyConfig, run_study
 from inquitree_gym.runner.models import MAX_CONCURRENCY, missing_keys
-from inquitree_gym.runner.ray import LOCAL, RayExecutor
+from inquitree_gym.runner.ray import RayExecutor
+from inquitree_gym.runner.ray_cluster import LOCAL
 from inquitree_gym.runner.run import Executor, play_episodes
 from inquitree_gym.runner.study import ALL, make_study, read_study
 
@@ -48,6 +49,13 @@ RUN_FLAGS = {
     "dry_run", "as_json",
 }  # fmt: skip
 """Parameters that do not affect the episodes, so that they go with a study file."""
+MODEL_FLAGS = {
+    "base_url": "base_url",
+    "temperature": "temperature",
+    "reasoning_effort": "reasoning_effort",
+    "context_tokens": "context",
+}
+"""Model settings by parameter."""
 
 app = typer.Typer()
 
@@ -81,9 +89,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         str | None, typer.Option(help="litellm's names of models, comma-separated: provider/name.")
     ] = None,
     base_url: BaseUrlOption = None,
-    temperature: Annotated[
-        str, typer.Option(help="Temperature of the models; none for the provider's default.")
-    ] = "0.0",
+    temperature: Annotated[str, typer.Option(help="Temperature, or none for the provider's default.")] = "0.0",
     reasoning_effort: EffortOption = None,
     context_tokens: Annotated[int, typer.Option("--context", help="Largest request in estimated tokens.")] = CONTEXT,
     papers: PapersOption = ALL,
@@ -99,71 +105,65 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     ] = MAX_CONCURRENCY,
     max_cost: MaxCostOption = None,
     max_total_tokens: MaxTotalTokensOption = None,
-    max_minutes: Annotated[
-        float | None, typer.Option(help="Stop sending requests after this number of minutes.")
-    ] = None,
+    max_minutes: Annotated[float | None, typer.Option(help="Stop sending requests after these minutes.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder of cached replies.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the episodes and the estimated cost; play nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its estimated cost only.")] = False,
     ray: Annotated[str | None, typer.Option(help="Play on Ray: local, auto, or the address of a cluster.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run agents over trees and log every episode. Run again to play only what is missing."""
-    if study_file is not None:
-        _check_flags_beside_study(context)
-    study = read_study(study_file) if study_file else make_study(
-        agents=split(agent), trees=split(papers), fake_levels=whole_numbers("--fake-level", fake_level), seeds=seeds,
-        max_turns=_turns(max_turns), embedder=embedder, threshold=threshold,
-        models=_models(context, model, {
-            "base_url": base_url, "temperature": temperature, "reasoning_effort": reasoning_effort,
-            "context": context_tokens,
-        }),
-    )  # fmt: skip
+    study = _study(context)
     if dry_run:
         show_plan(study, out_folder, as_json)
         return
-    budget = Budget(max_cost, max_total_tokens, max_minutes and max_minutes * 60)
-    _run(
-        study,
-        out_folder,
-        RunOptions(max_concurrency, budget, cache),
-        budget,
-        play_episodes if ray is None else RayExecutor(ray),
-        as_json,
-    )
-
-
-def _run(
-    study: StudyConfig, folder: Path, options: RunOptions, budget: Budget, executor: Executor, as_json: bool
-) -> None:
-    if executor in (play_episodes, RayExecutor(LOCAL)):  # machines of another cluster have environments of their own
+    executor: Executor = play_episodes if ray is None else RayExecutor(ray)
+    if ray in (None, LOCAL):  # machines of another cluster have environments of their own
         note_missing_keys(missing_keys(study.models, {model.label for model in study.models}))
+    budget = Budget(max_cost, max_total_tokens, max_minutes and max_minutes * 60)
+    summary = _run(study, out_folder, RunOptions(max_concurrency, budget, cache), budget, executor)
+    print_summary(summary, budget, out_folder)
+    if as_json:
+        failures = [{"episode": each.spec.file_name, "error": each.error} for each in summary.failures]
+        more = {"folder": str(out_folder), "failures": failures, "paid": budget.usage}
+        print_json({**as_plain(summary), **more})
+    if not summary.is_complete:
+        failed = plural(len(summary.failures), "episode")
+        raise InquiTreeError(f"{failed} failed and {summary.left} left; run the same command again to resume")
+
+
+def _run(study: StudyConfig, folder: Path, options: RunOptions, budget: Budget, executor: Executor) -> RunSummary:
     bar = RunProgress(sum(1 for _ in study.specs()), budget)
     try:
         with sigterm_as_interrupt(), bar.display():
-            summary = run_study(study, folder, options, bar.update, StopConditions(bar.announce_stop), executor)
+            return run_study(study, folder, options, bar.update, StopConditions(bar.announce_stop), executor)
     except KeyboardInterrupt:
         note(f"interrupted; run the same command again to resume: {folder}")
         raise typer.Exit(INTERRUPTED) from None
-    print_summary(summary, budget, folder)
-    if as_json:
-        print_json(_summary_as_plain(summary, budget, folder))
-    if not summary.is_complete:
-        raise InquiTreeError(
-            f"{plural(len(summary.failures), 'episode')} failed and {summary.left} left; "
-            "run the same command again to resume"
-        )
 
 
-def _summary_as_plain(summary: RunSummary, budget: Budget, folder: Path) -> dict[str, Any]:
-    failures = [{"episode": each.spec.file_name, "error": each.error} for each in summary.failures]
-    return {
-        **dataclasses.asdict(summary),
-        "folder": str(folder),
-        "failures": failures,
-        "paid": dataclasses.asdict(budget.usage),
-    }
+def _study(context: typer.Context) -> StudyConfig:
+    """Return the study of the command line, or of its study file.
+
+    Raises:
+        InquiTreeError: an option would be ignored.
+    """
+    flags, given = context.params, _given(context)
+    if flags["study_file"] is not None:
+        if beside := given - RUN_FLAGS:
+            raise InquiTreeError(
+                f"--study takes what to play from its file; leave out {_names(beside)}, or write it into the file"
+            )
+        return read_study(flags["study_file"])
+    if flags["model"] is None and (idle := given & MODEL_FLAGS.keys()):
+        raise InquiTreeError(f"{_names(idle)} without a model does nothing; name one with --model, or leave it out")
+    settings = {setting: flags[name] for name, setting in MODEL_FLAGS.items()}
+    return make_study(
+        agents=split(flags["agent"]),
+        models=[{"model": name, **settings} for name in split(flags["model"] or "")],
+        trees=split(flags["papers"]),
+        fake_levels=whole_numbers("--fake-level", flags["fake_level"]),
+        **{name: flags[name] for name in ("seeds", "max_turns", "embedder", "threshold")},
+    )
 
 
 def _ask(observation: str, info: Mapping[str, Any]) -> str:
@@ -177,36 +177,13 @@ def _ask(observation: str, info: Mapping[str, Any]) -> str:
             lines.append(line)
 
 
-def _turns(text: str) -> int | str | None:
-    if text == "none":
-        return None
-    return int(text) if text.isascii() and text.isdigit() else text
-
-
-def _models(context: typer.Context, names: str | None, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the settings of every model.
-
-    Raises:
-        InquiTreeError: there are settings without a model.
-    """
-    if names is None and (idle := _given(context) & {"base_url", "temperature", "reasoning_effort", "context_tokens"}):
-        raise InquiTreeError(f"{_flags(idle)} without a model does nothing; name one with --model, or leave it out")
-    return [{"model": name, **settings} for name in split(names or "")]
-
-
 def _given(context: typer.Context) -> set[str]:
     """Return the parameters set on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
 
 
-def _flags(parameters: Iterable[str]) -> str:
-    names = {"context_tokens": "context", "out_folder": "out", "study_file": "study"}
+def _names(parameters: Iterable[str]) -> str:
+    """Return parameters as their flags."""
+    names = {"context_tokens": "context"}
     return ", ".join("--" + names.get(name, name).replace("_", "-") for name in sorted(parameters))
-
-
-def _check_flags_beside_study(context: typer.Context) -> None:
-    if beside := _given(context) - RUN_FLAGS:
-        raise InquiTreeError(
-            f"--study takes what to play from its file; leave out {_flags(beside)}, or write it into the file"
-        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -107,7 +108,7 @@ def locked(folder: Path, study: StudyConfig) -> Iterator[None]:
             if not check_manifest(folder, study):
                 _write_manifest(folder, study)
         except OSError as error:
-            raise cannot_write(folder, error) from error
+            raise _cannot_write(folder, error) from error
         yield
 
 
@@ -118,6 +119,20 @@ def _write_manifest(folder: Path, study: StudyConfig) -> None:
     part.replace(folder / MANIFEST)
 
 
-def cannot_write(folder: Path, error: OSError) -> LogError:
-    """Return the error for a folder that cannot be written."""
+def _cannot_write(folder: Path, error: OSError) -> LogError:
     return LogError(f"cannot write to '{folder}': {error.strerror}; choose another folder with --out")
+
+
+@contextmanager
+def marker_file(folder: Path) -> Iterator[Path]:
+    """Create a file during the block by which other machines recognise the folder.
+
+    Raises:
+        LogError: the folder cannot be written.
+    """
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(tempfile.NamedTemporaryFile(dir=folder, prefix=".marker-"))
+        except OSError as error:
+            raise _cannot_write(folder, error) from error
+        yield Path(file.name).resolve()

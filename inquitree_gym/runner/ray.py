@@ -10,42 +10,30 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import signal
 import socket
-import tempfile
-import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import ip_address
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import inquitree_gym
 from inquitree_gym.errors import InquiTreeError, OptionError, require
 from inquitree_gym.llm import Budget, Completion, Reservation, SpendingCap
-from inquitree_gym.runner.folder import cannot_write, run_status
+from inquitree_gym.runner.folder import marker_file, run_status
 from inquitree_gym.runner.models import ModelSettings, RunOptions
+from inquitree_gym.runner.ray_cluster import LOCAL, connected
 from inquitree_gym.runner.run import Outcome, RunContext, interleave_models, play_episodes
 from inquitree_gym.runner.stop_conditions import ERROR_ELSEWHERE, GRACE, INTERRUPTED
 from inquitree_gym.runner.study import EpisodeSpec
 
-LOCAL = "local"
 MAX_DEATHS = 3
 """Worker deaths after which an episode, or the start of a worker, is given up."""
 BATCH = 25
 """Largest batch of episodes that ask no model."""
-_TIMEOUT = 10.0
-"""Seconds for a cluster to answer."""
 _POLL = 0.1
 """Seconds between looks at stop conditions and payments."""
 _BatchResult = tuple[list[Outcome], str, Mapping[str, str], InquiTreeError | None]
-_CLUSTERED = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-"""Read by Ray on import; 0 confines a cluster to the loopback address, on every system."""
-_OBJECT_STORE = 100_000_000
-"""Bytes of shared memory of a local cluster, which needs hardly any."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +59,7 @@ class RayExecutor:
             raise OptionError("Ray workers cannot share rate limits of this process; set the rates in the study")
         if not specs:
             return
-        with connected(self.address), _marker_file(run.folder) as marker:
+        with connected(self.address), marker_file(run.folder) as marker:
             pool = _WorkerPool(run, marker)
             try:
                 local = [spec for spec in specs if not spec.model]
@@ -80,79 +68,6 @@ class RayExecutor:
                 await pool.play([[spec] for spec in interleave_models(specs)], run.options.max_concurrency)
             finally:
                 pool.close()
-
-
-@contextmanager
-def connected(address: str) -> Iterator[None]:
-    """Connect to a cluster during the block; see `RayExecutor.address`.
-
-    Raises:
-        InquiTreeError: no cluster answers, or a local one would be reachable from other machines.
-        MissingExtraError: Ray is not installed.
-    """
-    _check_address(address)
-    before = os.environ.get(_CLUSTERED)
-    try:
-        if address == LOCAL:
-            os.environ[_CLUSTERED] = "0"
-        ray = require("ray", "ray")
-        if ray.is_initialized():
-            yield
-            return
-        _connect(ray, address)
-        try:
-            if address == LOCAL and not ip_address(ray.util.get_node_ip_address()).is_loopback:
-                raise InquiTreeError(
-                    f"Ray was imported before {_CLUSTERED} could be set to 0, so its cluster would be reachable from "
-                    "other machines; set that variable for the whole process, or call ray.init yourself"
-                )
-            yield
-        finally:
-            ray.shutdown()
-    finally:
-        if before is not None:
-            os.environ[_CLUSTERED] = before
-        else:
-            os.environ.pop(_CLUSTERED, None)
-
-
-def _connect(ray: ModuleType, address: str) -> None:
-    local = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE} if address == LOCAL else {}
-    handler = signal.getsignal(signal.SIGTERM)
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise InquiTreeError(
-            f"Ray cannot be reached at '{address}': {error}; give the address of a running cluster, or '{LOCAL}'"
-        ) from error
-    if handler is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, handler)  # Ray's own handler would end the process at once
-
-
-def _check_address(address: str) -> None:
-    """Check that something listens at an address, since Ray itself retries for minutes and then ends the process."""
-    host, _, port = address.rpartition(":")
-    if address in (LOCAL, "auto"):
-        return
-    if "/" in host or not host or not port.isdigit():
-        raise OptionError(
-            f"'{address}' is no address of a Ray cluster; give HOST:PORT, auto for the one that runs on this machine, "
-            f"or {LOCAL} for one of its own"
-        )
-    try:
-        socket.create_connection((host, int(port)), _TIMEOUT).close()
-    except OSError as error:
-        raise InquiTreeError(f"no Ray cluster answers at '{address}': {error}; start one, or take '{LOCAL}'") from error
-
-
-@contextmanager
-def _marker_file(folder: Path) -> Iterator[Path]:
-    """Create a file by which workers recognise the folder."""
-    try:
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".ray-") as file:
-            yield Path(file.name).resolve()
-    except OSError as error:
-        raise cannot_write(folder, error) from error
 
 
 class _WorkerPool:
@@ -178,9 +93,9 @@ class _WorkerPool:
     def _shared_options(self) -> RunOptions:
         """Return the options of a worker, with the budget and the rate limits that all workers share."""
         options = self._run.options
-        budget = None if options.budget is None else _RemoteBudget(self._limits, options.budget.max_cost)
+        budget = None if options.budget is None else _RemoteLimits(self._limits, max_cost=options.budget.max_cost)
         limited = [model.label for model in self._run.study.models if model.rate_limit() is not None]
-        rate_limits = {label: _RemoteRateLimit(self._limits, label) for label in limited}
+        rate_limits = {label: _RemoteLimits(self._limits, model=label) for label in limited}
         cache = None if options.cache is None else options.cache.expanduser().resolve()
         return RunOptions(1, budget, cache, rate_limits)
 
@@ -189,10 +104,8 @@ class _WorkerPool:
         for batch in batches:
             self._queue.put_nowait(batch)
         self._pending = sum(map(len, batches))
-        slots = [
-            asyncio.create_task(self._play_queue(number % self.size))
-            for number in range(min(max_concurrency, len(batches)))
-        ]
+        cpus = (number % self.size for number in range(min(max_concurrency, len(batches))))
+        slots = [asyncio.create_task(self._play_queue(cpu)) for cpu in cpus]
         try:
             await self._watch(slots)
         except asyncio.CancelledError:
@@ -242,12 +155,22 @@ class _WorkerPool:
             if not specs:
                 continue
             try:
-                self._settle(specs, await worker.play.remote(specs))
+                outcomes, reason, models, error = await worker.play.remote(specs)
             except self._ray.exceptions.RayTaskError:  # an unexpected error in a worker that is alive
                 raise
             except self._ray.exceptions.RayActorError:
                 self._forget(cpu, worker)
                 self._take_back(specs)
+                continue
+            self._pending -= len(specs)
+            for outcome in outcomes:
+                self._run.on_outcome(outcome)
+            for model, why in models.items():
+                self._run.stop.models.setdefault(model, why)
+            if error is not None:
+                raise error
+            if reason:
+                self._run.stop.stop(reason)
 
     async def _worker(self, cpu: int) -> Any:
         """Return the worker of a CPU once it is ready; start one if there is none."""
@@ -272,50 +195,29 @@ class _WorkerPool:
         if self._of_cpu.get(cpu) is worker:
             del self._of_cpu[cpu]
 
-    def _settle(self, specs: Sequence[EpisodeSpec], result: _BatchResult) -> None:
-        outcomes, reason, models, error = result
-        self._pending -= len(specs)
-        for outcome in outcomes:
-            self._run.on_outcome(outcome)
-        for model, why in models.items():
-            self._run.stop.models.setdefault(model, why)
-        if error is not None:
-            raise error
-        if reason:
-            self._run.stop.stop(reason)
-
     def _take_back(self, specs: Sequence[EpisodeSpec]) -> None:
         """Settle the complete episodes of a dead worker, and put the others back into the queue."""
-        status = run_status(self._run.folder, specs)
-        outcomes = [Outcome(spec, "played") for spec in status.complete]
-        outcomes += [Outcome(spec, "failed", error) for spec, error in status.damaged.items()]
-        for spec in status.remaining:
+        complete = set(run_status(self._run.folder, specs).complete)
+        for spec in specs:
             self._deaths[spec] += 1
-            if self._deaths[spec] == MAX_DEATHS:
-                outcomes.append(Outcome(spec, "failed", f"{MAX_DEATHS} workers died while playing it"))
-            elif self._run.stop.reason:
-                self._pending -= 1
-            else:
+            if spec in complete:
+                self._run.on_outcome(Outcome(spec, "played"))
+            elif self._deaths[spec] == MAX_DEATHS:
+                self._run.on_outcome(Outcome(spec, "failed", f"{MAX_DEATHS} workers died while playing it"))
+            elif not self._run.stop.reason:
                 self._queue.put_nowait([spec])
-        self._pending -= len(outcomes)
-        for outcome in outcomes:
-            self._run.on_outcome(outcome)
+                continue
+            self._pending -= 1
 
 
 class RayWorker:
     """Actor that plays batches of episodes, each call in a thread and an event loop of its own."""
 
     def __init__(self, run: RunContext, version: str, directory: str, marker: Path) -> None:
-        """Join a run.
-
-        Args:
-            run: the run; its callbacks are not used.
-            version: release of the package in the driver.
-            directory: working directory of the driver, where relative paths of trees start.
-            marker: a file that the driver created in the folder of the run.
+        """Join a run if this machine has the driver's release and sees its directory and the marker in the folder.
 
         Raises:
-            OptionError: this machine has another release, or does not see the folders.
+            OptionError: it does not.
         """
         host = socket.gethostname()
         if inquitree_gym.__version__ != version:
@@ -373,41 +275,34 @@ class _SharedLimits:
     def reserve(self, model: str, prompt: int) -> Reservation:
         return self._rate_limits[model].reserve(prompt)
 
-    def settle(self, model: str, slot: Reservation, completion: Completion) -> None:
-        self._rate_limits[model].settle(slot, completion)
+    def settle(self, model: str, reservation: Reservation, completion: Completion) -> None:
+        self._rate_limits[model].settle(reservation, completion)
 
 
 @dataclass(frozen=True)
-class _RemoteBudget:
-    """Budget of a worker, held by a `_SharedLimits` actor."""
+class _RemoteLimits:
+    """Budget of a worker or rate limit of one of its models, held by a `_SharedLimits` actor."""
 
-    limits: Any
-    max_cost: float | None
+    actor: Any
+    max_cost: float | None = None
+    model: str = ""
 
     def check(self) -> None:
-        _call(self.limits.check)
+        _call(self.actor.check)
 
     def add(self, completion: Completion) -> None:
-        _call(self.limits.add, replace(completion, text=""))
-
-
-@dataclass(frozen=True)
-class _RemoteRateLimit:
-    """Rate limit of a model in a worker, held by a `_SharedLimits` actor."""
-
-    limits: Any
-    model: str
+        _call(self.actor.add, replace(completion, text=""))
 
     def reserve(self, prompt: int) -> Reservation:
-        slot: Reservation = _call(self.limits.reserve, self.model, prompt)
-        return slot
+        reservation: Reservation = _call(self.actor.reserve, self.model, prompt)
+        return reservation
 
-    def settle(self, slot: Reservation, completion: Completion) -> None:
-        _call(self.limits.settle, self.model, slot, replace(completion, text=""))
+    def settle(self, reservation: Reservation, completion: Completion) -> None:
+        _call(self.actor.settle, self.model, reservation, replace(completion, text=""))
 
 
 def _call(method: Any, *arguments: Any) -> Any:
-    """Call a method of an actor, wait about a millisecond for its result, and raise the errors that it raises."""
+    """Return the result of an actor's method, after about a millisecond; raise its errors."""
     ray = require("ray", "ray")
     try:
         return ray.get(method.remote(*arguments))

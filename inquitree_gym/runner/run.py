@@ -71,13 +71,13 @@ class RunSummary:
     left: int = 0
     """Episodes not played, or not finished, because the run or their model was stopped."""
     ended: str = ""
-    """Why the run was stopped; empty if it was not."""
+    """Reason why the run was stopped; empty if it was not."""
     models: Mapping[str, str] = field(default_factory=dict)
     """Reason by label of each model that was stopped."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether the folder now holds every episode of the study."""
+        """Return whether the folder now holds every episode of the study."""
         return not self.failures and not self.left
 
 

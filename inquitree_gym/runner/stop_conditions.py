@@ -34,7 +34,7 @@ class StopConditions:
     on_stop: Callable[[str], None] = lambda reason: None
     """Called once with the reason when the run is stopped."""
     reason: str = ""
-    """Why the run was stopped; empty while it goes on."""
+    """Reason why the run was stopped; empty while it goes on."""
     models: dict[str, str] = field(default_factory=dict)
     """Reason by label of each model that was stopped."""
     _failures_in_a_row: Counter[str] = field(default_factory=Counter)

@@ -22,15 +22,13 @@ from inquitree_gym.llm import Budget, Completion
 from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.runner.ray import (
-    LOCAL,
     MAX_DEATHS,
     RayExecutor,
     RayWorker,
-    _RemoteBudget,
-    _RemoteRateLimit,
+    _RemoteLimits,
     _SharedLimits,
-    connected,
 )
+from inquitree_gym.runner.ray_cluster import LOCAL, connected
 from inquitree_gym.runner.run import RunContext
 from inquitree_gym.runner.stop_conditions import StopConditions
 from inquitree_gym.runner.study import make_study
@@ -294,8 +292,8 @@ def test_workers_share_one_budget_and_one_pace_per_model(cluster: Any, rote: Ser
     limits = cluster.remote(num_cpus=0)(_SharedLimits).remote(
         study.models, Budget(max_total_tokens=10, max_seconds=1000)
     )
-    one, other = (_RemoteBudget(limits, None) for _ in range(2))
-    rates = [_RemoteRateLimit(limits, "gpt-4o-mini") for _ in range(2)]
+    one, other = (_RemoteLimits(limits) for _ in range(2))
+    rates = [_RemoteLimits(limits, model="gpt-4o-mini") for _ in range(2)]
     waits = [rate.reserve(5).wait for rate in rates]
     assert waits[0] == 0
     assert 0 < waits[1] <= 10
