@@ -13,6 +13,7 @@ from inquitree_gym.errors import LogError
 from inquitree_gym.judges import Judge, Judgements, local_judge, make_judges, read_judgements
 from inquitree_gym.judges.records import judgements_by_label
 from inquitree_gym.judges.registry import LOCAL
+from inquitree_gym.llm import Usage
 from inquitree_gym.log import Episode, Turn, has_header, read_episode
 from inquitree_gym.runner.folder import log_file, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
@@ -247,16 +248,15 @@ def scored_episode(episode: Episode, tree: Tree, judge: Judge) -> ScoredEpisode:
 
 def cost_of(episode: Episode) -> EpisodeCost:
     """Add up the cost of one episode; cached replies are free."""
-    paid = [reply for reply in episode.replies if not reply.cached]
-    tokens = [reply.tokens or {} for reply in paid]
+    usage = sum(map(Usage.of, episode.replies), Usage())
     return EpisodeCost(
         replies=len(episode.replies),
         corrections=sum(reply.role == "correction" for reply in episode.replies),
         cut_short=sum(reply.finish_reason == "length" for reply in episode.replies),
-        prompt_tokens=_known_sum(each.get("prompt") for each in tokens),
-        completion_tokens=_known_sum(each.get("completion") for each in tokens),
-        dollars=_known_sum(reply.cost for reply in paid),
-        unpriced=sum(reply.cost is None for reply in paid),
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        dollars=usage.cost,
+        unpriced=usage.unpriced,
         agent_seconds=_known_sum(turn.agent_seconds for turn in episode.turns),
         env_seconds=sum(turn.env_seconds for turn in episode.turns),
     )
