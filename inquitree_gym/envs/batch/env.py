@@ -28,8 +28,8 @@ from inquitree_gym.envs.batch.observations import (
     Observations,
     env_mask,
     make_observer,
-)
-from inquitree_gym.envs.batch.pool import Seed, TreePool, spread_seeds
+)  # fmt: skip
+from inquitree_gym.envs.batch.pool import Seed, TreePool, envs_to_reset, spread_seeds
 from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords, suggest_keywords
 from inquitree_gym.envs.menu import Mask, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.envs.observations import FeatureLayout, FeatureRow
@@ -45,10 +45,7 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
     """Vector environment of the discrete view, with all inquiries stepped together by lookup in compiled tables.
 
     Trajectories equal those of `SyncVectorEnv` over ``InquiTree-…-menu-v0`` for the same seeds and actions. A tree is
-    compiled at the first reset that plays it; the package docstring of `inquitree_gym.envs.batch` explains the tables.
-
-    ## Action space
-    ``MultiDiscrete`` of ``num_envs`` menu actions; see `MenuActions`.
+    compiled at the first reset that plays it; the docstring of `inquitree_gym.envs.batch` explains the tables.
 
     ## Observation space
     ``observation="features"``: `FeatureLayout`, float32 of shape ``(num_envs, size)``, or with ``as_dict=True`` a Dict
@@ -58,9 +55,8 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
     `features` converts index observations to features.
 
     ## Infos
-    Those of the single environment as arrays, with ``action_mask``, int8 of shape ``(num_envs, actions)``. All keys
-    share one ``_key`` mask. ``infos=False`` omits them, except ``final_obs``, and saves time. ``privileged=True`` also
-    takes every turn on the engine, which makes a step hundreds of times slower.
+    Those of the single environment as arrays; ``action_mask`` is int8 of shape ``(num_envs, actions)``. ``infos=False``
+    leaves out all but ``final_obs``. ``privileged=True`` makes a step hundreds of times slower.
 
     ## Arguments
     ``tree``: as for `InquiryEnv`, for all environments; or ``trees``: one for each. ``observation``, ``infos``: see
@@ -99,24 +95,18 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         """See the class for the arguments.
 
         Raises:
-            OptionError: a value is out of range, ``trees`` has not one tree per environment, or a tree does not fit
-                into ``size``.
+            OptionError: a value is out of range, ``trees`` differ in number from ``num_envs``, or one exceeds ``size``.
             TreeError: a tree is unknown or at fault.
         """
         mode = check_vector_arguments(num_envs, trees, autoreset_mode)
-        if render_mode is not None:
-            raise OptionError("a batch of inquiries draws nothing; leave render_mode at None, and read texts()")
-        if privileged and not infos:
-            raise OptionError("privileged is a part of the infos; leave infos at True")
-        check_on_masked(on_masked)
+        _check_view(render_mode, on_masked, privileged=privileged, infos=infos)
         which, self._tree_of_env = _trees(tree, trees)
         self._settings = InquiryEnv(which, **inquiry_keywords(locals()))
         """Holds trees, rules, embedder and prompts; it is never stepped."""
         menu_size = MenuSize.resolve(size, self._settings.trees)
         features = FeatureLayout.create(menu_size.subtopics, self._settings.embedder.dim, text_dim)
         self._observer = make_observer(observation, features, self._settings.trees, as_dict=as_dict, copy=copy)
-        self.num_envs, self.copy = num_envs, copy
-        self.metadata = {"render_modes": [], "autoreset_mode": mode}
+        self.num_envs, self.copy, self.metadata = num_envs, copy, {"render_modes": [], "autoreset_mode": mode}
         self._same_step, self._disabled = mode == AutoresetMode.SAME_STEP, mode == AutoresetMode.DISABLED
         self._refuses_masked, self._with_infos = on_masked == "raise", infos
         self.single_action_space = gym.spaces.Discrete(menu_size.actions)
@@ -140,11 +130,7 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
 
     @property
     def kernel(self) -> Kernel:
-        """Arrays that hold the state of all environments, for wrappers; agents must not see them.
-
-        Raises:
-            ResetNeeded: before the first reset.
-        """
+        """Arrays that hold the state of all environments, for wrappers; raises `ResetNeeded` before the first reset."""
         if self._kernel is None:
             raise ResetNeeded("no episode has been started; call reset() first")
         return self._kernel
@@ -170,7 +156,7 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         self._check_open()
         super().reset(seed=seed if isinstance(seed, int) else None)
         options = dict(options or {})
-        seeds, envs = spread_seeds(seed, self.num_envs), _envs_to_reset(options.pop("reset_mask", None), self.num_envs)
+        seeds, envs = spread_seeds(seed, self.num_envs), envs_to_reset(options.pop("reset_mask", None), self.num_envs)
         self._start(envs, [seeds[env] for env in envs.tolist()], options)
         return self._observer.observe(self.kernel), self._infos(None if len(envs) == self.num_envs else envs)
 
@@ -342,6 +328,14 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
             )
 
 
+def _check_view(render_mode: str | None, on_masked: str, *, privileged: bool, infos: bool) -> None:
+    check_on_masked(on_masked)
+    if render_mode is not None:
+        raise OptionError("a batch of inquiries draws nothing; leave render_mode at None, and read texts()")
+    if privileged and not infos:
+        raise OptionError("privileged is a part of the infos; leave infos at True")
+
+
 def _trees(
     tree: TreeLike | Sequence[TreeLike] | None, trees: Sequence[TreeLike] | None
 ) -> tuple[TreeLike | Sequence[TreeLike], Ints | None]:
@@ -354,14 +348,3 @@ def _trees(
         raise OptionError(f"each of trees is an id, a path or a Tree, not {nested[0]!r:.80}")
     numbers = {each: number for number, each in enumerate(dict.fromkeys(trees))}
     return list(numbers), np.array([numbers[each] for each in trees])
-
-
-def _envs_to_reset(mask: Any, num_envs: int) -> Ints:
-    """Return the indices of the environments to reset."""
-    if mask is None:
-        return np.arange(num_envs)
-    fits = isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.shape == (num_envs,)
-    if not (fits and mask.any()):
-        raise OptionError(f"reset_mask is a bool array of shape ({num_envs},), True somewhere, not {mask!r:.80}")
-    envs: Ints = mask.nonzero()[0]
-    return envs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -314,3 +315,18 @@ def spread_seeds(seed: Seed, num_envs: int) -> list[int | None]:
             f"inquiries, not {seed!r:.80}"
         )
     return seeds
+
+
+def envs_to_reset(mask: Any, num_envs: int) -> Ints:
+    """Return the indices of the environments to reset; None resets all.
+
+    Raises:
+        OptionError: ``mask`` is not a bool array of shape ``(num_envs,)``, or False everywhere.
+    """
+    if mask is None:
+        return np.arange(num_envs)
+    fits = isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.shape == (num_envs,)
+    if not (fits and mask.any()):
+        raise OptionError(f"reset_mask is a bool array of shape ({num_envs},), True somewhere, not {mask!r:.80}")
+    envs: Ints = mask.nonzero()[0]
+    return envs
