@@ -26,7 +26,7 @@ PUBLIC = {
         "make_agent",
     },
     "inquitree_gym.llm": {
-        "Budget", "BudgetedChat", "CachedChat", "Chat", "ChatMiddleware", "ChatModel", "Clock", "Completion",
+        "Budget", "BudgetedChat", "CachedChat", "Chat", "ChatMiddleware", "ChatModel", "Completion",
         "MAX_REPLY", "Message", "MissingKey", "RateLimit", "RateLimitedChat", "RateLimiter", "ReplyCache",
         "Reservation", "SpendingCap", "SystemClock", "Usage", "estimated_tokens", "run_sync", "strip_thinking",
     },

@@ -3,11 +3,10 @@
 from inquitree_gym.baselines.agent import Agent, Ask, BaselineAgent, ModelAgent
 from inquitree_gym.baselines.llm import LLMAgent, ScepticAgent
 from inquitree_gym.baselines.oracle import OracleAgent, RedoUntilTrue, WorstCaseAgent
-from inquitree_gym.baselines.policy import PolicyAgent
+from inquitree_gym.baselines.policy import PolicyAgent, RetrievalAgent
 from inquitree_gym.baselines.random_agents import RandomAgent, RandomMenuAgent, RandomWordsAgent
 from inquitree_gym.baselines.registry import AGENT_NAMES, BASELINE_NAMES, MODEL_AGENT_NAMES, make_agent
 from inquitree_gym.baselines.replay import HumanAgent, ReplayAgent
-from inquitree_gym.baselines.retrieval import RetrievalAgent
 
 __all__ = [
     "AGENT_NAMES",

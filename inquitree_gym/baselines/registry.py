@@ -11,8 +11,8 @@ import gymnasium as gym
 from inquitree_gym.baselines.agent import Agent
 from inquitree_gym.baselines.llm import LLMAgent, ScepticAgent
 from inquitree_gym.baselines.oracle import OracleAgent, RedoUntilTrue, WorstCaseAgent
+from inquitree_gym.baselines.policy import RetrievalAgent
 from inquitree_gym.baselines.random_agents import RandomAgent, RandomMenuAgent, RandomWordsAgent
-from inquitree_gym.baselines.retrieval import RetrievalAgent
 from inquitree_gym.embeddings import TreeVectors, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.synthetic import SyntheticEnv

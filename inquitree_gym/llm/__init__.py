@@ -5,7 +5,7 @@ from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message, es
 from inquitree_gym.llm.event_loop import run_sync
 from inquitree_gym.llm.model import MAX_REPLY, ChatModel, MissingKey
 from inquitree_gym.llm.rate_limit import RateLimit, RateLimitedChat, RateLimiter, Reservation
-from inquitree_gym.llm.retry import Clock, SystemClock
+from inquitree_gym.llm.retry import SystemClock
 from inquitree_gym.llm.usage import Budget, BudgetedChat, SpendingCap, Usage
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "Chat",
     "ChatMiddleware",
     "ChatModel",
-    "Clock",
     "Completion",
     "Message",
     "MissingKey",

@@ -18,7 +18,6 @@ from inquitree_gym.llm.chat import Completion, Message
 from inquitree_gym.llm.event_loop import submit
 from inquitree_gym.llm.retry import (
     LONGEST_REQUESTED_WAIT,
-    Clock,
     RequestFault,
     SystemClock,
     is_filtered,
@@ -75,7 +74,7 @@ class ChatModel:
     """Further tries after a transient fault."""
     api_key_env: str | None = None
     """Environment variable that holds the key; None for the provider's own."""
-    clock: Clock = field(default_factory=SystemClock, repr=False, compare=False)
+    clock: SystemClock = field(default_factory=SystemClock, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         faults = [f"{name} {expected}, not {getattr(self, name)!r}" for name, expected in self._out_of_range()]

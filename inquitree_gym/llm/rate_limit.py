@@ -17,7 +17,7 @@ from typing import Protocol
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message, estimated_tokens
-from inquitree_gym.llm.retry import Clock, SystemClock
+from inquitree_gym.llm.retry import SystemClock
 
 FIRST_REPLY = 500
 """Tokens reserved for a reply before any has arrived; later, the mean of the replies so far."""
@@ -50,7 +50,7 @@ class RateLimit:
         self,
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
-        clock: Clock | None = None,
+        clock: SystemClock | None = None,
     ) -> None:
         """Create a limit with an empty queue.
 
@@ -100,7 +100,7 @@ class RateLimit:
 class RateLimitedChat(ChatMiddleware):
     """Middleware that waits for its turn. A request that is cancelled while it waits leaves its place empty."""
 
-    def __init__(self, chat: Chat, rate_limit: RateLimiter, clock: Clock | None = None) -> None:
+    def __init__(self, chat: Chat, rate_limit: RateLimiter, clock: SystemClock | None = None) -> None:
         """Limit the requests to ``chat``; ``clock`` does the waiting, None for the system's."""
         super().__init__(chat)
         self.rate_limit = rate_limit

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any, Protocol
+from typing import Any
 
 FIRST_WAIT = 1.0
 """Seconds before the first retry, doubled for each further one."""
@@ -33,32 +33,19 @@ _ADVICE = {
 }
 
 
-class Clock(Protocol):
-    """Clock for waits and deadlines; tests replace it so that they do not wait."""
+class SystemClock:
+    """Clock for waits and deadlines; tests replace it by a subclass that does not wait."""
 
     def now(self) -> float:
         """Return seconds since an arbitrary start, never decreasing."""
-
-    async def sleep(self, seconds: float) -> None:
-        """Sleep without blocking the event loop."""
-
-    def jitter(self) -> float:
-        """Return a random number in [0, 1) that differs between processes."""
-
-
-class SystemClock:
-    """The system's clock."""
-
-    def now(self) -> float:
-        """See `Clock.now`."""
         return time.perf_counter()
 
     async def sleep(self, seconds: float) -> None:
-        """See `Clock.sleep`."""
+        """Sleep without blocking the event loop."""
         await asyncio.sleep(seconds)
 
     def jitter(self) -> float:
-        """See `Clock.jitter`."""
+        """Return a random number in [0, 1) that differs between processes."""
         return secrets.randbelow(2**32) / 2**32
 
 

@@ -9,27 +9,20 @@ from typing import Any, Protocol, runtime_checkable
 
 from inquitree_gym.errors import BudgetError, OptionError
 from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message, innermost
-from inquitree_gym.llm.retry import Clock, SystemClock
+from inquitree_gym.llm.retry import SystemClock
 
 
-class Metered(Protocol):
+class _Metered(Protocol):
     """A reply with its counts: a `Completion`, or a reply in a log."""
 
     @property
-    def tokens(self) -> Mapping[str, int] | None:
-        """Tokens by kind; empty or None if the service did not count."""
-
+    def tokens(self) -> Mapping[str, int] | None: ...
     @property
-    def cost(self) -> float | None:
-        """US dollars; None if unknown."""
-
+    def cost(self) -> float | None: ...
     @property
-    def seconds(self) -> float:
-        """Time from the first request to the reply."""
-
+    def seconds(self) -> float: ...
     @property
-    def cached(self) -> bool:
-        """True for a reply from a cache."""
+    def cached(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +51,8 @@ class Usage:
     """Requests that were not made because a cap was reached."""
 
     @classmethod
-    def of(cls, reply: Metered) -> Usage:
-        """Return the usage of one reply."""
+    def of(cls, reply: _Metered) -> Usage:
+        """Return the usage of one reply, a `Completion` or a `log.Reply`."""
         if reply.cached:
             return cls(cached=1)
         tokens = reply.tokens or {}
@@ -107,7 +100,7 @@ class Budget:
     """Prompt and completion tokens as counted by the service; None for no cap."""
     max_seconds: float | None = None
     """Seconds of wall-clock time; None for no cap."""
-    clock: Clock = field(default_factory=SystemClock, repr=False)
+    clock: SystemClock = field(default_factory=SystemClock, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("max_cost", "max_total_tokens", "max_seconds"):
