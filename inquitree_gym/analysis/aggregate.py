@@ -225,8 +225,8 @@ def _normalised(groups: Mapping[Setting, Sequence[EpisodeScore]]) -> Measure:
     }
 
     def normalised(score: EpisodeScore) -> float | None:
-        _, *rest = setting_of(score)
-        low, high = (shares.get((score.tree, end, *rest)) for end in (FLOOR, CEILING))
+        setting = (score.fake_level, score.limit, score.reading)
+        low, high = (shares.get((score.tree, end, *setting)) for end in (FLOOR, CEILING))
         share = score.quality_share
         return None if share is None or low is None or high is None or high <= low else (share - low) / (high - low)
 
