@@ -30,7 +30,7 @@ RESULTS = ("coverage", "unaided", "Q/|C|", NORMALISED, "turns L", "hints")
 VIGILANCE = ("redo", CHANGE, HITS, FALSE_ALARMS, D_PRIME)
 WORTH = ("coverage", "unaided", "Q/|C|", "turns L")
 REDOING = ("random", "retrieval")
-"""Agents that are set beside themselves with `RedoUntilTrue`."""
+"""Agents that are compared with and without `RedoUntilTrue`."""
 HEAD = """# Reference runs
 
 What agents without a language model reach on the shipped trees: the floor, the ends of the scale, and what redoing is
@@ -60,8 +60,8 @@ AGENTS = """| agent | plays |
 TELL = """The columns are those of a [report](scoring.md): means over trees with the 95 % interval of a t over tree
 means. The seeds of the episodes are 0 to {last}. Read by {reading}, judged by the local judge.
 """
-NOTES = """- Coverage alone says little at the default limit: hints carry whoever says nothing (`worst-case`) through
-  every tree. Unaided coverage, and the limit of 3n turns, tell agents apart.
+NOTES = """- Coverage alone says little at the default limit: hints carry an agent that says nothing (`worst-case`)
+  through every tree. Unaided coverage, and the limit of 3n turns, tell agents apart.
 - `worst-case` has no unaided coverage. `random-words` has some: now and then random words come nearer to a subtopic
   than τ, which says how far unaided coverage may stand above 0 by chance.
 - Without redoing, fakes change nothing in how an agent moves, only what it may conclude from: the rows of `random`,
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def pages(runs: Sequence[ScoredRun]) -> dict[str, str]:
-    """Return the page and its figures by their paths within docs, from the runs of the studies in their order."""
+    """Return the page and its figures by path within docs; ``runs`` are in the order of `STUDIES`."""
     for run, limit in zip(runs, STUDIES.values(), strict=True):
         if run.missing:
             sys.exit(f"{run.folder} lacks {len(run.missing)} episodes; run its study again to finish")

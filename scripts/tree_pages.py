@@ -2,8 +2,8 @@
 
     python scripts/tree_pages.py
 
-The pages hold nothing that is not in the tree or in its hand-kept table docs/trees/reviews/<id>.md. The pictures need
-the extra ``plots``.
+The pages hold nothing that is not in the tree or in its hand-written table docs/trees/reviews/<id>.md. The pictures
+need the extra ``plots``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def pages() -> dict[str, str]:
 
 
 def overview(trees: Iterable[Tree]) -> str:
-    """Return the page with the tables of all trees: what they are, and how well they are supported."""
+    """Return the page with the tables of all trees: their papers and shapes, and the support of their statements."""
     trees = list(trees)
     support = Counter(strength for tree in trees for strength in _strengths(tree))
     totals = (sum(len(tree.subtopics) for tree in trees), sum(len(tree.studies) for tree in trees))
@@ -109,7 +109,7 @@ def page(tree: Tree) -> str:
 
 
 def review_rows(name: str) -> list[str]:
-    """Return the hand-kept table of one tree: its head, its rule and its rows, as they stand."""
+    """Return the lines of the hand-written review table of one tree."""
     lines = (REVIEWS / f"{name}.md").read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line.startswith("|")]
 
@@ -212,7 +212,7 @@ def _strengths(tree: Tree) -> list[Strength]:
 
 
 def _shares(support: Counter[Strength]) -> list[str]:
-    """Return the number of entries, the per cent of each strength, and of the weak ones together."""
+    """Return the number of entries, and the per cent of each strength and of the weak ones together."""
     shares = [_per_cent(support[strength], support.total()) for strength in STRENGTHS]
     return [str(support.total()), *shares, _weak_share(support)]
 
@@ -242,18 +242,18 @@ def _folded(summary: str, content: str) -> tuple[str, str, str]:
 
 
 def _table(head: list[str], rows: Iterable[list[str]], numbers: Container[str] = ()) -> str:
-    """Return a table; the columns named in ``numbers`` are set to the right."""
+    """Return a Markdown table; the columns named in ``numbers`` are aligned right."""
     lines = [head, ["---:" if name in numbers else "---" for name in head], *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def _plain(text: str) -> str:
-    """Return the text so that Markdown shows it as it is, in a table too."""
+    """Return text with its Markdown markup escaped, for use in tables too."""
     return re.sub(r"([\\`*_\[\]<>|~$])", r"\\\1", " ".join(text.split()))
 
 
 def _linked(address: str) -> str:
-    """Return the address with every web address in it as a link, each after the first on a line of its own."""
+    """Return an address with its URLs as links, one part per line."""
     words = ([f"<{word}>" if "://" in word else _plain(word) for word in part.split()] for part in address.split(" ; "))
     return "<br>".join(map(" ".join, words))
 

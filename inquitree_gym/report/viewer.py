@@ -76,7 +76,7 @@ def view_log(file: Path, out: Path | None = None) -> Path:
         OptionError: the page cannot be written.
     """
     episode = read_episode(file)
-    tree, page, run = _tree_of(file, episode), out or file.with_suffix(".html"), _run_of(file)
+    (run, tree), page = _run_and_tree(file, episode), out or file.with_suffix(".html")
     write_view(episode, tree, page, **({} if run is None else _judges(recorded_judges(run), file.name, tree)))
     return page
 
@@ -287,21 +287,15 @@ def _page_name(spec: EpisodeSpec) -> str:
     return Path(spec.file_name).with_suffix(".html").name
 
 
-def _tree_of(file: Path, episode: Episode) -> Tree:
-    """Return the tree of a log from the run that it belongs to, else by its id."""
-    name, run = episode.header.tree.id, _run_of(file)
-    if run is None:
-        return load_tree(name)
-    trees = {tree.id: tree for tree in map(load_tree, read_manifest(run).trees)}
+def _run_and_tree(file: Path, episode: Episode) -> tuple[Path | None, Tree]:
+    """Return the run folder of a log, None for a log outside of a run, and its tree, taken from the run if possible."""
+    name, episodes = episode.header.tree.id, file.resolve().parent
+    if episodes.name != EPISODES or not (episodes.parent / MANIFEST).is_file():
+        return None, load_tree(name)
+    trees = {tree.id: tree for tree in map(load_tree, read_manifest(episodes.parent).trees)}
     if name not in trees:
-        raise LogError(f"'{file}' was played on {name}, which is no tree of the run in '{run}'")
-    return trees[name]
-
-
-def _run_of(file: Path) -> Path | None:
-    """Return the folder of the run that a log belongs to; None for a log outside of a run."""
-    episodes = file.resolve().parent
-    return episodes.parent if episodes.name == EPISODES and (episodes.parent / MANIFEST).is_file() else None
+        raise LogError(f"'{file}' was played on {name}, which is no tree of the run in '{episodes.parent}'")
+    return episodes.parent, trees[name]
 
 
 def _judges(recorded: RecordedJudges, log: str, tree: Tree) -> dict[str, Any]:

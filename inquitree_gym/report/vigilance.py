@@ -59,7 +59,7 @@ def vigilance_csv(report: ReportData) -> str:
 
 def _csv_lines(found: dict[str, VigilanceTrend]) -> Iterator[tuple[object, ...]]:
     for name, each in found.items():
-        context = "context counted" if each.counted else "context estimated"
+        context = f"context {_method(each)}"
         for by, parts in (("showing", each.by_showing), ("position", each.by_position), (context, each.by_context)):
             for part in parts:
                 counts = (int(part.counts.fakes), int(part.counts.trues))
@@ -102,7 +102,7 @@ def _tables(found: dict[str, VigilanceTrend]) -> Iterator[Table]:
     lines = [
         [name, over, *(counted(slopes[measure]) for measure in RATES)]
         for name, each in found.items()
-        for over, slopes in (("the inquiry", each.over_position), (_unit(each), each.over_context))
+        for over, slopes in (("the inquiry", each.over_position), (f"1,000 tokens, {_method(each)}", each.over_context))
     ]
     yield make_table("Change from beginning to end, and per 1,000 tokens", ("agent", "over", *RATES), lines, labels=2)
 
@@ -119,5 +119,5 @@ def _parts_table(caption: str, found: dict[str, list[VigilanceBin]], measures: t
     return make_table(caption, ("agent", "part", "fakes", "true", *measures), lines, labels=2)
 
 
-def _unit(each: VigilanceTrend) -> str:
-    return "1,000 tokens, counted" if each.counted else "1,000 tokens, estimated"
+def _method(each: VigilanceTrend) -> str:
+    return "counted" if each.counted else "estimated"

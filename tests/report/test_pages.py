@@ -14,7 +14,6 @@ from inquitree_gym.analysis.aggregate import compare, format_estimate, summarise
 from inquitree_gym.analysis.load import EpisodeCost, MissingEpisode, ReadingCounts, ScoredEpisode, ScoredRun
 from inquitree_gym.errors import OptionError
 from inquitree_gym.report import write_report
-from inquitree_gym.report.figures import short
 from inquitree_gym.report.sections import coverage_curve, papers, report_data, turns
 from inquitree_gym.report.tables import ABSENT, TableCell, as_csv, cell, counted, escaped, make_table, markdown, shaded
 from inquitree_gym.report.vigilance import vigilance
@@ -237,10 +236,3 @@ def test_csv_holds_every_mean_and_every_episode(files: list[Path], runs: list[Sc
     assert {line["dollars"] for line in episodes} == {"0.5"}
     assert {line["completion_tokens"] for line in episodes} == {""}
     assert episodes[0]["Q/|C|"] == str(runs[0].scores[0].quality_share)
-
-
-def test_labels_fit_and_hold_no_strange_characters():
-    assert short("an agent with a long name, its judge") == "an agent with …me, its judge"
-    assert len(short("a" * 99)) == 28
-    assert short("a\n b\ud800") == "a b?"
-    assert short(" ") == ABSENT
