@@ -40,7 +40,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 CONSTANTS = {
     "environments.md": ("matching.MAX_ACTION_LENGTH", "envs.observations.MAX_OBSERVATION"),
     "readings-of-the-paper.md": ("matching.MAX_ACTION_LENGTH",),
-    "llm-agents.md": ("baselines.llm.CONTEXT", "llm.response.MAX_REPLY", "llm.rate_limit.FIRST_REPLY"),
+    "llm-agents.md": ("baselines.llm.CONTEXT", "llm.model.MAX_REPLY", "llm.rate_limit.FIRST_REPLY"),
     "embedders.md": ("embeddings.vectors.REMEMBERED", "matching.CACHE_SIZE", "embeddings.local.MINILM_DIM"),
     "trees-format.md": ("trees.schema.MAX_TEXT", "trees.schema.MAX_SUBTOPICS", "trees.load.MAX_FILE_BYTES"),
 }
