@@ -177,13 +177,9 @@ class InquiryEnv(gym.Env[str, str]):
     @property
     def state(self) -> State:
         """The engine's state; privileged."""
-        return self._event.state
-
-    @property
-    def _event(self) -> Event:
         if self.last_transition is None:
             raise self._not_started()
-        return self.last_transition.event
+        return self.last_transition.event.state
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Start an episode.
@@ -262,7 +258,7 @@ class InquiryEnv(gym.Env[str, str]):
         if self.render_mode == "rgb_array":
             course = (self.tree, self._events, self.turn_limit)
             return rendering.picture(*course, privileged=self.privileged, score=self._score)
-        text = rendering.as_text(self.tree, self._event, self.runtime.observations.render(self._event))
+        text = rendering.as_text(self.tree, self._events[-1], self.runtime.observations.render(self._events[-1]))
         return text if self.render_mode == "ansi" else rendering.to_terminal(text)
 
     def _record(self, event: Event, score: float | None) -> None:

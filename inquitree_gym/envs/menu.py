@@ -18,6 +18,8 @@ DECISIONS = (REDO, EXPLORE, CONCLUDE)
 MAX_CACHED_CONCLUSIONS = 1_024
 """Conclusion texts cached per menu."""
 
+_TOPIC, _SUBTOPIC, _RESULT = Phase.TOPIC, Phase.SUBTOPIC, Phase.RESULT  # looked up once, for speed
+
 Mask = NDArray[np.bool_]
 OnMasked = Literal["play", "raise"]
 
@@ -127,36 +129,41 @@ class Menu:
                 yield claim[max(seen) > 0]
 
     def mask(self, engine: Engine, state: State) -> Mask:
-        """Return the actions that ``state`` allows, a new bool array of shape ``(size.actions,)``.
+        """Return the actions that ``state`` allows, a new bool array of shape ``(size.actions,)``; see `mask_int8`."""
+        return self.mask_int8(engine, state).view(np.bool_)
+
+    def mask_int8(self, engine: Engine, state: State) -> NDArray[np.int8]:
+        """Return the actions that ``state`` allows, a new array of 0 and 1 of shape ``(size.actions,)``.
 
         TOPIC: every subtopic, including locked ones unless ``candidates="admissible"``. SUBTOPIC: its studies. STUDY:
         everything, since any action ends it. RESULT: the decisions, and with ``explore="direct"`` the subtopics not
         yet visited. CONCLUSION and END: the conclusion.
         """
-        if state.phase == Phase.SUBTOPIC:
+        phase = state.phase
+        if phase == _SUBTOPIC:
             return self._study_masks[state.subtopic].copy()
-        mask = self._phase_masks[state.phase].copy()
-        if state.phase == Phase.TOPIC and engine.rules.candidates == "admissible":
-            mask[:] = False
-            mask[list(engine.admissible(state))] = True
-        elif state.phase == Phase.RESULT and engine.rules.explore == "direct":
-            mask[[i for i in engine.candidates(state) if not state.visited >> i & 1]] = True
+        mask = self._phase_masks[phase].copy()
+        if phase == _TOPIC and engine.rules.candidates == "admissible":
+            mask[:] = 0
+            mask[list(engine.admissible(state))] = 1
+        elif phase == _RESULT and engine.rules.explore == "direct":
+            mask[[i for i in engine.candidates(state) if not state.visited >> i & 1]] = 1
         return mask
 
-    def _make_phase_masks(self, tree: Tree) -> tuple[Mask, ...]:
-        masks = np.zeros((len(Phase), self.size.actions), np.bool_)
-        masks[Phase.TOPIC, : len(tree.subtopics)] = True
+    def _make_phase_masks(self, tree: Tree) -> tuple[NDArray[np.int8], ...]:
+        masks = np.zeros((len(Phase), self.size.actions), np.int8)
+        masks[Phase.TOPIC, : len(tree.subtopics)] = 1
         masks[Phase.STUDY, :-1] = [bool(text) for text in self.texts]
-        masks[Phase.STUDY, self.conclusion] = True
-        masks[Phase.RESULT, self.first_decision : self.conclusion] = True
-        masks[Phase.CONCLUSION :, self.conclusion] = True
+        masks[Phase.STUDY, self.conclusion] = 1
+        masks[Phase.RESULT, self.first_decision : self.conclusion] = 1
+        masks[Phase.CONCLUSION :, self.conclusion] = 1
         return tuple(masks)
 
-    def _make_study_masks(self, tree: Tree) -> tuple[Mask, ...]:
-        masks = np.zeros((len(tree.subtopics), self.size.actions), np.bool_)
+    def _make_study_masks(self, tree: Tree) -> tuple[NDArray[np.int8], ...]:
+        masks = np.zeros((len(tree.subtopics), self.size.actions), np.int8)
         first = self.first_study
         for mask, subtopic in zip(masks, tree.subtopics, strict=True):
-            mask[first : first + len(subtopic.studies)] = True
+            mask[first : first + len(subtopic.studies)] = 1
             first += len(subtopic.studies)
         return tuple(masks)
 

@@ -9,7 +9,6 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import RecordConstructorArgs
-from numpy.typing import NDArray
 
 from inquitree_gym.envs.inquiry import InquiryEnv, unwrap_inquiry
 from inquitree_gym.envs.menu import Mask, Menu, MenuSize, OnMasked, check_on_masked
@@ -74,7 +73,7 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
             self.size.check(tree)
         observation, info = self.env.reset(seed=seed, options=options)
         self._menu = self._get_menu(self._inquiry.tree)
-        info["action_mask"] = self._action_mask()
+        info["action_mask"] = self._menu.mask_int8(self._inquiry.runtime.engine, self._inquiry.state)
         return observation, info
 
     def step(self, action: int) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
@@ -95,17 +94,15 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
                 f"action {action} is not open at {self._inquiry.state.phase.name.lower()}; choose among the True ones "
                 f'of action_masks(), or make the environment with on_masked="play"'
             )
-        text = menu.texts[number] if number < menu.conclusion else menu.conclude(self._inquiry.state)
+        inquiry = self._inquiry
+        text = menu.texts[number] if number < menu.conclusion else menu.conclude(inquiry.state)
         observation, reward, terminated, truncated, info = self.env.step(text)
-        info["action_mask"] = self._action_mask()
+        info["action_mask"] = menu.mask_int8(inquiry.runtime.engine, inquiry.state)
         return observation, reward, terminated, truncated, info
 
     def action_masks(self) -> Mask:
         """Return the actions that the state allows, bool of shape ``(actions,)``; the form MaskablePPO expects."""
         return self.menu.mask(self._inquiry.runtime.engine, self._inquiry.state)
-
-    def _action_mask(self) -> NDArray[np.int8]:
-        return self.action_masks().view(np.int8)
 
     def _get_menu(self, tree: Tree) -> Menu:
         menu = self._menus.get(tree)
