@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
+from typing import Any
 
 from inquitree_gym.analysis.aggregate import MEASURES, PairedDifference
 from inquitree_gym.analysis.cutoff import CutoffAnalysis
@@ -44,7 +45,7 @@ def write_report(
     page = out if out.suffix.lower() in (".html", ".htm") else out / PAGE
     report = report_data(runs, differences, split, memories)
     parts = [section for make in _SECTIONS if (section := make(report)) is not None]
-    values = {"title": _title(report), "facts": _facts(report), "sections": parts}
+    values: dict[str, Any] = {"title": _title(report), "facts": _facts(report), "sections": parts}
     files = {
         page: render("report.html", styles=("base.css", "report.css"), **values),
         page.with_suffix(".md"): render_markdown(**values),

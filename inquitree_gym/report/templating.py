@@ -75,5 +75,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cell": lambda value: cell(value).text, "escaped": escaped, "markdown": markdown}
+    environment.filters.update(cell=lambda value: cell(value).text, escaped=escaped, markdown=markdown)
     return environment

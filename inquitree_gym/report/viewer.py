@@ -266,11 +266,12 @@ def _index_lines(
     back = quote(os.path.relpath(index, pages))
     for each in specs:
         episode, tree = _episode(folder / EPISODES / each.file_name), trees[each.tree]
-        score, address, status = None, "", episode
+        score, address = None, ""
+        status = episode.status if isinstance(episode, Episode) else episode
         if isinstance(episode, Episode):
             page = pages / _page_name(each)
             score = write_view(episode, tree, page, back, **_judges(recorded, each.file_name, tree))
-            address, status = quote(f"{pages.name}/{page.name}"), episode.status
+            address = quote(f"{pages.name}/{page.name}")
         yield {"spec": each, "tree": tree.id, "page": address, "status": status, "score": score}
         if progress is not None:
             progress(each)
