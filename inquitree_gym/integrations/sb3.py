@@ -1,4 +1,4 @@
-"""Stable-Baselines3: the NumPy batch environment as its vector environment, and its models as agents (extra ``rl``)."""
+"""Adapters for Stable-Baselines3: vector environments and trained models (extra ``rl``)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from inquitree_gym.errors import OptionError
 
 
 class BatchVecEnv(VecEnv):
-    """A vector environment of Gymnasium that starts anew in the same step, as Stable-Baselines3 takes it.
+    """Adapter from a Gymnasium vector environment with same-step autoreset to a `VecEnv`.
 
-    One call steps every inquiry, instead of one call for each. ``env_method("action_masks")`` answers MaskablePPO.
+    One call steps all inquiries. MaskablePPO finds the masks through ``env_method("action_masks")``.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        """Take ``env``, made with ``autoreset_mode="SameStep"``.
+        """Wrap ``env``, made with ``autoreset_mode="SameStep"``.
 
         Raises:
-            OptionError: it is no vector environment, starts anew in another way, or does not copy its observations.
+            OptionError: it is no vector environment, has another autoreset mode, or does not copy its observations.
         """
         if not isinstance(env, VectorEnv):
             raise OptionError(f"BatchVecEnv takes what gymnasium.make_vec makes, not {type(env).__name__}")
@@ -45,10 +45,10 @@ class BatchVecEnv(VecEnv):
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
 
     def reset(self) -> VecEnvObs:
-        """Start every inquiry, with the seeds and options set before; see `VecEnv.reset`.
+        """Reset all inquiries with the seeds and options set before; see `VecEnv.reset`.
 
         Raises:
-            OptionError: the options set before are not the same for every inquiry.
+            OptionError: the options differ between inquiries.
         """
         seeds: Any = None if all(seed is None for seed in self._seeds) else list(self._seeds)
         options = self._options[0] or None
@@ -62,11 +62,11 @@ class BatchVecEnv(VecEnv):
         return found
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
-        """Keep the actions, shape ``(num_envs,)``, for `step_wait`."""
+        """Store the actions, shape ``(num_envs,)``, for `step_wait`."""
         self.actions = actions
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Take one turn in every inquiry; the info of one that ended holds ``terminal_observation``."""
+        """Take one turn in every inquiry; the info of a finished one holds ``terminal_observation``."""
         observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
         over = terminated | truncated
         told: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
@@ -87,11 +87,11 @@ class BatchVecEnv(VecEnv):
         return hasattr(self.env, attr_name)
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Return an attribute of the whole environment, once for each inquiry asked for."""
+        """Return an attribute of the whole environment, repeated for each index."""
         return [getattr(self.env, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Refuse: one attribute stands for all inquiries.
+        """Raise, since attributes are shared by all inquiries.
 
         Raises:
             OptionError: always.
@@ -99,26 +99,26 @@ class BatchVecEnv(VecEnv):
         raise OptionError(f"'{attr_name}' cannot be set for single inquiries of a batch; set it where the env is made")
 
     def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
-        """Call a method of the whole environment, whose answer has a row for each inquiry."""
+        """Call a method of the whole environment that returns a row per inquiry, and return the rows of the indices."""
         answer: Sequence[Any] = getattr(self.env, method_name)(*args, **kwargs)
         return [answer[i] for i in self._get_indices(indices)]
 
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
     ) -> list[bool]:
-        """Tell of each inquiry that no wrapper stands around it."""
+        """Return False for each index: single inquiries of a batch are not wrapped."""
         return [False for _ in self._get_indices(indices)]
 
 
 def sb3_policy(model: BaseAlgorithm, *, deterministic: bool = True) -> Policy:
-    """Return what ``model`` does, for `PolicyAgent`; a maskable one is shown the mask.
+    """Return the policy of ``model`` for `PolicyAgent`; a maskable model gets the mask.
 
     Args:
         model: a trained PPO or A2C, or MaskablePPO of sb3-contrib.
-        deterministic: whether it takes its best action, or draws one with the agent's own generator.
+        deterministic: take the most probable action instead of sampling with the generator of the agent.
 
     Raises:
-        OptionError: the model has no distribution over actions, or sees neither a row of features nor its parts.
+        OptionError: the model has no distribution over actions, or was not trained on features.
     """
     policy: Any = model.policy
     if not hasattr(policy, "get_distribution"):
@@ -136,7 +136,7 @@ def sb3_policy(model: BaseAlgorithm, *, deterministic: bool = True) -> Policy:
 
 
 def _observed(space: gym.Space[Any]) -> Callable[[FeatureRow], Any]:
-    """Return what makes observations of ``space`` of rows of features, shape ``(rows, size)``: itself, or its parts."""
+    """Return a function from feature rows, shape ``(rows, size)``, to observations of ``space``."""
     if isinstance(space, gym.spaces.Box):
         return lambda rows: rows
     if not isinstance(space, gym.spaces.Dict) or set(space) != set(FeatureLayout(0, 0, 0).parts):
@@ -147,6 +147,6 @@ def _observed(space: gym.Space[Any]) -> Callable[[FeatureRow], Any]:
 
 
 def _row(infos: dict[str, Any], i: int) -> dict[str, Any]:
-    """Return the info of one inquiry out of a vector's."""
+    """Return the info of one inquiry from the infos of a vector environment."""
     told = {name: values for name, values in infos.items() if not name.startswith("_")}
     return {name: _row(values, i) if isinstance(values, dict) else values[i] for name, values in told.items()}
