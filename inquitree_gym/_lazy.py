@@ -1,4 +1,4 @@
-"""Public names that are imported when first used, so that importing the package stays about as cheap as Gymnasium."""
+"""Lazy imports of public names, so that importing the package stays cheap."""
 
 from __future__ import annotations
 

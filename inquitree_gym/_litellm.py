@@ -1,4 +1,4 @@
-"""litellm as this package wants it: imported when used, silent, and fetching nothing."""
+"""Import of litellm on first use, silent and without network access."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def load_litellm() -> Any:
     Raises:
         MissingExtraError: the extra ``llm`` is not installed.
     """
-    # litellm fetches a price map from the network when it is imported, unless told to use its own.
+    # By default, litellm downloads a price map when it is imported.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     litellm: Any = require("litellm", "llm")
-    litellm.suppress_debug_info = True  # or it prints advice to stdout with every error, into whatever reads that
+    litellm.suppress_debug_info = True  # otherwise it prints advice to stdout with every error
     _hush()
     return litellm
 
 
 @cache
 def _hush() -> None:
-    """Leave out what pydantic says of litellm's answer types, which it builds provider by provider when asked."""
+    """Ignore a warning of pydantic about the response types of litellm."""
     warnings.filterwarnings("ignore", "Items? .* using the `ReadOnly` qualifier", UserWarning)

@@ -1,18 +1,18 @@
-"""What can go wrong, and who can mend it.
+"""Exceptions of the package.
 
     InquiTreeError
-    ├── TreeError             a tree file or tree document is at fault; ``faults`` lists every one
-    │   └── UnknownTreeError  no tree answers to that id (or its paper may not be distributed)
+    ├── TreeError             a tree is invalid; ``faults`` lists every fault
+    │   └── UnknownTreeError  there is no tree with that id, or it may not be distributed
     ├── OptionError           an option, rule or keyword is unknown or out of range
-    ├── ActionError           an action is not text
+    ├── ActionError           an action is not a string
     ├── EmbedderError         an embedder cannot be found, loaded or trusted
-    ├── ServiceError          a model service gave no answer that can be used
-    ├── BudgetError           a cap on cost, tokens or time is reached; nothing more is asked
-    ├── CacheError            replies of models cannot be kept
-    ├── JudgeError            a judge cannot be loaded, or what it found cannot be kept or read
-    ├── StoppedError          what was asked to end, such as an interrupted run, asks and plays nothing more
+    ├── ServiceError          a model service gave no usable answer
+    ├── BudgetError           a cap on cost, tokens or time is reached
+    ├── CacheError            replies of models cannot be stored
+    ├── JudgeError            a judge cannot be loaded, or its judgements cannot be read or stored
+    ├── StoppedError          the run was stopped
     ├── LogError              an episode log cannot be read or written
-    │   └── LogExistsError    a log stands where a new one was to be written
+    │   └── LogExistsError    the log file already exists
     └── MissingExtraError     an optional dependency is not installed
 
 Every message says what was expected, what came, and what to do next.
@@ -27,11 +27,11 @@ from types import ModuleType
 
 
 class InquiTreeError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base class of the exceptions of this package."""
 
 
 class TreeError(InquiTreeError, ValueError):
-    """A research tree is at fault. ``faults`` holds one line per fault, each naming its node."""
+    """An invalid research tree. ``faults`` holds one line per fault, each naming its node."""
 
     def __init__(self, where: str, faults: Sequence[str]) -> None:
         super().__init__(where, faults)
@@ -44,13 +44,13 @@ class TreeError(InquiTreeError, ValueError):
 
 
 class UnknownTreeError(TreeError):
-    """No tree answers to the given id."""
+    """There is no tree with the given id, or it may not be distributed."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, ())
 
     def __reduce__(self) -> tuple[type[UnknownTreeError], tuple[str]]:
-        """Pickle by the message alone, so that the error crosses processes."""
+        """Pickle by the message alone, because ``args`` does not match the constructor."""
         return type(self), (self.where,)
 
     def __str__(self) -> str:
@@ -70,13 +70,13 @@ class EmbedderError(InquiTreeError, RuntimeError):
 
 
 class ServiceError(InquiTreeError, RuntimeError):
-    """A model service gave no answer that can be used.
+    """A model service gave no usable answer.
 
-    ``status`` is the HTTP status, or None where there was none; ``passing`` tells whether asking again later may help.
+    ``status`` is the HTTP status or None; ``passing`` is True if a later request may succeed.
     """
 
     ONE_REQUEST = frozenset({400, 413, 422})
-    """Statuses that say something of one request, such as that it is too long."""
+    """Statuses that concern a single request, for example one that is too long."""
 
     def __init__(self, message: str, *, status: int | None = None, passing: bool = False) -> None:
         super().__init__(message)
@@ -85,24 +85,24 @@ class ServiceError(InquiTreeError, RuntimeError):
 
     @property
     def concerns_all(self) -> bool:
-        """Whether every further request would fail likewise: the key, the model's name or the quota is at fault."""
+        """True if every further request would fail: the key, the model name or the quota is wrong."""
         return not self.passing and self.status not in self.ONE_REQUEST
 
 
 class BudgetError(InquiTreeError, RuntimeError):
-    """A cap on cost, tokens or time is reached; nothing more is asked."""
+    """A cap on cost, tokens or time is reached; no further request is made."""
 
 
 class CacheError(InquiTreeError, RuntimeError):
-    """Replies of models cannot be kept."""
+    """Replies of models cannot be stored."""
 
 
 class JudgeError(InquiTreeError, RuntimeError):
-    """A judge cannot be loaded, or what it found cannot be kept or read."""
+    """A judge cannot be loaded, or its judgements cannot be read or stored."""
 
 
 class StoppedError(InquiTreeError, RuntimeError):
-    """What was asked to end, such as an interrupted run, asks and plays nothing more."""
+    """The run was stopped."""
 
 
 class LogError(InquiTreeError, RuntimeError):
@@ -110,7 +110,7 @@ class LogError(InquiTreeError, RuntimeError):
 
 
 class LogExistsError(LogError):
-    """A log stands where a new one was to be written; logs are never overwritten."""
+    """The log file already exists; logs are never overwritten."""
 
 
 class MissingExtraError(InquiTreeError, ImportError):
@@ -118,7 +118,11 @@ class MissingExtraError(InquiTreeError, ImportError):
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import ``module``, or raise `MissingExtraError` naming the extra that brings it."""
+    """Import ``module``.
+
+    Raises:
+        MissingExtraError: ``module`` is not installed; the message names the extra that installs it.
+    """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -130,6 +134,6 @@ def require(module: str, extra: str) -> ModuleType:
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """Return ``" (did you mean 'x'?)"`` for the nearest known word, or an empty string."""
+    """Return ``" (did you mean 'x'?)"`` for the closest known word, or an empty string."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean '{near[0]}'?)" if near else ""

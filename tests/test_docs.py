@@ -41,7 +41,7 @@ CONSTANTS = {
     "environments.md": ("matching.MAX_ACTION_LENGTH", "envs.observations.MAX_OBSERVATION"),
     "readings-of-the-paper.md": ("matching.MAX_ACTION_LENGTH",),
     "llm-agents.md": ("baselines.llm.CONTEXT", "llm.model.MAX_REPLY", "llm.rate_limit.FIRST_REPLY"),
-    "embedders.md": ("embeddings.vectors.REMEMBERED", "matching.CACHE_SIZE", "embeddings.local.MINILM_DIM"),
+    "embedders.md": ("embeddings.vectors.CACHE_SIZE", "matching.CACHE_SIZE", "embeddings.local.MINILM_DIM"),
     "trees-format.md": ("trees.schema.MAX_TEXT", "trees.schema.MAX_SUBTOPICS", "trees.load.MAX_FILE_BYTES"),
 }
 """Numbers that a page gives, by the constants behind them."""

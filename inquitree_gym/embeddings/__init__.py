@@ -1,6 +1,6 @@
-"""Text to vectors: the protocol, the providers by name, the vectors of a tree.
+"""Embedders, which turn texts into vectors.
 
-Nothing heavy is imported and no network touched until a provider has to embed a text.
+Heavy packages and the network are used only when a text has to be embedded.
 """
 
 from inquitree_gym.embeddings.api import LiteLLMEmbedder

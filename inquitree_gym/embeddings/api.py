@@ -19,10 +19,10 @@ BATCH = 256
 
 
 class LiteLLMEmbedder:
-    """Any embedding model that litellm reaches, such as ``text-embedding-3-small``, the paper's.
+    """Any embedding model that litellm reaches, such as ``text-embedding-3-small``, which the paper uses.
 
-    The key comes from the provider's environment variable and is stored nowhere. Weights are out of reach, so the
-    digest names the route; the service may change what stands behind it.
+    The key comes from the environment variable of the provider and is not stored. The weights are not accessible, so
+    the digest covers model name and address only; the service may change its model.
     """
 
     threshold: float | None = None
@@ -35,13 +35,13 @@ class LiteLLMEmbedder:
         retries: int = 3,
         timeout: float = 60,
     ) -> None:
-        """Name the route.
+        """Store the options; the first request is made on first use.
 
         Args:
-            model: litellm's name of the model.
-            api_base: address of an OpenAI-compatible server; None for the provider's own.
-            retries: further tries after a failed request, 1 or more (litellm takes 0 for 2), where the provider
-                speaks OpenAI's protocol; litellm gives others one try.
+            model: name of the model in litellm.
+            api_base: address of an OpenAI-compatible server; None for the server of the provider.
+            retries: retries of a failed request, 1 or more (litellm treats 0 as 2), for providers with the OpenAI
+                protocol; litellm does not retry others.
             timeout: seconds per request.
 
         Raises:
@@ -60,12 +60,12 @@ class LiteLLMEmbedder:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the route's name and address."""
+        """SHA-256 of model name and address."""
         return hashlib.sha256(f"{self.name} {self._api_base or ''}".encode()).hexdigest()
 
     @cached_property
     def dim(self) -> int:
-        """Length of a vector; asks the service."""
+        """Length of a vector; makes a request."""
         return int(self.embed(["dimension"]).shape[1])
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -93,7 +93,7 @@ class LiteLLMEmbedder:
         return self._checked(answer, len(texts))
 
     def _checked(self, answer: Any, texts: int) -> NDArray[np.float64]:
-        """Return the vectors of an answer, in the order of the texts."""
+        """Return the vectors of a response, in the order of the texts."""
         try:
             entries = sorted(answer.data, key=lambda entry: entry["index"])
             rows = np.array([entry["embedding"] for entry in entries], np.float64)

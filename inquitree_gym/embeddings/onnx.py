@@ -1,4 +1,4 @@
-"""The default model through ONNX Runtime and tokenizers alone: the same vectors sooner, and no import of torch."""
+"""The default embedder through ONNX Runtime: the same vectors, faster, without importing torch."""
 
 from __future__ import annotations
 
@@ -19,32 +19,31 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 WINDOW = 256
-"""Tokens of a text that MiniLM reads, the two that frame it among them."""
+"""Tokens of a text that MiniLM reads, including the two special ones."""
 HUB_FILES = {
     "onnx/model.onnx": "6fd5d72fe4589f189f8ebc006442dbb529bb7ce38f8082112682524616046452",
     "tokenizer.json": MINILM_FILES["tokenizer.json"],
 }
-"""SHA-256 of the hub's own ONNX file of MiniLM, under the names of its repository."""
+"""SHA-256 of the ONNX files of MiniLM on the hub, by their names in the repository."""
 EXPORTED, TOKENIZER = "model.onnx", "tokenizer.json"
 
 
 class OnnxEmbedder(SharedWeights):
-    """all-MiniLM-L6-v2 through ONNX Runtime on the CPU: the same weights, so its vectors within 1e-5, and its τ.
+    """all-MiniLM-L6-v2 through ONNX Runtime on the CPU: the same threshold, and the same vectors within 1e-5.
 
-    Every text runs alone, so no vector depends on its neighbours; on a CPU a batch gains next to nothing.
+    Texts run one by one, so a vector never depends on the other texts; batches gain almost nothing on a CPU.
     """
 
     threshold = MINILM_THRESHOLD
     dim = MINILM_DIM
 
     def __init__(self, model: str = MINILM, *, threads: int = 1) -> None:
-        """Name the model. Loads nothing yet.
+        """Store the name; the model is loaded on first use.
 
         Args:
-            model: ``all-MiniLM-L6-v2`` for what `inquitree export-onnx` wrote where it writes unless told otherwise; or
-                a folder: one that it wrote, or a copy of the hub's repository with ``onnx/model.onnx`` and
-                ``tokenizer.json``.
-            threads: CPU threads for one text.
+            model: ``all-MiniLM-L6-v2`` for the default folder of `inquitree export-onnx`, or a folder that it wrote, or
+                a copy of the hub repository with ``onnx/model.onnx`` and ``tokenizer.json``.
+            threads: CPU threads per text.
         """
         self.name = f"onnx:{model}"
         self._folder = made_folder("onnx", MINILM) if model == MINILM else Path(model).expanduser()
@@ -52,14 +51,14 @@ class OnnxEmbedder(SharedWeights):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over the names and contents of the model's files.
+        """SHA-256 over the names and contents of the model files.
 
-        Another than the default's, since the last bits of the vectors differ.
+        It differs from the digest of the default, because the last bits of the vectors differ.
         """
         return files_digest(self._files)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """See `Embedder.embed`. Rows have the same bytes whatever their neighbours."""
+        """See `Embedder.embed`. A row does not depend on the other texts."""
         if not texts:
             return np.zeros((0, self.dim), np.float32)
         return unit_rows(np.stack([self._mean_state(text) for text in texts]))
@@ -73,7 +72,7 @@ class OnnxEmbedder(SharedWeights):
 
     @cached_property
     def _files(self) -> dict[str, str]:
-        """SHA-256 by file name: pinned for a copy of the hub's repository, else from the manifest."""
+        """SHA-256 by file name: pinned for a copy of the hub repository, otherwise from the manifest."""
         is_hub_copy = (self._folder / "onnx").is_dir() and not (self._folder / MANIFEST).exists()
         return HUB_FILES if is_hub_copy else read_manifest(self._folder, "onnx").files
 
@@ -89,7 +88,7 @@ def _session(file: Path, threads: int) -> InferenceSession:
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3  # errors alone
+    options.log_severity_level = 3  # errors only
     session: InferenceSession = runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     return session
 

@@ -1,8 +1,8 @@
-"""Write the default model's weights as an ONNX file: BERT's encoder as a graph of ONNX Runtime's own operators.
+"""Export the default embedder as ONNX: the BERT encoder as a graph of ONNX Runtime operators.
 
-The graph is fixed, as the weights are, so the same file comes out everywhere, byte for byte. torch's exporters were no
-choice: the older one is deprecated, the newer one takes a dozen times as long and several more packages, and what they
-write changes with their versions.
+Graph and weights are fixed, so the file is the same everywhere, byte for byte. The exporters of torch do not serve: the
+older one is deprecated, the newer one is a dozen times slower and needs more packages, and their output depends on their
+versions.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from inquitree_gym.embeddings.protocol import Embedder
 from inquitree_gym.errors import EmbedderError, require
 from inquitree_gym.trees import builtin_ids, load_tree
 
-NEAR = 0.99999
-"""Cosine between the vectors of both at least."""
+MIN_COSINE = 0.99999
+"""Lowest accepted cosine between the vectors of both models."""
 COMPARED, LONGEST = 48, 400
 LAYERS, HEADS = 6, 12
 EPSILON = 1e-12
-"""Added to the variance in layer normalisation, as MiniLM's configuration has it."""
+"""Added to the variance in layer normalisation, from the configuration of MiniLM."""
 FUSED = "com.microsoft"
-"""Domain of ONNX Runtime's own operators: each stands for several of the standard's."""
+"""Domain of the fused operators of ONNX Runtime."""
 OPERATORS, IR_VERSION = 18, 9
-"""Versions of the standard's operators and of the file format; any ONNX Runtime from 1.16 on reads them."""
+"""Versions of the operator set and of the file format, for ONNX Runtime from 1.16 on."""
 
 Weights = Mapping[str, NDArray[np.float32]]
 
@@ -42,7 +42,7 @@ def export_onnx(folder: Path, default: Embedder) -> float:
     Returns: the lowest cosine between the two vectors of a text, over `COMPARED` texts of 1 to `LONGEST` words.
 
     Raises:
-        EmbedderError: the weights cannot be had, the folder cannot be written, or the vectors differ.
+        EmbedderError: the weights are not available, the folder cannot be written, or the vectors differ.
         MissingExtraError: the extra ``onnx`` is not installed.
     """
     onnx = require("onnx", "onnx")
@@ -52,10 +52,10 @@ def export_onnx(folder: Path, default: Embedder) -> float:
         shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
         seal(folder, "onnx", MINILM_FILES["model.safetensors"], MINILM_THRESHOLD, (EXPORTED, TOKENIZER))
     lowest = lowest_cosine(OnnxEmbedder(str(folder)), default, texts_to_compare())
-    if lowest < NEAR:
+    if lowest < MIN_COSINE:
         (folder / MANIFEST).unlink()
         raise EmbedderError(
-            f"the exported model differs from the default: cosine {lowest:.7f} where at least {NEAR} was expected; "
+            f"the exported model differs from the default: cosine {lowest:.7f}, expected at least {MIN_COSINE}; "
             "nothing was kept. Install the versions of constraints.txt and export again"
         )
     return lowest
@@ -67,7 +67,7 @@ def lowest_cosine(one: Embedder, other: Embedder, texts: Sequence[str]) -> float
 
 
 def texts_to_compare() -> list[str]:
-    """Return `COMPARED` texts of 1 to `LONGEST` words, cut from a tree; the longest go beyond what MiniLM reads."""
+    """Return `COMPARED` texts of 1 to `LONGEST` words, cut from a tree; the longest exceed the window of MiniLM."""
     words = " ".join(load_tree(builtin_ids()[0]).texts().values()).split()
     lengths = np.geomspace(1, LONGEST, COMPARED).round().astype(int)
     starts = np.linspace(0, len(words) - LONGEST, COMPARED).astype(int)
@@ -95,7 +95,7 @@ def _model(weights: Weights) -> Any:
 
 
 class _Graph(NamedTuple):
-    """A graph as it grows. Every result is known by name."""
+    """Graph under construction; nodes refer to results by name."""
 
     nodes: list[Any]
     constants: list[Any]
@@ -106,14 +106,14 @@ class _Graph(NamedTuple):
         return name
 
     def node(self, operator: str, inputs: list[str], name: str, domain: str = "", **attributes: Any) -> str:
-        """Add an operation and return the name of its result."""
+        """Add a node and return the name of its result."""
         made = require("onnx", "onnx").helper.make_node(operator, inputs, [name], domain=domain, **attributes)
         self.nodes.append(made)
         return name
 
 
 def _embedded(graph: _Graph, weights: Weights) -> str:
-    """Add word and position embeddings; the one token type there is counts with the positions."""
+    """Add word and position embeddings; the position table includes the only token type."""
     part = "embeddings"
     positions = weights[f"{part}.position_embeddings.weight"] + weights[f"{part}.token_type_embeddings.weight"][0]
     start, axis = (graph.constant(name, np.array([value])) for name, value in (("start", 0), ("axis", 0)))
@@ -139,13 +139,13 @@ def _layer(graph: _Graph, weights: Weights, layer: int, states: str) -> str:
 
 
 def _added(graph: _Graph, weights: Weights, part: str, states: str, before: str) -> str:
-    """Project states, add what stood before them, normalise."""
+    """Add a projection, the residual connection and a normalisation."""
     projected = _product(graph, weights, f"{part}.dense", states)
     bias = graph.constant(f"{part}.bias", weights[f"{part}.dense.bias"])
     shifted = graph.node("Add", [projected, bias], f"{part}.shifted")
     both = graph.node("Add", [shifted, before], f"{part}.both")
     scale, shift = _normalisation(graph, weights, part)
-    # Not the fused SkipLayerNormalization: ONNX Runtime's takes eight times as long on a CPU as these three.
+    # The fused SkipLayerNormalization takes eight times as long on a CPU as these three nodes.
     return graph.node("LayerNormalization", [both, scale, shift], f"{part}.states", epsilon=EPSILON)
 
 

@@ -1,4 +1,4 @@
-"""What an embedder is."""
+"""Protocol of embedders, and helpers to implement it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Embedder(Protocol):
 
     @property
     def digest(self) -> str:
-        """Hex digest that names these very weights, or the route where weights are out of reach; keys the caches."""
+        """Hex digest of the weights, or of name and address for a service; keys the caches."""
 
     @property
     def dim(self) -> int:
@@ -32,14 +32,14 @@ class Embedder(Protocol):
 
     @property
     def threshold(self) -> float | None:
-        """Calibrated default of τ, in [-1, 1]; None where nobody has calibrated it."""
+        """Calibrated default threshold τ, in [-1, 1]; None if it was never calibrated."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed ``texts``.
 
-        Returns: float32 array of shape ``(len(texts), dim)``, rows of unit length. A row may depend on its neighbours
-        in the last bits (1.7e-7 measured for MiniLM). What exceeds the model's own window (256 tokens for MiniLM) does
-        not count.
+        Returns: float32 array of shape ``(len(texts), dim)``, rows of unit length. The last bits of a row may depend on
+        the other texts (1.7e-7 measured for MiniLM). Text beyond the window of the model (256 tokens for MiniLM) is
+        ignored.
 
         Raises:
             EmbedderError: the model or service cannot answer.
@@ -47,7 +47,7 @@ class Embedder(Protocol):
 
 
 class SharedWeights:
-    """An embedder with weights in memory, as its ``_model``: copies share them, pickles leave them out."""
+    """Base class of embedders with weights in ``_model``: copies share the weights, pickles omit them."""
 
     name: str
 
@@ -55,11 +55,11 @@ class SharedWeights:
         return f"{type(self).__name__}({self.name!r})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Share the weights: nothing of an embedder changes, and `gym.make` copies what it is given."""
+        """Return self: embedders are immutable, and `gym.make` copies its arguments."""
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle without the weights, 90 MB for MiniLM; the copy loads them when it embeds."""
+        """Pickle without the weights (90 MB for MiniLM); the copy loads them on first use."""
         return {name: value for name, value in vars(self).items() if name != "_model"}
 
 

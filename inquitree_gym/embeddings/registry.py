@@ -1,4 +1,4 @@
-"""Embedders by name. A run names its embedder; there is no silent fallback from one to another."""
+"""Embedders by name, without fallback from one to another."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _PREFIXES: dict[str, Callable[[str], Embedder]] = {
 
 @lru_cache(maxsize=8)
 def load_embedder(name: str) -> Embedder:
-    """Return the embedder of that name; the same object each time, so that its weights are loaded once a process.
+    """Return the embedder of that name, the same object each time; its weights are loaded on first use.
 
-    ``all-MiniLM-L6-v2`` (default), ``onnx:all-MiniLM-L6-v2`` and ``static:all-MiniLM-L6-v2`` (made by a command; or
-    ``onnx:FOLDER``, ``static:FOLDER``), ``sentence-transformers:NAME_OR_FOLDER``, ``litellm:MODEL``. Loads nothing yet.
+    Names are ``all-MiniLM-L6-v2`` (the default), ``onnx:all-MiniLM-L6-v2``, ``static:all-MiniLM-L6-v2``,
+    ``onnx:FOLDER``, ``static:FOLDER``, ``sentence-transformers:NAME_OR_FOLDER`` and ``litellm:MODEL``.
 
     Raises:
-        EmbedderError: no embedder answers to the name.
+        EmbedderError: the name is unknown.
     """
     if name == MINILM:
         return MiniLMEmbedder()

@@ -1,4 +1,4 @@
-"""A static model: the vector of a text is the mean of its word pieces' vectors, which stand in a table."""
+"""Static embedder: the vector of a text is the mean of the vectors of its word pieces, from a table."""
 
 from __future__ import annotations
 
@@ -19,29 +19,28 @@ if TYPE_CHECKING:
 
 
 class StaticEmbedder(SharedWeights):
-    """A model that `inquitree distill` made from the default one, through model2vec; needs no torch.
+    """A model2vec model that `inquitree distill` derived from the default embedder; needs no torch.
 
-    Its τ and its agreement with the default were measured when it was made, and are kept with it.
+    Its manifest holds its threshold and its agreement with the default.
     """
 
     def __init__(self, model: str = MINILM) -> None:
-        """Name the model. Loads nothing yet.
+        """Store the name; the model is loaded on first use.
 
         Args:
-            model: ``all-MiniLM-L6-v2`` for what `inquitree distill` wrote where it writes unless told otherwise; or a
-                folder that it wrote.
+            model: ``all-MiniLM-L6-v2`` for the default folder of `inquitree distill`, or a folder that it wrote.
         """
         self.name = f"static:{model}"
         self._folder = made_folder("static", MINILM) if model == MINILM else Path(model).expanduser()
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the names and contents of the model's files."""
+        """SHA-256 over the names and contents of the model files."""
         return self.manifest.digest
 
     @property
     def threshold(self) -> float:
-        """τ of this model."""
+        """Calibrated threshold of this model."""
         return self.manifest.threshold
 
     @cached_property
@@ -51,15 +50,15 @@ class StaticEmbedder(SharedWeights):
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What the folder says of its model: files, τ, agreement with the default.
+        """Manifest of the folder: files, threshold, agreement with the default.
 
         Raises:
-            EmbedderError: no model is there, or what is there is at fault.
+            EmbedderError: the folder holds no static model, or its manifest is invalid.
         """
         return read_manifest(self._folder, "static")
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """See `Embedder.embed`. Rows have the same bytes whatever their neighbours."""
+        """See `Embedder.embed`. A row does not depend on the other texts."""
         if not texts:
             return np.zeros((0, self.dim), np.float32)
         return unit_rows(self._model.encode(list(texts), use_multiprocessing=False))

@@ -1,4 +1,4 @@
-"""The vectors of one tree's texts under one embedder, kept on disk, and of actions, kept in memory."""
+"""Vectors of the texts of a tree, cached on disk, and of actions, cached in memory."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from inquitree_gym.embeddings.protocol import Embedder, Vectors
 from inquitree_gym.trees import Tree
 
 CACHE_VARIABLE = "INQUITREE_CACHE"
-"""Environment variable: folder of the vector cache."""
-REMEMBERED = 4_096
-"""Action texts whose vectors are kept in memory."""
+"""Environment variable that names the folder of the vector cache."""
+CACHE_SIZE = 4_096
+"""Number of action texts whose vectors stay in memory."""
 
 Vector = NDArray[np.float32]
 
@@ -29,17 +29,17 @@ _logger = logging.getLogger(__name__)
 
 
 class TreeVectors:
-    """Vectors by text: those of the tree come from the disk cache, others are embedded alone and remembered."""
+    """Vectors by text. Texts of the tree come from the disk cache; other texts are embedded alone and remembered."""
 
     def __init__(self, tree: Tree, embedder: Embedder, *, lasting: bool = True) -> None:
-        """Bind a tree to an embedder. Reads and embeds nothing yet.
+        """Bind a tree to an embedder; texts are embedded on first use.
 
         Args:
-            tree: whose texts are embedded together.
-            embedder: what embeds.
-            lasting: embed all texts of the tree in one call and keep the vectors on disk. Without it nothing is
-                written, for a tree that is played once: subtopics and studies are embedded together when the first
-                action is matched, conclusion items and their false variants when the first conclusion is judged.
+            tree: the tree.
+            embedder: the embedder.
+            lasting: embed all texts of the tree in one call and store the vectors on disk. False is for a tree that is
+                played once: it writes nothing, embeds subtopics and studies when the first action is matched, and
+                conclusion items with their false variants when the first conclusion is judged.
         """
         self.tree = tree
         self.embedder = embedder
@@ -54,19 +54,19 @@ class TreeVectors:
         return self.settle(text) if known is None else known
 
     def knows(self, text: str) -> bool:
-        """Tell whether ``of(text)`` has nothing to embed."""
+        """Return True if the vector of ``text`` is known."""
         return self._find(text) is not None
 
     def take(self, text: str, vector: Vector) -> None:
-        """Remember a vector that was embedded together with others: right but for its last bits."""
+        """Store a vector from a batch; its last bits may differ from those of a text embedded alone."""
         _remember(self._rough, text, vector)
 
     def is_rough(self, text: str) -> bool:
-        """Tell whether ``of(text)`` comes from a batch, so that `settle` would give other last bits."""
+        """Return True if the vector comes from a batch, so that `settle` may change its last bits."""
         return text in self._rough
 
     def settle(self, text: str) -> Vector:
-        """Embed a text alone, whatever a batch said, and remember that, shape ``(dim,)``."""
+        """Embed a text alone, store that vector in place of one from a batch, and return it, shape ``(dim,)``."""
         self._rough.pop(text, None)
         vector: Vector = self.embedder.embed([text])[0]
         _remember(self._recent, text, vector)
@@ -78,7 +78,7 @@ class TreeVectors:
 
     @cached_property
     def _pending(self) -> list[tuple[str, ...]]:
-        """Groups of texts that are not embedded yet; each is embedded in one call when it is first needed."""
+        """Groups of texts that are not embedded yet; each group is embedded in one call on first use."""
         groups = [self.tree.texts().values()] if self._lasting else _matched(self.tree)
         return [tuple(dict.fromkeys(group)) for group in groups]
 
@@ -98,7 +98,7 @@ class TreeVectors:
                 return
 
     def stored(self, texts: tuple[str, ...]) -> Vectors:
-        """Return the vectors of texts that belong to the tree, embedded in one call and kept on disk.
+        """Return the vectors of texts of the tree, from the disk cache or embedded in one call.
 
         Shape ``(len(texts), dim)``.
         """
@@ -114,7 +114,7 @@ class TreeVectors:
 
 
 def _matched(tree: Tree) -> tuple[list[str], list[str]]:
-    """Return the texts that actions are matched to, and those that only conclusions are."""
+    """Return the texts for matching actions, and the remaining texts for judging conclusions."""
     nodes = [node.text for node in (*tree.subtopics, *tree.studies)]
     claims = [text for item in tree.conclusions for text in (item.text, *item.false_variants)]
     return nodes, [text for text in claims if text not in nodes]
@@ -122,13 +122,13 @@ def _matched(tree: Tree) -> tuple[list[str], list[str]]:
 
 def _remember(memory: OrderedDict[str, Vector], text: str, vector: Vector) -> None:
     memory[text] = vector
-    if len(memory) > REMEMBERED:
+    if len(memory) > CACHE_SIZE:
         memory.popitem(last=False)
 
 
 @lru_cache(maxsize=256)
 def tree_vectors(tree: Tree, embedder: Embedder) -> TreeVectors:
-    """Return the vectors of a tree; one object a process, so that many environments share it."""
+    """Return the vectors of a tree, the same object each time, so that environments share it."""
     return TreeVectors(tree, embedder)
 
 
@@ -139,14 +139,14 @@ def cache_folder() -> Path:
 
 
 def _read(file: Path, rows: int) -> Vectors | None:
-    """Return the stored vectors, or None where there are none that can be trusted."""
+    """Return the stored vectors, or None if there are none or the file is damaged."""
     try:
         content = file.read_bytes()
     except OSError:
         return None
     vectors = _unsealed(content)
     if vectors is None or vectors.ndim != 2 or len(vectors) != rows:
-        _logger.warning("the vector cache '%s' is damaged; it is made anew", file)
+        _logger.warning("the vector cache '%s' is damaged; it will be rebuilt", file)
         return None
     return vectors
 
@@ -162,7 +162,7 @@ def _unsealed(content: bytes) -> Vectors | None:
 
 
 def _write(file: Path, vectors: Vectors) -> None:
-    """Store vectors under their seal, whole or not at all: writers may race, and a cache may be read-only."""
+    """Store vectors with a checksum, atomically, because several processes may write; a failure only warns."""
     buffer = io.BytesIO()
     np.save(buffer, vectors, allow_pickle=False)
     body = buffer.getvalue()
@@ -170,12 +170,12 @@ def _write(file: Path, vectors: Vectors) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.stem, suffix=".part")
     except OSError as error:
-        _logger.warning("vectors cannot be kept in '%s' (%s); they are embedded again next time", file.parent, error)
+        _logger.warning("cannot write vectors to '%s' (%s); they will be embedded again next time", file.parent, error)
         return
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(hashlib.sha256(body).digest() + body)
         os.replace(temporary, file)
     except OSError as error:
-        _logger.warning("vectors cannot be kept in '%s' (%s); they are embedded again next time", file.parent, error)
+        _logger.warning("cannot write vectors to '%s' (%s); they will be embedded again next time", file.parent, error)
         Path(temporary).unlink(missing_ok=True)

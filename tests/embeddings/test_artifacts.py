@@ -78,7 +78,7 @@ FAULTS = {
 def test_a_manifest_at_fault_is_refused(fault: str, sealed: Path):
     file = sealed / "inquitree.json"
     file.write_text(FAULTS[fault](file.read_text()))
-    with pytest.raises(EmbedderError, match=r"is damaged: inquitree\.json: .*make it again: inquitree distill"):
+    with pytest.raises(EmbedderError, match=r"is damaged: inquitree\.json: .*make it again with: inquitree distill"):
         read_manifest(sealed, "static")
 
 
@@ -99,5 +99,5 @@ def test_a_folder_that_cannot_be_written_is_told(error: Exception, tmp_path: Pat
 def test_a_file_that_is_gone_or_changed_is_refused(change, sealed: Path):
     manifest = read_manifest(sealed, "static")
     change(sealed / "b")
-    with pytest.raises(EmbedderError, match=r"damaged: 'b' is .*make it again: inquitree distill"):
+    with pytest.raises(EmbedderError, match=r"damaged: 'b' is .*make it again with: inquitree distill"):
         verify_files(sealed, "static", manifest.files)

@@ -138,7 +138,7 @@ def test_a_named_folder_without_weights_is_told(exists: bool, tmp_path: Path, mo
     if exists:
         empty.mkdir()
     monkeypatch.setenv("INQUITREE_MINILM", str(empty))
-    with pytest.raises(EmbedderError, match=f"INQUITREE_MINILM names '{re.escape(str(empty))}'.*mend or unset it"):
+    with pytest.raises(EmbedderError, match=f"INQUITREE_MINILM names '{re.escape(str(empty))}'.*correct or unset it"):
         MiniLMEmbedder().embed(TEXTS)
 
 

@@ -126,16 +126,16 @@ def test_a_file_that_was_changed_is_refused_with_both_digests(
     folder = linked(exported)
     expected = hashlib.sha256((exported / name).read_bytes()).hexdigest()
     found = replace(folder / name, (exported / name).read_bytes()[:-1] + b"!")
-    with pytest.raises(EmbedderError, match=f"'{name}' is not the file that was made.*{expected}.*{found}") as caught:
+    with pytest.raises(EmbedderError, match=f"'{name}' was changed.*{expected}.*{found}") as caught:
         OnnxEmbedder(str(folder)).embed(TEXTS)
     assert str(folder) in str(caught.value)
-    assert "make it again: inquitree export-onnx" in str(caught.value)
+    assert "make it again with: inquitree export-onnx" in str(caught.value)
 
 
 def test_a_file_that_is_gone_is_named(exported: Path, linked: Callable[[Path], Path]):
     folder = linked(exported)
     (folder / "model.onnx").unlink()
-    with pytest.raises(EmbedderError, match=r"'model\.onnx' is missing; make it again: inquitree export-onnx"):
+    with pytest.raises(EmbedderError, match=r"'model\.onnx' is missing; make it again with: inquitree export-onnx"):
         OnnxEmbedder(str(folder)).embed(TEXTS)
 
 

@@ -19,7 +19,7 @@ import platformdirs
 import pytest
 
 from inquitree_gym.embeddings import MiniLMEmbedder, TreeVectors, tree_vectors
-from inquitree_gym.embeddings.vectors import REMEMBERED, cache_folder
+from inquitree_gym.embeddings.vectors import CACHE_SIZE, cache_folder
 from tests.strategies import make_tree
 
 DIM = 64
@@ -136,7 +136,7 @@ def test_a_damaged_file_is_made_anew_with_a_warning(
     assert stored.read_bytes() == whole
     (message,) = warnings(caplog)
     assert f"'{stored}' is damaged" in message
-    assert "made anew" in message
+    assert "will be rebuilt" in message
 
 
 def test_a_cache_folder_that_is_a_file_costs_a_warning_and_no_vector(cache: Path, caplog: pytest.LogCaptureFixture):
@@ -144,7 +144,7 @@ def test_a_cache_folder_that_is_a_file_costs_a_warning_and_no_vector(cache: Path
     vectors = TreeVectors(TREE, Counting())
     assert vectors.matrix(TEXTS).tobytes() == Counting().embed(TEXTS).tobytes()
     (message,) = warnings(caplog)
-    assert f"cannot be kept in '{cache}'" in message
+    assert f"cannot write vectors to '{cache}'" in message
     assert cache.read_text() == "in the way"
 
 
@@ -154,7 +154,7 @@ def test_a_folder_in_the_place_of_the_file_costs_a_warning_and_leaves_nothing_be
     stored.unlink()
     stored.mkdir()
     assert TreeVectors(TREE, Counting()).of(TEXTS[0]).shape == (DIM,)
-    assert any(f"cannot be kept in '{stored.parent}'" in message for message in warnings(caplog))
+    assert any(f"cannot write vectors to '{stored.parent}'" in message for message in warnings(caplog))
     assert list(stored.parent.iterdir()) == [stored]
 
 
@@ -243,7 +243,7 @@ def test_other_texts_are_embedded_alone_and_remembered():
 def test_the_memory_of_other_texts_is_bounded():
     embedder = Counting()
     vectors = TreeVectors(TREE, embedder)
-    texts = [f"text {i}" for i in range(REMEMBERED + 1)]
+    texts = [f"text {i}" for i in range(CACHE_SIZE + 1)]
     for text in texts:
         vectors.of(text)
     embedder.asked.clear()
@@ -257,7 +257,7 @@ def test_the_memory_of_other_texts_is_bounded():
 def test_texts_of_the_tree_are_never_forgotten():
     embedder = Counting()
     vectors = TreeVectors(TREE, embedder)
-    for i in range(REMEMBERED + len(TEXTS)):
+    for i in range(CACHE_SIZE + len(TEXTS)):
         vectors.of(f"text {i}")
     embedder.asked.clear()
     vectors.matrix(TEXTS)
