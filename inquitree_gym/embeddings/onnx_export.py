@@ -1,8 +1,7 @@
 """Export the default embedder as ONNX: the BERT encoder as a graph of ONNX Runtime operators.
 
 Graph and weights are fixed, so the file is the same everywhere, byte for byte. The exporters of torch do not serve: the
-older one is deprecated, the newer one is a dozen times slower and needs more packages, and their output depends on their
-versions.
+older one is deprecated, the newer one is a dozen times slower, and their output depends on their versions.
 """
 
 from __future__ import annotations
