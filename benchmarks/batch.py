@@ -95,9 +95,8 @@ def against_cart() -> Iterator[Row]:
                 "–" if target is None else f"≥ {target}",
                 None if target is None else ratio.median >= target,
             )
-        bare = "the rows of features copied from a table by NumPy, and nothing else"
         yield Row(
-            f"{width:,}: {bare}",
+            f"{width:,} feature rows copied from a table by NumPy alone",
             millions(spread(copied)),
             "CartPole-v1, same width",
             ratios(copied, theirs).show(".2f"),

@@ -80,7 +80,7 @@ def menu() -> Iterator[Row]:
     ours, theirs = alternate(tasks, MENU_ROUNDS)
     ratio = ratios(ours, theirs)
     yield Row(
-        "menu steps through `gym.make`, random open actions", spread(ours).show(",.0f", "/s"),
+        "menu steps through `gym.make`, random valid actions", spread(ours).show(",.0f", "/s"),
         f"CartPole-v1 {spread(theirs).show(',.0f', '/s')}", ratio.show(".2f"), "≥ 1", ratio.median >= 1,
     )  # fmt: skip
 

@@ -81,7 +81,7 @@ def hand_over(rows: Iterable[Row]) -> None:
 
 def as_table(rows: Sequence[Row]) -> str:
     """Return the rows as a Markdown table with columns of even width."""
-    lines = [["what", "measured", "against", "ratio", "target", "met"]]
+    lines = [["benchmark", "result", "baseline", "ratio", "target", "met"]]
     lines += [[*row[:5], {None: "–", True: "yes", False: "no"}[row.met]] for row in rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     lines.insert(1, ["-" * width for width in widths])

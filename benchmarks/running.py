@@ -82,11 +82,11 @@ def big_job() -> Iterator[Row]:
     total = played + scored
     yield Row(
         f"{len(episodes):,} episodes of `random`, 18 papers × 11 levels × 10 seeds, played and scored",
-        f"{total:.1f} s ({played:.1f} + {scored:.1f}; found whole again in {again:.1f})",
+        f"{total:.1f} s ({played:.1f} + {scored:.1f}; {again:.1f} to resume when complete)",
         target=f"< {JOB_SECONDS} s", met=len(episodes) == EPISODES and total < JOB_SECONDS,
     )  # fmt: skip
     yield Row(
-        "a turn of that run beyond its agent: step, log, start of the process", f"{beyond:.2f} ms",
+        "time per turn of that run outside the agent: step, log, process start", f"{beyond:.2f} ms",
         target=f"< {TURN_MS} ms", met=beyond < TURN_MS,
     )  # fmt: skip
 
@@ -132,18 +132,18 @@ def _saturation(address: str, folder: Path) -> Iterator[Row]:
         values.clear()
     ours, theirs, bare = alternate(tasks, ROUNDS)
     to_litellm, to_bare = ratios(ours, theirs), ratios(ours, bare)
-    what = f"turns of {MAX_CONCURRENCY} episodes at once, model on loopback"
+    what = f"turns of {MAX_CONCURRENCY} concurrent episodes, model on loopback"
     yield Row(
-        what, spread(ours).show(".0f", "/s"), f"the same requests by litellm alone: {spread(theirs).show('.0f', '/s')}",
+        what, spread(ours).show(".0f", "/s"), f"same requests, litellm alone: {spread(theirs).show('.0f', '/s')}",
         to_litellm.show(".2f"),
     )  # fmt: skip
     yield Row(
-        what, spread(ours).show(".0f", "/s"), f"by a bare HTTP client: {spread(bare).show('.0f', '/s')}",
+        what, spread(ours).show(".0f", "/s"), f"same requests, bare HTTP client: {spread(bare).show('.0f', '/s')}",
         to_bare.show(".3f"),
     )  # fmt: skip
     beyond = spread(1e3 * (mine - its) / len(bodies) for mine, its in zip(cpu["run"], cpu["litellm"], strict=True))
     yield Row(
-        "CPU of such a turn beyond that of litellm", beyond.show(".2f", "ms"), target=f"< {TURN_MS} ms",
+        "CPU time of such a turn beyond litellm's", beyond.show(".2f", "ms"), target=f"< {TURN_MS} ms",
         met=beyond.median < TURN_MS,
     )  # fmt: skip
 

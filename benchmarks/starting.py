@@ -70,7 +70,7 @@ def imports() -> list[Row]:
             f"≤ {IMPORT_TARGET}",
             ratio.median <= IMPORT_TARGET,
         ),
-        absence("heavy modules loaded by it", loaded),
+        absence("heavy modules loaded by this import", loaded),
     ]
 
 
@@ -82,17 +82,17 @@ def makes() -> list[Row]:
         cold, warm = alternate([partial(fresh, code) for code in codes], MAKE_ROUNDS)
     first, other, again, step, loaded = zip(*cold, strict=True)
     figures = [
-        ("`gym.make` + `reset`, the first in a fresh process that has imported the package", first),
-        ("the same, where the modules that it needs had been imported", [run[0] for run in warm]),
-        ("`gym.make` + `reset` of another tree, not played before", other),
+        ("`gym.make` + `reset`, first in a fresh process that has imported the package", first),
+        ("`gym.make` + `reset`, required modules already imported", [run[0] for run in warm]),
+        ("`gym.make` + `reset` of another tree, not yet played", other),
         ("`gym.make` + `reset` of the same tree again", again),
     ]
     rows = [
         Row(what, (s := spread(values)).show(".1f", "ms"), target=f"< {MAKE_TARGET:.0f} ms", met=s.median < MAKE_TARGET)
         for what, values in figures
     ]
-    rows.append(Row("first step in a process, a text of the tree, cached vectors", spread(step).show(".1f", "ms")))
-    return [*rows, absence("heavy modules loaded after all of these", {name for names in loaded for name in names})]
+    rows.append(Row("first step in a process: a text of the tree, vectors cached", spread(step).show(".1f", "ms")))
+    return [*rows, absence("heavy modules loaded after all of the above", {name for names in loaded for name in names})]
 
 
 def absence(what: str, loaded: set[str]) -> Row:

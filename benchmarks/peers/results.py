@@ -79,14 +79,21 @@ def as_markdown(found: Results, machine: str) -> str:
 
 
 def _own(found: Results) -> str:
-    lines = [["ours", "steps/s"]]
+    lines = [["inquitree-gym", "steps/s"]]
     lines += [[key.setting, _rate(found, key)] for key, _ in found.settings((OURS,))]
     return _table(lines)
 
 
 def _others(found: Results) -> str:
     lines = [
-        ["peer", "world", "steps/s", *(f"{name} ÷ it" for name in COMPARED), f"single ≥ {AIM:.0f} ×", "batch ahead"]
+        [
+            "peer",
+            "world",
+            "steps/s",
+            *(f"{name} ÷ peer" for name in COMPARED),
+            f"text, menu ≥ {AIM:.0f} ×",
+            "batch faster",
+        ]
     ]
     for key, setting in found.settings(PEERS):
         lines.append(
@@ -103,7 +110,7 @@ def _others(found: Results) -> str:
 
 
 def _installed(found: Results) -> str:
-    lines = [["environment", "versions", "installing took", "size"]]
+    lines = [["environment", "versions", "installation", "size"]]
     for name in dict.fromkeys((*found.versions, *found.installations)):
         made = found.installations.get(name)
         versions = ", ".join(" ".join(pair) for pair in found.versions.get(name, {}).items()) or "–"

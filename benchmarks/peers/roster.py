@@ -38,11 +38,14 @@ OURS = Peer(
     "inquitree-gym",
     HERE / "drive_inquitree.py",
     (
-        Setting("text", "`InquiTree-paper12-v0`, the oracle's actions: texts read before"),
+        Setting("text", "`InquiTree-paper12-v0`, the oracle's actions, all texts seen before"),
         Setting("menu", "`InquiTree-paper12-menu-v0`, recorded random actions that the mask allows"),
-        Setting("batch", "1,024 inquiries of the same as rows of arrays, random actions; each row counts as a step"),
+        Setting(
+            "batch",
+            "1,024 of the same inquiries in the batch environment, random actions; each inquiry counts as a step",
+        ),
         Setting("batch-index", 'the same with `observation="index"` and `infos=False`'),
-        Setting("unseen", "`InquiTree-paper12-v0`, a new text of 60 words every time, embedded with MiniLM"),
+        Setting("unseen", "`InquiTree-paper12-v0`, a new text of 60 words at every step, embedded with MiniLM"),
     ),
     None,
 )
@@ -55,8 +58,14 @@ COMPARED = (*SINGLE, BATCH, "unseen")
 PEERS = (
     peer(
         "TextWorld",
-        Setting("recorded", "a house of 5 rooms and 10 objects; recorded admissible commands, text alone", world=True),
-        Setting("admissible", "the same, with the list of admissible commands; one of them at random", world=True),
+        Setting(
+            "recorded",
+            "a house of 5 rooms and 10 objects; recorded admissible commands, text observations only",
+            world=True,
+        ),
+        Setting(
+            "admissible", "the same, with the list of admissible commands, one of which is chosen at random", world=True
+        ),
     ),
     peer(
         "ScienceWorld",
@@ -65,7 +74,9 @@ PEERS = (
     peer(
         "DiscoveryWorld",
         Setting("json", "Combinatorial Chemistry, easy; a random move or turn, a tick, its JSON", world=True),
-        Setting("pictures", "the same, with the pictures that the API's observation draws and saves", world=True),
+        Setting(
+            "pictures", "the same, with the images that the API renders and saves for each observation", world=True
+        ),
     ),
     peer(
         "MiniGrid",
@@ -89,7 +100,7 @@ PEERS = (
     ),
     peer(
         "reasoning-gym",
-        Setting("sum", "`chain_sum`: one question made and its right answer marked"),
-        Setting("maze", "`maze`: one question made and its right answer marked"),
+        Setting("sum", "`chain_sum`: generate one question and grade its correct answer"),
+        Setting("maze", "`maze`: generate one question and grade its correct answer"),
     ),
 )
