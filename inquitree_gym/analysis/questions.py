@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -18,6 +18,8 @@ from inquitree_gym.llm import Chat, Completion, Message, Usage
 from inquitree_gym.log import JsonlWriter, has_header
 from inquitree_gym.log.jsonl import file_stem, read_records, settings_digest
 from inquitree_gym.trees.schema import CANARY
+
+T = TypeVar("T")
 
 ANSWERS_VERSION = 1
 Key = tuple[str, ...]
@@ -183,14 +185,20 @@ async def ask_questions(
     missing = [question for question in questions if question.key not in file.found]
     for _ in range(len(questions) - len(missing)):
         progress()
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(ask(question)) for question in missing]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+    outcomes = await _all_results([ask(question) for question in missing])
     if refusals:
         raise refusals[0]
-    return _result([task.result() for task in tasks], len(questions) - len(missing))
+    return _result(outcomes, len(questions) - len(missing))
+
+
+async def _all_results(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines concurrently; the first error cancels the others and is raised alone."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(coroutine) for coroutine in coroutines]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def _result(outcomes: Sequence[Completion | ServiceError | BudgetError | None], found: int) -> AskingResult:
