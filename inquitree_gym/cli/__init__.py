@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import click
+from typing import Any
+
 import typer
 from typer.core import TyperGroup
 
@@ -22,15 +23,16 @@ GROUPS = {
 class _GroupedVerbs(TyperGroup):
     """Command group whose help lists the verbs under the headings of `GROUPS`."""
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, self.commands))
-        for heading, group in GROUPS.items():
-            names = [command.name or command.callback.__name__ for command in group.registered_commands]
-            limit = formatter.width - width - 6
+        for heading in GROUPS:
+            rows = [
+                (f"{name:{width}}", command.get_short_help_str(formatter.width - width - 6))
+                for name, command in self.commands.items()
+                if getattr(command, "rich_help_panel", "") == heading
+            ]
             with formatter.section(heading):
-                formatter.write_dl(
-                    [(f"{name:{width}}", self.commands[name].get_short_help_str(limit)) for name in names]
-                )
+                formatter.write_dl(rows)
 
 
 app = typer.Typer(
@@ -41,8 +43,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for group in GROUPS.values():
-    app.add_typer(group)
+for heading, verbs in GROUPS.items():
+    for verb in verbs.registered_commands:
+        verb.rich_help_panel = heading
+    app.add_typer(verbs)
 
 
 def main() -> None:

@@ -145,7 +145,8 @@ def _estimate(study: StudyConfig, model: ModelSettings, wanted: Mapping[tuple[st
         prices.append(chat.price(total.prompt_tokens or 0, total.completion_tokens or 0))
     low, high = prices
     dollars = None if low is None or high is None else (low, high)
-    return ModelEstimate(model.label, sum(wanted.values()), *usages, dollars)
+    least, most = usages
+    return ModelEstimate(model.label, sum(wanted.values()), least, most, dollars)
 
 
 async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, tree_name: str, policy: _Policy) -> Usage:

@@ -12,7 +12,7 @@ import math
 import os
 import socket
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,9 @@ class _WorkerPool:
         threads = -(-run.options.max_concurrency // self.size) + 2  # two more for ``__ray_ready__`` and ``stop``
         actor = self._ray.remote(num_cpus=1, max_concurrency=threads)(RayWorker)
         theirs = RunContext(run.study, run.folder.resolve(), self._shared_options())
-        self._start_worker = lambda: actor.remote(theirs, inquitree_gym.__version__, os.getcwd(), marker)
+        self._start_worker: Callable[[], Any] = lambda: actor.remote(
+            theirs, inquitree_gym.__version__, os.getcwd(), marker
+        )
         self._workers: list[Any] = []
         """Every worker that was ever started."""
         self._of_cpu: dict[int, Any] = {}
