@@ -26,9 +26,9 @@ STRENGTHS: tuple[Strength, ...] = get_args(Strength)
 MEANINGS: dict[Strength, str] = {
     "full_text": "read in the text of the article or of its preprint",
     "released_material": "read in code, data, figures or legends that the authors released",
-    "recomputed": "computed anew from released data or code",
+    "recomputed": "recomputed from released data or code",
     "abstract": "read in an abstract only",
-    "secondary": "read in a digest, a press report, an index or notes by others",
+    "secondary": "read in a digest, press report, index or third-party notes",
     "unconfirmed": "confirmed by no source",
 }
 WEAK, WEAKER = STRENGTHS[STRENGTHS.index("abstract") :], "abstract or weaker"
@@ -67,17 +67,20 @@ def overview(trees: Iterable[Tree]) -> str:
     return _document(
         _note("the trees"),
         "# The research trees",
-        f"{len(trees)} published papers, each turned into a research tree. A page holds the citation, the graph, the "
-        "subtopics and studies, where each statement comes from, and what two review passes found and changed.",
-        "n: subtopics. depth: subtopics in the longest chain of prerequisites. width: most subtopics at one depth. "
-        f"{WEAKER}: per cent of the statements whose [support](#strength-of-support) is no stronger than an abstract; "
-        "the higher it is, the thinner the ground of a tree.",
+        f"The package ships research trees of {len(trees)} published papers. Each tree has a page with the citation, "
+        "the graph, the subtopics and studies, the source of every statement, and the findings of two review passes.",
+        "The columns of the table are:",
+        "- *n*: number of subtopics\n"
+        "- *depth*: number of subtopics in the longest chain of prerequisites\n"
+        "- *width*: largest number of subtopics at one depth\n"
+        f"- *{WEAKER}*: percentage of the statements whose [support](#strength-of-support) is no stronger than an "
+        "abstract; a high percentage means a weakly supported tree",
         _table(["id", "title", "journal", "date", *numbers[:4], WEAKER], shapes, numbers),
         "## Strength of support",
-        "Each entry records where one statement of a tree comes from and how directly it is supported, strongest "
-        "class first; the class does not say how sure the finding is.",
+        "Each entry records the source of one statement of a tree, and how directly the source supports it. The table "
+        "lists the classes from strongest to weakest. The class does not say how certain the finding is.",
         _table(["class", "meaning"], [[_spoken(strength), MEANINGS[strength]] for strength in STRENGTHS]),
-        "Share of each class, in per cent of the entries of a tree:",
+        "Share of each class in the entries of a tree, in per cent:",
         _table(["id", *numbers[4:5], *numbers[6:], WEAKER], [*shares, ["all", *_shares(support)]], numbers),
     )
 
@@ -89,16 +92,16 @@ def page(tree: Tree) -> str:
         f"# {tree.id}: {_plain(tree.paper.title)}",
         f'[All trees](README.md) · `inquitree show {tree.id}` · `gymnasium.make("InquiTree-{tree.id}-v0")`',
         _citation(tree.paper),
-        "Spoilers: results, fakes and conclusion items are folded away; the notes on provenance and the reviews speak "
-        "of them openly.",
+        "Spoilers: results, fakes and conclusion items are collapsed below. The sections on provenance and reviews "
+        "mention them openly.",
         "## Topic",
         f"> {_plain(tree.topic)}",
         _size(tree),
         "## Graph",
         f"![Subtopics of {tree.id} and their prerequisites](figures/{tree.id}.svg)",
-        "An arrow leads from a prerequisite to the subtopic that needs it; a circle is a study.",
+        "An arrow leads from a prerequisite to the subtopic that needs it. A circle is a study.",
         "## Subtopics",
-        _table(["id", "name", "question", "needs"], map(_subtopic_row, tree.subtopics)),
+        _table(["id", "name", "question", "prerequisites"], map(_subtopic_row, tree.subtopics)),
         "## Studies",
         *(block for subtopic in tree.subtopics for block in _studies(subtopic)),
         "## Conclusion items",
@@ -115,7 +118,8 @@ def review_rows(name: str) -> list[str]:
 
 
 def _note(origin: str) -> str:
-    return f"> Generated from {origin} by {COMMAND}; edit those and run it again, not this page.\n>\n> {CANARY}"
+    advice = "Do not edit this page; edit its sources and run the script."
+    return f"> Generated from {origin} by {COMMAND}. {advice}\n>\n> {CANARY}"
 
 
 def _citation(paper: Paper) -> str:
@@ -143,7 +147,7 @@ def _studies(subtopic: Subtopic) -> Iterator[str]:
     yield f"### {subtopic.id} · {_plain(subtopic.name)}"
     yield _table(["id", "protocol"], ([_study_name(study), _plain(study.text)] for study in subtopic.studies))
     rows = [row for study in subtopic.studies for row in _result_rows(study)]
-    yield from _folded("Results (spoilers)", _table(["study", "shown", "text"], rows))
+    yield from _folded("Results (spoilers)", _table(["study", "kind", "text"], rows))
 
 
 def _study_name(study: Study) -> str:
@@ -168,8 +172,8 @@ def _conclusions(items: Iterable[ConclusionItem]) -> str:
 def _provenance(tree: Tree) -> Iterator[str]:
     yield "## Provenance"
     yield (
-        "Facts are numbered as in the paper's fact sheet: F findings, M methods, B background. The classes of strength "
-        "are explained [with the table of all trees](README.md#strength-of-support)."
+        "Facts are numbered as in the paper's fact sheet: F for findings, M for methods, B for background. See "
+        "[Strength of support](README.md#strength-of-support) for the classes of strength."
     )
     rows = (
         [each.node, ", ".join(each.sources), ", ".join(each.facts), _spoken(each.strength), _plain(each.note)]
@@ -178,16 +182,16 @@ def _provenance(tree: Tree) -> Iterator[str]:
     yield _table(["node", "sources", "facts", "strength", "note"], rows)
     yield "### Sources"
     sources = tree.provenance.sources
-    yield _table(["id", "what", "address"], ([each.id, _plain(each.what), _linked(each.address)] for each in sources))
+    yield _table(["id", "source", "address"], ([each.id, _plain(each.what), _linked(each.address)] for each in sources))
 
 
 def _reviews(tree: Tree) -> Iterator[str]:
-    yield "## Reviews: what two passes found and changed"
+    yield "## Reviews"
     yield (
-        "The reviewer had not written the tree. The content pass looks for findings given away too early, "
-        "interpretation in results, fakes that are true, supportive or recognisable, and statements without a source; "
-        "the structure pass asks of each prerequisite whether it is necessary and whether one is missing. Suggested "
-        "prerequisites are those noted in the paper's fact sheet. Quoted wording is that of the draft."
+        "Two passes reviewed the tree; the reviewer was not its author. The content pass looks for findings revealed "
+        "too early, interpretation in results, fakes that are true, supportive or recognisable, and statements without "
+        "a source. The structure pass checks whether each prerequisite is necessary and whether any is missing. "
+        "Suggested prerequisites come from the paper's fact sheet. Quotations are from the draft."
     )
     yield "\n".join(review_rows(tree.id))
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "trees"
 IDS = builtin_ids()
 MEND = "run: python scripts/tree_pages.py"
-REVIEW_HEAD = ["pass", "node", "what was found", "what was changed"]
+REVIEW_HEAD = ["pass", "node", "finding", "change"]
 
 
 @pytest.fixture(scope="module")
