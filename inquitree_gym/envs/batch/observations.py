@@ -198,6 +198,9 @@ _STATE_INFO = np.dtype([("hint_level", np.int64), ("accepted", np.bool_), ("forc
 """Info that the state fixes, padded to a size that NumPy copies fast."""
 
 
+_PRESENT_KEYS = ("_state", "_turn", "_accepted", "_hint_level", "_forced", "_action_mask")
+
+
 class InfoTable:
     """Infos of every state of some tables."""
 
@@ -221,7 +224,8 @@ class InfoTable:
             present = env_mask(envs, kernel.num_envs)
             infos = self._of(kernel.state.take(envs), kernel.turn.take(envs), kernel.masks(envs))
             infos = {name: _scatter(values, present) for name, values in infos.items()}
-        return infos | dict.fromkeys([f"_{name}" for name in infos], present)
+        infos.update(dict.fromkeys(_PRESENT_KEYS, present))
+        return infos
 
     def _of(self, states: Ints, turns: Ints, masks: NDArray[np.int8]) -> Infos:
         rows = self._rows.take(states)
