@@ -95,7 +95,7 @@ class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         return total
 
 
-class VectorRewardShaping(VectorWrapper, RecordConstructorArgs):  # type: ignore[type-arg]  # Gymnasium 1.2
+class VectorRewardShaping(VectorWrapper, RecordConstructorArgs):
     """`RewardShaping` of an `InquiryBatchEnv`, with the same numbers for the same trajectories."""
 
     def __init__(
@@ -117,7 +117,7 @@ class VectorRewardShaping(VectorWrapper, RecordConstructorArgs):  # type: ignore
 
         terms = {"gamma": gamma, "coverage": coverage, "hint": hint, "turn": turn, "spotted_fake": spotted_fake}
         _check_terms(terms)
-        RecordConstructorArgs.__init__(self, **terms)
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=False, **terms)
         VectorWrapper.__init__(self, env)
         if not isinstance(env.unwrapped, InquiryBatchEnv):
             raise OptionError(f"VectorRewardShaping wraps an InquiryBatchEnv, not {type(env.unwrapped).__name__}")
@@ -127,10 +127,12 @@ class VectorRewardShaping(VectorWrapper, RecordConstructorArgs):  # type: ignore
         self._hint = hint
         self._turn = turn
         self._spotted_fake = spotted_fake
-        self._potential = np.zeros(env.num_envs)
+        self._potential: NDArray[np.float64] = np.zeros(env.num_envs)
         self._resetting = np.zeros(0, np.int64)
         """Environments that the next step resets instead of taking a turn."""
-        self._judged = np.zeros((env.num_envs, int(self._batch.single_action_space.n), 2), np.bool_)
+        actions = self._batch.single_action_space
+        assert isinstance(actions, gym.spaces.Discrete)
+        self._judged = np.zeros((env.num_envs, int(actions.n), 2), np.bool_)
         """True if a study, by counter column, was redone after its true result (0) or after a fake (1)."""
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
@@ -164,10 +166,10 @@ class VectorRewardShaping(VectorWrapper, RecordConstructorArgs):  # type: ignore
     def _shape(self, kernel: Kernel, ended: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return γΦ(s') − Φ(s); an environment that was reset has Φ(s) = Φ(s') = 0."""
         n_subtopics = kernel.tables.n_subtopics
-        potential = self._coverage * kernel.visited_counts()
+        potential: NDArray[np.float64] = self._coverage * kernel.visited_counts()
         potential /= n_subtopics.take(kernel.tree) if len(n_subtopics) > 1 else n_subtopics[0]
         potential[ended] = 0.0
-        gain = self._gamma * potential
+        gain: NDArray[np.float64] = self._gamma * potential
         gain -= self._potential
         self._potential = potential
         return gain
