@@ -33,10 +33,9 @@ REDOING = ("random", "retrieval")
 """Agents that are compared with and without `RedoUntilTrue`."""
 HEAD = """# Reference runs
 
-What agents without a language model reach on the shipped trees: the floor, the ends of the scale, and what redoing is
-worth. Any other agent can be set beside them. Everything here is written by
-[a script](../scripts/reference_runs.py) from the logs of two studies,
-[reference.toml](../studies/reference.toml) and [reference-3n.toml](../studies/reference-3n.toml):
+Compare your agent with agents that use no language model: the floor, the two ends of the scale, and the value of
+redoing. All numbers are from the shipped trees. [A script](../scripts/reference_runs.py) writes this page from the logs
+of two studies, [reference.toml](../studies/reference.toml) and [reference-3n.toml](../studies/reference-3n.toml):
 
 ```sh
 inquitree run --study studies/reference.toml --out runs/reference
@@ -44,36 +43,37 @@ inquitree run --study studies/reference-3n.toml --out runs/reference-3n
 python scripts/reference_runs.py runs/reference runs/reference-3n
 ```
 
-`inquitree report runs/reference runs/reference-3n --out runs/reference.html` shows the same and more as a page, and
-`inquitree report RUN runs/reference` puts a run of yours beside it.
+`inquitree report runs/reference runs/reference-3n --out runs/reference.html` shows the same results and more as a page.
+`inquitree report RUN runs/reference` shows your own run beside them.
 """
-AGENTS = """| agent | plays |
+AGENTS = """| agent | behaviour |
 | --- | --- |
-| `random` | subtopics not yet entered and studies by chance, in the tree's own words; concludes with menu texts |
-| `random-menu` | anything on the menu at every decision: the floor |
-| `random-words` | random words of everyday science at every turn |
-| `retrieval` | the menu text nearest to what it reads; concludes with the results that it was shown |
-| `random-redo`, `retrieval-redo` | the same, but they [redo until the result is true](vigilance.md#redo-until-true) |
-| `worst-case` | nothing, so that hints and forced moves carry it through |
-| `oracle` | perfectly; redoes a fake while the turns left allow a full traversal |
+| `random` | draws from the subtopics not yet entered and from the studies, in the tree's own words; concludes with menu texts |
+| `random-menu` | draws from the whole menu at every decision; this is the floor |
+| `random-words` | says random words of everyday science at every turn |
+| `retrieval` | says the menu text nearest to the observation; concludes with the results that it was shown |
+| `random-redo`, `retrieval-redo` | play like `random` and `retrieval`, but [redo until the result is true](vigilance.md#redo-until-true) |
+| `worst-case` | says nothing, so hints and forced moves carry it through the tree |
+| `oracle` | plays perfectly; redoes a fake while the turns left allow a full traversal |
 """
-TELL = """The columns are those of a [report](scoring.md): means over trees with the 95 % interval of a t over tree
-means. The seeds of the episodes are 0 to {last}. Read by {reading}, judged by the local judge.
+TELL = """The columns are those of a [report](scoring.md): means over trees, each with the 95 % t interval over tree
+means. The seeds are 0 to {last}. Actions are read by {reading}; conclusions are graded by the local judge.
 """
-NOTES = """- Coverage alone says little at the default limit: hints carry an agent that says nothing (`worst-case`)
-  through every tree. Unaided coverage, and the limit of 3n turns, tell agents apart.
-- `worst-case` has no unaided coverage. `random-words` has some: now and then random words come nearer to a subtopic
-  than τ, which says how far unaided coverage may stand above 0 by chance.
-- Without redoing, fakes change nothing in how an agent moves, only what it may conclude from: the rows of `random`,
-  `random-menu`, `random-words` and `worst-case` repeat over levels but for hits and false alarms.
-- With 3n turns a full traversal takes every turn, so the oracle, which traverses first, redoes nothing there.
-- The agents that redo until the result is true are perfect at it by construction; their d′ shows how high the
-  correction lets d′ come with so many trials.
+NOTES = """- At the default limit, coverage alone says little: hints carry an agent that says nothing (`worst-case`) through every
+  tree. Unaided coverage and the limit of 3n turns separate the agents.
+- `worst-case` has no unaided coverage. `random-words` has some, because random words sometimes reach the threshold τ
+  for a subtopic. Its value shows how far unaided coverage can exceed 0 by chance.
+- An agent that does not react to results moves in the same way with and without fakes; only the results that it can
+  conclude from differ. The rows of `random`, `random-menu`, `random-words` and `worst-case` therefore repeat over fake
+  levels, except for hits and false alarms.
+- With 3n turns, a full traversal takes every turn. The oracle puts the traversal first, so it redoes nothing there.
+- The agents that redo until the result is true have perfect hits and false alarms by construction. Their d′ shows the
+  highest d′ that the correction allows with this number of trials.
 """
 REDO = """## What redoing is worth
 
-The agent that redoes until the result is true minus the same agent without redoing, paired by tree and seed. At the
-default limit redoing costs turns that are there; at 3n every redo is taken from the traversal.
+Each row is the agent that redoes until the result is true minus the same agent without redoing, paired by tree and
+seed. At the default limit, redoing can use spare turns. At 3n, every redo takes a turn from the traversal.
 """
 
 
