@@ -19,13 +19,14 @@ QUANTILES = (0.05, 0.5, 0.95)
 TITLES = {
     RANDOM: "random: L of a full traversal",
     FLOOR: "random-menu: L as played",
-    HELD: "random-menu, held: L without a conclusion before the full traversal",
+    HELD: "random-menu, held: L if it concludes only after the full traversal",
 }
 LEGEND = (
-    "L: turns up to the decision to conclude, no limit set. how: an exact law, or so many episodes a tree.\n"
-    "±: 95 %; for one tree what sampling leaves open, for several over trees (t over tree means, from five on).\n"
-    "above: share of episodes with L > n(2H+3). P(full): every subtopic visited before the conclusion.\n"
-    "analytic: mean of a random agent whose every draw hits with one and the same probability."
+    "L: turns up to the decision to conclude, with no turn limit.\n"
+    "method: an exact distribution, or the number of episodes per tree.\n"
+    "±: 95 %; for one tree the sampling error, for several the t interval over tree means, from five trees on.\n"
+    "above: share of episodes with L > n(2H+3). P(full): every subtopic is visited before the conclusion.\n"
+    "analytic: mean L of a random agent whose every draw hits with the same probability."
 )
 COLOURS = {RANDOM: "#2b6cb0", FLOOR: "#b7791f", HELD: "#c53030"}
 TOPOLOGY_COLOURS = {
@@ -49,7 +50,7 @@ _HIDDEN = "_"
 def bounds_table(agent: str, found: Sequence[AgentTurns]) -> Iterator[list[str]]:
     """Yield the rows of one agent's table, headings first."""
     more = {RANDOM: ["analytic"], FLOOR: ["above", "P(full)"], HELD: ["above"]}[agent]
-    yield ["", "n", "[3n, n(2H+3)]", "how", "mean", "sd", *(f"{share:.0%}" for share in QUANTILES), *more]
+    yield ["", "n", "[3n, n(2H+3)]", "method", "mean", "sd", *(f"{share:.0%}" for share in QUANTILES), *more]
     for each in (each for each in found if each.agent == agent):
         law = each.distribution
         shown = {"analytic": _short(each.analytic), "above": f"{each.above:.1%}", "P(full)": _short(each.full, 3)}
@@ -57,7 +58,7 @@ def bounds_table(agent: str, found: Sequence[AgentTurns]) -> Iterator[list[str]]
             each.subject,
             str(each.n),
             f"[{each.fewest_turns}, {each.most_turns}]",
-            _how(each),
+            _method(each),
             _short(each.mean),
             f"{law.sd:.1f}",
             *(str(law.quantile(share)) for share in QUANTILES),
@@ -209,7 +210,7 @@ def _relative(each: AgentTurns) -> list[tuple[str, float | None]]:
     return [(each.subject, value) for value in (mean / each.n, stretch, each.above, each.full.mean)]
 
 
-def _how(each: AgentTurns) -> str:
+def _method(each: AgentTurns) -> str:
     """Return the source of a row: exact, the episodes of one tree, or trees by exact × episodes."""
     sampled = [part.distribution.episodes for part in each.parts if part.distribution.episodes is not None]
     exact = len(each.parts) - len(sampled)
