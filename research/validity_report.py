@@ -90,7 +90,8 @@ def _tree_row(found: Validity, facts: TreeFacts) -> list[object]:
 
 def _reading_values(found: Validity) -> dict[str, Any]:
     left = found.left_out
-    heads = ["τ", "understood", "misread", "refused", "vague accepted", "near miss accepted", "off target accepted", "balance"]
+    wrong = [f"{kind} accepted" for kind in ("vague", "near miss", "off target")]
+    heads = ["τ", "understood", "misread", "refused", *wrong, "balance"]
     marks = sorted({*MARKS, found.threshold, found.chosen})
     curve = [rates(found.matched, mark) for mark in marks]
     by_tree = [

@@ -48,19 +48,19 @@ python scripts/reference_runs.py runs/reference runs/reference-3n
 """
 AGENTS = """| agent | behaviour |
 | --- | --- |
-| `random` | draws from the subtopics not yet entered and from the studies, in the tree's own words; concludes with menu texts |
+| `random` | draws from subtopics not yet entered and studies, in the tree's own words; concludes with menu texts |
 | `random-menu` | draws from the whole menu at every decision; this is the floor |
 | `random-words` | says random words of everyday science at every turn |
 | `retrieval` | says the menu text nearest to the observation; concludes with the results that it was shown |
-| `random-redo`, `retrieval-redo` | play like `random` and `retrieval`, but [redo until the result is true](vigilance.md#redo-until-true) |
+| `random-redo`, `retrieval-redo` | the same, but [redo until the result is true](vigilance.md#redo-until-true) |
 | `worst-case` | says nothing, so hints and forced moves carry it through the tree |
 | `oracle` | plays perfectly; redoes a fake while the turns left allow a full traversal |
 """
 TELL = """The columns are those of a [report](scoring.md): means over trees, each with the 95 % t interval over tree
 means. The seeds are 0 to {last}. Actions are read by {reading}; conclusions are graded by the local judge.
 """
-NOTES = """- At the default limit, coverage alone says little: hints carry an agent that says nothing (`worst-case`) through every
-  tree. Unaided coverage and the limit of 3n turns separate the agents.
+NOTES = """- At the default limit, coverage alone says little: hints carry an agent that says nothing (`worst-case`)
+  through every tree. Unaided coverage and the limit of 3n turns separate the agents.
 - `worst-case` has no unaided coverage. `random-words` has some, because random words sometimes reach the threshold τ
   for a subtopic. Its value shows how far unaided coverage can exceed 0 by chance.
 - An agent that does not react to results moves in the same way with and without fakes; only the results that it can
