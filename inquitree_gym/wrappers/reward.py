@@ -166,7 +166,7 @@ class VectorRewardShaping(VectorWrapper, RecordConstructorArgs):
     def _shape(self, kernel: Kernel, ended: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return γΦ(s') − Φ(s); an environment that was reset has Φ(s) = Φ(s') = 0."""
         n_subtopics = kernel.tables.n_subtopics
-        potential: NDArray[np.float64] = self._coverage * kernel.visited_counts()
+        potential = np.multiply(self._coverage, kernel.visited_counts(), dtype=np.float64)
         potential /= n_subtopics.take(kernel.tree) if len(n_subtopics) > 1 else n_subtopics[0]
         potential[ended] = 0.0
         gain: NDArray[np.float64] = self._gamma * potential
