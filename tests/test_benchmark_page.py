@@ -16,6 +16,8 @@ from inquitree_gym import read_episode
 from inquitree_gym.cli import app
 from inquitree_gym.log import has_header
 
+pytestmark = [pytest.mark.weights, pytest.mark.e2e]
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
 ADDRESS = "http://127.0.0.1:8321/v1"

@@ -27,6 +27,8 @@ from inquitree_gym.llm import ChatModel
 from inquitree_gym.prompts.render import TEMPLATE_NAMES
 from inquitree_gym.trees import builtin_ids, schema
 
+pytestmark = pytest.mark.weights
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 ROOT_PAGES = [ROOT / f"{stem}.md" for stem in ("README", "ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")]

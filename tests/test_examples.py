@@ -14,6 +14,8 @@ import torch
 from inquitree_gym import read_episode
 from inquitree_gym.trees import builtin_ids
 
+pytestmark = [pytest.mark.weights, pytest.mark.e2e]
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 

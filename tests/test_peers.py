@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.e2e
+
 PEERS = Path(__file__).resolve().parents[1] / "benchmarks" / "peers"
 DRIVER = """
 import os, sys, time

@@ -24,6 +24,8 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree, load_tree
 from tests.strategies import make_tree
 
+pytestmark = pytest.mark.weights
+
 PROPOSALS = Path(inquitree_gym.__file__).parent / "analysis" / "data" / "proposals"
 IDS = ("paper2", "paper17")
 VOCABULARY, SENTENCES = 2_200, 15

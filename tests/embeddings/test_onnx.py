@@ -27,6 +27,8 @@ from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.errors import EmbedderError, MissingExtraError
 from inquitree_gym.trees import load_tree
 
+pytestmark = pytest.mark.weights
+
 PUBLISHED = "6fd5d72fe4589f189f8ebc006442dbb529bb7ce38f8082112682524616046452"
 """SHA-256 of onnx/model.onnx as the hub lists it."""
 TEXTS = ("Place cells remap after a reward moves.", "How quickly do mice learn the second maze?")

@@ -21,6 +21,8 @@ from inquitree_gym.embeddings.distill import TableFit, Vocabulary, save_static
 from inquitree_gym.errors import EmbedderError, MissingExtraError
 from inquitree_gym.trees import load_tree
 
+pytestmark = pytest.mark.weights
+
 THRESHOLD = 0.35
 TEXTS = tuple(load_tree("paper17").texts().values())[:40]
 

@@ -19,6 +19,8 @@ from inquitree_gym.integrations.sb3 import BatchVecEnv, sb3_policy
 from tests.envs.test_batch import LETTERS
 from tests.strategies import make_tree
 
+pytestmark = pytest.mark.weights
+
 ID = "InquiTree-paper8-menu-v0"
 
 

@@ -28,6 +28,8 @@ from inquitree_gym.judges.nli import (
 from inquitree_gym.trees import Tree
 from tests.strategies import make_tree
 
+pytestmark = pytest.mark.weights
+
 SEED = 5
 PAIRS = [("the dough rises", "yeast makes gas"), ("gas", "the dough rises in the oven"), ("yeast", "yeast")]
 

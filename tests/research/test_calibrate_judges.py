@@ -16,6 +16,8 @@ from tests.cli.test_cli import Done, Inquitree
 from tests.judges.test_llm import Grader
 from tests.servers import Service
 
+pytestmark = pytest.mark.weights
+
 MODEL = "llm:gpt-4o-mini"
 
 

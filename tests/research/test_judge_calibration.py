@@ -15,6 +15,8 @@ from research.datasets import CONCLUSION_KINDS, ConclusionSet, load_conclusions
 from research.judge_calibration import JudgedSet, calibrate, judge_set
 from research.judge_crossval import cross_validate
 
+pytestmark = pytest.mark.weights
+
 
 @pytest.fixture(scope="module")
 def sets() -> list[ConclusionSet]:

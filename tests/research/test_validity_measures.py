@@ -21,6 +21,8 @@ from research.thresholds import MatchedProposal, best_threshold, leave_one_out, 
 from research.validity_measures import leaked_words, strictly_rising, tree_facts
 from tests.trees.test_lint import lanterns
 
+pytestmark = pytest.mark.weights
+
 shipped = pytest.mark.parametrize("name", builtin_ids())
 
 

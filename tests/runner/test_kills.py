@@ -25,7 +25,11 @@ from inquitree_gym.scoring import score_episode
 from inquitree_gym.trees import load_tree
 from tests.servers import WAIT_AT_MOST, Body, Rote, Service
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
+pytestmark = [
+    pytest.mark.weights,
+    pytest.mark.e2e,
+    pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL"),
+]
 
 KILLS = int(os.environ.get("INQUITREE_KILLS", "20"))
 TREE = load_tree("paper2")

@@ -35,7 +35,11 @@ from inquitree_gym.runner.study import make_study
 from tests.runner.played import TREE, TURNS, episodes, fingerprints, study_of
 from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, WAIT_AT_MOST, Body, Rote, Service, failed
 
-pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="the extra 'ray' is not installed")
+pytestmark = [
+    pytest.mark.weights,
+    pytest.mark.e2e,
+    pytest.mark.skipif(find_spec("ray") is None, reason="the extra 'ray' is not installed"),
+]
 
 TOKENS = PROMPT_TOKENS + COMPLETION_TOKENS
 

@@ -17,7 +17,11 @@ from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.trees import load_tree
 from tests.servers import WAIT_AT_MOST, Body, Rote, Service
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and signals")
+pytestmark = [
+    pytest.mark.weights,
+    pytest.mark.e2e,
+    pytest.mark.skipif(sys.platform == "win32", reason="needs fork and signals"),
+]
 
 TREE = load_tree("paper2")
 TURNS = 3 * len(TREE.subtopics) + 1

@@ -1,0 +1,65 @@
+"""The built wheel by itself: whatever users need works from it, in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+pytestmark = [pytest.mark.weights, pytest.mark.e2e]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which the wheel alone was unpacked."""
+    built, target = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("installed")
+    build = f"from hatchling.build import build_wheel; print(build_wheel({str(built)!r}))"
+    subprocess.run([sys.executable, "-c", build], cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    return target
+
+
+def inquitree(installed: Path, folder: Path, *arguments: object) -> str:
+    """Run a command of the wheel in an empty folder, and return what it printed."""
+    program = "import inquitree_gym.cli; inquitree_gym.cli.main()"
+    environment = os.environ | {"PYTHONPATH": str(installed), "INQUITREE_MODELS": str(folder / "models")}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program, *map(str, arguments)],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_wheel_holds_the_package_alone(installed: Path):
+    assert {path.name for path in installed.iterdir() if path.suffix != ".dist-info"} == {"inquitree_gym"}
+    program = [sys.executable, "-P", "-c", "import inquitree_gym; print(inquitree_gym.__file__)"]
+    environment = os.environ | {"PYTHONPATH": str(installed)}
+    found = subprocess.run(program, cwd=installed.parent, env=environment, capture_output=True, text=True, check=True)
+    assert Path(found.stdout.strip()).is_relative_to(installed)
+
+
+def test_a_shipped_tree_is_checked(installed: Path, tmp_path: Path):
+    assert inquitree(installed, tmp_path, "check", "8") == "8: clean\n"
+
+
+def test_bounds_are_measured(installed: Path, tmp_path: Path):
+    assert "paper8" in inquitree(installed, tmp_path, "bounds", "8", "--episodes", "100")
+
+
+def test_a_static_model_is_distilled_and_reads(installed: Path, tmp_path: Path):
+    inquitree(installed, tmp_path, "distill", "8", "12", "--vocabulary", "2200", "--sentences", "15")
+    options = ("--agent", "oracle", "--papers", "8", "--seeds", "1", "--embedder", "static:all-MiniLM-L6-v2")
+    inquitree(installed, tmp_path, "run", *options, "--out", "run")
+    assert len(list((tmp_path / "run" / "episodes").glob("*.jsonl"))) == 1
+
+
+def test_the_default_model_is_exported_as_onnx(installed: Path, tmp_path: Path):
+    assert "lowest cosine" in inquitree(installed, tmp_path, "export-onnx")
