@@ -178,6 +178,7 @@ def test_verbatim_subtopics_of_a_shipped_tree_name_themselves_at_a_result(shippe
             assert reading.similarity > 0.9
 
 
+@pytest.mark.weights
 def test_a_reading_holds_the_nearest_candidates_and_the_lead_of_the_first(minilm: MiniLMEmbedder):
     reader, _, start = matcher(WIDE, minilm)
     text = "What decides question number 3 and no other?"
@@ -313,6 +314,7 @@ def test_where_there_is_no_choice_nothing_is_read(minilm: MiniLMEmbedder, phase:
     assert reader.read(at(start, phase, subtopic=0), CHAIN.subtopics[0].text) == NOTHING
 
 
+@pytest.mark.weights
 def test_a_wish_to_repeat_is_no_subtopic_at_a_result_but_may_be_one_at_the_topic(minilm: MiniLMEmbedder):
     reader, _, start = matcher(CHAIN, minilm)
     text = "Once more: what decides question 2?"
@@ -330,6 +332,7 @@ def test_a_quoted_subtopic_that_speaks_of_repeating_is_no_wish_to_repeat(minilm:
     assert reader.read(at(start, Phase.RESULT), f"Let me repeat this: {speaking}") == NOTHING
 
 
+@pytest.mark.weights
 @pytest.mark.parametrize(("explore", "candidate"), [("hub", -1), ("direct", 2)])
 def test_an_explore_decision_names_a_subtopic_only_with_direct_exploration(
     minilm: MiniLMEmbedder, explore: str, candidate: int
@@ -339,6 +342,7 @@ def test_an_explore_decision_names_a_subtopic_only_with_direct_exploration(
     assert (reading.decision, reading.candidate) == (Decision.EXPLORE, candidate)
 
 
+@pytest.mark.weights
 def test_admissible_candidates_change_the_reading_as_subtopics_open(minilm: MiniLMEmbedder):
     locked = CHAIN.subtopics[2].text
     reader, _, start = matcher(CHAIN, minilm)

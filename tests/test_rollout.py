@@ -27,6 +27,8 @@ from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.wrappers import FakeResults, LogEpisodes, RewardShaping, Transcript, TurnLimit
 from tests.strategies import make_tree
 
+pytestmark = pytest.mark.e2e
+
 
 class PaidAgent(BaselineAgent):
     """A random agent whose every action has its price, its own chat model that keeps count of what it was asked."""
@@ -168,6 +170,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.weights
 def test_a_replay_in_another_process_brings_out_the_same(minilm: MiniLMEmbedder, tmp_path: Path):
     episodes = {}
     for name, tree, rules in (
@@ -266,6 +269,7 @@ play(InquiryEnv("paper12", fake_level=5), Killed(load_tree("paper12")), 21, file
 """
 
 
+@pytest.mark.weights
 def test_the_log_of_a_killed_process_goes_on_as_if_nothing_had_happened(tmp_path: Path):
     file = tmp_path / "killed.jsonl"
     done = subprocess.run([sys.executable, "-c", KILLED, str(file)], capture_output=True, text=True, check=False)

@@ -291,6 +291,7 @@ def test_ideal_texts_mean_themselves_and_nothing_else():
 # Measured
 
 
+@pytest.mark.weights
 def test_random_is_exact_on_a_tree_and_the_floor_is_sampled(minilm: MiniLMEmbedder):
     tree = load_tree("paper2")
     exact, floor, held = measure_tree(tree, minilm, AGENTS, SamplingPlan(100, 0))
@@ -465,6 +466,7 @@ def test_the_page_has_the_exact_laws():
         assert shown == " | ".join(map(str, values)), name
 
 
+@pytest.mark.weights
 def test_the_page_says_how_many_study_texts_are_taken_for_subtopics(minilm: MiniLMEmbedder):
     taken = studies = 0
     for name in builtin_ids():

@@ -29,6 +29,8 @@ from tests.analysis.test_vigilance import played, shown
 from tests.servers import FILTERED, Hourglass, Service, failed, said
 from tests.strategies import make_tree
 
+pytestmark = pytest.mark.e2e
+
 
 class Checker:
     """A perfect checker of some trees; doubts the texts that ``wrongly`` names the other way round."""

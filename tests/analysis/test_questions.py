@@ -18,6 +18,8 @@ from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel, Completion
 from inquitree_gym.trees import CANARY
 from tests.servers import FILTERED, KEY, PASSING, Hourglass, Service, failed, said
 
+pytestmark = pytest.mark.e2e
+
 CONFIG = {"chat": {"model": "openai/some model"}, "prompts": "00"}
 
 

@@ -199,6 +199,7 @@ def test_the_upper_bound_is_reached_from_everywhere_on_the_best_way(explore: str
             assert best(engine, state).visited.bit_count() / engine.n == coverage_bounds(engine, state).high
 
 
+@pytest.mark.weights
 def test_an_episode_that_departs_has_the_bounds_of_the_moment_after(paper, minilm):
     episode = played(paper, minilm, seed=1)
     again = rematch_episode(episode, tree_vectors(paper, minilm), CELL)
@@ -214,6 +215,7 @@ def test_an_episode_that_departs_has_the_bounds_of_the_moment_after(paper, minil
 # What is refused
 
 
+@pytest.mark.weights
 def test_a_log_that_does_not_follow_its_own_rules_is_refused(paper, minilm):
     episode = played(paper, minilm)
     header = episode.header.model_copy(update={"rules": {**episode.header.rules, "threshold": 0.99}})
@@ -276,6 +278,7 @@ def test_a_run_without_a_whole_episode_says_so(study: StudyConfig, tmp_path: Pat
         rematch_run(tmp_path)
 
 
+@pytest.mark.weights
 def test_agents_are_summed_up_apart(found: list[RematchedEpisode]):
     menu, oracle = rematch_summaries(found, 0.6)
     assert (menu.agent, menu.episodes, oracle.departing, oracle.changes) == ("random-menu", 3, 0, {})

@@ -38,6 +38,8 @@ from tests.servers import (
 )
 from tests.strategies import make_tree
 
+pytestmark = pytest.mark.e2e
+
 TURNS = 10
 """Of a faultless episode of the tree below, conclusion included."""
 
@@ -76,6 +78,7 @@ def roles(episode: Episode) -> list[str]:
 # Playing
 
 
+@pytest.mark.weights
 def test_a_model_that_knows_everything_plays_perfectly(env: InquiryEnv, service: Service):
     episode = play(env, llm(service), 0)
     assert (len(episode.turns), episode.footer.episode_return) == (TURNS, 1.0)
@@ -240,6 +243,7 @@ def test_an_enormous_reply_is_kept_in_part_and_its_loss_is_logged(env: InquiryEn
     assert len(episode.actions[0]) == MAX_REPLY - 8
 
 
+@pytest.mark.weights
 @pytest.mark.parametrize("kind", [llm, sceptic])
 def test_enormous_replies_do_not_burst_the_context(kind: Any, env: InquiryEnv, tree: Tree, service: Service):
     moves = iter(play(env, llm(service), 0).actions)
@@ -275,6 +279,7 @@ def test_a_fault_that_passes_changes_nothing_but_the_number_of_requests(
     assert len(service.requests) == TURNS + 1
 
 
+@pytest.mark.weights
 def test_a_slow_answer_is_given_up_and_asked_for_again(env: InquiryEnv, service: Service):
     service.planned.extend([lambda: None, SLOW])
     episode = play(env, LLMAgent(chat_of(service, timeout=0.5)), 0)
@@ -350,6 +355,7 @@ play(Killing(InquiryEnv("paper2")), LLMAgent(ChatModel("gpt-4o-mini", address)),
 """
 
 
+@pytest.mark.weights
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_after_a_kill_no_paid_reply_is_asked_for_again(service: Service, tmp_path: Path, minilm: MiniLMEmbedder):
     paper2, file = load_tree("paper2"), tmp_path / "e.jsonl"

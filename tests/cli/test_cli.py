@@ -506,6 +506,7 @@ def test_check_of_a_clean_tree(inquitree: Inquitree):
     assert (done.status, done.out) == (0, "paper8: clean\n12: clean\n")
 
 
+@pytest.mark.weights
 @pytest.mark.parametrize("flags", [(), ("--embedder", "none")])
 def test_check_of_a_faulty_tree_lists_the_faults_and_ends_with_status_1(
     inquitree: Inquitree, tmp_path: Path, flags: tuple[str, ...]

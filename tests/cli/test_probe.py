@@ -16,6 +16,8 @@ from tests.cli import test_cli
 from tests.cli.test_cli import Inquitree
 from tests.servers import Service, failed, said
 
+pytestmark = pytest.mark.e2e
+
 inquitree = test_cli.inquitree
 MODEL = ("--model", "gpt-4o-mini")
 ITEMS = len(probe_items(load_tree("paper2")))

@@ -12,6 +12,8 @@ from tests.cli.test_cli import Inquitree, inquitree  # noqa: F401
 from tests.report.html import read_page
 from tests.servers import Rote, Service
 
+pytestmark = pytest.mark.e2e
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> tuple[Path, Path]:
@@ -108,6 +110,7 @@ def test_view_chooses_by_model(inquitree: Inquitree, service: Service, tmp_path:
 # reread
 
 
+@pytest.mark.weights
 def test_reread_prints_what_changes_and_its_limits(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
     figure = tmp_path / "f.svg"
     done = inquitree("reread", runs[0], "--threshold", 0.6, "--figure", figure)

@@ -20,6 +20,8 @@ from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.trees import load_tree
 from tests.servers import KEY, Rote, Service, failed
 
+pytestmark = pytest.mark.e2e
+
 TREE = load_tree("paper2")
 TURNS = 3 * len(TREE.subtopics) + 1
 Run = Callable[..., tuple[int, str, str]]

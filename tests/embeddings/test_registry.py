@@ -30,6 +30,7 @@ NAMES = {
 }
 
 
+@pytest.mark.weights
 @pytest.mark.parametrize(("name", "kind"), NAMES.items())
 def test_a_name_gives_its_embedder_and_the_embedder_its_name(name: str, kind: type):
     embedder = load_embedder(name)

@@ -162,6 +162,7 @@ def test_seeds_differ_in_the_fakes_they_show(env, script12):
     assert len(shown) > 5
 
 
+@pytest.mark.weights
 def test_the_global_generators_are_left_alone(script12):
     import torch
 

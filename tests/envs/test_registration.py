@@ -78,6 +78,7 @@ print(json.dumps({"id": env.spec.id, "tree": env.unwrapped.tree.id, "heavy": sor
     assert in_new_process(code) == {"id": "InquiTree-paper12-v0", "tree": "paper12", "heavy": []}
 
 
+@pytest.mark.weights
 def test_user_trees_are_registered_and_faulty_ones_left_out_with_a_warning(tmp_path, monkeypatch, minilm, shipped):
     mine = make_tree([[], [0]], [1, 1], tree_id="mine")
     put(tmp_path / "own", "mine", mine)

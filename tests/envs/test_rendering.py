@@ -13,6 +13,8 @@ from inquitree_gym.trees import Tree
 from inquitree_gym.trees.drawing import COLOURS, diagram
 from tests.envs.test_inquiry import EXPLORE, JUNK, openings, script, trajectory
 
+pytestmark = pytest.mark.e2e
+
 
 @pytest.fixture(scope="module")
 def tree() -> Tree:

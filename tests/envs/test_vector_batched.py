@@ -144,6 +144,7 @@ def test_the_rewards_of_a_batch_are_those_of_one_alone(minilm):
     assert found[4][1][0] > 0
 
 
+@pytest.mark.weights
 def test_a_step_embeds_all_its_texts_in_one_call(minilm, monkeypatch):
     calls: list[list[str]] = []
     embed = type(minilm).embed
@@ -163,6 +164,7 @@ def test_a_step_embeds_all_its_texts_in_one_call(minilm, monkeypatch):
     env.close()
 
 
+@pytest.mark.weights
 def test_a_text_as_near_to_the_threshold_as_rounding_is_read_as_one_alone_reads_it(minilm):
     said = "Ring neurons of a walking fly turn with its heading, and in darkness they drift from it. " * 4
     texts = [said[7 * k : 14 * k + 20] for k in range(30)]  # of many lengths, so that most are padded
@@ -191,6 +193,7 @@ def test_each_environment_can_have_a_tree_of_its_own(minilm):
         gym.make_vec("InquiTree-v0", 3, vectorization_mode="vector_entry_point", trees=names[:2])
 
 
+@pytest.mark.weights
 def test_another_embedder_reads_the_actions_and_the_default_one_judges(minilm):
     other = load_embedder(f"sentence-transformers:{_packaged_folder()}")
     script = [(FIRST.text,), (FIRST.studies[0].text,), (CONCLUDE,), (TRUTH,)]

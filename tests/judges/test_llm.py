@@ -19,6 +19,8 @@ from inquitree_gym.trees import Tree, load_tree
 from tests.servers import COMPLETION_TOKENS, FILTERED, PROMPT_TOKENS, Body, Hourglass, Service, failed, said
 from tests.strategies import make_tree
 
+pytestmark = pytest.mark.e2e
+
 TEXT = "1. Question number 1 is decided by rising."
 PRICE = PROMPT_TOKENS * 0.15e-6 + COMPLETION_TOKENS * 0.60e-6
 """Of a plain answer by gpt-4o-mini, US dollars."""

@@ -117,6 +117,7 @@ def test_the_verdict_names_the_claim_and_its_numbers(judge: LocalJudge, paper: T
     assert text[:100] in judge.judge(text)[0].why
 
 
+@pytest.mark.weights
 def test_thresholds_and_weights_are_its_own(paper: Tree, minilm: MiniLMEmbedder):
     vectors = tree_vectors(paper, minilm)
     text = paper.conclusions[0].text
@@ -128,6 +129,7 @@ def test_thresholds_and_weights_are_its_own(paper: Tree, minilm: MiniLMEmbedder)
     assert scores(LocalJudge(vectors, weights=ClaimFeatures(0.0, 0.0, 0.0, 0.0)), text)[0] == 0.6
 
 
+@pytest.mark.weights
 def test_leads_point_to_the_text_that_a_claim_repeats(judge: LocalJudge, paper: Tree):
     for index, item in enumerate(paper.conclusions):
         own, false = judge.features(item.text, index), judge.features(item.false_variants[0], index)
@@ -155,6 +157,7 @@ class _Batched(TreeVectors):
         return super().settle(text)
 
 
+@pytest.mark.weights
 def test_a_vector_of_a_batch_is_settled_only_where_its_last_bits_could_decide(paper: Tree, minilm: MiniLMEmbedder):
     claim = "A ring of few neurons is able to represent every heading."
     alone = LocalJudge(tree_vectors(paper, minilm))

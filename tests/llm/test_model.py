@@ -36,6 +36,8 @@ from tests.servers import (
     said,
 )
 
+pytestmark = pytest.mark.e2e
+
 HELLO = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
 PRICE = PROMPT_TOKENS * 0.15e-6 + COMPLETION_TOKENS * 0.60e-6
 """Of a plain answer by gpt-4o-mini, US dollars."""

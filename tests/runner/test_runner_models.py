@@ -32,6 +32,8 @@ from tests.servers import (
     failed,
 )
 
+pytestmark = pytest.mark.e2e
+
 # Agents, models, and all at once
 
 

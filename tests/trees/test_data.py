@@ -94,6 +94,7 @@ def test_a_study_and_its_result_fit_one_observation(name: str, tree: Tree):
         assert len(study.text) + max(map(len, (study.result, *study.fakes))) < MAX_OBSERVATION / 2
 
 
+@pytest.mark.weights
 @shipped
 def test_the_linter_finds_nothing(name: str, tree: Tree, minilm: MiniLMEmbedder):
     assert lint_tree(tree, minilm.embed) == []

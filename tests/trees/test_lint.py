@@ -158,6 +158,7 @@ def told(faults: Iterable[Fault]) -> list[str]:
     return [str(fault) for fault in faults]
 
 
+@pytest.mark.weights
 def test_a_good_tree_is_clean(minilm: MiniLMEmbedder):
     assert lint_tree(lanterns(), minilm.embed) == []
 
@@ -285,6 +286,7 @@ def vaguer(document: dict) -> None:
     hints[1], hints[2] = hints[2], hints[1]
 
 
+@pytest.mark.weights
 def test_a_ladder_that_falls_is_told_with_its_level_and_similarities(minilm: MiniLMEmbedder):
     surface = told(lint_tree(lanterns(vaguer)))
     assert len(surface) == 1
@@ -299,6 +301,7 @@ def test_a_ladder_that_falls_is_told_with_its_level_and_similarities(minilm: Min
     )
 
 
+@pytest.mark.weights
 @pytest.mark.parametrize(
     ("second", "third", "under"),
     [
@@ -327,6 +330,7 @@ def test_a_hint_as_near_as_the_one_before_does_not_rise():
     assert fault.startswith("s2a: hint 2 (")
 
 
+@pytest.mark.weights
 def test_siblings_too_near_each_other_are_told_apart_from_the_rest(minilm: MiniLMEmbedder):
     def imitate(document: dict) -> None:
         text = (
@@ -347,6 +351,7 @@ def test_siblings_too_near_each_other_are_told_apart_from_the_rest(minilm: MiniL
     assert lint_tree(lanterns(imitate)) == [], "without an embedder only structure and surface are checked"
 
 
+@pytest.mark.weights
 def test_a_last_hint_that_names_another_is_told_with_the_one_it_names(minilm: MiniLMEmbedder):
     def misname(document: dict) -> None:
         study(document, "s1b")["hints"][3] = study(document, "s1a")["hints"][3]
@@ -363,6 +368,7 @@ def hiding_beetles(document: dict) -> None:
     ]
 
 
+@pytest.mark.weights
 def test_an_early_text_that_leans_to_the_true_result_is_told_by_name(minilm: MiniLMEmbedder):
     def give_away(document: dict) -> None:
         document["subtopics"][1]["hints"][1] = "Think of insects that come to an uncovered flower."
@@ -389,6 +395,7 @@ def test_what_is_read_before_a_study_is_the_topic_the_question_and_the_low_hints
     }
 
 
+@pytest.mark.weights
 @pytest.mark.parametrize(
     ("fake", "fault"),
     [
@@ -408,6 +415,7 @@ def test_a_fake_that_cannot_contradict_is_told(fake: str, fault: str, minilm: Mi
     assert re.fullmatch(fault, found)
 
 
+@pytest.mark.weights
 def test_every_fault_is_told_at_once(minilm: MiniLMEmbedder):
     faults = lint_tree(
         lanterns(

@@ -477,6 +477,7 @@ print(json.dumps([taken, told]))
 """
 
 
+@pytest.mark.weights
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a limit on file sizes")
 def test_on_a_full_disk_what_was_logged_stays_readable_and_can_be_resumed(tmp_path, minilm):
     file = tmp_path / "x.jsonl"
