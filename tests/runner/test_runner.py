@@ -241,6 +241,7 @@ def test_options_reach_every_episode(minilm: MiniLMEmbedder, tmp_path: Path):
         assert len(episode.turns) <= 16
 
 
+@pytest.mark.weights
 def test_a_run_over_a_tree_of_ones_own(minilm: MiniLMEmbedder, tmp_path: Path):
     file = tmp_path / "mine.json"
     file.write_text(dump_tree(make_tree([[], [0]], [1, 2], tree_id="mine")))
