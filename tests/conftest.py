@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 from inquitree_gym.embeddings import Embedder, load_embedder, registry
 from tests.hashing import HashingEmbedder
 from tests.servers import KEY, Service, close_clients
+
+# These modules import torch, or packages that need it, when they are collected.
+if find_spec("torch") is None:
+    collect_ignore = ["embeddings/test_artifacts.py", "embeddings/test_local.py", "integrations/test_sb3.py"]
+    collect_ignore += ["judges/test_nli.py", "test_examples.py", "wrappers/test_actions.py"]
 
 FAST = "not weights"
 """Marker expression of the fast tests."""
