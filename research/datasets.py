@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
+from inquitree_gym.analysis.proposals import LabelledSet, load_sets
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree
 
@@ -34,13 +34,9 @@ class Conclusion(BaseModel):
     """S per conclusion item: 1, 0.6 or 0."""
 
 
-class ConclusionSet(BaseModel):
+class ConclusionSet(LabelledSet):
     """The conclusions about one tree, one of each kind."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    tree: str
-    """Id of the tree."""
     conclusions: tuple[Conclusion, ...]
 
     def expected(self, tree: Tree) -> dict[str, Scores]:
@@ -59,19 +55,10 @@ class ConclusionSet(BaseModel):
         return {kind: tuple(found[kind][item.id] for item in tree.conclusions) for kind in CONCLUSION_KINDS}
 
 
-def load_conclusions(folder: str | os.PathLike[str] = CONCLUSIONS) -> list[ConclusionSet]:
+def load_conclusions(folder: Path = CONCLUSIONS) -> list[ConclusionSet]:
     """Read every set of a folder, in paper order.
 
     Raises:
         OptionError: the folder holds none, or a file is invalid.
     """
-    sets = []
-    for file in Path(folder).glob("*.json"):
-        try:
-            sets.append(ConclusionSet.model_validate_json(file.read_bytes()))
-        except ValidationError as error:
-            fault = error.errors(include_url=False)[0]
-            raise OptionError(f"'{file}' is no valid set of conclusions: {fault['msg']} at {fault['loc']}") from error
-    if not sets:
-        raise OptionError(f"no conclusions (*.json) in '{folder}'; give a folder with one file per tree")
-    return sorted(sets, key=lambda each: (len(each.tree), each.tree))
+    return load_sets(folder, ConclusionSet, "conclusions")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -38,14 +38,22 @@ class Proposal(BaseModel):
     text: str
 
 
-class ProposalSet(BaseModel):
-    """The proposals about one tree."""
+class LabelledSet(BaseModel):
+    """Base class of the labelled texts about one tree."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tree: str
     """Id of the tree."""
+
+
+class ProposalSet(LabelledSet):
+    """The proposals about one tree."""
+
     proposals: tuple[Proposal, ...]
+
+
+SetType = TypeVar("SetType", bound=LabelledSet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +77,27 @@ def load_proposals(folder: Path | None = None) -> list[ProposalSet]:
     Raises:
         OptionError: the folder holds none, or a file is invalid.
     """
-    source = folder or resources.files(__package__).joinpath("data", "proposals")
-    files = [file for file in source.iterdir() if file.name.endswith(".json")] if source.is_dir() else []
+    return load_sets(folder or resources.files(__package__).joinpath("data", "proposals"), ProposalSet, "proposals")
+
+
+def load_sets(folder: Traversable, model: type[SetType], content: str) -> list[SetType]:
+    """Read the labelled set of every JSON file of a folder, in paper order; ``content`` is its name in errors.
+
+    Raises:
+        OptionError: the folder holds none, or a file is invalid.
+    """
+    files = [file for file in folder.iterdir() if file.name.endswith(".json")] if folder.is_dir() else []
     if not files:
-        raise OptionError(f"no proposals (*.json) in '{source}'; give a folder with one file per tree")
-    return sorted(map(_load_set, files), key=lambda each: (len(each.tree), each.tree))
+        raise OptionError(f"no {content} (*.json) in '{folder}'; give a folder with one file per tree")
+    return sorted((_load_set(file, model, content) for file in files), key=lambda each: (len(each.tree), each.tree))
 
 
-def _load_set(file: Traversable) -> ProposalSet:
+def _load_set(file: Traversable, model: type[SetType], content: str) -> SetType:
     try:
-        return ProposalSet.model_validate_json(file.read_bytes())
+        return model.model_validate_json(file.read_bytes())
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        raise OptionError(f"'{file}' is not a valid set of proposals: {fault['msg']} at {fault['loc']}") from error
+        raise OptionError(f"'{file}' is not a valid set of {content}: {fault['msg']} at {fault['loc']}") from error
 
 
 def matching_cases(sets: Sequence[ProposalSet], find: Callable[[str], Tree] = load_tree) -> list[MatchingCase]:
