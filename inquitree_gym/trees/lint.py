@@ -14,7 +14,7 @@ from itertools import combinations, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.trees.schema import Fault, Study, Subtopic, Tree
+from inquitree_gym.trees.schema import Fault, Study, Subtopic, Tree, families
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Function from n texts to an array of shape (n, dim) with rows of unit length."""
@@ -138,13 +138,8 @@ def _ladder_faults(tree: Tree, embed: Embed, space: str) -> Iterator[Fault]:
                 yield Fault(node.id, f"{message} under {space}")
 
 
-def _families(tree: Tree) -> list[Sequence[Subtopic | Study]]:
-    """Return the groups of nodes that an action is matched with together."""
-    return [tree.subtopics, *(subtopic.studies for subtopic in tree.subtopics)]
-
-
 def _sibling_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
-    for family in _families(tree):
+    for family in families(tree):
         vectors = embed([node.text for node in family])
         for (i, one), (j, other) in combinations(enumerate(family), 2):
             if (similarity := float(vectors[i] @ vectors[j])) > MAX_SIBLING_SIMILARITY:
@@ -153,7 +148,7 @@ def _sibling_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
 
 
 def _last_hint_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
-    for family in _families(tree):
+    for family in families(tree):
         similarities = embed([node.hints[-1] for node in family]) @ embed([node.text for node in family]).T
         for index, node in enumerate(family):
             own = float(similarities[index, index])

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from operator import not_
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -25,6 +26,8 @@ CANARY = "inquitree-gym benchmark data; keep out of training corpora; canary 5b0
 """Text in every shipped tree and every log by which leaked data can be found."""
 MAX_TEXT = 4_000
 """Maximum length of a text, in characters."""
+MAX_PARAPHRASES = 12
+"""Largest number of paraphrases of a subtopic or study."""
 MAX_SUBTOPICS = 1_000
 MAX_CYCLES = 20
 """Largest number of cycles reported at once; each takes a walk over the graph."""
@@ -76,6 +79,13 @@ class Node(_Model):
 
     id: Identifier
     text: Text
+
+
+class Candidate(Node):
+    """A subtopic or study: actions are matched with its text and its paraphrases together."""
+
+    paraphrases: tuple[Text, ...] = Field(default=(), max_length=MAX_PARAPHRASES, exclude_if=not_)
+    """The same question or protocol in other words; left out of documents without any."""
 
 
 class PublicationDate(_Model):
@@ -135,14 +145,20 @@ class Support(_Model):
     note: Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_clean)] = ""
 
 
+Tier = Literal["A", "B", "C"]
+"""Evidence behind a tree: A the full text, B the abstract with data or code, C the abstract."""
+
+
 class Provenance(_Model):
     """Sources of the facts, and the support for each node."""
 
+    tier: Tier | None = Field(default=None, exclude_if=not_)
+    """Evidence tier of the whole tree; left out of documents without one."""
     sources: tuple[Source, ...] = ()
     support: tuple[Support, ...] = ()
 
 
-class Study(Node):
+class Study(Candidate):
     """A study of a subtopic: protocol (its text), hint ladder, true result and fake results."""
 
     hints: Hints
@@ -154,7 +170,7 @@ class Study(Node):
     """True if the result deliberately supports no conclusion item."""
 
 
-class Subtopic(Node):
+class Subtopic(Candidate):
     """A question that is unlocked once all its prerequisites have been visited."""
 
     name: Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_clean)]
@@ -217,7 +233,8 @@ class Tree(_Model):
 
     @model_validator(mode="after")
     def _is_playable(self) -> Tree:
-        if faults := [*_duplicates(self), *_dangling(self), *_dangling_support(self), *_cycles(self)]:
+        faults = [*_duplicates(self), *_repeated_paraphrases(self), *_dangling(self), *_dangling_support(self)]
+        if faults := [*faults, *_cycles(self)]:
             context = {"faults": "\n".join(map(str, faults)), "list": faults}
             raise PydanticCustomError("not_playable", "{faults}", context)
         return self
@@ -241,10 +258,10 @@ class Tree(_Model):
         """Return all texts that can be matched or judged, by path, such as ``s1/s1a/result``."""
         found = {"topic": self.topic}
         for subtopic in self.subtopics:
-            found |= _ladder(subtopic.id, subtopic.text, subtopic.hints)
+            found |= _ladder(subtopic.id, subtopic)
             for study in subtopic.studies:
                 path = f"{subtopic.id}/{study.id}"
-                found |= _ladder(path, study.text, study.hints)
+                found |= _ladder(path, study)
                 found[f"{path}/result"] = study.result
                 found |= {f"{path}/fake{i}": fake for i, fake in enumerate(study.fakes, 1)}
         for item in self.conclusions:
@@ -253,8 +270,14 @@ class Tree(_Model):
         return found
 
 
-def _ladder(path: str, text: str, hints: tuple[str, ...]) -> dict[str, str]:
-    return {path: text} | {f"{path}/hint{level}": hint for level, hint in enumerate(hints, 1)}
+def families(tree: Tree) -> list[tuple[Subtopic, ...] | tuple[Study, ...]]:
+    """Return the groups of siblings, among which an action is matched: all subtopics, the studies of each subtopic."""
+    return [tree.subtopics, *(subtopic.studies for subtopic in tree.subtopics)]
+
+
+def _ladder(path: str, node: Subtopic | Study) -> dict[str, str]:
+    found = {path: node.text} | {f"{path}/paraphrase{i}": text for i, text in enumerate(node.paraphrases, 1)}
+    return found | {f"{path}/hint{level}": hint for level, hint in enumerate(node.hints, 1)}
 
 
 def _duplicates(tree: Tree) -> Iterator[Fault]:
@@ -267,6 +290,16 @@ def _duplicates(tree: Tree) -> Iterator[Fault]:
     for node in (*tree.subtopics, *tree.studies):
         if (twin := first.setdefault(node.text, node.id)) != node.id:
             yield Fault(node.id, f"has the same text as {twin}; no action could tell them apart")
+
+
+def _repeated_paraphrases(tree: Tree) -> Iterator[Fault]:
+    for family in families(tree):
+        first = {node.text.casefold(): f"the text of {node.id}" for node in family}
+        for node in family:
+            for i, paraphrase in enumerate(node.paraphrases, 1):
+                place = f"paraphrase {i} of {node.id}"
+                if (twin := first.setdefault(paraphrase.casefold(), place)) != place:
+                    yield Fault(node.id, f"paraphrase {i} repeats {twin}; reword or remove it")
 
 
 def _dangling(tree: Tree) -> Iterator[Fault]:

@@ -18,6 +18,7 @@ _ITEMS = {
     "fakes": "fake",
     "needs": "group",
     "false_variants": "false variant",
+    "paraphrases": "paraphrase",
     "subtopics": "subtopic",
     "conclusions": "conclusion item",
     "authors": "author",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -15,7 +16,7 @@ from pydantic import ValidationError
 
 from inquitree_gym.errors import TreeError
 from inquitree_gym.trees import HINT_LEVELS, Tree, dump_tree, parse_tree
-from inquitree_gym.trees.schema import MAX_CYCLES, MAX_SUBTOPICS, MAX_TEXT
+from inquitree_gym.trees.schema import MAX_CYCLES, MAX_PARAPHRASES, MAX_SUBTOPICS, MAX_TEXT
 from tests.strategies import make_tree, study, trees
 
 Break = Callable[[dict], object]
@@ -73,6 +74,26 @@ SHAPE_FAULTS: list[tuple[str, Break, str]] = [
         "one fake",
         lambda d: d["subtopics"][1]["studies"][0]["fakes"].pop(),
         "s2 › s2a › fakes: has 1 fake, needs at least 2",
+    ),
+    (
+        "an empty paraphrase",
+        lambda d: d["subtopics"][0]["studies"][0].update(paraphrases=[""]),
+        "s1 › s1a › paraphrases › 0: is empty",
+    ),
+    (
+        "a paraphrase too long",
+        lambda d: d["subtopics"][0].update(paraphrases=["Why?", "x" * (MAX_TEXT + 1)]),
+        "s1 › paraphrases › 1: has 4,001 characters, at most 4,000 are",
+    ),
+    (
+        "too many paraphrases",
+        lambda d: d["subtopics"][0].update(paraphrases=[f"Why {i}?" for i in range(MAX_PARAPHRASES + 1)]),
+        "s1 › paraphrases: has 13 paraphrases, at most 12 are allowed",
+    ),
+    (
+        "an unknown tier",
+        lambda d: d["provenance"].update(tier="D"),
+        "provenance › tier: needs 'A', 'B' or 'C', not the text 'D'",
     ),
     ("no evidence", lambda d: d["conclusions"][0].update(needs=[]), "c1 › needs: has 0 groups, needs at least 1"),
     (
@@ -298,6 +319,28 @@ GRAPH_FAULTS: list[tuple[str, Break, tuple[str, ...]]] = [
         lambda d: d["subtopics"][0].update(prerequisites=["s1"]),
         ("s1: prerequisites form a cycle: s1 → s1; none of them could ever be entered",),
     ),
+    (
+        "a paraphrase of its own text",
+        lambda d: d["subtopics"][0].update(paraphrases=["What decides QUESTION number 1?"]),
+        ("s1: paraphrase 1 repeats the text of s1; reword or remove it",),
+    ),
+    (
+        "a paraphrase with a sibling's text",
+        lambda d: d["subtopics"][0]["studies"][1].update(
+            paraphrases=["Measure.", d["subtopics"][0]["studies"][0]["text"]]
+        ),
+        ("s1b: paraphrase 2 repeats the text of s1a; reword or remove it",),
+    ),
+    (
+        "a paraphrase of two subtopics",
+        lambda d: [d["subtopics"][i].update(paraphrases=["Why?"]) for i in (0, 2)],
+        ("s3: paraphrase 1 repeats paraphrase 1 of s1; reword or remove it",),
+    ),
+    (
+        "a paraphrase twice",
+        lambda d: d["subtopics"][0].update(paraphrases=["Why?", "How?", "Why?"]),
+        ("s1: paraphrase 3 repeats paraphrase 1 of s1; reword or remove it",),
+    ),
 ]
 
 
@@ -431,6 +474,9 @@ CHANGES: list[Break] = [
     lambda d: d["subtopics"][0]["studies"][0].update(control=True),
     lambda d: d["conclusions"][0]["false_variants"].append("It is decided by standing still."),
     lambda d: d["provenance"]["support"][0].update(note="checked"),
+    lambda d: d["provenance"].update(tier="B"),
+    lambda d: d["subtopics"][0].update(paraphrases=["Why?"]),
+    lambda d: d["subtopics"][0]["studies"][0].update(paraphrases=["Why?"]),
     lambda d: d.update(
         disclosure={
             "research_question": "Why?",
@@ -465,6 +511,38 @@ def test_the_digest_does_not_depend_on_the_order_of_keys_or_on_defaults_left_out
     expected = read(found).digest
     del found["disclosure"], found["subtopics"][0]["prerequisites"], found["subtopics"][0]["studies"][0]["control"]
     assert read(shuffled(found)).digest == expected
+
+
+def test_a_document_without_paraphrases_and_tier_keeps_its_canonical_form_and_its_digest():
+    plain, empty = document(), document()
+    empty["provenance"]["tier"] = None
+    for subtopic in empty["subtopics"]:
+        subtopic["paraphrases"] = []
+    assert (
+        read(empty).digest == read(plain).digest == "41e602e0e0cdbf22043ca1c91da7b8363baa9cd31d73c06a5d62102aebe95452"
+    )
+    assert dump_tree(read(empty)) == dump_tree(read(plain))
+    assert not {"paraphrases", "tier"} & set(re.findall(r'"(\w+)":', dump_tree(read(plain))))
+
+
+def test_paraphrases_and_tier_are_kept_in_the_canonical_form():
+    found = document()
+    found["subtopics"][0] |= {"paraphrases": ["Why is the first question decided so?"]}
+    found["subtopics"][1]["studies"][0] |= {"paraphrases": ["Measure it.", "Measure."]}
+    found["provenance"]["tier"] = "B"
+    tree = read(found)
+    assert parse_tree(dump_tree(tree).encode()) == tree
+    assert (tree.subtopics[0].paraphrases, tree.provenance.tier) == (("Why is the first question decided so?",), "B")
+    assert list(json.loads(dump_tree(tree))["subtopics"][0])[:3] == ["id", "text", "paraphrases"]
+    assert tree.texts()["s1/paraphrase1"] == "Why is the first question decided so?"
+    assert tree.texts()["s2/s2a/paraphrase2"] == "Measure."
+
+
+def test_studies_of_two_subtopics_may_share_a_paraphrase():
+    found = document()
+    for i in (0, 1):
+        found["subtopics"][i]["studies"][0]["paraphrases"] = ["Measure it."]
+    assert read(found).studies[0].paraphrases == ("Measure it.",)
 
 
 @settings(deadline=None)
