@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from functools import cached_property
 
 import numpy as np
 
@@ -66,14 +65,6 @@ class Matcher:
         self._admissible_only = engine.rules.candidates == "admissible"
         self._cache: OrderedDict[tuple[int, int, str], Reading] = OrderedDict()
 
-    @cached_property
-    def _subtopics(self) -> Vectors:
-        return self._vectors.matrix(tuple(subtopic.text for subtopic in self._vectors.tree.subtopics))
-
-    @cached_property
-    def _studies(self) -> Vectors:
-        return self._vectors.matrix(tuple(study.text for study in self._vectors.tree.studies))
-
     def read(self, state: State, action: str) -> Reading:
         """Return the reading of ``action`` in ``state``; only its first `MAX_ACTION_LENGTH` characters count."""
         if state.phase == Phase.STUDY or state.phase >= Phase.CONCLUSION:
@@ -102,14 +93,14 @@ class Matcher:
 
         A text without a letter or digit matches nothing.
         """
-        return self._match(text, self._subtopics, candidates, top) if _READABLE.search(text) else _NO_READING
+        return self._match(text, self._vectors.subtopics, candidates, top) if _READABLE.search(text) else _NO_READING
 
     def match_studies(self, text: str, candidates: tuple[int, ...], top: int = TOP_K) -> Reading:
         """Return the reading of ``text`` among some studies, with the ``top`` nearest ones.
 
         A text without a letter or digit matches nothing.
         """
-        return self._match(text, self._studies, candidates, top) if _READABLE.search(text) else _NO_READING
+        return self._match(text, self._vectors.studies, candidates, top) if _READABLE.search(text) else _NO_READING
 
     def _match(self, text: str, family: Vectors, candidates: tuple[int, ...], top: int) -> Reading:
         reading = self._nearest(self._vectors.of(text), family, candidates, top)

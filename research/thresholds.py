@@ -19,6 +19,7 @@ from inquitree_gym.analysis.proposals import (
 )
 from inquitree_gym.embeddings import Embedder, tree_vectors
 from inquitree_gym.trees import load_tree
+from inquitree_gym.trees.candidates import centroids
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ def match_all(sets: Sequence[ProposalSet], embedder: Embedder) -> list[MatchedPr
 
 def _match(case: MatchingCase, embedder: Embedder) -> MatchedProposal:
     vectors = tree_vectors(load_tree(case.tree), embedder)
-    similarities = vectors.matrix(case.candidates) @ vectors.of(case.text)
+    candidates = centroids(case.candidates, lambda texts: vectors.matrix(tuple(texts)))
+    similarities = candidates @ vectors.of(case.text)
     best = int(np.argmax(similarities))
     return MatchedProposal(
         case.tree, case.target, case.is_study, case.kind, best == case.right, float(similarities[best])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
+
 from hypothesis import strategies as st
 
 from inquitree_gym.trees import CANARY, Tree
@@ -42,7 +45,7 @@ def make_tree(prerequisites: list[list[int]], studies: list[int], fakes: int = 2
         for i, subtopic in enumerate(subtopics)
     ]
     return Tree.model_validate_json(
-        __import__("json").dumps(
+        json.dumps(
             {
                 "format": "inquitree/1",
                 "id": tree_id,
@@ -64,6 +67,15 @@ def make_tree(prerequisites: list[list[int]], studies: list[int], fakes: int = 2
             }
         )
     )
+
+
+def with_paraphrases(tree: Tree, paraphrases: Mapping[str, Sequence[str]]) -> Tree:
+    """Give subtopics and studies, by id, other wordings."""
+    document = tree.model_dump(mode="json")
+    for subtopic in document["subtopics"]:
+        for node in (subtopic, *subtopic["studies"]):
+            node["paraphrases"] = list(paraphrases.get(node["id"], ()))
+    return Tree.model_validate_json(json.dumps(document))
 
 
 @st.composite

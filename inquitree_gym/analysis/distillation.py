@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from inquitree_gym.embeddings.distill import (
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.errors import OptionError, require
 from inquitree_gym.trees import Tree
+from inquitree_gym.trees.candidates import centroids
 
 REFUSED = -1
 """Choice of a proposal that is not accepted."""
@@ -206,8 +207,13 @@ def similarities(cases: Sequence[MatchingCase], vectors: Mapping[str, Mapping[st
     found = []
     for case in cases:
         known = vectors[case.tree]
-        found.append(np.stack([known[text] for text in case.candidates]) @ known[case.text])
+        candidates = centroids(case.candidates, partial(_stacked, known))
+        found.append(candidates @ known[case.text])
     return found
+
+
+def _stacked(known: Mapping[str, Vectors], texts: Sequence[str]) -> Vectors:
+    return np.stack([known[text] for text in texts])
 
 
 def choices(similarities: Similarities, threshold: float) -> NDArray[np.intp]:

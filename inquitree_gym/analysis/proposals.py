@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree, load_tree
-from inquitree_gym.trees.schema import Node
+from inquitree_gym.trees.schema import Candidate
 
 ProposalKind = Literal["right", "vague", "near_miss", "off_target"]
 PROPOSAL_KINDS: tuple[ProposalKind, ...] = ("right", "vague", "near_miss", "off_target")
@@ -65,8 +65,7 @@ class MatchingCase:
     is_study: bool
     kind: ProposalKind
     text: str
-    candidates: tuple[str, ...]
-    """Texts of the candidates."""
+    candidates: tuple[Candidate, ...]
     right: int
     """Index of the target among them."""
 
@@ -114,9 +113,8 @@ def _cases(proposals: ProposalSet, tree: Tree) -> Iterator[MatchingCase]:
     studies = {study.id: subtopic.studies for subtopic in tree.subtopics for study in subtopic.studies}
     for proposal in proposals.proposals:
         target = proposal.target
-        siblings: Sequence[Node] | None = subtopics.get(target) or studies.get(target)
+        siblings: tuple[Candidate, ...] | None = subtopics.get(target) or studies.get(target)
         if siblings is None:
             raise OptionError(f"proposals of {tree.id}: '{target}' is no subtopic or study of the tree")
-        texts = tuple(node.text for node in siblings)
         right = [node.id for node in siblings].index(target)
-        yield MatchingCase(tree.id, target, target in studies, proposal.kind, proposal.text, texts, right)
+        yield MatchingCase(tree.id, target, target in studies, proposal.kind, proposal.text, siblings, right)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from inquitree_gym.baselines.agent import BaselineAgent, TraversalAgent, longest_match, menu_texts
 from inquitree_gym.embeddings import TreeVectors
+from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.engine import Engine, Phase, Rules, State
 from inquitree_gym.envs.menu import Mask, Menu, MenuSize, numbered
 from inquitree_gym.envs.observations import FeatureLayout, FeatureRow
@@ -36,8 +38,13 @@ class RetrievalAgent(TraversalAgent):
 
     def choose(self, observation: str, texts: Sequence[str]) -> str:
         """Return the one of ``texts`` most similar to ``observation``."""
-        similarities = self._vectors.matrix(tuple(texts)) @ self._vectors.of(observation)
+        similarities = np.stack([self._candidates[text] for text in texts]) @ self._vectors.of(observation)
         return texts[int(np.argmax(similarities))]
+
+    @cached_property
+    def _candidates(self) -> dict[str, Vector]:
+        """Vectors of the menu texts: those that the matcher compares actions with."""
+        return dict(zip(self._menu, (*self._vectors.subtopics, *self._vectors.studies), strict=True))
 
     def conclude(self) -> str:
         """Return the results as a numbered list."""

@@ -8,6 +8,7 @@ import logging
 import os
 import tempfile
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 
 from inquitree_gym.embeddings.protocol import Embedder, Vectors
 from inquitree_gym.trees import Tree
+from inquitree_gym.trees.candidates import centroids, wordings
+from inquitree_gym.trees.schema import Candidate
 
 CACHE_VARIABLE = "INQUITREE_CACHE"
 """Environment variable that names the folder of the vector cache."""
@@ -77,6 +80,21 @@ class TreeVectors:
         return np.stack([self.of(text) for text in texts])
 
     @cached_property
+    def subtopics(self) -> Vectors:
+        """Vectors that proposals are matched with: the centroid of each subtopic, in tree order."""
+        return self._candidates(self.tree.subtopics)
+
+    @cached_property
+    def studies(self) -> Vectors:
+        """Vectors that designs are matched with: the centroid of each study, in tree order."""
+        return self._candidates(self.tree.studies)
+
+    def _candidates(self, nodes: Sequence[Candidate]) -> Vectors:
+        found = centroids(nodes, lambda texts: self.matrix(tuple(texts)))
+        found.flags.writeable = False
+        return found
+
+    @cached_property
     def _pending(self) -> list[tuple[str, ...]]:
         """Groups of texts that are not embedded yet; each group is embedded in one call on first use."""
         groups = [self.tree.texts().values()] if self._lasting else _matched(self.tree)
@@ -115,7 +133,7 @@ class TreeVectors:
 
 def _matched(tree: Tree) -> tuple[list[str], list[str]]:
     """Return the texts for matching actions, and the remaining texts for judging conclusions."""
-    nodes = [node.text for node in (*tree.subtopics, *tree.studies)]
+    nodes = [text for node in (*tree.subtopics, *tree.studies) for text in wordings(node)]
     claims = [text for item in tree.conclusions for text in (item.text, *item.false_variants)]
     return nodes, [text for text in claims if text not in nodes]
 

@@ -133,7 +133,7 @@ def test_a_tree_left_out_takes_its_texts_and_the_proposals_about_it_with_it():
 
 
 def test_a_proposal_in_the_words_of_its_tree_counts_as_the_trees():
-    asked = MatchingCase("one", "s1", False, "right", ONE.subtopics[0].text, (ONE.subtopics[0].text,), 0)
+    asked = MatchingCase("one", "s1", False, "right", ONE.subtopics[0].text, ONE.subtopics[:1], 0)
     both = lessons(ONE, TWO)
     more = TrainingTexts(both.trees, (*both.cases, asked), both.prose)
     known = np.array(more.texts)[more.proposals_about(ONE)]

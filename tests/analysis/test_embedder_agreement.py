@@ -14,11 +14,12 @@ from inquitree_gym.analysis.distillation import (
     similarities,
 )
 from inquitree_gym.analysis.proposals import THRESHOLD_GRID, MatchingCase, ProposalKind
+from inquitree_gym.trees.schema import Candidate
 
 
 def question(tree: str, right: int = 0, kind: ProposalKind = "right", candidates: int = 2) -> MatchingCase:
-    texts = tuple(f"candidate {index}" for index in range(candidates))
-    return MatchingCase(tree, f"s{right}", False, kind, "a proposal", texts, right)
+    nodes = tuple(Candidate(id=f"s{index}", text=f"candidate {index}") for index in range(candidates))
+    return MatchingCase(tree, f"s{right}", False, kind, "a proposal", nodes, right)
 
 
 def rows(*values: list[float]) -> list[np.ndarray]:
@@ -30,6 +31,13 @@ def test_similarities_are_those_of_the_trees_own_vectors():
     plain = turned | {"a proposal": np.array([1, 0])}
     found = similarities([question("a"), question("b")], {"a": turned, "b": plain})
     assert [each.tolist() for each in found] == [[0.8, 0.0], [0.6, 1.0]]
+
+
+def test_a_candidate_is_the_centroid_of_its_wordings():
+    node = Candidate(id="s0", text="one", paraphrases=("other",))
+    case = MatchingCase("a", "s0", False, "right", "a proposal", (node,), 0)
+    known = {"a proposal": np.array([1, 0]), "one": np.array([1, 0]), "other": np.array([0, 1])}
+    assert similarities([case], {"a": known})[0] == pytest.approx([0.5**0.5])
 
 
 def test_a_choice_is_the_nearest_candidate_from_the_threshold_on():

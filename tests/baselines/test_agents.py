@@ -33,7 +33,7 @@ from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import score_episode
 from inquitree_gym.trees import HINT_LEVELS, Tree, builtin_ids, load_tree
-from tests.strategies import make_tree
+from tests.strategies import make_tree, with_paraphrases
 
 PHRASES = ("redo the study", "explore new subtopic", "draw conclusion")
 
@@ -284,6 +284,16 @@ def test_retrieval_answers_with_the_menu_text_nearest_to_what_it_reads(minilm: M
     for subtopic in paper12.subtopics:
         agent.reset(0)
         assert agent.act(subtopic.hints[-1], {"state": "topic"}) == subtopic.text
+
+
+def test_retrieval_compares_with_the_vectors_of_the_matcher(minilm: MiniLMEmbedder):
+    tree = make_tree([[], [], []], [1, 2, 1])
+    tree = with_paraphrases(tree, {"s2": ["Grid cells fire in a lattice."], "s2b": ["Grid cells fire in a lattice."]})
+    agent = RetrievalAgent(tree_vectors(tree, minilm))
+    agent.reset(0)
+    assert agent.act("How do grid cells make a lattice?", {"state": "topic"}) == tree.subtopics[1].text
+    seen = f"{tree.subtopics[1].text} How do grid cells make a lattice?"
+    assert agent.act(seen, {"state": "subtopic"}) == tree.subtopics[1].studies[1].text
 
 
 # Given actions

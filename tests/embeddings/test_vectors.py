@@ -20,7 +20,7 @@ import pytest
 
 from inquitree_gym.embeddings import MiniLMEmbedder, TreeVectors, tree_vectors
 from inquitree_gym.embeddings.vectors import CACHE_SIZE, cache_folder
-from tests.strategies import make_tree
+from tests.strategies import make_tree, with_paraphrases
 
 DIM = 64
 TREE = make_tree([[], [0]], [1, 2])
@@ -252,6 +252,46 @@ def test_the_memory_of_other_texts_is_bounded():
     assert embedder.asked == []
     vectors.of(texts[0])
     assert embedder.asked == [(texts[0],)]
+
+
+def test_a_candidate_is_the_unit_length_mean_of_its_text_and_its_paraphrases():
+    tree = with_paraphrases(TREE, {"s1": ["One.", "Two."], "s2b": ["Three."]})
+    vectors, embed = TreeVectors(tree, Counting()), Counting().embed
+    mean = embed([tree.subtopics[0].text, "One.", "Two."]).mean(axis=0)
+    np.testing.assert_allclose(vectors.subtopics[0], mean / np.linalg.norm(mean), atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(vectors.studies, axis=1), 1, atol=1e-6)
+    mean = embed([tree.studies[2].text, "Three."]).mean(axis=0)
+    np.testing.assert_allclose(vectors.studies[2], mean / np.linalg.norm(mean), atol=1e-6)
+    plain = embed([tree.subtopics[1].text, *(study.text for study in tree.studies[:2])])
+    assert (*vectors.subtopics[1:], *vectors.studies[:2])[0].tobytes() == plain[0].tobytes(), "as without paraphrases"
+    assert vectors.studies[:2].tobytes() == plain[1:].tobytes()
+    assert vectors.subtopics is vectors.subtopics
+    assert (vectors.subtopics.dtype, vectors.studies.shape) == (np.float32, (3, DIM))
+
+
+def test_paraphrases_stand_in_the_disk_cache_with_the_other_texts():
+    tree = with_paraphrases(TREE, {"s1": ["One.", "Two."]})
+    fresh = TreeVectors(tree, Counting()).subtopics
+    silent = Counting()
+    assert TreeVectors(tree, silent).subtopics.tobytes() == fresh.tobytes()
+    assert silent.asked == []
+
+
+def test_a_tree_played_once_embeds_its_paraphrases_with_the_first_action():
+    tree, embedder = with_paraphrases(TREE, {"s1": ["One."], "s2a": ["Two."]}), Counting()
+    vectors = TreeVectors(tree, embedder, lasting=False)
+    assert (len(vectors.subtopics), len(vectors.studies)) == (2, 3)
+    nodes = (*tree.subtopics, *tree.studies)
+    assert embedder.asked == [tuple(text for node in nodes for text in (node.text, *node.paraphrases))]
+
+
+def test_opposite_wordings_make_a_candidate_that_is_like_nothing():
+    class Signed(Counting):
+        def embed(self, texts: Sequence[str]) -> np.ndarray:
+            return np.array([[-1.0 if text == "No!" else 1.0, 0.0] for text in texts], np.float32)
+
+    vectors = TreeVectors(with_paraphrases(TREE, {"s1": ["No!"]}), Signed(), lasting=False)
+    assert vectors.subtopics.tolist() == [[0.0, 0.0], [1.0, 0.0]]
 
 
 def test_texts_of_the_tree_are_never_forgotten():

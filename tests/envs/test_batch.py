@@ -23,7 +23,7 @@ from inquitree_gym.envs.batch.kernel import hash_words
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.trees import Tree
 from inquitree_gym.wrappers.discrete import menu_env
-from tests.strategies import make_tree
+from tests.strategies import make_tree, with_paraphrases
 
 ID = "InquiTree-paper12-menu-v0"
 PAPER = load_tree("paper12")
@@ -43,6 +43,14 @@ TREES = {
     "branched": branched(),
     "chain": make_tree([[], [0], [1]], [1, 2, 1], fakes=2, tree_id="chain"),
     "paper2": load_tree("paper2"),
+    "worded": with_paraphrases(
+        make_tree([[], [], [1]], [2, 1, 1], tree_id="worded"),
+        {
+            "s1": ["A question about 33.", "Question number 3?"],
+            "s1b": ["Protocol of s1a."],
+            "s3a": ["Measure 44 and 9."],
+        },
+    ),
 }
 RULES = st.fixed_dictionaries(
     {},
