@@ -146,7 +146,7 @@ def distil(data: TrainingTexts, teacher: MiniLMEmbedder, size: int, folder: Path
     agreements = {DEFAULT: EmbedderAgreement(right_share(data.cases, theirs), 1.0, 1.0, 1.0)}
     agreements |= {name: measure_agreement(data.cases, ours, theirs, expected) for name, ours in read.items()}
     threshold = matching_threshold(read[KNOWN_TREE], expected)
-    manifest = save_static(folder, fit.vocabulary, table, threshold, **_evidence(data, agreements))
+    manifest = save_static(folder, teacher.digest, fit.vocabulary, table, threshold, **_evidence(data, agreements))
     advance("the comparison")
     return Distilled(manifest, agreements)
 

@@ -1,4 +1,4 @@
-"""Commands that make an embedder from the default one: distill, export-onnx."""
+"""Commands that make an embedder from MiniLM or the reader: distill, export-onnx."""
 
 from __future__ import annotations
 
@@ -10,63 +10,68 @@ import typer
 from inquitree_gym.analysis.distillation import TrainingTexts, distil, steps
 from inquitree_gym.analysis.proposals import load_proposals, matching_cases
 from inquitree_gym.cli.output import JsonOption, err, out, print_json, print_table, progress
-from inquitree_gym.embeddings import MiniLMEmbedder, onnx_export
-from inquitree_gym.embeddings.artifacts import Kind, made_folder
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, MiniLMEmbedder, ReaderEmbedder, onnx_export
+from inquitree_gym.embeddings.artifacts import SOURCES, Kind, made_folder
 from inquitree_gym.embeddings.corpus import scientific_sentences
 from inquitree_gym.embeddings.local import MINILM
+from inquitree_gym.embeddings.reader import READER
+from inquitree_gym.errors import EmbedderError
 from inquitree_gym.runner.study import ALL
 from inquitree_gym.trees import builtin_ids, load_tree
 
 HEADING = ["read by", "right", "nearest alike", "correlation", "read alike"]
 LEGEND = (
-    "right: right proposals whose nearest candidate is their target. The other columns compare with the default over\n"
+    "right: right proposals whose nearest candidate is their target. The other columns compare with the teacher over\n"
     "proposals of every kind: the same nearest candidate, correlation of similarities, the same reading at τ.\n"
     "plain: not fitted to texts. new tree: trained without the tree. known tree: trained without its proposals."
 )
 
 app = typer.Typer()
 
-ThreadsOption = Annotated[int, typer.Option(min=1, help="CPU threads of the default model.")]
+EmbedderOption = Annotated[str, typer.Option(help=f"Model to start from: {' or '.join(SOURCES)}.")]
+ThreadsOption = Annotated[int, typer.Option(min=1, help="CPU threads of the model to start from.")]
 
 
 @app.command()
-def distill(
+def distill(  # noqa: PLR0913  (one parameter per flag)
     trees: Annotated[list[str] | None, typer.Argument(metavar="[all|TREE…]", help="Trees to train on.")] = None,
     proposals: Annotated[Path | None, typer.Option(help="Folder of labelled proposals about them.")] = None,
     sentences: Annotated[int, typer.Option(min=0, help="Sentences of scientific prose to train on.")] = 2000,
     vocabulary: Annotated[int, typer.Option(help="Word pieces of the model.")] = 30_522,
+    embedder: EmbedderOption = DEFAULT_EMBEDDER,
     threads: ThreadsOption = 1,
     folder: Annotated[Path | None, typer.Option("--out", help="Folder of the model.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Distil the default embedder into a static one, over a hundred times as fast, and measure their agreement."""
-    place = folder or made_folder("static", MINILM)
+    """Distil a local embedder into a static one, over a hundred times as fast, and measure their agreement."""
+    teacher, place = _source(embedder, threads), folder or made_folder("static", embedder)
     with err.status("gathering texts"):
         texts = _training_texts(trees or [ALL], proposals, sentences)
     with progress("distilling", steps(texts, vocabulary)) as advance:
-        made = distil(texts, MiniLMEmbedder(threads=threads), vocabulary, place, advance)
+        made = distil(texts, teacher, vocabulary, place, advance)
     if as_json:
         print_json(made.manifest.model_dump(mode="json"))
     else:
         rows = [[name, *(f"{value:.3f}" for value in each)] for name, each in made.agreements.items()]
-        print_table("Agreement with the default", [HEADING, *rows])
+        print_table(f"Agreement with {embedder}", [HEADING, *rows])
         out.print(LEGEND)
         out.print(f"τ = {made.manifest.threshold}")
-    _print_place("static", folder, place)
+    _print_place("static", embedder, folder, place)
 
 
 @app.command("export-onnx")
 def export(
+    embedder: EmbedderOption = DEFAULT_EMBEDDER,
     threads: ThreadsOption = 1,
     folder: Annotated[Path | None, typer.Option("--out", help="Folder of the model.")] = None,
 ) -> None:
-    """Write the default embedder as ONNX, to run it without torch, and compare their vectors."""
-    place = folder or made_folder("onnx", MINILM)
+    """Write a local embedder as ONNX, to run it without torch, and compare their vectors."""
+    source, place = _source(embedder, threads), folder or made_folder("onnx", embedder)
     with err.status("exporting"):
-        lowest = onnx_export.export_onnx(place, MiniLMEmbedder(threads=threads))
+        lowest = onnx_export.export_onnx(place, source)
     compared = f"{onnx_export.COMPARED} texts of 1 to {onnx_export.LONGEST} words"
-    out.print(f"lowest cosine to the default's vectors, over {compared}: {lowest:.7f}")
-    _print_place("onnx", folder, place)
+    out.print(f"lowest cosine to the vectors of {embedder}, over {compared}: {lowest:.7f}")
+    _print_place("onnx", embedder, folder, place)
 
 
 def _training_texts(names: list[str], folder: Path | None, sentences: int) -> TrainingTexts:
@@ -77,6 +82,18 @@ def _training_texts(names: list[str], folder: Path | None, sentences: int) -> Tr
     return TrainingTexts(tuple(trees.values()), tuple(found), tuple(scientific_sentences(sentences)))
 
 
-def _print_place(kind: Kind, folder: Path | None, place: Path) -> None:
+def _source(name: str, threads: int) -> MiniLMEmbedder:
+    """Return the model to start from.
+
+    Raises:
+        EmbedderError: nothing can be derived from it.
+    """
+    made = {READER: ReaderEmbedder, MINILM: MiniLMEmbedder}
+    if name not in made:
+        raise EmbedderError(f"nothing can be derived from '{name}'; --embedder is one of {', '.join(made)}")
+    return made[name](threads=threads)
+
+
+def _print_place(kind: Kind, model: str, folder: Path | None, place: Path) -> None:
     """Print the folder of the model and its name."""
-    err.print(f"written: {place}; its name is {kind}:{MINILM if folder is None else folder}", soft_wrap=True)
+    err.print(f"written: {place}; its name is {kind}:{model if folder is None else folder}", soft_wrap=True)

@@ -7,6 +7,7 @@ from inquitree_gym.embeddings.api import LiteLLMEmbedder
 from inquitree_gym.embeddings.local import MiniLMEmbedder, SentenceTransformerEmbedder
 from inquitree_gym.embeddings.onnx import OnnxEmbedder
 from inquitree_gym.embeddings.protocol import Embedder
+from inquitree_gym.embeddings.reader import ReaderEmbedder
 from inquitree_gym.embeddings.registry import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.embeddings.static import StaticEmbedder
 from inquitree_gym.embeddings.vectors import TreeVectors, tree_vectors
@@ -17,6 +18,7 @@ __all__ = [
     "LiteLLMEmbedder",
     "MiniLMEmbedder",
     "OnnxEmbedder",
+    "ReaderEmbedder",
     "SentenceTransformerEmbedder",
     "StaticEmbedder",
     "TreeVectors",

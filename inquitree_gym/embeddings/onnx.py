@@ -1,4 +1,4 @@
-"""The default embedder through ONNX Runtime: the same vectors, faster, without importing torch."""
+"""MiniLM and the reader through ONNX Runtime: the same vectors, faster, without importing torch."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inquitree_gym.embeddings.artifacts import MANIFEST, files_digest, made_folder, read_manifest, verify_files
+from inquitree_gym.embeddings.artifacts import MANIFEST, files_digest, model_folder, read_manifest, verify_files
 from inquitree_gym.embeddings.local import MINILM, MINILM_DIM, MINILM_FILES, MINILM_THRESHOLD
-from inquitree_gym.embeddings.protocol import SharedWeights, Vectors, unit_rows
-from inquitree_gym.errors import require
+from inquitree_gym.embeddings.protocol import Device, SharedWeights, Vectors, unit_rows
+from inquitree_gym.errors import EmbedderError, require
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -25,29 +25,37 @@ HUB_FILES = {
     "tokenizer.json": MINILM_FILES["tokenizer.json"],
 }
 """SHA-256 of the ONNX files of MiniLM on the hub, by their names in the repository."""
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 EXPORTED, TOKENIZER = "model.onnx", "tokenizer.json"
 
 
 class OnnxEmbedder(SharedWeights):
-    """all-MiniLM-L6-v2 through ONNX Runtime on the CPU: the same threshold, and the same vectors within 1e-5.
+    """MiniLM or the reader through ONNX Runtime: the same threshold, and the same vectors within 1e-5.
 
     Texts run one by one, so a vector never depends on the other texts; batches gain almost nothing on a CPU.
     """
 
-    threshold = MINILM_THRESHOLD
     dim = MINILM_DIM
 
-    def __init__(self, model: str = MINILM, *, threads: int = 1) -> None:
+    def __init__(self, model: str = MINILM, *, threads: int = 1, device: Device = "cpu") -> None:
         """Store the name; the model is loaded on first use.
 
         Args:
-            model: ``all-MiniLM-L6-v2`` for the default folder of `inquitree export-onnx`, or a folder that it wrote, or
-                a copy of the hub repository with ``onnx/model.onnx`` and ``tokenizer.json``.
+            model: ``inquitree-reader-1`` or ``all-MiniLM-L6-v2`` for the default folders of `inquitree export-onnx`, or
+                a folder that it wrote, or a copy of the hub repository of MiniLM with ``onnx/model.onnx`` and
+                ``tokenizer.json``.
             threads: CPU threads per text.
+            device: see `inquitree_gym.load_embedder`; CUDA needs onnxruntime-gpu.
         """
         self.name = f"onnx:{model}"
-        self._folder = made_folder("onnx", MINILM) if model == MINILM else Path(model).expanduser()
+        self._folder = model_folder("onnx", model)
         self._threads = threads
+        self._device = device
+
+    @cached_property
+    def threshold(self) -> float:
+        """Calibrated threshold of the model that was exported."""
+        return MINILM_THRESHOLD if self._is_hub_copy else read_manifest(self._folder, "onnx").threshold
 
     @cached_property
     def digest(self) -> str:
@@ -73,24 +81,37 @@ class OnnxEmbedder(SharedWeights):
     @cached_property
     def _files(self) -> dict[str, str]:
         """SHA-256 by file name: pinned for a copy of the hub repository, otherwise from the manifest."""
-        is_hub_copy = (self._folder / "onnx").is_dir() and not (self._folder / MANIFEST).exists()
-        return HUB_FILES if is_hub_copy else read_manifest(self._folder, "onnx").files
+        return HUB_FILES if self._is_hub_copy else read_manifest(self._folder, "onnx").files
+
+    @property
+    def _is_hub_copy(self) -> bool:
+        return (self._folder / "onnx").is_dir() and not (self._folder / MANIFEST).exists()
 
     @cached_property
     def _model(self) -> tuple[InferenceSession, Tokenizer]:
         verify_files(self._folder, "onnx", self._files)
         weights = next(name for name in self._files if name.endswith(".onnx"))
-        return _session(self._folder / weights, self._threads), _tokenizer(self._folder / TOKENIZER)
+        return _session(self._folder / weights, self._threads, self._device), _tokenizer(self._folder / TOKENIZER)
 
 
-def _session(file: Path, threads: int) -> InferenceSession:
+def _session(file: Path, threads: int, device: Device) -> InferenceSession:
     runtime: Any = require("onnxruntime", "onnx")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3  # errors only
-    session: InferenceSession = runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    session: InferenceSession = runtime.InferenceSession(
+        str(file), options, providers=_providers(device, runtime.get_available_providers())
+    )
     return session
+
+
+def _providers(device: Device, available: list[str]) -> list[str]:
+    if device != "cpu" and CUDA in available:
+        return [CUDA, CPU]
+    if device == "cuda":
+        raise EmbedderError("device='cuda' needs onnxruntime-gpu and a CUDA device; use 'cpu' or 'auto'")
+    return [CPU]
 
 
 def _tokenizer(file: Path) -> Tokenizer:

@@ -1,4 +1,4 @@
-"""Export the default embedder as ONNX: the BERT encoder as a graph of ONNX Runtime operators.
+"""Export MiniLM or the reader as ONNX: the BERT encoder as a graph of ONNX Runtime operators.
 
 Graph and weights are fixed, so the file is the same everywhere, byte for byte. The exporters of torch do not serve: the
 older one is deprecated, the newer one is a dozen times slower, and their output depends on their versions.
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings.artifacts import MANIFEST, seal, writing
-from inquitree_gym.embeddings.local import MINILM_FILES, MINILM_THRESHOLD, minilm_folder
+from inquitree_gym.embeddings.local import MiniLMEmbedder, minilm_folder
 from inquitree_gym.embeddings.onnx import EXPORTED, TOKENIZER, OnnxEmbedder
 from inquitree_gym.embeddings.protocol import Embedder
 from inquitree_gym.errors import EmbedderError, require
@@ -35,8 +35,8 @@ OPERATORS, IR_VERSION = 18, 9
 Weights = Mapping[str, NDArray[np.float32]]
 
 
-def export_onnx(folder: Path, default: Embedder) -> float:
-    """Write MiniLM as ONNX into ``folder``, with its tokenizer and a manifest, and compare it with the default.
+def export_onnx(folder: Path, source: MiniLMEmbedder) -> float:
+    """Write ``source`` as ONNX into ``folder``, with its tokenizer and a manifest, and compare their vectors.
 
     Returns: the lowest cosine between the two vectors of a text, over `COMPARED` texts of 1 to `LONGEST` words.
 
@@ -45,16 +45,16 @@ def export_onnx(folder: Path, default: Embedder) -> float:
         MissingExtraError: the extra ``onnx`` is not installed.
     """
     onnx = require("onnx", "onnx")
-    source = minilm_folder()
+    weights = source.weights()
     with writing(folder):
-        onnx.save(_model(_load(source / "model.safetensors")), str(folder / EXPORTED))
-        shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
-        seal(folder, "onnx", MINILM_FILES["model.safetensors"], MINILM_THRESHOLD, (EXPORTED, TOKENIZER))
-    lowest = lowest_cosine(OnnxEmbedder(str(folder)), default, texts_to_compare())
+        onnx.save(_model(weights, source.name), str(folder / EXPORTED))
+        shutil.copyfile(minilm_folder() / TOKENIZER, folder / TOKENIZER)
+        seal(folder, "onnx", source.digest, source.threshold, (EXPORTED, TOKENIZER))
+    lowest = lowest_cosine(OnnxEmbedder(str(folder)), source, texts_to_compare())
     if lowest < MIN_COSINE:
         (folder / MANIFEST).unlink()
         raise EmbedderError(
-            f"the exported model differs from the default: cosine {lowest:.7f}, expected at least {MIN_COSINE}; "
+            f"the exported model differs from {source.name}: cosine {lowest:.7f}, expected at least {MIN_COSINE}; "
             "nothing was kept. Install the versions of constraints.txt and export again"
         )
     return lowest
@@ -73,12 +73,7 @@ def texts_to_compare() -> list[str]:
     return [" ".join(words[start : start + length]) for start, length in zip(starts, lengths, strict=True)]
 
 
-def _load(file: Path) -> Weights:
-    weights: Weights = require("safetensors.numpy", "onnx").load_file(str(file))
-    return weights
-
-
-def _model(weights: Weights) -> Any:
+def _model(weights: Weights, name: str) -> Any:
     """Return the model: token ids of shape ``(1, tokens)`` in, states of shape ``(1, tokens, 384)`` out."""
     onnx = require("onnx", "onnx")
     graph = _Graph([], [])
@@ -89,7 +84,7 @@ def _model(weights: Weights) -> Any:
     ids = shaped("input_ids", onnx.TensorProto.INT64, ["texts", "tokens"])
     out = shaped(states, onnx.TensorProto.FLOAT, ["texts", "tokens", "dimensions"])
     versions = [onnx.helper.make_opsetid("", OPERATORS), onnx.helper.make_opsetid(FUSED, 1)]
-    whole = onnx.helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", [ids], [out], graph.constants)
+    whole = onnx.helper.make_graph(graph.nodes, name, [ids], [out], graph.constants)
     return onnx.helper.make_model(whole, opset_imports=versions, ir_version=IR_VERSION)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
+Device = Literal["auto", "cpu", "cuda"]
+"""Device of a local embedder; "auto" takes CUDA where there is one."""
 
 
 @runtime_checkable

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inquitree_gym.embeddings.artifacts import Manifest, made_folder, read_manifest, verify_files
+from inquitree_gym.embeddings.artifacts import Manifest, model_folder, read_manifest, verify_files
 from inquitree_gym.embeddings.local import MINILM
 from inquitree_gym.embeddings.protocol import SharedWeights, Vectors, unit_rows
 from inquitree_gym.errors import require
@@ -19,19 +18,20 @@ if TYPE_CHECKING:
 
 
 class StaticEmbedder(SharedWeights):
-    """A model2vec model that `inquitree distill` derived from the default embedder; needs no torch.
+    """A model2vec model that `inquitree distill` derived from MiniLM or the reader; needs no torch.
 
-    Its manifest holds its threshold and its agreement with the default.
+    Its manifest holds its threshold and its agreement with that model.
     """
 
     def __init__(self, model: str = MINILM) -> None:
         """Store the name; the model is loaded on first use.
 
         Args:
-            model: ``all-MiniLM-L6-v2`` for the default folder of `inquitree distill`, or a folder that it wrote.
+            model: ``inquitree-reader-1`` or ``all-MiniLM-L6-v2`` for the default folders of `inquitree distill`, or a
+                folder that it wrote.
         """
         self.name = f"static:{model}"
-        self._folder = made_folder("static", MINILM) if model == MINILM else Path(model).expanduser()
+        self._folder = model_folder("static", model)
 
     @property
     def digest(self) -> str:

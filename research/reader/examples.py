@@ -1,0 +1,80 @@
+"""Examples for the reader: proposals with the candidates among which each has to be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from inquitree_gym.analysis.proposals import ProposalSet
+from inquitree_gym.trees import Tree
+from inquitree_gym.trees.schema import Node
+
+PARAPHRASES = Path(__file__).parent.parent / "paraphrases"
+"""One folder per author, with one file per tree: node id to paraphrases."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Candidates of one choice: the subtopics of a tree, or the studies of one subtopic."""
+
+    tree: str
+    nodes: tuple[str, ...]
+    """Ids of the candidates."""
+    texts: tuple[tuple[str, ...], ...]
+    """Canonical text and paraphrases of each candidate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text that an agent might propose, and the candidates that it may mean."""
+
+    family: int
+    """Index of its family."""
+    text: str
+    targets: tuple[int, ...]
+    """Indices of the candidates that it means; empty for none."""
+    author: str
+    kind: str
+    """``right`` or the reason why it means none, as in `inquitree_gym.analysis.proposals`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """All families with the examples about them."""
+
+    families: tuple[Family, ...]
+    examples: tuple[Example, ...]
+
+
+def gather(trees: Sequence[Tree], proposals: Sequence[ProposalSet], folder: Path = PARAPHRASES) -> Examples:
+    """Return the families of ``trees`` and their examples: proposals, and every paraphrase of the authors in ``folder``."""
+    families = [family for tree in trees for family in _families(tree)]
+    places = {(f.tree, node): (k, i) for k, f in enumerate(families) for i, node in enumerate(f.nodes)}
+    examples = [*_of_proposals(proposals, places), *_of_paraphrases(folder, places)]
+    return Examples(tuple(families), tuple(dict.fromkeys(examples)))
+
+
+def _families(tree: Tree) -> Iterator[Family]:
+    for nodes in (tree.subtopics, *(subtopic.studies for subtopic in tree.subtopics)):
+        yield Family(tree.id, tuple(node.id for node in nodes), tuple(_said(node) for node in nodes))
+
+
+def _said(node: Node) -> tuple[str, ...]:
+    return (node.text, *getattr(node, "paraphrases", ()))
+
+
+def _of_proposals(proposals: Sequence[ProposalSet], places: Mapping[tuple[str, str], tuple[int, int]]) -> Iterator[Example]:
+    for each in proposals:
+        for proposal in each.proposals:
+            family, index = places[each.tree, proposal.target]
+            targets = (index,) if proposal.kind == "right" else ()
+            yield Example(family, proposal.text, targets, "first", proposal.kind)
+
+
+def _of_paraphrases(folder: Path, places: Mapping[tuple[str, str], tuple[int, int]]) -> Iterator[Example]:
+    for file in sorted(folder.glob("*/*.json")):
+        for node, texts in json.loads(file.read_text(encoding="utf-8")).items():
+            family, index = places[file.stem, node]
+            yield from (Example(family, text, (index,), file.parent.name, "right") for text in texts)

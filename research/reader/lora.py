@@ -1,0 +1,99 @@
+"""Low-rank adaptation of MiniLM (LoRA, arXiv:2106.09685), and texts in, unit vectors out, with gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+from torch.nn.utils.parametrize import register_parametrization
+
+from inquitree_gym.embeddings.reader import BASE, DOWN, UP, Adapter
+
+WINDOW = 256
+"""Tokens of a text that are read."""
+BATCH = 512
+"""Texts per forward pass."""
+
+
+class LowRankChange(nn.Module):
+    """Adds ``scale · up @ down`` to a weight of shape ``(out, in)``; it starts as no change."""
+
+    def __init__(self, weight: Tensor, rank: int, scale: float, generator: torch.Generator) -> None:
+        """Draw ``down`` from a normal distribution, and set ``up`` to zero."""
+        super().__init__()
+        rows, columns = weight.shape
+        down = torch.randn(rank, columns, generator=generator) / math.sqrt(columns)
+        self.down = nn.Parameter(down.to(weight.device))
+        self.up = nn.Parameter(torch.zeros(rows, rank, device=weight.device))
+        self._scale = scale
+
+    def forward(self, weight: Tensor) -> Tensor:
+        """Return the changed weight."""
+        return weight + self._scale * (self.up @ self.down)
+
+
+class TrainableEncoder:
+    """MiniLM with a low-rank change of each linear layer of its encoder."""
+
+    def __init__(self, folder: Path, rank: int, scale: float, seed: int, device: str) -> None:
+        """Load MiniLM from ``folder`` and add the changes; rank 0 adds none."""
+        from transformers import AutoModel, AutoTokenizer
+
+        self.device = device
+        self._scale = scale
+        self._tokenizer: Any = AutoTokenizer.from_pretrained(str(folder))
+        self.model: Any = AutoModel.from_pretrained(str(folder)).to(device).eval()
+        self.model.requires_grad_(False)
+        self._tokens: dict[str, list[int]] = {}
+        generator = torch.Generator().manual_seed(seed)
+        layers = [(name, each) for name, each in self.model.encoder.named_modules() if isinstance(each, nn.Linear)]
+        self._changes = {
+            f"encoder.{name}.weight": LowRankChange(each.weight, rank, scale, generator)
+            for name, each in layers
+            if rank
+        }
+        for name, each in layers if rank else ():
+            register_parametrization(each, "weight", self._changes[f"encoder.{name}.weight"])
+
+    @property
+    def parameters(self) -> list[nn.Parameter]:
+        """The factors of all changes."""
+        return [factor for change in self._changes.values() for factor in change.parameters()]
+
+    def embed(self, texts: Sequence[str]) -> Tensor:
+        """Return the vectors of ``texts``, shape ``(len(texts), 384)``, rows of unit length."""
+        order = sorted(range(len(texts)), key=lambda i: len(self._read(texts[i])))
+        batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
+        rows = torch.cat([self._embed([texts[i] for i in batch]) for batch in batches])
+        return rows[torch.tensor(np.argsort(order), device=self.device)]
+
+    def adapter(self) -> Adapter:
+        """Return the changes in half precision."""
+        factors = {}
+        for name, change in self._changes.items():
+            for suffix, factor in ((DOWN, change.down), (UP, change.up)):
+                factors[name + suffix] = factor.detach().cpu().numpy().astype(np.float16)
+        return Adapter(BASE, self._scale, factors)
+
+    def _embed(self, texts: Sequence[str]) -> Tensor:
+        rows = [self._read(text) for text in texts]
+        ids = torch.zeros(len(rows), max(map(len, rows)), dtype=torch.long)
+        mask = torch.zeros_like(ids)
+        for index, row in enumerate(rows):
+            ids[index, : len(row)] = torch.tensor(row)
+            mask[index, : len(row)] = 1
+        ids, mask = ids.to(self.device), mask.to(self.device)
+        states = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
+        mean = (states * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+        return normalize(mean, dim=-1)
+
+    def _read(self, text: str) -> list[int]:
+        if text not in self._tokens:
+            self._tokens[text] = self._tokenizer(text, truncation=True, max_length=WINDOW)["input_ids"]
+        return self._tokens[text]
