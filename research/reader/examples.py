@@ -48,8 +48,12 @@ class Examples:
     examples: tuple[Example, ...]
 
 
+Places = Mapping[tuple[str, str], tuple[int, int]]
+"""Family and index by tree and node."""
+
+
 def gather(trees: Sequence[Tree], proposals: Sequence[ProposalSet], folder: Path = PARAPHRASES) -> Examples:
-    """Return the families of ``trees`` and their examples: proposals, and every paraphrase of the authors in ``folder``."""
+    """Return the families of ``trees`` and their examples: proposals, and the paraphrases of all authors in ``folder``."""
     families = [family for tree in trees for family in _families(tree)]
     places = {(f.tree, node): (k, i) for k, f in enumerate(families) for i, node in enumerate(f.nodes)}
     examples = [*_of_proposals(proposals, places), *_of_paraphrases(folder, places)]
@@ -65,7 +69,7 @@ def _said(node: Node) -> tuple[str, ...]:
     return (node.text, *getattr(node, "paraphrases", ()))
 
 
-def _of_proposals(proposals: Sequence[ProposalSet], places: Mapping[tuple[str, str], tuple[int, int]]) -> Iterator[Example]:
+def _of_proposals(proposals: Sequence[ProposalSet], places: Places) -> Iterator[Example]:
     for each in proposals:
         for proposal in each.proposals:
             family, index = places[each.tree, proposal.target]
@@ -73,7 +77,7 @@ def _of_proposals(proposals: Sequence[ProposalSet], places: Mapping[tuple[str, s
             yield Example(family, proposal.text, targets, "first", proposal.kind)
 
 
-def _of_paraphrases(folder: Path, places: Mapping[tuple[str, str], tuple[int, int]]) -> Iterator[Example]:
+def _of_paraphrases(folder: Path, places: Places) -> Iterator[Example]:
     for file in sorted(folder.glob("*/*.json")):
         for node, texts in json.loads(file.read_text(encoding="utf-8")).items():
             family, index = places[file.stem, node]

@@ -7,11 +7,11 @@ so that the trained similarities can be compared with one threshold in every tre
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -52,12 +52,12 @@ def train(
     A step takes one tree; ``advance`` is called after each of ``epochs · len(trees)`` steps.
     """
     encoder = TrainableEncoder(folder, settings.rank, settings.scale, settings.seed, device)
-    draws = random.Random(settings.seed)
+    draws = np.random.default_rng(settings.seed)
     optimizer = torch.optim.AdamW(encoder.parameters, settings.learning_rate, weight_decay=settings.weight_decay)
     steps = settings.epochs * len(trees)
     rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda i: min(1.0, (i + 1) / WARM_UP) * (1 - i / steps))
     for _ in range(settings.epochs):
-        for tree in draws.sample(list(trees), len(trees)):
+        for tree in draws.permutation(list(trees)).tolist():
             optimizer.zero_grad()
             _loss(encoder, data, tree, settings, draws).backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(encoder.parameters, 1.0)
@@ -67,10 +67,12 @@ def train(
     return encoder
 
 
-def _loss(encoder: TrainableEncoder, data: Examples, tree: str, settings: Settings, draws: random.Random) -> Tensor:
+def _loss(
+    encoder: TrainableEncoder, data: Examples, tree: str, settings: Settings, draws: np.random.Generator
+) -> Tensor:
     families = {index: family for index, family in enumerate(data.families) if family.tree == tree}
-    asked = [example for example in data.examples if example.family in families]
-    asked = draws.sample(asked, min(settings.per_step, len(asked)))
+    about = [example for example in data.examples if example.family in families]
+    asked = [about[i] for i in draws.permutation(len(about))[: settings.per_step]]
     said = {index: _thinned(family, settings.kept, draws) for index, family in families.items()}
     texts = [text for candidates in said.values() for each in candidates for text in each]
     vectors = encoder.embed([*texts, *(example.text for example in asked)])
@@ -83,7 +85,7 @@ def _loss(encoder: TrainableEncoder, data: Examples, tree: str, settings: Settin
     return torch.stack([weight * loss for weight, loss in zip(weights, losses, strict=True)]).sum() / sum(weights)
 
 
-def _thinned(family: Family, kept: float, draws: random.Random) -> list[list[str]]:
+def _thinned(family: Family, kept: float, draws: np.random.Generator) -> list[list[str]]:
     """Return the canonical text and a random part of the paraphrases of every candidate."""
     return [[first, *(text for text in others if draws.random() < kept)] for first, *others in family.texts]
 
