@@ -53,7 +53,7 @@ Places = Mapping[tuple[str, str], tuple[int, int]]
 
 
 def gather(trees: Sequence[Tree], proposals: Sequence[ProposalSet], folder: Path = PARAPHRASES) -> Examples:
-    """Return the families of ``trees`` and their examples: proposals, and the paraphrases of all authors in ``folder``."""
+    """Return the families of ``trees`` and their examples: proposals, and all paraphrases in ``folder``."""
     families = [family for tree in trees for family in _families(tree)]
     places = {(f.tree, node): (k, i) for k, f in enumerate(families) for i, node in enumerate(f.nodes)}
     examples = [*_of_proposals(proposals, places), *_of_paraphrases(folder, places)]
