@@ -85,7 +85,7 @@ class SentenceTransformerEmbedder(SharedWeights):
         model = self._model
         with torch_threads(self._threads):
             size = BATCH_SIZES[model.device.type]
-            return unit_rows(model.encode(list(texts), size, show_progress_bar=False, convert_to_numpy=True))
+            return unit_rows(model.encode(list(texts), batch_size=size, show_progress_bar=False, convert_to_numpy=True))
 
     def _folder(self) -> Path:
         folder = Path(self._model_name).expanduser()
