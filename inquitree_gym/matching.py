@@ -38,6 +38,7 @@ _REPEAT = re.compile(
 )
 _READABLE = re.compile(r"[^\W_]")
 _NO_READING = Reading()
+_SUBTOPIC, _STUDY, _CONCLUSION = Phase.SUBTOPIC, Phase.STUDY, Phase.CONCLUSION  # looked up once, for speed
 
 
 def read_decision(text: str) -> Decision:
@@ -67,7 +68,7 @@ class Matcher:
 
     def read(self, state: State, action: str) -> Reading:
         """Return the reading of ``action`` in ``state``; only its first `MAX_ACTION_LENGTH` characters count."""
-        if state.phase == Phase.STUDY or state.phase >= Phase.CONCLUSION:
+        if state.phase == _STUDY or state.phase >= _CONCLUSION:
             return _NO_READING
         action = action[:MAX_ACTION_LENGTH]
         key = self._key(state, action)
@@ -133,7 +134,7 @@ class Matcher:
         return _NO_READING._replace(decision=decision)
 
     def _key(self, state: State, action: str) -> tuple[int, int, str]:
-        if state.phase == Phase.SUBTOPIC:
+        if state.phase == _SUBTOPIC:
             return (state.phase, state.subtopic, action)
         return (state.phase, state.visited if self._admissible_only else -1, action)
 

@@ -24,6 +24,8 @@ from inquitree_gym.trees import Tree, load_tree
 
 TreeLike = str | os.PathLike[str] | Tree
 
+_END = Phase.END  # looked up once, for speed
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -177,9 +179,10 @@ class InquiryEnv(gym.Env[str, str]):
     @property
     def state(self) -> State:
         """The engine's state; privileged."""
-        if self.last_transition is None:
+        last = self.last_transition
+        if last is None:
             raise self._not_started()
-        return self.last_transition.event.state
+        return last.event.state
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Start an episode.
@@ -237,12 +240,12 @@ class InquiryEnv(gym.Env[str, str]):
         if not isinstance(action, str):
             raise ActionError(f"an action is a string, not {type(action).__name__} ({action!r:.80})")
         state = last.event.state
-        if state.phase == Phase.END:
+        if state.phase == _END:
             raise ResetNeeded("the episode is over: its conclusion was written; call reset() before the next step()")
         reading = runtime.matcher.read(state, action)
         event = runtime.engine.advance(state, reading)
         self.last_transition = Transition(reading, event, action)
-        terminated = event.state.phase == Phase.END
+        terminated = event.state.phase == _END
         reward = runtime.reward(event.state, action) if terminated else 0.0
         if self.render_mode is not None:
             self._record(event, reward if terminated else None)

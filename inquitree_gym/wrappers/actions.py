@@ -73,7 +73,8 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
             self.size.check(tree)
         observation, info = self.env.reset(seed=seed, options=options)
         self._menu = self._get_menu(self._inquiry.tree)
-        info["action_mask"] = self._menu.mask_int8(self._inquiry.runtime.engine, self._inquiry.state)
+        self._engine = self._inquiry.runtime.engine
+        info["action_mask"] = self._menu.mask_int8(self._engine, self._inquiry.state)
         return observation, info
 
     def step(self, action: int) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
@@ -96,9 +97,9 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
             )
         inquiry = self._inquiry
         text = menu.texts[number] if number < menu.conclusion else menu.conclude(inquiry.state)
-        observation, reward, terminated, truncated, info = self.env.step(text)
-        info["action_mask"] = menu.mask_int8(inquiry.runtime.engine, inquiry.state)
-        return observation, reward, terminated, truncated, info
+        step = self.env.step(text)
+        step[4]["action_mask"] = menu.mask_int8(self._engine, inquiry.state)
+        return step
 
     def action_masks(self) -> Mask:
         """Return the actions that the state allows, bool of shape ``(actions,)``; the form MaskablePPO expects."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NamedTuple
@@ -47,17 +47,21 @@ def inquitree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     """Run the command line in this process, as the console script does."""
 
     def run(*arguments: object, stdin: str = "") -> Done:
-        monkeypatch.setattr(sys, "argv", ["inquitree", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
         capsys.readouterr()
-        try:
-            main()
-            status = 0
-        except SystemExit as left:
-            status = int(left.code or 0)
-        return Done(status, *capsys.readouterr())
+        return Done(status_of(monkeypatch, *arguments), *capsys.readouterr())
 
     return run
+
+
+def status_of(patch: pytest.MonkeyPatch, *arguments: object) -> int:
+    """Run the command line in this process and return its status."""
+    patch.setattr(sys, "argv", ["inquitree", *map(str, arguments)])
+    try:
+        main()
+    except SystemExit as left:
+        return int(left.code or 0)
+    return 0
 
 
 def flat(text: str) -> str:
@@ -357,16 +361,13 @@ def test_play_does_not_overwrite_a_whole_log(inquitree: Inquitree, moves: list[s
 def run_folder(tmp_path_factory) -> Path:
     """A run of two agents over two trees, made by the command line."""
     folder = tmp_path_factory.mktemp("cli") / "run"
-    command = ["run", "--agent", "oracle,worst-case", "--papers", "8,paper12", "--fake-level", "0,4", "--seeds", "2"]
-    done = subprocess.run(
-        [sys.executable, "-c", "from inquitree_gym.cli import main; main()", *command, "--out", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "300"},
-    )
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    assert f"16 episodes played, 0 already complete: {folder}" in done.stderr
+    flags = ("--agent", "oracle,worst-case", "--papers", "8,paper12", "--fake-level", "0,4", "--seeds", 2)
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setenv("COLUMNS", "300")
+        status = status_of(patch, "run", *flags, "--out", folder)
+    assert (status, out.getvalue()) == (0, ""), err.getvalue()
+    assert f"16 episodes played, 0 already complete: {folder}" in err.getvalue()
     return folder
 
 

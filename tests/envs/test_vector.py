@@ -146,8 +146,9 @@ def test_observations_are_plain_texts_that_stay_as_they_were(mode: str, minilm):
     env.close()
 
 
+@pytest.mark.weights
 def test_a_fresh_interpreter_gives_the_same_trajectory():
-    # Texts of the tree alone, whose vectors are on disk, so that no new process has to load the model.
+    # A spawned process knows nothing of the hashed words of the fast tests.
     tree = load_tree("paper12")
     first, _ = openings(tree)
     actions = [tree.subtopics[first].text, tree.subtopics[first].studies[0].text, REDO, CONCLUDE]
