@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module ``__getattr__`` for ``package``; ``homes`` maps each public name to the module that holds it."""
+def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a module ``__getattr__`` for ``package``; ``modules`` lists the public names of each submodule."""
+    homes = {name: f"{package}.{module}" for module, names in modules.items() for name in names.split()}
 
     def find(name: str) -> Any:
         if name not in homes:

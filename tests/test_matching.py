@@ -18,7 +18,7 @@ from inquitree_gym.embeddings import MiniLMEmbedder, TreeVectors, tree_vectors
 from inquitree_gym.engine import Decision, Engine, Phase, Reading, Rules, State
 from inquitree_gym.matching import CACHE_SIZE, MAX_ACTION_LENGTH, TOP_K, Matcher, asks_to_repeat, read_decision
 from inquitree_gym.trees import Tree, load_tree
-from inquitree_gym.trees.paths import builtin_ids
+from inquitree_gym.trees.catalogue import builtin_ids
 from inquitree_gym.trees.schema import Candidate
 from tests.strategies import make_tree, with_paraphrases
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from inquitree_gym.analysis.proposals import THRESHOLD_GRID, MatchingCase
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.embeddings.artifacts import Manifest
-from inquitree_gym.embeddings.distill import (
+from inquitree_gym.embeddings.protocol import Vectors
+from inquitree_gym.embeddings.static import (
     PIECES,
     Indices,
     TableFit,
@@ -26,7 +27,6 @@ from inquitree_gym.embeddings.distill import (
     make_vocabulary,
     save_static,
 )
-from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.errors import OptionError, require
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.candidates import centroids

@@ -18,8 +18,7 @@ from inquitree_gym.log import Episode, Turn, has_header, read_episode
 from inquitree_gym.runner.folder import log_file, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.scoring import EpisodeScore, score_episode
-from inquitree_gym.scoring.exposures import Exposure, exposures
-from inquitree_gym.scoring.trajectory import choices, coverage_over_turns
+from inquitree_gym.scoring.trajectory import Exposure, choices, coverage_over_turns, exposures
 from inquitree_gym.trees import Tree, load_tree
 
 Number = TypeVar("Number", int, float)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from inquitree_gym.analysis.aggregate import grouped
 from inquitree_gym.analysis.load import ScoredEpisode
 from inquitree_gym.scoring import Estimate
-from inquitree_gym.scoring.exposures import Exposure
+from inquitree_gym.scoring.trajectory import Exposure
 from inquitree_gym.scoring.vigilance import Counts, Trial, count, sensitivity, slopes
 
 QUARTERS = 4

@@ -10,11 +10,12 @@ import typer
 from inquitree_gym.analysis.distillation import TrainingTexts, distil, steps
 from inquitree_gym.analysis.proposals import load_proposals, matching_cases
 from inquitree_gym.cli.output import JsonOption, err, out, print_json, print_table, progress
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, MiniLMEmbedder, ReaderEmbedder, onnx_export
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, MiniLMEmbedder, ReaderEmbedder
 from inquitree_gym.embeddings.artifacts import SOURCES, Kind, made_folder
-from inquitree_gym.embeddings.corpus import scientific_sentences
 from inquitree_gym.embeddings.local import MINILM
+from inquitree_gym.embeddings.onnx import COMPARED, LONGEST, export_onnx
 from inquitree_gym.embeddings.reader import READER
+from inquitree_gym.embeddings.static import scientific_sentences
 from inquitree_gym.errors import EmbedderError
 from inquitree_gym.runner.study import ALL
 from inquitree_gym.trees import builtin_ids, load_tree
@@ -68,8 +69,8 @@ def export(
     """Write a local embedder as ONNX, to run it without torch, and compare their vectors."""
     source, place = _source(embedder, threads), folder or made_folder("onnx", embedder)
     with err.status("exporting"):
-        lowest = onnx_export.export_onnx(place, source)
-    compared = f"{onnx_export.COMPARED} texts of 1 to {onnx_export.LONGEST} words"
+        lowest = export_onnx(place, source)
+    compared = f"{COMPARED} texts of 1 to {LONGEST} words"
     out.print(f"lowest cosine to the vectors of {embedder}, over {compared}: {lowest:.7f}")
     _print_place("onnx", embedder, folder, place)
 

@@ -21,16 +21,18 @@ from inquitree_gym.cli.output import (
     MaxCostOption,
     MaxTotalTokensOption,
     PapersOption,
+    RunProgress,
     ThresholdOption,
     TreeArgument,
     note,
     out,
     plural,
     print_json,
+    print_summary,
+    sigterm_as_interrupt,
     split,
     whole_numbers,
 )
-from inquitree_gym.cli.progress import RunProgress, print_summary, sigterm_as_interrupt
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.rendering import to_terminal

@@ -17,11 +17,11 @@ __all__ = ["FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "Syn
 __getattr__ = lazy(
     __name__,
     {
-        "FreeText": "inquitree_gym.envs.spaces",
-        "InquiryBatchEnv": "inquitree_gym.envs.batch.env",
-        "InquiryEnv": "inquitree_gym.envs.inquiry",
-        "InquiryVectorEnv": "inquitree_gym.envs.vector",
-        "Transition": "inquitree_gym.envs.runtime",
-        "SyntheticEnv": "inquitree_gym.envs.synthetic",
+        "spaces": "FreeText",
+        "batch.env": "InquiryBatchEnv",
+        "inquiry": "InquiryEnv",
+        "vector": "InquiryVectorEnv",
+        "runtime": "Transition",
+        "synthetic": "SyntheticEnv",
     },
 )

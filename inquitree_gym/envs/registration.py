@@ -7,15 +7,15 @@ from pathlib import Path
 
 import gymnasium as gym
 
-from inquitree_gym.trees.paths import TREES_VARIABLE, builtin_ids, missing_folders, user_files
+from inquitree_gym.trees.catalogue import TREES_VARIABLE, builtin_ids, missing_folders, user_files
 
 ENTRY_POINT = "inquitree_gym.envs.inquiry:InquiryEnv"
 VECTOR_ENTRY_POINT = "inquitree_gym.envs.vector:InquiryVectorEnv"
-MENU_ENTRY_POINT = "inquitree_gym.wrappers.discrete:menu_env"
+MENU_ENTRY_POINT = "inquitree_gym.wrappers.actions:menu_env"
 BATCH_ENTRY_POINT = "inquitree_gym.envs.batch.env:InquiryBatchEnv"
 SYNTHETIC_ENTRY_POINT = "inquitree_gym.envs.synthetic:SyntheticEnv"
 SYNTHETIC_VECTOR_ENTRY_POINT = "inquitree_gym.envs.synthetic:synthetic_vector"
-SYNTHETIC_MENU_ENTRY_POINT = "inquitree_gym.wrappers.discrete:synthetic_menu_env"
+SYNTHETIC_MENU_ENTRY_POINT = "inquitree_gym.wrappers.actions:synthetic_menu_env"
 
 
 def register_all() -> None:

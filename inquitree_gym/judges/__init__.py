@@ -32,12 +32,14 @@ __all__ = [
     "read_judgements",
 ]
 
-_MODULES = {
-    "llm": ("LLMJudge",),
-    "local": ("LocalJudge", "local_judge"),
-    "nli": ("CrossEncoderInference", "NLIJudge"),
-    "quality": ("Judge", "Verdict", "conclusion_quality", "evidence_ratios"),
-    "records": ("Judgement", "JudgementFile", "Judgements", "read_judgements"),
-    "registry": ("AsyncJudge", "JudgeOptions", "judge_all", "make_judges"),
-}
-__getattr__ = lazy(__name__, {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names})
+__getattr__ = lazy(
+    __name__,
+    {
+        "llm": "LLMJudge",
+        "local": "LocalJudge local_judge",
+        "nli": "CrossEncoderInference NLIJudge",
+        "quality": "Judge Verdict conclusion_quality evidence_ratios",
+        "records": "Judgement JudgementFile Judgements read_judgements",
+        "registry": "AsyncJudge JudgeOptions judge_all make_judges",
+    },
+)

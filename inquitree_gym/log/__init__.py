@@ -4,7 +4,6 @@ A log has a header, one line per turn, preceded by its model replies, and a foot
 can be resumed by replaying its actions, and is never scored. A torn last line is dropped on reading.
 """
 
-from inquitree_gym.log.files import read_episode
 from inquitree_gym.log.jsonl import JsonlWriter, file_stem, has_header, read_records, settings_digest, to_line
 from inquitree_gym.log.records import (
     LOG_VERSION,
@@ -19,6 +18,7 @@ from inquitree_gym.log.records import (
     Reply,
     TreeRef,
     Turn,
+    read_episode,
 )
 
 __all__ = [

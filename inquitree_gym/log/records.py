@@ -1,14 +1,19 @@
-"""Records of an episode log, one per line."""
+"""Records of an episode log, one per line, and their reading."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from inquitree_gym.errors import LogError
+from inquitree_gym.log.jsonl import read_lines
 from inquitree_gym.trees.schema import CANARY
 
 LOG_VERSION = 2
@@ -208,3 +213,77 @@ class Episode:
             kept = record.model_dump(exclude=_CIRCUMSTANCES)
             whole.update(json.dumps(kept, sort_keys=True).encode())
         return whole.hexdigest()
+
+
+_RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+_REMEDY = "the line is damaged: bring the file back, or remove it"
+
+
+def read_episode(path: str | os.PathLike[str]) -> Episode:
+    """Read one log; a torn last line is left out.
+
+    Raises:
+        LogError: the file is missing, a line is damaged, the log is newer than this release, or it has no header.
+    """
+    file = Path(path)
+    parser = _Parser(file)
+    records = [record for parsed in read_lines(file, parser.parse, remedy=_REMEDY) for record in parsed]
+    if not records or not isinstance(records[0], Header):
+        raise LogError(
+            f"'{file}' has no header line; it is not an episode log, or was torn before its first turn: remove it"
+        )
+    turns, replies = _in_order(file, records)
+    last = records[-1]
+    footer = last if isinstance(last, Footer) else None
+    return Episode(records[0], turns, footer, last if isinstance(last, Failure) else None, replies)
+
+
+class _Parser:
+    """Parse the lines of one file, whose header gives their version."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._version = LOG_VERSION
+
+    def parse(self, document: Any) -> list[Record]:
+        replies: list[Record] = []
+        if isinstance(document, dict):
+            self._version = self._checked(document.get("log_version", self._version))
+            if self._version == 1 and document.get("reply") is not None:
+                replies.append(_reply_of_version_1(document))
+            if self._version == 1:
+                document.pop("reply", None)
+        return [*replies, _RECORD.validate_python(document)]
+
+    def _checked(self, version: Any) -> Any:
+        if isinstance(version, int) and version > LOG_VERSION:
+            raise LogError(
+                f"'{self._file}' has log version {version}; this release reads up to {LOG_VERSION}: "
+                "update inquitree-gym"
+            )
+        return version
+
+
+def _reply_of_version_1(turn: dict[str, Any]) -> Reply:
+    """Return the raw reply of a turn as a record."""
+    return Reply(
+        turn=turn.get("turn", 0),
+        role="proposer",
+        text=turn["reply"],
+        finish_reason="",
+        tokens=turn.get("tokens"),
+        cost=turn.get("cost"),
+        seconds=turn.get("agent_seconds") or 0.0,
+    )
+
+
+def _in_order(file: Path, records: Sequence[Record]) -> tuple[tuple[Turn, ...], tuple[Reply, ...]]:
+    """Return the turns, numbered from 1, and the replies, each of which precedes its turn."""
+    turns: list[Turn] = []
+    replies: list[Reply] = []
+    for record in records:
+        if isinstance(record, Turn | Reply):
+            if record.turn != len(turns) + 1:
+                raise LogError(f"'{file}' has a {record.kind} {record.turn} after turn {len(turns)}; it is damaged")
+            (turns if isinstance(record, Turn) else replies).append(record)  # type: ignore[arg-type]
+    return tuple(turns), tuple(replies)

@@ -1,8 +1,7 @@
 """Run studies of many episodes, in this process or on Ray."""
 
-from inquitree_gym.runner.models import ModelSettings, RunOptions
+from inquitree_gym.runner.models import ModelSettings, RunOptions, StopConditions
 from inquitree_gym.runner.run import Outcome, RunSummary, arun_study, run_study
-from inquitree_gym.runner.stop_conditions import StopConditions
 from inquitree_gym.runner.study import EpisodeSpec, StudyConfig, make_study, read_study
 
 __all__ = [

@@ -21,10 +21,9 @@ import inquitree_gym
 from inquitree_gym.errors import InquiTreeError, OptionError, require
 from inquitree_gym.llm import Budget, Completion, Reservation, SpendingCap
 from inquitree_gym.runner.folder import marker_file, run_status
-from inquitree_gym.runner.models import ModelSettings, RunOptions
+from inquitree_gym.runner.models import ERROR_ELSEWHERE, GRACE, INTERRUPTED, ModelSettings, RunOptions
 from inquitree_gym.runner.ray_cluster import LOCAL, connected
 from inquitree_gym.runner.run import Outcome, RunContext, interleave_models, play_episodes
-from inquitree_gym.runner.stop_conditions import ERROR_ELSEWHERE, GRACE, INTERRUPTED
 from inquitree_gym.runner.study import EpisodeSpec
 
 MAX_DEATHS = 3

@@ -21,13 +21,15 @@ from inquitree_gym.log import has_header
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.rollout import aplay, play
 from inquitree_gym.runner.folder import locked, log_file, run_status
-from inquitree_gym.runner.models import RunOptions, build_chats, missing_keys
-from inquitree_gym.runner.stop_conditions import (
+from inquitree_gym.runner.models import (
     ERROR_ELSEWHERE,
     GRACE,
     INTERRUPTED,
     PATIENCE,
+    RunOptions,
     StopConditions,
+    build_chats,
+    missing_keys,
     stops_run,
 )
 from inquitree_gym.runner.study import EpisodeSpec, StudyConfig

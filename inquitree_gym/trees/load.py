@@ -12,8 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from inquitree_gym.errors import TreeError, UnknownTreeError, suggest
-from inquitree_gym.trees.catalogue import RESTRICTED
-from inquitree_gym.trees.paths import TREES_VARIABLE, builtin_file, builtin_ids, user_files
+from inquitree_gym.trees.catalogue import RESTRICTED, TREES_VARIABLE, builtin_file, builtin_ids, user_files
 from inquitree_gym.trees.schema import Fault, Tree
 from inquitree_gym.trees.validation import legible, validation_faults
 

@@ -19,7 +19,7 @@ from inquitree_gym.analysis.proposals import MatchingCase, Proposal, ProposalSet
 from inquitree_gym.cli import app
 from inquitree_gym.cli import embedders as cli
 from inquitree_gym.embeddings import MiniLMEmbedder, StaticEmbedder
-from inquitree_gym.embeddings.distill import TableFit, Vocabulary
+from inquitree_gym.embeddings.static import TableFit, Vocabulary
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree, load_tree
 from tests.strategies import make_tree

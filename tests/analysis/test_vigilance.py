@@ -15,7 +15,7 @@ from inquitree_gym.report import write_report
 from inquitree_gym.report.sections import report_data
 from inquitree_gym.report.vigilance import vigilance, wearing
 from inquitree_gym.scoring import Estimate
-from inquitree_gym.scoring.exposures import Exposure
+from inquitree_gym.scoring.trajectory import Exposure
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, FALSE_ALARMS, GAP, HITS, Counts
 from tests.analysis.test_aggregate import score
 from tests.report.html import read_page

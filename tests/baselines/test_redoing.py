@@ -13,7 +13,7 @@ from inquitree_gym.llm import ChatModel
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import read_trajectory
-from inquitree_gym.scoring.exposures import exposures
+from inquitree_gym.scoring.trajectory import exposures
 from inquitree_gym.trees import Tree, load_tree
 
 

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from inquitree_gym.cli import main, output
-from inquitree_gym.cli import progress as live
+from inquitree_gym.cli import output as live
 from inquitree_gym.llm import Budget, Completion
 from inquitree_gym.log import read_episode
 from inquitree_gym.runner import Outcome

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.trees import dump_tree, load_tree
-from inquitree_gym.trees.paths import builtin_file
+from inquitree_gym.trees.catalogue import builtin_file
 from tests.cli.test_cli import Inquitree, inquitree  # noqa: F401
 from tests.strategies import make_tree
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.embeddings import MiniLMEmbedder
-from inquitree_gym.embeddings.distill import Vocabulary, make_vocabulary
-from inquitree_gym.embeddings.onnx_export import export_onnx
+from inquitree_gym.embeddings.onnx import export_onnx
+from inquitree_gym.embeddings.static import Vocabulary, make_vocabulary
 from inquitree_gym.trees import load_tree
 
 

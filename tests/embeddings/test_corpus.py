@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inquitree_gym.embeddings import corpus as prose
-from inquitree_gym.embeddings.corpus import WORDS, scientific_sentences
+from inquitree_gym.embeddings import static as prose
+from inquitree_gym.embeddings.static import WORDS, scientific_sentences
 
 
 def test_as_many_different_sentences_as_asked_for_the_same_ones_again():

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from inquitree_gym.embeddings import MiniLMEmbedder, StaticEmbedder
-from inquitree_gym.embeddings.distill import (
+from inquitree_gym.embeddings.protocol import unit_rows
+from inquitree_gym.embeddings.static import (
     PIECES,
     TableFit,
     Vocabulary,
     make_vocabulary,
     save_static,
 )
-from inquitree_gym.embeddings.protocol import unit_rows
 from inquitree_gym.errors import EmbedderError, MissingExtraError, OptionError
 from inquitree_gym.trees import load_tree
 

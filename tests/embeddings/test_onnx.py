@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 from inquitree_gym.cli import app
 from inquitree_gym.embeddings import MiniLMEmbedder, OnnxEmbedder, onnx, onnx_export
-from inquitree_gym.embeddings.onnx_export import export_onnx, lowest_cosine, texts_to_compare
+from inquitree_gym.embeddings.onnx import export_onnx, lowest_cosine, texts_to_compare
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.errors import EmbedderError, MissingExtraError
 from inquitree_gym.trees import load_tree

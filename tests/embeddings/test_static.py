@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym.embeddings import MiniLMEmbedder, StaticEmbedder, load_embedder
-from inquitree_gym.embeddings.distill import TableFit, Vocabulary, save_static
+from inquitree_gym.embeddings.static import TableFit, Vocabulary, save_static
 from inquitree_gym.errors import EmbedderError, MissingExtraError
 from inquitree_gym.trees import load_tree
 

@@ -22,7 +22,7 @@ from inquitree_gym.envs.batch.env import InquiryBatchEnv
 from inquitree_gym.envs.batch.kernel import hash_words
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.trees import Tree
-from inquitree_gym.wrappers.discrete import menu_env
+from inquitree_gym.wrappers.actions import menu_env
 from tests.strategies import make_tree, with_paraphrases
 
 ID = "InquiTree-paper12-menu-v0"

@@ -33,7 +33,7 @@ from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import CANARY, Tree, dump_tree
 from inquitree_gym.wrappers import LogEpisodes
-from inquitree_gym.wrappers.discrete import menu_env, synthetic_menu_env
+from inquitree_gym.wrappers.actions import menu_env, synthetic_menu_env
 from tests.envs.test_batch import LETTERS
 
 IDS = sorted(name for name, spec in gym.registry.items() if spec.entry_point == ENTRY_POINT)

@@ -21,6 +21,7 @@ from inquitree_gym.errors import BudgetError, InquiTreeError, OptionError
 from inquitree_gym.llm import Budget, Completion
 from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runner.folder import read_manifest
+from inquitree_gym.runner.models import StopConditions
 from inquitree_gym.runner.ray import (
     MAX_DEATHS,
     RayExecutor,
@@ -30,7 +31,6 @@ from inquitree_gym.runner.ray import (
 )
 from inquitree_gym.runner.ray_cluster import LOCAL, connected
 from inquitree_gym.runner.run import RunContext
-from inquitree_gym.runner.stop_conditions import StopConditions
 from inquitree_gym.runner.study import make_study
 from tests.runner.played import TREE, TURNS, episodes, fingerprints, study_of
 from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, WAIT_AT_MOST, Body, Rote, Service, failed

@@ -15,7 +15,7 @@ from inquitree_gym.llm import Budget, SystemClock
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.runner import Outcome, RunOptions, RunSummary, StudyConfig, run_study
 from inquitree_gym.runner.folder import read_manifest
-from inquitree_gym.runner.stop_conditions import StopConditions
+from inquitree_gym.runner.models import StopConditions
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.trees import dump_tree
 from tests.strategies import make_tree

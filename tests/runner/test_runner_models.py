@@ -16,8 +16,8 @@ from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.llm import Budget, Completion, RateLimit, SystemClock
 from inquitree_gym.log import read_episode
 from inquitree_gym.runner import Outcome, RunOptions, RunSummary, run_study
+from inquitree_gym.runner.models import PATIENCE, StopConditions
 from inquitree_gym.runner.run import interleave_models
-from inquitree_gym.runner.stop_conditions import PATIENCE, StopConditions
 from inquitree_gym.runner.study import EpisodeSpec, make_study
 from tests.runner.played import TURNS, episodes, fingerprints, study_of
 from tests.servers import (

@@ -12,7 +12,7 @@ from inquitree_gym.llm import estimated_tokens
 from inquitree_gym.log import Reply
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import read_trajectory
-from inquitree_gym.scoring.exposures import exposures
+from inquitree_gym.scoring.trajectory import exposures
 from inquitree_gym.trees import Tree, load_tree
 from tests.scoring.test_trajectory import ASKED_AGAIN, CONCLUDE, END, EXPLORE, enter, episode_of, redo, result
 from tests.strategies import make_tree

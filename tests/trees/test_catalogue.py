@@ -9,8 +9,7 @@ import pytest
 
 from inquitree_gym.errors import UnknownTreeError
 from inquitree_gym.trees import CATALOGUE, builtin_ids, dump_tree, load_tree
-from inquitree_gym.trees.catalogue import RESTRICTED
-from inquitree_gym.trees.paths import TREES_VARIABLE
+from inquitree_gym.trees.catalogue import RESTRICTED, TREES_VARIABLE
 from tests.strategies import make_tree
 
 SUBTOPICS = {

@@ -13,8 +13,8 @@ import pytest
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.envs.observations import MAX_OBSERVATION
 from inquitree_gym.trees import CANARY, CATALOGUE, Tree, builtin_ids, dump_tree, load_tree, parse_tree
+from inquitree_gym.trees.catalogue import builtin_file
 from inquitree_gym.trees.lint import lint_tree
-from inquitree_gym.trees.paths import builtin_file
 
 shipped = pytest.mark.parametrize("name", builtin_ids())
 

@@ -12,7 +12,7 @@ import pytest
 
 from inquitree_gym.errors import TreeError, UnknownTreeError
 from inquitree_gym.trees import builtin_ids, dump_tree, load_tree, parse_tree, user_files
-from inquitree_gym.trees.paths import TREES_VARIABLE, builtin_file, missing_folders
+from inquitree_gym.trees.catalogue import TREES_VARIABLE, builtin_file, missing_folders
 from tests.strategies import make_tree
 
 

@@ -16,7 +16,7 @@ from inquitree_gym.engine import Engine
 from inquitree_gym.envs import InquiryBatchEnv
 from inquitree_gym.errors import OptionError
 from inquitree_gym.wrappers import RewardShaping, VectorRewardShaping
-from inquitree_gym.wrappers.discrete import menu_env
+from inquitree_gym.wrappers.actions import menu_env
 from tests.envs.test_batch import LETTERS, TREES
 from tests.envs.test_inquiry import CONCLUDE, EXPLORE, JUNK, REDO, openings, script, trajectory
 from tests.strategies import make_tree

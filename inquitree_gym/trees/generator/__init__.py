@@ -17,8 +17,7 @@ __all__ = ["Difficulty", "synthetic_tree", "tree_seed"]
 __getattr__ = lazy(
     __name__,
     {
-        "Difficulty": "inquitree_gym.trees.generator.difficulty",
-        "synthetic_tree": "inquitree_gym.trees.generator.generate",
-        "tree_seed": "inquitree_gym.trees.generator.generate",
+        "difficulty": "Difficulty",
+        "generate": "synthetic_tree tree_seed",
     },
 )
