@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from inquitree_gym.cli import app
-from inquitree_gym.embeddings import MiniLMEmbedder, OnnxEmbedder, onnx, onnx_export
+from inquitree_gym.embeddings import MiniLMEmbedder, OnnxEmbedder, onnx
 from inquitree_gym.embeddings.onnx import export_onnx, lowest_cosine, texts_to_compare
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.errors import EmbedderError, MissingExtraError
@@ -207,7 +207,7 @@ def test_the_pinned_digest_is_the_published_one():
 def test_an_export_gives_the_same_bytes_again(
     exported: Path, minilm: MiniLMEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(onnx_export, "COMPARED", 2)
+    monkeypatch.setattr(onnx, "COMPARED", 2)
     assert export_onnx(tmp_path / "again", minilm) >= 0.99999
     for name in ("model.onnx", "tokenizer.json", "inquitree.json"):
         assert (tmp_path / "again" / name).read_bytes() == (exported / name).read_bytes()
@@ -232,7 +232,7 @@ class Backwards:
 def test_an_export_that_differs_from_the_default_is_not_kept(
     minilm: MiniLMEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(onnx_export, "COMPARED", 2)
+    monkeypatch.setattr(onnx, "COMPARED", 2)
     with pytest.raises(EmbedderError, match=r"differs from the default: cosine -?0\.\d+, expected at least 0\.99999"):
         export_onnx(tmp_path, Backwards(minilm))
     with pytest.raises(EmbedderError, match="there is no onnx model"):
@@ -247,7 +247,7 @@ def test_a_folder_that_cannot_be_written_is_told(minilm: MiniLMEmbedder, tmp_pat
 
 @pytest.mark.parametrize("named", [True, False])
 def test_the_command_exports_and_says_the_name(named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(onnx_export, "COMPARED", 3)
+    monkeypatch.setattr(onnx, "COMPARED", 3)
     monkeypatch.setenv("INQUITREE_MODELS", str(tmp_path / "models"))
     flags = ["--out", str(tmp_path / "mine"), "--threads", "2"] if named else []
     done = CliRunner().invoke(app, ["export-onnx", *flags], catch_exceptions=False)
