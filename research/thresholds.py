@@ -12,28 +12,12 @@ from numpy.typing import NDArray
 from inquitree_gym.analysis.proposals import (
     PROPOSAL_KINDS,
     THRESHOLD_GRID,
-    MatchingCase,
     ProposalKind,
     ProposalSet,
     matching_cases,
 )
-from inquitree_gym.embeddings import Embedder, tree_vectors
-from inquitree_gym.trees import load_tree
-from inquitree_gym.trees.candidates import centroids
-
-
-@dataclass(frozen=True, slots=True)
-class MatchedProposal:
-    """A proposal and its nearest candidate under one embedder."""
-
-    tree: str
-    target: str
-    is_study: bool
-    kind: ProposalKind
-    right_node: bool
-    """True if the nearest candidate is the target."""
-    similarity: float
-    """Cosine similarity to the nearest candidate."""
+from inquitree_gym.analysis.readings import MatchedProposal, match_cases
+from inquitree_gym.embeddings import Embedder
 
 
 class Rates(NamedTuple):
@@ -49,12 +33,13 @@ class Rates(NamedTuple):
     vague: float
     near_miss: float
     off_target: float
+    foreign: float
     """Proposals of these kinds accepted anywhere."""
 
     @property
     def balance(self) -> float:
-        """Youden's J: understood minus the mean of misread and the three shares wrongly accepted."""
-        return self.understood - (self.misread + self.vague + self.near_miss + self.off_target) / 4
+        """Youden's J: understood minus the mean of misread and the four shares wrongly accepted."""
+        return self.understood - (self.misread + self.vague + self.near_miss + self.off_target + self.foreign) / 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +54,7 @@ class LeftOutThreshold:
 
 def match_all(sets: Sequence[ProposalSet], embedder: Embedder) -> list[MatchedProposal]:
     """Match every proposal to its nearest candidate."""
-    return [_match(case, embedder) for case in matching_cases(sets)]
-
-
-def _match(case: MatchingCase, embedder: Embedder) -> MatchedProposal:
-    vectors = tree_vectors(load_tree(case.tree), embedder)
-    candidates = centroids(case.candidates, lambda texts: vectors.matrix(tuple(texts)))
-    similarities = candidates @ vectors.of(case.text)
-    best = int(np.argmax(similarities))
-    return MatchedProposal(
-        case.tree, case.target, case.is_study, case.kind, best == case.right, float(similarities[best])
-    )
+    return match_cases(matching_cases(sets), embedder)
 
 
 def rates(matched: Sequence[MatchedProposal], threshold: float) -> Rates:

@@ -1,7 +1,7 @@
 """Labelled proposals about the shipped trees, and the candidates among which each has to be matched.
 
-The proposals were written by hand, several for each subtopic and study. They calibrate thresholds and train the static
-embedder.
+Some were written, several for each subtopic and study; others were said in play, by players who saw observations alone,
+and labelled afterwards by somebody else. They calibrate thresholds and train the embedders.
 """
 
 from __future__ import annotations
@@ -11,31 +11,51 @@ from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.schema import Candidate
 
-ProposalKind = Literal["right", "vague", "near_miss", "off_target"]
-PROPOSAL_KINDS: tuple[ProposalKind, ...] = ("right", "vague", "near_miss", "off_target")
+ProposalKind = Literal["right", "vague", "near_miss", "off_target", "foreign"]
+PROPOSAL_KINDS: tuple[ProposalKind, ...] = get_args(ProposalKind)
+Origin = Literal["written", "played"]
+TOPIC = "topic"
 THRESHOLD_GRID = np.round(np.arange(0.20, 0.8001, 0.005), 3)
 """Candidate thresholds of a calibration."""
 
 
 class Proposal(BaseModel):
-    """A text that an agent might propose instead of a subtopic or study."""
+    """A text that an agent might propose instead of a subtopic or study, and its meaning."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    target: str
-    """Id of a subtopic or study."""
+    target: str = ""
+    """Id of the subtopic or study that the text means, or beside which it was written."""
+    also: tuple[str, ...] = ()
+    """Further nodes of the same choice that the text means as well."""
+    at: str = ""
+    """``topic`` or the id of the subtopic where it was said; needed without a target."""
     kind: ProposalKind
-    """``right`` means the target; the other kinds mean no node of the tree."""
+    """``right`` means the target. The other kinds mean no node of the tree: ``foreign`` is a sensible question or study
+    about the topic, ``near_miss`` one about something else in the field, ``vague`` no particular one, ``off_target``
+    nothing of the field."""
     text: str
+    author: str = "first"
+    origin: Origin = "written"
+    locked: bool = False
+    """True if the target was still locked when the text was said."""
+
+    @model_validator(mode="after")
+    def _has_a_place(self) -> Proposal:
+        if not (self.target or self.at):
+            raise ValueError("a proposal without a target needs 'at': topic, or the id of a subtopic")
+        if self.kind == "right" and not self.target:
+            raise ValueError("a right proposal needs a target")
+        return self
 
 
 class LabelledSet(BaseModel):
@@ -58,7 +78,7 @@ SetType = TypeVar("SetType", bound=LabelledSet)
 
 @dataclass(frozen=True, slots=True)
 class MatchingCase:
-    """A proposal and its candidates: all subtopics, or the studies of the target's subtopic."""
+    """A proposal and its candidates: all subtopics, or the studies of one subtopic."""
 
     tree: str
     target: str
@@ -67,7 +87,12 @@ class MatchingCase:
     text: str
     candidates: tuple[Candidate, ...]
     right: int
-    """Index of the target among them."""
+    """Index of the target among them; -1 without a target."""
+    also: tuple[int, ...] = ()
+    """Indices of further candidates that the text means as well."""
+    author: str = "first"
+    origin: Origin = "written"
+    locked: bool = False
 
 
 def load_proposals(folder: Path | None = None) -> list[ProposalSet]:
@@ -109,12 +134,27 @@ def matching_cases(sets: Sequence[ProposalSet], find: Callable[[str], Tree] = lo
 
 
 def _cases(proposals: ProposalSet, tree: Tree) -> Iterator[MatchingCase]:
-    subtopics = {subtopic.id: tree.subtopics for subtopic in tree.subtopics}
-    studies = {study.id: subtopic.studies for subtopic in tree.subtopics for study in subtopic.studies}
+    by_place: dict[str, tuple[Candidate, ...]] = {TOPIC: tree.subtopics}
+    by_place |= {subtopic.id: subtopic.studies for subtopic in tree.subtopics}
+    places = {node.id: place for place, nodes in by_place.items() for node in nodes}
     for proposal in proposals.proposals:
-        target = proposal.target
-        siblings: tuple[Candidate, ...] | None = subtopics.get(target) or studies.get(target)
-        if siblings is None:
-            raise OptionError(f"proposals of {tree.id}: '{target}' is no subtopic or study of the tree")
-        right = [node.id for node in siblings].index(target)
-        yield MatchingCase(tree.id, target, target in studies, proposal.kind, proposal.text, siblings, right)
+        place = proposal.at or places.get(proposal.target, "")
+        named = [proposal.target, *proposal.also] if proposal.target else []
+        ids = [node.id for node in by_place.get(place, ())]
+        if not ids or not set(named) <= set(ids):
+            missing = ", ".join(f"'{name}'" for name in named if name not in ids) or f"'{place}'"
+            raise OptionError(f"proposals of {tree.id}: {missing} is no subtopic or study of the tree at that place")
+        right, *also = [ids.index(name) for name in named] or [-1]
+        yield MatchingCase(
+            tree.id,
+            proposal.target,
+            place != TOPIC,
+            proposal.kind,
+            proposal.text,
+            by_place[place],
+            right,
+            tuple(also),
+            proposal.author,
+            proposal.origin,
+            proposal.locked,
+        )

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inquitree_gym.analysis.proposals import ProposalSet
+from inquitree_gym.analysis.proposals import MatchingCase, ProposalSet, matching_cases
 from inquitree_gym.trees import Tree
-from inquitree_gym.trees.schema import Node
+from inquitree_gym.trees.candidates import wordings
 
 PARAPHRASES = Path(__file__).parent.parent / "paraphrases"
 """One folder per author, with one file per tree: node id to paraphrases."""
@@ -56,25 +56,21 @@ def gather(trees: Sequence[Tree], proposals: Sequence[ProposalSet], folder: Path
     """Return the families of ``trees`` and their examples: proposals, and all paraphrases in ``folder``."""
     families = [family for tree in trees for family in _families(tree)]
     places = {(f.tree, node): (k, i) for k, f in enumerate(families) for i, node in enumerate(f.nodes)}
-    examples = [*_of_proposals(proposals, places), *_of_paraphrases(folder, places)]
+    index = {(family.tree, family.nodes): k for k, family in enumerate(families)}
+    cases = matching_cases(proposals, {tree.id: tree for tree in trees}.__getitem__)
+    examples = [*(_of_case(case, index) for case in cases), *_of_paraphrases(folder, places)]
     return Examples(tuple(families), tuple(dict.fromkeys(examples)))
 
 
 def _families(tree: Tree) -> Iterator[Family]:
     for nodes in (tree.subtopics, *(subtopic.studies for subtopic in tree.subtopics)):
-        yield Family(tree.id, tuple(node.id for node in nodes), tuple(_said(node) for node in nodes))
+        yield Family(tree.id, tuple(node.id for node in nodes), tuple(wordings(node) for node in nodes))
 
 
-def _said(node: Node) -> tuple[str, ...]:
-    return (node.text, *getattr(node, "paraphrases", ()))
-
-
-def _of_proposals(proposals: Sequence[ProposalSet], places: Places) -> Iterator[Example]:
-    for each in proposals:
-        for proposal in each.proposals:
-            family, index = places[each.tree, proposal.target]
-            targets = (index,) if proposal.kind == "right" else ()
-            yield Example(family, proposal.text, targets, "first", proposal.kind)
+def _of_case(case: MatchingCase, index: Mapping[tuple[str, tuple[str, ...]], int]) -> Example:
+    family = index[case.tree, tuple(node.id for node in case.candidates)]
+    targets = (case.right, *case.also) if case.kind == "right" else ()
+    return Example(family, case.text, targets, case.author, case.kind)
 
 
 def _of_paraphrases(folder: Path, places: Places) -> Iterator[Example]:

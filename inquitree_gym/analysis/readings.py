@@ -1,0 +1,123 @@
+"""Readings of labelled proposals: how many are understood, misread, refused, or taken though they mean no node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inquitree_gym.analysis.proposals import MatchingCase, Origin, ProposalKind
+from inquitree_gym.embeddings import Embedder, tree_vectors
+from inquitree_gym.embeddings.vectors import Vector
+from inquitree_gym.scoring.statistics import Estimate, clustered_mean
+from inquitree_gym.trees import load_tree
+from inquitree_gym.trees.candidates import centroids
+
+KINDS_TAKEN: tuple[ProposalKind, ...] = ("foreign", "vague", "near_miss", "off_target")
+"""Kinds of proposals that should be refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedProposal:
+    """A proposal and its nearest candidate under one embedder."""
+
+    tree: str
+    target: str
+    is_study: bool
+    kind: ProposalKind
+    right_node: bool
+    """True if the nearest candidate is a node that the proposal means."""
+    similarity: float
+    """Cosine similarity to the nearest candidate."""
+    siblings: int = 2
+    """Number of candidates."""
+    author: str = "first"
+    origin: Origin = "written"
+    locked: bool = False
+    several: bool = False
+    """True if the proposal means several candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingShares:
+    """Shares of proposals, in [0, 1], as means over trees; the kinds are those of `proposals.Proposal`."""
+
+    proposals: int
+    nearest_subtopic: Estimate
+    """Right proposals at the topic whose nearest candidate is right, at any similarity."""
+    nearest_study: Estimate
+    """The same for designs in a subtopic with several studies."""
+    understood: Estimate
+    """Right proposals at the topic that are accepted as a node that they mean."""
+    misread: Estimate
+    """Right proposals at the topic that are accepted as another node."""
+    refused: Estimate
+    """Right proposals at the topic that are not accepted."""
+    foreign: Estimate
+    """Proposals of this and the next kinds, at the topic or in a subtopic, that are accepted."""
+    vague: Estimate
+    near_miss: Estimate
+    off_target: Estimate
+    locked: int
+    """Right proposals whose target was still locked when they were said."""
+    several: int
+    """Right proposals that mean several nodes."""
+
+
+def match_cases(
+    cases: Sequence[MatchingCase], embedder: Embedder, *, paraphrases: bool = True
+) -> list[MatchedProposal]:
+    """Match every proposal with the centroids of its candidates, or with their canonical texts alone."""
+    said = list(dict.fromkeys(case.text for case in cases))
+    vectors = dict(zip(said, embedder.embed(said), strict=True))
+    return [_match(case, vectors[case.text], embedder, paraphrases) for case in cases]
+
+
+def reading_shares(matched: Sequence[MatchedProposal], threshold: float) -> ReadingShares:
+    """Return the shares at ``threshold``."""
+    right = [each for each in matched if each.kind == "right"]
+    asked = [each for each in right if not each.is_study]
+    designs = [each for each in right if each.is_study and each.siblings > 1]
+    taken = {
+        kind: _share((each, each.similarity >= threshold) for each in matched if each.kind == kind)
+        for kind in KINDS_TAKEN
+    }
+    return ReadingShares(
+        proposals=len(matched),
+        nearest_subtopic=_share((each, each.right_node) for each in asked),
+        nearest_study=_share((each, each.right_node) for each in designs),
+        understood=_share((each, each.right_node and each.similarity >= threshold) for each in asked),
+        misread=_share((each, not each.right_node and each.similarity >= threshold) for each in asked),
+        refused=_share((each, each.similarity < threshold) for each in asked),
+        locked=sum(each.locked for each in right),
+        several=sum(each.several for each in right),
+        **taken,
+    )
+
+
+def _match(case: MatchingCase, said: Vector, embedder: Embedder, paraphrases: bool) -> MatchedProposal:
+    known = tree_vectors(load_tree(case.tree), embedder)
+    if paraphrases:
+        candidates = centroids(case.candidates, lambda texts: known.matrix(tuple(texts)))
+    else:
+        candidates = known.matrix(tuple(node.text for node in case.candidates))
+    similarities = candidates @ said
+    best = int(np.argmax(similarities))
+    return MatchedProposal(
+        tree=case.tree,
+        target=case.target,
+        is_study=case.is_study,
+        kind=case.kind,
+        right_node=best in (case.right, *case.also),
+        similarity=float(similarities[best]),
+        siblings=len(case.candidates),
+        author=case.author,
+        origin=case.origin,
+        locked=case.locked,
+        several=bool(case.also),
+    )
+
+
+def _share(flags: Iterable[tuple[MatchedProposal, bool]]) -> Estimate:
+    return clustered_mean((each.tree, float(flag)) for each, flag in flags)
