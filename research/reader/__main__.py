@@ -1,0 +1,72 @@
+"""Train the reader, and measure it: ``python -m research.reader train`` and ``crossvalidate``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inquitree_gym.analysis.proposals import ProposalSet, load_proposals, matching_cases
+from inquitree_gym.cli.output import err, progress, run_app
+from inquitree_gym.embeddings.local import find_device, minilm_folder
+from inquitree_gym.embeddings.protocol import Device
+from inquitree_gym.embeddings.reader import adapter_file, write_adapter
+from inquitree_gym.trees import Tree, builtin_ids, load_tree
+from research.reader.crossval import cross_validate
+from research.reader.crossval import steps as crossval_steps
+from research.reader.examples import gather
+from research.reader.training import Settings, train
+
+EVIDENCE = Path(__file__).parent / "evidence.json"
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
+
+
+@app.command("train")
+def train_command(
+    out_file: Annotated[Path | None, typer.Option("--out", help="File of the adapter.")] = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Train the adapter on all trees and authors, and write it."""
+    trees, sets = _data()
+    settings, names = Settings(), [tree.id for tree in trees]
+    with progress("training", settings.epochs * len(names)) as advance:
+        encoder = train(gather(trees, sets), names, settings, minilm_folder(), _device(device), lambda: advance(""))
+    place = out_file or adapter_file()
+    digests = {tree.id: tree.digest for tree in trees}
+    err.print(f"written: {place}; SHA-256 {write_adapter(place, encoder.adapter(), asdict(settings) | digests)}")
+
+
+@app.command()
+def crossvalidate(
+    out_file: Annotated[Path, typer.Option("--out", help="File of the results.")] = EVIDENCE,
+    device: DeviceOption = "auto",
+) -> None:
+    """Read every proposal with adapters that have not seen its tree, or not its author, and write the shares."""
+    trees, sets = _data()
+    data, cases, settings = gather(trees, sets), matching_cases(sets), Settings()
+    with progress("cross-validating", crossval_steps(data, cases, settings)) as advance:
+        readers = cross_validate(data, cases, settings, minilm_folder(), _device(device), lambda: advance(""))
+        tables = [reader.table() for reader in readers]
+    out_file.write_text(json.dumps({"settings": asdict(settings), "readers": tables}, indent=1) + "\n", "utf-8")
+    err.print(f"written: {out_file}")
+
+
+def _data() -> tuple[Sequence[Tree], Sequence[ProposalSet]]:
+    return [load_tree(name) for name in builtin_ids()], load_proposals()
+
+
+def _device(name: str) -> str:
+    devices: dict[str, Device] = {"auto": "auto", "cpu": "cpu", "cuda": "cuda"}
+    if name not in devices:
+        raise typer.BadParameter(f"--device is one of {', '.join(devices)}, not '{name}'")
+    return find_device(devices[name])
+
+
+if __name__ == "__main__":
+    run_app(app)
