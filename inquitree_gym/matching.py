@@ -7,6 +7,7 @@ from collections import OrderedDict
 
 import numpy as np
 
+from inquitree_gym.decisions import asks_to_repeat, read_decision
 from inquitree_gym.embeddings import TreeVectors
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.embeddings.vectors import Vector
@@ -21,38 +22,9 @@ CACHE_SIZE = 16_384
 SIMILARITY_TOLERANCE = 1e-5
 """Largest difference between two computations of one similarity, such as alone and in a batch."""
 
-_JOIN = r"[\s_\-\u2010\u2011]"
-"""Separator of the words of a decision: white space, an underscore or a hyphen."""
-_ARTICLE = rf"(?:(?:the|a|an|this|that|my){_JOIN}+)?"
-_GAP = rf"{_JOIN}+"
-_DECISIONS = re.compile(
-    rf"(?<![^\W_])(?:(?P<redo>redo{_GAP}{_ARTICLE}study)|(?P<conclude>draw{_GAP}{_ARTICLE}conclusions?)"
-    rf"|(?P<explore>explore{_GAP}{_ARTICLE}new{_GAP}subtopics?))(?![^\W_])",
-    re.IGNORECASE,
-)
-_NAMED = {"redo": Decision.REDO, "conclude": Decision.CONCLUDE, "explore": Decision.EXPLORE}
-_REPEAT = re.compile(
-    r"\b(?:again|once more|another time|repeat\w*|re-?do(?:es|ing|ne)?|re-?did|re-?run\w*|re-?test\w*|re-?measur\w*"
-    r"|replicat\w*|double[- ]check\w*|verif\w+)\b",
-    re.IGNORECASE,
-)
 _READABLE = re.compile(r"[^\W_]")
 _NO_READING = Reading()
 _SUBTOPIC, _STUDY, _CONCLUSION = Phase.SUBTOPIC, Phase.STUDY, Phase.CONCLUSION  # looked up once, for speed
-
-
-def read_decision(text: str) -> Decision:
-    """Return the first decision named in ``text``, or `Decision.NONE`.
-
-    Case, the separator (space, underscore or hyphen) and an article make no difference.
-    """
-    found = _DECISIONS.search(text)
-    return _NAMED[found.lastgroup] if found and found.lastgroup else Decision.NONE
-
-
-def asks_to_repeat(text: str) -> bool:
-    """Return whether ``text`` speaks of repeating something, which is not a request for a new subtopic."""
-    return _REPEAT.search(text) is not None
 
 
 class Matcher:
@@ -86,7 +58,9 @@ class Matcher:
         if state.phase == Phase.STUDY or state.phase >= Phase.CONCLUSION or self._key(state, action) in self._cache:
             return None
         text = readable(action)
-        needed = _READABLE.search(text) and (state.phase != Phase.RESULT or self._names_subtopic(text))
+        needed = _READABLE.search(text) and (
+            state.phase != Phase.RESULT or self._names_subtopic(text, self._decision(text))
+        )
         return text if needed and not self._vectors.knows(text) else None
 
     def match_subtopics(self, text: str, candidates: tuple[int, ...], top: int = TOP_K) -> Reading:
@@ -128,25 +102,27 @@ class Matcher:
             return self.match_studies(text, candidates)
         if state.phase == Phase.TOPIC:
             return self.match_subtopics(text, candidates)
-        decision = read_decision(text)
-        if self._names_subtopic(text):
+        decision = self._decision(text)
+        if self._names_subtopic(text, decision):
             return self.match_subtopics(text, candidates)._replace(decision=decision)
         return _NO_READING._replace(decision=decision)
+
+    def _decision(self, text: str) -> Decision:
+        return read_decision(self._without_quotes(text), tokens_only=self._engine.rules.decisions == "tokens")
 
     def _key(self, state: State, action: str) -> tuple[int, int, str]:
         if state.phase == _SUBTOPIC:
             return (state.phase, state.subtopic, action)
         return (state.phase, state.visited if self._admissible_only else -1, action)
 
-    def _names_subtopic(self, text: str) -> bool:
-        """Return whether a text at a result may name a subtopic, with or without a decision."""
-        decision = read_decision(text)
+    def _names_subtopic(self, text: str, decision: Decision) -> bool:
+        """Return whether a text at a result, which makes ``decision``, may name a subtopic."""
         if decision == Decision.NONE:
             return not asks_to_repeat(self._without_quotes(text))
         return decision == Decision.EXPLORE and self._engine.rules.explore == "direct"
 
     def _without_quotes(self, text: str) -> str:
-        """Remove quoted subtopics, which may mention repetition without asking for it."""
+        """Remove quoted subtopics, which may mention repetition, or a decision, without asking for it."""
         for subtopic in self._vectors.tree.subtopics:
             text = text.replace(subtopic.text, " ")
         return text

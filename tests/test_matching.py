@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import itertools
 import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inquitree_gym.decisions import asks_to_repeat
 from inquitree_gym.embeddings import MiniLMEmbedder, TreeVectors, tree_vectors
 from inquitree_gym.engine import Decision, Engine, Phase, Reading, Rules, State
-from inquitree_gym.matching import CACHE_SIZE, MAX_ACTION_LENGTH, TOP_K, Matcher, asks_to_repeat, read_decision
+from inquitree_gym.matching import CACHE_SIZE, MAX_ACTION_LENGTH, TOP_K, Matcher
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.catalogue import builtin_ids
 from inquitree_gym.trees.schema import Candidate
@@ -25,121 +25,6 @@ from tests.strategies import make_tree, with_paraphrases
 NOTHING = Reading()
 CHAIN = make_tree([[], [0], [1]], [1, 2, 1])
 WIDE = make_tree([[] for _ in range(8)], [1] * 8)
-
-GAPS = st.text(" _-\t\n\u00a0\u2011", min_size=1, max_size=3)
-ARTICLES = st.sampled_from(["", "the", "a", "an", "this", "that", "my"])
-DECISIONS = {
-    Decision.REDO: (("redo",), ("study",)),
-    Decision.CONCLUDE: (("draw",), ("conclusion", "conclusions")),
-    Decision.EXPLORE: (("explore",), ("new subtopic", "new subtopics")),
-}
-
-
-@st.composite
-def decisions(draw: st.DrawFn) -> tuple[str, Decision]:
-    """A decision in one of the ways to write it."""
-    decision = draw(st.sampled_from(list(DECISIONS)))
-    verbs, objects = DECISIONS[decision]
-    words = [draw(st.sampled_from(verbs)), draw(ARTICLES), *draw(st.sampled_from(objects)).split()]
-    text = "".join(itertools.chain.from_iterable((word, draw(GAPS)) for word in words if word))[:-1]
-    text = text.rstrip(" _-\t\n\u00a0\u2011")
-    return draw(st.sampled_from([text, text.upper(), text.title(), text.swapcase()])), decision
-
-
-BEFORE = st.sampled_from(["", "I would like to ", "**", "_", "(", "Decision: ", "לכן ", "🧪", "{{", "\0", "1. ", "`"])
-AFTER = st.sampled_from(["", " and see", "**", "_", ")", ".", "_2", " לכן", "🧪", "}}", "\0", "\ud800", "\n\n", "'s"])
-
-
-@given(decisions(), BEFORE, AFTER)
-def test_a_decision_is_read_however_it_is_written(written: tuple[str, Decision], before: str, after: str):
-    text, decision = written
-    assert read_decision(f"{before}{text}{after}") == decision
-
-
-@given(st.lists(decisions(), min_size=2, max_size=4))
-def test_the_earliest_decision_wins(written: list[tuple[str, Decision]]):
-    assert read_decision("; then ".join(text for text, _ in written)) == written[0][1]
-
-
-@pytest.mark.parametrize(
-    ("text", "decision"),
-    [
-        ("redo_study", Decision.REDO),
-        ("draw_conclusion", Decision.CONCLUDE),
-        ("explore_new_subtopic", Decision.EXPLORE),
-        ("Redo the study", Decision.REDO),
-        ("draw a conclusion", Decision.CONCLUDE),
-        ("please_redo_study_2", Decision.REDO),
-        ("Redo‑study", Decision.REDO),
-        ("I will not redo the study but draw conclusions", Decision.REDO),
-    ],
-)
-def test_the_decisions_of_the_rules_are_read(text: str, decision: Decision):
-    assert read_decision(text) == decision
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "redo",
-        "study",
-        "redostudy",
-        "undredo the study",
-        "redo the studying",
-        "redo, the study",
-        "redo their study",
-        "draw a picture",
-        "overdraw conclusions",
-        "explore subtopic",
-        "explore the old subtopic",
-        "the study, redo",
-        "re do study",
-    ],
-)
-def test_other_words_are_no_decision(text: str):
-    assert read_decision(text) == Decision.NONE
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Let me see that once more",
-        "Once MORE, please",
-        "do it again",
-        "I want to repeat the measurement",
-        "repeating is wise",
-        "redo it",
-        "I re-did this",
-        "It should be redone",
-        "rerun",
-        "re-run the analysis",
-        "retest",
-        "re-measure the rates",
-        "replicate",
-        "double-check",
-        "Double check this",
-        "verify the effect",
-        "another time",
-    ],
-)
-def test_a_wish_to_repeat_is_told(text: str):
-    assert asks_to_repeat(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "What speaks against the map?",
-        "Does redox state change the rate?",
-        "Is the testing order balanced?",
-        "Once trained, do mice do more?",
-        "How are very small changes measured?",
-    ],
-)
-def test_other_words_are_no_wish_to_repeat(text: str):
-    assert not asks_to_repeat(text)
 
 
 def matcher(tree: Tree, embedder, **rules) -> tuple[Matcher, Engine, State]:
@@ -311,13 +196,6 @@ def test_a_decision_within_what_is_read_is_found_and_one_beyond_is_not(minilm: M
     decision, filler = "redo the study", "," * (MAX_ACTION_LENGTH - len("redo the study"))
     assert reader.read(at(start, Phase.RESULT), filler + decision).decision == Decision.REDO
     assert reader.read(at(start, Phase.RESULT), f",{filler}{decision}").decision == Decision.NONE
-
-
-@pytest.mark.parametrize("piece", ["redo ", "draw a ", "explore-new_", "redo_the_", "again", "re-", "\0", "_", " "])
-def test_long_texts_of_half_decisions_are_read_to_the_end(piece: str):
-    text = piece * (MAX_ACTION_LENGTH // len(piece))
-    assert read_decision(text) == Decision.NONE
-    assert read_decision(f"{text}\nredo study") == Decision.REDO
 
 
 def test_a_decision_is_read_at_a_result_only(minilm: MiniLMEmbedder):

@@ -18,11 +18,11 @@ from inquitree_gym.baselines.conversation import (
     system,
     user,
 )
+from inquitree_gym.decisions import read_decision
 from inquitree_gym.engine import Decision
 from inquitree_gym.errors import OptionError
 from inquitree_gym.llm import Chat, Message, run_sync
 from inquitree_gym.log import Reply
-from inquitree_gym.matching import read_decision
 from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, Prompts
 
 CONTEXT = 32_000

@@ -172,7 +172,7 @@ async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, tree
 def _walk(tree: Tree, rules: Rules, policy: _Policy) -> Iterator[tuple[str, Event]]:
     """Yield each observation of an episode with its event."""
     engine = Engine(tree, rules)
-    observations = ObservationRenderer(tree, Prompts(None), engine.turn_limit)
+    observations = ObservationRenderer(tree, Prompts(None), engine)
     event = engine.start(0)
     while event.state.phase != Phase.END:
         yield observations.render(event), event

@@ -12,6 +12,10 @@ from inquitree_gym.trees.schema import HINT_LEVELS
 Candidates = Literal["all", "admissible"]
 LastHint = Literal["advance", "repeat"]
 Explore = Literal["hub", "direct"]
+Decisions = Literal["phrases", "tokens"]
+
+_CHOICES = {"candidates": Candidates, "on_last_hint": LastHint, "explore": Explore, "decisions": Decisions}
+"""Rules that are one of several names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,8 @@ class Rules:
     """Show the study in a separate turn before its result."""
     explore: Literal["hub", "direct"] = "hub"
     """Effect of an explore decision that names a subtopic: "hub" returns to the topic, "direct" enters it."""
+    decisions: Literal["phrases", "tokens"] = "phrases"
+    """Texts that count as decisions: exact "tokens" such as redo_study, or also "phrases" that mean the same."""
 
     def __post_init__(self) -> None:
         """Validate every rule.
@@ -49,7 +55,7 @@ class Rules:
             raise OptionError(f"max_turns is a whole number from 1, None or 'default', not {turns!r}")
         if not isinstance(self.study_turn, bool):
             raise OptionError(f"study_turn is True or False, not {self.study_turn!r}")
-        for name, kind in (("candidates", Candidates), ("on_last_hint", LastHint), ("explore", Explore)):
+        for name, kind in _CHOICES.items():
             if getattr(self, name) not in get_args(kind):
                 raise OptionError(f"{name} is one of {get_args(kind)}, not {getattr(self, name)!r}")
 

@@ -13,7 +13,7 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder
 from inquitree_gym.engine import Event, Phase, Reading, Rules, State, splitmix64
-from inquitree_gym.engine.rules import Candidates, Explore, LastHint
+from inquitree_gym.engine.rules import Candidates, Decisions, Explore, LastHint
 from inquitree_gym.envs.observations import MAX_OBSERVATION
 from inquitree_gym.envs.runtime import RuntimeCache, Transition, TreeRuntime, privileged_info, public_info
 from inquitree_gym.envs.spaces import FreeText
@@ -80,7 +80,8 @@ class InquiryEnv(gym.Env[str, str]):
     ``threshold`` (τ in [-1, 1]; None for the embedder's own), ``fake_level`` (fakes with probability level/10, 0 to
     10), ``max_turns`` ("default" for n(2H + 3), None for no limit), ``candidates`` (locked subtopics, too, or only
     admissible ones), ``on_last_hint`` (advance to the target or repeat the hint), ``study_turn`` (the study takes a
-    turn before its result), ``explore`` (return to the topic, or directly to a subtopic that is named); see `Rules`.
+    turn before its result), ``explore`` (return to the topic, or directly to a subtopic that is named), ``decisions``
+    (phrases count, or only exact tokens); see `Rules`.
     ``reset(options=...)`` takes ``tree`` and any rule, for that episode alone.
 
     ## Version history
@@ -105,6 +106,7 @@ class InquiryEnv(gym.Env[str, str]):
         on_last_hint: LastHint = "advance",
         study_turn: bool = False,
         explore: Explore = "hub",
+        decisions: Decisions = "phrases",
     ) -> None:
         """See the class for the arguments.
 
@@ -112,15 +114,8 @@ class InquiryEnv(gym.Env[str, str]):
             OptionError: an unknown keyword, a value out of range, or an embedder without a calibrated threshold.
             TreeError: a tree is unknown or invalid.
         """
-        rules = Rules(
-            threshold=threshold,
-            fake_level=fake_level,
-            max_turns=max_turns,
-            candidates=candidates,
-            on_last_hint=on_last_hint,
-            study_turn=study_turn,
-            explore=explore,
-        )
+        given = locals()
+        rules = Rules(**{name: given[name] for name in Rules.names()})
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise OptionError(f"render_mode is one of {self.metadata['render_modes']} or None, not {render_mode!r}")
         self.trees = _load_trees(tree)

@@ -8,11 +8,12 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from inquitree_gym.decisions import TOKENS
 from inquitree_gym.engine import Engine, Phase, State
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree
 
-REDO, EXPLORE, CONCLUDE = "redo the study", "explore new subtopic", "draw conclusion"
+REDO, EXPLORE, CONCLUDE = TOKENS
 DECISIONS = (REDO, EXPLORE, CONCLUDE)
 
 MAX_CACHED_CONCLUSIONS = 1_024

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import TreeVectors
 from inquitree_gym.embeddings.protocol import Vectors
-from inquitree_gym.engine import Event, Kind, Phase
+from inquitree_gym.engine import Engine, Event, Kind, Phase
 from inquitree_gym.errors import OptionError
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import HINT_LEVELS, Tree
@@ -36,6 +36,12 @@ _TEMPLATES = {
     Kind.CONCLUSION: "conclusion",
     Kind.END: "end",
 }
+
+_DECISIONS: dict[str, dict[str, object]] = {
+    "phrases": {"redo": "redo the study", "explore": "explore new subtopic", "conclude": "draw conclusion"},
+    "tokens": {"redo": "redo_study", "explore": "explore_new_subtopic", "conclude": "draw_conclusion"},
+}
+"""Words that the texts ask for, by the rule ``decisions``."""
 
 
 class ObservationKey(NamedTuple):
@@ -61,11 +67,12 @@ LIMIT = ObservationKey(Kind.TOPIC, limit=True)
 class ObservationRenderer:
     """Renderer of the observation texts of one tree; each text is rendered once."""
 
-    def __init__(self, tree: Tree, prompts: Prompts, turn_limit: int | None) -> None:
-        """Bind a tree to templates; the opening text names ``turn_limit``."""
+    def __init__(self, tree: Tree, prompts: Prompts, engine: Engine) -> None:
+        """Bind a tree to templates; the rules and the turn limit of ``engine`` are told in the texts."""
         self._tree = tree
         self._prompts = prompts
-        self._turn_limit = turn_limit
+        self._turn_limit = engine.turn_limit
+        self._decisions = _DECISIONS[engine.rules.decisions]
         self._rendered: dict[tuple[int, int, int, int, bool], str] = {}
 
     def render(self, event: Event) -> str:
@@ -95,15 +102,20 @@ class ObservationRenderer:
     def _values(self, key: ObservationKey) -> dict[str, object]:
         tree, node = self._tree, key.node
         match key.kind:
-            case Kind.START | Kind.TOPIC:
+            case Kind.START:
+                return {"topic": tree.topic, "turns": self._turn_limit, **self._decisions}
+            case Kind.TOPIC:
                 return {"topic": tree.topic, "turns": self._turn_limit}
+            case Kind.ASK_AGAIN:
+                return self._decisions
             case Kind.SUBTOPIC:
                 return {"subtopic": tree.subtopics[node].text}
             case Kind.STUDY:
                 return {"study": tree.studies[node].text}
             case Kind.RESULT:
                 study = tree.studies[node]
-                return {"study": study.text, "result": (study.result, *study.fakes)[key.fake], "limit": key.limit}
+                shown = (study.result, *study.fakes)[key.fake]
+                return {"study": study.text, "result": shown, "limit": key.limit, **self._decisions}
             case Kind.SUBTOPIC_HINT:
                 return _hint(tree.subtopics[node].hints, key.hint_level)
             case Kind.STUDY_HINT:

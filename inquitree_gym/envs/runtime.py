@@ -95,7 +95,7 @@ class RuntimeCache:
             tree=tree,
             engine=engine,
             matcher=Matcher(engine, vectors),
-            observations=ObservationRenderer(tree, self._prompts, engine.turn_limit),
+            observations=ObservationRenderer(tree, self._prompts, engine),
             judge=self._judge(tree, vectors),
             vectors=vectors,
         )

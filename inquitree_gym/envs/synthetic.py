@@ -10,7 +10,7 @@ from typing import Any, Literal
 from gymnasium.vector import AutoresetMode
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
-from inquitree_gym.engine.rules import Candidates, Explore, LastHint
+from inquitree_gym.engine.rules import Candidates, Decisions, Explore, LastHint
 from inquitree_gym.envs.inquiry import InquiryEnv, inquiry_keywords, suggest_keywords
 from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.envs.vector import InquiryVectorEnv
@@ -50,6 +50,7 @@ class SyntheticEnv(InquiryEnv):
         on_last_hint: LastHint = "advance",
         study_turn: bool = False,
         explore: Explore = "hub",
+        decisions: Decisions = "phrases",
     ) -> None:
         """See the class for the arguments.
 
@@ -87,6 +88,7 @@ def synthetic_vector(  # noqa: PLR0913  (keywords)
     on_last_hint: LastHint = "advance",
     study_turn: bool = False,
     explore: Explore = "hub",
+    decisions: Decisions = "phrases",
 ) -> InquiryVectorEnv:
     """Return an `InquiryVectorEnv` of ``num_envs`` synthetic inquiries; see `SyntheticEnv` for the other arguments."""
     make = partial(SyntheticEnv, split=split, difficulty=difficulty)

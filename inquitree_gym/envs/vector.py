@@ -13,10 +13,11 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors
-from inquitree_gym.engine.rules import Candidates, Explore, LastHint
+from inquitree_gym.engine.rules import Candidates, Decisions, Explore, LastHint
 from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords, suggest_keywords
 from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.errors import ActionError, OptionError
+from inquitree_gym.trees import Tree
 
 VectorStep = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
@@ -55,6 +56,7 @@ class InquiryVectorEnv(SyncVectorEnv):
         on_last_hint: LastHint = "advance",
         study_turn: bool = False,
         explore: Explore = "hub",
+        decisions: Decisions = "phrases",
     ) -> None:
         """See the class for the arguments.
 
@@ -152,6 +154,20 @@ def check_vector_arguments(
     except ValueError as error:
         known = ", ".join(f'"{mode.value}"' for mode in AutoresetMode)
         raise OptionError(f"autoreset_mode is one of {known}, not {autoreset_mode!r:.80}") from error
+
+
+def split_trees(
+    tree: TreeLike | Sequence[TreeLike] | None, trees: Sequence[TreeLike] | None
+) -> tuple[TreeLike | Sequence[TreeLike], NDArray[np.int64] | None]:
+    """Return the distinct trees, and with one tree per environment the index of each one's."""
+    if trees is None:
+        if tree is None:
+            raise OptionError("pass tree, for all inquiries, or trees, one for each")
+        return tree, None
+    if nested := [each for each in trees if not isinstance(each, str | os.PathLike | Tree)]:
+        raise OptionError(f"each of trees is an id, a path or a Tree, not {nested[0]!r:.80}")
+    numbers = {each: number for number, each in enumerate(dict.fromkeys(trees))}
+    return list(numbers), np.array([numbers[each] for each in trees])
 
 
 def episode_over_error(inquiry: int) -> ResetNeeded:

@@ -13,7 +13,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import RecordConstructorArgs
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
-from inquitree_gym.engine.rules import Candidates, Explore, LastHint
+from inquitree_gym.engine.rules import Candidates, Decisions, Explore, LastHint
 from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords, suggest_keywords, unwrap_inquiry
 from inquitree_gym.envs.menu import Mask, Menu, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.envs.synthetic import SyntheticEnv
@@ -152,6 +152,7 @@ def menu_env(  # noqa: PLR0913  (keywords)
     on_last_hint: LastHint = "advance",
     study_turn: bool = False,
     explore: Explore = "hub",
+    decisions: Decisions = "phrases",
 ) -> gym.Env[Observation, int]:
     """Return an `InquiryEnv` with discrete actions and feature observations.
 
@@ -182,6 +183,7 @@ def synthetic_menu_env(  # noqa: PLR0913  (keywords)
     on_last_hint: LastHint = "advance",
     study_turn: bool = False,
     explore: Explore = "hub",
+    decisions: Decisions = "phrases",
 ) -> gym.Env[Observation, int]:
     """Return a `SyntheticEnv` as `menu_env` does; without ``size`` it has slots for the largest tree of the difficulty.
 

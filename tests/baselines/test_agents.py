@@ -24,6 +24,7 @@ from inquitree_gym.baselines import (
     make_agent,
 )
 from inquitree_gym.baselines.agent import menu_texts
+from inquitree_gym.decisions import TOKENS
 from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.spaces import WORDS
@@ -35,7 +36,7 @@ from inquitree_gym.scoring import score_episode
 from inquitree_gym.trees import HINT_LEVELS, Tree, builtin_ids, load_tree
 from tests.strategies import make_tree, with_paraphrases
 
-PHRASES = ("redo the study", "explore new subtopic", "draw conclusion")
+PHRASES = tuple(TOKENS)
 
 
 def length(episode: Episode) -> int:
@@ -216,7 +217,7 @@ def test_the_random_agent_explores_until_all_are_entered_even_where_a_text_holds
     agent = RandomAgent(tree)
     agent.reset(0)
     agent.act(tree.subtopics[1].text, {"state": "subtopic"})
-    assert agent.act("", {"state": "result"}) == "explore new subtopic"
+    assert agent.act("", {"state": "result"}) == "explore_new_subtopic"
     assert agent.act("", {"state": "topic"}) == tree.subtopics[0].text
 
 
@@ -225,9 +226,9 @@ def test_the_random_agent_starts_afresh_at_every_reset():
     agent = RandomAgent(tree)
     agent.reset(0)
     agent.act(tree.subtopics[0].text, {"state": "subtopic"})
-    assert agent.act("", {"state": "result"}) == "draw conclusion"
+    assert agent.act("", {"state": "result"}) == "draw_conclusion"
     agent.reset(0)
-    assert agent.act("", {"state": "result"}) == "explore new subtopic"
+    assert agent.act("", {"state": "result"}) == "explore_new_subtopic"
 
 
 @pytest.mark.parametrize("state", ["topic", "subtopic", "study", "result"])

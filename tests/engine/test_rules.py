@@ -25,6 +25,7 @@ from inquitree_gym.errors import OptionError
         ("candidates", "some"),
         ("on_last_hint", "wait"),
         ("study_turn", 1),
+        ("decisions", "words"),
         ("explore", "spoke"),
     ],
 )

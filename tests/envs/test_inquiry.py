@@ -339,6 +339,7 @@ RULES = {
     "on_last_hint": "repeat",
     "study_turn": True,
     "explore": "direct",
+    "decisions": "tokens",
 }
 
 
@@ -438,6 +439,7 @@ def test_what_is_no_rule_is_no_option(env, option: str):
         ("threshold", 1.01), ("threshold", "high"), ("threshold", float("nan")), ("fake_level", 11),
         ("fake_level", 2.5), ("fake_level", True), ("max_turns", 0), ("max_turns", "all"), ("candidates", "some"),
         ("on_last_hint", None), ("study_turn", 1), ("explore", "hubs"),
+        ("decisions", "words"),
     ],
 )  # fmt: skip
 def test_a_rule_out_of_range_is_refused(env, rule: str, value: Any):

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inquitree_gym.decisions import read_decision
 from inquitree_gym.engine import Decision, Engine, Phase, Reading, Rules, State
 from inquitree_gym.envs.menu import CONCLUDE, EXPLORE, REDO, Menu, MenuSize
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges import local_judge
-from inquitree_gym.matching import read_decision
 from inquitree_gym.trees import builtin_ids, load_tree
 from tests.strategies import make_tree, trees
 

@@ -15,24 +15,25 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym.baselines.conversation import move_fault, opinion_fault
+from inquitree_gym.decisions import read_decision
 from inquitree_gym.engine import Engine, Event, Reading, Rules
 from inquitree_gym.envs.observations import ObservationRenderer
 from inquitree_gym.errors import OptionError
-from inquitree_gym.matching import read_decision
 from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, TEMPLATE_NAMES, Prompts
 from inquitree_gym.prompts.render import MAX_TEMPLATE_BYTES
 from inquitree_gym.trees import dump_tree, parse_tree
 from tests.strategies import make_tree
 
+DECISIONS = {"redo": "redo the study", "explore": "explore new subtopic", "conclude": "draw conclusion"}
 VALUES: dict[str, dict[str, object]] = {
-    "start": {"topic": "Why salt?", "turns": 21},
+    "start": {"topic": "Why salt?", "turns": 21, **DECISIONS},
     "topic": {"topic": "Why salt?", "turns": 21},
     "subtopic": {"subtopic": "How much salt?"},
     "study": {"study": "Weigh the salt."},
-    "result": {"study": "Weigh the salt.", "result": "It weighed 3 g.", "limit": False},
+    "result": {"study": "Weigh the salt.", "result": "It weighed 3 g.", "limit": False, **DECISIONS},
     "subtopic_hint": {"hint": "Think of the sea.", "level": 2, "levels": 4},
     "study_hint": {"hint": "Think of scales.", "level": 2, "levels": 4},
-    "ask_again": {},
+    "ask_again": {**DECISIONS},
     "conclusion": {},
     "limit": {},
     "end": {},
@@ -123,8 +124,8 @@ def test_what_is_left_out_is_counted(dropped: int, said: str):
 
 
 def test_the_number_of_turns_is_named_where_there_is_a_limit():
-    limited = Prompts().render("start", topic="Why?", turns=21)
-    free = Prompts().render("start", topic="Why?", turns=None)
+    limited = Prompts().render("start", topic="Why?", turns=21, **DECISIONS)
+    free = Prompts().render("start", topic="Why?", turns=None, **DECISIONS)
     assert "21 turns" in limited
     assert "turns before" not in free
     assert "21" not in free
@@ -140,7 +141,7 @@ def test_the_last_hint_asks_to_repeat_it():
 
 
 def test_the_last_result_before_the_limit_asks_for_no_decision():
-    values = {"study": "Weigh it.", "result": "3 g."}
+    values = {"study": "Weigh it.", "result": "3 g.", **DECISIONS}
     assert "What next?" in Prompts().render("result", **values, limit=False)
     assert "What next?" not in Prompts().render("result", **values, limit=True)
 
@@ -173,7 +174,8 @@ def test_a_tree_with_the_syntax_of_a_template_plays_as_text():
     document["subtopics"][0] |= {"text": f"What of {text}?", "hints": [f"{text} {i}" for i in range(4)]}
     document["subtopics"][0]["studies"][0] |= {"text": f"Try {text}.", "result": f"It gave {text}."}
     tree = parse_tree(json.dumps(document).encode())
-    engine, shown = Engine(tree, Rules(threshold=0.5)), ObservationRenderer(tree, Prompts(), None)
+    engine = Engine(tree, Rules(threshold=0.5))
+    shown = ObservationRenderer(tree, Prompts(), engine)
     hit = Reading(0, 1.0)
     events: list[Event] = [engine.start(0)]
     for reading in (Reading(), hit, hit):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
 from inquitree_gym.engine import Rules
-from inquitree_gym.engine.rules import Candidates, Explore, LastHint
+from inquitree_gym.engine.rules import Candidates, Decisions, Explore, LastHint
 from inquitree_gym.envs.batch.encoding import Bools, Ints
 from inquitree_gym.envs.batch.kernel import Kernel
 from inquitree_gym.envs.batch.observations import (
@@ -34,7 +34,7 @@ from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords, s
 from inquitree_gym.envs.menu import Mask, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.envs.observations import FeatureLayout, FeatureRow
 from inquitree_gym.envs.runtime import PHASE_NAMES, RuntimeCache
-from inquitree_gym.envs.vector import check_vector_arguments, episode_over_error
+from inquitree_gym.envs.vector import check_vector_arguments, episode_over_error, split_trees
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.trees import Tree
 
@@ -65,6 +65,9 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
     All others are those of `InquiryEnv`; ``render_mode`` has to be None.
     """
 
+    _kernel: Kernel | None = None
+    _info_table: InfoTable | None = None
+
     @suggest_keywords
     def __init__(  # noqa: PLR0913  (keywords)
         self,
@@ -91,6 +94,7 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         on_last_hint: LastHint = "advance",
         study_turn: bool = False,
         explore: Explore = "hub",
+        decisions: Decisions = "phrases",
     ) -> None:
         """See the class for the arguments.
 
@@ -100,7 +104,7 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         """
         mode = check_vector_arguments(num_envs, trees, autoreset_mode)
         _check_view(render_mode, on_masked, privileged=privileged, infos=infos)
-        which, self._tree_of_env = _trees(tree, trees)
+        which, self._tree_of_env = split_trees(tree, trees)
         self._settings = InquiryEnv(which, **inquiry_keywords(locals()))
         """Holds trees, rules, embedder and prompts; it is never stepped."""
         menu_size = MenuSize.resolve(size, self._settings.trees)
@@ -110,17 +114,15 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         self._same_step, self._disabled = mode == AutoresetMode.SAME_STEP, mode == AutoresetMode.DISABLED
         self._refuses_masked, self._with_infos = on_masked == "raise", infos
         self.single_action_space = gym.spaces.Discrete(menu_size.actions)
-        self.single_observation_space = self._observer.space
         self.action_space = batch_space(self.single_action_space, num_envs)
+        self.single_observation_space = self._observer.space
         self._n_actions = np.uint64(menu_size.actions)
         self._runtimes = RuntimeCache(self._settings.embedder, self._settings.prompts, scope="private")
         self._pool = TreePool(self._runtimes, menu_size, self._observer.number_texts)
         self._default_trees: Ints = np.zeros(0, np.int64)
         """Numbers of the trees that are played without an option."""
-        self._kernel: Kernel | None = None
         self._over: Ints = np.zeros(0, np.int64)
         """Environments that terminated and were not reset yet."""
-        self._info_table: InfoTable | None = None
         self._replay = EngineReplay(num_envs) if privileged else None
 
     @cached_property
@@ -334,17 +336,3 @@ def _check_view(render_mode: str | None, on_masked: str, *, privileged: bool, in
         raise OptionError("a batch of inquiries draws nothing; leave render_mode at None, and read texts()")
     if privileged and not infos:
         raise OptionError("privileged is a part of the infos; leave infos at True")
-
-
-def _trees(
-    tree: TreeLike | Sequence[TreeLike] | None, trees: Sequence[TreeLike] | None
-) -> tuple[TreeLike | Sequence[TreeLike], Ints | None]:
-    """Return the distinct trees, and with one tree per environment the index of each one's."""
-    if trees is None:
-        if tree is None:
-            raise OptionError("pass tree, for all inquiries, or trees, one for each")
-        return tree, None
-    if nested := [each for each in trees if not isinstance(each, str | os.PathLike | Tree)]:
-        raise OptionError(f"each of trees is an id, a path or a Tree, not {nested[0]!r:.80}")
-    numbers = {each: number for number, each in enumerate(dict.fromkeys(trees))}
-    return list(numbers), np.array([numbers[each] for each in trees])
