@@ -1,4 +1,4 @@
-"""Measure episodes per second of the baselines; each episode is logged to a file, read back and scored."""
+"""How fast the baselines play: episodes, each logged to a file, read back and scored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUNDS = 7
 
 
 class Table:
-    """One baseline with its environments and judges."""
+    """One baseline at its trees."""
 
     def __init__(self, name: str, folder: str) -> None:
         """Set up the environments, agents and judges; write logs into ``folder``."""

@@ -1,4 +1,4 @@
-"""Measure steps with cached texts against CartPole, and with new texts against the embedder alone."""
+"""How fast an inquiry steps: with texts read before, against CartPole; with new texts, against the embedder alone."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from inquitree_gym.trees import builtin_ids
 TREE = "InquiTree-paper12-v0"
 ROUNDS = 101
 STEPS = 2_000
-"""Steps per round, including resets between episodes."""
+"""Steps a round, resets between episodes included."""
 NEW_TEXTS = 201
 WORDS = 60
 STEP_TARGET = 1.0
-"""Target: minimum ratio to the step rate of CartPole."""
+"""Times the step rate of CartPole, at least."""
 READ_TARGET = 1.1
-"""Target: maximum ratio to the embedder's own encode."""
+"""Times the embedder's own encode, at most."""
 
 
 def seen() -> list[Row]:
-    """Step with texts that are in the cache."""
+    """Step with texts that were read before."""
     env, cart = gym.make(TREE), gym.make("CartPole-v1")
     cart.reset(seed=0)
     pushes = [int(push) for push in np.random.default_rng(0).integers(2, size=4_096)]
@@ -91,7 +91,7 @@ def cart_rate(env: gym.Env, pushes: Sequence[int]) -> float:
 
 
 def unseen() -> list[Row]:
-    """Step at the topic with texts that are in no cache."""
+    """Step with texts that were never read, at the topic."""
     torch.set_num_threads(1)
     env = gym.make(TREE)
     embedder = load_embedder(env.unwrapped.embedder.name)

@@ -1,4 +1,4 @@
-"""Measure the generation of synthetic trees, and with ``--quality TREES`` the quality of that many trees.
+"""How fast synthetic trees are made, and with ``--quality TREES`` how good so many of them are.
 
 ``python benchmarks/synthetic.py --quality 200 [--subtopics 7] [--nearness 0]`` embeds every text with the default
 embedder; it takes minutes.
@@ -26,15 +26,15 @@ SIZES = (7, 50, 500)
 ROUNDS = 15
 SUBTOPICS_A_ROUND = 500
 RATE_TARGET = 200
-"""Target: minimum trees of 7 subtopics per second."""
+"""Trees of 7 subtopics a second, at least."""
 GROWTH_TARGET = 1.2
-"""Target: maximum ratio of the time per subtopic between the largest and the smallest trees."""
+"""Time per subtopic in the largest trees over that in the smallest, at most."""
 FOLDS = 20
-"""Folds of the cross-validated classifier of fakes."""
+"""Parts into which the trees are cut to tell fakes by their surface."""
 
 
 def making() -> list[Row]:
-    """Generate trees of several sizes, each only once."""
+    """Make trees of several sizes, none of them twice."""
     tasks = [maker(size) for size in SIZES]
     alternate(tasks, 1)
     per_subtopic = alternate(tasks, ROUNDS)
@@ -57,7 +57,7 @@ def making() -> list[Row]:
 
 
 def maker(size: int) -> Callable[[], float]:
-    """Return a function that generates about `SUBTOPICS_A_ROUND` subtopics and returns CPU seconds per subtopic."""
+    """Return what makes trees with about `SUBTOPICS_A_ROUND` subtopics, and returns seconds of CPU per subtopic."""
     difficulty, seeds, trees = Difficulty(subtopics=size), count(), round(SUBTOPICS_A_ROUND / size)
 
     def make() -> float:
@@ -70,7 +70,7 @@ def maker(size: int) -> Callable[[], float]:
 
 
 class Quality(NamedTuple):
-    """Measured quality of one tree."""
+    """What was found of one tree."""
 
     ladders: int
     rising: int
@@ -80,11 +80,11 @@ class Quality(NamedTuple):
     truth: float
     """Score of a conclusion that states every item."""
     falsehood: float
-    """Score of a conclusion that states the first false variant of every item."""
+    """Score of one that states the first false variant of every item."""
 
 
 def quality(trees: Sequence[Tree], embedder: Embedder) -> list[Row]:
-    """Check trees, judge conclusions about them, and try to classify fakes by surface features."""
+    """Check trees, judge what may be concluded from them, and try to tell fakes by their surface."""
     texts, fakes, folds, rows, found = [], [], [], [], []
     for number, tree in enumerate(trees):
         own = list(dict.fromkeys(tree.texts().values()))

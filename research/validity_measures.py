@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.analysis.proposals import ProposalSet
+from inquitree_gym.analysis.readings import MatchedProposal
 from inquitree_gym.baselines import Agent, make_agent
-from inquitree_gym.embeddings import Embedder, tree_vectors
+from inquitree_gym.embeddings import Embedder, load_embedder, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.judges import LocalJudge
+from inquitree_gym.judges import local_judge
+from inquitree_gym.judges.local import JUDGE_EMBEDDER
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import EpisodeScore, Estimate, score_episode
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
@@ -25,7 +27,7 @@ from research.fake_detectability import result_texts, separations
 from research.judge_calibration import JudgedSet, judge_set
 from research.judge_crossval import CrossValidation, cross_validate
 from research.shortcuts import SHORTCUTS, ShortcutAgent
-from research.thresholds import LeftOutThreshold, MatchedProposal, best_threshold, leave_one_out, match_all
+from research.thresholds import LeftOutThreshold, best_threshold, leave_one_out, match_all
 
 SEEDS = 5
 """Episodes per tree of every agent that draws."""
@@ -95,8 +97,8 @@ def measure(
     report("matching proposals")
     matched = match_all(proposals, embedder)
     report("judging conclusions")
-    judged = [judge_set(each, lambda tree: LocalJudge(tree_vectors(tree, embedder))) for each in conclusions]
-    crossval = cross_validate(conclusions, embedder)
+    judged = [judge_set(each, local_judge) for each in conclusions]
+    crossval = cross_validate(conclusions, load_embedder(JUDGE_EMBEDDER))
     report("telling fakes from true results")
     apart = separations(result_texts(trees, embedder))
     chosen = best_threshold(matched)
@@ -153,13 +155,12 @@ def _reference_scores(
 
 
 def _play(tree: Tree, embedder: Embedder, threshold: float, name: str, seed: int, limit: str) -> EpisodeScore:
-    vectors = tree_vectors(tree, embedder)
     turns = 3 * len(tree.subtopics) if limit == "3n" else "default"
     rules: dict[str, Any] = {"threshold": threshold, "max_turns": turns}
     env = InquiryEnv(tree, embedder=embedder, **rules)
     agent: Agent = ShortcutAgent(name, tree) if name in SHORTCUTS else make_agent(name, env)
     env.privileged = agent.needs_privileged
-    return score_episode(play(env, agent, seed), tree, LocalJudge(vectors))
+    return score_episode(play(env, agent, seed), tree, local_judge(tree))
 
 
 def leaked_words(tree: Tree) -> Iterator[set[str]]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder, tree_vectors
+from inquitree_gym.embeddings import Embedder, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.engine import Engine, Event, Phase, Reading, Rules, State, event_values
 from inquitree_gym.envs.observations import ObservationRenderer
-from inquitree_gym.judges.local import LocalJudge, local_judge
+from inquitree_gym.judges.local import JUDGE_EMBEDDER, LocalJudge, local_judge
 from inquitree_gym.judges.quality import conclusion_reward
 from inquitree_gym.matching import MAX_ACTION_LENGTH, Matcher
 from inquitree_gym.prompts import Prompts
@@ -108,8 +108,8 @@ class RuntimeCache:
     def _judge(self, tree: Tree, vectors: TreeVectors) -> LocalJudge:
         if self.scope == "shared":
             return local_judge(tree)
-        default = load_embedder(DEFAULT_EMBEDDER)
-        return LocalJudge(vectors if self._embedder == default else self._vectors(tree, default))
+        embedder = load_embedder(JUDGE_EMBEDDER)
+        return LocalJudge(vectors if self._embedder == embedder else self._vectors(tree, embedder))
 
 
 class Transition(NamedTuple):

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, TreeVectors, load_embedder, tree_vectors
+from inquitree_gym.embeddings import TreeVectors, load_embedder, tree_vectors
+from inquitree_gym.embeddings.local import MINILM
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Verdict
@@ -24,6 +25,8 @@ from inquitree_gym.matching import SIMILARITY_TOLERANCE, readable
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.schema import ConclusionItem
 
+JUDGE_EMBEDDER = MINILM
+"""Embedder of the claims, whatever embedder reads the actions."""
 CLAIM_AT = 0.6
 """Similarity from which a claim counts, for or against an item."""
 ASKED_AT = 0.5
@@ -225,11 +228,11 @@ class LocalJudge:
 
 @lru_cache(maxsize=64)
 def local_judge(tree: Tree) -> LocalJudge:
-    """Return the local judge of a tree with the default embedder, for which its constants are calibrated.
+    """Return the local judge of a tree with the embedder for which its constants are calibrated.
 
     Rewards and scores use it whatever embedder reads the actions, so that runs are comparable.
     """
-    return LocalJudge(tree_vectors(tree, load_embedder(DEFAULT_EMBEDDER)))
+    return LocalJudge(tree_vectors(tree, load_embedder(JUDGE_EMBEDDER)))
 
 
 def split_claims(conclusion: str) -> list[str]:

@@ -9,10 +9,18 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
+from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.judges.llm import LLMJudge
-from inquitree_gym.judges.local import ASKED_AT, CLAIM_AT, CONTRADICTING_SENSE, FULL_SENSE, WEIGHTS, local_judge
+from inquitree_gym.judges.local import (
+    ASKED_AT,
+    CLAIM_AT,
+    CONTRADICTING_SENSE,
+    FULL_SENSE,
+    JUDGE_EMBEDDER,
+    WEIGHTS,
+    local_judge,
+)
 from inquitree_gym.judges.nli import CONTRADICTS_AT, ENTAILS_AT, CrossEncoderInference, NLIJudge
 from inquitree_gym.judges.quality import Judge
 from inquitree_gym.judges.records import Judgement
@@ -133,7 +141,7 @@ def _make_judge(name: str, options: JudgeOptions) -> AsyncJudge:
 
 
 def _local() -> InProcessJudge:
-    embedder = load_embedder(DEFAULT_EMBEDDER)
+    embedder = load_embedder(JUDGE_EMBEDDER)
     config = {
         "embedder": embedder.name,
         "digest": embedder.digest,

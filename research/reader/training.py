@@ -76,13 +76,16 @@ def _loss(
     said = {index: _thinned(family, settings.kept, draws) for index, family in families.items()}
     texts = [text for candidates in said.values() for each in candidates for text in each]
     vectors = encoder.embed([*texts, *(example.text for example in asked)])
-    known = dict(zip(texts, vectors, strict=False))
+    known, proposed = dict(zip(texts, vectors, strict=False)), vectors[len(texts) :]
+    by_family: dict[int, list[int]] = {}
+    for place, example in enumerate(asked):
+        by_family.setdefault(example.family, []).append(place)
     losses = [
-        _example_loss(example, said[example.family], known, vector, settings)
-        for example, vector in zip(asked, vectors[len(texts) :], strict=True)
+        _family_loss([asked[i] for i in places], said[index], known, proposed[places], settings)
+        for index, places in by_family.items()
     ]
-    weights = [1.0 if example.targets else settings.negative_weight for example in asked]
-    return torch.stack([weight * loss for weight, loss in zip(weights, losses, strict=True)]).sum() / sum(weights)
+    weights = sum(1.0 if example.targets else settings.negative_weight for example in asked)
+    return torch.stack(losses).sum() / weights
 
 
 def _thinned(family: Family, kept: float, draws: np.random.Generator) -> list[list[str]]:
@@ -90,14 +93,20 @@ def _thinned(family: Family, kept: float, draws: np.random.Generator) -> list[li
     return [[first, *(text for text in others if draws.random() < kept)] for first, *others in family.texts]
 
 
-def _example_loss(
-    example: Example, said: list[list[str]], known: dict[str, Tensor], vector: Tensor, settings: Settings
+def _family_loss(
+    asked: list[Example], said: list[list[str]], known: dict[str, Tensor], vectors: Tensor, settings: Settings
 ) -> Tensor:
-    """Return the negative log-likelihood of the right answer; a paraphrase is left out of its own candidate."""
-    centroids = torch.stack(
-        [sum((known[text] for text in texts if text != example.text), torch.zeros_like(vector)) for texts in said]
-    )
-    similarities = normalize(centroids, dim=-1) @ vector
-    logits = torch.cat([similarities, similarities.new_tensor([settings.threshold])]) / settings.temperature
-    right = list(example.targets) or [len(said)]
-    return logits.logsumexp(0) - logits[right].logsumexp(0)
+    """Return the weighted sum of negative log-likelihoods of the right answers to the examples of one family."""
+    sums = torch.stack([torch.stack([known[text] for text in texts]).sum(dim=0) for texts in said])
+    own = torch.zeros(len(asked), len(said), vectors.shape[1], device=vectors.device)
+    for i, example in enumerate(asked):  # a paraphrase is no part of its own candidate
+        for target in example.targets:
+            own[i, target] += known[example.text] if example.text in said[target] else 0
+    similarities = torch.einsum("qcd,qd->qc", normalize(sums - own, dim=-1), vectors)
+    constant = torch.full_like(similarities[:, :1], settings.threshold)
+    scores = (torch.cat([similarities, constant], dim=1) / settings.temperature).log_softmax(dim=1)
+    right = torch.full_like(scores, -torch.inf)
+    for i, example in enumerate(asked):
+        right[i, list(example.targets) or [len(said)]] = 0
+    weights = scores.new_tensor([1.0 if example.targets else settings.negative_weight for example in asked])
+    return -(weights * (scores + right).logsumexp(dim=1)).sum()
