@@ -65,6 +65,23 @@ class ReadingShares:
     """Right proposals that mean several nodes."""
 
 
+def matched(case: MatchingCase, nearest: int, similarity: float) -> MatchedProposal:
+    """Return a proposal whose nearest candidate is known by its index."""
+    return MatchedProposal(
+        tree=case.tree,
+        target=case.target,
+        is_study=case.is_study,
+        kind=case.kind,
+        right_node=nearest in (case.right, *case.also),
+        similarity=similarity,
+        siblings=len(case.candidates),
+        author=case.author,
+        origin=case.origin,
+        locked=case.locked,
+        several=bool(case.also),
+    )
+
+
 def match_cases(
     cases: Sequence[MatchingCase], embedder: Embedder, *, paraphrases: bool = True
 ) -> list[MatchedProposal]:
@@ -74,17 +91,17 @@ def match_cases(
     return [_match(case, vectors[case.text], embedder, paraphrases) for case in cases]
 
 
-def reading_shares(matched: Sequence[MatchedProposal], threshold: float) -> ReadingShares:
+def reading_shares(proposals: Sequence[MatchedProposal], threshold: float) -> ReadingShares:
     """Return the shares at ``threshold``."""
-    right = [each for each in matched if each.kind == "right"]
+    right = [each for each in proposals if each.kind == "right"]
     asked = [each for each in right if not each.is_study]
     designs = [each for each in right if each.is_study and each.siblings > 1]
     taken = {
-        kind: _share((each, each.similarity >= threshold) for each in matched if each.kind == kind)
+        kind: _share((each, each.similarity >= threshold) for each in proposals if each.kind == kind)
         for kind in KINDS_TAKEN
     }
     return ReadingShares(
-        proposals=len(matched),
+        proposals=len(proposals),
         nearest_subtopic=_share((each, each.right_node) for each in asked),
         nearest_study=_share((each, each.right_node) for each in designs),
         understood=_share((each, each.right_node and each.similarity >= threshold) for each in asked),
@@ -104,19 +121,7 @@ def _match(case: MatchingCase, said: Vector, embedder: Embedder, paraphrases: bo
         candidates = known.matrix(tuple(node.text for node in case.candidates))
     similarities = candidates @ said
     best = int(np.argmax(similarities))
-    return MatchedProposal(
-        tree=case.tree,
-        target=case.target,
-        is_study=case.is_study,
-        kind=case.kind,
-        right_node=best in (case.right, *case.also),
-        similarity=float(similarities[best]),
-        siblings=len(case.candidates),
-        author=case.author,
-        origin=case.origin,
-        locked=case.locked,
-        several=bool(case.also),
-    )
+    return matched(case, best, float(similarities[best]))
 
 
 def _share(flags: Iterable[tuple[MatchedProposal, bool]]) -> Estimate:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,10 +17,10 @@ from inquitree_gym.embeddings.reader import adapter_file, write_adapter
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from research.reader.crossval import cross_validate
 from research.reader.crossval import steps as crossval_steps
+from research.reader.evidence import EVIDENCE, write_evidence
 from research.reader.examples import gather
 from research.reader.training import Settings, train
 
-EVIDENCE = Path(__file__).parent / "evidence.json"
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
@@ -51,9 +50,8 @@ def crossvalidate(
     trees, sets = _data()
     data, cases, settings = gather(trees, sets), matching_cases(sets), Settings()
     with progress("cross-validating", crossval_steps(data, cases, settings)) as advance:
-        readers = cross_validate(data, cases, settings, minilm_folder(), _device(device), lambda: advance(""))
-        tables = [reader.table() for reader in readers]
-    out_file.write_text(json.dumps({"settings": asdict(settings), "readers": tables}, indent=1) + "\n", "utf-8")
+        found = cross_validate(data, cases, settings, minilm_folder(), _device(device), lambda: advance(""))
+    write_evidence(out_file, cases, found, asdict(settings))
     err.print(f"written: {out_file}")
 
 
