@@ -19,7 +19,9 @@ from inquitree_gym import load_embedder
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors
 from inquitree_gym.judges import LocalJudge
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
-from inquitree_gym.trees.lint import Embed, ladders, lint_tree
+from inquitree_gym.trees.candidates import Embed
+from inquitree_gym.trees.lint import lint_tree
+from inquitree_gym.trees.meaning import targets
 from research.fake_detectability import ResultTexts, separations
 
 SIZES = (7, 50, 500)
@@ -102,15 +104,15 @@ def quality(trees: Sequence[Tree], embedder: Embedder) -> list[Row]:
 
 def checked(tree: Tree, embedder: Embedder, embed: Embed) -> Quality:
     """Lint one tree, and judge two conclusions."""
-    faults = lint_tree(tree, embed)
-    flat = {fault.node for fault in faults if "no closer" in fault.message}
+    faults = [fault for fault in lint_tree(tree, embed) if fault.severity == "error"]
+    flat = {fault.node for fault in faults if fault.code in ("T501", "T502")}
     subtopics = embed([subtopic.text for subtopic in tree.subtopics])
     between = subtopics @ subtopics.T - 2 * np.eye(len(subtopics))
-    targets = sum(1 for _ in ladders(tree))
+    ladders = len(targets(tree))
     judge = LocalJudge(TreeVectors(tree, embedder))
     truth = score(judge, [item.text for item in tree.conclusions])
     falsehood = score(judge, [item.false_variants[0] for item in tree.conclusions])
-    return Quality(targets, targets - len(flat), len(faults), float(between.max()), truth, falsehood)
+    return Quality(ladders, ladders - len(flat), len(faults), float(between.max()), truth, falsehood)
 
 
 def score(judge: LocalJudge, claims: Sequence[str]) -> float:

@@ -23,17 +23,44 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from types import ModuleType
+from typing import Literal
+
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 class InquiTreeError(Exception):
     """Base class of the exceptions of this package."""
 
 
-class TreeError(InquiTreeError, ValueError):
-    """An invalid research tree. ``faults`` holds one line per fault, each naming its node."""
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault of a tree, found by the loader or the linter; docs/trees-format.md lists the codes."""
 
-    def __init__(self, where: str, faults: Sequence[str]) -> None:
+    code: str
+    """Stable code of the rule, such as ``T501``."""
+    node: str
+    """Id of the node, the place in ids such as ``s1 › hints``, or empty for the whole file."""
+    message: str
+    path: str = ""
+    """Place in the document, such as ``subtopics[2].studies[0].fakes[1]``; empty for the whole file."""
+    value: float | None = None
+    """Measured value, if the rule measures one."""
+    bound: float | None = None
+    """Value that the rule allows at most or at least."""
+    severity: Severity = "error"
+    """An error has to be mended; a warning needs a person to decide; a note names something optional."""
+
+    def __str__(self) -> str:
+        return f"{self.node}: {self.message}" if self.node else self.message
+
+
+class TreeError(InquiTreeError, ValueError):
+    """An invalid research tree. ``faults`` holds every `Fault`, each naming its node."""
+
+    def __init__(self, where: str, faults: Sequence[Fault]) -> None:
         super().__init__(where, faults)
         self.where = where
         self.faults = tuple(faults)

@@ -21,7 +21,8 @@ from inquitree_gym.judges.local import JUDGE_EMBEDDER
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import EpisodeScore, Estimate, score_episode
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
-from inquitree_gym.trees.lint import char_tfidf, early_texts, ladders, lint_tree, result_leaks
+from inquitree_gym.trees.lint import char_tfidf, lint_tree
+from inquitree_gym.trees.meaning import early_texts, ladder_similarities, result_leaks
 from research.datasets import ConclusionSet
 from research.fake_detectability import result_texts, separations
 from research.judge_calibration import JudgedSet, judge_set
@@ -44,13 +45,14 @@ class TreeFacts:
 
     tree: Tree
     faults: int
+    """Number of errors of the linter."""
     siblings: float
-    """Highest similarity of two subtopics."""
+    """Highest similarity of the texts of two subtopics."""
     echo: float
     """Highest similarity of the topic to a subtopic."""
-    climb: NDArray[np.float64]
+    climb: NDArray[np.float32]
     """Similarity of every hint to its target, shape ``(targets, levels)``."""
-    tfidf_climb: NDArray[np.float64]
+    tfidf_climb: NDArray[np.float32]
     """The same under character TF-IDF."""
     leads: NDArray[np.float64]
     """Similarity to the true result minus that to the nearest fake, of each text read before a study."""
@@ -115,31 +117,23 @@ def tree_facts(tree: Tree, embedder: Embedder) -> TreeFacts:
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
         return vectors.matrix(tuple(texts))
 
-    subtopics = vectors.matrix(tuple(subtopic.text for subtopic in tree.subtopics))
-    between = subtopics @ subtopics.T - 2 * np.eye(len(subtopics))
+    texts = vectors.matrix(tuple(subtopic.text for subtopic in tree.subtopics))
+    between = texts @ texts.T - 2 * np.eye(len(texts))
     return TreeFacts(
         tree=tree,
-        faults=len(lint_tree(tree, embed)),
+        faults=sum(each.severity == "error" for each in lint_tree(tree, embed)),
         siblings=float(between.max()),
-        echo=float((subtopics @ vectors.of(tree.topic)).max()),
-        climb=_climb(tree, embed),
-        tfidf_climb=_climb(tree, char_tfidf),
+        echo=float((vectors.subtopics @ vectors.of(tree.topic)).max()),
+        climb=ladder_similarities(tree, embed, "T502"),
+        tfidf_climb=ladder_similarities(tree, char_tfidf, "T501"),
         leads=np.array([lead for _, _, lead in result_leaks(tree, embed)], np.float64),
         word_leaks=sum(bool(words) for words in leaked_words(tree)),
     )
 
 
-def strictly_rising(climb: NDArray[np.float64]) -> int:
+def strictly_rising(climb: NDArray[np.float32]) -> int:
     """Return the number of ladders that rise at every step."""
     return sum(all(high > low for low, high in pairwise(row)) for row in climb)
-
-
-def _climb(tree: Tree, embed: Callable[[Sequence[str]], NDArray[np.float32]]) -> NDArray[np.float64]:
-    pairs = list(ladders(tree))
-    size = len(pairs[0][1]) + 1
-    vectors = embed([text for node, hints in pairs for text in (*hints, node.text)])
-    rungs = vectors.reshape(len(pairs), size, -1)
-    return np.asarray(np.einsum("tld,td->tl", rungs[:, :-1], rungs[:, -1]), np.float64)
 
 
 def _reference_scores(
@@ -168,8 +162,8 @@ def leaked_words(tree: Tree) -> Iterator[set[str]]:
     for subtopic in tree.subtopics:
         for study in subtopic.studies:
             answers = _content_words(study.result).difference(*map(_content_words, study.fakes))
-            for text in early_texts(tree, subtopic, study).values():
-                yield answers & _content_words(text)
+            for early in early_texts(tree, subtopic, study):
+                yield answers & _content_words(early.text)
 
 
 def _content_words(text: str) -> set[str]:

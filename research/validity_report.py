@@ -12,7 +12,7 @@ from inquitree_gym.analysis.aggregate import MEASURES
 from inquitree_gym.errors import require
 from inquitree_gym.judges.local import WEIGHTS
 from inquitree_gym.scoring import EpisodeScore, clustered_mean
-from inquitree_gym.trees.lint import MAX_LEAK
+from inquitree_gym.trees.rules import MAX_LEAK
 from research.datasets import CONCLUSION_KINDS
 from research.judge_calibration import expected_means, kind_means, two_digits
 from research.thresholds import rates, sweep

@@ -26,6 +26,7 @@ from inquitree_gym.cli import app
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.prompts.render import TEMPLATE_NAMES
 from inquitree_gym.trees import builtin_ids, schema
+from inquitree_gym.trees.rules import RULES
 
 pytestmark = pytest.mark.weights
 
@@ -173,6 +174,11 @@ def test_the_page_of_language_models_has_every_setting_with_its_default() -> Non
         if field.name != "clock" and isinstance(field.default, int | float):
             assert rows[field.name] == str(field.default)
     assert rows["context"] == str(CONTEXT)
+
+
+def test_the_page_of_the_format_lists_every_rule_of_the_linter() -> None:
+    rows = re.findall(r"^\| `(T\d+)` \| (\w+) \| (.+) \|$", text_of(DOCS / "trees-format.md"), re.MULTILINE)
+    assert rows == [(code, rule.severity, rule.summary) for code, rule in RULES.items()]
 
 
 def test_the_page_of_the_format_names_every_field_of_a_tree() -> None:

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 import inquitree_gym
-from inquitree_gym.errors import OptionError, TreeError, UnknownTreeError
+from inquitree_gym.errors import Fault, OptionError, TreeError, UnknownTreeError
 
 PUBLIC = {
     "inquitree_gym": {
@@ -123,6 +123,10 @@ def test_importing_registers_and_loads_nothing_heavy():
 
 
 def test_errors_cross_processes():
-    for error in (TreeError("here", ["s1: bad"]), UnknownTreeError("no such tree"), OptionError("unknown")):
+    for error in (
+        TreeError("here", [Fault("T102", "s1", "bad")]),
+        UnknownTreeError("no such tree"),
+        OptionError("unknown"),
+    ):
         copy = pickle.loads(pickle.dumps(error))
         assert (type(copy), str(copy)) == (type(error), str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,7 +24,7 @@ from inquitree_gym.cli.output import (
     write,
 )
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder, tree_vectors
-from inquitree_gym.errors import TreeError, UnknownTreeError
+from inquitree_gym.errors import SEVERITIES, TreeError, UnknownTreeError
 from inquitree_gym.runner.study import ALL, expand_all
 from inquitree_gym.trees import CATALOGUE, Fault, Tree, builtin_ids, load_tree, user_files
 from inquitree_gym.trees.drawing import depths, layers, mermaid, svg
@@ -80,20 +81,25 @@ def check(
     ] = DEFAULT_EMBEDDER,
     as_json: JsonOption = False,
 ) -> None:
-    """Check trees for faults; exit with status 1 if there are any."""
+    """Check trees for faults; exit with status 1 if there is an error, with 0 for warnings and notes."""
     names = list(expand_all(trees or [ALL]))
-    faults: dict[str, list[dict[str, str]]] = {}
+    faults: dict[str, list[Fault]] = {}
     with progress("checking", len(names)) as advance:
         for name in names:
-            faults[name] = [asdict(fault) for fault in _faults(name, embedder)]
+            faults[name] = _faults(name, embedder)
             advance(name)
     if as_json:
-        print_json(faults)
+        print_json({name: list(map(asdict, found)) for name, found in faults.items()})
     for name, found in {} if as_json else faults.items():
-        out.print(Text(f"{name}: " + (plural(len(found), "fault") if found else "clean")))
+        counts = Counter(fault.severity for fault in found)
+        out.print(
+            Text(
+                f"{name}: " + (", ".join(plural(counts[each], each) for each in SEVERITIES if counts[each]) or "clean")
+            )
+        )
         for fault in found:
-            out.print(Text(f"  {fault['node']}: {fault['message']}"))
-    raise typer.Exit(FAULTY if any(faults.values()) else 0)
+            out.print(Text(f"  {fault.severity} {fault.code} {fault}"))
+    raise typer.Exit(FAULTY if any(fault.severity == "error" for found in faults.values() for fault in found) else 0)
 
 
 @app.command()
@@ -109,19 +115,12 @@ def _faults(name: str, embedder: str) -> list[Fault]:
     except UnknownTreeError:
         raise
     except TreeError as error:
-        return [_as_fault(fault) for fault in error.faults]
+        return list(error.faults)
     faults = id_faults(tree, Path(name)) if is_path(name) else []
     if embedder == "none":
         return faults + lint_tree(tree)
     vectors = tree_vectors(tree, load_embedder(embedder))
     return faults + lint_tree(tree, lambda texts: vectors.matrix(tuple(texts)))
-
-
-def _as_fault(line: str) -> Fault:
-    """Split a fault of the loader into place and message; a fault of the whole file has no place."""
-    place, colon, message = line.partition(": ")
-    placed = colon and (" " not in place or "›" in place)
-    return Fault(place, message) if placed else Fault("document", line)
 
 
 def _describe(name: str) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 from inquitree_gym._lazy import lazy
 
 if TYPE_CHECKING:
+    from inquitree_gym.errors import Fault
     from inquitree_gym.trees.catalogue import CATALOGUE, CatalogueEntry, builtin_ids, user_files
     from inquitree_gym.trees.generator import Difficulty, synthetic_tree, tree_seed
     from inquitree_gym.trees.load import dump_tree, load_tree, parse_tree
-    from inquitree_gym.trees.schema import CANARY, HINT_LEVELS, Fault, Tree
+    from inquitree_gym.trees.schema import CANARY, HINT_LEVELS, Tree
 
 __all__ = [
     "CANARY",
@@ -30,7 +31,8 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "schema": "CANARY Fault HINT_LEVELS Tree",
+        "rules": "Fault",
+        "schema": "CANARY HINT_LEVELS Tree",
         "catalogue": "CATALOGUE CatalogueEntry builtin_ids user_files",
         "generator": "Difficulty synthetic_tree tree_seed",
         "load": "dump_tree load_tree parse_tree",

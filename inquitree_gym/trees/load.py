@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from inquitree_gym.errors import TreeError, UnknownTreeError, suggest
+from inquitree_gym.errors import Fault, TreeError, UnknownTreeError, suggest
 from inquitree_gym.trees.catalogue import RESTRICTED, TREES_VARIABLE, builtin_file, builtin_ids, user_files
-from inquitree_gym.trees.schema import Fault, Tree
+from inquitree_gym.trees.rules import fault
+from inquitree_gym.trees.schema import Tree
 from inquitree_gym.trees.validation import legible, validation_faults
 
 MAX_FILE_BYTES = 8_000_000
@@ -47,7 +49,7 @@ def load_file(path: str | os.PathLike[str]) -> Tree:
     if not os.path.isfile(file):
         raise UnknownTreeError(f"no tree file at '{file}'; give a path to an existing .json file, or an id")
     if (size := file.stat().st_size) > MAX_FILE_BYTES:
-        raise TreeError(str(file), [f"{size:,} bytes; a tree file may hold at most {MAX_FILE_BYTES:,}"])
+        raise _unreadable(str(file), f"{size:,} bytes; a tree file may hold at most {MAX_FILE_BYTES:,}")
     return parse_tree(file.read_bytes(), where=str(file))
 
 
@@ -59,7 +61,7 @@ def load_user_tree(file: Path) -> Tree:
     """
     tree = load_file(file)
     if faults := id_faults(tree, file):
-        raise TreeError(str(file), list(map(str, faults)))
+        raise TreeError(str(file), faults)
     return tree
 
 
@@ -70,9 +72,11 @@ def id_faults(tree: Tree, file: Path) -> list[Fault]:
     """
     faults: list[Fault] = []
     if tree.id in builtin_ids() and file.resolve() != Path(str(builtin_file(tree.id))).resolve():
-        faults.append(Fault("id", f"'{file.name}' has the id of a shipped tree; rename the file and its id"))
+        message = f"'{file.name}' has the id of a shipped tree; rename the file and its id"
+        faults.append(fault("T103", "id", "id", message))
     if file.stem != tree.id:
-        faults.append(Fault("id", f"'{file.name}' holds the id '{tree.id}'; file name and id have to agree"))
+        message = f"'{file.name}' holds the id '{tree.id}'; file name and id have to agree"
+        faults.append(fault("T103", "id", "id", message))
     return faults
 
 
@@ -87,7 +91,7 @@ def parse_tree(document: bytes, where: str = "tree") -> Tree:
         return Tree.model_validate_json(document)
     except ValidationError as error:
         if (count := error.error_count()) > MAX_FAULTS:
-            raise TreeError(where, [_too_many(count)]) from None
+            raise _too_many(where, count) from None
         raise TreeError(where, list(validation_faults(error, json.loads(document)))) from None
 
 
@@ -121,33 +125,43 @@ def _load_builtin(name: str) -> Tree:
 
 def _refuse_ambiguous_json(document: bytes, where: str) -> None:
     """Refuse repeated keys, NaN and bytes that are not UTF-8, which JSON readers treat differently."""
-    faults: dict[str, None] = {}
+    faults: dict[Fault, None] = {}
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            node = f"{legible(found['id'])}: " if isinstance(found.get("id"), str) else ""
-            counts = Counter(key for key, _ in pairs)
-            repeated = [legible(key) for key in found if counts[key] > 1]
-            faults.update((f"{node}key '{key}' is repeated in one object; keep one", None) for key in repeated)
+            faults.update(dict.fromkeys(_repeated_keys(pairs, found)))
         return found
 
     def no_constant(name: str) -> None:
-        faults[f"contains {name}, which is not JSON"] = None
+        faults[fault("T101", "", "", f"contains {name}, which is not JSON")] = None
 
     try:
         json.loads(document.decode(), object_pairs_hook=unique, parse_constant=no_constant)
     except UnicodeDecodeError as error:
-        raise TreeError(where, [f"is not UTF-8 text at byte {error.start}"]) from None
+        raise _unreadable(where, f"is not UTF-8 text at byte {error.start}") from None
     except RecursionError:
-        raise TreeError(where, ["is nested too deeply for a tree"]) from None
+        raise _unreadable(where, "is nested too deeply for a tree") from None
     except json.JSONDecodeError as error:
-        raise TreeError(where, [f"is not JSON at line {error.lineno}, column {error.colno}: {error.msg}"]) from None
+        message = f"is not JSON at line {error.lineno}, column {error.colno}: {error.msg}"
+        raise _unreadable(where, message) from None
     except ValueError:
-        raise TreeError(where, ["contains a whole number with too many digits"]) from None
+        raise _unreadable(where, "contains a whole number with too many digits") from None
     if faults:
-        raise TreeError(where, list(faults) if len(faults) <= MAX_FAULTS else [_too_many(len(faults))])
+        raise TreeError(where, list(faults)) if len(faults) <= MAX_FAULTS else _too_many(where, len(faults))
 
 
-def _too_many(count: int) -> str:
-    return f"{count:,} faults, more than the {MAX_FAULTS:,} that are listed; is this a research tree?"
+def _repeated_keys(pairs: list[tuple[str, Any]], found: dict[str, Any]) -> Iterator[Fault]:
+    node = legible(found["id"]) if isinstance(found.get("id"), str) else ""
+    for key, count in Counter(key for key, _ in pairs).items():
+        if count > 1:
+            yield fault("T101", node, "", f"key '{legible(key)}' is repeated in one object; keep one")
+
+
+def _unreadable(where: str, message: str) -> TreeError:
+    return TreeError(where, [fault("T101", "", "", message)])
+
+
+def _too_many(where: str, count: int) -> TreeError:
+    message = f"{count:,} faults, more than the {MAX_FAULTS:,} that are listed; is this a research tree?"
+    return TreeError(where, [fault("T102", "", "", message)])

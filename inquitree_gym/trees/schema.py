@@ -10,27 +10,27 @@ import datetime
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 from operator import not_
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from inquitree_gym.trees.playability import playability_faults
+
 HINT_LEVELS = 4
 """H: hints per ladder, level 1 vague to level 4 explicit."""
 CANARY = "inquitree-gym benchmark data; keep out of training corpora; canary 5b0e0f8c-6a6e-4d0c-9d39-0f5c2b8a7e41"
 """Text in every shipped tree and every log by which leaked data can be found."""
+GENERATED = "generated:"
+"""Start of the address of a source that was made up together with the tree."""
 MAX_TEXT = 4_000
 """Maximum length of a text, in characters."""
 MAX_PARAPHRASES = 12
 """Largest number of paraphrases of a subtopic or study."""
 MAX_SUBTOPICS = 1_000
-MAX_CYCLES = 20
-"""Largest number of cycles reported at once; each takes a walk over the graph."""
 
 ID_PATTERN = r"^[a-z][a-z0-9_.-]{0,63}$"
 SOURCE_PATTERN = r"^S\d{1,2}$"
@@ -204,17 +204,6 @@ class Disclosure(_Model):
     claims: tuple[Claim, ...] = Field(min_length=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault of a tree, with the id of the node (or the name of the field) at fault."""
-
-    node: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.node}: {self.message}"
-
-
 class Tree(_Model):
     """A research tree: a topic, a DAG of subtopics with studies and results, and conclusion items."""
 
@@ -233,8 +222,7 @@ class Tree(_Model):
 
     @model_validator(mode="after")
     def _is_playable(self) -> Tree:
-        faults = [*_duplicates(self), *_repeated_paraphrases(self), *_dangling(self), *_dangling_support(self)]
-        if faults := [*faults, *_cycles(self)]:
+        if faults := list(playability_faults(self)):
             context = {"faults": "\n".join(map(str, faults)), "list": faults}
             raise PydanticCustomError("not_playable", "{faults}", context)
         return self
@@ -247,6 +235,20 @@ class Tree(_Model):
     def studies(self) -> tuple[Study, ...]:
         """All studies, subtopic by subtopic; study indices follow this order."""
         return tuple(study for subtopic in self.subtopics for study in subtopic.studies)
+
+    @cached_property
+    def families(self) -> tuple[tuple[Subtopic, ...] | tuple[Study, ...], ...]:
+        """Groups of siblings, among which an action is matched: all subtopics, then the studies of each subtopic."""
+        return self.subtopics, *(subtopic.studies for subtopic in self.subtopics)
+
+    @cached_property
+    def paths(self) -> dict[str, str]:
+        """Place in the document of each node by its id, such as ``subtopics[2].studies[0]``."""
+        found = {"topic": "topic"}
+        for i, subtopic in enumerate(self.subtopics):
+            found[subtopic.id] = f"subtopics[{i}]"
+            found |= {study.id: f"subtopics[{i}].studies[{k}]" for k, study in enumerate(subtopic.studies)}
+        return found | {item.id: f"conclusions[{i}]" for i, item in enumerate(self.conclusions)}
 
     @cached_property
     def digest(self) -> str:
@@ -270,77 +272,6 @@ class Tree(_Model):
         return found
 
 
-def families(tree: Tree) -> list[tuple[Subtopic, ...] | tuple[Study, ...]]:
-    """Return the groups of siblings, among which an action is matched: all subtopics, the studies of each subtopic."""
-    return [tree.subtopics, *(subtopic.studies for subtopic in tree.subtopics)]
-
-
 def _ladder(path: str, node: Subtopic | Study) -> dict[str, str]:
     found = {path: node.text} | {f"{path}/paraphrase{i}": text for i, text in enumerate(node.paraphrases, 1)}
     return found | {f"{path}/hint{level}": hint for level, hint in enumerate(node.hints, 1)}
-
-
-def _duplicates(tree: Tree) -> Iterator[Fault]:
-    seen = {"topic"}
-    for node in (*tree.subtopics, *tree.studies, *tree.conclusions):
-        if node.id in seen:
-            yield Fault(node.id, "this id is used more than once; ids are unique in a tree")
-        seen.add(node.id)
-    first: dict[str, str] = {}
-    for node in (*tree.subtopics, *tree.studies):
-        if (twin := first.setdefault(node.text, node.id)) != node.id:
-            yield Fault(node.id, f"has the same text as {twin}; no action could tell them apart")
-
-
-def _repeated_paraphrases(tree: Tree) -> Iterator[Fault]:
-    for family in families(tree):
-        first = {node.text.casefold(): f"the text of {node.id}" for node in family}
-        for node in family:
-            for i, paraphrase in enumerate(node.paraphrases, 1):
-                place = f"paraphrase {i} of {node.id}"
-                if (twin := first.setdefault(paraphrase.casefold(), place)) != place:
-                    yield Fault(node.id, f"paraphrase {i} repeats {twin}; reword or remove it")
-
-
-def _dangling(tree: Tree) -> Iterator[Fault]:
-    subtopics = {subtopic.id for subtopic in tree.subtopics}
-    studies = {study.id for study in tree.studies}
-    for subtopic in tree.subtopics:
-        for name in subtopic.prerequisites:
-            if name not in subtopics:
-                yield Fault(subtopic.id, f"prerequisite '{name}' is not a subtopic of this tree")
-        if len(set(subtopic.prerequisites)) < len(subtopic.prerequisites):
-            yield Fault(subtopic.id, "a prerequisite is listed twice")
-    for item in tree.conclusions:
-        for name in (name for group in item.needs for name in group):
-            if name not in studies:
-                yield Fault(item.id, f"needs '{name}', which is not a study of this tree")
-
-
-def _dangling_support(tree: Tree) -> Iterator[Fault]:
-    nodes = {"topic", *(node.id for node in (*tree.subtopics, *tree.studies, *tree.conclusions))}
-    sources: set[str] = set()
-    for source in tree.provenance.sources:
-        if source.id in sources:
-            yield Fault("provenance", f"source {source.id} is used more than once; ids are unique in a tree")
-        sources.add(source.id)
-    for support in tree.provenance.support:
-        if support.node not in nodes:
-            yield Fault("provenance", f"supports '{support.node}', which is not a node of this tree")
-        for name in support.sources:
-            if name not in sources:
-                yield Fault("provenance", f"{support.node} cites {name}, which is not among the sources")
-
-
-def _cycles(tree: Tree) -> Iterator[Fault]:
-    known = {subtopic.id for subtopic in tree.subtopics}
-    graph = {subtopic.id: [name for name in subtopic.prerequisites if name in known] for subtopic in tree.subtopics}
-    for _ in range(MAX_CYCLES):
-        try:
-            TopologicalSorter(graph).prepare()
-            return
-        except CycleError as error:
-            cycle = error.args[1][::-1]
-        yield Fault(cycle[0], f"prerequisites form a cycle: {' → '.join(cycle)}; none of them could ever be entered")
-        for name in cycle:
-            graph.pop(name, None)

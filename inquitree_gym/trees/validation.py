@@ -9,7 +9,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from inquitree_gym.errors import Fault
 from inquitree_gym.trees import schema
+from inquitree_gym.trees.rules import fault
 from inquitree_gym.trees.schema import HINT_LEVELS
 
 _ITEMS = {
@@ -51,14 +53,14 @@ _FORMATS = {
 }
 
 
-def validation_faults(error: ValidationError, document: Any) -> Iterator[str]:
-    """Yield every fault as ``place: message``, the place in node ids."""
-    for fault in error.errors(include_url=False, include_input=False):
-        value = _value(document, fault["loc"])
-        if fault["type"] == "not_playable":
-            yield from map(str, fault["ctx"]["list"])
-        elif not _only_seems_short(fault, value):
-            yield f"{_place(fault['loc'], document)}: {_message(fault, value)}"
+def validation_faults(error: ValidationError, document: Any) -> Iterator[Fault]:
+    """Yield every fault; its node is the place in node ids."""
+    for each in error.errors(include_url=False, include_input=False):
+        value = _value(document, each["loc"])
+        if each["type"] == "not_playable":
+            yield from each["ctx"]["list"]
+        elif not _only_seems_short(each, value):
+            yield fault("T102", _place(each["loc"], document), _path(each["loc"]), _message(each, value))
 
 
 def legible(name: str) -> str:
@@ -66,16 +68,16 @@ def legible(name: str) -> str:
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in name[:80])
 
 
-def _message(fault: ErrorDetails, value: Any) -> str:
-    kind, limits = fault["type"], fault.get("ctx", {})
+def _message(error: ErrorDetails, value: Any) -> str:
+    kind, limits = error["type"], error.get("ctx", {})
     if kind in _WANTED:
         return f"needs {_WANTED[kind]}, not {_described(value)}"
     if kind == "string_pattern_mismatch":
         return f"'{legible(value)}' is not {_FORMATS[limits['pattern']]}"
     if kind in ("too_short", "too_long"):
-        return _wrong_length(str(fault["loc"][-1]), len(value), limits)
+        return _wrong_length(str(error["loc"][-1]), len(value), limits)
     if kind not in _MESSAGES:
-        return fault["msg"]
+        return error["msg"]
     length = len(value) if isinstance(value, str) else 0
     return _MESSAGES[kind].format(**limits, length=length, value=legible(str(value)), described=_described(value))
 
@@ -105,9 +107,9 @@ def _described(value: Any) -> str:
     return f"the number {legible(str(value))}"
 
 
-def _only_seems_short(fault: ErrorDetails, value: Any) -> bool:
+def _only_seems_short(error: ErrorDetails, value: Any) -> bool:
     """Return whether a list seems too short only because its invalid entries, reported already, were not counted."""
-    return fault["type"] == "too_short" and len(value) >= fault["ctx"]["min_length"]
+    return error["type"] == "too_short" and len(value) >= error["ctx"]["min_length"]
 
 
 def _place(location: tuple[int | str, ...], document: Any) -> str:
@@ -121,6 +123,11 @@ def _place(location: tuple[int | str, ...], document: Any) -> str:
         else:
             names.append(legible(str(key)))
     return " › ".join(names) or "document"
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    """Write a place by fields and indices: ``subtopics[2].studies[0].result``."""
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{legible(key)}" for key in location).removeprefix(".")
 
 
 def _value(document: Any, location: tuple[int | str, ...]) -> Any:

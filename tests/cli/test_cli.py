@@ -21,7 +21,7 @@ from inquitree_gym.baselines import AGENT_NAMES
 from inquitree_gym.cli import app, main
 from inquitree_gym.log import read_episode
 from inquitree_gym.trees import Tree, builtin_ids, dump_tree, load_tree
-from tests.strategies import make_tree
+from tests.strategies import make_tree, with_paraphrases
 
 VERBS = ("list", "show", "play", "run", "score", "report", "view", "reread", "check")
 
@@ -502,9 +502,45 @@ def test_a_folder_that_is_no_run(inquitree: Inquitree, verb: str, tmp_path: Path
 # check
 
 
-def test_check_of_a_clean_tree(inquitree: Inquitree):
-    done = inquitree("check", "paper8", "12", "--embedder", "none")
-    assert (done.status, done.out) == (0, "paper8: clean\n12: clean\n")
+def worded(tree: Tree) -> Tree:
+    """Give every subtopic and study of a tree a paraphrase, and the tree its tier."""
+    nodes = (*tree.subtopics, *tree.studies)
+    tree = with_paraphrases(tree, {node.id: [f"{node.text} Please say."] for node in nodes})
+    return tree.model_copy(update={"provenance": tree.provenance.model_copy(update={"tier": "A"})})
+
+
+def test_check_of_a_clean_tree(inquitree: Inquitree, tmp_path: Path):
+    file = tmp_path / "paper8b.json"
+    file.write_text(dump_tree(worded(load_tree("paper8")).model_copy(update={"id": "paper8b"})))
+    done = inquitree("check", file, "--embedder", "none")
+    assert (done.status, done.out) == (0, f"{file}: clean\n")
+
+
+def test_notes_and_warnings_are_shown_and_leave_the_status_at_0(inquitree: Inquitree, tmp_path: Path):
+    document = json.loads(dump_tree(load_tree("paper8"))) | {"id": "paper8b"}
+    document["provenance"].pop("tier", None)
+    document["subtopics"][0]["hints"][0] = "Read."
+    file = tmp_path / "paper8b.json"
+    file.write_text(json.dumps(document))
+    done = inquitree("check", file, "--embedder", "none")
+    assert done.status == 0
+    assert "1 warning, " in done.out
+    assert "\n  warning T302 s1: hint 1 has 1 words, needs at least 5" in done.out
+    assert "\n  note T208 provenance: has no evidence tier" in done.out
+    (warning,) = [
+        each
+        for each in json.loads(inquitree("check", file, "--embedder", "none", "--json").out)[str(file)]
+        if each["severity"] == "warning"
+    ]
+    assert warning | {"message": ""} == {
+        "code": "T302",
+        "node": "s1",
+        "message": "",
+        "path": "subtopics[0].hints[0]",
+        "value": 1,
+        "bound": 5,
+        "severity": "warning",
+    }
 
 
 @pytest.mark.weights
@@ -516,12 +552,15 @@ def test_check_of_a_faulty_tree_lists_the_faults_and_ends_with_status_1(
     file.write_text(dump_tree(make_tree([[], [0], [0, 1]], [1, 1, 1], tree_id="faulty")))
     done = inquitree("check", "paper8", file, *flags)
     assert done.status == 1
-    assert "paper8: clean" in done.out
-    assert "s3: prerequisite 's1' is already implied by another one; remove it" in done.out
+    assert "paper8: " in done.out
+    assert "error T201 s3: prerequisite 's1' is already implied by another one; remove it" in done.out
     faults = json.loads(inquitree("check", file, "--json", *flags).out)[str(file)]
-    assert {"node": "s3", "message": "prerequisite 's1' is already implied by another one; remove it"} in faults
-    near = any("is too similar to its sibling" in fault["message"] for fault in faults)
-    assert near == (not flags), "only an embedder tells siblings apart"
+    (edge,) = [fault for fault in faults if fault["code"] == "T201"]
+    assert (edge["node"], edge["path"], edge["severity"]) == ("s3", "subtopics[2].prerequisites[0]", "error")
+    assert (edge["value"], edge["bound"]) == (None, None)
+    near = [fault for fault in faults if fault["code"] == "T601"]
+    assert bool(near) == (not flags), "only an embedder tells siblings apart"
+    assert all(fault["value"] > fault["bound"] == 0.8 for fault in near)
 
 
 def test_check_of_a_file_that_is_no_tree_says_where(inquitree: Inquitree, tmp_path: Path):
@@ -529,10 +568,9 @@ def test_check_of_a_file_that_is_no_tree_says_where(inquitree: Inquitree, tmp_pa
     file.write_text("{")
     done = inquitree("check", "paper8", file, "--json", "--embedder", "none")
     assert done.status == 1
-    faults = json.loads(done.out)
-    assert faults["paper8"] == []
-    (fault,) = faults[str(file)]
-    assert "is not JSON at line 1" in f"{fault['node']}: {fault['message']}"
+    (fault,) = json.loads(done.out)[str(file)]
+    assert "is not JSON at line 1" in fault["message"]
+    assert (fault["code"], fault["node"], fault["path"]) == ("T101", "", "")
 
 
 def test_check_with_an_unknown_embedder(inquitree: Inquitree):
@@ -561,13 +599,3 @@ def test_a_turn_limit_that_is_no_number_is_told(inquitree: Inquitree, tmp_path: 
     done = inquitree("run", "--max-turns", "²", "--out", tmp_path / "run")
     assert done.status == 2
     assert "max_turns" in done.said
-
-
-def test_a_file_that_is_no_json_is_one_fault_about_the_document(inquitree: Inquitree, tmp_path: Path):
-    bad = tmp_path / "bad.json"
-    bad.write_text("{")
-    done = inquitree("check", bad, "--embedder", "none", "--json")
-    assert done.status == 1
-    (fault,) = json.loads(done.out)[str(bad)]
-    assert fault["node"] == "document"
-    assert "line 1" in fault["message"]

@@ -325,7 +325,7 @@ def test_a_broken_tree_lists_its_faults(tmp_path):
     file.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(TreeError, match="prerequisite 's99' is not a subtopic") as caught:
         gym.make("InquiTree-v0", tree=file)
-    assert any("'s98'" in fault for fault in caught.value.faults)
+    assert any("'s98'" in str(fault) for fault in caught.value.faults)
 
 
 # Rules

@@ -36,7 +36,7 @@ def faults(document: bytes | str) -> tuple[str, ...]:
     with pytest.raises(TreeError) as caught:
         parse_tree(document if isinstance(document, bytes) else document.encode(), "bad.json")
     assert str(caught.value).startswith("bad.json: ")
-    return caught.value.faults
+    return tuple(map(str, caught.value.faults))
 
 
 def outcome(document: str) -> Tree | tuple[str, ...]:
@@ -44,7 +44,7 @@ def outcome(document: str) -> Tree | tuple[str, ...]:
     try:
         return parse_tree(document.encode())
     except TreeError as error:
-        return error.faults
+        return tuple(map(str, error.faults))
 
 
 @settings(deadline=None)

@@ -17,7 +17,7 @@ PLAIN = json.loads(dump_tree(make_tree([[], [0]], [1, 1])))
 def faults(document: dict[str, Any]) -> tuple[str, ...]:
     with pytest.raises(TreeError) as caught:
         parse_tree(json.dumps(document).encode())
-    return caught.value.faults
+    return tuple(map(str, caught.value.faults))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from inquitree_gym.trees.generator.difficulty import TOPOLOGIES, Difficulty, cou
 from inquitree_gym.trees.generator.rng import RandomStream
 from inquitree_gym.trees.generator.templates import TOPIC
 from inquitree_gym.trees.generator.text import RelationText, relation_texts
-from inquitree_gym.trees.schema import CANARY, Tree
+from inquitree_gym.trees.schema import CANARY, GENERATED, Tree
 
 VERSION = 1
 """Version of the generator; a seed identifies a tree only within one version."""
@@ -178,7 +178,7 @@ def _source(seed: int, settings: Difficulty) -> Document:
     plain = json.dumps(settings.as_dict())
     return {
         "id": "S1",
-        "address": f"generated:inquitree-gym/synthetic/{VERSION}?seed={seed}&difficulty={plain}",
+        "address": f"{GENERATED}inquitree-gym/synthetic/{VERSION}?seed={seed}&difficulty={plain}",
         "what": "seed and settings from which the whole tree, facts included, was made up",
     }
 

@@ -1,0 +1,171 @@
+"""Checks of a research tree by the vectors of its texts: hints, siblings, paraphrases, fakes, items and leaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inquitree_gym.errors import Fault
+from inquitree_gym.trees.candidates import Embed, centroids
+from inquitree_gym.trees.rules import (
+    LOW_HINTS,
+    MAX_ITEM_SIMILARITY,
+    MAX_LEAK,
+    MAX_SAME_EVIDENCE_SIMILARITY,
+    MAX_SIBLING_SIMILARITY,
+    MIN_FAKE_SIMILARITY,
+    MIN_LAST_HINT_SIMILARITY,
+    fault,
+)
+from inquitree_gym.trees.schema import HINT_LEVELS, Study, Subtopic, Tree
+
+
+def meaning_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
+    """Yield the faults that vectors show; each text is embedded once."""
+    known = _embedded_once(tree, embed)
+    yield from _duplicate_items(tree, known)
+    yield from _off_topic_fakes(tree, known)
+    yield from ladder_faults(tree, known, "T502")
+    yield from _last_hint_faults(tree, known)
+    yield from _sibling_faults(tree, known)
+    yield from _leaks(tree, known)
+
+
+def targets(tree: Tree) -> list[Subtopic | Study]:
+    """Return every target of hints: each subtopic, followed by its studies."""
+    found: list[Subtopic | Study] = []
+    for subtopic in tree.subtopics:
+        found += [subtopic, *subtopic.studies]
+    return found
+
+
+def ladder_similarities(tree: Tree, embed: Embed, code: str) -> NDArray[np.float32]:
+    """Return the similarity of every hint to its target, shape ``(targets, HINT_LEVELS)``.
+
+    Under T501 a target is its text alone, under T502 the centroid of its wordings, as for the matcher.
+    """
+    nodes = targets(tree)
+    vectors = embed([text for node in nodes for text in (*node.hints, node.text)])
+    rungs = vectors.reshape(len(nodes), HINT_LEVELS + 1, -1)
+    ends = rungs[:, -1] if code == "T501" else centroids(nodes, embed)
+    return np.asarray(np.einsum("tld,td->tl", rungs[:, :-1], ends), np.float32)
+
+
+def ladder_faults(tree: Tree, embed: Embed, code: str) -> Iterator[Fault]:
+    """Yield the hints that are no closer to their target than the hint before, under rule T501 or T502."""
+    space = "character TF-IDF" if code == "T501" else "the embedder"
+    for node, similarities in zip(targets(tree), ladder_similarities(tree, embed, code).tolist(), strict=True):
+        for level, (low, high) in enumerate(pairwise(similarities), 1):
+            if not high > low:
+                message = f"hint {level + 1} ({high:.3f}) is no closer to its target than hint {level} ({low:.3f})"
+                path = f"{tree.paths[node.id]}.hints[{level}]"
+                yield fault(code, node.id, path, f"{message} under {space}", high, low)
+
+
+class EarlyText(NamedTuple):
+    """A text shown before a study."""
+
+    name: str
+    path: str
+    text: str
+
+
+def early_texts(tree: Tree, subtopic: Subtopic, study: Study) -> list[EarlyText]:
+    """Return the texts shown before a study: topic, question, and the low hints of subtopic and study."""
+    path = tree.paths[subtopic.id]
+    found = [EarlyText("the topic", "topic", tree.topic), EarlyText("its question", f"{path}.text", subtopic.text)]
+    for node, name in ((subtopic, "hint {} of its subtopic"), (study, "its hint {}")):
+        for i, hint in enumerate(node.hints[:LOW_HINTS]):
+            found.append(EarlyText(name.format(i + 1), f"{tree.paths[node.id]}.hints[{i}]", hint))
+    return found
+
+
+def result_leaks(tree: Tree, embed: Embed) -> Iterator[tuple[str, EarlyText, float]]:
+    """Yield study id, early text, and the lead of the true result over the nearest fake in similarity to that text."""
+    for subtopic in tree.subtopics:
+        for study in subtopic.studies:
+            early = early_texts(tree, subtopic, study)
+            similarities = embed([each.text for each in early]) @ embed([study.result, *study.fakes]).T
+            for each, row in zip(early, similarities, strict=True):
+                yield study.id, each, float(row[0] - row[1:].max())
+
+
+def _embedded_once(tree: Tree, embed: Embed) -> Embed:
+    texts = list(dict.fromkeys(tree.texts().values()))
+    rows = dict(zip(texts, embed(texts), strict=True))
+    return lambda wanted: np.stack([rows[text] for text in wanted])
+
+
+def _duplicate_items(tree: Tree, embed: Embed) -> Iterator[Fault]:
+    vectors = embed([item.text for item in tree.conclusions])
+    evidence = [frozenset(map(frozenset, item.needs)) for item in tree.conclusions]
+    for (i, one), (k, other) in combinations(enumerate(tree.conclusions), 2):
+        same = evidence[i] == evidence[k]
+        bound = MAX_SAME_EVIDENCE_SIMILARITY if same else MAX_ITEM_SIMILARITY
+        if (similarity := float(vectors[i] @ vectors[k])) > bound:
+            message = f"says almost the same as {one.id}{' and needs the same' if same else ''}: {similarity:.3f}"
+            path = f"{tree.paths[other.id]}.text"
+            yield fault("T304", other.id, path, f"{message} > {bound}; keep one", similarity, bound)
+
+
+def _off_topic_fakes(tree: Tree, embed: Embed) -> Iterator[Fault]:
+    bound = MIN_FAKE_SIMILARITY
+    for study in tree.studies:
+        vectors = embed([study.result, *study.fakes])
+        for k, similarity in enumerate((vectors[1:] @ vectors[0]).tolist()):
+            if similarity < bound:
+                message = f"fake {k + 1} is off topic (similarity {similarity:.3f} to the true result, needs {bound})"
+                yield fault("T404", study.id, f"{tree.paths[study.id]}.fakes[{k}]", message, similarity, bound)
+
+
+def _last_hint_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
+    bound = MIN_LAST_HINT_SIMILARITY
+    for family in tree.families:
+        hints = embed([node.hints[-1] for node in family])
+        similarities = hints @ centroids(family, embed).T
+        to_text = np.einsum("nd,nd->n", hints, embed([node.text for node in family])).tolist()
+        for i, node in enumerate(family):
+            path = f"{tree.paths[node.id]}.hints[{HINT_LEVELS - 1}]"
+            own, best = float(similarities[i, i]), float(similarities[i].max())
+            if (nearest := int(similarities[i].argmax())) != i:
+                message = f"its last hint is nearest to {family[nearest].id} ({best:.3f} > {own:.3f})"
+                yield fault("T503", node.id, path, f"{message}; name the target outright", own, best)
+            elif to_text[i] < bound:
+                message = f"its last hint ({to_text[i]:.3f} < {bound}) does not name the target outright"
+                yield fault("T504", node.id, path, message, to_text[i], bound)
+
+
+def _sibling_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
+    bound = MAX_SIBLING_SIMILARITY
+    for family in tree.families:
+        vectors = embed([node.text for node in family])
+        for (i, one), (j, other) in combinations(enumerate(family), 2):
+            if (similarity := float(vectors[i] @ vectors[j])) > bound:
+                message = f"is too similar to its sibling {other.id}: {similarity:.3f} > {bound}"
+                yield fault("T601", one.id, f"{tree.paths[one.id]}.text", message, similarity, bound)
+        yield from _strayed_wordings(tree, family, embed)
+
+
+def _strayed_wordings(tree: Tree, family: tuple[Subtopic, ...] | tuple[Study, ...], embed: Embed) -> Iterator[Fault]:
+    """Yield the texts and paraphrases that the matcher would read as a sibling of their node."""
+    nearest = centroids(family, embed)
+    for i, node in enumerate(family):
+        for k, row in enumerate(embed([node.text, *node.paraphrases]) @ nearest.T):
+            own, best, other = float(row[i]), float(row.max()), family[int(row.argmax())]
+            if other is node:
+                continue
+            code, name = ("T603", f"paraphrase {k}") if k else ("T602", "its text")
+            path = f"{tree.paths[node.id]}." + (f"paraphrases[{k - 1}]" if k else "text")
+            message = f"{name} is nearer to {other.id} ({best:.3f}) than to its own node ({own:.3f})"
+            yield fault(code, node.id, path, f"{message}; reword {'it' if k else 'the paraphrases'}", own, best)
+
+
+def _leaks(tree: Tree, embed: Embed) -> Iterator[Fault]:
+    for study, (name, path, _), lead in result_leaks(tree, embed):
+        if lead > MAX_LEAK:
+            message = f"{name} is more similar to the true result than to any fake, by {lead:.3f} > {MAX_LEAK}"
+            yield fault("T701", study, path, f"{message}; make it neutral", lead, MAX_LEAK)

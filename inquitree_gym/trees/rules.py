@@ -1,0 +1,94 @@
+"""Rules for research trees: bounds, and codes with severities and summaries, which docs/trees-format.md repeats."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from inquitree_gym.errors import Fault, Severity
+
+MIN_FIRST_HINT_WORDS = 5
+"""Minimum length of a first hint, in words; a shorter one says nothing."""
+MAX_ITEM_SIMILARITY = 0.90
+"""Maximum similarity between two conclusion items."""
+MAX_SAME_EVIDENCE_SIMILARITY = 0.70
+"""Maximum similarity between two conclusion items that need the same evidence."""
+LENGTH_RATIO = (0.75, 1.34)
+"""Range of the length of a fake result relative to the true one, in words."""
+MAX_NUMBER_DIFFERENCE = 2
+"""Maximum difference between the counts of numbers in a fake and in the true result."""
+MIN_FAKE_SIMILARITY = 0.50
+"""Minimum similarity of a fake to the true result; less means another subject."""
+MIN_LAST_HINT_SIMILARITY = 0.85
+"""Minimum similarity of the last hint to the text of its target, which it names."""
+MAX_SIBLING_SIMILARITY = 0.80
+"""Maximum similarity between two subtopics, and between two studies of one subtopic."""
+MAX_LEAK = 0.10
+"""Maximum lead of the true result over the nearest fake in similarity to a topic, question or low hint."""
+LOW_HINTS = 2
+"""Highest level of the hints that must not reveal the result."""
+
+
+class Rule(NamedTuple):
+    """One rule."""
+
+    severity: Severity
+    summary: str
+
+
+RULES = {
+    "T101": Rule("error", "the file is UTF-8 JSON of at most 8,000,000 bytes, without repeated keys or NaN"),
+    "T102": Rule("error", "every field is known, present, and of the right type, size and pattern"),
+    "T103": Rule("error", "the file name is the id of the tree, and no shipped tree has that id"),
+    "T111": Rule("error", "ids are unique"),
+    "T112": Rule("error", "no two subtopics or studies have the same text"),
+    "T113": Rule("error", "no paraphrase repeats a text or paraphrase of its node or of a sibling"),
+    "T114": Rule("error", "prerequisites name subtopics, each once"),
+    "T115": Rule("error", "prerequisites form no cycle"),
+    "T116": Rule("error", "conclusion items need existing studies"),
+    "T117": Rule("error", "provenance names existing nodes and sources, and source ids are unique"),
+    "T201": Rule("error", "no prerequisite is already implied by another one"),
+    "T202": Rule("error", "a conclusion item needs every result, except those of controls"),
+    "T203": Rule("error", "no conclusion item needs a control"),
+    "T204": Rule("warning", "the studies of one group belong to one subtopic, since any of them meets the group"),
+    "T205": Rule("error", "every subtopic, study and conclusion item has an entry in `provenance.support`"),
+    "T206": Rule("error", "such an entry names a source or has the strength `unconfirmed`"),
+    "T207": Rule("error", "no scored result or conclusion item of a tree with a public source is `unconfirmed`"),
+    "T208": Rule("note", "the tree states its evidence tier"),
+    "T301": Rule("error", "no text says TODO; while one does, T302 to T701 are not checked"),
+    "T302": Rule("warning", f"the first hint has at least {MIN_FIRST_HINT_WORDS} words"),
+    "T303": Rule("warning", "no conclusion item with alternative evidence joins two findings by “or”"),
+    "T304": Rule(
+        "warning",
+        f"the similarity of two conclusion items is at most {MAX_ITEM_SIMILARITY:.2f}, and at most "
+        f"{MAX_SAME_EVIDENCE_SIMILARITY:.2f} if they need the same evidence",
+    ),
+    "T305": Rule("note", "every subtopic and study has paraphrases"),
+    "T401": Rule("error", f"a fake has {LENGTH_RATIO[0]} to {LENGTH_RATIO[1]} times as many words as the true result"),
+    "T402": Rule("error", f"a fake has at most {MAX_NUMBER_DIFFERENCE} numbers more or fewer than the true result"),
+    "T403": Rule("error", "a fake repeats neither the true result nor another fake"),
+    "T404": Rule(
+        "error", f"a fake stays on topic: its similarity to the true result is at least {MIN_FAKE_SIMILARITY:.2f}"
+    ),
+    "T501": Rule("error", "each hint is closer to the text of its target than the hint before, in character TF-IDF"),
+    "T502": Rule("error", "each hint is closer to its target than the hint before, under the embedder"),
+    "T503": Rule("error", "the last hint is nearest to its own target"),
+    "T504": Rule(
+        "error", f"the similarity of the last hint to the text of its target is at least {MIN_LAST_HINT_SIMILARITY:.2f}"
+    ),
+    "T601": Rule("error", f"the similarity of the texts of two siblings is at most {MAX_SIBLING_SIMILARITY:.2f}"),
+    "T602": Rule("error", "every text is nearest to its own node among its siblings"),
+    "T603": Rule("warning", "every paraphrase is nearest to its own node among its siblings"),
+    "T701": Rule(
+        "error",
+        "no topic, question or hint of level 1 or 2 reveals a true result: its similarity to the true result exceeds "
+        f"that to the nearest fake by at most {MAX_LEAK:.2f}",
+    ),
+}
+"""Rules by code: T1 the file, T2 structure, T3 texts, T4 fakes, T5 hints, T6 siblings, T7 leaks."""
+
+
+def fault(
+    code: str, node: str, path: str, message: str, value: float | None = None, bound: float | None = None
+) -> Fault:
+    """Return a fault with the severity of its rule."""
+    return Fault(code, node, message, path, value, bound, RULES[code].severity)
