@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cache
 from typing import Self
 
 import numpy as np
@@ -11,17 +12,20 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from inquitree_gym.embeddings.local import MINILM, MINILM_DIM, MINILM_THRESHOLD
 from inquitree_gym.embeddings.protocol import Vectors, unit_rows
+from inquitree_gym.trees import builtin_ids, load_tree
+from inquitree_gym.trees.candidates import wordings
 
 
 class HashingEmbedder:
     """Hash the words of a text, without stop words, into 384 signed counts.
 
     It has the name of the default embedder, so that everything that loads an embedder by name finds it. Texts that
-    share words are similar; synonyms are not. A text without words has its own vector, as under MiniLM.
+    share words are similar; synonyms are not, so a paraphrase in a shipped tree has the vector of the text that it
+    paraphrases. A text without words has its own vector, as under MiniLM.
     """
 
     name = MINILM
-    digest = hashlib.sha256(b"hashed words").hexdigest()
+    digest = hashlib.sha256(b"hashed words, known paraphrases").hexdigest()
     dim = MINILM_DIM
     threshold = MINILM_THRESHOLD
 
@@ -37,8 +41,17 @@ class HashingEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dim), np.float32)
+        texts = [paraphrased().get(text, text) for text in texts]
         counts = self._words.transform(texts).toarray()
         for row in np.flatnonzero(~counts.any(axis=1)):
             seed = int.from_bytes(hashlib.sha256(texts[row].encode("utf-8", "surrogatepass")).digest()[:8])
             counts[row] = np.random.default_rng(seed).standard_normal(self.dim)
         return unit_rows(counts)
+
+
+@cache
+def paraphrased() -> dict[str, str]:
+    """The text that each paraphrase in the shipped trees stands for."""
+    trees = [load_tree(name) for name in builtin_ids()]
+    nodes = [node for tree in trees for node in (*tree.subtopics, *tree.studies)]
+    return {wording: node.text for node in nodes for wording in wordings(node)}
