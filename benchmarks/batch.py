@@ -1,4 +1,4 @@
-"""Inquiries as rows of arrays, against Gymnasium's own vectorised CartPole; what they take as they grow.
+"""Compare the array environment with Gymnasium's vectorised CartPole, and measure how its cost grows.
 
 Actions are drawn beforehand from the whole menu, masked or not. Before anything is timed the environment is played for
 a while, since a conclusion that is said too early for the first time has to be embedded.
@@ -21,13 +21,13 @@ TREE = load_tree("paper12")
 WIDTHS = (1_024, 16_384)
 GROWING_WIDTHS = (1, 16, 256, 1_024, 4_096, 16_384)
 SIZES = (5, 50, 500)
-"""Subtopics of the trees by which the cost of a larger tree is measured."""
+"""Numbers of subtopics at which the cost of a larger tree is measured."""
 ROUNDS = 41
 INQUIRIES_A_ROUND = 100_000
-"""Steps times inquiries in a round, at least; and not fewer than ten steps."""
+"""Minimum of steps times inquiries in a round; a round has at least ten steps."""
 WARM_UP = 300
 ROWS = 64
-"""Rows of actions that are taken in turn."""
+"""Number of random action arrays, used in rotation."""
 VIEWS: dict[str, tuple[dict[str, Any], float | None]] = {
     "index observations, infos=False": ({"observation": "index", "infos": False}, 1.0),
     "index observations": ({"observation": "index"}, None),
@@ -35,11 +35,11 @@ VIEWS: dict[str, tuple[dict[str, Any], float | None]] = {
     "features": ({}, None),
     "features of 64 coefficients, infos=False, copy=False": ({"text_dim": 64, "infos": False, "copy": False}, 0.5),
 }
-"""Keywords, and how many times the rate of CartPole they are to reach."""
+"""Keywords, each with its target as a multiple of CartPole's rate."""
 
 
 class Words:
-    """An embedder that costs next to nothing: what a step takes does not depend on the vectors."""
+    """A nearly free embedder; the time of a step does not depend on the vectors."""
 
     name, dim, threshold, digest = "words", 64, 0.6, "4" * 64
 
@@ -58,14 +58,14 @@ class Words:
 
 
 def made(width: int, tree: Tree = TREE, **keywords: Any) -> gym.vector.VectorEnv:
-    """Return an environment that is reset."""
+    """Make and reset an environment."""
     env = gym.make_vec("InquiTree-menu-v0", width, vectorization_mode="vector_entry_point", tree=tree, **keywords)
     env.reset(seed=0)
     return env
 
 
 def stepping(env: gym.vector.VectorEnv, actions: int) -> Callable[[], float]:
-    """Return what takes random actions for a round, of which it returns the steps of single inquiries per second."""
+    """Return a function that plays one round of random actions and returns single-inquiry steps per second."""
     rows = np.random.default_rng(0).integers(actions, size=(ROWS, env.num_envs))
     steps = max(10, INQUIRIES_A_ROUND // env.num_envs)
 
@@ -78,7 +78,7 @@ def stepping(env: gym.vector.VectorEnv, actions: int) -> Callable[[], float]:
 
 
 def against_cart() -> Iterator[Row]:
-    """Step at the same widths as CartPole, alternating with it."""
+    """Compare with CartPole at equal numbers of environments, in alternating rounds."""
     for width in WIDTHS:
         cart = gym.make_vec("CartPole-v1", width, vectorization_mode="vector_entry_point")
         cart.reset(seed=0)
@@ -104,7 +104,7 @@ def against_cart() -> Iterator[Row]:
 
 
 def copying(width: int) -> Callable[[], float]:
-    """Return what writes observations of full features for a round: no environment that shows them is faster."""
+    """Return a function that only writes full-feature observations for a round, the upper limit of any environment."""
     rng = np.random.default_rng(0)
     table = rng.random((64, made(1).single_observation_space.shape[0]), np.float32)
     texts, out = rng.integers(64, size=width), np.empty((width, table.shape[1]), np.float32)
@@ -118,12 +118,12 @@ def copying(width: int) -> Callable[[], float]:
 
 
 def millions(rates: Spread) -> str:
-    """Show rates in millions a second."""
+    """Format rates in millions per second."""
     return Spread(*(rate / 1e6 for rate in rates)).show(".1f", "M/s")
 
 
 def growing() -> Iterator[Row]:
-    """Step more inquiries, and into larger trees."""
+    """Measure steps with more inquiries and with larger trees."""
     keywords = {"observation": "index", "infos": False}
     tasks = [stepping(made(width, **keywords), TREE_ACTIONS) for width in GROWING_WIDTHS]
     for width, rates in zip(GROWING_WIDTHS, alternate(tasks, ROUNDS), strict=True):
@@ -140,13 +140,13 @@ TREE_ACTIONS = len(TREE.subtopics) + len(TREE.studies) + 4
 
 
 def took(rates: list[float], width: int) -> str:
-    """Show how long a step takes, for all and for one."""
+    """Format the time of one step, for all inquiries and for a single one."""
     whole = spread(1e6 * width / rate for rate in rates).show(",.0f", "µs")
     return f"{whole}; {spread(1e9 / rate for rate in rates).median:,.0f} ns for each"
 
 
 def memory() -> Iterator[Row]:
-    """Tell the room that an inquiry takes."""
+    """Report the memory of one inquiry."""
     for tree in (TREE, *(synthetic_tree(1, Difficulty(subtopics=size)) for size in SIZES)):
         env = made(WIDTHS[0], tree, embedder=Words(), observation="index")
         nodes = f"{len(tree.subtopics)} subtopics and {len(tree.studies)} studies"

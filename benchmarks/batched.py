@@ -1,4 +1,4 @@
-"""Sixty-four inquiries whose new texts are embedded together, against the embedder alone; and a menu step."""
+"""Compare 64 inquiries that embed their new texts in one batch with the embedder alone; time a menu step."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ WIDTH = 64
 ROUNDS = {"all-MiniLM-L6-v2": 8, "static:all-MiniLM-L6-v2": 60}
 """Steps measured per embedder."""
 TARGETS = {"all-MiniLM-L6-v2": 0.95}
-"""Times the embedder's own rate on the same texts, at least."""
+"""Target: minimum ratio to the embedder's own rate on the same texts."""
 STATIC_TARGET = 100
-"""Times the rate of MiniLM, at least."""
+"""Target: minimum ratio to the rate of MiniLM."""
 MENU_ROUNDS, MENU_STEPS = 41, 2_000
 
 
 def batched() -> Iterator[Row]:
-    """Step with texts that were never read, at the topic."""
+    """Step at the topic with texts that are in no cache."""
     torch.set_num_threads(1)
     rates: dict[str, float] = {}
     for name, rounds in ROUNDS.items():
@@ -55,7 +55,7 @@ def batched() -> Iterator[Row]:
 
 
 def stepped(embedder: Embedder, rounds: int) -> tuple[list[float], list[float]]:
-    """Return texts per second of steps and of the embedder alone, round by round, on the same texts."""
+    """Return texts per second for steps and for the embedder alone, on the same texts, by round."""
     env = gym.make_vec("InquiTree-paper12-v0", WIDTH, embedder=embedder, max_turns=None)
     env.reset(seed=0)
     texts = new_texts((rounds + 1) * WIDTH)
@@ -70,7 +70,7 @@ def stepped(embedder: Embedder, rounds: int) -> tuple[list[float], list[float]]:
 
 
 def menu() -> Iterator[Row]:
-    """Step the discrete view with open actions, against CartPole."""
+    """Compare steps of the discrete view, with allowed actions, with CartPole."""
     env, cart = gym.make("InquiTree-paper12-menu-v0"), gym.make("CartPole-v1")
     cart.reset(seed=0)
     pushes = [int(push) for push in np.random.default_rng(0).integers(2, size=4_096)]
@@ -86,7 +86,7 @@ def menu() -> Iterator[Row]:
 
 
 def recorded(env: gym.Env) -> list[list[int]]:
-    """Return the actions of whole episodes of a policy that takes any open action; without fakes no seed matters."""
+    """Return the actions of whole episodes under random allowed actions; without fakes no seed matters."""
     rng, episodes, steps = np.random.default_rng(0), [], 0
     while steps < MENU_STEPS:
         actions, over = [], False
@@ -100,7 +100,7 @@ def recorded(env: gym.Env) -> list[list[int]]:
 
 
 def menu_rate(env: gym.Env, episodes: list[list[int]]) -> float:
-    """Return steps per second over whole episodes, resets included."""
+    """Return steps per second over whole episodes, including resets."""
 
     def play() -> None:
         for actions in episodes:

@@ -1,4 +1,4 @@
-"""The embedders beside the default: texts per second, one text alone, the first vector of a fresh process.
+"""Compare other embedders with the default: throughput, latency of one text, first vector of a fresh process.
 
 Needs what `inquitree distill` and `inquitree export-onnx` make. One thread on every side.
 """
@@ -26,7 +26,7 @@ BATCH_ROUNDS = 9
 SINGLE_ROUNDS = 61
 FRESH_ROUNDS = 5
 REPEATS = {DEFAULT: 1, ONNX: 1, STATIC: 20}
-"""Batches in one round, so that every side takes long enough to be timed."""
+"""Batches per round, enough for a stable timing."""
 STATIC_TARGET, ONNX_TARGET = 100.0, 1.5
 NEAR = 0.99999
 COMPARED = 300
@@ -87,12 +87,12 @@ def latency(name: str, words: int, target: float | None = None) -> Row:
 
 
 def alone(name: str, text: str) -> float:
-    """Return the seconds that one text takes."""
+    """Return the seconds needed to embed one text."""
     return seconds(lambda: load_embedder(name).embed([text]))
 
 
 def cut(count: int, words: int) -> list[str]:
-    """Return texts of so many words."""
+    """Return texts with the given number of words."""
     parts = -(-words // WORDS)
     pool = new_texts(count * parts)
     joined = (" ".join(pool[i * parts : (i + 1) * parts]) for i in range(count))
@@ -123,7 +123,7 @@ def first_vectors() -> list[Row]:
 
 
 def size(name: str) -> Row:
-    """Report how much room the files take."""
+    """Report the size of the files."""
     embedder: Embedder = load_embedder(name)
     folder = embedder._folder  # type: ignore[attr-defined]
     total = sum(file.stat().st_size for file in folder.iterdir())

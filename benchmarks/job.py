@@ -1,4 +1,4 @@
-"""Time and peak memory of the README's main job, without the installation. Needs a Unix."""
+"""Measure time and peak memory of the README's main job, without the installation; needs Unix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from measure import Row, hand_over
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "scripts" / "quickstart.sh"
 RUNS = "runs/"
-"""Where the script puts its run; here that goes to a temporary folder."""
+"""Output folder in the script, replaced here by a temporary folder."""
 KIBIBYTES = 1 if sys.platform == "darwin" else 1024
 """Bytes in the unit of ``ru_maxrss``."""
 

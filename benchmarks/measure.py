@@ -1,4 +1,4 @@
-"""What the benchmarks share: rows of the table, medians with their spread, alternating rounds, fresh processes."""
+"""Helpers of the benchmarks: rows of the table, medians with their spread, alternating rounds, fresh processes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 HEAVY = ("torch", "transformers", "litellm", "sentence_transformers", "sklearn", "scipy", "pydantic", "jinja2")
-"""Modules whose import is worth noticing."""
+"""Modules that are slow to import."""
 FORBIDDEN = HEAVY[:3]
-"""Those of them that neither importing the package nor a first reset may load."""
+"""Modules that neither the import of the package nor a first reset may load."""
 
 
 class Row(NamedTuple):
@@ -25,11 +25,11 @@ class Row(NamedTuple):
     ratio: str = "–"
     target: str = "–"
     met: bool | None = None
-    """None where there is no target."""
+    """None without a target."""
 
 
 class Spread(NamedTuple):
-    """Median and quartiles of some rounds."""
+    """Median and quartiles over rounds."""
 
     low: float
     median: float
@@ -52,7 +52,7 @@ def ratios(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
 
 
 def alternate(tasks: Sequence[Callable[[], Any]], rounds: int) -> list[list[Any]]:
-    """Call every task once a round and return the values per task; every other round goes the other way about."""
+    """Call every task once per round and return the values of each task; every second round runs in reverse order."""
     values: list[list[Any]] = [[] for _ in tasks]
     for number in range(rounds):
         order = range(len(tasks)) if number % 2 == 0 else reversed(range(len(tasks)))
@@ -62,7 +62,7 @@ def alternate(tasks: Sequence[Callable[[], Any]], rounds: int) -> list[list[Any]
 
 
 def seconds(task: Callable[[], Any]) -> float:
-    """Return how long ``task`` takes."""
+    """Return the seconds that ``task`` takes."""
     begun = time.perf_counter()
     task()
     return time.perf_counter() - begun

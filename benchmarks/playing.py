@@ -1,4 +1,4 @@
-"""How fast the baselines play: episodes, each logged to a file, read back and scored."""
+"""Measure episodes per second of the baselines; each episode is logged to a file, read back and scored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUNDS = 7
 
 
 class Table:
-    """One baseline at its trees."""
+    """One baseline with its environments and judges."""
 
     def __init__(self, name: str, folder: str) -> None:
         """Set up the environments, agents and judges; write logs into ``folder``."""

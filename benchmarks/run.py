@@ -20,7 +20,7 @@ from measure import Row, as_table
 HERE = Path(__file__).parent
 BENCHMARKS = ("starting", "stepping", "batched", "batch", "job", "running", "playing", "synthetic")
 ON_REQUEST = ("embedders",)
-"""Needs models that commands make first."""
+"""Benchmarks that need models made by other commands first."""
 PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "pydantic", "sentence-transformers", "transformers", "torch")
 
 
@@ -51,12 +51,12 @@ def benchmark(name: str) -> list[Row]:
 
 
 def load() -> float:
-    """Return the mean number of processes that ran or waited over the last minute."""
+    """Return the one-minute load average."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
 
 
 def machine(loads: list[float]) -> str:
-    """Say what the figures were measured on."""
+    """Describe the machine and the versions of the packages."""
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return (
         f"Median [quartiles] of alternating rounds. {os.cpu_count()} CPU cores ({platform.machine()}), "

@@ -1,4 +1,4 @@
-"""Running a study: the 1,980 episodes of the random agent, and 64 episodes at once with a model on loopback."""
+"""Measure whole studies: 1,980 episodes of the random agent, and 64 concurrent episodes with a model on loopback."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ import httpx
 from job import run
 from measure import Row, alternate, hand_over, ratios, seconds, spread
 
-from inquitree_gym._litellm import load_litellm
-from inquitree_gym.llm.event_loop import submit
+from inquitree_gym._litellm import load_litellm, submit
 from inquitree_gym.log import read_episode
 from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runner.study import make_study
@@ -27,7 +26,7 @@ EPISODES = 1_980
 JOB_SECONDS = 60
 """Target for playing, logging and scoring them."""
 TURN_MS = 5
-"""Milliseconds a turn that a run may take beyond agent and embedder."""
+"""Target: milliseconds per turn that a run adds to agent and embedder."""
 MAX_CONCURRENCY = 64
 ROUNDS = 3
 LEVELS = ",".join(map(str, range(11)))
@@ -65,11 +64,11 @@ async def main():
 
 asyncio.run(main())
 """
-"""Says the same to every chat; a request without a body is answered with all that were asked since the last one."""
+"""Server that gives every chat the same reply; a request without a body returns the chats since the last one."""
 
 
 def big_job() -> Iterator[Row]:
-    """Play and score the random agent over all trees and levels, vectors cached."""
+    """Play and score the random agent on all trees and levels, with cached vectors."""
     program = str(Path(sys.executable).with_name("inquitree"))
     with TemporaryDirectory() as folder:
         flags = ["--agent", "random", "--papers", "all", "--fake-level", LEVELS, "--seeds", "10", "--out", folder]
@@ -92,7 +91,7 @@ def big_job() -> Iterator[Row]:
 
 
 def saturation() -> Iterator[Row]:
-    """Play 64 episodes at once against a server in another process; then only ask it the same, in two other ways."""
+    """Play 64 concurrent episodes against a server in another process, then send the same requests without a run."""
     server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None

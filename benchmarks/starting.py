@@ -1,4 +1,4 @@
-"""How long it takes until one can act: `import inquitree_gym`, and `gym.make` with `reset`."""
+"""Measure the start-up time: `import inquitree_gym`, then `gym.make` and `reset`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from measure import FORBIDDEN, HEAVY, Row, alternate, fresh, hand_over, ratios, 
 IMPORT_ROUNDS = 15
 MAKE_ROUNDS = 9
 IMPORT_TARGET = 1.5
-"""Times the import of Gymnasium."""
+"""Target: maximum ratio to the import of Gymnasium."""
 MAKE_TARGET = 30.0
-"""Milliseconds."""
+"""Target in milliseconds."""
 
 IMPORT = """
 import json, sys, time

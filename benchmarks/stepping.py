@@ -1,4 +1,4 @@
-"""How fast an inquiry steps: with texts read before, against CartPole; with new texts, against the embedder alone."""
+"""Measure steps with cached texts against CartPole, and with new texts against the embedder alone."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from inquitree_gym.trees import builtin_ids
 TREE = "InquiTree-paper12-v0"
 ROUNDS = 101
 STEPS = 2_000
-"""Steps a round, resets between episodes included."""
+"""Steps per round, including resets between episodes."""
 NEW_TEXTS = 201
 WORDS = 60
 STEP_TARGET = 1.0
-"""Times the step rate of CartPole, at least."""
+"""Target: minimum ratio to the step rate of CartPole."""
 READ_TARGET = 1.1
-"""Times the embedder's own encode, at most."""
+"""Target: maximum ratio to the embedder's own encode."""
 
 
 def seen() -> list[Row]:
-    """Step with texts that were read before."""
+    """Step with texts that are in the cache."""
     env, cart = gym.make(TREE), gym.make("CartPole-v1")
     cart.reset(seed=0)
     pushes = [int(push) for push in np.random.default_rng(0).integers(2, size=4_096)]
@@ -91,7 +91,7 @@ def cart_rate(env: gym.Env, pushes: Sequence[int]) -> float:
 
 
 def unseen() -> list[Row]:
-    """Step with texts that were never read, at the topic."""
+    """Step at the topic with texts that are in no cache."""
     torch.set_num_threads(1)
     env = gym.make(TREE)
     embedder = load_embedder(env.unwrapped.embedder.name)

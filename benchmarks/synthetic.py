@@ -1,4 +1,4 @@
-"""How fast synthetic trees are made, and with ``--quality TREES`` how good so many of them are.
+"""Measure the generation of synthetic trees, and with ``--quality TREES`` the quality of that many trees.
 
 ``python benchmarks/synthetic.py --quality 200 [--subtopics 7] [--nearness 0]`` embeds every text with the default
 embedder; it takes minutes.
@@ -28,15 +28,15 @@ SIZES = (7, 50, 500)
 ROUNDS = 15
 SUBTOPICS_A_ROUND = 500
 RATE_TARGET = 200
-"""Trees of 7 subtopics a second, at least."""
+"""Target: minimum trees of 7 subtopics per second."""
 GROWTH_TARGET = 1.2
-"""Time per subtopic in the largest trees over that in the smallest, at most."""
+"""Target: maximum ratio of the time per subtopic between the largest and the smallest trees."""
 FOLDS = 20
-"""Parts into which the trees are cut to tell fakes by their surface."""
+"""Folds of the cross-validated classifier of fakes."""
 
 
 def making() -> list[Row]:
-    """Make trees of several sizes, none of them twice."""
+    """Generate trees of several sizes, each only once."""
     tasks = [maker(size) for size in SIZES]
     alternate(tasks, 1)
     per_subtopic = alternate(tasks, ROUNDS)
@@ -59,7 +59,7 @@ def making() -> list[Row]:
 
 
 def maker(size: int) -> Callable[[], float]:
-    """Return what makes trees with about `SUBTOPICS_A_ROUND` subtopics, and returns seconds of CPU per subtopic."""
+    """Return a function that generates about `SUBTOPICS_A_ROUND` subtopics and returns CPU seconds per subtopic."""
     difficulty, seeds, trees = Difficulty(subtopics=size), count(), round(SUBTOPICS_A_ROUND / size)
 
     def make() -> float:
@@ -72,7 +72,7 @@ def maker(size: int) -> Callable[[], float]:
 
 
 class Quality(NamedTuple):
-    """What was found of one tree."""
+    """Measured quality of one tree."""
 
     ladders: int
     rising: int
@@ -82,11 +82,11 @@ class Quality(NamedTuple):
     truth: float
     """Score of a conclusion that states every item."""
     falsehood: float
-    """Score of one that states the first false variant of every item."""
+    """Score of a conclusion that states the first false variant of every item."""
 
 
 def quality(trees: Sequence[Tree], embedder: Embedder) -> list[Row]:
-    """Check trees, judge what may be concluded from them, and try to tell fakes by their surface."""
+    """Check trees, judge conclusions about them, and try to classify fakes by surface features."""
     texts, fakes, folds, rows, found = [], [], [], [], []
     for number, tree in enumerate(trees):
         own = list(dict.fromkeys(tree.texts().values()))

@@ -1,11 +1,20 @@
-"""Import of litellm on first use, silent and without network access."""
+"""Import of litellm on first use, silent and without network access, and the event loop of its connections.
+
+litellm keeps its connections per event loop. On the loops of callers, which come and go with every `asyncio.run`, they
+would be left open, or be found by a later loop that cannot use them. So this process has one loop for them, in a
+background thread, and a bridge to it for synchronous callers.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 import warnings
+from collections.abc import Coroutine
+from concurrent.futures import Future
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from inquitree_gym.errors import require
 
@@ -28,3 +37,60 @@ def load_litellm() -> Any:
 def _hush() -> None:
     """Ignore a warning of pydantic about the response types of litellm."""
     warnings.filterwarnings("ignore", "Items? .* using the `ReadOnly` qualifier", UserWarning)
+
+
+T = TypeVar("T")
+
+GRACE = 10.0
+"""Seconds that an interrupted coroutine gets to clean up."""
+
+
+def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+    """Start ``coroutine`` on the loop; cancelling the future cancels it."""
+    return asyncio.run_coroutine_threadsafe(coroutine, _loop(os.getpid()))
+
+
+def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run ``coroutine`` on the loop and wait for its result, even if this thread runs an event loop of its own.
+
+    An interrupted wait (Ctrl-C) cancels the coroutine and waits up to `GRACE` seconds for it to clean up.
+
+    Raises:
+        RuntimeError: called on the loop itself, which would wait for ever.
+    """
+    if threading.current_thread().name == _THREAD:
+        coroutine.close()
+        raise RuntimeError("a synchronous call inside a coroutine would block its event loop; await it instead")
+    ended = threading.Event()
+
+    async def run() -> T:
+        try:
+            return await coroutine
+        finally:
+            ended.set()
+
+    future = submit(run())
+    try:
+        return future.result()
+    finally:
+        if future.cancel():
+            ended.wait(GRACE)
+
+
+_THREAD = "inquitree-chat"
+
+
+@cache
+def _loop(process: int) -> asyncio.AbstractEventLoop:
+    """Return the loop of a process; a fork inherits the parent's memory but none of its threads."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=_run_forever, args=[loop], name=_THREAD, daemon=True).start()
+    return loop
+
+
+def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
+    while True:
+        try:
+            loop.run_forever()
+        except (KeyboardInterrupt, SystemExit):  # raised by a coroutine, and passed on to its caller by the future
+            continue

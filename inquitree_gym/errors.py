@@ -99,21 +99,21 @@ class EmbedderError(InquiTreeError, RuntimeError):
 class ServiceError(InquiTreeError, RuntimeError):
     """A model service gave no usable answer.
 
-    ``status`` is the HTTP status or None; ``passing`` is True if a later request may succeed.
+    ``status`` is the HTTP status or None; ``transient`` is True if a later request may succeed.
     """
 
     ONE_REQUEST = frozenset({400, 413, 422})
     """Statuses that concern a single request, for example one that is too long."""
 
-    def __init__(self, message: str, *, status: int | None = None, passing: bool = False) -> None:
+    def __init__(self, message: str, *, status: int | None = None, transient: bool = False) -> None:
         super().__init__(message)
         self.status = status
-        self.passing = passing
+        self.transient = transient
 
     @property
     def concerns_all(self) -> bool:
         """True if every further request would fail: the key, the model name or the quota is wrong."""
-        return not self.passing and self.status not in self.ONE_REQUEST
+        return not self.transient and self.status not in self.ONE_REQUEST
 
 
 class BudgetError(InquiTreeError, RuntimeError):

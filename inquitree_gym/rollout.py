@@ -37,7 +37,7 @@ def play(
     """Play one episode to its end and return its log.
 
     Also works where an event loop is running, as in a notebook. An agent that asks models is played by `aplay` on the
-    event loop of `inquitree_gym.llm.event_loop`, any other in the calling thread. An error is logged as a failure and
+    event loop of `inquitree_gym._litellm`, any other in the calling thread. An error is logged as a failure and
     raised again; with ``file`` the episode can then be resumed.
 
     Args:

@@ -208,7 +208,7 @@ def test_what_stops_an_episode_is_logged_and_raised(tree: Tree, env: InquiryEnv,
     class Broken(PaidAgent):
         async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
             if len(self.asked) == 4:
-                raise ServiceError("the service is down", status=503, passing=True)
+                raise ServiceError("the service is down", status=503, transient=True)
             return await super().complete(messages, seed=seed)
 
     file = tmp_path / "e.jsonl"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym._litellm import load_litellm
+from inquitree_gym._litellm import load_litellm, run_sync
 from inquitree_gym.embeddings.protocol import Vectors, unit_rows
 from inquitree_gym.errors import EmbedderError, OptionError, require
 
@@ -31,7 +31,7 @@ class LiteLLMEmbedder:
         self,
         model: str = "text-embedding-3-small",
         *,
-        api_base: str | None = None,
+        base_url: str | None = None,
         retries: int = 3,
         timeout: float = 60,
     ) -> None:
@@ -39,7 +39,7 @@ class LiteLLMEmbedder:
 
         Args:
             model: name of the model in litellm.
-            api_base: address of an OpenAI-compatible server; None for the server of the provider.
+            base_url: address of an OpenAI-compatible server; None for the server of the provider.
             retries: retries of a failed request, 1 or more (litellm treats 0 as 2), for providers with the OpenAI
                 protocol; litellm does not retry others.
             timeout: seconds per request.
@@ -51,7 +51,7 @@ class LiteLLMEmbedder:
             raise OptionError(f"retries is a whole number from 1, not {retries!r}")
         self.name = f"litellm:{model}"
         self._model = model
-        self._api_base = api_base
+        self._base_url = base_url
         self._retries = retries
         self._timeout = timeout
 
@@ -61,7 +61,7 @@ class LiteLLMEmbedder:
     @property
     def digest(self) -> str:
         """SHA-256 of model name and address."""
-        return hashlib.sha256(f"{self.name} {self._api_base or ''}".encode()).hexdigest()
+        return hashlib.sha256(f"{self.name} {self._base_url or ''}".encode()).hexdigest()
 
     @cached_property
     def dim(self) -> int:
@@ -81,12 +81,15 @@ class LiteLLMEmbedder:
         litellm = load_litellm()
         openai = require("openai", "llm")
         try:
-            answer = litellm.embedding(
-                model=self._model,
-                input=texts,
-                api_base=self._api_base,
-                max_retries=self._retries,
-                timeout=self._timeout,
+            # The synchronous call would leave an event loop open in this thread.
+            answer = run_sync(
+                litellm.aembedding(
+                    model=self._model,
+                    input=texts,
+                    api_base=self._base_url,
+                    max_retries=self._retries,
+                    timeout=self._timeout,
+                )
             )
         except openai.OpenAIError as error:
             raise EmbedderError(f"the embedding service failed for '{self._model}': {error}") from error

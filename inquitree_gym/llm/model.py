@@ -12,10 +12,9 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from inquitree_gym._litellm import load_litellm
+from inquitree_gym._litellm import load_litellm, submit
 from inquitree_gym.errors import OptionError, ServiceError, require
 from inquitree_gym.llm.chat import Completion, Message
-from inquitree_gym.llm.event_loop import submit
 from inquitree_gym.llm.retry import (
     LONGEST_REQUESTED_WAIT,
     RequestFault,
@@ -176,7 +175,7 @@ class ChatModel:
         return ServiceError(
             f"the model '{self.model}' was asked {times} and gave no answer: {fault.message}; {advice}",
             status=fault.status,
-            passing=fault.transient,
+            transient=fault.transient,
         )
 
     def _body(self, messages: Sequence[Message], seed: int | None) -> dict[str, Any]:

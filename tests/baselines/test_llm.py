@@ -288,16 +288,16 @@ def test_a_slow_answer_is_given_up_and_asked_for_again(env: InquiryEnv, service:
 
 
 @pytest.mark.parametrize(
-    ("answers", "status", "passing"), [([SERVER_FAULT] * 9, 500, True), ([failed(401, "no")], 401, False)]
+    ("answers", "status", "transient"), [([SERVER_FAULT] * 9, 500, True), ([failed(401, "no")], 401, False)]
 )
 def test_a_service_that_fails_leaves_an_episode_that_goes_on_later(
-    answers: list[Answer], status: int, passing: bool, env: InquiryEnv, service: Service, tmp_path: Path
+    answers: list[Answer], status: int, transient: bool, env: InquiryEnv, service: Service, tmp_path: Path
 ):
     file = tmp_path / "e.jsonl"
     service.planned.extend([*[lambda: None] * 4, *answers])
     with pytest.raises(ServiceError) as caught:
         play(env, llm(service), 0, file=file)
-    assert (caught.value.status, caught.value.passing) == (status, passing)
+    assert (caught.value.status, caught.value.transient) == (status, transient)
     failed_one = read_episode(file)
     assert (failed_one.status, len(failed_one.turns), len(failed_one.replies)) == ("failed", 4, 4)
     assert failed_one.failure.error.startswith("ServiceError: the model 'gpt-4o-mini' was asked")

@@ -408,7 +408,7 @@ def test_turn_limits_of_run(inquitree: Inquitree, tmp_path: Path, given: str, lo
     ("flags", "told"),
     [
         (("--agent", "oracel"), "no agent is called 'oracel' (did you mean 'oracle'?)"),
-        (("--agent", ""), "agents: Tuple should have at least 1 item"),
+        (("--agent", ""), "agents: needs at least one entry"),
         (("--fake-level", "0,x"), "--fake-level takes whole numbers, comma-separated, not '0,x'"),
         (("--fake-level", "0,11"), "needs at most 10"),
         (("--seeds", "0"), "seeds: needs at least 1"),

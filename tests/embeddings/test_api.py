@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import logging
 import pickle
 import sys
@@ -30,7 +32,7 @@ def service(service: Service) -> Service:
 
 
 def embedder_of(service: Service, **options: Any) -> LiteLLMEmbedder:
-    return LiteLLMEmbedder(**{"api_base": service.address, "retries": 1} | options)
+    return LiteLLMEmbedder(**{"base_url": service.address, "retries": 1} | options)
 
 
 def test_rows_are_unit_vectors_in_the_order_of_the_texts(service: Service):
@@ -69,6 +71,18 @@ def test_the_dimension_is_asked_for_once(service: Service):
     assert embedder.embed([]).shape == (0, DIM)
     assert embedder.dim == DIM
     assert len(service.requests) == 1
+
+
+def test_a_request_leaves_no_event_loop_open(service: Service):
+    embedder_of(service).embed(["one"])
+    before = loops()
+    asyncio.set_event_loop_policy(None)  # as in a process that has run no loop yet
+    embedder_of(service).embed(["two"])
+    assert loops() == before
+
+
+def loops() -> set[int]:
+    return {id(each) for each in gc.get_objects() if issubclass(type(each), asyncio.AbstractEventLoop)}
 
 
 def test_nothing_is_asked_before_a_text_is_embedded(service: Service):
@@ -184,7 +198,7 @@ def test_the_key_goes_into_the_header_and_nowhere_else(
 
 
 def test_the_digest_tells_routes_apart_and_not_keys(service: Service, monkeypatch: pytest.MonkeyPatch):
-    routes = [{}, {"api_base": None}, {"model": "openai/text-embedding-3-large"}]
+    routes = [{}, {"base_url": None}, {"model": "openai/text-embedding-3-large"}]
     assert len({embedder_of(service, **route).digest for route in routes}) == len(routes)
     before = embedder_of(service).digest
     monkeypatch.setenv("OPENAI_API_KEY", "another")

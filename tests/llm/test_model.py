@@ -262,7 +262,7 @@ def test_a_fault_that_lasts_ends_after_the_retries(retries: int, ask: Ask, servi
     model = model_of(service, retries=retries)
     with pytest.raises(ServiceError, match=r"'gpt-4o-mini' was asked .* the server tripped; run the same") as caught:
         ask(model)
-    assert (caught.value.status, caught.value.passing) == (500, True)
+    assert (caught.value.status, caught.value.transient) == (500, True)
     assert len(service.requests) == 1 + retries
     assert len(waits(model)) == retries
 
@@ -295,7 +295,7 @@ def test_a_refused_request_is_not_tried_again(answer: Answer, told: str, ask: As
     model = model_of(service)
     with pytest.raises(ServiceError, match=f"was asked once and gave no answer: .*{told}") as caught:
         ask(model)
-    assert (caught.value.status, caught.value.passing) == (answer.status, False)
+    assert (caught.value.status, caught.value.transient) == (answer.status, False)
     assert (len(service.requests), waits(model)) == (1, [])
 
 
@@ -306,7 +306,7 @@ def test_a_service_that_asks_for_too_long_a_wait_is_given_up(name: str, ask: Ask
     model = model_of(service)
     with pytest.raises(ServiceError, match="it asks to wait 86400 seconds; run the same command again after") as caught:
         ask(model)
-    assert caught.value.passing
+    assert caught.value.transient
     assert (len(service.requests), waits(model)) == (1, [])
 
 
@@ -323,7 +323,7 @@ def test_an_answer_that_never_comes_is_told_and_may_come_later(service: Service)
     with pytest.raises(ServiceError, match=r"2 times and gave no answer: no complete response within 0\.3 sec") as e:
         now(model_of(service, timeout=0.3, retries=1))
     copy = pickle.loads(pickle.dumps(e.value))
-    assert (str(copy), copy.status, copy.passing) == (str(e.value), 408, True)
+    assert (str(copy), copy.status, copy.transient) == (str(e.value), 408, True)
 
 
 def test_an_address_where_nobody_listens_is_told(service: Service):
@@ -331,7 +331,7 @@ def test_an_address_where_nobody_listens_is_told(service: Service):
         model = model_of(gone, retries=1)
     with pytest.raises(ServiceError, match="was asked 2 times and gave no answer") as caught:
         now(model)
-    assert caught.value.passing
+    assert caught.value.transient
 
 
 def test_a_cancelled_request_is_not_tried_again(service: Service):
