@@ -48,6 +48,8 @@ class Proposal(BaseModel):
     origin: Origin = "written"
     locked: bool = False
     """True if the target was still locked when the text was said."""
+    sure: bool = True
+    """False if another careful reader might decide otherwise."""
 
     @model_validator(mode="after")
     def _has_a_place(self) -> Proposal:
@@ -93,6 +95,7 @@ class MatchingCase:
     author: str = "first"
     origin: Origin = "written"
     locked: bool = False
+    sure: bool = True
 
 
 def load_proposals(folder: Path | None = None) -> list[ProposalSet]:
@@ -157,4 +160,5 @@ def _cases(proposals: ProposalSet, tree: Tree) -> Iterator[MatchingCase]:
             proposal.author,
             proposal.origin,
             proposal.locked,
+            proposal.sure,
         )

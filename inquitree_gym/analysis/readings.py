@@ -35,6 +35,7 @@ class MatchedProposal:
     author: str = "first"
     origin: Origin = "written"
     locked: bool = False
+    sure: bool = True
     several: bool = False
     """True if the proposal means several candidates."""
 
@@ -78,6 +79,7 @@ def matched(case: MatchingCase, nearest: int, similarity: float) -> MatchedPropo
         author=case.author,
         origin=case.origin,
         locked=case.locked,
+        sure=case.sure,
         several=bool(case.also),
     )
 
