@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from inquitree_gym.envs.spaces import FreeText
     from inquitree_gym.errors import InquiTreeError
     from inquitree_gym.log import Episode, read_episode
+    from inquitree_gym.matching import Match, match
     from inquitree_gym.rollout import aplay, play
     from inquitree_gym.scoring import EpisodeScore, score_episode
     from inquitree_gym.trees import Tree, load_tree
@@ -32,12 +33,14 @@ __all__ = [
     "FreeText",
     "InquiTreeError",
     "InquiryEnv",
+    "Match",
     "Rules",
     "Tree",
     "aplay",
     "load_embedder",
     "load_tree",
     "make_agent",
+    "match",
     "play",
     "read_episode",
     "score_episode",
@@ -54,6 +57,7 @@ __getattr__ = lazy(
         "errors": "InquiTreeError",
         "envs.inquiry": "InquiryEnv",
         "engine": "Rules",
+        "matching": "Match match",
         "trees": "Tree load_tree",
         "rollout": "aplay play",
     },

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from inquitree_gym.decisions import asks_to_repeat, read_decision
-from inquitree_gym.embeddings import TreeVectors
+from inquitree_gym.decisions import TOKENS, asks_to_repeat, read_decision
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.embeddings.vectors import Vector
-from inquitree_gym.engine import Decision, Engine, Phase, Reading, State
+from inquitree_gym.engine import Decision, Engine, Phase, Reading, Rules, State
+from inquitree_gym.errors import OptionError, suggest
+from inquitree_gym.trees import Tree, load_tree
 
 MAX_ACTION_LENGTH = 20_000
 """Maximum number of characters that are read from an action; the rest is ignored."""
@@ -131,3 +136,92 @@ class Matcher:
 def readable(action: str) -> str:
     """Return the first `MAX_ACTION_LENGTH` characters of an action, with lone surrogates replaced."""
     return action[:MAX_ACTION_LENGTH].encode("utf-8", "replace").decode()
+
+
+MatchState = Literal["topic", "subtopic", "result"]
+
+
+class RankedNode(NamedTuple):
+    """A subtopic or study with its similarity to a text."""
+
+    id: str
+    similarity: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The meaning of a text for one tree, as an environment with default rules reads it."""
+
+    tree: str
+    state: str
+    subtopic: str | None
+    """Subtopic whose studies were compared; None at the topic and at a result."""
+    embedder: str
+    threshold: float
+    decision: str | None
+    """Token of the decision that the text states; None if it states none."""
+    accepted: bool
+    """True if the nearest node is similar enough; a subtopic is entered only if its prerequisites were visited."""
+    prerequisites: tuple[str, ...]
+    """Prerequisites of the nearest node."""
+    nearest: tuple[RankedNode, ...]
+    """The nearest nodes, best first, at most `TOP_K`; empty for a text that was not compared with nodes."""
+
+
+def match(
+    tree: str | os.PathLike[str] | Tree,
+    text: str,
+    state: MatchState = "topic",
+    subtopic: str | None = None,
+    *,
+    embedder: str | Embedder = DEFAULT_EMBEDDER,
+    threshold: float | None = None,
+) -> Match:
+    """Return the reading of ``text`` as an action, with its runners-up; nothing is played.
+
+    Args:
+        tree: id, path or tree.
+        text: the action.
+        state: state of the inquiry: at the topic and at a result subtopics are candidates, in a subtopic its studies.
+        subtopic: id of the subtopic, for ``state="subtopic"``.
+        embedder: name or object.
+        threshold: τ in [-1, 1]; None for the embedder's own.
+
+    Raises:
+        TreeError: the tree is unknown or invalid.
+        OptionError: ``state`` and ``subtopic`` disagree, the tree has no such subtopic, or no threshold is known.
+    """
+    found = load_tree(tree)
+    reader = load_embedder(embedder) if isinstance(embedder, str) else embedder
+    limit = reader.threshold if threshold is None else threshold
+    if limit is None:
+        raise OptionError(f"no threshold has been calibrated for the embedder '{reader.name}'; pass threshold=...")
+    engine = Engine(found, Rules(threshold=limit))
+    at = _state_at(found, state, subtopic)
+    reading = Matcher(engine, tree_vectors(found, reader)).read(engine.start(0).state._replace(**at), text)
+    family = found.studies if state == "subtopic" else found.subtopics
+    nearest = tuple(RankedNode(family[i].id, similarity, family[i].text) for i, similarity in reading.top)
+    prerequisites = found.subtopics[reading.candidate].prerequisites if nearest and state != "subtopic" else ()
+    decision = next((token for token, meaning in TOKENS.items() if meaning == reading.decision), None)
+    accepted = bool(nearest) and reading.similarity >= limit
+    return Match(found.id, state, subtopic, reader.name, limit, decision, accepted, prerequisites, nearest)
+
+
+def _state_at(tree: Tree, state: str, subtopic: str | None) -> dict[str, Any]:
+    """Return the fields of an engine state.
+
+    Raises:
+        OptionError: ``state`` is unknown, or does not fit ``subtopic``.
+    """
+    phases = {"topic": Phase.TOPIC, "subtopic": Phase.SUBTOPIC, "result": Phase.RESULT}
+    if state not in phases:
+        raise OptionError(f"state is one of {', '.join(phases)}, not '{state}'")
+    if (subtopic is not None) != (state == "subtopic"):
+        raise OptionError('state="subtopic" goes with the id of a subtopic, and no other state does')
+    ids = [each.id for each in tree.subtopics]
+    if subtopic is not None and subtopic not in ids:
+        raise OptionError(f"{tree.id} has no subtopic '{subtopic}'{suggest(subtopic, ids)}; it has {', '.join(ids)}")
+    if state == "result":
+        return {"phase": Phase.RESULT, "subtopic": 0, "study": 0}
+    return {"phase": phases[state], "subtopic": -1 if subtopic is None else ids.index(subtopic)}

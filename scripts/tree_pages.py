@@ -61,7 +61,7 @@ def overview(trees: Iterable[Tree]) -> str:
     trees = list(trees)
     support = Counter(strength for tree in trees for strength in _strengths(tree))
     totals = (sum(len(tree.subtopics) for tree in trees), sum(len(tree.studies) for tree in trees))
-    shapes = [*map(_overview_row, trees), ["all", "", "", "", *map(str, totals), "", "", _weak_share(support)]]
+    shapes = [*map(_overview_row, trees), ["all", "", "", "", "", *map(str, totals), "", "", _weak_share(support)]]
     shares = [[_page_link(tree), *_shares(Counter(_strengths(tree)))] for tree in trees]
     numbers = ("n", "studies", "depth", "width", "entries", WEAKER, *map(_spoken, STRENGTHS))
     return _document(
@@ -70,12 +70,14 @@ def overview(trees: Iterable[Tree]) -> str:
         f"The package ships research trees of {len(trees)} published papers. Each tree has a page with the citation, "
         "the graph, the subtopics and studies, the source of every statement, and the findings of two review passes.",
         "The columns of the table are:",
+        "- *tier*: evidence behind the tree; A the full text of the paper, B its abstract with data or code, C its "
+        "abstract\n"
         "- *n*: number of subtopics\n"
         "- *depth*: number of subtopics in the longest chain of prerequisites\n"
         "- *width*: largest number of subtopics at one depth\n"
         f"- *{WEAKER}*: percentage of the statements whose [support](#strength-of-support) is no stronger than an "
         "abstract; a high percentage means a weakly supported tree",
-        _table(["id", "title", "journal", "date", *numbers[:4], WEAKER], shapes, numbers),
+        _table(["id", "title", "journal", "date", "tier", *numbers[:4], WEAKER], shapes, numbers),
         "## Strength of support",
         "Each entry records the source of one statement of a tree, and how directly the source supports it. The table "
         "lists the classes from strongest to weakest. The class does not say how certain the finding is.",
@@ -135,7 +137,7 @@ def _size(tree: Tree) -> str:
     depth, width = _depth_and_width(tree)
     return (
         f"{len(tree.subtopics)} subtopics, {len(tree.studies)} studies, {len(tree.conclusions)} conclusion items; "
-        f"depth {depth}, width {width}; version {tree.version} of the tree."
+        f"depth {depth}, width {width}; evidence tier {tree.provenance.tier}; version {tree.version} of the tree."
     )
 
 
@@ -200,6 +202,7 @@ def _overview_row(tree: Tree) -> list[str]:
     paper = tree.paper
     numbers = (len(tree.subtopics), len(tree.studies), *_depth_and_width(tree))
     facts = [_page_link(tree), _plain(paper.title), _plain(paper.journal), _date(paper.published)]
+    facts.append(tree.provenance.tier or "–")
     return [*facts, *map(str, numbers), _weak_share(Counter(_strengths(tree)))]
 
 

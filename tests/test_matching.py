@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from inquitree_gym.decisions import asks_to_repeat
 from inquitree_gym.embeddings import MiniLMEmbedder, TreeVectors, tree_vectors
 from inquitree_gym.engine import Decision, Engine, Phase, Reading, Rules, State
-from inquitree_gym.matching import CACHE_SIZE, MAX_ACTION_LENGTH, TOP_K, Matcher
+from inquitree_gym.errors import OptionError
+from inquitree_gym.matching import CACHE_SIZE, MAX_ACTION_LENGTH, TOP_K, Matcher, match
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.catalogue import builtin_ids
 from inquitree_gym.trees.schema import Candidate
@@ -95,6 +96,51 @@ def test_a_reading_holds_the_nearest_candidates_and_the_lead_of_the_first(minilm
     assert reading.top[0] == (reading.candidate, reading.similarity)
     assert reading.margin == reading.top[0][1] - reading.top[1][1] > 0
     assert reading.decision == Decision.NONE
+
+
+@pytest.mark.weights
+def test_match_reads_as_an_environment_does(minilm: MiniLMEmbedder):
+    tree = load_tree("paper12")
+    reader, _, start = matcher(tree, minilm)
+    text = "How long does a noisy ring keep an angle in mind?"
+    reading, found = reader.read(start, text), match("12", text)
+    assert found.nearest == tuple((tree.subtopics[i].id, s, tree.subtopics[i].text) for i, s in reading.top)
+    assert (found.tree, found.embedder, found.threshold) == ("paper12", minilm.name, minilm.threshold)
+    assert (found.accepted, found.decision, found.subtopic) == (reading.similarity >= minilm.threshold, None, None)
+    assert found.prerequisites == tree.subtopics[reading.candidate].prerequisites
+    assert not match(tree, text, threshold=0.99).accepted
+    assert match(tree, text, threshold=-1).accepted
+
+
+@pytest.mark.weights
+def test_match_knows_the_states_of_an_inquiry(minilm: MiniLMEmbedder):
+    tree = load_tree("paper12")
+    design = match(tree, tree.studies[-1].text, "subtopic", tree.subtopics[-1].id, embedder=minilm)
+    assert (design.accepted, design.nearest[0].id, design.prerequisites) == (True, tree.studies[-1].id, ())
+    assert {each.id for each in design.nearest} == {study.id for study in tree.subtopics[-1].studies}
+    decided = match(tree, "I want to redo the study.", "result")
+    assert (decided.decision, decided.accepted, decided.nearest) == ("redo_study", False, ())
+    named = match(tree, tree.subtopics[3].text, "result")
+    assert (named.decision, named.accepted, named.nearest[0].id) == (None, True, tree.subtopics[3].id)
+
+
+@pytest.mark.parametrize(
+    ("state", "subtopic", "said"),
+    [
+        ("study", None, "state is one of topic, subtopic, result, not 'study'"),
+        ("subtopic", None, 'state="subtopic" goes with the id of a subtopic'),
+        ("result", "s1", 'state="subtopic" goes with the id of a subtopic'),
+        ("subtopic", "s99", r"made has no subtopic 's99'.*; it has s1, s2, s3"),
+    ],
+)
+def test_match_refuses_a_state_that_does_not_exist(state: str, subtopic: str | None, said: str):
+    with pytest.raises(OptionError, match=said):
+        match(CHAIN, "Why?", state, subtopic)
+
+
+def test_match_needs_a_threshold():
+    with pytest.raises(OptionError, match="no threshold has been calibrated for the embedder 'counting'"):
+        match(CHAIN, "Why?", embedder=Counting())
 
 
 def test_a_single_candidate_has_no_margin(minilm: MiniLMEmbedder):

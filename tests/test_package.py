@@ -16,8 +16,8 @@ from inquitree_gym.errors import Fault, OptionError, TreeError, UnknownTreeError
 
 PUBLIC = {
     "inquitree_gym": {
-        "Agent", "Embedder", "Episode", "EpisodeScore", "FreeText", "InquiTreeError", "InquiryEnv", "Rules", "Tree",
-        "aplay", "load_embedder", "load_tree", "make_agent", "play", "read_episode", "score_episode",
+        "Agent", "Embedder", "Episode", "EpisodeScore", "FreeText", "InquiTreeError", "InquiryEnv", "Match", "Rules",
+        "Tree", "aplay", "load_embedder", "load_tree", "make_agent", "match", "play", "read_episode", "score_episode",
     },
     "inquitree_gym.baselines": {
         "AGENT_NAMES", "Agent", "Ask", "BASELINE_NAMES", "BaselineAgent", "HumanAgent", "LLMAgent",

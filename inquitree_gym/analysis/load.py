@@ -20,6 +20,7 @@ from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.trajectory import Exposure, choices, coverage_over_turns, exposures
 from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees.schema import Tier
 
 Number = TypeVar("Number", int, float)
 
@@ -102,6 +103,8 @@ class ScoredEpisode:
     readings: ReadingCounts
     exposures: tuple[Exposure, ...]
     """Results that the agent observed, in order."""
+    tier: Tier | None = None
+    """Evidence tier of the tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +245,7 @@ def scored_episode(episode: Episode, tree: Tree, judge: Judge) -> ScoredEpisode:
         cost=cost_of(episode),
         readings=_readings(episode),
         exposures=exposures(episode),
+        tier=tree.provenance.tier,
     )
 
 

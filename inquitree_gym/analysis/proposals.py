@@ -107,6 +107,17 @@ def load_proposals(folder: Path | None = None) -> list[ProposalSet]:
     return load_sets(folder or resources.files(__package__).joinpath("data", "proposals"), ProposalSet, "proposals")
 
 
+def load_proposal_file(file: Path) -> ProposalSet:
+    """Return the proposals of one JSON file.
+
+    Raises:
+        OptionError: the file cannot be read or is invalid.
+    """
+    if not file.is_file():
+        raise OptionError(f"no file of proposals at '{file}'; give a .json file")
+    return _load_set(file, ProposalSet, "proposals")
+
+
 def load_sets(folder: Traversable, model: type[SetType], content: str) -> list[SetType]:
     """Read the labelled set of every JSON file of a folder, in paper order; ``content`` is its name in errors.
 

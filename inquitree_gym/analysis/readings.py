@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from inquitree_gym.analysis.proposals import MatchingCase, Origin, ProposalKind
-from inquitree_gym.embeddings import Embedder, tree_vectors
+from inquitree_gym.analysis.proposals import (
+    MatchingCase,
+    Origin,
+    ProposalKind,
+    load_proposal_file,
+    matching_cases,
+)
+from inquitree_gym.embeddings import Embedder, TreeVectors, tree_vectors
 from inquitree_gym.embeddings.vectors import Vector
+from inquitree_gym.errors import OptionError
 from inquitree_gym.scoring.statistics import Estimate, clustered_mean
-from inquitree_gym.trees import load_tree
+from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.candidates import centroids
 
 KINDS_TAKEN: tuple[ProposalKind, ...] = ("foreign", "vague", "near_miss", "off_target")
@@ -38,6 +46,8 @@ class MatchedProposal:
     sure: bool = True
     several: bool = False
     """True if the proposal means several candidates."""
+    nearest: str = ""
+    """Id of the nearest candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,61 @@ class ReadingShares:
     """Right proposals that mean several nodes."""
 
 
+@dataclass(frozen=True, slots=True)
+class WrongReading:
+    """A proposal that is not read as it is meant."""
+
+    text: str
+    kind: ProposalKind
+    meant: tuple[str, ...]
+    """Ids of the nodes that it means; empty for a proposal that should be refused."""
+    read: str | None
+    """Id of the node that it is accepted as; None if it is refused."""
+    similarity: float
+    """Similarity to the nearest candidate."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileReadings:
+    """Readings of a file of labelled proposals about one tree."""
+
+    tree: str
+    embedder: str
+    threshold: float
+    shares: dict[str, ReadingShares]
+    """Shares of all proposals, and of each author and origin where there are several."""
+    wrong: list[WrongReading]
+
+
+def measure_file(file: Path, tree: Tree, embedder: Embedder, threshold: float) -> FileReadings:
+    """Match the proposals of a file with their tree.
+
+    Raises:
+        OptionError: the file cannot be read or is invalid, or is about another tree.
+    """
+    proposals = load_proposal_file(file)
+    if proposals.tree != tree.id:
+        raise OptionError(f"'{file}' holds proposals about {proposals.tree}, not about {tree.id}")
+    cases = matching_cases([proposals], lambda name: tree)
+    found = match_cases(cases, embedder, find=lambda name: tree)
+    groups = {"all": found}
+    for field in ("author", "origin"):
+        names = list(dict.fromkeys(getattr(each, field) for each in found))
+        for name in names if len(names) > 1 else ():
+            groups[f"{field} {name}"] = [each for each in found if getattr(each, field) == name]
+    shares = {name: reading_shares(group, threshold) for name, group in groups.items()}
+    pairs = [_wrong(case, each, threshold) for case, each in zip(cases, found, strict=True)]
+    return FileReadings(tree.id, embedder.name, threshold, shares, [each for each in pairs if each is not None])
+
+
+def _wrong(case: MatchingCase, found: MatchedProposal, threshold: float) -> WrongReading | None:
+    accepted = found.similarity >= threshold
+    meant = tuple(case.candidates[i].id for i in (case.right, *case.also)) if case.kind == "right" else ()
+    read = found.nearest if accepted else None
+    as_meant = read in meant if meant else not accepted
+    return None if as_meant else WrongReading(case.text, case.kind, meant, read, found.similarity)
+
+
 def matched(case: MatchingCase, nearest: int, similarity: float) -> MatchedProposal:
     """Return a proposal whose nearest candidate is known by its index."""
     return MatchedProposal(
@@ -81,16 +146,25 @@ def matched(case: MatchingCase, nearest: int, similarity: float) -> MatchedPropo
         locked=case.locked,
         sure=case.sure,
         several=bool(case.also),
+        nearest=case.candidates[nearest].id,
     )
 
 
 def match_cases(
-    cases: Sequence[MatchingCase], embedder: Embedder, *, paraphrases: bool = True
+    cases: Sequence[MatchingCase],
+    embedder: Embedder,
+    *,
+    paraphrases: bool = True,
+    find: Callable[[str], Tree] = load_tree,
 ) -> list[MatchedProposal]:
-    """Match every proposal with the centroids of its candidates, or with their canonical texts alone."""
+    """Match every proposal with the centroids of its candidates, or with their canonical texts alone.
+
+    ``find`` loads a tree by id.
+    """
     said = list(dict.fromkeys(case.text for case in cases))
     vectors = dict(zip(said, embedder.embed(said), strict=True))
-    return [_match(case, vectors[case.text], embedder, paraphrases) for case in cases]
+    known = {name: tree_vectors(find(name), embedder) for name in dict.fromkeys(case.tree for case in cases)}
+    return [_match(case, vectors[case.text], known[case.tree], paraphrases) for case in cases]
 
 
 def reading_shares(proposals: Sequence[MatchedProposal], threshold: float) -> ReadingShares:
@@ -115,8 +189,7 @@ def reading_shares(proposals: Sequence[MatchedProposal], threshold: float) -> Re
     )
 
 
-def _match(case: MatchingCase, said: Vector, embedder: Embedder, paraphrases: bool) -> MatchedProposal:
-    known = tree_vectors(load_tree(case.tree), embedder)
+def _match(case: MatchingCase, said: Vector, known: TreeVectors, paraphrases: bool) -> MatchedProposal:
     if paraphrases:
         candidates = centroids(case.candidates, lambda texts: known.matrix(tuple(texts)))
     else:

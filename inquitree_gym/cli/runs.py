@@ -95,6 +95,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     reasoning_effort: EffortOption = None,
     context_tokens: Annotated[int, typer.Option("--context", help="Largest request in estimated tokens.")] = CONTEXT,
     papers: PapersOption = ALL,
+    tiers: Annotated[str | None, typer.Option(help="Keep trees of these evidence tiers: A, B, C.")] = None,
     fake_level: Annotated[str, typer.Option(help="Fake levels, comma-separated, each 0 to 10.")] = "0",
     seeds: Annotated[int, typer.Option(help="Episodes per agent, model, tree and level.")] = 5,
     max_turns: Annotated[str, typer.Option(help="A number, default for n(2H+3), 3n, or none.")] = "default",
@@ -163,6 +164,7 @@ def _study(context: typer.Context) -> StudyConfig:
         agents=split(flags["agent"]),
         models=[{"model": name, **settings} for name in split(flags["model"] or "")],
         trees=split(flags["papers"]),
+        tiers=None if flags["tiers"] is None else split(flags["tiers"].upper()),
         fake_levels=whole_numbers("--fake-level", flags["fake_level"]),
         **{name: flags[name] for name in ("seeds", "max_turns", "embedder", "threshold")},
     )

@@ -1,8 +1,9 @@
-"""Verbs about trees: list, show, check, schema."""
+"""Verbs about trees: list, show, check, match, new, schema."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,24 +13,33 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree as Branches
 
+from inquitree_gym.analysis.readings import KINDS_TAKEN, measure_file
 from inquitree_gym.cli.output import (
     FAULTY,
     JsonOption,
+    ThresholdOption,
     TreeArgument,
     check_svg,
     out,
     plural,
     print_json,
+    print_table,
     progress,
     write,
 )
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder, tree_vectors
-from inquitree_gym.errors import SEVERITIES, TreeError, UnknownTreeError
+from inquitree_gym.errors import SEVERITIES, OptionError, TreeError, UnknownTreeError
+from inquitree_gym.matching import MatchState, match
 from inquitree_gym.runner.study import ALL, expand_all
-from inquitree_gym.trees import CATALOGUE, Fault, Tree, builtin_ids, load_tree, user_files
+from inquitree_gym.scoring import Estimate
+from inquitree_gym.trees import CATALOGUE, Fault, Tree, builtin_ids, dump_tree, load_tree, user_files
 from inquitree_gym.trees.drawing import depths, layers, mermaid, svg
 from inquitree_gym.trees.lint import lint_tree
-from inquitree_gym.trees.load import id_faults, is_path
+from inquitree_gym.trees.load import id_faults, is_path, new_tree
+
+COLUMNS = ("id", "n", "depth", "width", "tier", "year", "journal", "title")
+MEASURES = ("nearest_subtopic", "nearest_study", "understood", "misread", "refused", *KINDS_TAKEN)
+"""Shares of labelled proposals that are printed."""
 
 app = typer.Typer()
 
@@ -41,9 +51,9 @@ def list_trees(as_json: JsonOption = False) -> None:
     if as_json:
         print_json(entries)
         return
-    table = Table("id", "n", "depth", "width", "year", "journal", "title", title="Research trees")
+    table = Table(*COLUMNS, title="Research trees")
     for entry in entries:
-        columns = [entry[name] for name in ("id", "n", "depth", "width", "year", "journal", "title")]
+        columns = [entry[name] for name in COLUMNS]
         table.add_row(
             *("" if value is None else str(value) for value in columns), style="" if entry["playable"] else "dim"
         )
@@ -79,10 +89,16 @@ def check(
     embedder: Annotated[
         str, typer.Option(help="Embedder for hint ladders, siblings and fakes; none skips these checks.")
     ] = DEFAULT_EMBEDDER,
+    proposals: Annotated[
+        Path | None, typer.Option(help="Measure how this file of labelled proposals is read, instead of checking.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check trees for faults; exit with status 1 if there is an error, with 0 for warnings and notes."""
     names = list(expand_all(trees or [ALL]))
+    if proposals is not None:
+        _measure(names, proposals, embedder, as_json)
+        return
     faults: dict[str, list[Fault]] = {}
     with progress("checking", len(names)) as advance:
         for name in names:
@@ -102,10 +118,80 @@ def check(
     raise typer.Exit(FAULTY if any(fault.severity == "error" for found in faults.values() for fault in found) else 0)
 
 
+@app.command("match")
+def match_text(
+    tree: TreeArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The action.")],
+    subtopic: Annotated[str | None, typer.Option(help="Read a design for this subtopic.")] = None,
+    at_result: Annotated[bool, typer.Option("--result", help="Read a reply to a result.")] = False,
+    embedder: Annotated[str, typer.Option(help="Embedder that reads the text.")] = DEFAULT_EMBEDDER,
+    threshold: ThresholdOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how an action is read: decision, nearest nodes and their similarities."""
+    state: MatchState = "subtopic" if subtopic is not None else "topic"
+    if at_result and subtopic is not None:
+        raise OptionError("--result and --subtopic exclude each other; give one of them")
+    found = match(tree, text, "result" if at_result else state, subtopic, embedder=embedder, threshold=threshold)
+    if as_json:
+        print_json(found)
+        return
+    if found.decision:
+        out.print(f"decision: {found.decision}")
+    if found.nearest:
+        similarity = f"{found.nearest[0].similarity:.3f} {'≥' if found.accepted else '<'} τ = {found.threshold}"
+        verdict = f"read as {found.nearest[0].id}" if found.accepted else "not accepted"
+        locked = found.accepted and found.prerequisites
+        needs = f"; entered only after {', '.join(found.prerequisites)}" if locked else ""
+        out.print(f"{verdict} ({similarity}){needs}")
+        rows = [[each.id, f"{each.similarity:.3f}", each.text] for each in found.nearest]
+        print_table("Nearest", [["id", "similarity", "text"], *rows])
+    elif not found.decision:
+        out.print("not accepted: the text holds nothing that could be read")
+
+
+@app.command()
+def new(
+    tree_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the tree.")],
+    out_file: Annotated[Path | None, typer.Option("--out", help="File to write; ID.json by default.")] = None,
+) -> None:
+    """Write a small tree to fill in, whose texts say TODO and what to write."""
+    document, file = dump_tree(new_tree(tree_id)), out_file or Path(f"{tree_id}.json")
+    if file.exists():
+        raise OptionError(f"'{file}' exists already; give another file with --out")
+    write(file, document)
+
+
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of tree files, for editors."""
     print_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **Tree.model_json_schema()})
+
+
+def _measure(names: list[str], file: Path, embedder: str, as_json: bool) -> None:
+    """Print how labelled proposals about one tree are read, and those that are not read as they are meant."""
+    if len(names) != 1 or embedder == "none":
+        raise OptionError("--proposals measures one tree with an embedder; name both")
+    tree, reader = load_tree(names[0]), load_embedder(embedder)
+    if reader.threshold is None:
+        raise OptionError(f"no threshold has been calibrated for the embedder '{embedder}'; take another one")
+    found = measure_file(file, tree, reader, reader.threshold)
+    if as_json:
+        print_json(found)
+        return
+    title = f"Proposals about {tree.id}, read by {embedder} at τ = {reader.threshold}"
+    groups = found.shares.values()
+    rows = [[name.replace("_", " "), *_cells(getattr(each, name) for each in groups)] for name in MEASURES]
+    print_table(title, [["share", *found.shares], *rows])
+    wrong = [
+        [each.text, ", ".join(each.meant) or each.kind, each.read or "refused", f"{each.similarity:.3f}"]
+        for each in found.wrong
+    ]
+    print_table("Not read as meant", [["proposal", "means", "read as", "similarity"], *wrong])
+
+
+def _cells(estimates: Iterable[Estimate]) -> Iterator[str]:
+    return ("–" if each.mean is None else f"{each.mean:.3f} (n = {each.episodes})" for each in estimates)
 
 
 def _faults(name: str, embedder: str) -> list[Fault]:
@@ -125,7 +211,7 @@ def _faults(name: str, embedder: str) -> list[Fault]:
 
 def _describe(name: str) -> dict[str, Any]:
     entry = CATALOGUE.get(name)
-    missing = dict.fromkeys(("depth", "width", "year", "journal", "doi"))
+    missing = dict.fromkeys(("depth", "width", "tier", "year", "journal", "doi"))
     if name not in builtin_ids() and name not in user_files():
         title = entry.title if entry and entry.title else "(tree may not be distributed)"
         return {"id": name, "n": entry.subtopics if entry else None, "playable": False, "title": title} | missing
@@ -141,6 +227,7 @@ def _describe(name: str) -> dict[str, Any]:
         "title": tree.paper.title,
         "depth": 1 + max(depths(tree).values()),
         "width": max(map(len, layers(tree))),
+        "tier": tree.provenance.tier,
         "year": tree.paper.year,
         "journal": tree.paper.journal,
         "doi": tree.paper.doi,

@@ -178,11 +178,12 @@ def papers(report: ReportData) -> Section:
     columns = report.table if len(report.table) <= MAX_COLUMNS else report.base
     several = len({row.fake_level for row in columns}) > 1
     heads = ["tree", *(report.name(row) + f", f{row.fake_level}" * several for row in columns)]
+    names = {_tree(facts): _tree(facts) + (f" (tier {facts.tier})" if facts.tier else "") for facts in report.episodes}
     maps = []
     for title, measure in HEAT_MAPS.items():
         means = _tree_means(report.episodes, measure)
         trees = dict.fromkeys(tree for tree, _ in means)
-        lines = [[tree, *(shaded(means.get((tree, row.setting))) for row in columns)] for tree in trees]
+        lines = [[names[tree], *(shaded(means.get((tree, row.setting))) for row in columns)] for tree in trees]
         maps.append(make_table(title, heads, lines))
     words = paragraphs("papers", several=several, level=columns[0].fake_level)
     return Section("papers", "By paper", words, (), tuple(maps))

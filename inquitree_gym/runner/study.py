@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -26,6 +26,7 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.runner.models import ModelSettings, slug
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
+from inquitree_gym.trees.schema import Tier
 
 ALL = "all"
 
@@ -195,8 +196,12 @@ def expand_all(names: Iterable[str]) -> Iterator[str]:
         yield from builtin_ids() if name == ALL else (name,)
 
 
-def make_study(**settings: Any) -> StudyConfig:
+def make_study(*, tiers: Sequence[str] | None = None, **settings: Any) -> StudyConfig:
     """Return a validated study whose trees and embedder exist.
+
+    Args:
+        tiers: evidence tiers of the trees that are kept; None for all trees.
+        settings: the fields of `StudyConfig`.
 
     Raises:
         OptionError: naming every invalid setting.
@@ -207,6 +212,8 @@ def make_study(**settings: Any) -> StudyConfig:
         study = StudyConfig(**settings)
     except ValidationError as error:
         raise OptionError(f"the study cannot be run; {'; '.join(_faults(error))}") from None
+    if tiers is not None:
+        study = study.model_copy(update={"trees": _of_tiers(study.trees, tiers)})
     ids = [load_tree(tree).id for tree in study.trees]
     if twins := sorted({name for name in ids if ids.count(name) > 1}):
         raise OptionError(f"the study has several trees with the id {', '.join(twins)}; give each an id of its own")
@@ -215,6 +222,20 @@ def make_study(**settings: Any) -> StudyConfig:
             f"no threshold has been calibrated for the embedder '{study.embedder}'; give the study a threshold"
         )
     return study
+
+
+def _of_tiers(trees: Sequence[str], tiers: Sequence[str]) -> tuple[str, ...]:
+    """Return the trees of the named evidence tiers.
+
+    Raises:
+        OptionError: a tier is unknown, or no tree has one of them.
+    """
+    known = get_args(Tier)
+    if not isinstance(tiers, list | tuple) or not tiers or any(tier not in known for tier in tiers):
+        raise OptionError(f"the study cannot be run; tiers: needs a list of {', '.join(known)}, not {tiers!r}")
+    if found := tuple(tree for tree in trees if load_tree(tree).provenance.tier in tiers):
+        return found
+    raise OptionError(f"the study cannot be run; none of its trees has the evidence tier {' or '.join(tiers)}")
 
 
 def _faults(error: ValidationError) -> Iterator[str]:

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,18 @@ def parse_tree(document: bytes, where: str = "tree") -> Tree:
 def dump_tree(tree: Tree) -> str:
     """Return the canonical JSON: fields in schema order, two spaces, UTF-8, a newline at the end."""
     return json.dumps(tree.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+
+
+def new_tree(tree_id: str) -> Tree:
+    """Return a small tree to fill in: every text says TODO and what to write.
+
+    Raises:
+        TreeError: ``tree_id`` is no id, or that of a shipped tree.
+    """
+    if tree_id in builtin_ids():
+        raise TreeError(legible(tree_id), [fault("T103", "id", "id", "is the id of a shipped tree; take another one")])
+    document = json.loads(resources.files(__package__).joinpath("skeleton.json").read_bytes())
+    return parse_tree(json.dumps(document | {"id": tree_id}).encode(), legible(tree_id))
 
 
 def _load_id(name: str) -> Tree:

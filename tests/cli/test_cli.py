@@ -180,6 +180,10 @@ def test_list_as_json(inquitree: Inquitree):
     tree = load_tree("paper12")
     assert (paper12["n"], paper12["year"], paper12["doi"]) == (7, tree.paper.year, tree.paper.doi)
     assert paper12["title"] == tree.paper.title
+    assert [entry["tier"] for entry in entries if entry["playable"]] == [
+        load_tree(name).provenance.tier for name in builtin_ids()
+    ]
+    assert "tier" in inquitree("list").out
 
 
 def test_list_shows_trees_of_ones_own(inquitree: Inquitree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -571,6 +575,113 @@ def test_check_of_a_file_that_is_no_tree_says_where(inquitree: Inquitree, tmp_pa
     (fault,) = json.loads(done.out)[str(file)]
     assert "is not JSON at line 1" in fault["message"]
     assert (fault["code"], fault["node"], fault["path"]) == ("T101", "", "")
+
+
+WRITTEN = [
+    {"target": "s1", "kind": "right", "text": "What decides question number 1?"},
+    {"target": "s2", "also": ["s1"], "kind": "right", "text": "What decides question number 1, please?"},
+    {"target": "s3", "kind": "right", "text": "What decides question number 1 or so?", "author": "second"},
+    {"target": "s3", "kind": "right", "text": "Grid cells."},
+    {"at": "topic", "kind": "foreign", "text": "What decides question number 2 in bread?", "author": "second"},
+    {"at": "s1", "kind": "vague", "text": "Look at it."},
+]
+
+
+@pytest.mark.weights
+def test_labelled_proposals_about_ones_own_tree_are_measured(inquitree: Inquitree, tmp_path: Path):
+    tree, proposals = tmp_path / "mine.json", tmp_path / "proposals.json"
+    tree.write_text(dump_tree(make_tree([[], [], []], [2, 1, 1], tree_id="mine")))
+    proposals.write_text(json.dumps({"tree": "mine", "proposals": WRITTEN}))
+    found = json.loads(inquitree("check", tree, "--proposals", proposals, "--json").out)
+    assert (found["tree"], found["embedder"], found["threshold"]) == ("mine", "all-MiniLM-L6-v2", 0.45)
+    assert list(found["shares"]) == ["all", "author first", "author second"]
+    everyone = {name: share["mean"] for name, share in found["shares"]["all"].items() if isinstance(share, dict)}
+    assert everyone == {
+        "nearest_subtopic": 0.75, "nearest_study": None, "understood": 0.5, "misread": 0.25, "refused": 0.25,
+        "foreign": 1, "vague": 0, "near_miss": None, "off_target": None,
+    }  # fmt: skip
+    assert found["shares"]["author second"]["misread"]["mean"] == 1
+    wrong = [(each["kind"], each["meant"], each["read"]) for each in found["wrong"]]
+    assert wrong == [("right", ["s3"], "s1"), ("right", ["s3"], None), ("foreign", [], "s2")]
+    done = inquitree("check", tree, "--proposals", proposals)
+    assert done.status == 0
+    assert "understood" in done.out
+    assert "Grid cells." in done.out
+
+
+def test_proposals_need_one_tree_an_embedder_and_a_file_about_it(inquitree: Inquitree, tmp_path: Path):
+    file = tmp_path / "proposals.json"
+    file.write_text(json.dumps({"tree": "paper2", "proposals": WRITTEN[:1]}))
+    for arguments, said in (
+        (("paper8", "--proposals", file), "holds proposals about paper2, not about paper8"),
+        (("paper2", "paper8", "--proposals", file), "measures one tree with an embedder; name both"),
+        (("paper2", "--embedder", "none", "--proposals", file), "measures one tree with an embedder; name both"),
+        (("paper2", "--embedder", "litellm:text-embedding-3-small", "--proposals", file), "no threshold has been"),
+        (("paper2", "--proposals", tmp_path / "no.json"), "no file of proposals at"),
+    ):
+        done = inquitree("check", *arguments)
+        assert (done.status, done.out) == (2, "")
+        assert said in done.said
+
+
+# match
+
+
+@pytest.mark.weights
+def test_match_shows_how_an_action_is_read(inquitree: Inquitree):
+    tree = load_tree("paper12")
+    text = tree.subtopics[6].text
+    said = flat(inquitree("match", 12, text).out)
+    assert re.search(r"^read as s7 \(0\.\d{3} ≥ τ = 0\.45\)", said)
+    needs = tree.subtopics[6].prerequisites
+    assert (f"; entered only after {', '.join(needs)} " in said) == bool(needs)
+    assert said.index("s7 0.") < said.index(" s2 0.")
+    found = json.loads(inquitree("match", 12, text, "--json").out)
+    assert (found["tree"], found["state"], found["accepted"], found["decision"]) == ("paper12", "topic", True, None)
+    assert found["nearest"][0]["id"] == "s7"
+    assert found["nearest"][0]["similarity"] > found["nearest"][1]["similarity"]
+    strict = inquitree("match", 12, "Do bees dance?", "--threshold", "0.99").out
+    assert re.match(r"not accepted \(-?0\.\d{3} < τ = 0\.99\)\n", strict)
+
+
+@pytest.mark.weights
+def test_match_reads_designs_and_replies_to_results(inquitree: Inquitree):
+    study = load_tree("paper12").subtopics[2].studies[0]
+    found = json.loads(inquitree("match", 12, study.text, "--subtopic", "s3", "--json").out)
+    assert (found["state"], found["subtopic"], found["nearest"][0]["id"]) == ("subtopic", "s3", study.id)
+    assert inquitree("match", 12, "draw_conclusion", "--result").out == "decision: draw_conclusion\n"
+    assert inquitree("match", 12, "?!", "--result").out == "not accepted: the text holds nothing that could be read\n"
+    both = inquitree("match", 12, "Why?", "--result", "--subtopic", "s3")
+    assert (both.status, both.said) == (2, "error: --result and --subtopic exclude each other; give one of them")
+
+
+# new
+
+
+def test_a_new_tree_lacks_only_its_texts(inquitree: Inquitree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    assert "written: bread.json" in inquitree("new", "bread").err
+    assert Path("bread.json").read_text() == dump_tree(load_tree("bread.json"))
+    done = inquitree("check", "bread.json", "--json")
+    assert done.status == 1
+    faults = json.loads(done.out)["bread.json"]
+    assert {fault["code"] for fault in faults} == {"T301"}
+    assert {"paper.title", "topic", "subtopics[1].studies[0].fakes[0]"} <= {fault["path"] for fault in faults}
+    written = Path("bread.json").read_text().replace("TODO", "Written")
+    Path("bread.json").write_text(written)
+    codes = {fault["code"] for fault in json.loads(inquitree("check", "bread.json", "--json").out)["bread.json"]}
+    assert not {code for code in codes if code < "T301"}, "its structure has no fault"
+    again = inquitree("new", "bread")
+    assert (again.status, again.said) == (2, "error: 'bread.json' exists already; give another file with --out")
+    assert Path("bread.json").read_text() == written
+    assert "written: rye.json" in inquitree("new", "bread", "--out", "rye.json").err
+
+
+def test_an_id_that_cannot_be_taken_is_refused(inquitree: Inquitree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    assert "is the id of a shipped tree; take another one" in inquitree("new", "paper12").said
+    assert "'A b' is not an id" in inquitree("new", "A b").said
+    assert not list(tmp_path.iterdir())
 
 
 def test_check_with_an_unknown_embedder(inquitree: Inquitree):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -147,6 +147,12 @@ def test_coverage_over_turns_is_a_mean_over_trees_that_keeps_the_last_value():
     curve = dict(coverage_curve(report.episodes))
     assert [curve[at].mean for at in (0, 0.5, 1, 1.5, 3)] == [0, 0.25, 0.5, 0.75, 1]
     assert curve[1].trees == 2
+
+
+def test_the_heat_map_tells_the_evidence_tier_of_a_tree():
+    known = replace(facts(score("t1", 1, 1)), tier="B")
+    (first, *_) = papers(report_data([ScoredRun(Path("r"), [known, facts(score("t2", 1, 1))], [], {})])).tables
+    assert [line[0].text for line in first.lines] == ["t1 (tier B)", "t2"]
 
 
 def test_the_heat_map_has_a_line_per_tree_and_a_column_per_setting():

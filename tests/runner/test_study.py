@@ -123,6 +123,31 @@ def test_two_trees_whose_logs_would_have_one_name_are_refused(tmp_path: Path):
             make_study(agents=("random",), trees=trees)
 
 
+def test_trees_are_kept_by_evidence_tier(tmp_path: Path):
+    tiers = {name: load_tree(name).provenance.tier for name in builtin_ids()}
+    for kept in (["A"], ["B", "C"]):
+        expected = tuple(name for name, tier in tiers.items() if tier in kept)
+        assert make_study(agents=("random",), tiers=kept).trees == expected
+    one = next(name for name, tier in tiers.items() if tier == "A")
+    assert make_study(agents=("random",), trees=(one, "paper11"), tiers=("A",)).trees == (one,)
+    file = tmp_path / "study.toml"
+    file.write_text('agents = ["random"]\ntiers = ["A"]\n')
+    assert read_study(file) == make_study(agents=("random",), tiers=["A"])
+
+
+@pytest.mark.parametrize("tiers", [["D"], "A", [], 3, [["A"]]])
+def test_an_unknown_tier_is_refused(tiers: object):
+    with pytest.raises(OptionError, match=r"the study cannot be run; tiers: needs a list of A, B, C, not "):
+        make_study(agents=("random",), tiers=tiers)
+
+
+def test_tiers_that_leave_no_tree_are_refused(tmp_path: Path):
+    file = tmp_path / "mine.json"
+    file.write_text(dump_tree(make_tree([[]], [1], tree_id="mine")))
+    with pytest.raises(OptionError, match="none of its trees has the evidence tier A or B"):
+        make_study(agents=("random",), trees=(str(file),), tiers=("A", "B"))
+
+
 def test_an_unknown_embedder_is_told_before_anything_is_played():
     with pytest.raises(EmbedderError, match="no embedder is called 'all-minilm'"):
         make_study(agents=("random",), embedder="all-minilm")
