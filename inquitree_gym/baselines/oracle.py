@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,10 +18,10 @@ REDO_SUFFIX = "-redo"
 
 
 class OracleAgent(BaselineAgent):
-    """Plays perfectly: 3n turns, and a conclusion with the text of every item.
+    """Plays perfectly: enters every subtopic, runs every needed study, and concludes with the text of every item.
 
-    It redoes a study that showed a fake while the remaining turns still allow a full traversal. Needs
-    ``privileged=True``.
+    A study takes three turns, so a traversal takes 3n, and more where a subtopic has several findings that conclusions
+    need. Subtopics come first, further studies and redone fakes as long as the turns allow. Needs ``privileged=True``.
     """
 
     name = "oracle"
@@ -29,15 +30,19 @@ class OracleAgent(BaselineAgent):
     def __init__(self, tree: Tree) -> None:
         """Learn subtopics, studies and conclusion items of ``tree``."""
         super().__init__()
-        self._subtopics = {subtopic.id: subtopic for subtopic in tree.subtopics}
-        self._studies = [subtopic.studies[0].text for subtopic in tree.subtopics]
+        self._subtopics = tree.subtopics
+        self._studies = tree.studies
+        owners = [i for i, subtopic in enumerate(tree.subtopics) for _ in subtopic.studies]
+        self._plan = [(owners[study], study) for study in needed_studies(tree)]
         self._conclusion = numbered([item.text for item in tree.conclusions])
+        self._done: set[int] = set()
         self._runs = 0
         self._study_turns = 0
 
     def reset(self, seed: int) -> None:
         """Start an episode."""
         super().reset(seed)
+        self._done = set()
         self._study_turns = 0
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
@@ -48,8 +53,7 @@ class OracleAgent(BaselineAgent):
                 return self._next(known["visits"])
             case "subtopic":
                 self._runs = 0
-                subtopic: int = known["node"]
-                return self._studies[subtopic]
+                return self._study(known["node"])
             case "study":
                 self._study_turns = 1
             case "result":
@@ -58,24 +62,52 @@ class OracleAgent(BaselineAgent):
                 return self._conclusion
         return ""
 
+    def _left(self) -> list[tuple[int, int]]:
+        return [(subtopic, study) for subtopic, study in self._plan if study not in self._done]
+
     def _next(self, visits: list[int]) -> str:
-        entered = {name for name, count in zip(self._subtopics, visits, strict=True) if count}
-        return next(
-            subtopic.text
-            for name, subtopic in self._subtopics.items()
-            if name not in entered and entered.issuperset(subtopic.prerequisites)
-        )
+        """Return the text of the next subtopic, one that is new if there is any."""
+        entered = {subtopic.id for subtopic, count in zip(self._subtopics, visits, strict=True) if count}
+        steps = [self._subtopics[i] for i, _ in self._left()] or list(self._subtopics)
+        ready = [subtopic for subtopic in steps if entered.issuperset(subtopic.prerequisites)]
+        return min(ready, key=lambda subtopic: subtopic.id in entered).text
+
+    def _study(self, subtopic: int) -> str:
+        planned = [study for owner, study in self._left() if owner == subtopic]
+        return self._studies[planned[0]].text if planned else self._subtopics[subtopic].studies[0].text
 
     def _decide(self, known: Mapping[str, Any], turn: int) -> str:
-        left = known["visits"].count(0)
         self._runs += 1
-        needed = 1 + (3 + self._study_turns) * left
+        self._done.add(known["node"])
+        per_study = 3 + self._study_turns
         redone = turn + 1 + self._study_turns
-        affordable = known["turn_limit"] is None or redone + needed <= known["turn_limit"]
-        if known["fake"] and affordable and self._runs < MAX_RUNS:
+        limit = math.inf if known["turn_limit"] is None else known["turn_limit"]
+        if known["fake"] and self._runs < MAX_RUNS and redone + 1 + per_study * len(self._left()) <= limit:
             return REDO
-        # Naming the subtopic saves a turn where explore="direct", and changes nothing elsewhere.
-        return f"{EXPLORE}: {self._next(known['visits'])}" if left else CONCLUDE
+        unseen = known["visits"].count(0)
+        if unseen or (self._left() and turn + per_study + 1 <= limit):
+            # Naming the subtopic saves a turn where explore="direct", and changes nothing elsewhere.
+            return f"{EXPLORE}: {self._next(known['visits'])}"
+        return CONCLUDE
+
+
+def needed_studies(tree: Tree) -> list[int]:
+    """Return indices of studies that meet every evidence group of every conclusion item, and enter every subtopic.
+
+    A study is chosen for the groups that it meets alone first, then for the most groups that are left.
+    """
+    index = {study.id: i for i, study in enumerate(tree.studies)}
+    groups = [{index[name] for name in group} for item in tree.conclusions for group in item.needs]
+    chosen: list[int] = sorted({study for group in groups if len(group) == 1 for study in group})
+    while unmet := [group for group in groups if group.isdisjoint(chosen)]:
+        chosen.append(max(sorted(set().union(*unmet)), key=lambda study: sum(study in group for group in unmet)))
+    first = 0
+    for subtopic in tree.subtopics:
+        own = range(first, first + len(subtopic.studies))
+        if not set(own) & set(chosen):
+            chosen.append(first)
+        first = own.stop
+    return sorted(chosen)
 
 
 class WorstCaseAgent(BaselineAgent):

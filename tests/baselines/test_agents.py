@@ -24,12 +24,13 @@ from inquitree_gym.baselines import (
     make_agent,
 )
 from inquitree_gym.baselines.agent import menu_texts
+from inquitree_gym.baselines.oracle import needed_studies
 from inquitree_gym.decisions import TOKENS
 from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.spaces import WORDS
 from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.judges import LocalJudge
+from inquitree_gym.judges import local_judge
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import score_episode
@@ -63,29 +64,44 @@ def paper12() -> Tree:
 
 
 @pytest.mark.parametrize("tree_id", builtin_ids())
-def test_the_oracle_takes_3n_turns_and_scores_one(tree_id: str):
+def test_the_oracle_takes_3_turns_for_each_needed_study_and_scores_one(tree_id: str):
     episode = oracle_plays(tree_id)
     tree = load_tree(tree_id)
-    assert length(episode) == 3 * len(tree.subtopics)
+    assert length(episode) == 3 * len(needed_studies(tree))
     assert episode.footer.episode_return == pytest.approx(1)
     assert all(turn.event.accepted for turn in episode.turns)
-    judge = LocalJudge(tree_vectors(tree, InquiryEnv(tree_id).embedder))
-    scored = score_episode(episode, tree, judge)
+    scored = score_episode(episode, tree, local_judge(tree))
     assert scored.quality_share == pytest.approx(1)
     assert scored.trajectory.unaided_coverage == scored.trajectory.coverage_at_3n == 1
 
 
 @pytest.mark.parametrize("tree_id", builtin_ids())
-def test_a_study_turn_costs_the_oracle_4n_turns(tree_id: str):
+def test_needed_studies_meet_every_group_and_enter_every_subtopic(tree_id: str):
+    tree = load_tree(tree_id)
+    needed = {tree.studies[i].id for i in needed_studies(tree)}
+    assert all(needed.intersection(group) for item in tree.conclusions for group in item.needs)
+    assert all(any(study.id in needed for study in subtopic.studies) for subtopic in tree.subtopics)
+
+
+@pytest.mark.parametrize("tree_id", builtin_ids())
+def test_with_3n_turns_the_oracle_enters_every_subtopic(tree_id: str):
+    n = len(load_tree(tree_id).subtopics)
+    episode = oracle_plays(tree_id, max_turns=3 * n)
+    assert len({turn.event.node for turn in episode.turns if turn.event.kind == "subtopic"}) == n
+    assert length(episode) == 3 * n
+
+
+@pytest.mark.parametrize("tree_id", builtin_ids())
+def test_a_study_turn_costs_the_oracle_4_turns_a_study(tree_id: str):
     episode = oracle_plays(tree_id, study_turn=True)
-    assert length(episode) == 4 * len(load_tree(tree_id).subtopics)
+    assert length(episode) == 4 * len(needed_studies(load_tree(tree_id)))
     assert episode.footer.episode_return == pytest.approx(1)
 
 
 @pytest.mark.parametrize("tree_id", builtin_ids())
-def test_direct_exploration_lets_the_oracle_finish_in_2n_plus_1_turns(tree_id: str, minilm: MiniLMEmbedder):
+def test_direct_exploration_saves_the_oracle_a_turn_a_study(tree_id: str, minilm: MiniLMEmbedder):
     episode = oracle_plays(tree_id, embedder=minilm, explore="direct")
-    assert length(episode) == 2 * len(load_tree(tree_id).subtopics) + 1
+    assert length(episode) == 2 * len(needed_studies(load_tree(tree_id))) + 1
     assert episode.footer.episode_return == pytest.approx(1)
 
 
