@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,6 +42,8 @@ from inquitree_gym.trees.drawing import depths, layers, mermaid, svg
 from inquitree_gym.trees.lint import lint_tree
 from inquitree_gym.trees.load import id_faults, is_path, new_tree
 
+MANY = 6
+"""Number of trees from which they are checked in several processes."""
 COLUMNS = ("id", "n", "depth", "width", "tier", "year", "journal", "title")
 MEASURES = ("nearest_subtopic", "nearest_study", "understood", "misread", "refused", *KINDS_TAKEN)
 """Shares of labelled proposals that are printed."""
@@ -100,9 +107,9 @@ def check(
         _measure(names, proposals, embedder, as_json)
         return
     faults: dict[str, list[Fault]] = {}
-    with progress("checking", len(names)) as advance:
-        for name in names:
-            faults[name] = _faults(name, embedder)
+    with progress("checking", len(names)) as advance, _workers(names, embedder) as apply:
+        for name, found in zip(names, apply(_faults, names, repeat(embedder)), strict=True):
+            faults[name] = found
             advance(name)
     if as_json:
         print_json({name: list(map(asdict, found)) for name, found in faults.items()})
@@ -192,6 +199,16 @@ def _measure(names: list[str], file: Path, embedder: str, as_json: bool) -> None
 
 def _cells(estimates: Iterable[Estimate]) -> Iterator[str]:
     return ("–" if each.mean is None else f"{each.mean:.3f} (n = {each.episodes})" for each in estimates)
+
+
+@contextmanager
+def _workers(names: list[str], embedder: str) -> Iterator[Callable[..., Iterator[list[Fault]]]]:
+    """Yield a ``map`` for checks: over processes for many trees, since a local embedder uses one thread."""
+    if len(names) < MANY or embedder == "none" or embedder.startswith("litellm:"):
+        yield map
+        return
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, len(names)), get_context("spawn")) as pool:
+        yield pool.map
 
 
 def _faults(name: str, embedder: str) -> list[Fault]:

@@ -19,8 +19,11 @@ from typer.main import get_command
 
 from inquitree_gym.baselines import AGENT_NAMES
 from inquitree_gym.cli import app, main
+from inquitree_gym.cli.trees import MANY
+from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.log import read_episode
 from inquitree_gym.trees import Tree, builtin_ids, dump_tree, load_tree
+from inquitree_gym.trees.lint import lint_tree
 from tests.strategies import make_tree, with_paraphrases
 
 VERBS = ("list", "show", "play", "run", "score", "report", "view", "reread", "check")
@@ -575,6 +578,24 @@ def test_check_of_a_file_that_is_no_tree_says_where(inquitree: Inquitree, tmp_pa
     (fault,) = json.loads(done.out)[str(file)]
     assert "is not JSON at line 1" in fault["message"]
     assert (fault["code"], fault["node"], fault["path"]) == ("T101", "", "")
+
+
+@pytest.mark.weights
+def test_many_trees_are_checked_in_processes_with_the_same_findings(
+    inquitree: Inquitree, minilm: MiniLMEmbedder, tmp_path: Path
+):
+    trees = [make_tree([[] for _ in range(n)], [1] * n, tree_id=f"t{n}") for n in range(1, MANY + 1)]
+    files = [tmp_path / f"{tree.id}.json" for tree in trees]
+    for file, tree in zip(files, trees, strict=True):
+        file.write_text(dump_tree(tree))
+    done = inquitree("check", *files, "--json")
+    assert done.status == 1
+    found = json.loads(done.out)
+    for file, tree in zip(files, trees, strict=True):
+        expected = [(each.code, each.path) for each in lint_tree(tree, minilm.embed)]
+        assert [(each["code"], each["path"]) for each in found[str(file)]] == expected
+    unknown = inquitree("check", *files, "papper1")
+    assert (unknown.status, "no tree has the id 'papper1'" in unknown.said) == (2, True)
 
 
 WRITTEN = [
