@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -17,6 +18,7 @@ from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.engine import Decision, Engine, Phase, Reading, Rules, State
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees.schema import Candidate
 
 MAX_ACTION_LENGTH = 20_000
 """Maximum number of characters that are read from an action; the rest is ignored."""
@@ -42,6 +44,8 @@ class Matcher:
         self._threshold = -1.0 if engine.rules.threshold is None else engine.rules.threshold
         self._admissible_only = engine.rules.candidates == "admissible"
         self._cache: OrderedDict[tuple[int, int, str], Reading] = OrderedDict()
+        self._subtopics = _verbatim(vectors.tree.subtopics)
+        self._studies = _verbatim(vectors.tree.studies)
 
     def read(self, state: State, action: str) -> Reading:
         """Return the reading of ``action`` in ``state``; only its first `MAX_ACTION_LENGTH` characters count."""
@@ -71,26 +75,37 @@ class Matcher:
     def match_subtopics(self, text: str, candidates: tuple[int, ...], top: int = TOP_K) -> Reading:
         """Return the reading of ``text`` among some subtopics, with the ``top`` nearest ones.
 
-        A text without a letter or digit matches nothing.
+        A text without a letter or digit matches nothing. A text that ends with that of a subtopic, word for word, has
+        the similarity 1 to that subtopic, even if paraphrases draw its centroid away.
         """
-        return self._match(text, self._vectors.subtopics, candidates, top) if _READABLE.search(text) else _NO_READING
+        if not _READABLE.search(text):
+            return _NO_READING
+        return self._match(text, self._vectors.subtopics, self._subtopics, candidates, top)
 
     def match_studies(self, text: str, candidates: tuple[int, ...], top: int = TOP_K) -> Reading:
-        """Return the reading of ``text`` among some studies, with the ``top`` nearest ones.
+        """Return the reading of ``text`` among some studies; see `match_subtopics`."""
+        if not _READABLE.search(text):
+            return _NO_READING
+        return self._match(text, self._vectors.studies, self._studies, candidates, top)
 
-        A text without a letter or digit matches nothing.
-        """
-        return self._match(text, self._vectors.studies, candidates, top) if _READABLE.search(text) else _NO_READING
-
-    def _match(self, text: str, family: Vectors, candidates: tuple[int, ...], top: int) -> Reading:
-        reading = self._nearest(self._vectors.of(text), family, candidates, top)
+    def _match(
+        self, text: str, family: Vectors, verbatim: Mapping[str, int], candidates: tuple[int, ...], top: int
+    ) -> Reading:
+        said = text.rstrip()
+        own = next((i for name, i in verbatim.items() if said.endswith(name)), None)
+        reading = self._nearest(self._vectors.of(text), family, own, candidates, top)
         if self._vectors.is_rough(text) and self._is_close(reading):
-            reading = self._nearest(self._vectors.settle(text), family, candidates, top)
+            reading = self._nearest(self._vectors.settle(text), family, own, candidates, top)
         return reading
 
-    def _nearest(self, vector: Vector, family: Vectors, candidates: tuple[int, ...], count: int) -> Reading:
+    def _nearest(
+        self, vector: Vector, family: Vectors, own: int | None, candidates: tuple[int, ...], count: int
+    ) -> Reading:
         # Multiply with the whole family: its shape affects rounding, so a subset would give other similarities.
-        similarities = (family @ vector)[list(candidates)]
+        similarities = family @ vector
+        if own is not None:
+            similarities[own] = 1
+        similarities = similarities[list(candidates)]
         order = np.argsort(-similarities, kind="stable")[:count]
         top = tuple((candidates[i], float(similarities[i])) for i in order)
         margin = top[0][1] - top[1][1] if len(top) > 1 else None
@@ -139,6 +154,11 @@ def readable(action: str) -> str:
 
 
 MatchState = Literal["topic", "subtopic", "result"]
+
+
+def _verbatim(nodes: Sequence[Candidate]) -> dict[str, int]:
+    """Return the texts of nodes with paraphrases by index; without any, the vector of the text is the candidate."""
+    return {node.text: i for i, node in enumerate(nodes) if node.paraphrases}
 
 
 class RankedNode(NamedTuple):

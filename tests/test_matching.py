@@ -44,20 +44,34 @@ def shipped(request: pytest.FixtureRequest, minilm: MiniLMEmbedder) -> tuple[Tre
     return tree, *matcher(tree, minilm)[::2]
 
 
-def test_verbatim_texts_of_a_shipped_tree_read_as_themselves(
-    shipped: tuple[Tree, Matcher, State], minilm: MiniLMEmbedder
-):
+def test_verbatim_texts_of_a_shipped_tree_read_as_themselves(shipped: tuple[Tree, Matcher, State]):
     tree, reader, start = shipped
 
     def check(reading: Reading, node: Candidate, index: int) -> None:
-        assert (reading.candidate, reading.similarity >= minilm.threshold) == (index, True), node.id
-        assert node.paraphrases or reading.similarity == pytest.approx(1, abs=1e-5), node.id
+        assert (reading.candidate, reading.similarity) == (index, pytest.approx(1, abs=1e-5)), node.id
 
     for i, subtopic in enumerate(tree.subtopics):
         check(reader.read(start, subtopic.text), subtopic, i)
         for study in subtopic.studies:
             here = at(start, Phase.SUBTOPIC, subtopic=i)
             check(reader.read(here, study.text), study, tree.studies.index(study))
+
+
+def test_a_verbatim_text_is_its_own_node_even_if_the_paraphrases_are_all_about_a_sibling(minilm: MiniLMEmbedder):
+    about = {"s2": ["Grid cells fire in a lattice."], "s2b": ["Grid cells fire in a lattice."]}
+    tree = with_paraphrases(CHAIN, about)
+    reader, _, start = matcher(tree, minilm, threshold=1.0)
+    text = CHAIN.subtopics[1].text
+    for said in (text, f"  {text}\n", f"explore_new_subtopic: {text}", f"Next: {text}"):
+        reading = reader.read(start, said)
+        assert (reading.candidate, reading.similarity) == (1, 1)
+    assert reading.margin == 1 - reading.top[1][1] > 0
+    for said in (text.lower(), f"{text} Or rather another one."):
+        assert reader.read(start, said).similarity < 0.95, "anything else is compared with the centroid"
+    study = reader.read(at(start, Phase.SUBTOPIC, subtopic=1), CHAIN.studies[2].text)
+    assert (study.candidate, study.similarity) == (2, 1)
+    other = reader.read(at(start, Phase.SUBTOPIC, subtopic=1), text)
+    assert other.similarity < 0.9, "the text of a subtopic says nothing about studies"
 
 
 def test_paraphrases_move_the_candidate_that_a_proposal_is_read_as(minilm: MiniLMEmbedder):

@@ -76,7 +76,7 @@ RULES = {
         "error", f"the similarity of the last hint to the text of its target is at least {MIN_LAST_HINT_SIMILARITY:.2f}"
     ),
     "T601": Rule("error", f"the similarity of the texts of two siblings is at most {MAX_SIBLING_SIMILARITY:.2f}"),
-    "T602": Rule("error", "every text is nearest to its own node among its siblings"),
+    "T602": Rule("warning", "every text is nearest to its own node among its siblings"),
     "T603": Rule("warning", "every paraphrase is nearest to its own node among its siblings"),
     "T701": Rule(
         "error",

@@ -651,7 +651,7 @@ def test_proposals_need_one_tree_an_embedder_and_a_file_about_it(inquitree: Inqu
 @pytest.mark.weights
 def test_match_shows_how_an_action_is_read(inquitree: Inquitree):
     tree = load_tree("paper12")
-    text = tree.subtopics[6].text
+    text = f"{tree.subtopics[6].text} I wonder."
     said = flat(inquitree("match", 12, text).out)
     assert re.search(r"^read as s7 \(0\.\d{3} ≥ τ = 0\.45\)", said)
     needs = tree.subtopics[6].prerequisites

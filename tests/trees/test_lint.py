@@ -500,7 +500,7 @@ def test_a_paraphrase_nearer_to_a_sibling_is_told_with_both_similarities(minilm:
 
 
 @pytest.mark.weights
-def test_a_text_that_its_paraphrases_leave_to_a_sibling_is_an_error(minilm: MiniLMEmbedder):
+def test_a_text_that_its_paraphrases_leave_to_a_sibling_is_told(minilm: MiniLMEmbedder):
     def swap(document: dict) -> None:
         document["subtopics"][0]["paraphrases"] = BEETLES
         document["subtopics"][1]["paraphrases"] = SALT
