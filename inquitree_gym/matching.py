@@ -11,7 +11,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from inquitree_gym.decisions import TOKENS, asks_to_repeat, read_decision
+from inquitree_gym.decisions import (
+    MAX_BARE_LENGTH,
+    TOKENS,
+    asks_to_repeat,
+    bare_decision,
+    declines,
+    read_decision,
+)
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.embeddings.vectors import Vector
@@ -29,6 +36,8 @@ CACHE_SIZE = 16_384
 SIMILARITY_TOLERANCE = 1e-5
 """Largest difference between two computations of one similarity, such as alone and in a batch."""
 
+_TAKEN = {Phase.TOPIC: (Decision.CONCLUDE,), Phase.SUBTOPIC: (Decision.CONCLUDE, Decision.EXPLORE)}
+"""Decisions that are taken in a phase if a text says nothing else."""
 _READABLE = re.compile(r"[^\W_]")
 _NO_READING = Reading()
 _SUBTOPIC, _STUDY, _CONCLUSION = Phase.SUBTOPIC, Phase.STUDY, Phase.CONCLUSION  # looked up once, for speed
@@ -43,6 +52,7 @@ class Matcher:
         self._vectors = vectors
         self._threshold = -1.0 if engine.rules.threshold is None else engine.rules.threshold
         self._admissible_only = engine.rules.candidates == "admissible"
+        self._tokens_only = engine.rules.decisions == "tokens"
         self._cache: OrderedDict[tuple[int, int, str], Reading] = OrderedDict()
         self._subtopics = _verbatim(vectors.tree.subtopics)
         self._studies = _verbatim(vectors.tree.studies)
@@ -67,10 +77,9 @@ class Matcher:
         if state.phase == Phase.STUDY or state.phase >= Phase.CONCLUSION or self._key(state, action) in self._cache:
             return None
         text = readable(action)
-        needed = _READABLE.search(text) and (
-            state.phase != Phase.RESULT or self._names_subtopic(text, self._decision(text))
-        )
-        return text if needed and not self._vectors.knows(text) else None
+        decision = self._decision(state.phase, text)
+        matched = not decision if state.phase != Phase.RESULT else self._names_subtopic(text, decision)
+        return text if matched and _READABLE.search(text) and not self._vectors.knows(text) else None
 
     def match_subtopics(self, text: str, candidates: tuple[int, ...], top: int = TOP_K) -> Reading:
         """Return the reading of ``text`` among some subtopics, with the ``top`` nearest ones.
@@ -112,23 +121,36 @@ class Matcher:
         return Reading(top[0][0], top[0][1], Decision.NONE, margin, top)
 
     def _is_close(self, reading: Reading) -> bool:
-        """Return whether rounding could change the decision: near the threshold, or near a tie."""
-        tie = reading.margin is not None and reading.margin < SIMILARITY_TOLERANCE
-        return tie or abs(reading.similarity - self._threshold) < SIMILARITY_TOLERANCE
+        """Return whether rounding could change what follows: near the threshold, a tie or the margin of one."""
+        gaps = [reading.similarity - self._threshold, *([] if reading.margin is None else [reading.margin])]
+        if self._engine.rules.on_tie == "ask" and reading.margin is not None:
+            gaps += [reading.margin - self._engine.rules.tie_margin, reading.top[1][1] - self._threshold]
+        return any(abs(gap) < SIMILARITY_TOLERANCE for gap in gaps)
 
     def _interpret(self, state: State, text: str) -> Reading:
         candidates = self._engine.candidates(state)
-        if state.phase == Phase.SUBTOPIC:
-            return self.match_studies(text, candidates)
-        if state.phase == Phase.TOPIC:
-            return self.match_subtopics(text, candidates)
-        decision = self._decision(text)
-        if self._names_subtopic(text, decision):
-            return self.match_subtopics(text, candidates)._replace(decision=decision)
-        return _NO_READING._replace(decision=decision)
+        decision = self._decision(state.phase, text)
+        if state.phase == Phase.RESULT:
+            matched = self._names_subtopic(text, decision)
+            return (self.match_subtopics(text, candidates) if matched else _NO_READING)._replace(decision=decision)
+        if decision:
+            return _NO_READING._replace(decision=decision)
+        match = self.match_studies if state.phase == Phase.SUBTOPIC else self.match_subtopics
+        return match(text, candidates)
 
-    def _decision(self, text: str) -> Decision:
-        return read_decision(self._without_quotes(text), tokens_only=self._engine.rules.decisions == "tokens")
+    def _decision(self, phase: Phase, text: str) -> Decision:
+        if phase == Phase.RESULT:
+            return read_decision(self._without_quotes(text), tokens_only=self._tokens_only)
+        return self.read_bare(phase, text)
+
+    def read_bare(self, phase: Phase, text: str) -> Decision:
+        """Return the decision that ``text`` is and that is taken at TOPIC or SUBTOPIC, or `Decision.NONE`."""
+        if len(text) > MAX_BARE_LENGTH or not self._engine.rules.bare_decisions:
+            return Decision.NONE
+        if phase == Phase.SUBTOPIC and not self._tokens_only and declines(text):
+            return Decision.EXPLORE
+        decision = bare_decision(text, tokens_only=self._tokens_only)
+        return decision if decision in _TAKEN[phase] else Decision.NONE
 
     def _key(self, state: State, action: str) -> tuple[int, int, str]:
         if state.phase == _SUBTOPIC:

@@ -291,15 +291,22 @@ def _random_policy(engine: Engine, rng: np.random.Generator) -> Choose:
 def _menu_policy(engine: Engine, rng: np.random.Generator, *, held: bool) -> Choose:
     """Return the policy of `RandomMenuAgent`; ``held`` redraws the conclusion until everything is visited."""
     size, everything = _menu_size(engine), _everything(engine)
+    first_decision, conclude = size - len(_DECISIONS), size - 1
 
     def draw() -> Iterator[int]:
         while True:  # in blocks, which are faster and draw the same numbers
             yield from rng.integers(size, size=_BLOCK).tolist()
 
     draws = draw()
-    if not held:
-        return lambda state: next(draws)
-    return lambda state: next(action for action in draws if action != size - 1 or state.visited == everything)
+
+    def choose(state: State) -> int:
+        for action in draws:
+            early = held and action == conclude and state.visited != everything
+            if (action < first_decision or state.phase >= Phase.STUDY) and not early:
+                return action
+        raise AssertionError("unreachable")
+
+    return choose
 
 
 def _everything(engine: Engine) -> int:

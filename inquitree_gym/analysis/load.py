@@ -59,7 +59,7 @@ class ReadingCounts:
     """Outcomes and similarities of the choices, at the topic and at subtopics, of one or more episodes."""
 
     outcomes: Counter[str]
-    """Choices by outcome: ``accepted``, ``hinted``, ``forced``, ``limit``."""
+    """Choices by outcome: ``accepted``, ``hinted``, ``asked``, ``forced``, ``limit``."""
     reasons: Counter[str]
     """Actions that were not accepted, by reason; unreadable decisions at a result are included."""
     accepted: tuple[float, ...]
@@ -292,7 +292,7 @@ def _outcome(turn: Turn) -> str:
     event = turn.event
     if event.accepted or event.forced:
         return "accepted" if event.accepted else "forced"
-    return "limit" if event.limit else "hinted"
+    return "limit" if event.limit else "asked" if event.reason == "tie" else "hinted"
 
 
 def _known_sum(values: Iterable[Number | None]) -> Number | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from inquitree_gym.analysis.load import finished_episodes, no_finished_episode
 from inquitree_gym.embeddings import Embedder, TreeVectors, load_embedder, tree_vectors
-from inquitree_gym.engine import Decision, Engine, Event, Kind, Phase, Reading, Rules, State
+from inquitree_gym.engine import Decision, Engine, Event, Kind, Phase, Reading, Reason, Rules, State
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import Episode, Turn
 from inquitree_gym.matching import Matcher
@@ -36,7 +36,7 @@ class CoverageBounds(NamedTuple):
     """Range of the final coverage, in [0, 1]."""
 
     low: float
-    """Coverage so far, which never falls."""
+    """Coverage so far, less a subtopic that can still be declined."""
     high: float
     """Coverage of an agent that never fails within the remaining turns."""
 
@@ -46,7 +46,7 @@ class TurnOutcome:
     """One of the two outcomes of a turn: its action accepted, or not."""
 
     outcome: str
-    """``accepted ID``, ``forced ID``, ``refused``, or the decision at a result."""
+    """``accepted ID``, ``forced ID``, ``refused``, ``asked``, or the decision."""
     same: bool
     """True if the inquiry continues exactly as logged."""
     bounds: CoverageBounds
@@ -129,7 +129,7 @@ def rematch_episode(episode: Episode, vectors: TreeVectors, spec: EpisodeSpec) -
     tree = vectors.tree
     if episode.header.tree.digest != tree.digest:
         raise LogError(f"the episode was played on another version of {tree.id}; match it with that version")
-    engine = Engine(tree, Rules(**episode.header.rules))
+    engine = Engine(tree, Rules.recorded(episode.header.rules))
     steps = list(_replay(episode, engine, tree))
     if vectors.embedder.digest != episode.header.embedder.digest:
         steps = _matched_again(steps, Matcher(engine, vectors), vectors)
@@ -147,14 +147,16 @@ def coverage_bounds(engine: Engine, state: State) -> CoverageBounds:
     seen = state.visited.bit_count()
     if state.phase >= Phase.CONCLUSION:
         return CoverageBounds(seen / engine.n, seen / engine.n)
+    may_decline = engine.rules.bare_decisions and state.phase == Phase.SUBTOPIC
+    low = (seen - (may_decline and state.visits[state.subtopic] == 1)) / engine.n
     if engine.turn_limit is None:
-        return CoverageBounds(seen / engine.n, 1.0)
+        return CoverageBounds(low, 1.0)
     rules = engine.rules
     lap = 2 + (rules.explore != "direct") + rules.study_turn
     first = {Phase.TOPIC: 1, Phase.SUBTOPIC: lap, Phase.STUDY: lap - 1, Phase.RESULT: lap - 1 - rules.study_turn}
     left = engine.turn_limit - state.turn - first[state.phase]
     reach = 0 if left < 0 else 1 + left // lap
-    return CoverageBounds(seen / engine.n, min(engine.n, seen + reach) / engine.n)
+    return CoverageBounds(low, min(engine.n, seen + reach) / engine.n)
 
 
 def threshold_for(embedder: Embedder, threshold: float | None) -> float:
@@ -214,7 +216,8 @@ def _logged_reading(turn: Turn, state: State, tree: Tree) -> Reading:
     logged = turn.reading
     try:
         candidate = -1 if logged.candidate is None else index[logged.candidate]
-        return Reading(candidate, logged.similarity, Decision[logged.decision.upper()], logged.margin)
+        top = tuple((index[name], similarity) for name, similarity in logged.top)
+        return Reading(candidate, logged.similarity, Decision[logged.decision.upper()], logged.margin, top)
     except KeyError as error:
         raise LogError(f"turn {turn.turn} of the log names {error}, which was no candidate; it is damaged") from None
 
@@ -250,6 +253,6 @@ def _outcome(tree: Tree, event: Event) -> str:
     if event.decision != Decision.NONE:
         return event.decision.name.lower()
     if not (event.accepted or event.forced):
-        return "refused"
+        return "asked" if event.reason == Reason.TIE else "refused"
     nodes = tree.subtopics if event.kind == Kind.SUBTOPIC else tree.studies
     return f"{'accepted' if event.accepted else 'forced'} {nodes[event.node].id}"

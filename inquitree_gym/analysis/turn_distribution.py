@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.engine import Engine, Event, Kind, Phase, Reading, State
+from inquitree_gym.envs.menu import DECISIONS
 from inquitree_gym.trees import HINT_LEVELS
 
 MAX_SETS = 1 << 15
@@ -108,6 +109,10 @@ class MenuReadings:
         if state.phase == Phase.SUBTOPIC:
             return self.subtopic[state.subtopic]
         return self.topic if state.phase == Phase.TOPIC else self.result
+
+    def drawn(self, state: State) -> tuple[Reading, ...]:
+        """Return the readings of the texts that ``random-menu`` draws from in ``state``."""
+        return self.at(state)[: -len(DECISIONS)] if state.phase < Phase.STUDY else self.at(state)
 
 
 def expected_turns(p: float) -> float:
@@ -248,7 +253,7 @@ def _explores(engine: Engine, readings: MenuReadings, visited: int) -> float:
 
 def _outcomes(engine: Engine, readings: MenuReadings, state: State) -> list[tuple[Event, float]]:
     """Return the events of a uniformly drawn menu action with their probabilities, one per distinct reading."""
-    counts = Counter(readings.at(state))
+    counts = Counter(readings.drawn(state))
     return [(engine.advance(state, reading), count / counts.total()) for reading, count in counts.items()]
 
 

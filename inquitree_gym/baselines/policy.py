@@ -64,7 +64,7 @@ class PolicyAgent(BaselineAgent):
     It reads the text observation, tracks visits and results, and gives the policy the features of
     `EmbeddingObservation` and the mask of `MenuActions`; the chosen action becomes its text. It needs nothing
     privileged, since results are recognised by their texts. A subtopic entered in the turn in which the limit strikes
-    is shown in no observation, and counts as not visited.
+    is shown in no observation, and counts as not visited; one declined in that turn counts as visited.
     """
 
     def __init__(
@@ -118,14 +118,24 @@ class PolicyAgent(BaselineAgent):
         return self._menu.text(int(action), state)
 
     def _take(self, observation: str, phase: Phase) -> State:
-        """Return the state updated by ``observation``, which may show an entered subtopic or a result."""
+        """Return the state updated by ``observation``, which may show that a subtopic was entered, or a result."""
         tree, state = self._vectors.tree, self._state._replace(phase=phase)
         if phase == Phase.SUBTOPIC and self._state.phase != Phase.SUBTOPIC:
             entered = longest_match([subtopic.text for subtopic in tree.subtopics], observation)
-            return state._replace(subtopic=entered, visited=state.visited | 1 << entered)
+            return _visit(state._replace(subtopic=entered), 1)
+        if phase == Phase.TOPIC and self._state.phase == Phase.SUBTOPIC:
+            return _visit(state, -1)  # the subtopic was declined
         if self._state.phase in (Phase.SUBTOPIC, Phase.STUDY, Phase.RESULT):
             for k in self._engine.studies_of[state.subtopic]:
                 results = (tree.studies[k].result, *tree.studies[k].fakes)
                 if (shown := longest_match(results, observation)) >= 0:
                     return state._replace(shown=(*state.shown[:k], shown, *state.shown[k + 1 :]))
         return state
+
+
+def _visit(state: State, change: int) -> State:
+    """Return the state with one visit of its subtopic more or less."""
+    at, visits = state.subtopic, list(state.visits)
+    visits[at] += change
+    visited = state.visited | 1 << at if visits[at] else state.visited & ~(1 << at)
+    return state._replace(visits=tuple(visits), visited=visited)

@@ -38,7 +38,10 @@ class RandomAgent(TraversalAgent):
 
 
 class RandomMenuAgent(BaselineAgent):
-    """The floor: every decision is uniform over the whole menu, subtopics, studies and the three decisions alike."""
+    """The floor: every action is uniform over the whole menu, subtopics, studies and the three decisions alike.
+
+    At the topic and at a subtopic, where no decision is asked for, it is uniform over the subtopics and studies.
+    """
 
     name = "random-menu"
 
@@ -52,7 +55,10 @@ class RandomMenuAgent(BaselineAgent):
         """Return the next action."""
         if info["state"] == "conclusion":
             return random_conclusion(self._tree, self.rng)
-        return self._menu[self.rng.integers(len(self._menu))]
+        while True:
+            action = self._menu[self.rng.integers(len(self._menu))]
+            if action not in DECISIONS or info["state"] not in ("topic", "subtopic"):
+                return action
 
 
 class RandomWordsAgent(BaselineAgent):

@@ -152,7 +152,7 @@ def _estimate(study: StudyConfig, model: ModelSettings, wanted: Mapping[tuple[st
 async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, tree_name: str, policy: _Policy) -> Usage:
     """Let an agent play one episode whose proposals are read by ``policy``, and count its requests."""
     tree = load_tree(tree_name)
-    rules = Rules(threshold=0.5, max_turns=study.turn_limit(tree))
+    rules = Rules(threshold=0.5, max_turns=study.turn_limit(tree)).override(study.rules)
     env = InquiryEnv(tree, embedder=study.embedder, threshold=rules.threshold)  # never embeds a text
     agent = make_agent(agent_name, env, chat=model.chat_model(), context=model.context)
     assert asks_models(agent)

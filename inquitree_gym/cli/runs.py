@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,9 +35,10 @@ from inquitree_gym.cli.output import (
     whole_numbers,
 )
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
+from inquitree_gym.engine import Rules
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.rendering import to_terminal
-from inquitree_gym.errors import InquiTreeError
+from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.llm import Budget
 from inquitree_gym.rollout import play as play_episode
 from inquitree_gym.runner import RunOptions, RunSummary, StopConditions, StudyConfig, run_study
@@ -59,6 +61,10 @@ MODEL_FLAGS = {
 }
 """Model settings by parameter."""
 
+RuleOption = Annotated[
+    list[str] | None, typer.Option("--rule", help="Another rule of the episodes, as NAME=VALUE; may be repeated.")
+]
+
 app = typer.Typer()
 
 
@@ -68,11 +74,12 @@ def play(
     fake_level: Annotated[int, typer.Option(help="Show fake results with probability LEVEL/10.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the episode.")] = 0,
     max_turns: Annotated[int | None, typer.Option(help="Turn limit; n(2H+3) by default.")] = None,
+    rule: RuleOption = None,
     log: Annotated[Path | None, typer.Option(help="Log the episode to this file; a torn log is resumed.")] = None,
 ) -> None:
     """Play an inquiry yourself. End a message with an empty line; press Ctrl-C to leave."""
     rules: dict[str, Any] = {"fake_level": fake_level} | ({} if max_turns is None else {"max_turns": max_turns})
-    env = InquiryEnv(tree, **rules)
+    env = InquiryEnv(tree, **Rules().override(rules | _rules(rule)).as_dict())
     try:
         episode = play_episode(env, HumanAgent(_ask), seed, file=log)
     except (KeyboardInterrupt, EOFError):
@@ -101,6 +108,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     max_turns: Annotated[str, typer.Option(help="A number, default for n(2H+3), 3n, or none.")] = "default",
     embedder: Annotated[str, typer.Option(help="Embedder that reads the actions.")] = DEFAULT_EMBEDDER,
     threshold: ThresholdOption = None,
+    rule: RuleOption = None,
     study_file: Annotated[Path | None, typer.Option("--study", help="Read the options above from a TOML file.")] = None,
     out_folder: Annotated[Path, typer.Option("--out", help="Folder of the run.")] = Path("runs/latest"),
     max_concurrency: Annotated[
@@ -166,8 +174,27 @@ def _study(context: typer.Context) -> StudyConfig:
         trees=split(flags["papers"]),
         tiers=None if flags["tiers"] is None else split(flags["tiers"].upper()),
         fake_levels=whole_numbers("--fake-level", flags["fake_level"]),
+        rules=_rules(flags["rule"]),
         **{name: flags[name] for name in ("seeds", "max_turns", "embedder", "threshold")},
     )
+
+
+def _rules(given: Sequence[str] | None) -> dict[str, Any]:
+    """Return rules from ``NAME=VALUE``; true, false and numbers are read as such.
+
+    Raises:
+        OptionError: one of them has another form.
+    """
+    rules: dict[str, Any] = {}
+    for each in given or ():
+        name, sign, value = each.partition("=")
+        if not (name and sign):
+            raise OptionError(f"--rule takes NAME=VALUE, such as bare_decisions=false, not '{each}'")
+        try:
+            rules[name] = json.loads(value)
+        except json.JSONDecodeError:
+            rules[name] = value
+    return rules
 
 
 def _ask(observation: str, info: Mapping[str, Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 from inquitree_gym.engine.rules import Rules
 from inquitree_gym.engine.values import Decision, Event, Kind, Phase, Reading, Reason, State
 from inquitree_gym.errors import OptionError
@@ -42,8 +44,11 @@ class Engine:
             tuple(k for k, owner in enumerate(self.subtopic_of) if owner == i) for i in range(self.n)
         )
         self.fakes_of = tuple(len(study.fakes) for study in tree.studies)
+        self.fake_keys = tuple(_fake_key(tree, k, rules) for k in range(len(self.subtopic_of)))
+        """64-bit word of each study that the draw of its fakes depends on."""
         self.turn_limit = rules.turn_limit(self.n)
         self._threshold = rules.threshold
+        self._takes_bare, self._asks = rules.bare_decisions, rules.on_tie == "ask"
         self._all = tuple(range(self.n))
         self._handlers = (
             self._at_topic, self._at_subtopic, self._at_study, self._at_result, self._at_conclusion, self._at_end
@@ -85,29 +90,40 @@ class Engine:
     def fake_shown(self, seed: int, study: int, run: int) -> int:
         """Return the result that the ``run``-th run of ``study`` shows: 0 for the true one, i for the i-th fake.
 
-        The draw is a hash of the arguments, so it depends on nothing else, and the fakes of a lower level are a subset
-        of those of a higher one.
+        The draw is a hash of seed, tree, study and run, so it depends on nothing else, and the fakes of a lower level
+        are a subset of those of a higher one.
         """
-        draw = splitmix64(seed, study, run)
+        draw = splitmix64(seed, self.fake_keys[study], run)
         if draw * 10 >= self.rules.fake_level << 64:
             return 0
         return 1 + splitmix64(draw) % self.fakes_of[study]
 
     def _at_topic(self, state: State, reading: Reading) -> Event:
         choice = reading.candidate
+        if reading.decision == Decision.CONCLUDE and self._takes_bare:
+            return self._conclude(state)
         if choice < 0 or reading.similarity < self._threshold:
             return self._fail(state, Reason.BELOW_THRESHOLD)
         if self.prerequisites[choice] & ~state.visited:
             return self._fail(state, Reason.PREREQUISITE_UNMET)
+        if self._asks and (other := self._tied(state, reading)) >= 0 and not self.prerequisites[other] & ~state.visited:
+            return self._ask(state, Kind.SUBTOPIC_TIE, choice, other)
         return self._enter(state, choice)
 
     def _at_subtopic(self, state: State, reading: Reading) -> Event:
+        if reading.decision and self._takes_bare:
+            if reading.decision == Decision.CONCLUDE:
+                return self._conclude(state)
+            if reading.decision == Decision.EXPLORE:
+                return self._decline(state)
         if reading.candidate < 0 or reading.similarity < self._threshold:
             return self._fail(state, Reason.BELOW_THRESHOLD)
         if self.subtopic_of[reading.candidate] != state.subtopic:
             raise ValueError(
                 f"study {reading.candidate} is not in subtopic {state.subtopic}; choose one of candidates(state)"
             )
+        if self._asks and (other := self._tied(state, reading)) >= 0:
+            return self._ask(state, Kind.STUDY_TIE, reading.candidate, other)
         return self._run(state, reading.candidate)
 
     def _at_study(self, state: State, reading: Reading) -> Event:
@@ -123,7 +139,7 @@ class Engine:
         if decision == Decision.REDO:
             return self._run(state, state.study, decision=decision)
         if decision == Decision.CONCLUDE:
-            return Event(_move(state, Phase.CONCLUSION), Kind.CONCLUSION, accepted=True, decision=decision)
+            return self._conclude(state)
         if names and self.rules.explore == "direct" and not self.prerequisites[reading.candidate] & ~state.visited:
             return self._enter(state, reading.candidate, decision=decision)
         return Event(_move(state, Phase.TOPIC), Kind.TOPIC, accepted=True, decision=decision)
@@ -133,6 +149,27 @@ class Engine:
 
     def _at_end(self, state: State, reading: Reading) -> Event:
         raise ValueError("the episode is over; start a new one")
+
+    def _conclude(self, state: State) -> Event:
+        return Event(_move(state, Phase.CONCLUSION), Kind.CONCLUSION, accepted=True, decision=Decision.CONCLUDE)
+
+    def _decline(self, state: State) -> Event:
+        """Take the last entry back, so that it leaves no visit."""
+        left = state.visits[state.subtopic] - 1
+        visited = state.visited if left else state.visited & ~(1 << state.subtopic)
+        after = _move(state, Phase.TOPIC)._replace(visited=visited, visits=_with(state.visits, state.subtopic, left))
+        return Event(after, Kind.DECLINED, state.subtopic, accepted=True, decision=Decision.EXPLORE)
+
+    def _tied(self, state: State, reading: Reading) -> int:
+        """Return the second candidate of a choice if it is too near to the first to tell them apart, else -1."""
+        if state.asked or reading.margin is None or reading.margin >= self.rules.tie_margin:
+            return -1
+        other, similarity = reading.top[1]
+        return other if similarity >= self._threshold else -1
+
+    def _ask(self, state: State, kind: Kind, nearest: int, other: int) -> Event:
+        after = state._replace(turn=state.turn + 1, asked=True)
+        return Event(after, kind, nearest, reason=Reason.TIE, other=other)
 
     def _wait(self, state: State) -> Event:
         reason = Reason.UNREADABLE_DECISION
@@ -187,6 +224,13 @@ class Engine:
             _with(state.shown, study, fake), state.proven | (0 if fake else 1 << study), state.seed,
         )  # fmt: skip
         return Event(after, Kind.RESULT, study, fake, not reason, bool(reason), 0, False, reason, decision)
+
+
+def _fake_key(tree: Tree, study: int, rules: Rules) -> int:
+    if rules.fake_key == 1:
+        return study
+    name = f"{tree.id}\n{tree.studies[study].id}"
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big")
 
 
 def _move(state: State, phase: Phase) -> State:

@@ -13,9 +13,20 @@ Candidates = Literal["all", "admissible"]
 LastHint = Literal["advance", "repeat"]
 Explore = Literal["hub", "direct"]
 Decisions = Literal["phrases", "tokens"]
+Feedback = Literal["hint", "reason"]
+OnTie = Literal["nearest", "ask"]
+FakeKey = Literal[1, 2]
 
-_CHOICES = {"candidates": Candidates, "on_last_hint": LastHint, "explore": Explore, "decisions": Decisions}
-"""Rules that are one of several names."""
+TIE_MARGIN = 0.02
+"""Default of ``tie_margin``."""
+
+_CHOICES = {
+    "candidates": Candidates, "on_last_hint": LastHint, "explore": Explore, "decisions": Decisions,
+    "feedback": Feedback, "on_tie": OnTie, "fake_key": FakeKey,
+}  # fmt: skip
+"""Rules that are one of several values."""
+_FORMERLY: dict[str, Any] = {"bare_decisions": False, "fake_key": 1}
+"""Values of rules in logs that were written before the rules existed, where they differ from the defaults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +49,19 @@ class Rules:
     """Effect of an explore decision that names a subtopic: "hub" returns to the topic, "direct" enters it."""
     decisions: Literal["phrases", "tokens"] = "phrases"
     """Texts that count as decisions: exact "tokens" such as redo_study, or also "phrases" that mean the same."""
+    bare_decisions: bool = True
+    """Take a text that is nothing but a decision as one at the topic (conclude) and at a subtopic (conclude; explore,
+    which declines the subtopic and takes its entry back)."""
+    feedback: Literal["hint", "reason"] = "hint"
+    """Answer to a failed choice: a "hint" alone, or the hint and the "reason": too early, or nothing of the kind."""
+    on_tie: Literal["nearest", "ask"] = "nearest"
+    """Effect of a choice whose two nearest candidates are almost equally near: the "nearest" is taken, or the agent is
+    "ask"ed once which one it means."""
+    tie_margin: float = TIE_MARGIN
+    """Difference in similarity, 0 to 2, below which two candidates count as equally near."""
+    fake_key: Literal[1, 2] = 2
+    """Hash that draws the fake results: 2 knows tree and study; 1, which knows only the study's place in its tree, is
+    that of logs written before there was this rule."""
 
     def __post_init__(self) -> None:
         """Validate every rule.
@@ -53,16 +77,28 @@ class Rules:
         turns = self.max_turns
         if turns is not None and turns != "default" and not (_is_integer(turns) and turns >= 1):
             raise OptionError(f"max_turns is a whole number from 1, None or 'default', not {turns!r}")
-        if not isinstance(self.study_turn, bool):
-            raise OptionError(f"study_turn is True or False, not {self.study_turn!r}")
+        for name in ("study_turn", "bare_decisions"):
+            if not isinstance(getattr(self, name), bool):
+                raise OptionError(f"{name} is True or False, not {getattr(self, name)!r}")
+        if not (_is_real(self.tie_margin) and 0 <= self.tie_margin <= 2):
+            raise OptionError(f"tie_margin is a number from 0 to 2, not {self.tie_margin!r}")
         for name, kind in _CHOICES.items():
-            if getattr(self, name) not in get_args(kind):
+            if getattr(self, name) not in get_args(kind) or isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name} is one of {get_args(kind)}, not {getattr(self, name)!r}")
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Return the names of all rules."""
         return tuple(field.name for field in fields(cls))
+
+    @classmethod
+    def recorded(cls, values: Mapping[str, Any]) -> Rules:
+        """Return the rules in the header of a log; a rule that the log does not name has the effect it had then.
+
+        Raises:
+            OptionError: a rule is unknown or out of range.
+        """
+        return cls().override(_FORMERLY | dict(values))
 
     def override(self, options: Mapping[str, Any]) -> Rules:
         """Return a copy with some rules replaced.

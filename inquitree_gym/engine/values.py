@@ -18,7 +18,7 @@ class Phase(IntEnum):
 
 
 class Decision(IntEnum):
-    """Decision of the agent at RESULT."""
+    """Decision of the agent at RESULT, or elsewhere under the rule ``bare_decisions``."""
 
     NONE = 0
     REDO = 1
@@ -39,6 +39,9 @@ class Kind(IntEnum):
     ASK_AGAIN = 7
     CONCLUSION = 8
     END = 9
+    DECLINED = 10
+    SUBTOPIC_TIE = 11
+    STUDY_TIE = 12
 
 
 class Reason(IntEnum):
@@ -48,6 +51,7 @@ class Reason(IntEnum):
     BELOW_THRESHOLD = 1
     PREREQUISITE_UNMET = 2
     UNREADABLE_DECISION = 3
+    TIE = 4
 
 
 class Reading(NamedTuple):
@@ -89,6 +93,8 @@ class State(NamedTuple):
     proven: int
     """Bit set of the studies whose true result has been seen."""
     seed: int
+    asked: bool = False
+    """True once the agent was asked which of two candidates it means; until the open choice is made."""
 
 
 class Event(NamedTuple):
@@ -108,6 +114,8 @@ class Event(NamedTuple):
     """True if this action reached the turn limit."""
     reason: Reason = Reason.NONE
     decision: Decision = Decision.NONE
+    other: int = -1
+    """The second of two candidates to choose from, while ``node`` is the nearest; -1 for none."""
 
 
 def event_values(event: Event) -> dict[str, Any]:
@@ -116,6 +124,7 @@ def event_values(event: Event) -> dict[str, Any]:
         "kind": _NAMES[Kind][event.kind],
         "state": _NAMES[Phase][event.state.phase],
         "node": event.node,
+        "other": event.other,
         "fake": event.fake,
         "accepted": event.accepted,
         "forced": event.forced,

@@ -13,7 +13,7 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder
 from inquitree_gym.engine import Event, Phase, Reading, Rules, State, splitmix64
-from inquitree_gym.engine.rules import Candidates, Decisions, Explore, LastHint
+from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
 from inquitree_gym.envs.observations import MAX_OBSERVATION
 from inquitree_gym.envs.runtime import RuntimeCache, Transition, TreeRuntime, privileged_info, public_info
 from inquitree_gym.envs.spaces import FreeText
@@ -107,6 +107,11 @@ class InquiryEnv(gym.Env[str, str]):
         study_turn: bool = False,
         explore: Explore = "hub",
         decisions: Decisions = "phrases",
+        bare_decisions: bool = True,
+        feedback: Feedback = "hint",
+        on_tie: OnTie = "nearest",
+        tie_margin: float = TIE_MARGIN,
+        fake_key: FakeKey = 2,
     ) -> None:
         """See the class for the arguments.
 

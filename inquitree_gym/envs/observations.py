@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import TreeVectors
 from inquitree_gym.embeddings.protocol import Vectors
-from inquitree_gym.engine import Engine, Event, Kind, Phase
+from inquitree_gym.engine import Engine, Event, Kind, Phase, Reason, Rules
 from inquitree_gym.errors import OptionError
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import HINT_LEVELS, Tree
+from inquitree_gym.trees.schema import Study, Subtopic
 
 FeatureRow = NDArray[np.float32]
 
@@ -35,7 +36,16 @@ _TEMPLATES = {
     Kind.ASK_AGAIN: "ask_again",
     Kind.CONCLUSION: "conclusion",
     Kind.END: "end",
+    Kind.DECLINED: "declined",
+    Kind.SUBTOPIC_TIE: "subtopic_tie",
+    Kind.STUDY_TIE: "study_tie",
 }
+_TELLS_NOTHING_LEFT = (Kind.TOPIC, Kind.RESULT, Kind.DECLINED)
+"""Observations that say when every subtopic has been visited."""
+_TIES = (Kind.SUBTOPIC_TIE, Kind.STUDY_TIE)
+_ABOUT_SUBTOPICS = (Kind.SUBTOPIC, Kind.SUBTOPIC_HINT, Kind.SUBTOPIC_TIE)
+_TIE_HINT = 3
+"""Level of the hint by which a tie names its candidates."""
 
 _DECISIONS: dict[str, dict[str, object]] = {
     "phrases": {"redo": "redo the study", "explore": "explore new subtopic", "conclude": "draw conclusion"},
@@ -52,12 +62,24 @@ class ObservationKey(NamedTuple):
     hint_level: int = 0
     fake: int = 0
     limit: bool = False
+    early: bool = False
+    """True for a hint that says that the proposal came too early, under ``feedback="reason"``."""
+    nothing_left: bool = False
+    """True if every subtopic has been visited."""
+    other: int = -1
+    """The second candidate of a tie."""
 
     def plain(self) -> ObservationKey:
         """Return the canonical key: keys of the same text become equal."""
-        if self.limit and self.kind != Kind.RESULT:
+        kind = self.kind
+        if self.limit and kind != Kind.RESULT:
             return LIMIT
-        return self._replace(node=-1) if self.kind == Kind.ASK_AGAIN else self
+        key = self if kind == Kind.SUBTOPIC_HINT else self._replace(early=False)
+        if kind not in _TELLS_NOTHING_LEFT or self.limit:
+            key = key._replace(nothing_left=False)
+        if kind in _TIES:
+            return key._replace(node=min(self.node, self.other), other=max(self.node, self.other))
+        return key._replace(node=-1) if kind in (Kind.ASK_AGAIN, Kind.DECLINED) else key
 
 
 LIMIT = ObservationKey(Kind.TOPIC, limit=True)
@@ -72,8 +94,10 @@ class ObservationRenderer:
         self._tree = tree
         self._prompts = prompts
         self._turn_limit = engine.turn_limit
-        self._decisions = _DECISIONS[engine.rules.decisions]
-        self._rendered: dict[tuple[int, int, int, int, bool], str] = {}
+        self._told = {**_DECISIONS[engine.rules.decisions], "bare_decisions": engine.rules.bare_decisions}
+        self._reasons = engine.rules.feedback == "reason"
+        self._everything = (1 << engine.n) - 1
+        self._rendered: dict[tuple[int, int, int, int, bool, bool, bool, int], str] = {}
 
     def render(self, event: Event) -> str:
         """Return the text of ``event``.
@@ -81,7 +105,9 @@ class ObservationRenderer:
         Raises:
             OptionError: a template produces more than `MAX_OBSERVATION` characters.
         """
-        key = (event.kind, event.node, event.hint_level, event.fake, event.limit)
+        early = self._reasons and event.reason == Reason.PREREQUISITE_UNMET
+        nothing_left = event.state.visited == self._everything
+        key = (event.kind, event.node, event.hint_level, event.fake, event.limit, early, nothing_left, event.other)
         text = self._rendered.get(key)
         if text is None:
             text = self._rendered[key] = self.render_key(ObservationKey(*key))
@@ -100,33 +126,39 @@ class ObservationRenderer:
         return text
 
     def _values(self, key: ObservationKey) -> dict[str, object]:
-        tree, node = self._tree, key.node
-        match key.kind:
-            case Kind.START:
-                return {"topic": tree.topic, "turns": self._turn_limit, **self._decisions}
-            case Kind.TOPIC:
-                return {"topic": tree.topic, "turns": self._turn_limit}
-            case Kind.ASK_AGAIN:
-                return self._decisions
-            case Kind.SUBTOPIC:
-                return {"subtopic": tree.subtopics[node].text}
-            case Kind.STUDY:
-                return {"study": tree.studies[node].text}
+        told = {"limit": key.limit, "nothing_left": key.nothing_left, "turns": self._turn_limit}
+        return {**self._told, **told, **self._node_values(key)}
+
+    def _node_values(self, key: ObservationKey) -> dict[str, object]:
+        tree, kind = self._tree, key.kind
+        nodes: Sequence[Subtopic | Study] = tree.subtopics if kind in _ABOUT_SUBTOPICS else tree.studies
+        match kind:
+            case Kind.START | Kind.TOPIC | Kind.DECLINED:
+                return {"topic": tree.topic}
+            case Kind.SUBTOPIC | Kind.STUDY:
+                return {kind.name.lower(): nodes[key.node].text}
             case Kind.RESULT:
-                study = tree.studies[node]
-                shown = (study.result, *study.fakes)[key.fake]
-                return {"study": study.text, "result": shown, "limit": key.limit, **self._decisions}
-            case Kind.SUBTOPIC_HINT:
-                return _hint(tree.subtopics[node].hints, key.hint_level)
-            case Kind.STUDY_HINT:
-                return _hint(tree.studies[node].hints, key.hint_level)
+                study = tree.studies[key.node]
+                return {"study": study.text, "result": (study.result, *study.fakes)[key.fake]}
+            case Kind.SUBTOPIC_HINT | Kind.STUDY_HINT:
+                reason = ("early" if key.early else "unknown") if self._reasons else ""
+                hint = nodes[key.node].hints[key.hint_level - 1]
+                return {"hint": hint, "level": key.hint_level, "levels": HINT_LEVELS, "reason": reason}
+            case Kind.SUBTOPIC_TIE | Kind.STUDY_TIE:
+                first, second = (nodes[i].hints[_TIE_HINT - 1] for i in (key.node, key.other))
+                return {"first": first, "second": second}
         return {}
 
 
-def observation_keys(tree: Tree) -> Iterator[ObservationKey]:
-    """Yield the canonical keys of all texts of ``tree``, the opening first."""
+def observation_keys(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
+    """Yield the canonical keys of all texts of ``tree`` under ``rules``, the opening first.
+
+    The texts that only some rules have come last.
+    """
     yield from map(ObservationKey, (Kind.START, Kind.TOPIC, Kind.ASK_AGAIN, Kind.CONCLUSION, Kind.END))
     yield LIMIT
+    yield ObservationKey(Kind.DECLINED)
+    yield from (ObservationKey(kind, nothing_left=True) for kind in (Kind.TOPIC, Kind.DECLINED))
     for node, _ in enumerate(tree.subtopics):
         yield ObservationKey(Kind.SUBTOPIC, node)
         yield from (ObservationKey(Kind.SUBTOPIC_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
@@ -135,10 +167,22 @@ def observation_keys(tree: Tree) -> Iterator[ObservationKey]:
         yield from (ObservationKey(Kind.STUDY_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
         for fake in range(len(study.fakes) + 1):
             yield from (ObservationKey(Kind.RESULT, node, 0, fake, limit) for limit in (False, True))
+            yield ObservationKey(Kind.RESULT, node, 0, fake, nothing_left=True)
+    if rules.feedback == "reason":
+        for node, _ in enumerate(tree.subtopics):
+            hints = (ObservationKey(Kind.SUBTOPIC_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
+            yield from (key._replace(early=True) for key in hints)
+    if rules.on_tie == "ask":
+        yield from tie_keys(tree)
 
 
-def _hint(hints: tuple[str, ...], level: int) -> dict[str, object]:
-    return {"hint": hints[level - 1], "level": level, "levels": HINT_LEVELS}
+def tie_keys(tree: Tree) -> Iterator[ObservationKey]:
+    """Yield the canonical keys of all questions which of two candidates is meant, by the level of the hints so far."""
+    ends = list(accumulate(len(subtopic.studies) for subtopic in tree.subtopics))
+    studies = [range(end - len(subtopic.studies), end) for subtopic, end in zip(tree.subtopics, ends, strict=True)]
+    for kind, groups in ((Kind.SUBTOPIC_TIE, [range(len(tree.subtopics))]), (Kind.STUDY_TIE, studies)):
+        for first, second in (pair for group in groups for pair in combinations(group, 2)):
+            yield from (ObservationKey(kind, first, level, other=second) for level in range(HINT_LEVELS + 1))
 
 
 @dataclass(frozen=True)
@@ -213,13 +257,13 @@ class FeatureLayout:
         return row
 
 
-def observation_vectors(observations: ObservationRenderer, vectors: TreeVectors) -> dict[str, FeatureRow]:
+def observation_vectors(observations: ObservationRenderer, vectors: TreeVectors, rules: Rules) -> dict[str, FeatureRow]:
     """Return the embeddings of all observation texts of a tree, by text.
 
     They are cached on disk, except for the opening text: it names the turn limit, so it is embedded alone and the
     others are shared by all limits.
     """
-    opening, *others = (observations.render_key(key) for key in observation_keys(vectors.tree))
+    opening, *others = (observations.render_key(key) for key in observation_keys(vectors.tree, rules))
     texts = tuple(dict.fromkeys(others))
     found = dict(zip(texts, vectors.stored(texts), strict=True))
     return {opening: vectors.of(opening), **found}

@@ -96,9 +96,15 @@ def status(tree: Tree, events: Sequence[Event], turn_limit: int | None, score: f
 
 def visit_order(tree: Tree, events: Sequence[Event]) -> dict[str, str]:
     """Return by subtopic id the ordinals of its visits; of more than two, the first and the last."""
+    visits: list[int] = []
+    for event in events:
+        if event.kind == Kind.SUBTOPIC:
+            visits.append(event.node)
+        elif event.kind == Kind.DECLINED:
+            visits.pop()
     order: dict[str, list[str]] = {}
-    for i, event in enumerate((event for event in events if event.kind == Kind.SUBTOPIC), 1):
-        order.setdefault(tree.subtopics[event.node].id, []).append(str(i))
+    for i, node in enumerate(visits, 1):
+        order.setdefault(tree.subtopics[node].id, []).append(str(i))
     return {name: ", ".join(every if len(every) < 3 else (every[0], f"… {every[-1]}")) for name, every in order.items()}
 
 

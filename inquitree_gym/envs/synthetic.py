@@ -10,7 +10,7 @@ from typing import Any, Literal
 from gymnasium.vector import AutoresetMode
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
-from inquitree_gym.engine.rules import Candidates, Decisions, Explore, LastHint
+from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
 from inquitree_gym.envs.inquiry import InquiryEnv, inquiry_keywords, suggest_keywords
 from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.envs.vector import InquiryVectorEnv
@@ -51,6 +51,11 @@ class SyntheticEnv(InquiryEnv):
         study_turn: bool = False,
         explore: Explore = "hub",
         decisions: Decisions = "phrases",
+        bare_decisions: bool = True,
+        feedback: Feedback = "hint",
+        on_tie: OnTie = "nearest",
+        tie_margin: float = TIE_MARGIN,
+        fake_key: FakeKey = 2,
     ) -> None:
         """See the class for the arguments.
 
@@ -89,6 +94,11 @@ def synthetic_vector(  # noqa: PLR0913  (keywords)
     study_turn: bool = False,
     explore: Explore = "hub",
     decisions: Decisions = "phrases",
+    bare_decisions: bool = True,
+    feedback: Feedback = "hint",
+    on_tie: OnTie = "nearest",
+    tie_margin: float = TIE_MARGIN,
+    fake_key: FakeKey = 2,
 ) -> InquiryVectorEnv:
     """Return an `InquiryVectorEnv` of ``num_envs`` synthetic inquiries; see `SyntheticEnv` for the other arguments."""
     make = partial(SyntheticEnv, split=split, difficulty=difficulty)

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors
-from inquitree_gym.engine.rules import Candidates, Decisions, Explore, LastHint
+from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
 from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords, suggest_keywords
 from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.errors import ActionError, OptionError
@@ -57,6 +57,11 @@ class InquiryVectorEnv(SyncVectorEnv):
         study_turn: bool = False,
         explore: Explore = "hub",
         decisions: Decisions = "phrases",
+        bare_decisions: bool = True,
+        feedback: Feedback = "hint",
+        on_tie: OnTie = "nearest",
+        tie_margin: float = TIE_MARGIN,
+        fake_key: FakeKey = 2,
     ) -> None:
         """See the class for the arguments.
 

@@ -16,8 +16,9 @@ from inquitree_gym.errors import LogError
 from inquitree_gym.log.jsonl import read_lines
 from inquitree_gym.trees.schema import CANARY
 
-LOG_VERSION = 2
-"""Version 1 had no `Reply`; a turn held the raw reply behind its action. Both versions are read."""
+LOG_VERSION = 3
+"""Version 1 had no `Reply`; a turn held the raw reply behind its action. Version 2 had no `EventRecord.other`. Rules
+that a header does not name have the values of `Rules.recorded`. All versions are read."""
 
 
 class _Record(BaseModel):
@@ -93,6 +94,8 @@ class EventRecord(_Record):
     """Reason for a rejected action; ``none`` otherwise."""
     decision: str
     """The decision as taken."""
+    other: str | None = None
+    """Id of the second of two candidates, ``node`` being the nearest; None unless the observation asks for one."""
 
 
 class Reply(_Record):

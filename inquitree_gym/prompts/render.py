@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TEMPLATE_NAMES = (
     "start", "topic", "subtopic", "study", "result", "subtopic_hint", "study_hint", "ask_again", "conclusion", "limit",
-    "end",
+    "end", "declined", "subtopic_tie", "study_tie",
 )  # fmt: skip
 """Templates of the observations of an environment."""
 AGENT_TEMPLATE_NAMES = (

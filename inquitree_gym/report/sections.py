@@ -42,7 +42,7 @@ MAX_COLUMNS = 12
 """Settings that a heat map shows side by side; with more of them, only those of the lowest fake level."""
 TURN_STEP = 0.25
 """Step of the coverage curves, in turns per subtopic."""
-OUTCOMES = ("accepted", "hinted", "forced", "limit")
+OUTCOMES = ("accepted", "hinted", "asked", "forced", "limit")
 COUNTS = {
     "replies": "replies", "corrections": "corrections", "cut short": "cut_short", "prompt tokens": "prompt_tokens",
     "completion tokens": "completion_tokens",

@@ -171,15 +171,18 @@ def turn_views(episode: Episode, tree: Tree) -> list[TurnView]:
         event = turn.event
         if event.kind == "subtopic" and event.node is not None:
             path = (*path, event.node)
+        if event.kind == "declined":
+            path = path[:-1]
         if event.kind == "result" and event.node is not None:
             results = {**results, event.node: event.fake}
+        state = "topic" if before is None else before.state
         view = TurnView(
             turn=turn,
             replies=episode.replies_to(turn.turn),
-            state="topic" if before is None else before.state,
+            state=state,
             shown=_shown(before),
             mark=_mark(event),
-            verdict=_verdict(result, event),
+            verdict=_verdict(result, event) if state == "result" else "",
             truth=truths.get(before.node or "", "") if before is not None and before.fake else "",
             path=path,
             current=path[-1] if path and event.state in _IN_SUBTOPIC else "",
@@ -215,10 +218,19 @@ _DECISIONS = {
     "ask_again": Badge("hint", "no decision can be read; asked again", "?"),
     "end": Badge("decision", "the conclusion is filed", "■"),
 }
+_NAMING = {
+    "declined": ("decision", "declines {node}", "←"),
+    "subtopic_tie": ("hint", "as near to {node} as to {other}; asked which", "?"),
+    "study_tie": ("hint", "as near to {node} as to {other}; asked which", "?"),
+}
+"""Class, words and sign of outcomes that name nodes."""
 
 
 def _mark(event: EventRecord) -> Badge:
     mark = _DECISIONS.get(event.kind) or _choice_mark(event)
+    if event.kind in _NAMING:
+        kind, words, sign = _NAMING[event.kind]
+        mark = Badge(kind, words.format(node=event.node, other=event.other), sign)
     return replace(mark, words=f"{mark.words}; the turn limit strikes") if event.limit else mark
 
 

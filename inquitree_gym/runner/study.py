@@ -23,6 +23,7 @@ from pydantic_core import ErrorDetails
 
 from inquitree_gym.baselines import AGENT_NAMES, MODEL_AGENT_NAMES
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
+from inquitree_gym.engine import Rules
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.runner.models import ModelSettings, slug
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
@@ -103,6 +104,19 @@ class StudyConfig(BaseModel):
     embedder: str = DEFAULT_EMBEDDER
     threshold: float | None = Field(default=None, ge=-1, le=1)
     """Similarity threshold τ; None for the embedder's calibrated default."""
+    rules: dict[str, bool | int | float | str] = Field(default_factory=dict)
+    """Further rules of the episodes by name, as in `Rules`; a rule that is not named has its default."""
+
+    @field_validator("rules")
+    @classmethod
+    def _check_rules(cls, rules: dict[str, Any]) -> dict[str, Any]:
+        if own := sorted(rules.keys() & {"fake_level", "max_turns", "threshold"}):
+            raise ValueError(f"{', '.join(own)} of a study stand beside its rules, not among them")
+        try:
+            Rules().override(rules)
+        except OptionError as error:
+            raise ValueError(str(error)) from error
+        return rules
 
     @field_validator("agents")
     @classmethod
@@ -183,7 +197,7 @@ class StudyConfig(BaseModel):
 
     def options(self, spec: EpisodeSpec, tree: Tree) -> dict[str, Any]:
         """Return the reset options of an episode."""
-        return {"fake_level": spec.fake_level, "max_turns": self.turn_limit(tree)}
+        return {**self.rules, "fake_level": spec.fake_level, "max_turns": self.turn_limit(tree)}
 
     def turn_limit(self, tree: Tree) -> int | Literal["default"] | None:
         """Return the turn limit for a tree, as `Rules.max_turns`."""

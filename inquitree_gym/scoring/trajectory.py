@@ -70,7 +70,7 @@ class Trajectory:
     coverage: float
     """r_c (Eq. 7): share of subtopics entered."""
     unaided_coverage: float
-    """Share of subtopics first entered without a hint for them, now or earlier."""
+    """Share of subtopics first entered without a hint for them, now or earlier; see `first_entries`."""
     coverage_at_3n: float
     """Share of subtopics entered within the first 3n turns."""
     turns: int
@@ -80,7 +80,7 @@ class Trajectory:
     most_turns: int | None
     """Upper bound of L under the rules of the episode: n(2H + 3) by default, None if no move is ever forced."""
     choices: int
-    """Actions at the topic or at a subtopic."""
+    """Actions at the topic or at a subtopic, without decisions."""
     accepted: int
     hints: int
     forced: int
@@ -125,12 +125,12 @@ def read_trajectory(episode: Episode, tree: Tree) -> Trajectory:
             f"but the given tree has {tree.digest[:12]}; score it with the tree it was played on"
         )
     n = len(tree.subtopics)
-    entries = _first_entries(episode.turns)
+    entries = first_entries(episode.turns)
     shown = exposures(episode)
     fakes = [each.redone for each in shown if each.fake and each.redone is not None]
     trues = [each.redone for each in shown if not each.fake and each.redone is not None]
     index = {study.id: k for k, study in enumerate(tree.studies)}
-    rules = Rules(**episode.header.rules)
+    rules = Rules.recorded(episode.header.rules)
     chosen = choices(episode.turns)
     return Trajectory(
         coverage=len(entries) / n,
@@ -154,37 +154,42 @@ def read_trajectory(episode: Episode, tree: Tree) -> Trajectory:
 
 def coverage_over_turns(episode: Episode, tree: Tree) -> list[float]:
     """Return the coverage after each turn, in [0, 1]."""
-    seen: set[str] = set()
+    visits: Counter[str | None] = Counter()
     curve = []
     for turn in episode.turns:
-        if turn.event.kind == "subtopic" and turn.event.node is not None:
-            seen.add(turn.event.node)
-        curve.append(len(seen) / len(tree.subtopics))
+        visits[turn.event.node] += {"subtopic": 1, "declined": -1}.get(turn.event.kind, 0)
+        curve.append(sum(count > 0 for count in visits.values()) / len(tree.subtopics))
     return curve
 
 
 def choices(turns: tuple[Turn, ...]) -> list[Turn]:
-    """Return the turns at the topic or at a subtopic."""
+    """Return the turns at the topic or at a subtopic that made no decision."""
     phases = ["topic", *(turn.event.state for turn in turns)]
-    return [turn for turn, phase in zip(turns, phases, strict=False) if phase in ("topic", "subtopic")]
+    chosen = (turn for turn, phase in zip(turns, phases, strict=False) if phase in ("topic", "subtopic"))
+    return [turn for turn in chosen if turn.event.decision == "none"]
 
 
-def _first_entries(turns: tuple[Turn, ...]) -> dict[str, tuple[int, bool]]:
-    """Map each subtopic entered to the turn of its first entry and whether that was unaided.
+def first_entries(turns: tuple[Turn, ...]) -> dict[str, tuple[int, bool]]:
+    """Map each subtopic entered to the turn of its first entry that was not declined, and whether it was unaided.
 
-    A hint counts even if it came earlier: otherwise an agent could store it and propose it later as its own idea.
+    A hint counts even if it came earlier: otherwise an agent could store it and propose it later as its own idea. For
+    the same reason an aided entry that was declined counts as a hint, and so does the second subtopic that is named
+    when the agent is asked which of two it means; the first of the two would have been entered without the question.
     """
-    found: dict[str, tuple[int, bool]] = {}
+    entries: dict[str, list[tuple[int, bool]]] = {}
     told: set[str | None] = set()
     hinted = False
     for turn in turns:
         event = turn.event
         if event.kind == "subtopic" and event.node is not None:
-            found.setdefault(event.node, (turn.turn, not (hinted or event.forced or event.node in told)))
-        hinted = event.kind == "subtopic_hint"
-        if hinted:
+            unaided = not (hinted or event.forced or event.node in told)
+            entries.setdefault(event.node, []).append((turn.turn, unaided))
+        if event.kind == "declined" and event.node is not None and not entries[event.node].pop()[1]:
             told.add(event.node)
-    return found
+        if event.kind in ("subtopic_hint", "subtopic_tie"):
+            told.add(event.other if event.kind == "subtopic_tie" else event.node)
+        hinted = event.kind == "subtopic_hint" or (hinted and event.kind == "subtopic_tie")
+    return {node: found[0] for node, found in entries.items() if found}
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -13,7 +13,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import RecordConstructorArgs
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
-from inquitree_gym.engine.rules import Candidates, Decisions, Explore, LastHint
+from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
 from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords, suggest_keywords, unwrap_inquiry
 from inquitree_gym.envs.menu import Mask, Menu, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.envs.synthetic import SyntheticEnv
@@ -153,6 +153,11 @@ def menu_env(  # noqa: PLR0913  (keywords)
     study_turn: bool = False,
     explore: Explore = "hub",
     decisions: Decisions = "phrases",
+    bare_decisions: bool = True,
+    feedback: Feedback = "hint",
+    on_tie: OnTie = "nearest",
+    tie_margin: float = TIE_MARGIN,
+    fake_key: FakeKey = 2,
 ) -> gym.Env[Observation, int]:
     """Return an `InquiryEnv` with discrete actions and feature observations.
 
@@ -184,6 +189,11 @@ def synthetic_menu_env(  # noqa: PLR0913  (keywords)
     study_turn: bool = False,
     explore: Explore = "hub",
     decisions: Decisions = "phrases",
+    bare_decisions: bool = True,
+    feedback: Feedback = "hint",
+    on_tie: OnTie = "nearest",
+    tie_margin: float = TIE_MARGIN,
+    fake_key: FakeKey = 2,
 ) -> gym.Env[Observation, int]:
     """Return a `SyntheticEnv` as `menu_env` does; without ``size`` it has slots for the largest tree of the difficulty.
 

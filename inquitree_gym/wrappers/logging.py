@@ -29,7 +29,7 @@ from inquitree_gym.trees import Tree
 _PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "sentence-transformers", "torch", "litellm")
 _NOT_COMPARED = {"started", "versions", "log_version"}
 """Fields of a header that may differ when an episode is resumed."""
-_SUBTOPIC_KINDS = (Kind.SUBTOPIC, Kind.SUBTOPIC_HINT)
+_SUBTOPIC_KINDS = (Kind.SUBTOPIC, Kind.SUBTOPIC_HINT, Kind.SUBTOPIC_TIE, Kind.DECLINED)
 
 
 class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -286,7 +286,8 @@ def _reading_record(tree: Tree, before: Sequence[log.Turn], reading: Reading) ->
 
 def _event_record(tree: Tree, event: Event) -> log.EventRecord:
     nodes = tree.subtopics if event.kind in _SUBTOPIC_KINDS else tree.studies
-    return log.EventRecord(**event_values(event) | {"node": nodes[event.node].id if event.node >= 0 else None})
+    named = {name: nodes[i].id if i >= 0 else None for name, i in (("node", event.node), ("other", event.other))}
+    return log.EventRecord(**event_values(event) | named)
 
 
 def _tokens(replies: Sequence[log.Reply]) -> dict[str, int] | None:

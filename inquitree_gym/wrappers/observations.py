@@ -89,7 +89,7 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
 
     def _load(self, tree: Tree) -> None:
         runtime = self._inquiry.runtime
-        self._vectors = observation_vectors(runtime.observations, runtime.vectors)
+        self._vectors = observation_vectors(runtime.observations, runtime.vectors, runtime.engine.rules)
         self._rows.clear()
         self._tree = tree
 

@@ -153,7 +153,7 @@ class VectorRewardShaping(VectorWrapper, RecordConstructorArgs):
         ended = terminated.nonzero()[0]
         shaped = rewards + self._shape(kernel, ended)
         if self._turn or self._hint or decisions:
-            terms = -self._turn - self._hint * (kernel.tables.states.hint_level.take(kernel.state) > 0)
+            terms = -self._turn - self._hint * kernel.tables.states.hinted.take(kernel.state)
             if decisions:
                 terms += self._redo_terms(decisions, kernel.counts[decisions[0], decisions[1]])
                 self._judged[ended] = False

@@ -251,9 +251,9 @@ def test_the_exact_law_agrees_with_what_is_played(name: str, minilm: MiniLMEmbed
 
 @pytest.mark.parametrize("needs", [[[], []], [[], [0]]], ids=["independent", "chain"])
 def test_the_chance_of_a_full_traversal_by_hand(needs: list[list[int]]):
-    """Two subtopics with a study each, seven menu texts, read ideally."""
+    """Two subtopics with a study each, four texts to choose from, read ideally."""
     engine = ideal_engine(make_tree(needs, [1, 1]))
-    again = sum((5 / 7) ** failures for failures in range(5)) / 7  # the one visited already; forced moves lead on
+    again = sum((2 / 4) ** failures for failures in range(5)) / 4  # the one visited already; forced moves lead on
     explores = 2 / 3  # to explore or to name the other, against to conclude
     expected = explores * (1 - again) / (1 - again * explores)
     assert full_chance(engine, ideal_readings(engine)) == pytest.approx(expected)
@@ -301,7 +301,7 @@ def test_random_is_exact_on_a_tree_and_the_floor_is_sampled(minilm: MiniLMEmbedd
     assert exact.mean.low is None
     assert floor.distribution.episodes == held.distribution.episodes == 100
     assert floor.mean.low < floor.distribution.mean < floor.mean.high
-    assert floor.full.mean == pytest.approx(0.4187, abs=1e-3)
+    assert floor.full.mean == pytest.approx(0.3274, abs=1e-3)
     assert exact.full.mean == held.full.mean == 1
     assert exact.above == 0
     assert 0 < floor.above < held.above

@@ -45,7 +45,10 @@ from tests.scoring.test_trajectory import enter, episode_of
 from tests.strategies import make_tree, trees
 
 CELL = EpisodeSpec("random-menu", "paper8", 4, 0)
-RULES = [{}, {"explore": "direct"}, {"candidates": "admissible", "study_turn": True}, {"on_last_hint": "repeat"}]
+RULES = [
+    {}, {"explore": "direct"}, {"candidates": "admissible", "study_turn": True}, {"on_last_hint": "repeat"},
+    {"bare_decisions": False, "feedback": "reason", "fake_key": 1},
+]  # fmt: skip
 
 
 class LetterEmbedder:

@@ -251,7 +251,7 @@ def test_the_random_agent_starts_afresh_at_every_reset():
 def test_random_menu_is_uniform_over_everything_at_every_decision(state: str, paper12: Tree):
     agent = RandomMenuAgent(paper12)
     agent.reset(11)
-    everything = [*menu_texts(paper12), *PHRASES]
+    everything = [*menu_texts(paper12), *(PHRASES if state in ("study", "result") else ())]
     drawn = Counter(agent.act("", {"state": state}) for _ in range(200 * len(everything)))
     assert set(drawn) == set(everything)
     assert chisquare([drawn[text] for text in everything]).pvalue > 1e-4

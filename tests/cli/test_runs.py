@@ -99,6 +99,11 @@ def test_a_study_file_with_models_takes_flags_about_how_to_play_it(
         (("--agent", "llm", "--model", "gpt-4o", "--base-url", f"http://a:{KEY}@b"), "base_url is http(s)://HOST/PATH"),
         (("--agent", "llm", "--model", "my-own", "--base-url", "http://x/v1", "--max-cost", "1"), "knows no price for"),
         (("--agent", "oracle", "--max-cost", "0"), "max_cost is a number above 0"),
+        (
+            ("--agent", "oracle", "--rule", "on_tie"),
+            "--rule takes NAME=VALUE, such as",
+        ),
+        (("--agent", "oracle", "--rule", "on_tie=first"), "on_tie is one of ('nearest', 'ask'), not 'first'"),
         (("--agent", "oracle", "--max-concurrency", "0"), "Invalid value for '--max-concurrency'"),
     ],
 )
@@ -278,3 +283,17 @@ def test_models_stand_in_the_manifest_as_the_flags_say(run: Run, flags: tuple, t
     run("--agent", "llm", "--model", "gpt-4o-mini", "--temperature", "none", *flags)
     (model,) = json.loads((tmp_path / "run" / "run.json").read_text())["study"]["models"]
     assert (model["temperature"], model["reasoning_effort"], model["name"]) == (None, None, "")
+
+
+def test_rules_reach_the_episodes(run: Run, tmp_path: Path):
+    rules = ("--rule", "bare_decisions=false", "--rule", "on_tie=ask", "--rule", "tie_margin=0.05")
+    status, _, err = run("--agent", "random", "--papers", "2", "--seeds", 1, "--out", tmp_path / "run", *rules)
+    assert status == 0, err
+    (log,) = logs(tmp_path)
+    found = read_episode(log).header.rules
+    assert (found["bare_decisions"], found["on_tie"], found["tie_margin"], found["explore"]) == (
+        False,
+        "ask",
+        0.05,
+        "hub",
+    )

@@ -23,6 +23,11 @@ RULE_SETS = st.builds(
     on_last_hint=st.sampled_from(["advance", "repeat"]),
     study_turn=st.booleans(),
     explore=st.sampled_from(["hub", "direct"]),
+    bare_decisions=st.booleans(),
+    feedback=st.sampled_from(["hint", "reason"]),
+    on_tie=st.sampled_from(["nearest", "ask"]),
+    tie_margin=st.sampled_from([0.0, 0.2, 2.0]),
+    fake_key=st.sampled_from([1, 2]),
 )
 ACTIONS = st.lists(
     st.tuples(st.integers(0, 30), st.sampled_from([0.0, 0.3, 0.6, 1.0]), st.sampled_from(list(Decision))),
@@ -39,7 +44,10 @@ def reading(engine: Engine, state: State, action: tuple[int, float, Decision]) -
     choice, similarity, decision = action
     candidates = engine.candidates(state)
     candidate = candidates[choice % len(candidates)] if candidates else -1
-    return Reading(candidate, similarity, decision)
+    if len(candidates) < 2:
+        return Reading(candidate, similarity, decision)
+    second = (candidates[(choice + 1) % len(candidates)], similarity - 0.1)
+    return Reading(candidate, similarity, decision, 0.1, ((candidate, similarity), second))
 
 
 def walk(engine: Engine, seed: int, actions: list[tuple[int, float, Decision]]) -> list[Event]:
@@ -324,6 +332,35 @@ def test_fakes_come_as_often_as_the_level_says(level: int, seed: int):
     shown = [engine.fake_shown(seed + i, 0, 1) for i in range(2_000)]
     share = sum(fake > 0 for fake in shown) / len(shown)
     assert abs(share - level / 10) < 5.5 * math.sqrt(level / 10 * (1 - level / 10) / 2_000)
+
+
+def test_trees_and_studies_do_not_share_the_pattern_of_a_seed():
+    one, other = (make_tree([[], []], [1, 1], fakes=2, tree_id=name) for name in ("one", "other"))
+    engines = [Engine(tree, Rules(threshold=0.5, fake_level=5)) for tree in (one, other, one)]
+    draws = [[engine.fake_shown(seed, study, 1) for seed in range(400)] for engine in engines for study in (0, 1)]
+    assert draws[:2] == draws[4:]
+    same = [
+        sum((a > 0) == (b > 0) for a, b in zip(draws[i], draws[j], strict=True)) for i, j in ((0, 1), (0, 2), (1, 3))
+    ]
+    assert all(150 < number < 250 for number in same), "the draws of two studies are independent"
+
+
+def test_a_study_keeps_its_fakes_when_another_study_is_added_before_it():
+    small, large = make_tree([[]], [1], fakes=2), make_tree([[], []], [1, 1], fakes=2)
+    moved = large.model_copy(update={"subtopics": large.subtopics[::-1]})
+    engines = [Engine(tree, Rules(threshold=0.5, fake_level=5)) for tree in (small, moved)]
+    assert moved.studies[1].id == small.studies[0].id
+    assert [engines[0].fake_shown(seed, 0, 1) for seed in range(99)] == [
+        engines[1].fake_shown(seed, 1, 1) for seed in range(99)
+    ]
+
+
+def test_the_former_key_of_fakes_is_the_place_of_the_study():
+    engine = Engine(make_tree([[], []], [1, 1], fakes=3), Rules(threshold=0.5, fake_level=5, fake_key=1))
+    for seed, study, run in [(0, 0, 1), (7, 1, 1), (2**63, 1, 5)]:
+        draw = splitmix64(seed, study, run)
+        expected = 0 if draw * 10 >= 5 << 64 else 1 + splitmix64(draw) % 3
+        assert engine.fake_shown(seed, study, run) == expected
 
 
 def test_splitmix64_is_the_published_one():

@@ -26,6 +26,13 @@ from inquitree_gym.errors import OptionError
         ("on_last_hint", "wait"),
         ("study_turn", 1),
         ("decisions", "words"),
+        ("bare_decisions", 1),
+        ("feedback", None),
+        ("on_tie", "first"),
+        ("tie_margin", 2.1),
+        ("tie_margin", "0.1"),
+        ("fake_key", 0),
+        ("fake_key", True),
         ("explore", "spoke"),
     ],
 )

@@ -62,6 +62,12 @@ RULES = st.fixed_dictionaries(
         "study_turn": st.just(True),
         "explore": st.just("direct"),
         "threshold": st.sampled_from([-1.0, 0.5, 0.9, 1.0]),
+        "decisions": st.just("tokens"),
+        "bare_decisions": st.just(False),
+        "feedback": st.just("reason"),
+        "on_tie": st.just("ask"),
+        "tie_margin": st.sampled_from([0.0, 0.1, 2.0]),
+        "fake_key": st.just(1),
     },
 )
 OPTIONS = st.fixed_dictionaries(
@@ -72,6 +78,10 @@ OPTIONS = st.fixed_dictionaries(
         "tree": st.sampled_from([[TREES["chain"]], [TREES["branched"], TREES["chain"]]]),
         "candidates": st.sampled_from(["all", "admissible"]),
         "study_turn": st.booleans(),
+        "bare_decisions": st.booleans(),
+        "feedback": st.sampled_from(["hint", "reason"]),
+        "on_tie": st.sampled_from(["nearest", "ask"]),
+        "tie_margin": st.just(1.0),
     },
 )
 

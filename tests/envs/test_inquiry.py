@@ -340,14 +340,25 @@ RULES = {
     "study_turn": True,
     "explore": "direct",
     "decisions": "tokens",
+    "bare_decisions": False,
+    "feedback": "reason",
+    "on_tie": "ask",
+    "tie_margin": 2.0,
+    "fake_key": 1,
 }
+NEEDS = {
+    "on_tie": {"tie_margin": 2.0, "threshold": 0.0},
+    "tie_margin": {"on_tie": "ask", "threshold": 0.0},
+    "fake_key": {"fake_level": 5},
+}
+"""Rules without which another one changes nothing."""
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_means_the_same_as_keyword_and_as_option(script12, tree: Tree, rule: str, minilm):
     value = RULES[rule]
-    keyword = InquiryEnv("paper12", privileged=True, **{rule: value})
-    option = InquiryEnv("paper12", privileged=True)
+    keyword = InquiryEnv("paper12", privileged=True, **NEEDS.get(rule, {}), **{rule: value})
+    option = InquiryEnv("paper12", privileged=True, **NEEDS.get(rule, {}))
     plain = trajectory(option, 3, script12)
     played = trajectory(keyword, 3, script12)
     assert trajectory(option, 3, script12, {rule: value}) == played
@@ -439,7 +450,8 @@ def test_what_is_no_rule_is_no_option(env, option: str):
         ("threshold", 1.01), ("threshold", "high"), ("threshold", float("nan")), ("fake_level", 11),
         ("fake_level", 2.5), ("fake_level", True), ("max_turns", 0), ("max_turns", "all"), ("candidates", "some"),
         ("on_last_hint", None), ("study_turn", 1), ("explore", "hubs"),
-        ("decisions", "words"),
+        ("decisions", "words"), ("bare_decisions", 1), ("feedback", "none"), ("on_tie", "first"),
+        ("tie_margin", -0.1), ("tie_margin", True), ("fake_key", 3), ("fake_key", True),
     ],
 )  # fmt: skip
 def test_a_rule_out_of_range_is_refused(env, rule: str, value: Any):

@@ -110,7 +110,16 @@ def test_batched_and_in_a_loop_are_alike(script, seed, level, turns, mode, candi
     options=st.sampled_from([{}, {"max_turns": 1}, {"tree": "paper12", "fake_level": 10}, {"threshold": 0.9}]),
     rules=st.fixed_dictionaries(
         {"max_turns": st.sampled_from([1, 3]), "fake_level": st.sampled_from([0, 6])},
-        optional={"study_turn": st.just(True), "on_last_hint": st.just("repeat"), "threshold": st.just(0.3)},
+        optional={
+            "study_turn": st.just(True),
+            "on_last_hint": st.just("repeat"),
+            "threshold": st.just(0.3),
+            "bare_decisions": st.just(False),
+            "feedback": st.just("reason"),
+            "on_tie": st.just("ask"),
+            "tie_margin": st.just(0.3),
+            "fake_key": st.just(1),
+        },
     ),
 )
 def test_reset_by_hand_and_with_trees_of_their_own_they_are_alike_too(script, names, seeds, options, rules, minilm):

@@ -26,17 +26,26 @@ from tests.strategies import make_tree
 
 DECISIONS = {"redo": "redo the study", "explore": "explore new subtopic", "conclude": "draw conclusion"}
 VALUES: dict[str, dict[str, object]] = {
-    "start": {"topic": "Why salt?", "turns": 21, **DECISIONS},
-    "topic": {"topic": "Why salt?", "turns": 21},
+    "start": {"topic": "Why salt?", "turns": 21, "bare_decisions": False, **DECISIONS},
+    "topic": {"topic": "Why salt?", "turns": 21, "nothing_left": False},
     "subtopic": {"subtopic": "How much salt?"},
     "study": {"study": "Weigh the salt."},
-    "result": {"study": "Weigh the salt.", "result": "It weighed 3 g.", "limit": False, **DECISIONS},
-    "subtopic_hint": {"hint": "Think of the sea.", "level": 2, "levels": 4},
-    "study_hint": {"hint": "Think of scales.", "level": 2, "levels": 4},
+    "result": {
+        "study": "Weigh the salt.",
+        "result": "It weighed 3 g.",
+        "limit": False,
+        "nothing_left": False,
+        **DECISIONS,
+    },
+    "subtopic_hint": {"hint": "Think of the sea.", "level": 2, "levels": 4, "reason": ""},
+    "study_hint": {"hint": "Think of scales.", "level": 2, "levels": 4, "reason": ""},
     "ask_again": {**DECISIONS},
     "conclusion": {},
     "limit": {},
     "end": {},
+    "declined": {"topic": "Why salt?", "nothing_left": False},
+    "subtopic_tie": {"first": "Think of the sea.", "second": "Think of mines."},
+    "study_tie": {"first": "Think of scales.", "second": "Think of taste."},
 }
 AGENT_VALUES: dict[str, dict[str, object]] = {
     "llm_system": {},
@@ -124,8 +133,8 @@ def test_what_is_left_out_is_counted(dropped: int, said: str):
 
 
 def test_the_number_of_turns_is_named_where_there_is_a_limit():
-    limited = Prompts().render("start", topic="Why?", turns=21, **DECISIONS)
-    free = Prompts().render("start", topic="Why?", turns=None, **DECISIONS)
+    limited = Prompts().render("start", topic="Why?", turns=21, bare_decisions=True, **DECISIONS)
+    free = Prompts().render("start", topic="Why?", turns=None, bare_decisions=True, **DECISIONS)
     assert "21 turns" in limited
     assert "turns before" not in free
     assert "21" not in free
@@ -133,15 +142,15 @@ def test_the_number_of_turns_is_named_where_there_is_a_limit():
 
 def test_the_last_hint_asks_to_repeat_it():
     for name in ("subtopic_hint", "study_hint"):
-        third = Prompts().render(name, hint="Weigh it.", level=3, levels=4)
-        last = Prompts().render(name, hint="Weigh it.", level=4, levels=4)
+        third = Prompts().render(name, hint="Weigh it.", level=3, levels=4, reason="")
+        last = Prompts().render(name, hint="Weigh it.", level=4, levels=4, reason="")
         assert "3 of 4" in third
         assert "repeat" not in third
         assert "repeat" in last
 
 
 def test_the_last_result_before_the_limit_asks_for_no_decision():
-    values = {"study": "Weigh it.", "result": "3 g.", **DECISIONS}
+    values = {"study": "Weigh it.", "result": "3 g.", "nothing_left": False, **DECISIONS}
     assert "What next?" in Prompts().render("result", **values, limit=False)
     assert "What next?" not in Prompts().render("result", **values, limit=True)
 
@@ -155,7 +164,7 @@ def test_a_decision_is_asked_for_in_words_that_count_as_one():
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_text_with_the_syntax_of_a_template_is_shown_as_it_is(text: str):
     for name, values in VALUES.items():
-        for key in (key for key, value in values.items() if isinstance(value, str)):
+        for key in (key for key, value in values.items() if isinstance(value, str) and value):
             assert text in Prompts().render(name, **values | {key: text})
 
 
@@ -164,7 +173,7 @@ def test_a_text_with_the_syntax_of_a_template_is_shown_as_it_is(text: str):
 @example("{{ topic }}")
 @example("\0\u202e\x1b[31m")
 def test_any_text_is_shown_to_the_character(text: str):
-    assert f"\n\n{text}\n\n" in Prompts().render("topic", topic=text)
+    assert f"\n\n{text}\n\n" in Prompts().render("topic", topic=text, nothing_left=False)
 
 
 def test_a_tree_with_the_syntax_of_a_template_plays_as_text():

@@ -162,6 +162,28 @@ def test_an_embedder_without_a_calibrated_threshold_needs_one():
     assert make_study(agents=("random",), embedder=name, threshold=0.4).threshold == 0.4
 
 
+def test_rules_of_a_study_reach_its_episodes(tmp_path: Path):
+    file = tmp_path / "study.toml"
+    file.write_text('agents = ["random"]\ntrees = ["8"]\nrules = { on_tie = "ask", tie_margin = 0.1, fake_key = 1 }\n')
+    study = read_study(file)
+    options = study.options(next(study.specs()), load_tree("paper8"))
+    assert options == {"on_tie": "ask", "tie_margin": 0.1, "fake_key": 1, "fake_level": 0, "max_turns": "default"}
+    assert study.differences(make_study(agents=("random",), trees=("8",))) == ["rules"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"on_ties": "ask"}, "unknown option 'on_ties' .did you mean 'on_tie'"),
+        ({"tie_margin": 3}, "tie_margin is a number from 0 to 2"),
+        ({"max_turns": 9}, "max_turns of a study stand"),
+    ],
+)
+def test_rules_of_a_study_are_checked(rules: dict, message: str):
+    with pytest.raises(OptionError, match=message):
+        make_study(agents=("random",), rules=rules)
+
+
 def test_a_study_does_not_change():
     with pytest.raises(ValueError, match="frozen"):
         make_study(agents=("random",)).seeds = 3

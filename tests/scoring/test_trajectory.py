@@ -19,7 +19,8 @@ from tests.strategies import make_tree
 
 STATE_AFTER = {
     "topic": "topic", "subtopic": "subtopic", "study": "study", "result": "result", "subtopic_hint": "topic",
-    "study_hint": "subtopic", "ask_again": "result", "conclusion": "conclusion", "end": "end",
+    "study_hint": "subtopic", "ask_again": "result", "conclusion": "conclusion", "end": "end", "declined": "topic",
+    "subtopic_tie": "topic", "study_tie": "subtopic",
 }  # fmt: skip
 
 Step = dict[str, Any]
@@ -286,6 +287,52 @@ def test_who_is_carried_by_hints_covers_everything_and_nothing_unaided(tree_id: 
     assert (path.turns, path.most_turns, path.hints, path.forced) == (11 * n, 11 * n, 8 * n, 2 * n)
     assert (path.choices, path.accepted) == (10 * n, 0)
     assert path.coverage_at_3n == pytest.approx((1 + (3 * n - 5) // 11) / n)
+
+
+def declined(node: str) -> Step:
+    return {"kind": "declined", "node": node, "decision": "explore"}
+
+
+def asked(node: str, other: str) -> Step:
+    return {"kind": "subtopic_tie", "node": node, "other": other, "accepted": False, "reason": "tie"}
+
+
+def test_a_declined_subtopic_is_covered_by_no_measure(tree: Tree):
+    episode = episode_of(tree, enter("s1"), declined("s1"), enter("s3"), result("s3a"), CONCLUDE, END)
+    path = read_trajectory(episode, tree)
+    assert path.coverage == path.unaided_coverage == path.coverage_at_3n == 1 / 3
+    assert coverage_over_turns(episode, tree) == pytest.approx([1 / 3, 0, 1 / 3, 1 / 3, 1 / 3, 1 / 3])
+    assert (path.choices, path.accepted) == (3, 3), "the decision to decline is no choice"
+
+
+def test_a_subtopic_visited_before_stays_covered_when_it_is_declined(tree: Tree):
+    steps = [enter("s1"), result("s1a"), EXPLORE, enter("s1"), declined("s1")]
+    episode = episode_of(tree, *steps)
+    assert read_trajectory(episode, tree).unaided_coverage == 1 / 3
+    assert coverage_over_turns(episode, tree)[-1] == 1 / 3
+
+
+def test_a_subtopic_declined_and_entered_again_is_as_unaided_as_its_first_entry(tree: Tree):
+    own = [enter("s1"), declined("s1"), enter("s1")]
+    assert read_trajectory(episode_of(tree, *own), tree).unaided_coverage == 1 / 3
+    led = [failed("subtopic_hint", 1, "s3"), *own]
+    path = read_trajectory(episode_of(tree, *led), tree)
+    assert (path.coverage, path.unaided_coverage) == (1 / 3, 0), "declining does not wash the hint off"
+
+
+def test_a_question_which_is_meant_aids_the_second_only(tree: Tree):
+    for node, unaided in (("s1", 1 / 3), ("s3", 0)):
+        path = read_trajectory(episode_of(tree, asked("s1", "s3"), enter(node)), tree)
+        assert (path.unaided_coverage, path.hints, path.choices) == (unaided, 0, 2)
+    path = read_trajectory(episode_of(tree, failed("subtopic_hint", 1, "s1"), asked("s3", "s1"), enter("s3")), tree)
+    assert path.unaided_coverage == 0, "a hint before the question counts"
+
+
+@pytest.mark.parametrize("before", [[], [enter("s1")]], ids=["at the topic", "at a subtopic"])
+def test_concluding_elsewhere_than_at_a_result_is_no_decision_on_one(tree: Tree, before: list[Step]):
+    path = read_trajectory(episode_of(tree, *before, CONCLUDE, END), tree)
+    assert (path.coverage, path.turns) == (len(before) / 3, len(before) + 1)
+    assert path.redo_rate is None
 
 
 def test_a_hint_kept_for_later_is_no_idea_of_ones_own():

@@ -128,7 +128,7 @@ class Conclusions:
             number = int(trees[row])
             tree, texts = self._tables.trees[number], self._texts[number]
             state = tree.reader.state(Context.NO_MATCH)._replace(shown=_shown(tree, evidence, row))
-            unread = np.full(Context.SUBTOPIC + tree.runtime.engine.n, UNREAD)
+            unread = np.full(tree.reader.n_contexts, UNREAD)
             unread[Context.NO_MATCH] = REJECTED
             self._tables.put_conclusion(number, len(texts), unread)
             columns.append(self._n_texts + len(texts))

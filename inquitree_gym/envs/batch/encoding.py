@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -40,12 +41,16 @@ class Op(IntEnum):
     """Give a first hint and choose what it leads to. The target is the hint to the first node of the pool."""
     END = 4
     """Score the conclusion and terminate."""
-    FALLBACK = 5
-    """The named subtopic is locked, so the next-best match counts. The target is a branch, not a state."""
-    UNREAD = 6
+    DECLINE = 5
+    """Take the last entry back. The target is the state of the subtopic that is declined."""
+    FALLBACK = 6
+    """Another subtopic counts as well, such as the next-best match of a locked one. The target is a branch."""
+    UNREAD = 7
     """The text is a conclusion that was submitted too early and has not been matched yet. No target."""
-    REJECT = 7
-    """The action is not accepted: replaced by the state's ``on_reject``. No target."""
+    REJECT = 8
+    """The action is not accepted: replaced by the state's ``on_reject``, or by its ``on_locked`` with target 2."""
+    ASK = 9
+    """Two candidates are equally near. The target is the number of the pair; the state adds its ``tie``."""
 
 
 TARGET_BITS = 40
@@ -90,6 +95,8 @@ class Branch(NamedTuple):
         return cls(NO_SUBTOPIC, target, target, target)
 
 
+REJECT, LOCKED = (transition(Op.REJECT, target) for target in (0, 2))
+"""Transitions of an action that is not accepted, and of one that names a locked subtopic where the agent is told."""
 REJECTED, REDO, UNREAD = range(3)
 """Branch numbers of texts that are not accepted, that repeat the study, and that were not matched yet. A row of the
 transition table replaces the first two by its own branches."""
@@ -97,7 +104,7 @@ transition table replaces the first two by its own branches."""
 
 def initial_branches() -> dict[Branch, int]:
     """Return the numbers of the branches that every tree has; further ones take the next numbers."""
-    symbols = (transition(Op.REJECT), transition(Op.REJECT, 1), transition(Op.UNREAD))
+    symbols = (REJECT, transition(Op.REJECT, 1), transition(Op.UNREAD))
     return {Branch.always(symbol): number for number, symbol in enumerate(symbols)}
 
 
@@ -111,7 +118,9 @@ class Context(IntEnum):
     RESULT = 2
     """The three decisions, then the subtopics."""
     SUBTOPIC = 3
-    """The studies of subtopic 0; ``SUBTOPIC + i`` stands for those of subtopic i."""
+    """The studies of subtopic 0; ``SUBTOPIC + i`` stands for those of subtopic i.
+
+    With ``on_tie="ask"`` as many contexts follow in the same order, for states in which the agent has been asked."""
 
 
 class StateKey(NamedTuple):
@@ -120,6 +129,10 @@ class StateKey(NamedTuple):
     observation: ObservationKey
     accepted: bool = False
     forced: bool = False
+    asked: bool = False
+    """True once the agent was asked which of two candidates it means."""
+    target: int = -1
+    """Node that the hints before such a question lead to."""
 
     @property
     def phase(self) -> Phase:
@@ -138,6 +151,9 @@ _PHASES = {
     Kind.ASK_AGAIN: Phase.RESULT,
     Kind.CONCLUSION: Phase.CONCLUSION,
     Kind.END: Phase.END,
+    Kind.DECLINED: Phase.TOPIC,
+    Kind.SUBTOPIC_TIE: Phase.TOPIC,
+    Kind.STUDY_TIE: Phase.SUBTOPIC,
 }
 
 
@@ -146,15 +162,16 @@ def phase_of(key: ObservationKey) -> Phase:
     return Phase.CONCLUSION if key.limit else _PHASES[key.kind]
 
 
-STATES_PER_RESULT = 4
-"""States that show one result: accepted or forced, before the turn limit or at it."""
+STATES_PER_RESULT = 6
+"""States that show one result: accepted or forced; before the turn limit, at it, or with nothing left to visit."""
 
 
 class StateIndex:
     """Numbering of the states of one tree.
 
     The hint states of one node are consecutive, ordered by level, and so are those of neighbouring nodes. The states of
-    the i-th fake of a study come ``i * STATES_PER_RESULT`` after those of its true result.
+    the i-th fake of a study come ``i * STATES_PER_RESULT`` after those of its true result. Questions about the pairs of
+    one group of candidates are consecutive for each hint that was given before.
     """
 
     START, TOPIC, CONCLUSION = range(3)
@@ -170,9 +187,15 @@ class StateIndex:
         """Return the state that an accepted action or a ``forced`` move leads to."""
         return self._numbers[StateKey(ObservationKey(kind, node), accepted=not forced, forced=forced)]
 
-    def hint(self, kind: Kind, node: int, level: int) -> int:
+    def hint(self, kind: Kind, node: int, level: int, *, asked: bool = False, early: bool = False) -> int:
         """Return the state in which a hint of this level, 1 to `HINT_LEVELS`, was given."""
-        return self._numbers[StateKey(ObservationKey(kind, node, level))]
+        return self._numbers[StateKey(ObservationKey(kind, node, level, early=early), asked=asked)]
+
+    def tie(self, kind: Kind, nodes: Sequence[int], level: int, target: int) -> int:
+        """Return the state of the question about the first two ``nodes``, after a hint to ``target``; 0 for fewer."""
+        if len(nodes) < 2:
+            return 0
+        return self._numbers[_tie(kind, nodes[0], nodes[1], level, target)]
 
     def ask_again(self, study: int) -> int:
         """Return the state in which the decision after ``study`` is asked for again."""
@@ -183,8 +206,15 @@ class StateIndex:
         key = self.keys[state]
         if key.phase >= Phase.CONCLUSION:
             return state
-        shows_result = key.observation.kind == Kind.RESULT
-        return self._numbers[key._replace(observation=key.observation._replace(limit=True) if shows_result else LIMIT)]
+        shown = LIMIT
+        if key.observation.kind == Kind.RESULT:
+            shown = key.observation._replace(limit=True, nothing_left=False)
+        return self._numbers[StateKey(shown, key.accepted, key.forced)]
+
+    def nothing_left(self, state: int) -> int:
+        """Return the state that replaces ``state`` once every subtopic has been visited."""
+        key = self.keys[state]
+        return self._numbers.get(key._replace(observation=key.observation._replace(nothing_left=True)), state)
 
 
 def _state_keys(engine: Engine) -> Iterator[StateKey]:
@@ -197,13 +227,37 @@ def _state_keys(engine: Engine) -> Iterator[StateKey]:
     for kind, hint, nodes in ((Kind.SUBTOPIC, Kind.SUBTOPIC_HINT, subtopics), (Kind.STUDY, Kind.STUDY_HINT, studies)):
         for node in nodes:
             yield from _reached(ObservationKey(kind, node))
-        for node in nodes:
-            yield from (StateKey(ObservationKey(hint, node, level)) for level in range(1, HINT_LEVELS + 1))
+        for asked, early in product(*_variants(engine, hint)):
+            for node, level in product(nodes, range(1, HINT_LEVELS + 1)):
+                yield StateKey(ObservationKey(hint, node, level, early=early), asked=asked)
     yield from (StateKey(ObservationKey(Kind.ASK_AGAIN, study)) for study in studies)
     for study in studies:
         for fake in range(engine.fakes_of[study] + 1):
             yield from _reached(ObservationKey(Kind.RESULT, study, 0, fake))
             yield from _reached(ObservationKey(Kind.RESULT, study, 0, fake, limit=True))
+            yield from _reached(ObservationKey(Kind.RESULT, study, 0, fake, nothing_left=True))
+    yield StateKey(ObservationKey(Kind.TOPIC, nothing_left=True), accepted=True)
+    for node, nothing_left in product(subtopics, (False, True)):
+        yield StateKey(ObservationKey(Kind.DECLINED, node, nothing_left=nothing_left), accepted=True)
+    if engine.rules.on_tie == "ask":
+        yield from _ties(Kind.SUBTOPIC_TIE, subtopics)
+        for group in engine.studies_of:
+            yield from _ties(Kind.STUDY_TIE, group)
+
+
+def _variants(engine: Engine, hint: Kind) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
+    """Return whether the agent may have been asked before a hint, and whether the hint may tell that it is early."""
+    reasons = engine.rules.feedback == "reason" and hint == Kind.SUBTOPIC_HINT
+    return (False, True) if engine.rules.on_tie == "ask" else (False,), (False, True) if reasons else (False,)
+
+
+def _ties(kind: Kind, nodes: Sequence[int]) -> Iterator[StateKey]:
+    for level, target in ((0, -1), *product(range(1, HINT_LEVELS + 1), nodes)):
+        yield from (_tie(kind, first, second, level, target) for first, second in combinations(nodes, 2))
+
+
+def _tie(kind: Kind, first: int, second: int, level: int, target: int) -> StateKey:
+    return StateKey(ObservationKey(kind, first, level, other=second), asked=True, target=target)
 
 
 def _reached(key: ObservationKey) -> Iterator[StateKey]:
@@ -257,6 +311,12 @@ class StateTable:
     """`Context` of an action."""
     on_reject: Ints
     """Transition of an action that is not accepted."""
+    on_locked: Ints
+    """Transition of an action that names a locked subtopic, where the agent is told."""
+    tie: Ints
+    """State of the question about the first pair of candidates."""
+    nothing_left: Ints
+    """State that replaces this one once every subtopic has been visited."""
     at_limit: Ints
     """State that replaces this one once the turn limit is reached."""
     counter: Ints
@@ -273,8 +333,12 @@ class StateTable:
     """Row of ``unlocks``: 1 + the subtopic that is entered, or 0."""
     n_fakes: Ints
     """Number of fakes of the result that is shown."""
+    fake_key: NDArray[np.uint64]
+    """Word of the study that the draw of its fakes depends on."""
     phase: Ints
     hint_level: Ints
+    hinted: Bools
+    """True if the state shows a hint."""
     accepted: Bools
     forced: Bools
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
 from inquitree_gym.engine import Rules
-from inquitree_gym.engine.rules import Candidates, Decisions, Explore, LastHint
+from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
 from inquitree_gym.envs.batch.encoding import Bools, Ints
 from inquitree_gym.envs.batch.kernel import Kernel
 from inquitree_gym.envs.batch.observations import (
@@ -67,6 +67,12 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
 
     _kernel: Kernel | None = None
     _info_table: InfoTable | None = None
+    _settings: InquiryEnv
+    """Holds trees, rules, embedder and prompts; it is never stepped."""
+    _default_trees: Ints = np.zeros(0, np.int64)
+    """Numbers of the trees that are played without an option."""
+    _over: Ints = np.zeros(0, np.int64)
+    """Environments that terminated and were not reset yet."""
 
     @suggest_keywords
     def __init__(  # noqa: PLR0913  (keywords)
@@ -95,6 +101,11 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         study_turn: bool = False,
         explore: Explore = "hub",
         decisions: Decisions = "phrases",
+        bare_decisions: bool = True,
+        feedback: Feedback = "hint",
+        on_tie: OnTie = "nearest",
+        tie_margin: float = TIE_MARGIN,
+        fake_key: FakeKey = 2,
     ) -> None:
         """See the class for the arguments.
 
@@ -106,23 +117,19 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         _check_view(render_mode, on_masked, privileged=privileged, infos=infos)
         which, self._tree_of_env = split_trees(tree, trees)
         self._settings = InquiryEnv(which, **inquiry_keywords(locals()))
-        """Holds trees, rules, embedder and prompts; it is never stepped."""
-        menu_size = MenuSize.resolve(size, self._settings.trees)
+        played = self._settings.trees, self._settings.rules
+        menu_size = MenuSize.resolve(size, played[0])
         features = FeatureLayout.create(menu_size.subtopics, self._settings.embedder.dim, text_dim)
-        self._observer = make_observer(observation, features, self._settings.trees, as_dict=as_dict, copy=copy)
+        self._observer = make_observer(observation, features, *played, as_dict=as_dict, copy=copy)
         self.num_envs, self.copy, self.metadata = num_envs, copy, {"render_modes": [], "autoreset_mode": mode}
         self._same_step, self._disabled = mode == AutoresetMode.SAME_STEP, mode == AutoresetMode.DISABLED
         self._refuses_masked, self._with_infos = on_masked == "raise", infos
+        self._n_actions = np.uint64(menu_size.actions)
         self.single_action_space = gym.spaces.Discrete(menu_size.actions)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.single_observation_space = self._observer.space
-        self._n_actions = np.uint64(menu_size.actions)
         self._runtimes = RuntimeCache(self._settings.embedder, self._settings.prompts, scope="private")
         self._pool = TreePool(self._runtimes, menu_size, self._observer.number_texts)
-        self._default_trees: Ints = np.zeros(0, np.int64)
-        """Numbers of the trees that are played without an option."""
-        self._over: Ints = np.zeros(0, np.int64)
-        """Environments that terminated and were not reset yet."""
         self._replay = EngineReplay(num_envs) if privileged else None
 
     @cached_property

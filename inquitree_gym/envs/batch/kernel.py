@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from inquitree_gym.engine import Phase
 from inquitree_gym.envs.batch.conclusions import Conclusions, Evidence, Rewards
 from inquitree_gym.envs.batch.encoding import (
+    LOCKED,
+    REJECT,
     STATES_PER_RESULT,
     TARGET_BITS,
     TARGET_MASK,
@@ -17,16 +19,17 @@ from inquitree_gym.envs.batch.encoding import (
     Counts,
     Ints,
     Op,
-    transition,
 )  # fmt: skip
 from inquitree_gym.envs.batch.pool import EpisodeSeeds, Tables, hash_words
 from inquitree_gym.trees import HINT_LEVELS
 
 # Zero-dimensional arrays: a ufunc takes one in half the time that a Python integer takes.
-_ZERO, _ONE, _REJECT, _TARGET_MASK, _TARGET_BITS = (
-    np.array(x) for x in (0, 1, transition(Op.REJECT), TARGET_MASK, TARGET_BITS)
+_ZERO, _ONE, _REJECT, _LOCKED, _TARGET_MASK, _TARGET_BITS = (
+    np.array(x) for x in (0, 1, REJECT, LOCKED, TARGET_MASK, TARGET_BITS)
 )
-_SHOW, _HINT, _END, _FALLBACK, _UNREAD = (np.array(-op) for op in (Op.SHOW, Op.HINT, Op.END, Op.FALLBACK, Op.UNREAD))
+_SHOW, _HINT, _END, _DECLINE, _FALLBACK, _UNREAD, _ASK = (
+    np.array(-op) for op in (Op.SHOW, Op.HINT, Op.END, Op.DECLINE, Op.FALLBACK, Op.UNREAD, Op.ASK)
+)
 _VISITING_OPS = np.array(Op.SHOW, np.uint64)
 """Number of opcodes after `Op.GOTO` up to `Op.SHOW`, which are those that count a visit."""
 _HINT_LEVELS = np.array(HINT_LEVELS)
@@ -47,6 +50,8 @@ class Kernel:
         self.tree: Ints = np.zeros(num_envs, np.int64)
         """Index into ``tables.trees``."""
         self.seeds = EpisodeSeeds(num_envs)
+        self.left: Ints = np.zeros(num_envs, np.int64)
+        """Number of subtopics not yet visited."""
         self._turn_limits: Ints = np.zeros(num_envs, np.int64)
         width = tables.n_counters
         self.counts: Counts = np.zeros((num_envs, width), np.int32)
@@ -94,9 +99,11 @@ class Kernel:
             self.tree[envs] = trees
             self.state[envs] = tables.start_states.take(trees)
             self._turn_limits[envs] = tables.turn_limits.take(trees)
+            self.left[envs] = tables.n_subtopics.take(trees)
             self.counts[envs] = tables.initial_counts.take(trees, axis=0)
         else:
             self.state[envs] = tables.start_states[0]
+            self.left[envs] = tables.n_subtopics[0]
             self.counts[envs] = tables.initial_counts[0]
         self.turn[envs] = 0
         for word in self.seen:
@@ -130,9 +137,15 @@ class Kernel:
         hinting = (ops == _HINT).nonzero()[0]
         if hinting.size:
             self._choose_hint(states, hinting, envs.take(hinting))
+        declining = (ops == _DECLINE).nonzero()[0]
+        if declining.size:
+            self._decline(states.take(declining), envs.take(declining))
         ended = envs.take((ops == _END).nonzero()[0])
         rewards = self._rewards(ended, columns.take(ended))
         following[envs] = states
+        done = (self.left == _ZERO).nonzero()[0]
+        if done.size:
+            following[done] = tables.states.nothing_left.take(following.take(done))
         self.turn += _ONE
         limited = (self.turn >= self._turn_limits).nonzero()[0]
         if limited.size:
@@ -173,6 +186,13 @@ class Kernel:
                 entries = transitions.take(falling) & _TARGET_MASK
                 transitions[falling] = self._branch(entries, self._count_starts.take(envs.take(falling)))
                 falling = falling[(transitions.take(falling) >> _TARGET_BITS) == _FALLBACK]
+        if tables.asks:
+            asking = ((transitions >> _TARGET_BITS) == _ASK).nonzero()[0]
+            first = tables.states.tie.take(self.state.take(envs.take(asking)))
+            transitions[asking] = first + (transitions.take(asking) & _TARGET_MASK)
+        if tables.reasons:
+            locked = (transitions == _LOCKED).nonzero()[0]
+            transitions[locked] = tables.states.on_locked.take(self.state.take(envs.take(locked)))
         rejected = (transitions == _REJECT).nonzero()[0]
         if rejected.size:
             transitions[rejected] = tables.states.on_reject.take(self.state.take(envs.take(rejected)))
@@ -192,6 +212,8 @@ class Kernel:
             unlocked = tables.unlocks.take(tables.states.unlocks.take(at.take(first)), axis=1)
             unlocked += count_starts.take(first)
             counts[unlocked] = counts.take(unlocked) + _ONE_VISIT
+            entering = (columns.take(first) < self._n_slots).nonzero()[0]
+            self.left[envs.take(first.take(entering))] -= _ONE
         bits, words = tables.states.bit.take(at), envs
         if len(self.seen) > 1:
             words = tables.states.word.take(at) * self.num_envs + envs
@@ -205,12 +227,28 @@ class Kernel:
             entered = (columns < self._n_slots).nonzero()[0]
             self.visited[envs.take(entered), columns.take(entered)] = 1
 
+    def _decline(self, states: Ints, envs: Ints) -> None:
+        """Take the entry of a subtopic back; ``states`` tell which."""
+        tables, counts = self.tables, self._flat_counts
+        columns, count_starts = tables.states.node.take(states), self._count_starts.take(envs)
+        counters = columns + count_starts
+        counts[counters] = counts.take(counters) - _ONE_VISIT
+        gone = (counts.take(counters) == _UNVISITED).nonzero()[0]
+        states, envs, columns = states.take(gone), envs.take(gone), columns.take(gone)
+        locked = tables.unlocks.take(tables.states.unlocks.take(states), axis=1) + count_starts.take(gone)
+        counts[locked] = counts.take(locked) - _ONE_VISIT
+        self.left[envs] += _ONE
+        words = tables.states.word.take(states) * self.num_envs + envs
+        self._flat_seen[words] = self._flat_seen.take(words) & ~tables.states.bit.take(states)
+        if self._track_visited:
+            self.visited[envs, columns] = 0
+
     def _draw_fakes(self, states: Ints, envs: Ints) -> Ints:
         """Return the results that are shown: 0 the true one, i the i-th fake; see `Engine.fake_shown`."""
         tables = self.tables
         nodes = tables.states.node.take(states)
         runs = self.counts[envs, nodes]
-        draws = hash_words(hash_words(self.seeds.hashes.take(envs), nodes - self._n_slots), runs)
+        draws = hash_words(hash_words(self.seeds.hashes.take(envs), tables.states.fake_key.take(states)), runs)
         found = np.zeros(len(envs), np.int64)
         fake = (draws <= tables.max_fake_draws.take(self.tree.take(envs))).nonzero()[0]
         which = hash_words(np.zeros(len(fake), np.uint64), draws[fake])

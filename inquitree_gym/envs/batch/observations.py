@@ -98,10 +98,11 @@ class IndexObserver:
 
     track_visited = False
 
-    def __init__(self, trees: Sequence[Tree], features: FeatureLayout, *, copy: bool) -> None:
+    def __init__(self, trees: Sequence[Tree], rules: Rules, features: FeatureLayout, *, copy: bool) -> None:
         """Number the texts of ``trees`` in the order of `observation_keys`; `features` converts to ``features``."""
         self._features = features
-        counts = {tree: sum(1 for _ in observation_keys(tree)) for tree in trees}
+        self._rules = rules
+        counts = {tree: sum(1 for _ in observation_keys(tree, rules)) for tree in trees}
         self._first = dict(zip(counts, accumulate(counts.values(), initial=0), strict=False))
         self._n_texts = sum(counts.values())
         self._words = -(-features.subtopics // WORD_BITS)
@@ -116,13 +117,19 @@ class IndexObserver:
         """Return the number of each tree's first text; see `Observer`.
 
         Raises:
-            OptionError: the environment was not made with one of the trees, so its texts have no numbers.
+            OptionError: the environment was not made with one of the trees, or with rules under which there are other
+                texts, so they have no numbers.
         """
         for compiled in trees:
             if (tree := compiled.runtime.tree) not in self._first:
                 raise OptionError(
                     f"index observations number the texts of {', '.join(known.id for known in self._first)}, and "
                     f"{tree.id} is none of them; make the environment with all the trees that it is to play"
+                )
+            if not _has_texts(self._rules, compiled.runtime.engine.rules):
+                raise OptionError(
+                    "index observations number the texts under the rules of the environment; make it with the same "
+                    "feedback and on_tie, in place of giving them to reset"
                 )
         return [self._first[each.runtime.tree] for each in trees]
 
@@ -151,7 +158,7 @@ class IndexObserver:
         if not 0 <= number < self._n_texts:
             raise OptionError(f"the texts are numbered from 0 to {self._n_texts - 1}, and {number} is none of them")
         tree = next(tree for tree, first in reversed(self._first.items()) if first <= number)
-        key = tuple(observation_keys(tree))[number - self._first[tree]]
+        key = tuple(observation_keys(tree, rules))[number - self._first[tree]]
         return runtimes.get(tree, rules).observations.render_key(key)
 
     def features(self, observations: Ints, runtimes: RuntimeCache, rules: Rules) -> FeatureRow:
@@ -166,7 +173,13 @@ class IndexObserver:
 
 
 def make_observer(
-    kind: ObservationKind, features: FeatureLayout, trees: Sequence[Tree], *, as_dict: bool, copy: bool
+    kind: ObservationKind,
+    features: FeatureLayout,
+    trees: Sequence[Tree],
+    rules: Rules,
+    *,
+    as_dict: bool,
+    copy: bool,
 ) -> Observer:
     """Return the observer of an ``observation`` keyword.
 
@@ -179,16 +192,23 @@ def make_observer(
         return FeatureObserver(features, as_dict=as_dict, copy=copy)
     if as_dict:
         raise OptionError('as_dict takes features apart; it goes with observation="features"')
-    return IndexObserver(trees, features, copy=copy)
+    return IndexObserver(trees, rules, features, copy=copy)
+
+
+def _has_texts(made_with: Rules, played: Rules) -> bool:
+    """Return whether the texts under two sets of rules have the same numbers; see `observation_keys`."""
+    plain = ("hint", "nearest")
+    played_with = (played.feedback, played.on_tie)
+    return played_with in (plain, (made_with.feedback, made_with.on_tie))
 
 
 def feature_rows(features: FeatureLayout, runtime: TreeRuntime) -> FeatureRow:
     """Return the features of every text of a tree with nothing visited, shape ``(texts, size)``."""
-    vectors = observation_vectors(runtime.observations, runtime.vectors)
+    vectors = observation_vectors(runtime.observations, runtime.vectors, runtime.engine.rules)
     return np.stack(
         [
             features.row(phase_of(key), key.hint_level, vectors[runtime.observations.render_key(key)])
-            for key in observation_keys(runtime.tree)
+            for key in observation_keys(runtime.tree, runtime.engine.rules)
         ]
     )
 

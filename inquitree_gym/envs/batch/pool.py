@@ -93,6 +93,9 @@ class Tables:
                 text=tree.states.text + text,
                 at_limit=tree.states.at_limit + state,
                 on_reject=relocate(tree.states.on_reject, int(state)),
+                on_locked=relocate(tree.states.on_locked, int(state)),
+                tie=tree.states.tie + state,
+                nothing_left=tree.states.nothing_left + state,
                 hint_pool=tree.states.hint_pool + pool,
                 unlocks=tree.states.unlocks + pool,
             )
@@ -124,8 +127,12 @@ class Tables:
         self.n_subtopics: Ints = np.array([engine.n for engine in engines])
         self.fakes = any(each.fake_level for each in rules)
         """True if any tree shows fakes."""
-        self.fallbacks = bool(self.admissible.any())
-        """True if a branch may fall back to another one."""
+        self.asks = any(each.on_tie == "ask" for each in rules)
+        """True if any tree asks which of two candidates is meant."""
+        self.reasons = any(each.feedback == "reason" for each in rules)
+        """True if any tree tells that a proposal comes too early."""
+        self.fallbacks = bool(self.admissible.any() or self.asks)
+        """True if a branch may lead on to another one."""
         self.masks_vary = bool(self.admissible.any() or self.direct.any())
         """True if masks depend on the subtopics visited."""
 
@@ -150,7 +157,7 @@ class Tables:
     def text(self, tree: int, number: int) -> str:
         """Render the text of this number, which belongs to this tree."""
         runtime = self.trees[tree].runtime
-        key = tuple(observation_keys(runtime.tree))[number - self.first_texts[tree]]
+        key = tuple(observation_keys(runtime.tree, runtime.engine.rules))[number - self.first_texts[tree]]
         return runtime.observations.render_key(key)
 
     def put_conclusion(self, tree: int, number: int, by_context: Ints) -> None:
