@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.analysis.proposals import ProposalSet
+from inquitree_gym.analysis.proposals import ProposalSet, matching_cases
 from inquitree_gym.analysis.readings import MatchedProposal
 from inquitree_gym.baselines import Agent, make_agent
 from inquitree_gym.embeddings import Embedder, load_embedder, tree_vectors
+from inquitree_gym.embeddings.reader import READER
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.judges import local_judge
 from inquitree_gym.judges.local import JUDGE_EMBEDDER
@@ -27,6 +28,8 @@ from research.datasets import ConclusionSet
 from research.fake_detectability import result_texts, separations
 from research.judge_calibration import JudgedSet, judge_set
 from research.judge_crossval import CrossValidation, cross_validate
+from research.played import LabelAgreement, label_agreement
+from research.reader.evidence import TREES_OUT, read_evidence
 from research.shortcuts import SHORTCUTS, ShortcutAgent
 from research.thresholds import LeftOutThreshold, best_threshold, leave_one_out, match_all
 
@@ -67,6 +70,10 @@ class Validity:
     embedder: Embedder
     facts: list[TreeFacts]
     matched: list[MatchedProposal]
+    """Written proposals; those of the reader are matched by adapters that have not seen their tree."""
+    readers: dict[str, list[MatchedProposal]]
+    """All proposals, by reader."""
+    labels: dict[str, LabelAgreement]
     threshold: float
     """Threshold in force."""
     chosen: float
@@ -97,7 +104,9 @@ def measure(
         report(f"checking {tree.id}")
         facts.append(tree_facts(tree, embedder))
     report("matching proposals")
-    matched = match_all(proposals, embedder)
+    readers = read_evidence(matching_cases(proposals))
+    matched = readers[TREES_OUT] if embedder.name == READER else match_all(proposals, embedder)
+    matched = [each for each in matched if each.origin == "written"]
     report("judging conclusions")
     judged = [judge_set(each, local_judge) for each in conclusions]
     crossval = cross_validate(conclusions, load_embedder(JUDGE_EMBEDDER))
@@ -107,7 +116,10 @@ def measure(
     threshold = chosen if embedder.threshold is None else embedder.threshold
     scores = _reference_scores(trees, embedder, threshold, report)
     left_out = leave_one_out(matched)
-    return Validity(embedder, facts, matched, threshold, chosen, left_out, apart, judged, crossval, scores)
+    labels = label_agreement(proposals)
+    return Validity(
+        embedder, facts, matched, readers, labels, threshold, chosen, left_out, apart, judged, crossval, scores
+    )
 
 
 def tree_facts(tree: Tree, embedder: Embedder) -> TreeFacts:

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inquitree_gym.analysis.aggregate import MEASURES
+from inquitree_gym.analysis.readings import ReadingShares
 from inquitree_gym.errors import require
 from inquitree_gym.judges.local import WEIGHTS
 from inquitree_gym.scoring import EpisodeScore, clustered_mean
 from inquitree_gym.trees.rules import MAX_LEAK
 from research.datasets import CONCLUSION_KINDS
 from research.judge_calibration import expected_means, kind_means, two_digits
+from research.played import played_rows, reader_rows
+from research.reader.evidence import AUTHORS_OUT, TREES_OUT
 from research.thresholds import rates, sweep
 from research.validity_measures import LIMITS, REFERENCE_AGENTS, SEEDS, TreeFacts, Validity, strictly_rising
 
@@ -43,7 +46,9 @@ def write_report(found: Validity, folder: Path) -> Path:
     # Markdown, not HTML, from our own template and our own figures: nothing to escape.
     environment = Environment(undefined=StrictUndefined, autoescape=False)
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-    values = _tree_values(found) | _reading_values(found) | _text_values(found) | _play_values(found)
+    values = (
+        _tree_values(found) | _reading_values(found) | _reader_values(found) | _text_values(found) | _play_values(found)
+    )
     values |= _judge_values(found)
     page = folder / "validity.md"
     page.write_text(template.render(values) + "\n", encoding="utf-8")
@@ -111,6 +116,41 @@ def _reading_values(found: Validity) -> dict[str, Any]:
         "highest": f"{max(each.threshold for each in left):.3f}",
         "left_understood": clustered_mean((each.tree, each.understood) for each in left),
         "left_balance": clustered_mean((each.tree, each.balance) for each in left),
+    }
+
+
+def _reader_values(found: Validity) -> dict[str, Any]:
+    heads = ["nearest subtopic right", "nearest study right", "understood", "misread", "refused", "foreign taken"]
+    names = ("nearest_subtopic", "nearest_study", "understood", "misread", "refused", "foreign")
+    more = ("vague", "near_miss", "off_target")
+
+    def shares(each: ReadingShares, wanted: Sequence[str] = names) -> list[object]:
+        return [getattr(each, name) for name in wanted]
+
+    rows = reader_rows(found.readers)
+    return {
+        "played": sum(each.origin == "played" for each in found.readers[TREES_OUT]),
+        "players": len({each.author for each in found.readers[TREES_OUT] if each.origin == "played"}),
+        "reader_table": _table(
+            ["reader", "proposals", "n", "τ", *heads],
+            ([row.reader, row.group, row.shares.proposals, row.threshold, *shares(row.shares)] for row in rows),
+        ),
+        "taken_table": _table(
+            ["reader", "vague taken", "near misses taken", "off target taken"],
+            ([row.reader, *shares(row.shares, more)] for row in rows if row.group == "written"),
+        ),
+        "author_table": _table(
+            ["player", "n", *heads],
+            ([name, each.proposals, *shares(each)] for name, each in played_rows(found.readers[AUTHORS_OUT], "author")),
+        ),
+        "played_tree_table": _table(
+            ["tree", "n", "locked", "several", *(head for head in heads)],
+            (
+                [name, each.proposals, each.locked, each.several, *shares(each)]
+                for name, each in played_rows(found.readers[AUTHORS_OUT], "tree")
+            ),
+        ),
+        "labels": found.labels,
     }
 
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from inquitree_gym.analysis.proposals import MatchingCase
+from inquitree_gym.analysis.proposals import MatchingCase, Origin
 from inquitree_gym.trees.candidates import wordings
 from research.reader.evidence import AUTHORS_OUT, CANONICAL, PARAPHRASES, TREES_OUT, Read, Readings
 from research.reader.examples import Examples
@@ -28,7 +29,7 @@ def steps(data: Examples, cases: Sequence[MatchingCase], settings: Settings) -> 
     """Return the number of times that `cross_validate` calls ``advance``."""
     trees = len(_trees(data))
     folds = sum(trees - len(fold) for fold in _folds(_trees(data)))
-    return settings.epochs * (folds + trees * len(_authors(cases)))
+    return settings.epochs * (folds + trees * len(_author_groups(cases)))
 
 
 def cross_validate(
@@ -38,7 +39,7 @@ def cross_validate(
     plain, trees = TrainableEncoder(folder, 0, 0, 0, device), _trees(data)
     fit = partial(train, settings=settings, folder=folder, device=device, advance=advance)
     without_trees = [(fold, partial(fit, data, [tree for tree in trees if tree not in fold])) for fold in _folds(trees)]
-    without_authors = [([author], partial(fit, _without(data, author), trees)) for author in _authors(cases)]
+    without_authors = [(group, partial(fit, _without(data, group), trees)) for group in _author_groups(cases)]
     return {
         CANONICAL: _read(cases, plain, paraphrases=False),
         PARAPHRASES: _read(cases, plain),
@@ -74,16 +75,22 @@ def _nearest(case: MatchingCase, known: Mapping[str, Tensor], paraphrases: bool)
     return Read(best, float(similarities[best]))
 
 
-def _without(data: Examples, author: str) -> Examples:
-    return replace(data, examples=tuple(example for example in data.examples if example.author != author))
+def _without(data: Examples, authors: Sequence[str]) -> Examples:
+    return replace(data, examples=tuple(example for example in data.examples if example.author not in authors))
 
 
 def _trees(data: Examples) -> list[str]:
     return list(dict.fromkeys(family.tree for family in data.families))
 
 
-def _authors(cases: Iterable[MatchingCase]) -> list[str]:
-    return sorted({case.author for case in cases})
+def _author_groups(cases: Iterable[MatchingCase]) -> list[list[str]]:
+    """Return the authors of written proposals as one group, and the players in pairs."""
+    by_origin = {
+        origin: sorted({case.author for case in cases if case.origin == origin}) for origin in get_args(Origin)
+    }
+    players = by_origin["played"]
+    pairs = [players[start : start + 2] for start in range(0, len(players), 2)]
+    return [by_origin["written"], *pairs]
 
 
 def _folds(trees: Sequence[str]) -> list[list[str]]:

@@ -31,7 +31,7 @@ class Settings:
     scale: float = 1.0
     learning_rate: float = 3e-4
     weight_decay: float = 0.01
-    epochs: int = 6
+    epochs: int = 10
     temperature: float = 0.05
     threshold: float = 0.5
     """The constant that stands for no node."""

@@ -1,0 +1,96 @@
+"""Proposals that were played: readings from canonical texts to the reader, and the agreement of two labellers."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from inquitree_gym.analysis.proposals import TOPIC, ProposalSet
+from inquitree_gym.analysis.readings import MatchedProposal, ReadingShares, reading_shares
+from research.thresholds import best_threshold
+
+SECOND_LABELS = Path(__file__).parent / "second_labels.json"
+"""Labels of played proposals by a second labeller, who did not see the first ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderRow:
+    """Shares of one reader on one group of proposals."""
+
+    reader: str
+    group: str
+    threshold: float
+    shares: ReadingShares
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAgreement:
+    """Agreement of two labellers on one kind of text."""
+
+    texts: int
+    same: float
+    """Share of equal labels, in [0, 1]; a label is a node or the kind of a text that means none."""
+    kappa: float
+    """Cohen's κ with the chance agreement within each choice."""
+
+
+def reader_rows(readers: Mapping[str, Sequence[MatchedProposal]]) -> list[ReaderRow]:
+    """Return the shares of each reader on written and on played proposals, and on those with a sure label.
+
+    The threshold of a reader is the one with the best balance on its written proposals.
+    """
+    found = []
+    for name, rows in readers.items():
+        written = [each for each in rows if each.origin == "written"]
+        played = [each for each in rows if each.origin == "played"]
+        threshold = best_threshold(written)
+        groups = {"written": written, "played": played, "played, label sure": [each for each in played if each.sure]}
+        found += [ReaderRow(name, group, threshold, reading_shares(part, threshold)) for group, part in groups.items()]
+    return found
+
+
+def played_rows(rows: Sequence[MatchedProposal], field: str) -> list[tuple[str, ReadingShares]]:
+    """Return the shares of the played proposals of each ``author`` or ``tree``."""
+    threshold = best_threshold([each for each in rows if each.origin == "written"])
+    groups: dict[str, list[MatchedProposal]] = {}
+    for each in rows:
+        if each.origin == "played":
+            groups.setdefault(getattr(each, field), []).append(each)
+    return [(name, reading_shares(part, threshold)) for name, part in groups.items()]
+
+
+def label_agreement(sets: Iterable[ProposalSet], second: Path = SECOND_LABELS) -> dict[str, LabelAgreement]:
+    """Return the agreement of the two labellers on proposals at the topic and on designs in a subtopic."""
+    first = {
+        (each.tree, proposal.at, proposal.text): _label(proposal.kind, proposal.target)
+        for each in sets
+        for proposal in each.proposals
+        if proposal.origin == "played"
+    }
+    pairs: dict[str, dict[tuple[str, str], list[tuple[str, str]]]] = {"topic": {}, "design": {}}
+    for label in json.loads(second.read_text(encoding="utf-8")):
+        place = label["tree"], label["at"]
+        theirs = _label(label["kind"], label.get("target", ""))
+        if (ours := first.get((*place, label["text"]))) is not None:
+            pairs["topic" if label["at"] == TOPIC else "design"].setdefault(place, []).append((ours, theirs))
+    return {name: _agreement(list(by_choice.values())) for name, by_choice in pairs.items()}
+
+
+def _label(kind: str, target: str) -> str:
+    return target if kind == "right" else kind
+
+
+def _agreement(choices: Sequence[Sequence[tuple[str, str]]]) -> LabelAgreement:
+    texts = sum(map(len, choices))
+    same = sum(one == other for pairs in choices for one, other in pairs) / texts
+    chance = sum(_chance(pairs) for pairs in choices) / texts
+    return LabelAgreement(texts, same, (same - chance) / (1 - chance))
+
+
+def _chance(pairs: Sequence[tuple[str, str]]) -> float:
+    """Return the number of equal labels that two independent labellers with these frequencies would give."""
+    ours, theirs = (Counter(side) for side in zip(*pairs, strict=True))
+    return sum(ours[label] * theirs[label] for label in ours) / len(pairs)
