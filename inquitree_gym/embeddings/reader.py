@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 READER = "inquitree-reader-1"
-READER_THRESHOLD = 0.5
+READER_THRESHOLD = 0.55
 """τ for the reader; docs/validity.md has the evidence."""
-ADAPTER_DIGEST = "0" * 64
+ADAPTER_DIGEST = "fe51ce5b5f74ea65e36303a6e7aab0210d773eb31b929e5d06e7c479fd30ebf1"
 """SHA-256 of the adapter file."""
 BASE = MINILM_FILES["model.safetensors"]
 DOWN, UP = ".down", ".up"

@@ -14,7 +14,7 @@ from inquitree_gym.embeddings.reader import READER, ReaderEmbedder
 from inquitree_gym.embeddings.static import StaticEmbedder
 from inquitree_gym.errors import EmbedderError, suggest
 
-DEFAULT_EMBEDDER = MINILM
+DEFAULT_EMBEDDER = READER
 _NAMED: dict[str, Callable[..., Embedder]] = {READER: ReaderEmbedder, MINILM: MiniLMEmbedder}
 _PREFIXES: dict[str, Callable[..., Embedder]] = {
     "onnx": OnnxEmbedder,

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inquitree_gym.analysis.proposals import MatchingCase, ProposalSet, matching_cases
+from inquitree_gym.analysis.proposals import MatchingCase, ProposalSet, load_sets, matching_cases
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.candidates import wordings
 
+PROPOSALS = Path(__file__).parent / "proposals"
+"""Proposals that are used for training alone, in the ways in which agents speak."""
 PARAPHRASES = Path(__file__).parent.parent / "paraphrases"
 """One folder per author, with one file per tree: node id to paraphrases."""
 
@@ -53,11 +55,13 @@ Places = Mapping[tuple[str, str], tuple[int, int]]
 
 
 def gather(trees: Sequence[Tree], proposals: Sequence[ProposalSet], folder: Path = PARAPHRASES) -> Examples:
-    """Return the families of ``trees`` and their examples: proposals, and all paraphrases in ``folder``."""
+    """Return the families of ``trees`` with their examples: these proposals, those of `PROPOSALS`, and paraphrases."""
     families = [family for tree in trees for family in _families(tree)]
     places = {(f.tree, node): (k, i) for k, f in enumerate(families) for i, node in enumerate(f.nodes)}
     index = {(family.tree, family.nodes): k for k, family in enumerate(families)}
-    cases = matching_cases(proposals, {tree.id: tree for tree in trees}.__getitem__)
+    known = {tree.id for tree in trees}
+    more = [each for each in load_sets(PROPOSALS, ProposalSet, "proposals") if each.tree in known]
+    cases = matching_cases([*proposals, *more], {tree.id: tree for tree in trees}.__getitem__)
     examples = [*(_of_case(case, index) for case in cases), *_of_paraphrases(folder, places)]
     return Examples(tuple(families), tuple(dict.fromkeys(examples)))
 

@@ -39,7 +39,7 @@ class Settings:
     """Weight of a proposal that means no node."""
     kept: float = 0.7
     """Share of the paraphrases that stand for their node in a step."""
-    per_step: int = 160
+    per_step: int = 200
     """Examples about one tree in a step."""
     seed: int = 0
 
