@@ -10,6 +10,8 @@ from pathlib import Path
 
 from inquitree_gym.analysis.proposals import TOPIC, ProposalSet
 from inquitree_gym.analysis.readings import MatchedProposal, ReadingShares, reading_shares
+from inquitree_gym.embeddings.reader import READER_THRESHOLD
+from research.reader.evidence import CANONICAL, PARAPHRASES
 from research.thresholds import best_threshold
 
 SECOND_LABELS = Path(__file__).parent / "second_labels.json"
@@ -40,13 +42,13 @@ class LabelAgreement:
 def reader_rows(readers: Mapping[str, Sequence[MatchedProposal]]) -> list[ReaderRow]:
     """Return the shares of each reader on written and on played proposals, and on those with a sure label.
 
-    The threshold of a reader is the one with the best balance on its written proposals.
+    The threshold is that of the shipped reader, and for MiniLM the one with the best balance on the written proposals.
     """
     found = []
     for name, rows in readers.items():
         written = [each for each in rows if each.origin == "written"]
         played = [each for each in rows if each.origin == "played"]
-        threshold = best_threshold(written)
+        threshold = best_threshold(written) if name in (CANONICAL, PARAPHRASES) else READER_THRESHOLD
         groups = {"written": written, "played": played, "played, label sure": [each for each in played if each.sure]}
         found += [ReaderRow(name, group, threshold, reading_shares(part, threshold)) for group, part in groups.items()]
     return found
@@ -54,12 +56,11 @@ def reader_rows(readers: Mapping[str, Sequence[MatchedProposal]]) -> list[Reader
 
 def played_rows(rows: Sequence[MatchedProposal], field: str) -> list[tuple[str, ReadingShares]]:
     """Return the shares of the played proposals of each ``author`` or ``tree``."""
-    threshold = best_threshold([each for each in rows if each.origin == "written"])
     groups: dict[str, list[MatchedProposal]] = {}
     for each in rows:
         if each.origin == "played":
             groups.setdefault(getattr(each, field), []).append(each)
-    return [(name, reading_shares(part, threshold)) for name, part in groups.items()]
+    return [(name, reading_shares(part, READER_THRESHOLD)) for name, part in groups.items()]
 
 
 def label_agreement(sets: Iterable[ProposalSet], second: Path = SECOND_LABELS) -> dict[str, LabelAgreement]:
