@@ -11,8 +11,7 @@ from hypothesis import settings
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from inquitree_gym.embeddings import Embedder, load_embedder, registry
-from inquitree_gym.embeddings.local import MINILM
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder, registry
 from tests.hashing import HashingEmbedder
 from tests.servers import KEY, Service, close_clients
 
@@ -32,7 +31,8 @@ settings.load_profile("untimed")
 def pytest_configure(config: pytest.Config) -> None:
     """Let the fast tests run without the weights."""
     if config.option.markexpr == FAST:
-        registry._NAMED[MINILM] = lambda device: HashingEmbedder()
+        for name in registry._NAMED:
+            registry._NAMED[name] = lambda device, name=name: HashingEmbedder(name)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -45,8 +45,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def minilm() -> Embedder:
-    """The default embedder, loaded once: real weights, but for the fast tests."""
+    """MiniLM, loaded once: real weights, but for the fast tests."""
     return load_embedder("all-MiniLM-L6-v2")
+
+
+@pytest.fixture(scope="session")
+def reader() -> Embedder:
+    """The default embedder, loaded once: real weights, but for the fast tests."""
+    return load_embedder(DEFAULT_EMBEDDER)
 
 
 @pytest.fixture(scope="session")

@@ -19,24 +19,24 @@ from inquitree_gym.trees.candidates import wordings
 class HashingEmbedder:
     """Hash the words of a text, without stop words, into 384 signed counts.
 
-    It has the name of the default embedder, so that everything that loads an embedder by name finds it. Texts that
+    It takes the name of a local embedder, so that everything that loads one by name finds it. Texts that
     share words are similar; synonyms are not, so a paraphrase in a shipped tree has the vector of the text that it
     paraphrases. A text without words has its own vector, as under MiniLM.
     """
 
-    name = MINILM
     digest = hashlib.sha256(b"hashed words, known paraphrases").hexdigest()
     dim = MINILM_DIM
     threshold = MINILM_THRESHOLD
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = MINILM) -> None:
+        self.name = name
         self._words = HashingVectorizer(n_features=self.dim, stop_words="english", norm=None)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
-    def __reduce__(self) -> tuple[type[Self], tuple[()]]:
-        return type(self), ()
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
+        return type(self), (self.name,)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         if not texts:
