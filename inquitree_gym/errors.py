@@ -7,6 +7,7 @@
     ├── ActionError           an action is not a string
     ├── EmbedderError         an embedder cannot be found, loaded or trusted
     ├── ServiceError          a model service gave no usable answer
+    │   └── ReaderError       the model that reads the actions gave none
     ├── BudgetError           a cap on cost, tokens or time is reached
     ├── CacheError            replies of models cannot be stored
     ├── JudgeError            a judge cannot be loaded, or its judgements cannot be read or stored
@@ -114,6 +115,10 @@ class ServiceError(InquiTreeError, RuntimeError):
     def concerns_all(self) -> bool:
         """True if every further request would fail: the key, the model name or the quota is wrong."""
         return not self.transient and self.status not in self.ONE_REQUEST
+
+
+class ReaderError(ServiceError):
+    """The model that reads the actions gave no usable answer; the agent is not to blame."""
 
 
 class BudgetError(InquiTreeError, RuntimeError):

@@ -24,8 +24,9 @@ from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.engine import Decision, Engine, Phase, Reading, Rules, State
 from inquitree_gym.errors import OptionError, suggest
+from inquitree_gym.readers import ReaderRequest
 from inquitree_gym.trees import Tree, load_tree
-from inquitree_gym.trees.schema import Candidate
+from inquitree_gym.trees.schema import Candidate, Study, Subtopic
 
 MAX_ACTION_LENGTH = 20_000
 """Maximum number of characters that are read from an action; the rest is ignored."""
@@ -77,9 +78,33 @@ class Matcher:
         if state.phase == Phase.STUDY or state.phase >= Phase.CONCLUSION or self._key(state, action) in self._cache:
             return None
         text = readable(action)
-        decision = self._decision(state.phase, text)
-        matched = not decision if state.phase != Phase.RESULT else self._names_subtopic(text, decision)
-        return text if matched and _READABLE.search(text) and not self._vectors.knows(text) else None
+        return text if self._is_matched(state, text) and not self._vectors.knows(text) else None
+
+    def reader_request(self, state: State, action: str) -> ReaderRequest | None:
+        """Return the request to a reader about this action; None if it is not matched with candidates."""
+        if state.phase == Phase.STUDY or state.phase >= Phase.CONCLUSION:
+            return None
+        text = readable(action)
+        if not self._is_matched(state, text):
+            return None
+        nodes = self._nodes(state)
+        candidates = tuple((nodes[i].id, nodes[i].text) for i in self._engine.candidates(state))
+        return ReaderRequest("studies" if state.phase == Phase.SUBTOPIC else "subtopics", candidates, text)
+
+    def read_choice(self, state: State, action: str, choice: str | None) -> Reading:
+        """Return the reading of an action that a reader was asked about.
+
+        Args:
+            state: the state before the action.
+            action: the action.
+            choice: id that the reader chose, with similarity 1; None, or an id that is no candidate, has similarity 0.
+        """
+        decision = self._decision(state.phase, readable(action))
+        nodes = self._nodes(state)
+        for candidate in self._engine.candidates(state):
+            if nodes[candidate].id == choice:
+                return Reading(candidate, 1.0, decision, None, ((candidate, 1.0),))
+        return _NO_READING._replace(decision=decision)
 
     def match_subtopics(self, text: str, candidates: tuple[int, ...], top: int = TOP_K) -> Reading:
         """Return the reading of ``text`` among some subtopics, with the ``top`` nearest ones.
@@ -126,6 +151,16 @@ class Matcher:
         if self._engine.rules.on_tie == "ask" and reading.margin is not None:
             gaps += [reading.margin - self._engine.rules.tie_margin, reading.top[1][1] - self._threshold]
         return any(abs(gap) < SIMILARITY_TOLERANCE for gap in gaps)
+
+    def _is_matched(self, state: State, text: str) -> bool:
+        """Return whether ``text`` is compared with candidates, rather than read as a decision or as nothing."""
+        decision = self._decision(state.phase, text)
+        matched = self._names_subtopic(text, decision) if state.phase == Phase.RESULT else not decision
+        return matched and _READABLE.search(text) is not None
+
+    def _nodes(self, state: State) -> Sequence[Subtopic | Study]:
+        tree = self._vectors.tree
+        return tree.studies if state.phase == Phase.SUBTOPIC else tree.subtopics
 
     def _interpret(self, state: State, text: str) -> Reading:
         candidates = self._engine.candidates(state)

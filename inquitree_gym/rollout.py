@@ -16,9 +16,12 @@ import gymnasium as gym
 
 from inquitree_gym.baselines import Agent
 from inquitree_gym.baselines.agent import asks_models, reply_record
+from inquitree_gym.envs.asking import ask_ahead
+from inquitree_gym.envs.inquiry import unwrap_inquiry
 from inquitree_gym.errors import LogError
 from inquitree_gym.llm import Chat, Message, run_sync
 from inquitree_gym.log import Episode, Reply
+from inquitree_gym.readers import READER_ROLE
 from inquitree_gym.wrappers import LogEpisodes
 
 T = TypeVar("T")
@@ -72,9 +75,9 @@ async def aplay(
 ) -> Episode:
     """Play one episode as `play` does, concurrently with others; each needs its own environment.
 
-    The event loop is free while a chat model is asked and while an environment steps. All environments of the process
-    step in one thread, because they share embedders and vector caches, which are not thread-safe; agents without a
-    model act there too. A cancelled episode finishes and logs its current step.
+    The event loop is free while a chat model is asked, by the agent or as the reader, and while an environment steps.
+    All environments of the process step in one thread, because they share embedders and vector caches, which are not
+    thread-safe; agents without a model act there too. A cancelled episode finishes and logs its current step.
     """
     return await _play(env, agent, seed, file, options, _call_in_step_thread)
 
@@ -115,12 +118,15 @@ async def _play(
         env = recorder = LogEpisodes(env, file=file, agent=agent.config)
     elif not recorder.names_agent:
         recorder.agent = agent.config
+    ahead = call is _call_in_step_thread and not any(isinstance(each, gym.ActionWrapper) for each in _wrappers(env))
     agent.reset(seed)
     observation, info = await call(lambda: env.reset(seed=seed, options=options))
     over = False
     with _failures_logged(recorder):
         while not over:
             action = await _next_action(agent, recorder, observation, info, call)
+            if ahead:
+                await _ask_reader(recorder, action)
             observation, _, terminated, truncated, info = await call(env.step, action)
             over = terminated or truncated
     if recorder.episode.footer is None:  # truncated by a wrapper outside the recorder, such as TimeLimit
@@ -160,7 +166,7 @@ class _Replies:
     def __init__(self, recorder: LogEpisodes) -> None:
         self._recorder = recorder
         self._turn = len(recorder.episode.turns) + 1
-        self.logged = deque(recorder.given)
+        self.logged = deque(reply for reply in recorder.given if reply.role != READER_ROLE)
         self.logged_seconds = 0.0
 
     async def ask(
@@ -182,9 +188,20 @@ class _Replies:
         )
 
 
+async def _ask_reader(recorder: LogEpisodes, action: Any) -> None:
+    """Ask the reader about an action before its step, so that the steps of other episodes need not wait."""
+    inquiry = unwrap_inquiry(recorder)
+    if inquiry.asked is None or recorder.expected is not None or not isinstance(action, str):
+        return
+    if (request := inquiry.reader_request(action)) is not None:
+        await ask_ahead([(inquiry.asked, request)])
+
+
 def _recorder(env: gym.Env[Any, Any]) -> LogEpisodes | None:
+    return next((each for each in _wrappers(env) if isinstance(each, LogEpisodes)), None)
+
+
+def _wrappers(env: gym.Env[Any, Any]) -> Iterator[gym.Wrapper[Any, Any, Any, Any]]:
     while isinstance(env, gym.Wrapper):
-        if isinstance(env, LogEpisodes):
-            return env
+        yield env
         env = env.env
-    return None

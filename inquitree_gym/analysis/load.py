@@ -15,6 +15,7 @@ from inquitree_gym.judges.records import judgements_by_label
 from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.llm import Usage
 from inquitree_gym.log import Episode, Turn, has_header, read_episode
+from inquitree_gym.readers import READER_ROLE
 from inquitree_gym.runner.folder import log_file, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.scoring import EpisodeScore, score_episode
@@ -35,6 +36,8 @@ class EpisodeCost:
     """Replies requested again because the previous one broke the agent's protocol."""
     cut_short: int
     """Replies that reached the service's token limit."""
+    unread: int
+    """Replies of a reader that name no candidate; see `LLMReader`."""
     prompt_tokens: int | None
     """Prompt tokens of the paid replies, as counted by the services."""
     completion_tokens: int | None
@@ -256,6 +259,7 @@ def cost_of(episode: Episode) -> EpisodeCost:
         replies=len(episode.replies),
         corrections=sum(reply.role == "correction" for reply in episode.replies),
         cut_short=sum(reply.finish_reason == "length" for reply in episode.replies),
+        unread=sum(reply.role == READER_ROLE and bool(reply.fault) for reply in episode.replies),
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         dollars=usage.cost,

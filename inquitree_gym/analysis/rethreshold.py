@@ -102,15 +102,16 @@ def rematch_run(
 
     Args:
         folder: a run folder.
-        embedder: matches the actions; None uses the embedder of the run, with the logged similarities.
+        embedder: matches the actions; None uses the embedder or the reader of the run, with the logged similarities.
         progress: called after each episode of the study.
 
     Raises:
         LogError: the folder is no run, holds no finished episode, or a log contradicts its own rules.
     """
+    reader_asked = read_manifest(folder).reader is not None and embedder is None
     embedder = load_embedder(read_manifest(folder).embedder) if embedder is None else embedder
     found = [
-        rematch_episode(episode, tree_vectors(load_tree(spec.tree), embedder), spec)
+        rematch_episode(episode, tree_vectors(load_tree(spec.tree), embedder), spec, trust_reader=reader_asked)
         for spec, episode in finished_episodes(folder, progress)
     ]
     if not found:
@@ -118,10 +119,13 @@ def rematch_run(
     return found
 
 
-def rematch_episode(episode: Episode, vectors: TreeVectors, spec: EpisodeSpec) -> RematchedEpisode:
+def rematch_episode(
+    episode: Episode, vectors: TreeVectors, spec: EpisodeSpec, *, trust_reader: bool = False
+) -> RematchedEpisode:
     """Match every action of an episode again, in its logged state, with the embedder of ``vectors``.
 
-    With the embedder of the log, the logged similarities are used and nothing is embedded.
+    With the embedder of the log, the logged similarities are used and nothing is embedded. The choices of a reader are
+    used only with ``trust_reader``; no reader is asked again.
 
     Raises:
         LogError: the log is of another version of the tree, or contradicts its own rules.
@@ -131,7 +135,8 @@ def rematch_episode(episode: Episode, vectors: TreeVectors, spec: EpisodeSpec) -
         raise LogError(f"the episode was played on another version of {tree.id}; match it with that version")
     engine = Engine(tree, Rules.recorded(episode.header.rules))
     steps = list(_replay(episode, engine, tree))
-    if vectors.embedder.digest != episode.header.embedder.digest:
+    same = vectors.embedder.digest == episode.header.embedder.digest
+    if not (same if episode.header.reader is None else trust_reader):
         steps = _matched_again(steps, Matcher(engine, vectors), vectors)
     turns = tuple(_rematched(engine, tree, step) for step in steps if step.state.phase in _MATCHED)
     last = steps[-1].event.state if steps else engine.start(0).state

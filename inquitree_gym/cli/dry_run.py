@@ -38,6 +38,7 @@ LEGEND = (
     f"conclusion; about 4 bytes of a prompt to a token, {REPLY_TOKENS} tokens to a reply, prices from litellm's list. "
     "Corrections, redone studies and reasoning are extra; torn episodes count in full, and the cache is not considered."
 )
+READER_LEGEND = "{reader} reads the actions, at most one request a turn; these requests are not included."
 STATES = ("there", "torn", "missing", "damaged")
 
 _EXPLORE, _CONCLUDE = (Reading(decision=each) for each in (Decision.EXPLORE, Decision.CONCLUDE))
@@ -68,7 +69,8 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool) -> None:
     check_manifest(folder, study)
     status = run_status(folder, study.specs())
     remaining = status.remaining
-    estimates, keys = estimate(study, remaining), missing_keys(study.models, {spec.model for spec in remaining})
+    asked = {spec.model for spec in remaining} | ({study.reader.label} if study.reader and remaining else set())
+    estimates, keys = estimate(study, remaining), missing_keys(study.services, asked)
     if as_json:
         print_json({
             "folder": str(folder),
@@ -76,6 +78,7 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool) -> None:
                          for row in _count(study, status)],
             "models": [{**asdict(each), "least": _counts(each.least), "most": _counts(each.most)}
                        for each in estimates],
+            "reader": study.reader_name,
             "damaged": {spec.file_name: error for spec, error in status.damaged.items()},
             "no_key": {label: asdict(lack) for label, lack in keys.items()},
         })  # fmt: skip
@@ -86,6 +89,8 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool) -> None:
     if study.models:
         print_table("Estimated requests", _estimate_rows(estimates))
         out.print(Text(LEGEND))
+    if study.reader:
+        out.print(Text(READER_LEGEND.format(reader=study.reader_name)))
     note_missing_keys(keys)
 
 

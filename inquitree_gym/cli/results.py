@@ -195,18 +195,19 @@ def reread(
     reader = load_embedder(study.embedder if embedder is None else embedder)
     threshold = threshold_for(reader, threshold)
     with progress("reading", len(list(study.specs()))) as advance:
-        found = rematch_run(run_folder, reader, lambda spec: advance(spec.tree))
+        found = rematch_run(run_folder, None if embedder is None else reader, lambda spec: advance(spec.tree))
     table = rematch_summaries(found, threshold)
+    read_by = reader.name if embedder is not None or study.reader is None else study.reader_name
     if figure is not None:
         write(figure, rematch_chart(found, logged_threshold(study), threshold).document())
     if as_json:
         print_json({
-            "embedder": reader.name, "threshold": threshold, "agents": as_plain(table),
+            "embedder": read_by, "threshold": threshold, "agents": as_plain(table),
             "changes": as_plain(list(changed_turns(found, threshold))),
             "curve": as_plain(threshold_curve(found)),
         })  # fmt: skip
         return
-    print_table(f"Read again by {reader.name}, τ = {threshold:g}", rematch_table(table))
+    print_table(f"Read again by {read_by}, τ = {threshold:g}", rematch_table(table))
     if any(line.changes for line in table):
         print_table("Changes", changes_table(table))
     out.print(Text(REREAD_LEGEND))

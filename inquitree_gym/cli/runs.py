@@ -40,6 +40,8 @@ from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.rendering import to_terminal
 from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.llm import Budget
+from inquitree_gym.readers import LOCAL as LOCAL_READER
+from inquitree_gym.readers import model_name
 from inquitree_gym.rollout import play as play_episode
 from inquitree_gym.runner import RunOptions, RunSummary, StopConditions, StudyConfig, run_study
 from inquitree_gym.runner.models import MAX_CONCURRENCY, missing_keys
@@ -107,6 +109,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     seeds: Annotated[int, typer.Option(help="Episodes per agent, model, tree and level.")] = 5,
     max_turns: Annotated[str, typer.Option(help="A number, default for n(2H+3), 3n, or none.")] = "default",
     embedder: Annotated[str, typer.Option(help="Embedder that reads the actions.")] = DEFAULT_EMBEDDER,
+    reader: Annotated[str, typer.Option(help="local, or llm:MODEL to ask a model what actions mean.")] = LOCAL_READER,
+    reader_base_url: Annotated[str | None, typer.Option(help="Server of the reader's model.")] = None,
     threshold: ThresholdOption = None,
     rule: RuleOption = None,
     study_file: Annotated[Path | None, typer.Option("--study", help="Read the options above from a TOML file.")] = None,
@@ -129,14 +133,13 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         return
     executor: Executor = play_episodes if ray is None else RayExecutor(ray)
     if ray in (None, LOCAL):  # machines of another cluster have environments of their own
-        note_missing_keys(missing_keys(study.models, {model.label for model in study.models}))
+        note_missing_keys(missing_keys(study.services, {model.label for model in study.services}))
     budget = Budget(max_cost, max_total_tokens, max_minutes and max_minutes * 60)
     summary = _run(study, out_folder, RunOptions(max_concurrency, budget, cache), budget, executor)
     print_summary(summary, budget, out_folder)
     if as_json:
         failures = [{"episode": each.spec.file_name, "error": each.error} for each in summary.failures]
-        more = {"folder": str(out_folder), "failures": failures, "paid": budget.usage}
-        print_json({**as_plain(summary), **more})
+        print_json({**as_plain(summary), "folder": str(out_folder), "failures": failures, "paid": budget.usage})
     if not summary.is_complete:
         failed = plural(len(summary.failures), "episode")
         raise InquiTreeError(f"{failed} failed and {summary.left} left; run the same command again to resume")
@@ -175,6 +178,7 @@ def _study(context: typer.Context) -> StudyConfig:
         tiers=None if flags["tiers"] is None else split(flags["tiers"].upper()),
         fake_levels=whole_numbers("--fake-level", flags["fake_level"]),
         rules=_rules(flags["rule"]),
+        reader=_reader(flags["reader"], flags["reader_base_url"]),
         **{name: flags[name] for name in ("seeds", "max_turns", "embedder", "threshold")},
     )
 
@@ -195,6 +199,20 @@ def _rules(given: Sequence[str] | None) -> dict[str, Any]:
         except json.JSONDecodeError:
             rules[name] = value
     return rules
+
+
+def _reader(name: str, base_url: str | None) -> str | dict[str, str]:
+    """Return the reader as a study takes it.
+
+    Raises:
+        OptionError: the name is unknown.
+        InquiTreeError: the address would be ignored.
+    """
+    if base_url is None:
+        return name
+    if name == LOCAL_READER:
+        raise InquiTreeError("--reader-base-url without a model does nothing; name one with --reader llm:MODEL")
+    return {"model": model_name(name), "base_url": base_url}
 
 
 def _ask(observation: str, info: Mapping[str, Any]) -> str:

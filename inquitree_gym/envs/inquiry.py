@@ -14,15 +14,17 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder
 from inquitree_gym.engine import Event, Phase, Reading, Rules, State, splitmix64
 from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
+from inquitree_gym.envs.asking import AskedReader
+from inquitree_gym.envs.keywords import TreeLike as TreeLike
+from inquitree_gym.envs.keywords import check_names, load_trees, with_threshold
 from inquitree_gym.envs.observations import MAX_OBSERVATION
 from inquitree_gym.envs.runtime import RuntimeCache, Transition, TreeRuntime, privileged_info, public_info
 from inquitree_gym.envs.spaces import FreeText
-from inquitree_gym.errors import ActionError, OptionError, suggest
+from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.trees import Tree, load_tree
-
-TreeLike = str | os.PathLike[str] | Tree
+from inquitree_gym.readers import LOCAL, Reader, ReaderRequest, load_reader
+from inquitree_gym.trees import Tree
 
 _END = Phase.END  # looked up once, for speed
 
@@ -41,7 +43,7 @@ def suggest_keywords(function: Callable[P, R]) -> Callable[P, R]:
                 "a synthetic inquiry makes its own trees; to play one of yours, make InquiTree-v0 with tree=..., or "
                 'pass reset(options={"tree": ...})'
             )
-        _check_names(kwargs, known, "the environment")
+        check_names(kwargs, known, "the environment")
         return function(*args, **kwargs)
 
     return checked
@@ -75,7 +77,8 @@ class InquiryEnv(gym.Env[str, str]):
 
     ## Arguments
     ``tree``: an id, a path, a `Tree`, or a sequence of them to sample from, by the seed of each episode.
-    ``embedder``: a name or an `Embedder`. ``prompts``: a folder whose templates replace the package's.
+    ``embedder``: a name or an `Embedder`. ``reader``: ``"local"`` matches actions by similarity, ``"llm:MODEL"`` or a
+    `Reader` is asked which candidate is meant. ``prompts``: a folder whose templates replace the package's.
     ``privileged``: see Info. ``render_mode``: ``"ansi"``, ``"human"`` or ``"rgb_array"``. The others are rules:
     ``threshold`` (τ in [-1, 1]; None for the embedder's own), ``fake_level`` (fakes with probability level/10, 0 to
     10), ``max_turns`` ("default" for n(2H + 3), None for no limit), ``candidates`` (locked subtopics, too, or only
@@ -96,6 +99,7 @@ class InquiryEnv(gym.Env[str, str]):
         tree: TreeLike | Sequence[TreeLike],
         *,
         embedder: str | Embedder = DEFAULT_EMBEDDER,
+        reader: str | Reader = LOCAL,
         prompts: str | os.PathLike[str] | None = None,
         privileged: bool = False,
         render_mode: str | None = None,
@@ -123,11 +127,14 @@ class InquiryEnv(gym.Env[str, str]):
         rules = Rules(**{name: given[name] for name in Rules.names()})
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise OptionError(f"render_mode is one of {self.metadata['render_modes']} or None, not {render_mode!r}")
-        self.trees = _load_trees(tree)
+        self.trees = load_trees(tree)
         self.embedder = load_embedder(embedder) if isinstance(embedder, str) else embedder
         if not hasattr(self.embedder, "embed"):
             raise OptionError(f"embedder is a name or has the methods of Embedder, not {embedder!r:.80}")
-        self.rules = _with_threshold(rules, self.embedder)
+        self.rules = with_threshold(rules, self.embedder)
+        asked = load_reader(reader)
+        self.asked = None if asked is None else AskedReader(asked)
+        """The reader that is asked about actions; None where they are read by similarity."""
         self.prompts = Prompts(prompts)
         self.privileged = privileged
         self.render_mode = render_mode
@@ -216,13 +223,13 @@ class InquiryEnv(gym.Env[str, str]):
         """Return the trees to sample from and the rules of an episode with these `reset` options."""
         if not options:
             return self.trees, self.rules
-        _check_names(options, ("tree", *Rules.names()), "reset")
+        check_names(options, ("tree", *Rules.names()), "reset")
         rules = {name: value for name, value in options.items() if name != "tree"}
-        return self.requested_trees(options) or self.trees, _with_threshold(self.rules.override(rules), self.embedder)
+        return self.requested_trees(options) or self.trees, with_threshold(self.rules.override(rules), self.embedder)
 
     def requested_trees(self, options: Mapping[str, Any] | None) -> tuple[Tree, ...]:
         """Return the trees that `reset` options name, or none."""
-        return _load_trees(options["tree"]) if options and "tree" in options else ()
+        return load_trees(options["tree"]) if options and "tree" in options else ()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take one turn.
@@ -232,6 +239,7 @@ class InquiryEnv(gym.Env[str, str]):
         Raises:
             ActionError: the action is not a string.
             ResetNeeded: before the first reset, or after the end.
+            ReaderError: the reader gave no usable answer; the same step can be taken again.
             ClosedEnvironmentError: after `close`.
         """
         runtime, last = self._runtime, self.last_transition
@@ -242,7 +250,8 @@ class InquiryEnv(gym.Env[str, str]):
         state = last.event.state
         if state.phase == _END:
             raise ResetNeeded("the episode is over: its conclusion was written; call reset() before the next step()")
-        reading = runtime.matcher.read(state, action)
+        matcher, asked = runtime.matcher, self.asked
+        reading = matcher.read(state, action) if asked is None else asked.read(matcher, state, action)
         event = runtime.engine.advance(state, reading)
         self.last_transition = Transition(reading, event, action)
         terminated = event.state.phase == _END
@@ -250,6 +259,10 @@ class InquiryEnv(gym.Env[str, str]):
         if self.render_mode is not None:
             self._record(event, reward if terminated else None)
         return runtime.observations.render(event), reward, terminated, False, self._info(event)
+
+    def reader_request(self, action: str) -> ReaderRequest | None:
+        """Return the request that `step` would make to the reader about ``action``; None if it would make none."""
+        return None if self.asked is None else self.runtime.matcher.reader_request(self.state, action)
 
     def render(self) -> Any:
         """Return text for ``ansi``, an array (height, width, 3) of uint8 for ``rgb_array``; print for ``human``."""
@@ -324,25 +337,3 @@ def unwrap_inquiry(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> InquiryEnv:
     if not isinstance(env, InquiryEnv):
         raise OptionError(f"{type(wrapper).__name__} wraps an InquiryEnv, not {type(env).__name__}")
     return env
-
-
-def _load_trees(tree: TreeLike | Sequence[TreeLike]) -> tuple[Tree, ...]:
-    if isinstance(tree, str | os.PathLike | Tree):
-        return (load_tree(tree),)
-    if not isinstance(tree, Sequence) or not tree:
-        raise OptionError(f"tree is an id, a path, a Tree, or a sequence with at least one of them, not {tree!r:.80}")
-    return tuple(load_tree(each) for each in tree)
-
-
-def _check_names(given: Mapping[str, Any], known: tuple[str, ...], taker: str) -> None:
-    for name in given:
-        if name not in known:
-            raise OptionError(f"unknown option '{name}'{suggest(name, known)}; {taker} takes: {', '.join(known)}")
-
-
-def _with_threshold(rules: Rules, embedder: Embedder) -> Rules:
-    if rules.threshold is not None:
-        return rules
-    if embedder.threshold is None:
-        raise OptionError(f"no threshold has been calibrated for the embedder '{embedder.name}'; pass threshold=...")
-    return rules.override({"threshold": embedder.threshold})

@@ -14,6 +14,7 @@ from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explor
 from inquitree_gym.envs.inquiry import InquiryEnv, inquiry_keywords, suggest_keywords
 from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.envs.vector import InquiryVectorEnv
+from inquitree_gym.readers import LOCAL, Reader
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
 
 
@@ -40,6 +41,7 @@ class SyntheticEnv(InquiryEnv):
         split: str = "train",
         difficulty: Difficulty | Mapping[str, Any] | None = None,
         embedder: str | Embedder = DEFAULT_EMBEDDER,
+        reader: str | Reader = LOCAL,
         prompts: str | os.PathLike[str] | None = None,
         privileged: bool = False,
         render_mode: str | None = None,
@@ -83,6 +85,7 @@ def synthetic_vector(  # noqa: PLR0913  (keywords)
     difficulty: Difficulty | Mapping[str, Any] | None = None,
     autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
     embedder: str | Embedder = DEFAULT_EMBEDDER,
+    reader: str | Reader = LOCAL,
     prompts: str | os.PathLike[str] | None = None,
     privileged: bool = False,
     render_mode: str | None = None,

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import platformdirs
-
-from inquitree_gym.embeddings.vectors import CACHE_VARIABLE
 from inquitree_gym.errors import BudgetError, OptionError, ServiceError
 from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Judge, Verdict
 from inquitree_gym.judges.records import Judgement
@@ -30,6 +25,7 @@ from inquitree_gym.llm import (
 )
 from inquitree_gym.matching import readable
 from inquitree_gym.prompts import Prompts
+from inquitree_gym.readers import reply_folder
 from inquitree_gym.trees import Tree
 
 TEMPLATES = ("judge_system", "judge_request")
@@ -143,7 +139,7 @@ class LLMJudge:
         Args:
             chat: the model, with its temperature.
             repeats: answers per order, from 1.
-            cache: cache of replies; None for the one in `reply_folder`.
+            cache: cache of replies; None for the folder ``judge`` of the package's cache.
             budget: caps on cost and tokens, may be shared; None for no cap.
             prompts: prompts with the templates `TEMPLATES`; None for the package's.
 
@@ -154,7 +150,7 @@ class LLMJudge:
             raise OptionError(f"a judge answers at least once, not {repeats} times; give repeats from 1")
         self.name = f"llm:{chat.config['model']}"
         self.budget = budget or Budget()
-        self._chat = CachedChat(BudgetedChat(chat, self.budget), cache or ReplyCache(reply_folder()))
+        self._chat = CachedChat(BudgetedChat(chat, self.budget), cache or ReplyCache(reply_folder("judge")))
         self._repeats = repeats
         self._prompts = prompts or Prompts(names=TEMPLATES)
 
@@ -214,12 +210,6 @@ class _TreeJudge:
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
         return run_sync(self.inner.judge(self.tree, conclusion)).verdicts
-
-
-def reply_folder() -> Path:
-    """Return the folder of cached replies: ``judge`` in `INQUITREE_CACHE`, or in the user's cache folder."""
-    named = os.environ.get(CACHE_VARIABLE)
-    return Path(named).expanduser() / "judge" if named else Path(platformdirs.user_cache_dir("inquitree-gym"), "judge")
 
 
 def _code(position: int, secret: str) -> str:

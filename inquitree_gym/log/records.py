@@ -54,6 +54,8 @@ class Header(_Record):
     seed: int
     """Seed of the episode, which determines its fake results."""
     embedder: EmbedderRef
+    reader: dict[str, Any] | None = None
+    """Configuration of the reader that was asked about actions; None where the embedder read them."""
     prompts: str
     """SHA-256 of the templates."""
     agent: dict[str, Any]
@@ -106,7 +108,7 @@ class Reply(_Record):
     """Turn whose action it is for."""
     role: str
     """Purpose: ``proposer`` for the agent's move, ``correction`` for the same after a malformed reply, ``sceptic`` for
-    a second opinion."""
+    a second opinion, ``reader`` for the reading of the action by the environment."""
     text: str
     """The raw reply."""
     finish_reason: str
@@ -124,7 +126,7 @@ class Reply(_Record):
     cached: bool = False
     """True for a reply from a cache, which cost nothing."""
     fault: str = ""
-    """Fault against the agent's format; empty for a valid reply."""
+    """Fault against the format of its role; empty for a valid reply."""
 
 
 class Turn(_Record):
@@ -142,7 +144,7 @@ class Turn(_Record):
     terminated: bool
     truncated: bool
     tokens: dict[str, int] | None = None
-    """Tokens by kind over the replies behind the action; None if there is none or none was counted."""
+    """Tokens by kind over the replies of the turn; None if there is none or none was counted."""
     cost: float | None = None
     """US dollars over these replies; None if there is none or a price is unknown."""
     agent_seconds: float | None = None

@@ -21,6 +21,7 @@ from inquitree_gym.errors import (
     LogError,
     MissingExtraError,
     OptionError,
+    ReaderError,
     ServiceError,
     StoppedError,
 )
@@ -39,6 +40,7 @@ from inquitree_gym.llm import (
     ReplyCache,
     SpendingCap,
 )
+from inquitree_gym.readers import READER_ROLE, LLMReader
 
 GRACE = 10.0
 """Seconds that pending requests have to be answered in after a run is interrupted."""
@@ -81,6 +83,12 @@ class StopConditions:
             self.models.setdefault(model, str(error))
         elif self._failures_in_a_row[model] >= patience:
             self.models.setdefault(model, f"{patience} episodes failed in a row; the last error: {error}")
+
+    def record_reader(self, error: InquiTreeError | None, patience: int) -> None:
+        """Record the end of an episode with a reader, without which no episode can go on; see `record`."""
+        self.record(READER_ROLE, error if isinstance(error, ReaderError) else None, patience)
+        if reason := self.models.pop(READER_ROLE, ""):
+            self.stop(reason)
 
     def reason_for(self, model: str) -> str:
         """Return the reason not to start an episode of ``model`` (a label, empty for none); empty if it may start."""
@@ -220,6 +228,19 @@ def build_chats(models: Sequence[ModelSettings], options: RunOptions, stop: Stop
     for chat in chats.values():
         _ = chat.config  # looks the provider up, so that an unknown one is reported before anything is written
     return dict(chats)
+
+
+def build_reader(settings: ModelSettings | None, options: RunOptions, stop: StopConditions) -> LLMReader | None:
+    """Return the reader of a study, shared by all episodes of this process; its replies are always cached.
+
+    Raises:
+        OptionError: see `build_chats`.
+        MissingExtraError: litellm is not installed.
+    """
+    if settings is None:
+        return None
+    chat = _StudyChat(_build_chat(settings, options, None), stop, settings.name)
+    return LLMReader(chat, cache=None if options.cache is None else ReplyCache(options.cache))
 
 
 def _build_chat(model: ModelSettings, options: RunOptions, cache: ReplyCache | None) -> Chat:

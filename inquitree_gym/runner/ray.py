@@ -61,10 +61,13 @@ class RayExecutor:
         with connected(self.address), marker_file(run.folder) as marker:
             pool = _WorkerPool(run, marker)
             try:
-                local = [spec for spec in specs if not spec.model]
+                local = [spec for spec in specs if not run.study.asks_model(spec)]
                 size = min(BATCH, max(1, len(local) // (4 * pool.size)))  # small, so that workers end about together
                 await pool.play([local[at : at + size] for at in range(0, len(local), size)], pool.size)
-                await pool.play([[spec] for spec in interleave_models(specs)], run.options.max_concurrency)
+                await pool.play(
+                    [[spec] for spec in interleave_models(filter(run.study.asks_model, specs))],
+                    run.options.max_concurrency,
+                )
             finally:
                 pool.close()
 
@@ -75,7 +78,7 @@ class _WorkerPool:
     def __init__(self, run: RunContext, marker: Path) -> None:
         self._ray: Any = require("ray", "ray")
         self._run = run
-        self._limits = self._ray.remote(num_cpus=0)(_SharedLimits).remote(run.study.models, run.options.budget)
+        self._limits = self._ray.remote(num_cpus=0)(_SharedLimits).remote(run.study.services, run.options.budget)
         self.size = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         threads = -(-run.options.max_concurrency // self.size) + 2  # two more for ``__ray_ready__`` and ``stop``
         actor = self._ray.remote(num_cpus=1, max_concurrency=threads)(RayWorker)
@@ -95,7 +98,7 @@ class _WorkerPool:
         """Return the options of a worker, with the budget and the rate limits that all workers share."""
         options = self._run.options
         budget = None if options.budget is None else _RemoteLimits(self._limits, max_cost=options.budget.max_cost)
-        limited = [model.label for model in self._run.study.models if model.rate_limit() is not None]
+        limited = [model.label for model in self._run.study.services if model.rate_limit() is not None]
         rate_limits = {label: _RemoteLimits(self._limits, model=label) for label in limited}
         cache = None if options.cache is None else options.cache.expanduser().resolve()
         return RunOptions(1, budget, cache, rate_limits)

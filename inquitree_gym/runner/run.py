@@ -16,9 +16,10 @@ from inquitree_gym.baselines import make_agent
 from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.runtime import RuntimeCache
-from inquitree_gym.errors import BudgetError, InquiTreeError, StoppedError
+from inquitree_gym.errors import BudgetError, InquiTreeError, ReaderError, StoppedError
 from inquitree_gym.log import has_header
 from inquitree_gym.prompts import Prompts
+from inquitree_gym.readers import LOCAL
 from inquitree_gym.rollout import aplay, play
 from inquitree_gym.runner.folder import locked, log_file, run_status
 from inquitree_gym.runner.models import (
@@ -29,6 +30,7 @@ from inquitree_gym.runner.models import (
     RunOptions,
     StopConditions,
     build_chats,
+    build_reader,
     missing_keys,
     stops_run,
 )
@@ -86,7 +88,7 @@ class RunSummary:
 async def play_episodes(run: RunContext, specs: Sequence[EpisodeSpec]) -> None:
     """Play the episodes of a run that are not complete in its folder; torn ones are resumed.
 
-    Episodes without a model come first, one by one. The others run concurrently, models in turn. After a stop no
+    Episodes that ask no model come first, one by one. The others run concurrently, models in turn. After a stop no
     episode starts and no request is sent; pending requests have `GRACE` seconds after an interruption.
 
     Raises:
@@ -96,23 +98,24 @@ async def play_episodes(run: RunContext, specs: Sequence[EpisodeSpec]) -> None:
     for label, key in missing_keys(run.study.models, {spec.model for spec in specs}).items():
         if key.certain:
             run.stop.models.setdefault(label, key.message)
+    if run.study.reader is not None and (lacking := run.study.reader.chat_model().missing_key()) and lacking.certain:
+        run.stop.stop(lacking.message)
     try:
         for spec in specs:
-            if not spec.model:
+            if not run.study.asks_model(spec):
                 await player.play(spec)
                 await asyncio.sleep(0)  # lets a cancellation through
-        await _play_concurrently(player, interleave_models(specs))
+        await _play_concurrently(player, interleave_models(filter(run.study.asks_model, specs)))
     except asyncio.CancelledError:
         run.stop.stop(INTERRUPTED)
         raise
 
 
 def interleave_models(specs: Iterable[EpisodeSpec]) -> list[EpisodeSpec]:
-    """Return the episodes that ask a model, models in turn, so that a slow one does not hold up the others."""
+    """Return the episodes, models in turn, so that a slow one does not hold up the others."""
     queues: dict[str, list[EpisodeSpec]] = {}
     for spec in specs:
-        if spec.model:
-            queues.setdefault(spec.model, []).append(spec)
+        queues.setdefault(spec.model, []).append(spec)
     return [spec for turn in zip_longest(*queues.values()) for spec in turn if spec is not None]
 
 
@@ -156,6 +159,7 @@ class _Player:
     def __init__(self, run: RunContext) -> None:
         self.run = run
         self._chats = build_chats(run.study.models, run.options, run.stop)
+        self._reader = build_reader(run.study.reader, run.options, run.stop) or LOCAL
         self._contexts = {model.label: model.context for model in run.study.models}
         self._embedder = load_embedder(run.study.embedder)
         self._runtimes = RuntimeCache(self._embedder, Prompts(None))
@@ -167,7 +171,7 @@ class _Player:
             return
         error = None
         try:
-            if spec.model:
+            if self.run.study.asks_model(spec):
                 await aplay(**self._arguments(spec))
             else:
                 play(**self._arguments(spec))
@@ -190,8 +194,10 @@ class _Player:
             stop.stop(str(error))
             on_outcome(Outcome(spec, "left", str(error)))
             return
+        patience = max(PATIENCE, 2 * self.run.options.max_concurrency)
         if spec.model:
-            stop.record(spec.model, error, max(PATIENCE, 2 * self.run.options.max_concurrency))
+            stop.record(spec.model, None if isinstance(error, ReaderError) else error, patience)
+        stop.record_reader(error, patience)
         on_outcome(Outcome(spec, "played") if error is None else Outcome(spec, "failed", str(error)))
         if error is not None and stops_run(error):
             stop.stop(str(error))
@@ -202,7 +208,7 @@ class _Player:
         study, tree = self.run.study, self._tree(spec.tree)
         settings = {"chat": self._chats[spec.model], "context": self._contexts[spec.model]} if spec.model else {}
         rules: dict[str, Any] = {} if study.threshold is None else {"threshold": study.threshold}
-        env = InquiryEnv(tree, embedder=self._embedder, **rules)
+        env = InquiryEnv(tree, embedder=self._embedder, reader=self._reader, **rules)
         agent = make_agent(spec.agent, env, **settings)
         env.privileged = agent.needs_privileged
         env.runtimes = self._runtimes
@@ -269,6 +275,7 @@ async def arun_study(
         InquiTreeError: another error that concerns every episode; run again to resume.
     """
     folder, options, stop = Path(folder), options or RunOptions(), stop or StopConditions()
+    build_reader(study.reader, options, stop)
     build_chats(study.models, options, stop)  # checks the models before anything is written
     outcomes: list[Outcome] = []
 

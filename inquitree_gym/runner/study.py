@@ -25,6 +25,8 @@ from inquitree_gym.baselines import AGENT_NAMES, MODEL_AGENT_NAMES
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.engine import Rules
 from inquitree_gym.errors import OptionError, suggest
+from inquitree_gym.readers import LLM_PREFIX, model_name
+from inquitree_gym.readers import LOCAL as READER_LOCAL
 from inquitree_gym.runner.models import ModelSettings, slug
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.schema import Tier
@@ -82,6 +84,13 @@ class EpisodeSpec:
         return f"{Path(self.tree).stem}_{player}_f{self.fake_level}_s{self.seed}.jsonl"
 
 
+def _reader_settings(given: Any) -> Any:
+    """Return the settings of a reader's name; TOML has no null."""
+    if not isinstance(given, str):
+        return given
+    return None if given == READER_LOCAL else {"model": model_name(given)}
+
+
 class StudyConfig(BaseModel):
     """Settings of a study, from the command line or a ``studies/*.toml`` file.
 
@@ -102,6 +111,8 @@ class StudyConfig(BaseModel):
     ] = "default"
     """Turn limit; ``3n`` allows a full traversal without a failure, None or ``none`` sets no limit."""
     embedder: str = DEFAULT_EMBEDDER
+    reader: Annotated[ModelSettings | None, BeforeValidator(_reader_settings)] = None
+    """Model that reads the actions: ``llm:MODEL``, or a table of its settings; None, or ``local``, for the embedder."""
     threshold: float | None = Field(default=None, ge=-1, le=1)
     """Similarity threshold τ; None for the embedder's calibrated default."""
     rules: dict[str, bool | int | float | str] = Field(default_factory=dict)
@@ -179,6 +190,20 @@ class StudyConfig(BaseModel):
                 raise ValueError(f"{both} would share their logs; give the model another name")
         return self
 
+    @property
+    def reader_name(self) -> str:
+        """Name of the reader, as `load_reader` takes it."""
+        return READER_LOCAL if self.reader is None else f"{LLM_PREFIX}{self.reader.model}"
+
+    @property
+    def services(self) -> tuple[ModelSettings, ...]:
+        """Every model that is asked: those of the agents, and the reader."""
+        return self.models if self.reader is None else (*self.models, self.reader)
+
+    def asks_model(self, spec: EpisodeSpec) -> bool:
+        """Return whether an episode asks a model, for its agent or as the reader."""
+        return bool(spec.model) or self.reader is not None
+
     def specs(self) -> Iterator[EpisodeSpec]:
         """Yield every episode, tree by tree."""
         labels = [model.label for model in self.models]
@@ -191,7 +216,10 @@ class StudyConfig(BaseModel):
     def differences(self, other: StudyConfig) -> list[str]:
         """Return the names of the settings that make the episodes of ``other`` differ from this study's."""
         mine, theirs = (
-            study.model_dump() | {"models": [model.fixed_settings for model in study.models]} for study in (self, other)
+            study.model_dump()
+            | {"models": [model.fixed_settings for model in study.models]}
+            | {"reader": study.reader and study.reader.fixed_settings}
+            for study in (self, other)
         )
         return [name for name, value in mine.items() if theirs[name] != value]
 

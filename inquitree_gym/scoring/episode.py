@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from inquitree_gym.judges import Judge, Verdict, conclusion_quality
-from inquitree_gym.log import Episode
+from inquitree_gym.log import Episode, Header
 from inquitree_gym.scoring.trajectory import Trajectory, read_trajectory
 from inquitree_gym.trees import Tree
 
@@ -30,7 +30,7 @@ class EpisodeScore:
     limit: str
     """Turn limit: ``default`` for n(2H + 3), ``3n``, a number, or ``none``."""
     reading: str
-    """Embedder and threshold that the actions were read with."""
+    """Embedder and threshold, or reader, that the actions were read with."""
     judge: str
     trajectory: Trajectory
     verdicts: tuple[Verdict, ...]
@@ -66,7 +66,7 @@ def score_episode(episode: Episode, tree: Tree, judge: Judge) -> EpisodeScore:
         fake_level=int(episode.header.rules["fake_level"]),
         seed=episode.header.seed,
         limit=_limit(episode.header.rules["max_turns"], len(tree.subtopics)),
-        reading=f"{episode.header.embedder.name} τ={episode.header.rules['threshold']}",
+        reading=_reading_of(episode.header),
         judge=judge.name,
         trajectory=trajectory,
         verdicts=verdicts,
@@ -87,6 +87,12 @@ def agent_label(config: Mapping[str, Any]) -> str:
 
 def _word(value: Any) -> str | None:
     return None if value is None else str(value)
+
+
+def _reading_of(header: Header) -> str:
+    if header.reader is not None:
+        return str(header.reader.get("name", "unknown reader"))
+    return f"{header.embedder.name} τ={header.rules['threshold']}"
 
 
 def _limit(turns: int | str | None, n: int) -> str:

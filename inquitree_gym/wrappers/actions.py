@@ -18,6 +18,7 @@ from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords, s
 from inquitree_gym.envs.menu import Mask, Menu, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.envs.synthetic import SyntheticEnv
 from inquitree_gym.errors import ActionError
+from inquitree_gym.readers import LOCAL, Reader
 from inquitree_gym.trees import Difficulty, Tree
 from inquitree_gym.wrappers.observations import EmbeddingObservation, Observation
 
@@ -142,6 +143,7 @@ def menu_env(  # noqa: PLR0913  (keywords)
     text_dim: int | None = None,
     as_dict: bool = False,
     embedder: str | Embedder = DEFAULT_EMBEDDER,
+    reader: str | Reader = LOCAL,
     prompts: str | os.PathLike[str] | None = None,
     privileged: bool = False,
     render_mode: str | None = None,
@@ -178,6 +180,7 @@ def synthetic_menu_env(  # noqa: PLR0913  (keywords)
     text_dim: int | None = None,
     as_dict: bool = False,
     embedder: str | Embedder = DEFAULT_EMBEDDER,
+    reader: str | Reader = LOCAL,
     prompts: str | os.PathLike[str] | None = None,
     privileged: bool = False,
     render_mode: str | None = None,

@@ -10,6 +10,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
@@ -24,6 +25,7 @@ from inquitree_gym.engine import Event, Kind, Phase, Reading, event_values
 from inquitree_gym.envs.inquiry import InquiryEnv, unwrap_inquiry
 from inquitree_gym.errors import LogError, LogExistsError, OptionError
 from inquitree_gym.matching import SIMILARITY_TOLERANCE
+from inquitree_gym.readers import READER_ROLE, ReaderAnswer
 from inquitree_gym.trees import Tree
 
 _PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "sentence-transformers", "torch", "litellm")
@@ -131,11 +133,13 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         Raises:
             LogError: the turn cannot be written, or a replay diverges from the log.
         """
+        self._recall_reading()
         started = time.perf_counter()
         observation, reward, terminated, truncated, info = self.env.step(action)
         seconds = time.perf_counter() - started
         transition = self._inquiry.last_transition
         assert transition is not None
+        self._add_reader_reply()
         turn = log.Turn(
             turn=len(self._turns) + 1,
             observation=self._observation,
@@ -155,6 +159,20 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if terminated or truncated:
             self.finish("concluded" if terminated else "truncated")
         return observation, reward, terminated, truncated, info
+
+    def _recall_reading(self) -> None:
+        """Give the reader's logged choice to the next step of a replay, so that the reader is not asked again."""
+        asked, logged = self._inquiry.asked, self.expected
+        if asked is None or logged is None:
+            return
+        if (request := self._inquiry.reader_request(logged.action)) is not None:
+            asked.take(request, ReaderAnswer(logged.reading.candidate))
+
+    def _add_reader_reply(self) -> None:
+        answer = None if self._inquiry.asked is None else self._inquiry.asked.answer
+        if answer is not None and answer.reply is not None:
+            values = asdict(answer.reply) | {"tokens": answer.reply.tokens or None}
+            self.add_reply(log.Reply(turn=len(self._turns) + 1, role=READER_ROLE, fault=answer.fault, **values))
 
     def finish(self, status: Literal["concluded", "truncated", "abandoned"]) -> None:
         """Write the footer and close the file; do nothing without an unfinished episode."""
@@ -197,6 +215,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             rules=env.episode_rules.as_dict(),
             seed=env.state.seed,
             embedder=log.EmbedderRef(name=env.embedder.name, digest=env.embedder.digest),
+            reader=None if env.asked is None else json.loads(json.dumps(env.asked.reader.config)),
             prompts=env.prompts.digest,
             agent=json.loads(json.dumps(self.agent)),  # as it will be read back
             started=_now(),
