@@ -101,8 +101,8 @@ def test_models_take_turns():
     cells = [EpisodeSpec("llm", "t", 0, seed, model) for model in ("a", "b") for seed in range(3)]
     cells += [EpisodeSpec("random", "t", 0, 0), EpisodeSpec("llm", "t", 0, 0, "c")]
     order = interleave_models(cells)
-    assert [cell.model for cell in order] == ["a", "b", "c", "a", "b", "a", "b"]
-    assert sorted(order) == sorted(cell for cell in cells if cell.model)
+    assert [cell.model for cell in order] == ["a", "b", "", "c", "a", "b", "a", "b"]
+    assert sorted(order) == sorted(cells)
 
 
 # Faults
