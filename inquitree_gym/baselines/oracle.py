@@ -43,6 +43,7 @@ class OracleAgent(BaselineAgent):
         """Start an episode."""
         super().reset(seed)
         self._done = set()
+        self._entered = 0
         self._study_turns = 0
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
@@ -53,7 +54,9 @@ class OracleAgent(BaselineAgent):
                 return self._next(known["visits"])
             case "subtopic":
                 self._runs = 0
-                return self._study(known["node"])
+                if known["kind"] == "subtopic":  # after a hint, the node is a study
+                    self._entered = known["node"]
+                return self._study(self._entered)
             case "study":
                 self._study_turns = 1
             case "result":
