@@ -25,6 +25,8 @@ from inquitree_gym.wrappers import LogEpisodes
 from tests.servers import Body, Service, failed
 from tests.strategies import make_tree
 
+pytestmark = pytest.mark.e2e
+
 AT_MOST = 60.0
 """Seconds after which a test that hangs gives up."""
 

@@ -29,8 +29,10 @@ from inquitree_gym.envs import InquiryVectorEnv, SyntheticEnv
 from inquitree_gym.envs.registration import ENTRY_POINT
 from inquitree_gym.envs.synthetic import synthetic_vector
 from inquitree_gym.errors import ActionError, OptionError, TreeError, UnknownTreeError
+from inquitree_gym.llm import ChatModel
 from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.prompts import Prompts
+from inquitree_gym.readers import LLMReader
 from inquitree_gym.trees import CANARY, Tree, dump_tree
 from inquitree_gym.wrappers import LogEpisodes
 from inquitree_gym.wrappers.actions import menu_env, synthetic_menu_env
@@ -402,7 +404,7 @@ def test_every_keyword_is_spelled_out_alike_wherever_an_inquiry_is_made(maker):
     found, expected = inspect.signature(maker).parameters, inspect.signature(InquiryEnv).parameters
     assert all(each.kind is not each.VAR_KEYWORD for each in found.values())
     shared = [name for name, each in expected.items() if each.kind is each.KEYWORD_ONLY]
-    assert {*shared} >= {*RULES, "embedder", "prompts", "privileged", "render_mode"}
+    assert {*shared} >= {*RULES, "embedder", "reader", "prompts", "privileged", "render_mode"}
     assert [found[name] for name in shared] == [expected[name] for name in shared]
     hints = typing.get_type_hints(maker if inspect.isfunction(maker) else maker.__init__)
     assert Any not in [hints[name] for name in shared]
@@ -413,10 +415,13 @@ def test_every_keyword_reaches_the_inquiry_wherever_it_is_made(maker, tmp_path):
     (tmp_path / "end.md").write_text("Bye.")
     needed = inspect.signature(maker).parameters
     where = {name: value for name, value in {"num_envs": 2, "tree": "paper8"}.items() if name in needed}
-    made = maker(**where, **RULES, embedder=LETTERS, prompts=tmp_path, privileged=True, render_mode="ansi")
+    reader = LLMReader(ChatModel("gpt-4o-mini"))
+    more = {"prompts": tmp_path, "privileged": True, "render_mode": "ansi"}
+    made = maker(**where, **RULES, embedder=LETTERS, reader=reader, **more)
     for each in made.envs if isinstance(made, InquiryVectorEnv) else [made.unwrapped]:
         assert each.rules.as_dict() == RULES
         assert (each.embedder, each.privileged, each.render_mode) == (LETTERS, True, "ansi")
+        assert each.asked.reader is reader
         assert each.prompts.digest == Prompts(tmp_path).digest != Prompts(None).digest
         with pytest.raises(OptionError, match=r"unknown option 'fake_levle' \(did you mean 'fake_level'\?\)"):
             maker(**where, fake_levle=3)

@@ -1,0 +1,119 @@
+"""Agreement of a reader with the embedder on labelled proposals, with a model on a real server on loopback."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from inquitree_gym.analysis.proposals import MatchingCase, load_proposals, matching_cases
+from inquitree_gym.cli.output import run_app
+from inquitree_gym.embeddings import Embedder
+from inquitree_gym.errors import OptionError, ReaderError
+from inquitree_gym.llm import ChatModel, ReplyCache
+from inquitree_gym.readers import LLMReader
+from research.reader_agreement import app, measure_agreement
+from tests.servers import Body, Service, failed
+from tests.test_readers import sort
+
+pytestmark = pytest.mark.weights
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[MatchingCase]:
+    sets = [each for each in load_proposals() if each.tree in ("paper2", "paper8")]
+    return [case for case in matching_cases(sets) if case.origin == "played"][::4]
+
+
+@pytest.fixture
+def reader(service: Service, tmp_path: Path) -> LLMReader:
+    return LLMReader(ChatModel("gpt-4o-mini", base_url=service.address, retries=0), cache=ReplyCache(tmp_path))
+
+
+def know(cases: list[MatchingCase]):
+    """Answer with the label of each proposal."""
+    labels = {case.text: case.target if case.kind == "right" else "none" for case in cases}
+
+    def reply(body: Body) -> str:
+        said = body["messages"][1]["content"].partition("The text:\n\n")[2].split("\n", 1)[1].rsplit("\n===", 1)[0]
+        return labels[said]
+
+    return reply
+
+
+def test_a_reader_that_knows_the_labels_has_perfect_shares(
+    cases: list[MatchingCase], service: Service, reader: LLMReader, minilm: Embedder
+):
+    service.reply = know(cases)
+    assert minilm.threshold is not None
+    found = measure_agreement(cases, reader, minilm, threshold=minilm.threshold)
+    assert (found.asked.understood.mean, found.asked.misread.mean, found.asked.nearest_study.mean) == (1, 0, 1)
+    assert found.asked.foreign.mean == 0
+    assert found.asked.proposals == found.local.proposals == len(cases)
+    assert (found.reader, found.embedder, found.unread) == ("llm:gpt-4o-mini", minilm.name, 0)
+    assert found.kappa is not None
+    assert 0 < found.kappa < found.same < 1
+    assert len(service.requests) == len({(case.text, case.candidates) for case in cases})
+
+
+def test_kappa_is_one_between_readers_that_agree_and_absent_where_nothing_varies(
+    cases: list[MatchingCase], service: Service, reader: LLMReader, minilm: Embedder
+):
+    service.reply = lambda body: "I cannot say."
+    never = measure_agreement(cases, reader, minilm, threshold=2.0)
+    assert (never.same, never.kappa, never.unread) == (1, None, len(cases))
+    assert (never.asked.refused.mean, never.asked.nearest_subtopic.mean) == (1, 0)
+    quoted = [case for case in cases if case.kind == "right"][:6]
+    quoted = [MatchingCase(c.tree, c.target, c.is_study, "right", c.candidates[c.right].text, c.candidates, c.right)
+              for c in quoted]  # fmt: skip
+    service.reply = sort
+    alike = measure_agreement(quoted, reader, minilm, threshold=0.0)
+    assert (alike.same, alike.kappa) == (1, 1)
+    with pytest.raises(OptionError, match="there is no proposal to read"):
+        measure_agreement([], reader, minilm, threshold=0.5)
+
+
+def test_what_was_paid_before_a_failure_is_not_asked_again(
+    cases: list[MatchingCase], service: Service, reader: LLMReader, minilm: Embedder
+):
+    service.reply = know(cases)
+    service.planned.extend([lambda: None] * 3 + [failed(500)])
+    with pytest.raises(ReaderError):
+        measure_agreement(cases, reader, minilm, threshold=0.5, max_concurrency=1)
+    assert len(service.requests) == 4
+    measure_agreement(cases, reader, minilm, threshold=0.5)
+    assert len(service.requests) == len({(case.text, case.candidates) for case in cases}) + 1
+
+
+def test_the_tool_prints_shares_and_kappa(
+    service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    service.reply = lambda body: "none"
+
+    def run(*more: object) -> tuple[int, str, str]:
+        flags = ("--base-url", service.address, "--embedder", "all-MiniLM-L6-v2", "--cache", tmp_path)
+        monkeypatch.setattr(sys, "argv", ["reader_agreement", *map(str, (*more, *flags))])
+        status = 0
+        try:
+            run_app(app)
+        except SystemExit as left:
+            status = int(left.code or 0)
+        return status, *capsys.readouterr()
+
+    status, out, _ = run("llm:gpt-4o-mini", "--papers", "2", "--json")
+    found = json.loads(out)
+    assert status == 0
+    assert (found["asked"]["refused"]["mean"], found["unread"]) == (1, 0)
+    assert found["paid"]["replies"] == len(service.requests) > 5
+    status, out, err = run("llm:gpt-4o-mini", "--papers", "paper2", "--max-concurrency", 2)
+    assert status == 0
+    assert "llm:gpt-4o-mini" in out
+    assert "understood" in out
+    assert "κ" in err
+    assert "replies paid for: 0" in err
+    assert run("gpt-4o-mini")[0] == run("llm:gpt-4o-mini", "--papers", "99")[0] == 2
+    status, _, err = run("llm:gpt-4o-mini", "--papers", "8", "--origin", "written", "--max-total-tokens", 200)
+    assert status == 2
+    assert "the cap of 200 tokens is reached" in err
