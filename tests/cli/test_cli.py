@@ -20,7 +20,7 @@ from typer.main import get_command
 from inquitree_gym.baselines import AGENT_NAMES
 from inquitree_gym.cli import app, main
 from inquitree_gym.cli.trees import MANY
-from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.log import read_episode
 from inquitree_gym.trees import Tree, builtin_ids, dump_tree, load_tree
 from inquitree_gym.trees.lint import lint_tree
@@ -582,7 +582,7 @@ def test_check_of_a_file_that_is_no_tree_says_where(inquitree: Inquitree, tmp_pa
 
 @pytest.mark.weights
 def test_many_trees_are_checked_in_processes_with_the_same_findings(
-    inquitree: Inquitree, minilm: MiniLMEmbedder, tmp_path: Path
+    inquitree: Inquitree, reader: ReaderEmbedder, tmp_path: Path
 ):
     trees = [make_tree([[] for _ in range(n)], [1] * n, tree_id=f"t{n}") for n in range(1, MANY + 1)]
     files = [tmp_path / f"{tree.id}.json" for tree in trees]
@@ -592,7 +592,7 @@ def test_many_trees_are_checked_in_processes_with_the_same_findings(
     assert done.status == 1
     found = json.loads(done.out)
     for file, tree in zip(files, trees, strict=True):
-        expected = [(each.code, each.path) for each in lint_tree(tree, minilm.embed)]
+        expected = [(each.code, each.path) for each in lint_tree(tree, reader.embed)]
         assert [(each["code"], each["path"]) for each in found[str(file)]] == expected
     unknown = inquitree("check", *files, "papper1")
     assert (unknown.status, "no tree has the id 'papper1'" in unknown.said) == (2, True)
@@ -613,7 +613,9 @@ def test_labelled_proposals_about_ones_own_tree_are_measured(inquitree: Inquitre
     tree, proposals = tmp_path / "mine.json", tmp_path / "proposals.json"
     tree.write_text(dump_tree(make_tree([[], [], []], [2, 1, 1], tree_id="mine")))
     proposals.write_text(json.dumps({"tree": "mine", "proposals": WRITTEN}))
-    found = json.loads(inquitree("check", tree, "--proposals", proposals, "--json").out)
+    found = json.loads(
+        inquitree("check", tree, "--proposals", proposals, "--embedder", "all-MiniLM-L6-v2", "--json").out
+    )
     assert (found["tree"], found["embedder"], found["threshold"]) == ("mine", "all-MiniLM-L6-v2", 0.45)
     assert list(found["shares"]) == ["all", "author first", "author second"]
     everyone = {name: share["mean"] for name, share in found["shares"]["all"].items() if isinstance(share, dict)}
@@ -653,7 +655,7 @@ def test_match_shows_how_an_action_is_read(inquitree: Inquitree):
     tree = load_tree("paper12")
     text = f"{tree.subtopics[6].text} I wonder."
     said = flat(inquitree("match", 12, text).out)
-    assert re.search(r"^read as s7 \(0\.\d{3} ≥ τ = 0\.45\)", said)
+    assert re.search(r"^read as s7 \(0\.\d{3} ≥ τ = 0\.55\)", said)
     needs = tree.subtopics[6].prerequisites
     assert (f"; entered only after {', '.join(needs)} " in said) == bool(needs)
     assert said.index("s7 0.") < said.index(" s2 0.")

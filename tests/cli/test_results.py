@@ -113,17 +113,17 @@ def test_view_chooses_by_model(inquitree: Inquitree, service: Service, tmp_path:
 @pytest.mark.weights
 def test_reread_prints_what_changes_and_its_limits(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
     figure = tmp_path / "f.svg"
-    done = inquitree("reread", runs[0], "--threshold", 0.6, "--figure", figure)
+    done = inquitree("reread", runs[0], "--threshold", 0.7, "--figure", figure)
     assert done.status == 0
-    assert "Read again by all-MiniLM-L6-v2, τ = 0.6" in done.out
+    assert "Read again by inquitree-reader-1, τ = 0.7" in done.out
     assert "accepted → refused" in done.out
     assert "coverage has bounds only" in done.out
     assert figure.read_text(encoding="utf-8").startswith("<?xml")
 
 
 def test_reread_with_the_reading_of_the_run_changes_nothing(inquitree: Inquitree, runs):  # noqa: F811
-    found = json.loads(inquitree("reread", runs[0], "--embedder", "all-MiniLM-L6-v2", "--json").out)
-    assert (found["threshold"], found["changes"]) == (0.45, [])
+    found = json.loads(inquitree("reread", runs[0], "--embedder", "inquitree-reader-1", "--json").out)
+    assert (found["threshold"], found["changes"]) == (0.55, [])
     assert [line["departing"] for line in found["agents"]] == [0]
     assert len(found["curve"]) == 61
 

@@ -232,7 +232,7 @@ def test_a_copy_goes_on_identically(env, script12, how, taken: int | None):
 
 def test_a_pickle_carries_no_weights(env):
     trajectory(env, 21, [JUNK])
-    assert len(pickle.dumps(env)) < 1_000_000
+    assert len(pickle.dumps(env)) < 2_000_000
 
 
 def test_a_copy_and_its_original_do_not_disturb_each_other(env, script12):
@@ -485,15 +485,15 @@ def test_an_embedder_without_a_threshold_needs_one():
         given_one.reset(options={"threshold": None})
 
 
-def test_the_default_threshold_is_the_embedders(env, minilm):
+def test_the_default_threshold_is_the_embedders(env, reader):
     env.reset(seed=1)
-    assert env.unwrapped.episode_rules.threshold == minilm.threshold
+    assert env.unwrapped.episode_rules.threshold == reader.threshold
     env.reset(seed=1, options={"threshold": None})
-    assert env.unwrapped.episode_rules.threshold == minilm.threshold
+    assert env.unwrapped.episode_rules.threshold == reader.threshold
 
 
-def test_an_embedder_may_be_given_itself(minilm, script12):
-    given_one = InquiryEnv("paper12", embedder=minilm, fake_level=5)
+def test_an_embedder_may_be_given_itself(reader, script12):
+    given_one = InquiryEnv("paper12", embedder=reader, fake_level=5)
     assert trajectory(given_one, 1, script12) == trajectory(InquiryEnv("paper12", fake_level=5), 1, script12)
 
 
@@ -622,7 +622,7 @@ def whole_walk(tree: Tree) -> Iterator[str]:
         yield EXPLORE if len(entered) < len(tree.subtopics) else CONCLUDE
 
 
-@pytest.mark.parametrize("name", ["paper2", "paper12"])
+@pytest.mark.parametrize("name", ["paper8", "paper12"])
 def test_reward_is_nothing_until_the_conclusion_is_scored(name: str, minilm):
     tree = load_tree(name)
     actions = [*whole_walk(tree), numbered([item.text for item in tree.conclusions])]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from inquitree_gym.analysis.proposals import PROPOSAL_KINDS, THRESHOLD_GRID, ProposalSet, load_proposals
-from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings import MiniLMEmbedder, ReaderEmbedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import OptionError
 from inquitree_gym.rollout import play
@@ -63,7 +63,7 @@ def test_rates_count_what_a_threshold_does():
     at = rates(read, 0.45)
     assert (at.understood, at.misread, at.refused) == (0.5, 0.25, 0.25)
     assert (at.vague, at.near_miss, at.off_target) == (0.5, 1.0, 0.0)
-    assert at.balance == pytest.approx(0.5 - (0.25 + 0.5 + 1.0 + 0.0) / 4)
+    assert at.balance == pytest.approx(0.5 - (0.25 + 0.5 + 1.0 + 0.0 + 0.0) / 5)
     assert [each.threshold for each in sweep(read)] == list(THRESHOLD_GRID)
 
 
@@ -91,7 +91,7 @@ def test_proposals_are_read_against_their_family(minilm: MiniLMEmbedder):
     }
     read = match_all([ProposalSet.model_validate(document)], minilm)
     assert [(each.is_study, each.right_node) for each in read] == [(False, True), (True, True), (False, False)]
-    assert all(each.similarity > 0.999 for each in read)
+    assert all(each.similarity > 0.6 for each in read)
 
 
 def test_a_target_that_is_no_node_is_named(minilm: MiniLMEmbedder):
@@ -139,8 +139,8 @@ def test_fakes_with_a_cue_are_told_apart_and_fakes_without_are_not():
 
 
 @shipped
-def test_a_shipped_tree_is_what_the_design_asks_for(name: str, minilm: MiniLMEmbedder):
-    facts = tree_facts(load_tree(name), minilm)
+def test_a_shipped_tree_is_what_the_design_asks_for(name: str, reader: ReaderEmbedder):
+    facts = tree_facts(load_tree(name), reader)
     assert facts.faults == 0
     assert facts.siblings <= 0.80
     assert strictly_rising(facts.climb) == strictly_rising(facts.tfidf_climb) == len(facts.climb)

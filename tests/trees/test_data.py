@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.envs.observations import MAX_OBSERVATION
 from inquitree_gym.trees import CANARY, CATALOGUE, Tree, builtin_ids, dump_tree, load_tree, parse_tree
 from inquitree_gym.trees.catalogue import builtin_file
@@ -96,8 +96,8 @@ def test_a_study_and_its_result_fit_one_observation(name: str, tree: Tree):
 
 @pytest.mark.weights
 @shipped
-def test_the_linter_finds_no_error(name: str, tree: Tree, minilm: MiniLMEmbedder):
-    assert [fault for fault in lint_tree(tree, minilm.embed) if fault.severity == "error"] == []
+def test_the_linter_finds_no_error(name: str, tree: Tree, reader: ReaderEmbedder):
+    assert [fault for fault in lint_tree(tree, reader.embed) if fault.severity == "error"] == []
 
 
 def test_trees_share_no_digest():

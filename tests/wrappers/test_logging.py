@@ -54,7 +54,7 @@ def torn(tmp_path, minilm) -> Path:
 # What is written
 
 
-def test_a_log_holds_everything_that_fixes_the_episode(tmp_path, minilm):
+def test_a_log_holds_everything_that_fixes_the_episode(tmp_path, reader):
     env = recorded(file=tmp_path / "deep" / "er" / "episode.jsonl", agent={"name": "tester", "temperature": 0})
     steps = trajectory(env, 3, ACTIONS)
     logged = read_episode(tmp_path / "deep" / "er" / "episode.jsonl")
@@ -63,8 +63,8 @@ def test_a_log_holds_everything_that_fixes_the_episode(tmp_path, minilm):
     assert (header.canary, header.seed, header.agent) == (CANARY, 3, {"name": "tester", "temperature": 0})
     assert (header.tree.id, header.tree.version, header.tree.digest) == (TREE.id, TREE.version, TREE.digest)
     assert header.rules == env.unwrapped.episode_rules.as_dict()
-    assert header.rules["threshold"] == minilm.threshold
-    assert (header.embedder.name, header.embedder.digest) == (minilm.name, minilm.digest)
+    assert header.rules["threshold"] == reader.threshold
+    assert (header.embedder.name, header.embedder.digest) == (reader.name, reader.digest)
     assert header.prompts == env.unwrapped.prompts.digest
     assert {"python", "inquitree-gym", "gymnasium", "torch", "litellm"} <= set(header.versions)
     assert logged.actions == tuple(ACTIONS)
