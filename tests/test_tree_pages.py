@@ -148,7 +148,7 @@ def test_the_tables_of_all_trees_add_up(made: dict[str, str]) -> None:
         assert sum(map(int, parts)) == pytest.approx(100, abs=3)
         assert int(weak) == pytest.approx(sum(map(int, parts[3:])), abs=2)
         assert shape[-1] == weak
-    for table, column in ((shapes, 4), (shapes, 5), (shares, 1)):
+    for table, column in ((shapes, 5), (shapes, 6), (shares, 1)):
         assert sum(int(row[column]) for row in table[:-1]) == int(table[-1][column])
 
 
