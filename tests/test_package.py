@@ -35,7 +35,7 @@ PUBLIC = {
         "summary_table",
     },
     "inquitree_gym.embeddings": {
-        "DEFAULT_EMBEDDER", "Embedder", "LiteLLMEmbedder", "MiniLMEmbedder", "OnnxEmbedder",
+        "DEFAULT_EMBEDDER", "Embedder", "LiteLLMEmbedder", "MiniLMEmbedder", "OnnxEmbedder", "ReaderEmbedder",
         "SentenceTransformerEmbedder", "StaticEmbedder", "TreeVectors", "load_embedder", "tree_vectors",
     },
     "inquitree_gym.engine": {

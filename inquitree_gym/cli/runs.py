@@ -35,6 +35,7 @@ from inquitree_gym.cli.output import (
     whole_numbers,
 )
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
+from inquitree_gym.embeddings.protocol import Device
 from inquitree_gym.engine import Rules
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.rendering import to_terminal
@@ -51,8 +52,8 @@ from inquitree_gym.runner.run import Executor, play_episodes
 from inquitree_gym.runner.study import ALL, make_study, read_study
 
 RUN_FLAGS = {
-    "study_file", "out_folder", "max_concurrency", "max_cost", "max_total_tokens", "max_minutes", "cache", "ray",
-    "dry_run", "as_json",
+    "study_file", "out_folder", "max_concurrency", "max_cost", "max_total_tokens", "max_minutes", "cache", "device",
+    "ray", "dry_run", "as_json",
 }  # fmt: skip
 """Parameters that do not affect the episodes, so that they go with a study file."""
 MODEL_FLAGS = {
@@ -123,6 +124,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     max_minutes: Annotated[float | None, typer.Option(help="Stop sending requests after these minutes.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder of cached replies.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its estimated cost only.")] = False,
+    device: Annotated[
+        Device, typer.Option(help="Device of a local embedder; auto takes CUDA if there is one.")
+    ] = "cpu",
     ray: Annotated[str | None, typer.Option(help="Play on Ray: local, auto, or the address of a cluster.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -135,7 +139,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     if ray in (None, LOCAL):  # machines of another cluster have environments of their own
         note_missing_keys(missing_keys(study.services, {model.label for model in study.services}))
     budget = Budget(max_cost, max_total_tokens, max_minutes and max_minutes * 60)
-    summary = _run(study, out_folder, RunOptions(max_concurrency, budget, cache), budget, executor)
+    options = RunOptions(max_concurrency, budget, cache, device=device)
+    summary = _run(study, out_folder, options, budget, executor)
     print_summary(summary, budget, out_folder)
     if as_json:
         failures = [{"episode": each.spec.file_name, "error": each.error} for each in summary.failures]

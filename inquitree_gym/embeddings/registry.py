@@ -26,9 +26,8 @@ _WITHOUT_DEVICE = ("static", "litellm")
 """Prefixes of embedders that run no model of their own: a table on the CPU, and a service."""
 
 
-@lru_cache(maxsize=8)
 def load_embedder(name: str, *, device: Device = "cpu") -> Embedder:
-    """Return the embedder of that name, the same object each time; its weights are loaded on first use.
+    """Return the embedder of that name, the same object for each device; its weights are loaded on first use.
 
     Names are ``inquitree-reader-1``, ``all-MiniLM-L6-v2``, ``onnx:`` or ``static:`` before either of these or before a
     folder, ``sentence-transformers:NAME_OR_FOLDER`` and ``litellm:MODEL``.
@@ -40,10 +39,15 @@ def load_embedder(name: str, *, device: Device = "cpu") -> Embedder:
             used CUDA cannot be forked, as asynchronous vector environments do.
 
     Raises:
-        EmbedderError: the name is unknown, or the embedder has no choice of device.
+        EmbedderError: the name or the device is unknown, or the embedder does not run on the device.
     """
     if device not in get_args(Device):
         raise EmbedderError(f"device is one of {', '.join(get_args(Device))}, not {device!r}")
+    return _load(name, device)
+
+
+@lru_cache(maxsize=8)
+def _load(name: str, device: Device) -> Embedder:
     if name in _NAMED:
         return _NAMED[name](device=device)
     prefix, colon, model = name.partition(":")

@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from inquitree_gym.baselines.llm import CONTEXT
 from inquitree_gym.baselines.registry import CHAT_SETTINGS
+from inquitree_gym.embeddings.protocol import Device
 from inquitree_gym.errors import (
     CacheError,
     EmbedderError,
@@ -193,6 +194,8 @@ class RunOptions:
     """Folder of cached replies; None sends every request."""
     rate_limits: Mapping[str, RateLimiter] = field(default_factory=dict)
     """Shared rate limits by model label; the other models get one of their own, from their settings."""
+    device: Device = "cpu"
+    """Device of the embedder; see `inquitree_gym.load_embedder`."""
 
 
 class _StudyChat(ChatMiddleware):

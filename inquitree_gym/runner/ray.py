@@ -56,6 +56,8 @@ class RayExecutor:
         """
         if run.options.rate_limits:
             raise OptionError("Ray workers cannot share rate limits of this process; set the rates in the study")
+        if run.options.device != "cpu":  # Ray hides the CUDA devices from workers that reserve none
+            raise OptionError(f"Ray workers embed on the CPU; leave out the device '{run.options.device}'")
         if not specs:
             return
         with connected(self.address), marker_file(run.folder) as marker:

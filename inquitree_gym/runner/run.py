@@ -161,7 +161,7 @@ class _Player:
         self._chats = build_chats(run.study.models, run.options, run.stop)
         self._reader = build_reader(run.study.reader, run.options, run.stop) or LOCAL
         self._contexts = {model.label: model.context for model in run.study.models}
-        self._embedder = load_embedder(run.study.embedder)
+        self._embedder = load_embedder(run.study.embedder, device=run.options.device)
         self._runtimes = RuntimeCache(self._embedder, Prompts(None))
         self._tree = cache(load_tree)
 
@@ -277,6 +277,7 @@ async def arun_study(
     folder, options, stop = Path(folder), options or RunOptions(), stop or StopConditions()
     build_reader(study.reader, options, stop)
     build_chats(study.models, options, stop)  # checks the models before anything is written
+    load_embedder(study.embedder, device=options.device)  # likewise; its weights are loaded on first use
     outcomes: list[Outcome] = []
 
     def note(outcome: Outcome) -> None:

@@ -78,7 +78,9 @@ def _of_case(case: MatchingCase, index: Mapping[tuple[str, tuple[str, ...]], int
 
 
 def _of_paraphrases(folder: Path, places: Places) -> Iterator[Example]:
+    known = {tree for tree, _ in places}
     for file in sorted(folder.glob("*/*.json")):
-        for node, texts in json.loads(file.read_text(encoding="utf-8")).items():
+        labelled = json.loads(file.read_text(encoding="utf-8")) if file.stem in known else {}
+        for node, texts in labelled.items():
             family, index = places[file.stem, node]
             yield from (Example(family, text, (index,), file.parent.name, "right") for text in texts)

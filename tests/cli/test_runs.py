@@ -297,3 +297,23 @@ def test_rules_reach_the_episodes(run: Run, tmp_path: Path):
         0.05,
         "hub",
     )
+
+
+def test_the_device_goes_with_a_study_file_and_is_told_where_there_is_none(run: Run, tmp_path: Path):
+    file = tmp_path / "study.toml"
+    file.write_text('agents = ["retrieval"]\ntrees = ["2"]\nseeds = 1\n')
+    given = ("--study", file, "--out", tmp_path / "run")
+    if not pytest.importorskip("torch").cuda.is_available():
+        status, _, err = run(*given, "--device", "cuda")
+        assert status == 2
+        assert "device='cuda' needs a CUDA device and a build of torch for it; found none; use 'cpu' or 'auto'" in err
+    assert run(*given, "--device", "auto")[0] == 0
+    assert len(logs(tmp_path)) == 1
+
+
+def test_an_unknown_device_is_answered_with_the_devices(run: Run, tmp_path: Path):
+    status, _, err = run("--agent", "oracle", "--papers", "2", "--out", tmp_path / "run", "--device", "gpu")
+    assert status == 2
+    assert "'gpu'" in err
+    assert all(f"'{name}'" in err for name in ("auto", "cpu", "cuda"))
+    assert not (tmp_path / "run").exists()

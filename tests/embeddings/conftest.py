@@ -1,4 +1,4 @@
-"""Models made from the default one, once for all tests."""
+"""Models made from MiniLM and the reader, once for all tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings import MiniLMEmbedder, ReaderEmbedder
 from inquitree_gym.embeddings.onnx import export_onnx
 from inquitree_gym.embeddings.static import Vocabulary, make_vocabulary
 from inquitree_gym.trees import load_tree
@@ -15,9 +15,17 @@ from inquitree_gym.trees import load_tree
 
 @pytest.fixture(scope="session")
 def exported(minilm: MiniLMEmbedder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The default model as ONNX. Not to be changed."""
+    """MiniLM as ONNX. Not to be changed."""
     folder = tmp_path_factory.mktemp("onnx") / "model"
     export_onnx(folder, minilm)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def exported_reader(reader: ReaderEmbedder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The reader as ONNX. Not to be changed."""
+    folder = tmp_path_factory.mktemp("onnx") / "model"
+    export_onnx(folder, reader)
     return folder
 
 

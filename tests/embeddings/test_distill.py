@@ -25,6 +25,9 @@ pytestmark = pytest.mark.weights
 
 TEXTS = tuple(load_tree("paper17").texts().values())[:60]
 
+SOURCE = "0" * 64
+"""Digest of the model that a table was derived from."""
+
 
 @pytest.fixture(scope="session")
 def taught(minilm: MiniLMEmbedder) -> np.ndarray:
@@ -100,7 +103,7 @@ def test_a_size_out_of_range_is_told(size: int, minilm: MiniLMEmbedder):
 
 @pytest.fixture
 def folder(pupil: TableFit, vocabulary: Vocabulary, tmp_path: Path) -> Path:
-    save_static(tmp_path, vocabulary, pupil.table(), 0.55, agreement={"plain": {"right": 0.5}})
+    save_static(tmp_path, SOURCE, vocabulary, pupil.table(), 0.55, agreement={"plain": {"right": 0.5}})
     return tmp_path
 
 
@@ -118,18 +121,18 @@ def test_the_manifest_has_threshold_evidence_and_files(folder: Path, minilm: Min
 
 def test_another_table_has_another_digest(folder: Path, pupil: TableFit, vocabulary: Vocabulary, tmp_path: Path):
     before = StaticEmbedder(str(folder)).digest
-    assert save_static(tmp_path / "same", vocabulary, pupil.table(), 0.4).digest == before
-    assert save_static(tmp_path / "other", vocabulary, 2 * pupil.table(), 0.4).digest != before
+    assert save_static(tmp_path / "same", SOURCE, vocabulary, pupil.table(), 0.4).digest == before
+    assert save_static(tmp_path / "other", SOURCE, vocabulary, 2 * pupil.table(), 0.4).digest != before
 
 
 def test_without_the_extra_nothing_is_written(vocabulary: Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "model2vec", None)
     with pytest.raises(MissingExtraError, match=r"inquitree-gym\[static\]"):
-        save_static(tmp_path / "model", vocabulary, vocabulary.vectors, 0.5)
+        save_static(tmp_path / "model", SOURCE, vocabulary, vocabulary.vectors, 0.5)
     assert not (tmp_path / "model").exists()
 
 
 def test_a_folder_that_cannot_be_written_is_told(vocabulary: Vocabulary, tmp_path: Path):
     (tmp_path / "file").touch()
     with pytest.raises(EmbedderError, match=r"cannot write into .*--out"):
-        save_static(tmp_path / "file", vocabulary, vocabulary.vectors, 0.5)
+        save_static(tmp_path / "file", SOURCE, vocabulary, vocabulary.vectors, 0.5)

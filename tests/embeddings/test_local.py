@@ -24,7 +24,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inquitree_gym.embeddings import MiniLMEmbedder, SentenceTransformerEmbedder, TreeVectors, load_embedder
+from inquitree_gym.embeddings import Embedder, MiniLMEmbedder, SentenceTransformerEmbedder, TreeVectors, load_embedder
 from inquitree_gym.embeddings.local import MINILM_FILES
 from inquitree_gym.errors import EmbedderError, OptionError
 from inquitree_gym.trees.load import dump_tree
@@ -429,12 +429,12 @@ def test_naming_a_service_imports_no_client_until_a_text_is_embedded():
 
 
 def test_a_step_with_a_text_of_the_tree_needs_no_model_once_its_vectors_are_cached(
-    minilm: MiniLMEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reader: Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     tree = make_tree([[], [0]], [1, 1])
     (tmp_path / "made.json").write_text(dump_tree(tree))
     monkeypatch.setenv("INQUITREE_CACHE", str(tmp_path / "cache"))
-    TreeVectors(tree, minilm).of(tree.topic)
+    TreeVectors(tree, reader).of(tree.topic)
     program = (
         "import gymnasium as gym, inquitree_gym\n"
         f"env = gym.make('InquiTree-v0', tree={str(tmp_path / 'made.json')!r})\n"

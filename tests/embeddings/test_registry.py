@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from inquitree_gym.embeddings import (
     LiteLLMEmbedder,
     MiniLMEmbedder,
     OnnxEmbedder,
+    ReaderEmbedder,
     SentenceTransformerEmbedder,
     StaticEmbedder,
     load_embedder,
@@ -18,6 +20,7 @@ from inquitree_gym.embeddings import (
 from inquitree_gym.errors import EmbedderError
 
 NAMES = {
+    "inquitree-reader-1": ReaderEmbedder,
     "all-MiniLM-L6-v2": MiniLMEmbedder,
     "onnx:all-MiniLM-L6-v2": OnnxEmbedder,
     "onnx:/some/folder": OnnxEmbedder,
@@ -39,9 +42,28 @@ def test_a_name_gives_its_embedder_and_the_embedder_its_name(name: str, kind: ty
     assert load_embedder(embedder.name) is embedder, "the weights would be loaded twice"
 
 
-def test_the_default_is_the_calibrated_minilm():
-    assert DEFAULT_EMBEDDER == "all-MiniLM-L6-v2"
+def test_the_default_is_the_calibrated_reader():
+    assert DEFAULT_EMBEDDER == "inquitree-reader-1"
     assert load_embedder(DEFAULT_EMBEDDER).threshold is not None
+
+
+def test_each_device_has_one_object():
+    default = load_embedder(DEFAULT_EMBEDDER)
+    assert load_embedder(DEFAULT_EMBEDDER, device="cpu") is default, "the weights would be loaded twice"
+    assert load_embedder(DEFAULT_EMBEDDER, device="auto") is not default
+
+
+@pytest.mark.parametrize("device", ["gpu", "CUDA", "", None])
+def test_an_unknown_device_is_answered_with_the_devices(device: Any):
+    with pytest.raises(EmbedderError, match=f"device is one of auto, cpu, cuda, not {re.escape(repr(device))}"):
+        load_embedder(DEFAULT_EMBEDDER, device=device)
+
+
+@pytest.mark.parametrize("name", ["static:all-MiniLM-L6-v2", "litellm:text-embedding-3-small"])
+def test_what_runs_no_model_of_its_own_has_no_choice_of_device(name: str):
+    with pytest.raises(EmbedderError, match=f"'{name}' does not run on a CUDA device; leave device at 'cpu' or 'auto'"):
+        load_embedder(name, device="cuda")
+    assert load_embedder(name, device="auto").name == name
 
 
 def test_models_of_ones_own_are_not_calibrated():
@@ -55,7 +77,14 @@ def test_models_of_ones_own_are_not_calibrated():
 def test_an_unknown_name_is_answered_with_the_forms(name: str):
     with pytest.raises(EmbedderError, match=f"no embedder is called '{re.escape(name)}'") as caught:
         load_embedder(name)
-    for form in ("all-MiniLM-L6-v2", "onnx:MODEL", "static:MODEL", "sentence-transformers:MODEL", "litellm:MODEL"):
+    for form in (
+        "inquitree-reader-1",
+        "all-MiniLM-L6-v2",
+        "onnx:MODEL",
+        "static:MODEL",
+        "sentence-transformers:MODEL",
+        "litellm:MODEL",
+    ):
         assert form in str(caught.value)
 
 

@@ -31,7 +31,7 @@ TEXTS = tuple(load_tree("paper17").texts().values())[:40]
 def distilled(minilm: MiniLMEmbedder, vocabulary: Vocabulary, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small static model that has learned some texts. Not to be changed."""
     folder = tmp_path_factory.mktemp("static") / "model"
-    save_static(folder, vocabulary, TableFit(vocabulary, TEXTS, minilm.embed(TEXTS)).table(), THRESHOLD)
+    save_static(folder, minilm.digest, vocabulary, TableFit(vocabulary, TEXTS, minilm.embed(TEXTS)).table(), THRESHOLD)
     return folder
 
 

@@ -128,6 +128,11 @@ def test_a_pace_of_this_process_is_refused(rote: Service, tmp_path: Path):
         run_study(study_of(rote), tmp_path, RunOptions(rate_limits={"gpt-4o-mini": object()}), executor=RayExecutor())
 
 
+def test_a_device_that_ray_hides_from_its_workers_is_refused(rote: Service, tmp_path: Path):
+    with pytest.raises(OptionError, match="Ray workers embed on the CPU; leave out the device 'auto'"):
+        run_study(study_of(rote), tmp_path, RunOptions(device="auto"), executor=RayExecutor())
+
+
 # The same
 
 

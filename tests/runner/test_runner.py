@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.embeddings import MiniLMEmbedder
-from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, MiniLMEmbedder
+from inquitree_gym.errors import EmbedderError, LogError, OptionError
 from inquitree_gym.llm import Budget, SystemClock
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.runner import Outcome, RunOptions, RunSummary, StudyConfig, run_study
@@ -229,7 +229,7 @@ def test_episodes_at_once_are_one_at_least(study: StudyConfig, tmp_path: Path, m
     assert not (tmp_path / "run").exists()
 
 
-def test_options_reach_every_episode(minilm: MiniLMEmbedder, tmp_path: Path):
+def test_options_reach_every_episode(tmp_path: Path):
     study = make_study(
         agents=("worst-case", "retrieval"), trees=("paper8",), fake_levels=(9,), seeds=1, max_turns="3n", threshold=0.3
     )
@@ -237,8 +237,36 @@ def test_options_reach_every_episode(minilm: MiniLMEmbedder, tmp_path: Path):
     for episode in episodes(tmp_path).values():
         assert episode.header.rules["max_turns"] == 15
         assert episode.header.rules["threshold"] == 0.3
-        assert episode.header.embedder.name == minilm.name
+        assert episode.header.embedder.name == DEFAULT_EMBEDDER
         assert len(episode.turns) <= 16
+
+
+def test_the_device_is_no_part_of_the_study(tmp_path: Path):
+    study = make_study(agents=("retrieval",), trees=("paper2",), seeds=1)
+    run_study(study, tmp_path / "cpu", RunOptions(device="cpu"))
+    run_study(study, tmp_path / "auto", RunOptions(device="auto"))
+    one, other = (episodes(tmp_path / name)["paper2_retrieval_f0_s0.jsonl"] for name in ("cpu", "auto"))
+    assert one.fingerprint == other.fingerprint
+    assert one.header.embedder == other.header.embedder
+    assert run_study(study, tmp_path / "cpu", RunOptions(device="auto")).found == 1
+
+
+@pytest.mark.weights
+def test_a_run_on_cuda_without_a_device_ends_with_the_reason_and_goes_on_elsewhere(tmp_path: Path):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    study = make_study(agents=("retrieval",), trees=("paper2",), seeds=1)
+    with pytest.raises(EmbedderError, match="device='cuda' needs a CUDA device"):
+        run_study(study, tmp_path, RunOptions(device="cuda"))
+    assert run_study(study, tmp_path).played == 1
+
+
+def test_a_device_that_the_embedder_cannot_take_is_refused_before_anything_is_written(tmp_path: Path):
+    study = make_study(agents=("oracle",), trees=("paper2",), embedder="litellm:some-model", threshold=0.4)
+    with pytest.raises(EmbedderError, match="'litellm:some-model' does not run on a CUDA device"):
+        run_study(study, tmp_path / "run", RunOptions(device="cuda"))
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.weights

@@ -1,0 +1,305 @@
+"""Training of the reader on the real weights, in a few steps; its examples, its evidence, and the tables from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from inquitree_gym.analysis.proposals import MatchingCase, Proposal, ProposalSet, load_proposals, matching_cases
+from inquitree_gym.analysis.readings import MatchedProposal
+from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings.local import minilm_folder, torch_threads
+from inquitree_gym.embeddings.reader import READER_THRESHOLD, parse_adapter, read_adapter, write_adapter
+from inquitree_gym.errors import OptionError
+from inquitree_gym.trees import Tree, builtin_ids, load_tree
+from inquitree_gym.trees.candidates import wordings
+from research.played import ReaderRow, label_agreement, played_rows, reader_rows
+from research.reader import training
+from research.reader.evidence import (
+    AUTHORS_OUT,
+    CANONICAL,
+    PARAPHRASES,
+    TREES_OUT,
+    Read,
+    Readings,
+    read_evidence,
+    write_evidence,
+)
+from research.reader.examples import Example, Examples, Family, gather
+from research.reader.lora import TrainableEncoder
+from research.reader.training import Settings, train
+from tests.strategies import make_tree
+
+pytestmark = pytest.mark.weights
+
+BREAD = Family(
+    "bread",
+    ("s1", "s2"),
+    (
+        ("Does a longer fermentation give a taller loaf?", "Is the height of a loaf a matter of time?"),
+        ("Does salt slow the yeast down?", "Is yeast less active in salty dough?"),
+    ),
+)
+SAID = (
+    Example(0, "Let us see how height depends on hours of rising.", (0,), "first", "right"),
+    Example(0, "Count bubbles with and without sodium chloride.", (1,), "first", "right"),
+    Example(0, "Is yeast less active in salty dough?", (1,), "first", "right"),
+    Example(0, "Which oven is the cheapest?", (), "first", "foreign"),
+)
+DATA = Examples((BREAD,), SAID)
+SMALL = Settings(rank=4, learning_rate=3e-3, epochs=4, kept=1.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Train with one thread, since steps this small take far longer with more where other processes run."""
+    with torch_threads(1):
+        yield
+
+
+def trained(settings: Settings = SMALL, data: Examples = DATA) -> TrainableEncoder:
+    return train(data, ["bread"], settings, minilm_folder(), "cpu", lambda: None)
+
+
+def loss_of(encoder: TrainableEncoder, data: Examples = DATA, settings: Settings = SMALL) -> float:
+    with torch.inference_mode():
+        return float(training._loss(encoder, data, "bread", settings, np.random.default_rng(0)))
+
+
+@pytest.fixture(scope="module")
+def plain() -> TrainableEncoder:
+    return TrainableEncoder(minilm_folder(), 0, 0, 0, "cpu")
+
+
+@pytest.fixture(scope="module")
+def pupil() -> TrainableEncoder:
+    return trained()
+
+
+# Training
+
+
+def test_without_an_adapter_the_vectors_are_those_of_minilm(plain: TrainableEncoder, minilm: MiniLMEmbedder):
+    texts = ["A short one.", *(example.text for example in SAID), "A long one. " * 200, ""]
+    with torch.inference_mode():
+        found = plain.embed(texts).numpy()
+    assert np.abs(found - minilm.embed(texts)).max() < 1e-5
+    assert plain.parameters == []
+
+
+def test_an_adapter_starts_as_no_change(plain: TrainableEncoder):
+    fresh = TrainableEncoder(minilm_folder(), 4, 1.0, 0, "cpu")
+    texts = [example.text for example in SAID]
+    with torch.inference_mode():
+        assert torch.equal(fresh.embed(texts), plain.embed(texts))
+
+
+def test_training_lowers_the_loss_and_moves_proposals_to_their_nodes(plain: TrainableEncoder, pupil: TrainableEncoder):
+    assert loss_of(pupil) < 0.7 * loss_of(plain)
+    asked, node = SAID[0].text, BREAD.texts[0][0]
+    with torch.inference_mode():
+        before, after = (float(one.embed([asked])[0] @ one.embed([node])[0]) for one in (plain, pupil))
+    assert after > before + 0.05
+
+
+def test_training_moves_what_means_nothing_away(plain: TrainableEncoder):
+    foreign = Examples((BREAD,), (Example(0, "Does more salt make the loaf dearer?", (), "first", "foreign"),))
+    after = trained(data=foreign)
+    nodes = [texts[0] for texts in BREAD.texts]
+    with torch.inference_mode():
+        highest = [float((one.embed(nodes) @ one.embed([foreign.examples[0].text])[0]).max()) for one in (plain, after)]
+    assert highest[1] < highest[0]
+
+
+def test_the_same_seed_gives_the_same_adapter_and_another_seed_another():
+    first, again, other = (trained(replace(SMALL, epochs=1, seed=seed)).adapter().factors for seed in (0, 0, 1))
+    assert all(np.abs(first[name].astype(float) - again[name].astype(float)).max() < 1e-3 for name in first)
+    assert any(np.abs(first[name].astype(float) - other[name].astype(float)).max() > 1e-2 for name in first)
+
+
+def test_progress_is_told_after_every_step():
+    told: list[None] = []
+    train(DATA, ["bread"], replace(SMALL, epochs=2), minilm_folder(), "cpu", lambda: told.append(None))
+    assert len(told) == 2
+
+
+def test_a_paraphrase_is_no_part_of_the_candidate_that_it_is_read_as(plain: TrainableEncoder):
+    """Were it one, the loss of a paraphrase of a node with no other text would be that of a perfect match."""
+    family = Family("bread", ("s1", "s2"), (BREAD.texts[0], BREAD.texts[1]))
+    text = BREAD.texts[1][1]
+    alone = loss_of(plain, Examples((family,), (Example(0, text, (1,), "a", "right"),)))
+    unsaid = Family("bread", ("s1", "s2"), (BREAD.texts[0], BREAD.texts[1][:1]))
+    assert alone == pytest.approx(
+        loss_of(plain, Examples((unsaid,), (Example(0, text, (1,), "a", "right"),))), abs=1e-4
+    )
+
+
+def test_an_adapter_from_its_file_makes_the_weights_that_were_trained(pupil: TrainableEncoder, tmp_path: Path):
+    file, adapter = tmp_path / "adapter.safetensors", pupil.adapter()
+    digest = write_adapter(file, adapter, {"seed": 0})
+    back = parse_adapter(file)
+    assert read_adapter(file, digest).names == back.names == adapter.names
+    assert all(back.factors[name].tobytes() == adapter.factors[name].tobytes() for name in adapter.factors)
+    merged = back.merged(MiniLMEmbedder().weights())
+    layers = {f"encoder.{name}.weight": each for name, each in pupil.model.encoder.named_modules()}
+    for name in adapter.names:
+        assert np.abs(merged[name] - layers[name].weight.numpy(force=True)).max() < 1e-3, "beyond half precision"
+
+
+# Examples
+
+
+def test_the_examples_mean_candidates_of_their_family():
+    trees = [load_tree(name) for name in builtin_ids()]
+    data = gather(trees, load_proposals())
+    assert {family.tree for family in data.families} == set(builtin_ids())
+    assert {example.family for example in data.examples} == set(range(len(data.families)))
+    for example in data.examples:
+        assert all(0 <= target < len(data.families[example.family].nodes) for target in example.targets)
+        assert bool(example.targets) == (example.kind == "right"), example
+    assert len(set(data.examples)) == len(data.examples)
+    authors = {example.author for example in data.examples}
+    assert authors == {"first", "second", "third", "a", "b", *(f"p{i}" for i in range(1, 7))}
+    nodes = {node.id: wordings(node) for node in trees[0].subtopics}
+    assert dict(zip(data.families[0].nodes, data.families[0].texts, strict=True)) == nodes
+
+
+def test_examples_about_some_trees_leave_the_others_out():
+    some = [load_tree("paper2"), load_tree("paper17")]
+    proposals = [each for each in load_proposals() if each.tree in ("paper2", "paper17")]
+    data = gather(some, proposals)
+    assert {data.families[example.family].tree for example in data.examples} == {"paper2", "paper17"}
+    whole = gather([load_tree(name) for name in builtin_ids()], load_proposals())
+    theirs = [each for each in whole.examples if whole.families[each.family].tree in ("paper2", "paper17")]
+    assert [each.text for each in data.examples] == [each.text for each in theirs]
+
+
+# Evidence
+
+
+@pytest.fixture(scope="module")
+def shipped() -> list[MatchingCase]:
+    return matching_cases(load_proposals())
+
+
+def test_the_evidence_is_about_the_shipped_proposals(shipped: list[MatchingCase]):
+    found = read_evidence(shipped)
+    assert list(found) == [CANONICAL, PARAPHRASES, TREES_OUT, AUTHORS_OUT]
+    for rows in found.values():
+        assert [(row.tree, row.kind, row.author) for row in rows] == [(c.tree, c.kind, c.author) for c in shipped]
+
+
+def test_on_trees_and_authors_left_out_more_is_understood_than_with_canonical_texts(shipped: list[MatchingCase]):
+    rows = {(row.reader, row.group): row.shares for row in reader_rows(read_evidence(shipped))}
+    for name in (TREES_OUT, AUTHORS_OUT):
+        ours, theirs = rows[name, "played"], rows[CANONICAL, "played"]
+        assert ours.nearest_subtopic.mean > theirs.nearest_subtopic.mean
+        assert ours.understood.mean > theirs.understood.mean
+
+
+@pytest.mark.parametrize("change", ["fewer", "text", "target", "candidate"])
+def test_evidence_from_other_proposals_is_refused(change: str, shipped: list[MatchingCase]):
+    first, *rest = shipped
+    node = first.candidates[0].model_copy(update={"text": "Another text."})
+    others = {
+        "fewer": rest,
+        "text": [replace(first, text="Another text."), *rest],
+        "target": [replace(first, right=first.right + 1), *rest],
+        "candidate": [replace(first, candidates=(node, *first.candidates[1:])), *rest],
+    }
+    with pytest.raises(OptionError, match=r"made from other proposals or trees; run: python -m research\.reader cross"):
+        read_evidence(others[change])
+
+
+TREE = make_tree([[], [0]], [2, 2])
+
+
+def about(*proposals: Proposal, tree: Tree = TREE) -> list[MatchingCase]:
+    return matching_cases([ProposalSet(tree=tree.id, proposals=proposals)], lambda name: tree)
+
+
+def test_written_evidence_is_read_back(tmp_path: Path):
+    cases = about(
+        Proposal(target="s1", kind="right", text="One."),
+        Proposal(target="s2", also=("s1",), kind="right", text="Both.", author="p1", origin="played"),
+        Proposal(at="topic", kind="vague", text="Neither."),
+    )
+    readings: Readings = [Read(0, 0.61234), Read(0, 0.5), Read(1, 0.3)]
+    file = tmp_path / "evidence.json"
+    write_evidence(file, cases, {"one": readings, "two": readings[::-1]}, {"seed": 0})
+    found = read_evidence(cases, file)
+    assert [(row.right_node, row.similarity) for row in found["one"]] == [(True, 0.6123), (True, 0.5), (False, 0.3)]
+    assert [row.nearest for row in found["two"]] == ["s2", "s1", "s1"]
+    assert json.loads(file.read_text())["settings"] == {"seed": 0}
+
+
+# Tables
+
+
+def matched(similarity: float, right: bool = True, **more: object) -> MatchedProposal:
+    return MatchedProposal("paper8", "s1", False, "right", right, similarity, **more)  # type: ignore[arg-type]
+
+
+def row_of(rows: Sequence[ReaderRow], group: str) -> ReaderRow:
+    (found,) = [row for row in rows if row.group == group]
+    return found
+
+
+def test_a_reader_is_measured_at_its_threshold_on_every_group():
+    played = [matched(0.7, origin="played"), matched(0.7, right=False, origin="played", sure=False)]
+    rows = reader_rows({TREES_OUT: [matched(READER_THRESHOLD - 0.01), *played]})
+    assert {row.threshold for row in rows} == {READER_THRESHOLD}
+    assert row_of(rows, "written").shares.refused.mean == 1
+    assert row_of(rows, "played").shares.misread.mean == 0.5
+    assert row_of(rows, "played, label sure").shares.understood.mean == 1
+
+
+def test_minilm_is_measured_at_the_best_threshold_on_written_proposals():
+    written = [matched(0.4), MatchedProposal("paper8", "s1", False, "vague", False, 0.3)]
+    rows = reader_rows({PARAPHRASES: [*written, matched(0.35, origin="played")]})
+    assert {0.3 < row.threshold <= 0.4 for row in rows} == {True}
+    assert len({row.threshold for row in rows}) == 1
+
+
+def test_played_rows_group_by_author():
+    rows = [matched(0.7, author="p1", origin="played"), matched(0.2, author="p2", origin="played"), matched(0.7)]
+    found = dict(played_rows(rows, "author"))
+    assert {name: shares.understood.mean for name, shares in found.items()} == {"p1": 1, "p2": 0}
+
+
+def test_the_agreement_of_two_labellers_is_that_beyond_chance(tmp_path: Path):
+    texts = ["a", "b", "c", "d"]
+    ours = [("s1", "right"), ("s1", "right"), ("s2", "right"), ("", "vague")]
+    theirs = [("s1", "right"), ("s2", "right"), ("s2", "right"), ("", "vague")]
+    proposals = [
+        Proposal(target=target, at="topic", kind=kind, text=text, origin="played")  # type: ignore[arg-type]
+        for text, (target, kind) in zip(texts, ours, strict=True)
+    ]
+    second = [
+        {"tree": "t", "at": "topic", "text": text, "kind": kind, "target": target}
+        for text, (target, kind) in zip(texts, theirs, strict=True)
+    ]
+    unknown = {"tree": "t", "at": "topic", "text": "unheard of", "kind": "vague"}
+    design = {"tree": "t", "at": "s1", "text": "e", "kind": "vague"}
+    more = Proposal(at="s1", kind="vague", text="e", origin="played")
+    another = Proposal(at="s1", kind="foreign", text="f", origin="played")
+    file = tmp_path / "second.json"
+    file.write_text(json.dumps([*second, unknown, design, {**design, "text": "f"}]))
+    found = label_agreement([ProposalSet(tree="t", proposals=(*proposals, more, another))], file)
+    assert (found["topic"].texts, found["topic"].same) == (4, 0.75)
+    chance = (2 * 1 + 1 * 2 + 1 * 1) / 16
+    assert found["topic"].kappa == pytest.approx((0.75 - chance) / (1 - chance))
+    assert (found["design"].texts, found["design"].same) == (2, 0.5)
+
+
+def test_every_second_label_is_about_a_played_proposal():
+    found = label_agreement(load_proposals())
+    labels = json.loads((Path(training.__file__).parents[1] / "second_labels.json").read_text())
+    assert sum(each.texts for each in found.values()) == len(labels)
+    assert all(0 < each.kappa < each.same < 1 for each in found.values())
