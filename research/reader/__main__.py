@@ -38,7 +38,9 @@ def train_command(
         encoder = train(gather(trees, sets), names, settings, minilm_folder(), _device(device), lambda: advance(""))
     place = out_file or adapter_file()
     digests = {tree.id: tree.digest for tree in trees}
-    err.print(f"written: {place}; SHA-256 {write_adapter(place, encoder.adapter(), asdict(settings) | digests)}")
+    err.print(
+        f"written: {place}; SHA-256 {write_adapter(place, encoder.adapter(), asdict(settings) | {'trees': digests})}"
+    )
 
 
 @app.command()

@@ -23,7 +23,8 @@ from inquitree_gym.trees import load_tree
 
 pytestmark = pytest.mark.weights
 
-THRESHOLD = 0.35
+THRESHOLD = 0.9
+"""High, since a table of so few words finds all texts alike."""
 TEXTS = tuple(load_tree("paper17").texts().values())[:40]
 
 
