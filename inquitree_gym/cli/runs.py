@@ -67,6 +67,7 @@ MODEL_FLAGS = {
 RuleOption = Annotated[
     list[str] | None, typer.Option("--rule", help="Another rule of the episodes, as NAME=VALUE; may be repeated.")
 ]
+DeviceOption = Annotated[Device, typer.Option(help="Device of a local embedder; auto takes CUDA if there is one.")]
 
 app = typer.Typer()
 
@@ -124,9 +125,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     max_minutes: Annotated[float | None, typer.Option(help="Stop sending requests after these minutes.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder of cached replies.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its estimated cost only.")] = False,
-    device: Annotated[
-        Device, typer.Option(help="Device of a local embedder; auto takes CUDA if there is one.")
-    ] = "cpu",
+    device: DeviceOption = "cpu",
     ray: Annotated[str | None, typer.Option(help="Play on Ray: local, auto, or the address of a cluster.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -139,8 +138,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     if ray in (None, LOCAL):  # machines of another cluster have environments of their own
         note_missing_keys(missing_keys(study.services, {model.label for model in study.services}))
     budget = Budget(max_cost, max_total_tokens, max_minutes and max_minutes * 60)
-    options = RunOptions(max_concurrency, budget, cache, device=device)
-    summary = _run(study, out_folder, options, budget, executor)
+    summary = _run(study, out_folder, RunOptions(max_concurrency, budget, cache, device=device), budget, executor)
     print_summary(summary, budget, out_folder)
     if as_json:
         failures = [{"episode": each.spec.file_name, "error": each.error} for each in summary.failures]
