@@ -164,7 +164,7 @@ from inquitree_gym import read_episode, play, InquiryEnv
 from inquitree_gym.baselines import ReplayAgent
 for name in sys.argv[1:]:
     old = read_episode(name)
-    env = InquiryEnv(old.header.tree.id, **old.header.rules)
+    env = InquiryEnv(old.header.tree.id, embedder=old.header.embedder.name, **old.header.rules)
     new = play(env, ReplayAgent(old.actions), old.header.seed, file=name + ".again")
     print(json.dumps([name, hash("InquiTree"), new.fingerprint]))
 """

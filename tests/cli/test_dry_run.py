@@ -47,7 +47,9 @@ def test_the_least_is_what_a_perfect_model_is_asked(service: Service, tmp_path: 
 @pytest.mark.parametrize("context", [32_000, 1_500])
 def test_the_most_is_to_the_token_what_a_hopeless_model_is_asked(service: Service, tmp_path: Path, context: int):
     service.reply = lambda body: _REPLY_TEXT
-    study = study_of(service, "llm", trees=("paper2",), seeds=1, max_turns=20, model={"context": context})
+    # Its one reply would decline every subtopic if bare decisions were read.
+    model, rules = {"context": context}, {"bare_decisions": False}
+    study = study_of(service, "llm", trees=("paper2",), seeds=1, max_turns=20, rules=rules, model=model)
     run_study(study, tmp_path)
     (found,) = estimate(study, study.specs())
     assert found.most == Usage(
