@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from inquitree_gym.embeddings.reader import ADAPTER_DIGEST
 
 ROOT = Path(__file__).parents[1]
 pytestmark = [pytest.mark.weights, pytest.mark.e2e]
@@ -46,6 +49,11 @@ def test_the_wheel_holds_the_package_alone(installed: Path):
     assert Path(found.stdout.strip()).is_relative_to(installed)
 
 
+def test_the_wheel_holds_the_adapter_of_the_default_embedder(installed: Path):
+    (file,) = (installed / "inquitree_gym" / "embeddings" / "data").iterdir()
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == ADAPTER_DIGEST
+
+
 def test_a_shipped_tree_is_checked(installed: Path, tmp_path: Path):
     assert inquitree(installed, tmp_path, "check", "8") == "8: clean\n"
 
@@ -56,10 +64,10 @@ def test_bounds_are_measured(installed: Path, tmp_path: Path):
 
 def test_a_static_model_is_distilled_and_reads(installed: Path, tmp_path: Path):
     inquitree(installed, tmp_path, "distill", "8", "12", "--vocabulary", "2200", "--sentences", "15")
-    options = ("--agent", "oracle", "--papers", "8", "--seeds", "1", "--embedder", "static:all-MiniLM-L6-v2")
+    options = ("--agent", "oracle", "--papers", "8", "--seeds", "1", "--embedder", "static:inquitree-reader-1")
     inquitree(installed, tmp_path, "run", *options, "--out", "run")
     assert len(list((tmp_path / "run" / "episodes").glob("*.jsonl"))) == 1
 
 
 def test_the_default_model_is_exported_as_onnx(installed: Path, tmp_path: Path):
-    assert "lowest cosine" in inquitree(installed, tmp_path, "export-onnx")
+    assert "lowest cosine to the vectors of inquitree-reader-1" in inquitree(installed, tmp_path, "export-onnx")

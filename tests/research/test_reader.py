@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 
 from inquitree_gym.analysis.proposals import MatchingCase, Proposal, ProposalSet, load_proposals, matching_cases
 from inquitree_gym.analysis.readings import MatchedProposal
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.embeddings.local import minilm_folder, torch_threads
-from inquitree_gym.embeddings.reader import READER_THRESHOLD, parse_adapter, read_adapter, write_adapter
+from inquitree_gym.embeddings.reader import (
+    ADAPTER_DIGEST,
+    BASE,
+    READER_THRESHOLD,
+    adapter_file,
+    parse_adapter,
+    read_adapter,
+    write_adapter,
+)
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.candidates import wordings
@@ -201,6 +210,32 @@ def test_on_trees_and_authors_left_out_more_is_understood_than_with_canonical_te
         ours, theirs = rows[name, "played"], rows[CANONICAL, "played"]
         assert ours.nearest_subtopic.mean > theirs.nearest_subtopic.mean
         assert ours.understood.mean > theirs.understood.mean
+
+
+def test_the_page_of_the_embedders_has_these_figures(shipped: list[MatchingCase]):
+    page = (Path(__file__).parents[2] / "docs" / "embedders.md").read_text(encoding="utf-8")
+    rows = {(row.reader, row.group): row for row in reader_rows(read_evidence(shipped))}
+    for name in (CANONICAL, PARAPHRASES, TREES_OUT, AUTHORS_OUT):
+        written, played = rows[name, "written"].shares, rows[name, "played"].shares
+        found = [written.nearest_subtopic, played.nearest_subtopic, played.nearest_study]
+        found += [played.understood, played.misread, played.foreign]
+        line = " | ".join(f"{each.mean:.3f}" for each in found)
+        assert f"| {name} | {rows[name, 'played'].threshold:g} | {line} |" in page
+
+
+def test_the_data_card_has_the_digest_the_size_and_the_settings_in_force():
+    card = (Path(training.__file__).parent / "README.md").read_text(encoding="utf-8")
+    data = gather([load_tree(name) for name in builtin_ids()], load_proposals())
+    numbers = (adapter_file().stat().st_size, len(data.examples), sum(not each.targets for each in data.examples))
+    for fact in (ADAPTER_DIGEST, BASE, *(f"{number:,}" for number in numbers), f"τ | {READER_THRESHOLD}"):
+        assert fact in card, fact
+    about = read_metadata(adapter_file())
+    assert {name: about[name] for name in asdict(Settings())} == asdict(Settings()), "the card names these settings"
+
+
+def read_metadata(file: Path) -> dict[str, object]:
+    with safe_open(file, "np") as stored:
+        return json.loads(stored.metadata()["inquitree"])
 
 
 @pytest.mark.parametrize("change", ["fewer", "text", "target", "candidate"])
