@@ -11,4 +11,4 @@ export HF_HUB_OFFLINE=1 INQUITREE_CACHE="$PWD/.venv-test/vectors"
 .venv-test/bin/python -m pytest tests/runner/test_ray.py
 oldest=.venv-test/gymnasium-1.2.2
 test -d "$oldest" || .venv-test/bin/python -m pip install -q --no-deps --target "$oldest" gymnasium==1.2.2
-PYTHONPATH="$oldest" .venv-test/bin/python -m pytest -n 2 --dist loadfile tests/envs tests/wrappers
+PYTHONPATH="$oldest" .venv-test/bin/python -m pytest -n 2 --dist loadfile -m "not weights" tests/envs tests/wrappers

@@ -34,7 +34,9 @@ _logger = logging.getLogger(__name__)
 class TreeVectors:
     """Vectors by text. Texts of the tree come from the disk cache; other texts are embedded alone and remembered."""
 
-    def __init__(self, tree: Tree, embedder: Embedder, *, lasting: bool = True) -> None:
+    def __init__(
+        self, tree: Tree, embedder: Embedder, *, lasting: bool = True, texts: tuple[str, ...] | None = None
+    ) -> None:
         """Bind a tree to an embedder; texts are embedded on first use.
 
         Args:
@@ -43,10 +45,12 @@ class TreeVectors:
             lasting: embed all texts of the tree in one call and store the vectors on disk. False is for a tree that is
                 played once: it writes nothing, embeds subtopics and studies when the first action is matched, and
                 conclusion items with their false variants when the first conclusion is judged.
+            texts: the texts to embed and store at once, for a use that needs few of them; None for all.
         """
         self.tree = tree
         self.embedder = embedder
         self._lasting = lasting
+        self._texts = texts
         self._known: dict[str, Vector] = {}
         self._recent: OrderedDict[str, Vector] = OrderedDict()
         self._rough: OrderedDict[str, Vector] = OrderedDict()
@@ -97,7 +101,8 @@ class TreeVectors:
     @cached_property
     def _pending(self) -> list[tuple[str, ...]]:
         """Groups of texts that are not embedded yet; each group is embedded in one call on first use."""
-        groups = [self.tree.texts().values()] if self._lasting else _matched(self.tree)
+        every = self._texts or tuple(self.tree.texts().values())
+        groups = [every] if self._lasting else _matched(self.tree)
         return [tuple(dict.fromkeys(group)) for group in groups]
 
     def _find(self, text: str) -> Vector | None:

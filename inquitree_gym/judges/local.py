@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inquitree_gym.embeddings import TreeVectors, load_embedder, tree_vectors
+from inquitree_gym.embeddings import TreeVectors, load_embedder
 from inquitree_gym.embeddings.local import MINILM
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.embeddings.vectors import Vector
@@ -232,7 +232,10 @@ def local_judge(tree: Tree) -> LocalJudge:
 
     Rewards and scores use it whatever embedder reads the actions, so that runs are comparable.
     """
-    return LocalJudge(tree_vectors(tree, load_embedder(JUDGE_EMBEDDER)))
+    nodes = (node.text for node in (*tree.subtopics, *tree.studies))
+    claims = (text for item in tree.conclusions for text in (item.text, *item.false_variants))
+    texts = tuple(dict.fromkeys((tree.topic, *nodes, *claims)))
+    return LocalJudge(TreeVectors(tree, load_embedder(JUDGE_EMBEDDER), texts=texts))
 
 
 def split_claims(conclusion: str) -> list[str]:
