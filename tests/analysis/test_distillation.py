@@ -18,7 +18,7 @@ from inquitree_gym.analysis.distillation import Distilled, TrainingTexts, _folds
 from inquitree_gym.analysis.proposals import MatchingCase, Proposal, ProposalSet, matching_cases
 from inquitree_gym.cli import app
 from inquitree_gym.cli import embedders as cli
-from inquitree_gym.embeddings import MiniLMEmbedder, StaticEmbedder
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, MiniLMEmbedder, StaticEmbedder, load_embedder
 from inquitree_gym.embeddings.static import TableFit, Vocabulary
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree, load_tree
@@ -74,7 +74,8 @@ def test_the_command_prints_the_manifest_as_json(made: Made, monkeypatch: pytest
     manifest = StaticEmbedder(str(made.folder)).manifest
     monkeypatch.setattr(cli, "distil", lambda *_: Distilled(manifest, {}))
     monkeypatch.setenv("INQUITREE_MODELS", str(tmp_path))
-    done = CliRunner().invoke(app, ["distill", "--proposals", str(PROPOSALS), "--sentences", "0", "--json"])
+    flags = ["--proposals", str(PROPOSALS), "--sentences", "0", "--embedder", "all-MiniLM-L6-v2", "--json"]
+    done = CliRunner().invoke(app, ["distill", *flags])
     assert json.loads(done.stdout) == made.manifest
     assert "its name is static:all-MiniLM-L6-v2" in " ".join(done.stderr.split())
 
@@ -86,6 +87,7 @@ def test_without_proposals_the_command_says_where_they_are_looked_for(tmp_path: 
 
 
 def test_the_manifest_says_what_was_learned_from(made: Made):
+    assert made.manifest["source"] == load_embedder(DEFAULT_EMBEDDER).digest
     evidence = made.manifest["evidence"]
     assert evidence["trees"] == list(IDS)
     sentences = sum(len(json.loads((PROPOSALS / f"{name}.json").read_text())["proposals"][::3]) for name in IDS)
