@@ -17,7 +17,7 @@ Feedback = Literal["hint", "reason"]
 OnTie = Literal["nearest", "ask"]
 FakeKey = Literal[1, 2]
 
-TIE_MARGIN = 0.02
+TIE_MARGIN = 0.03
 """Default of ``tie_margin``."""
 
 _CHOICES = {

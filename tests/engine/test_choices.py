@@ -127,7 +127,7 @@ def test_a_question_raises_no_hint_and_keeps_the_target():
 @pytest.mark.parametrize(
     ("reading", "why"),
     [
-        (tied(0, 1, gap=0.02), "not within the margin"),
+        (tied(0, 1, gap=0.03), "not within the margin"),
         (Reading(0, 0.505, Decision.NONE, 0.01, ((0, 0.505), (1, 0.495))), "the second is below the threshold"),
         (tied(0, 2), "the second is locked"),
         (hit(0), "there is no second"),
