@@ -49,7 +49,7 @@ python scripts/reference_runs.py runs/reference runs/reference-3n
 AGENTS = """| agent | behaviour |
 | --- | --- |
 | `random` | draws from subtopics not yet entered and studies, in the tree's own words; concludes with menu texts |
-| `random-menu` | draws from the whole menu at every decision; this is the floor |
+| `random-menu` | draws a subtopic or a study at every turn, at a result also a decision; this is the floor |
 | `random-words` | says random words of everyday science at every turn |
 | `retrieval` | says the menu text nearest to the observation; concludes with the results that it was shown |
 | `random-redo`, `retrieval-redo` | the same, but [redo until the result is true](vigilance.md#redo-until-true) |

@@ -121,6 +121,9 @@ def test_boxes_are_numbered_in_the_order_of_the_visits(tree: Tree, minilm):
         for action in (subtopic.text, subtopic.studies[0].text, EXPLORE):
             env.step(action)
     assert visit_order(tree, env._events) == {first.id: "1, … 4", second.id: "2"}
+    for action in (second.text, "not what I meant"):
+        env.step(action)
+    assert visit_order(tree, env._events) == {first.id: "1, … 4", second.id: "2"}, "a declined visit is none"
     env.reset(seed=1)
     assert visit_order(tree, env._events) == {}
 

@@ -219,6 +219,7 @@ def shaped_pair(mode: AutoresetMode, width: int, **rules: Any) -> tuple[VectorRe
         {"fake_level": 4, "study_turn": True, "max_turns": 9},
         {"fake_level": 10, "explore": "direct", "candidates": "admissible", "max_turns": None},
         {"max_turns": 4, "on_last_hint": "repeat"},
+        {"fake_level": 5, "on_tie": "ask", "tie_margin": 2.0, "threshold": 0.0, "feedback": "reason"},
     ],
     ids=str,
 )
