@@ -44,7 +44,7 @@ from inquitree_gym.analysis.turn_distribution import (
 )
 from inquitree_gym.baselines import RandomAgent, RandomMenuAgent
 from inquitree_gym.cli import app
-from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
+from inquitree_gym.embeddings import MiniLMEmbedder, ReaderEmbedder, tree_vectors
 from inquitree_gym.engine import Engine, Phase, Rules, State
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.menu import CONCLUDE
@@ -467,10 +467,10 @@ def test_the_page_has_the_exact_laws():
 
 
 @pytest.mark.weights
-def test_the_page_says_how_many_study_texts_are_taken_for_subtopics(minilm: MiniLMEmbedder):
+def test_the_page_says_how_many_study_texts_are_taken_for_subtopics(reader: ReaderEmbedder):
     taken = studies = 0
     for name in builtin_ids():
-        engine, readings = real(load_tree(name), minilm)
+        engine, readings = real(load_tree(name), reader)
         said = readings.topic[engine.n : -3]
         taken += sum(reading.similarity >= engine.rules.threshold for reading in said)
         studies += len(said)

@@ -14,7 +14,7 @@ import pytest
 
 from inquitree_gym.baselines import LLMAgent, ScepticAgent
 from inquitree_gym.baselines.conversation import CUT, NOTHING
-from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.embeddings import MiniLMEmbedder, ReaderEmbedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import LogError, OptionError, ServiceError
 from inquitree_gym.llm import MAX_REPLY, ChatModel, estimated_tokens
@@ -357,10 +357,10 @@ play(Killing(InquiryEnv("paper2")), LLMAgent(ChatModel("gpt-4o-mini", address)),
 
 @pytest.mark.weights
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_after_a_kill_no_paid_reply_is_asked_for_again(service: Service, tmp_path: Path, minilm: MiniLMEmbedder):
+def test_after_a_kill_no_paid_reply_is_asked_for_again(service: Service, tmp_path: Path, reader: ReaderEmbedder):
     paper2, file = load_tree("paper2"), tmp_path / "e.jsonl"
     service.reply = Rote(paper2)
-    env = InquiryEnv(paper2, embedder=minilm)
+    env = InquiryEnv(paper2, embedder=reader)
     clean = play(env, llm(service), 0)
     service.requests.clear()
     process: list[subprocess.Popen[str]] = []

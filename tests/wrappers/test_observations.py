@@ -38,10 +38,10 @@ def walk(env: gym.Env, seed: int, turns: int = 60):
             return
 
 
-def test_a_row_tells_phase_hint_visited_and_text(minilm):
+def test_a_row_tells_phase_hint_visited_and_text(reader):
     texts = MenuActions(InquiryEnv(TREE, fake_level=6))
     env = EmbeddingObservation(MenuActions(InquiryEnv(TREE, fake_level=6)))
-    vectors = tree_vectors(TREE, minilm)
+    vectors = tree_vectors(TREE, reader)
     met = set()
     for seed in range(3):
         for (row, info), (text, _) in zip(walk(env, seed), walk(texts, seed), strict=True):
@@ -52,7 +52,7 @@ def test_a_row_tells_phase_hint_visited_and_text(minilm):
             assert row[len(Phase)] == info["hint_level"] / 4
             visited = row[len(Phase) + 1 : len(Phase) + 1 + N]
             assert visited.tolist() == [float(state.visited >> i & 1) for i in range(N)]
-            np.testing.assert_allclose(row[-minilm.dim :], vectors.of(text), atol=1e-5)
+            np.testing.assert_allclose(row[-reader.dim :], vectors.of(text), atol=1e-5)
             met.add((info["state"], info["hint_level"]))
     assert {("topic", 3), ("subtopic", 2), ("result", 0)} <= met
 
