@@ -63,7 +63,7 @@ def test_calibrate_as_json_with_judges_beside_each_other(
     found = json.loads(done.out)
     local, asked = found["judges"]
     assert local["trees"][0]["holds"]
-    assert local["trees"][0]["means"]["perfect"] > 0.9
+    assert local["trees"][0]["means"]["perfect"] > 0.8
     # This model knows items by their very words alone, so it finds none in paraphrases.
     assert asked["trees"][0]["means"] == {kind: 0 for kind in local["trees"][0]["means"]}
     assert [(each["judge"], each["with"]) for each in found["agreement"]] == [
