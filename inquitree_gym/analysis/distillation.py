@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.analysis.proposals import THRESHOLD_GRID, MatchingCase
+from inquitree_gym.analysis.proposals import THRESHOLD_GRID, MatchingCase, case_similarities
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.embeddings.artifacts import Manifest
 from inquitree_gym.embeddings.protocol import Vectors
@@ -29,7 +29,7 @@ from inquitree_gym.embeddings.static import (
 )
 from inquitree_gym.errors import OptionError, require
 from inquitree_gym.trees import Tree
-from inquitree_gym.trees.candidates import centroids
+from inquitree_gym.trees.candidates import lookup
 
 REFUSED = -1
 """Choice of a proposal that is not accepted."""
@@ -204,16 +204,7 @@ def _evidence(data: TrainingTexts, agreements: Mapping[str, EmbedderAgreement]) 
 
 def similarities(cases: Sequence[MatchingCase], vectors: Mapping[str, Mapping[str, Vectors]]) -> Similarities:
     """Return the similarities of every case; ``vectors`` maps tree and text to a vector."""
-    found = []
-    for case in cases:
-        known = vectors[case.tree]
-        candidates = centroids(case.candidates, partial(_stacked, known))
-        found.append(candidates @ known[case.text])
-    return found
-
-
-def _stacked(known: Mapping[str, Vectors], texts: Sequence[str]) -> Vectors:
-    return np.stack([known[text] for text in texts])
+    return [case_similarities(case, lookup(vectors[case.tree])) for case in cases]
 
 
 def choices(similarities: Similarities, threshold: float) -> NDArray[np.intp]:

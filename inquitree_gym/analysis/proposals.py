@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees.candidates import Embed, centroids
 from inquitree_gym.trees.schema import Candidate
 
 ProposalKind = Literal["right", "vague", "near_miss", "off_target", "foreign"]
@@ -145,6 +147,12 @@ def matching_cases(sets: Sequence[ProposalSet], find: Callable[[str], Tree] = lo
         OptionError: a target is not in its tree.
     """
     return [case for each in sets for case in _cases(each, find(each.tree))]
+
+
+def case_similarities(case: MatchingCase, embed: Embed, *, paraphrases: bool = True) -> NDArray[np.float32]:
+    """Return the similarity of a proposal to each candidate: to its centroid, or to its canonical text alone."""
+    candidates = centroids(case.candidates, embed) if paraphrases else embed([node.text for node in case.candidates])
+    return np.asarray(candidates @ embed([case.text])[0])
 
 
 def _cases(proposals: ProposalSet, tree: Tree) -> Iterator[MatchingCase]:

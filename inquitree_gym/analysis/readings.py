@@ -12,15 +12,16 @@ from inquitree_gym.analysis.proposals import (
     MatchingCase,
     Origin,
     ProposalKind,
+    case_similarities,
     load_proposal_file,
     matching_cases,
 )
 from inquitree_gym.embeddings import Embedder, TreeVectors, tree_vectors
+from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.errors import OptionError
 from inquitree_gym.scoring.statistics import Estimate, clustered_mean
 from inquitree_gym.trees import Tree, load_tree
-from inquitree_gym.trees.candidates import centroids
 
 KINDS_TAKEN: tuple[ProposalKind, ...] = ("foreign", "vague", "near_miss", "off_target")
 """Kinds of proposals that should be refused."""
@@ -190,11 +191,10 @@ def reading_shares(proposals: Sequence[MatchedProposal], threshold: float) -> Re
 
 
 def _match(case: MatchingCase, said: Vector, known: TreeVectors, paraphrases: bool) -> MatchedProposal:
-    if paraphrases:
-        candidates = centroids(case.candidates, lambda texts: known.matrix(tuple(texts)))
-    else:
-        candidates = known.matrix(tuple(node.text for node in case.candidates))
-    similarities = candidates @ said
+    def embed(texts: Sequence[str]) -> Vectors:
+        return np.stack([said if text == case.text else known.of(text) for text in texts])
+
+    similarities = case_similarities(case, embed, paraphrases=paraphrases)
     best = int(np.argmax(similarities))
     return matched(case, best, float(similarities[best]))
 

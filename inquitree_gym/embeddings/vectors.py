@@ -139,8 +139,12 @@ class TreeVectors:
 def _matched(tree: Tree) -> tuple[list[str], list[str]]:
     """Return the texts for matching actions, and the remaining texts for judging conclusions."""
     nodes = [text for node in (*tree.subtopics, *tree.studies) for text in wordings(node)]
-    claims = [text for item in tree.conclusions for text in (item.text, *item.false_variants)]
-    return nodes, [text for text in claims if text not in nodes]
+    return nodes, [text for text in claim_texts(tree) if text not in nodes]
+
+
+def claim_texts(tree: Tree) -> list[str]:
+    """Return the texts that claims are compared with: conclusion items and their false variants."""
+    return [text for item in tree.conclusions for text in (item.text, *item.false_variants)]
 
 
 def _remember(memory: OrderedDict[str, Vector], text: str, vector: Vector) -> None:

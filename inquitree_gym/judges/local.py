@@ -19,7 +19,7 @@ import numpy as np
 from inquitree_gym.embeddings import TreeVectors, load_embedder
 from inquitree_gym.embeddings.local import MINILM
 from inquitree_gym.embeddings.protocol import Vectors
-from inquitree_gym.embeddings.vectors import Vector
+from inquitree_gym.embeddings.vectors import Vector, claim_texts
 from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Verdict
 from inquitree_gym.matching import SIMILARITY_TOLERANCE, readable
 from inquitree_gym.trees import Tree
@@ -233,8 +233,7 @@ def local_judge(tree: Tree) -> LocalJudge:
     Rewards and scores use it whatever embedder reads the actions, so that runs are comparable.
     """
     nodes = (node.text for node in (*tree.subtopics, *tree.studies))
-    claims = (text for item in tree.conclusions for text in (item.text, *item.false_variants))
-    texts = tuple(dict.fromkeys((tree.topic, *nodes, *claims)))
+    texts = (tree.topic, *nodes, *claim_texts(tree))
     return LocalJudge(TreeVectors(tree, load_embedder(JUDGE_EMBEDDER), texts=texts))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,11 @@ from inquitree_gym.trees.schema import Candidate
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Function from n texts to an array of shape (n, dim) with rows of unit length."""
+
+
+def lookup(vectors: Mapping[str, NDArray[np.float32]]) -> Embed:
+    """Return the function that gives texts the vectors by which they are known."""
+    return lambda texts: np.stack([vectors[text] for text in texts])
 
 
 def wordings(node: Candidate) -> tuple[str, ...]:

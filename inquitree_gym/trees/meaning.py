@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.errors import Fault
-from inquitree_gym.trees.candidates import Embed, centroids
+from inquitree_gym.trees.candidates import Embed, centroids, lookup
 from inquitree_gym.trees.rules import (
     LOW_HINTS,
     MAX_ITEM_SIMILARITY,
@@ -96,8 +96,7 @@ def result_leaks(tree: Tree, embed: Embed) -> Iterator[tuple[str, EarlyText, flo
 
 def _embedded_once(tree: Tree, embed: Embed) -> Embed:
     texts = list(dict.fromkeys(tree.texts().values()))
-    rows = dict(zip(texts, embed(texts), strict=True))
-    return lambda wanted: np.stack([rows[text] for text in wanted])
+    return lookup(dict(zip(texts, embed(texts), strict=True)))
 
 
 def _duplicate_items(tree: Tree, embed: Embed) -> Iterator[Fault]:

@@ -23,7 +23,7 @@ from research.reader.training import Settings, train
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
+DeviceOption = Annotated[Device, typer.Option(help="cpu, cuda, or auto.")]
 
 
 @app.command("train")
@@ -35,7 +35,7 @@ def train_command(
     trees, sets = _data()
     settings, names = Settings(), [tree.id for tree in trees]
     with progress("training", settings.epochs * len(names)) as advance:
-        encoder = train(gather(trees, sets), names, settings, minilm_folder(), _device(device), lambda: advance(""))
+        encoder = train(gather(trees, sets), names, settings, minilm_folder(), find_device(device), lambda: advance(""))
     place = out_file or adapter_file()
     digests = {tree.id: tree.digest for tree in trees}
     err.print(
@@ -52,20 +52,13 @@ def crossvalidate(
     trees, sets = _data()
     data, cases, settings = gather(trees, sets), matching_cases(sets), Settings()
     with progress("cross-validating", crossval_steps(data, cases, settings)) as advance:
-        found = cross_validate(data, cases, settings, minilm_folder(), _device(device), lambda: advance(""))
+        found = cross_validate(data, cases, settings, minilm_folder(), find_device(device), lambda: advance(""))
     write_evidence(out_file, cases, found, asdict(settings))
     err.print(f"written: {out_file}")
 
 
 def _data() -> tuple[Sequence[Tree], Sequence[ProposalSet]]:
     return [load_tree(name) for name in builtin_ids()], load_proposals()
-
-
-def _device(name: str) -> str:
-    devices: dict[str, Device] = {"auto": "auto", "cpu": "cpu", "cuda": "cuda"}
-    if name not in devices:
-        raise typer.BadParameter(f"--device is one of {', '.join(devices)}, not '{name}'")
-    return find_device(devices[name])
 
 
 if __name__ == "__main__":

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import get_args
 
-import numpy as np
 import torch
-from torch import Tensor
-from torch.nn.functional import normalize
 
-from inquitree_gym.analysis.proposals import MatchingCase, Origin
-from inquitree_gym.trees.candidates import wordings
+from inquitree_gym.analysis.proposals import MatchingCase, Origin, case_similarities
+from inquitree_gym.trees.candidates import lookup, wordings
 from research.reader.evidence import AUTHORS_OUT, CANONICAL, PARAPHRASES, TREES_OUT, Read, Readings
 from research.reader.examples import Examples
 from research.reader.lora import TrainableEncoder
@@ -63,16 +60,9 @@ def _read_left_out(
 def _read(cases: Sequence[MatchingCase], encoder: TrainableEncoder, *, paraphrases: bool = True) -> Readings:
     texts = {text for case in cases for node in case.candidates for text in wordings(node)}
     wanted = sorted(texts | {case.text for case in cases})
-    known = dict(zip(wanted, encoder.embed(wanted), strict=True))
-    return [_nearest(case, known, paraphrases) for case in cases]
-
-
-def _nearest(case: MatchingCase, known: Mapping[str, Tensor], paraphrases: bool) -> Read:
-    said = [wordings(node) if paraphrases else (node.text,) for node in case.candidates]
-    centroids = torch.stack([torch.stack([known[text] for text in texts]).mean(dim=0) for texts in said])
-    similarities = (normalize(centroids, dim=-1) @ known[case.text]).cpu().numpy()
-    best = int(np.argmax(similarities))
-    return Read(best, float(similarities[best]))
+    embed = lookup(dict(zip(wanted, encoder.embed(wanted).cpu().numpy(), strict=True)))
+    found = (case_similarities(case, embed, paraphrases=paraphrases) for case in cases)
+    return [Read(int(each.argmax()), float(each.max())) for each in found]
 
 
 def _without(data: Examples, authors: Sequence[str]) -> Examples:
