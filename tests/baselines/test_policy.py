@@ -28,7 +28,7 @@ def episode_phase(row: np.ndarray) -> Phase:
     explore=st.sampled_from(["hub", "direct"]), study_turn=st.booleans(),
 )  # fmt: skip
 def test_it_sees_what_the_discrete_view_shows_and_says_what_it_would_say(
-    seed, level, turns, masked, candidates, explore, study_turn, minilm
+    seed, level, turns, masked, candidates, explore, study_turn, reader
 ):
     rules = {"candidates": candidates, "explore": explore, "study_turn": study_turn}
     menu = gym.make("InquiTree-paper8-menu-v0", fake_level=level, max_turns=turns, **rules)
@@ -38,7 +38,7 @@ def test_it_sees_what_the_discrete_view_shows_and_says_what_it_would_say(
         seen.append((row, mask))
         return int((rng.random(len(mask)) * (mask if masked else 1)).argmax())
 
-    agent = PolicyAgent(tree_vectors(TREE, minilm), policy, rules=Rules(**rules))
+    agent = PolicyAgent(tree_vectors(TREE, reader), policy, rules=Rules(**rules))
     episode = play(InquiryEnv(TREE, fake_level=level, max_turns=turns, **rules), agent, seed)
 
     rng = np.random.default_rng(seed)
@@ -58,14 +58,14 @@ def test_it_sees_what_the_discrete_view_shows_and_says_what_it_would_say(
     assert episode.footer.episode_return == pytest.approx(total)
 
 
-def test_layouts_it_was_trained_with_reach_the_policy(minilm):
+def test_layouts_it_was_trained_with_reach_the_policy(reader):
     rows = []
 
     def first(row, mask, rng) -> int:
         rows.append((row, mask))
         return int(mask.argmax())
 
-    agent = PolicyAgent(tree_vectors(TREE, minilm), first, name="mine", size=(9, 30), text_dim=24)
+    agent = PolicyAgent(tree_vectors(TREE, reader), first, name="mine", size=(9, 30), text_dim=24)
     play(InquiryEnv(TREE), agent, 0)
     assert rows[0][0].shape == (6 + 1 + 9 + 24,)
     assert rows[0][1].shape == (9 + 30 + 4,)
@@ -73,8 +73,8 @@ def test_layouts_it_was_trained_with_reach_the_policy(minilm):
     assert not agent.needs_privileged
 
 
-def test_a_tree_that_does_not_fit_is_refused(minilm):
+def test_a_tree_that_does_not_fit_is_refused(reader):
     with pytest.raises(OptionError, match="paper8 has 5 subtopics"):
-        PolicyAgent(tree_vectors(TREE, minilm), lambda row, mask, rng: 0, size=(2, 30))
+        PolicyAgent(tree_vectors(TREE, reader), lambda row, mask, rng: 0, size=(2, 30))
     with pytest.raises(OptionError, match="text_dim is None or a whole number"):
-        PolicyAgent(tree_vectors(TREE, minilm), lambda row, mask, rng: 0, text_dim=0)
+        PolicyAgent(tree_vectors(TREE, reader), lambda row, mask, rng: 0, text_dim=0)
