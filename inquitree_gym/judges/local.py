@@ -25,6 +25,8 @@ from inquitree_gym.matching import SIMILARITY_TOLERANCE, readable
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.schema import ConclusionItem
 
+VERSION = 1
+"""Version of the verdicts; a change that moves any of them raises it."""
 JUDGE_EMBEDDER = MINILM
 """Embedder of the claims, whatever embedder reads the actions."""
 CLAIM_AT = 0.6
