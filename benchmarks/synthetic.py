@@ -93,7 +93,7 @@ def quality(trees: Sequence[Tree], embedder: Embedder) -> list[Row]:
         known = dict(zip(own, embedder.embed(own), strict=True))
         found.append(checked(tree, embedder, lambda wanted, known=known: np.stack([known[text] for text in wanted])))
         for study in tree.studies:
-            for text in (study.result, *study.fakes):
+            for text in study.results:
                 texts.append(text)
                 fakes.append(text is not study.result)
                 folds.append(str(number % FOLDS))

@@ -83,7 +83,7 @@ def _open(tree: Tree, left: list[Subtopic]) -> Subtopic:
 
 def _doubts(player: Player, tree: Tree, told: str, model: str) -> bool:
     """Tell whether the player takes the result that it is shown for wrong."""
-    is_fake = any(fake in told for study in tree.studies for fake in study.fakes)
+    is_fake = any(fake.text in told for study in tree.studies for fake in study.fakes)
     return _draw(model, "doubt", told) < (player.doubts_fake if is_fake else player.doubts_true)
 
 

@@ -27,10 +27,7 @@ class ResultTexts:
 def result_texts(trees: Sequence[Tree], embedder: Embedder) -> ResultTexts:
     """Collect and embed the result texts of ``trees``."""
     rows = [
-        (tree.id, text, text is not study.result)
-        for tree in trees
-        for study in tree.studies
-        for text in (study.result, *study.fakes)
+        (tree.id, text, text is not study.result) for tree in trees for study in tree.studies for text in study.results
     ]
     by_id = {tree.id: tree_vectors(tree, embedder) for tree in trees}
     vectors = np.stack([by_id[tree].of(text) for tree, text, _ in rows])

@@ -173,7 +173,7 @@ def leaked_words(tree: Tree) -> Iterator[set[str]]:
     """Yield, for each text shown before a study, the content words it shares with the true result but with no fake."""
     for subtopic in tree.subtopics:
         for study in subtopic.studies:
-            answers = _content_words(study.result).difference(*map(_content_words, study.fakes))
+            answers = _content_words(study.result).difference(*map(_content_words, study.results[1:]))
             for early in early_texts(tree, subtopic, study):
                 yield answers & _content_words(early.text)
 

@@ -159,7 +159,7 @@ def _study_name(study: Study) -> str:
 def _result_rows(study: Study) -> Iterator[list[str]]:
     yield [study.id, "**result**", _plain(study.result)]
     for i, fake in enumerate(study.fakes, 1):
-        yield [study.id, f"fake {i}", _plain(fake)]
+        yield [study.id, f"fake {i}", _plain(fake.text)]
 
 
 def _conclusions(items: Iterable[ConclusionItem]) -> str:

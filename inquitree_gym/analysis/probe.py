@@ -169,7 +169,7 @@ def _questions(tree: Tree, item: ProbeItem, repeats: int, prompts: Prompts) -> l
     subtopic, study = next(
         (subtopic, study) for subtopic in tree.subtopics for study in subtopic.studies if study.id == item.study
     )
-    result = study.fakes[item.fake - 1] if item.fake else study.result
+    result = study.results[item.fake]
     # Rendered as at the turn limit: without the request for a decision.
     shown = prompts.render("result", study=study.text, result=result, limit=True)
     request = prompts.render("probe_request", topic=tree.topic, subtopic=subtopic.text, shown=shown)

@@ -127,7 +127,7 @@ class PolicyAgent(BaselineAgent):
             return _visit(state, -1)  # the subtopic was declined
         if self._state.phase in (Phase.SUBTOPIC, Phase.STUDY, Phase.RESULT):
             for k in self._engine.studies_of[state.subtopic]:
-                results = (tree.studies[k].result, *tree.studies[k].fakes)
+                results = tree.studies[k].results
                 if (shown := longest_match(results, observation)) >= 0:
                     return state._replace(shown=(*state.shown[:k], shown, *state.shown[k + 1 :]))
         return state

@@ -139,7 +139,7 @@ class ObservationRenderer:
                 return {kind.name.lower(): nodes[key.node].text}
             case Kind.RESULT:
                 study = tree.studies[key.node]
-                return {"study": study.text, "result": (study.result, *study.fakes)[key.fake]}
+                return {"study": study.text, "result": study.results[key.fake]}
             case Kind.SUBTOPIC_HINT | Kind.STUDY_HINT:
                 reason = ("early" if key.early else "unknown") if self._reasons else ""
                 hint = nodes[key.node].hints[key.hint_level - 1]

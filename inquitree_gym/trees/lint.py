@@ -135,7 +135,7 @@ def _fake_faults(tree: Tree) -> Iterator[Fault]:
     shortest, longest = LENGTH_RATIO
     for study in tree.studies:
         numbers = len(_NUMBER.findall(study.result))
-        for k, fake in enumerate(study.fakes, 1):
+        for k, fake in enumerate(study.results[1:], 1):
             path = f"{tree.paths[study.id]}.fakes[{k - 1}]"
             ratio = len(fake.split()) / len(study.result.split())
             if not shortest <= ratio <= longest:
@@ -146,7 +146,7 @@ def _fake_faults(tree: Tree) -> Iterator[Fault]:
                 message = f"fake {k} has {count} numbers, the true result {numbers}; the difference is at most"
                 message = f"{message} {MAX_NUMBER_DIFFERENCE}"
                 yield fault("T402", study.id, path, message, excess, MAX_NUMBER_DIFFERENCE)
-            if _words(fake) in map(_words, (study.result, *study.fakes[: k - 1])):
+            if _words(fake) in map(_words, study.results[:k]):
                 message = f"fake {k} repeats the true result or an earlier fake; contradict it"
                 yield fault("T403", study.id, path, message)
 

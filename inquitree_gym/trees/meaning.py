@@ -89,7 +89,7 @@ def result_leaks(tree: Tree, embed: Embed) -> Iterator[tuple[str, EarlyText, flo
     for subtopic in tree.subtopics:
         for study in subtopic.studies:
             early = early_texts(tree, subtopic, study)
-            similarities = embed([each.text for each in early]) @ embed([study.result, *study.fakes]).T
+            similarities = embed([each.text for each in early]) @ embed(study.results).T
             for each, row in zip(early, similarities, strict=True):
                 yield study.id, each, float(row[0] - row[1:].max())
 
@@ -114,7 +114,7 @@ def _duplicate_items(tree: Tree, embed: Embed) -> Iterator[Fault]:
 def _off_topic_fakes(tree: Tree, embed: Embed) -> Iterator[Fault]:
     bound = MIN_FAKE_SIMILARITY
     for study in tree.studies:
-        vectors = embed([study.result, *study.fakes])
+        vectors = embed(study.results)
         for k, similarity in enumerate((vectors[1:] @ vectors[0]).tolist()):
             if similarity < bound:
                 message = f"fake {k + 1} is off topic (similarity {similarity:.3f} to the true result, needs {bound})"

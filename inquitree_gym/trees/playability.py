@@ -21,6 +21,7 @@ def playability_faults(tree: Tree) -> Iterator[Fault]:
     yield from _duplicates(tree)
     yield from _repeated_paraphrases(tree)
     yield from _dangling(tree)
+    yield from _dangling_clues(tree)
     yield from _dangling_support(tree)
     yield from _cycles(tree)
 
@@ -67,6 +68,19 @@ def _dangling(tree: Tree) -> Iterator[Fault]:
                 if name not in studies:
                     path = f"{tree.paths[item.id]}.needs[{i}][{k}]"
                     yield fault("T116", item.id, path, f"needs '{name}', which is not a study of this tree")
+
+
+def _dangling_clues(tree: Tree) -> Iterator[Fault]:
+    studies = {study.id for study in tree.studies}
+    for study in tree.studies:
+        for i, fake in enumerate(study.fakes):
+            path = f"{tree.paths[study.id]}.fakes[{i}].told_by"
+            for k, name in enumerate(fake.told_by):
+                if name not in studies - {study.id}:
+                    message = f"fake {i + 1} is told by '{name}', which is no other study of this tree"
+                    yield fault("T118", study.id, f"{path}[{k}]", message)
+            if len(set(fake.told_by)) < len(fake.told_by):
+                yield fault("T118", study.id, path, f"fake {i + 1} is told by a study that is listed twice")
 
 
 def _dangling_support(tree: Tree) -> Iterator[Fault]:

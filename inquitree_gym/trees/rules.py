@@ -46,6 +46,7 @@ RULES = {
     "T115": Rule("error", "prerequisites form no cycle"),
     "T116": Rule("error", "conclusion items need existing studies"),
     "T117": Rule("error", "provenance names existing nodes and sources, and source ids are unique"),
+    "T118": Rule("error", "a fake is told by other studies of the tree, each named once"),
     "T201": Rule("error", "no prerequisite is already implied by another one"),
     "T202": Rule("error", "a conclusion item needs every result, except those of controls"),
     "T203": Rule("error", "no conclusion item needs a control"),

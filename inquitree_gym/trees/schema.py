@@ -15,8 +15,19 @@ from functools import cached_property
 from operator import not_
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from inquitree_gym.trees.playability import playability_faults
 
@@ -29,7 +40,7 @@ GENERATED = "generated:"
 MAX_TEXT = 4_000
 """Maximum length of a text, in characters."""
 MAX_PARAPHRASES = 12
-"""Largest number of paraphrases of a subtopic or study."""
+"""Largest number of paraphrases of a subtopic or study, and of rewordings of a result."""
 MAX_SUBTOPICS = 1_000
 
 ID_PATTERN = r"^[a-z][a-z0-9_.-]{0,63}$"
@@ -55,6 +66,7 @@ def _clean(text: str) -> str:
 
 
 Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_clean)]
+_TEXT: TypeAdapter[str] = TypeAdapter(Text)
 Identifier = Annotated[str, Field(pattern=ID_PATTERN)]
 SourceId = Annotated[str, Field(pattern=SOURCE_PATTERN)]
 FactId = Annotated[str, Field(pattern=FACT_PATTERN)]
@@ -158,16 +170,59 @@ class Provenance(_Model):
     support: tuple[Support, ...] = ()
 
 
+class Fake(_Model):
+    """A false result. A document may give its text alone, which is also how a fake with nothing else is written."""
+
+    text: Text
+    told_by: tuple[Identifier, ...] = Field(default=(), strict=False)  # behind `_from_text` a JSON list is a list
+    """Other studies of the tree whose true results show that the fake is false."""
+    principle: Text | None = None
+    """Rule that the fake breaks by itself: conservation, arithmetic, a bound or a definition."""
+
+    @property
+    def can_be_told(self) -> bool:
+        """True if reasoning can tell the fake; otherwise it can only be guessed."""
+        return bool(self.told_by or self.principle)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _from_text(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        return handler(value if isinstance(value, dict | cls) else {"text": _TEXT.validate_python(value)})
+
+    @model_serializer(mode="wrap")
+    def _as_text(self, handler: SerializerFunctionWrapHandler) -> str | dict[str, Any]:
+        if not self.can_be_told:
+            return self.text
+        return {name: value for name, value in handler(self).items() if value}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Return the JSON Schema: a text, or an object."""
+        return {"anyOf": [_TEXT.json_schema(), handler(schema)]}
+
+
 class Study(Candidate):
     """A study of a subtopic: protocol (its text), hint ladder, true result and fake results."""
 
     hints: Hints
     result: Text
     """Observation, without its interpretation."""
-    fakes: tuple[Text, ...] = Field(min_length=2)
+    rewordings: tuple[Text, ...] = Field(default=(), max_length=MAX_PARAPHRASES, exclude_if=not_)
+    """The true result in other words, for replications; left out of documents without any."""
+    fakes: tuple[Fake, ...] = Field(min_length=2)
     """False results of the same length and number density."""
     control: bool = False
     """True if the result deliberately supports no conclusion item."""
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The texts of the true result and of the fakes, in this order."""
+        return self.result, *(fake.text for fake in self.fakes)
+
+    @property
+    def wordings(self) -> tuple[str, ...]:
+        """The true result as it stands and in other words."""
+        return self.result, *self.rewordings
 
 
 class Subtopic(Candidate):
@@ -265,7 +320,8 @@ class Tree(_Model):
                 path = f"{subtopic.id}/{study.id}"
                 found |= _ladder(path, study)
                 found[f"{path}/result"] = study.result
-                found |= {f"{path}/fake{i}": fake for i, fake in enumerate(study.fakes, 1)}
+                found |= {f"{path}/rewording{i}": text for i, text in enumerate(study.rewordings, 1)}
+                found |= {f"{path}/fake{i}": fake.text for i, fake in enumerate(study.fakes, 1)}
         for item in self.conclusions:
             found[item.id] = item.text
             found |= {f"{item.id}/false{i}": text for i, text in enumerate(item.false_variants, 1)}

@@ -18,6 +18,7 @@ _ITEMS = {
     "hints": "hint",
     "studies": "study",
     "fakes": "fake",
+    "rewordings": "rewording",
     "needs": "group",
     "false_variants": "false variant",
     "paraphrases": "paraphrase",

@@ -36,7 +36,7 @@ class Checker:
     """A perfect checker of some trees; doubts the texts that ``wrongly`` names the other way round."""
 
     def __init__(self, *trees: Tree, wrongly: str = "") -> None:
-        self.fakes = {fake for tree in trees for study in tree.studies for fake in study.fakes}
+        self.fakes = {fake.text for tree in trees for study in tree.studies for fake in study.fakes}
         self.wrongly = wrongly
 
     def __call__(self, body: dict) -> str:
@@ -82,7 +82,7 @@ def test_the_words_are_those_that_an_agent_reads_in_the_loop_and_nothing_else(se
     assert not any(phrase in first for phrase in ("What next?", "redo", "Hint"))
     assert tree.topic in first
     assert subtopic.text in first
-    others = [other.result for other in tree.studies[1:]] + [fake for each in tree.studies for fake in each.fakes]
+    others = [other.result for other in tree.studies[1:]] + [fake.text for each in tree.studies for fake in each.fakes]
     assert not any(text in first for text in (*others, *(item.text for item in tree.conclusions)))
     assert "REASON" in asked[first]
     assert not any("fake" in text.lower() for text in asked.values())

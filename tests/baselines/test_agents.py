@@ -288,9 +288,7 @@ def test_retrieval_concludes_with_the_results_it_was_shown(minilm: MiniLMEmbedde
     env.reset(seed=0)
     episode = play(env, RetrievalAgent(env.vectors), 6)
     studies = {study.id: study for study in env.tree.studies}
-    shown = [
-        studies[turn.event.node].fakes[turn.event.fake - 1] for turn in episode.turns if turn.event.kind == "result"
-    ]
+    shown = [studies[turn.event.node].results[turn.event.fake] for turn in episode.turns if turn.event.kind == "result"]
     claims = episode.actions[-1].splitlines()
     assert len(claims) == len(shown)
     assert all(text in claim for text, claim in zip(shown, claims, strict=True))

@@ -579,7 +579,7 @@ def test_privileged_info_tells_what_the_agent_must_not_see(tree: Tree, minilm):
     assert [each["decision"] for each in told[4:]] == ["none", "redo", "conclude"]
     for observation, each in zip(observations[3:5], told[4:6], strict=True):
         assert each["fake"] > 0
-        assert study.fakes[each["fake"] - 1] in observation
+        assert study.results[each["fake"]] in observation
     for each in told[1:4]:
         similarities = [similarity for _, similarity in each["top"]]
         assert similarities == sorted(similarities, reverse=True)
@@ -601,7 +601,7 @@ def test_nothing_that_an_agent_reads_tells_fake_from_true_or_why_it_failed(tree:
     study = tree.subtopics[first].studies[0]
     actions = [JUNK, tree.subtopics[first].text, study.text, REDO]
     true, fake = (trajectory(InquiryEnv("paper12", fake_level=level), 1, actions) for level in (0, 10))
-    shown = next(text for text in study.fakes if text in fake[3][0])
+    shown = next(text for text in study.results[1:] if text in fake[3][0])
     assert true[3][0].replace(study.result, shown) == fake[3][0]
     assert [step[1:] for step in true] == [step[1:] for step in fake]
     locked = next(subtopic for subtopic in tree.subtopics if subtopic.prerequisites)

@@ -68,7 +68,7 @@ def test_rules_and_options_are_those_of_any_inquiry():
     for text in (env.tree.subtopics[0].text, env.tree.subtopics[0].studies[0].text):
         observation, *_, info = env.step(text)
         assert info["accepted"]
-    assert any(fake in observation for fake in env.tree.subtopics[0].studies[0].fakes)
+    assert any(fake.text in observation for fake in env.tree.subtopics[0].studies[0].fakes)
     env.reset(seed=1, options={"tree": "paper8", "max_turns": 9})
     assert (env.tree, env.turn_limit) == (load_tree("paper8"), 9)
     env.reset(seed=1)

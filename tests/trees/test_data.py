@@ -91,7 +91,7 @@ def test_no_two_texts_of_a_tree_are_the_same(name: str, tree: Tree):
 @shipped
 def test_a_study_and_its_result_fit_one_observation(name: str, tree: Tree):
     for study in tree.studies:
-        assert len(study.text) + max(map(len, (study.result, *study.fakes))) < MAX_OBSERVATION / 2
+        assert len(study.text) + max(map(len, study.results)) < MAX_OBSERVATION / 2
 
 
 @pytest.mark.weights

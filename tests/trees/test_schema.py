@@ -37,6 +37,11 @@ def read(found: dict) -> Tree:
     return parse_tree(json.dumps(found).encode(), "broken.json")
 
 
+def tell_first_fake(found: dict, **clue: object) -> None:
+    fakes = found["subtopics"][0]["studies"][0]["fakes"]
+    fakes[0] = {"text": fakes[0], **clue}
+
+
 def faults(found: dict) -> tuple[str, ...]:
     with pytest.raises(TreeError) as caught:
         read(found)
@@ -90,6 +95,36 @@ SHAPE_FAULTS: list[tuple[str, Break, str]] = [
         "too many paraphrases",
         lambda d: d["subtopics"][0].update(paraphrases=[f"Why {i}?" for i in range(MAX_PARAPHRASES + 1)]),
         "s1 › paraphrases: has 13 paraphrases, at most 12 are allowed",
+    ),
+    (
+        "a rewording too long",
+        lambda d: d["subtopics"][0]["studies"][0].update(rewordings=["x" * (MAX_TEXT + 1)]),
+        "s1 › s1a › rewordings › 0: has 4,001 characters, at most 4,000 are",
+    ),
+    (
+        "too many rewordings",
+        lambda d: d["subtopics"][0]["studies"][0].update(rewordings=[f"It rose {i}." for i in range(13)]),
+        "s1 › s1a › rewordings: has 13 rewordings, at most 12 are allowed",
+    ),
+    (
+        "an unknown clue",
+        lambda d: tell_first_fake(d, told_bye=["s3a"]),
+        "s1 › s1a › fakes › 0 › told_bye: is an unknown field; remove it",
+    ),
+    (
+        "a clue that is no list",
+        lambda d: tell_first_fake(d, told_by="s3a"),
+        "s1 › s1a › fakes › 0 › told_by: needs a list, not the text 's3a'",
+    ),
+    (
+        "a clue that is no id",
+        lambda d: tell_first_fake(d, told_by=["The third"]),
+        "s1 › s1a › fakes › 0 › told_by › 0: 'The third' is not an id",
+    ),
+    (
+        "an empty principle",
+        lambda d: tell_first_fake(d, principle=""),
+        "s1 › s1a › fakes › 0 › principle: is empty",
     ),
     (
         "an unknown tier",
@@ -342,6 +377,21 @@ GRAPH_FAULTS: list[tuple[str, Break, tuple[str, ...]]] = [
         lambda d: d["subtopics"][0].update(paraphrases=["Why?", "How?", "Why?"]),
         ("s1: paraphrase 3 repeats paraphrase 1 of s1; reword or remove it",),
     ),
+    (
+        "a fake told by its own study",
+        lambda d: tell_first_fake(d, told_by=["s3a", "s1a"]),
+        ("s1a: fake 1 is told by 's1a', which is no other study of this tree",),
+    ),
+    (
+        "a fake told by a subtopic",
+        lambda d: tell_first_fake(d, told_by=["s2"]),
+        ("s1a: fake 1 is told by 's2', which is no other study of this tree",),
+    ),
+    (
+        "a fake told by one study twice",
+        lambda d: tell_first_fake(d, told_by=["s3a", "s3a"]),
+        ("s1a: fake 1 is told by a study that is listed twice",),
+    ),
 ]
 
 
@@ -472,6 +522,9 @@ CHANGES: list[Break] = [
     lambda d: d["subtopics"][0]["hints"].reverse(),
     lambda d: d["subtopics"][0]["studies"][0].update(result="It rose."),
     lambda d: d["subtopics"][0]["studies"][0]["fakes"].reverse(),
+    lambda d: d["subtopics"][0]["studies"][0].update(rewordings=["It went up."]),
+    lambda d: tell_first_fake(d, told_by=["s3a"]),
+    lambda d: tell_first_fake(d, principle="What rises does not fall."),
     lambda d: d["subtopics"][0]["studies"][0].update(control=True),
     lambda d: d["conclusions"][0]["false_variants"].append("It is decided by standing still."),
     lambda d: d["provenance"]["support"][0].update(note="checked"),
@@ -539,6 +592,34 @@ def test_paraphrases_and_tier_are_kept_in_the_canonical_form():
     assert tree.texts()["s2/s2a/paraphrase2"] == "Measure."
 
 
+def test_a_fake_that_only_a_guess_can_tell_is_written_as_its_text():
+    plain, empty = document(), document()
+    for each in empty["subtopics"][0]["studies"]:
+        each["fakes"] = [{"text": text, "told_by": [], "principle": None} for text in each["fakes"]]
+        each["rewordings"] = []
+    assert dump_tree(read(empty)) == dump_tree(read(plain))
+    assert not any(fake.can_be_told for study in read(plain).studies for fake in study.fakes)
+
+
+def test_fakes_that_can_be_told_and_rewordings_are_kept_in_the_canonical_form():
+    found = document()
+    inner = found["subtopics"][0]["studies"][0]
+    first, second = inner["fakes"]
+    told = [{"text": first, "told_by": ["s1b", "s3a"]}, {"text": second, "principle": "Nothing falls twice."}, "Less."]
+    inner |= {"fakes": told, "rewordings": ["A rise was the outcome of s1a."]}
+    tree = read(found)
+    assert parse_tree(dump_tree(tree).encode()) == tree
+    assert json.loads(dump_tree(tree))["subtopics"][0]["studies"][0]["fakes"] == told
+    study = tree.studies[0]
+    assert [fake.can_be_told for fake in study.fakes] == [True, True, False]
+    assert (study.fakes[0].told_by, study.fakes[1].principle) == (("s1b", "s3a"), "Nothing falls twice.")
+    assert study.results == (study.result, first, second, "Less.")
+    assert study.wordings == (study.result, "A rise was the outcome of s1a.")
+    assert tree.texts()["s1/s1a/rewording1"] == study.rewordings[0]
+    assert tree.texts()["s1/s1a/fake2"] == second
+    assert tree.model_copy(update={"version": 2}).studies == tree.studies
+
+
 def test_studies_of_two_subtopics_may_share_a_paraphrase():
     found = document()
     for i in (0, 1):
@@ -557,7 +638,7 @@ def test_texts_gives_each_text_under_its_path(tree: Tree):
     inner = first.studies[0]
     path = f"{first.id}/{inner.id}"
     assert (texts[path], texts[f"{path}/hint1"]) == (inner.text, inner.hints[0])
-    assert (texts[f"{path}/result"], texts[f"{path}/fake2"]) == (inner.result, inner.fakes[1])
+    assert (texts[f"{path}/result"], texts[f"{path}/fake2"]) == (inner.result, inner.fakes[1].text)
     assert texts[f"{tree.conclusions[-1].id}/false1"] == tree.conclusions[-1].false_variants[0]
     ladders = len(tree.subtopics) + len(tree.studies)
     results = len(tree.studies) + sum(len(each.fakes) for each in tree.studies)
