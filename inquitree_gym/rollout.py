@@ -46,7 +46,7 @@ def play(
     Args:
         env: an inquiry environment, wrapped or not; a `LogEpisodes` among its wrappers is used as it is.
         agent: the agent.
-        seed: seed of the episode and of the agent.
+        seed: seed of the episode; the agent gets `InquiryEnv.agent_seed`, which depends on seed and tree.
         file: log file, written as the episode happens. A torn log is resumed: its turns are replayed, and no reply that
             it holds is asked for again.
         options: options of this episode; see `InquiryEnv.reset`.
@@ -119,10 +119,10 @@ async def _play(
     elif not recorder.names_agent:
         recorder.agent = agent.config
     ahead = call is _call_in_step_thread and not any(isinstance(each, gym.ActionWrapper) for each in _wrappers(env))
-    agent.reset(seed)
     observation, info = await call(lambda: env.reset(seed=seed, options=options))
     over = False
     with _failures_logged(recorder):
+        agent.reset(unwrap_inquiry(recorder).agent_seed)
         while not over:
             action = await _next_action(agent, recorder, observation, info, call)
             if ahead:

@@ -241,9 +241,9 @@ def traverse(engine: Engine, readings: MenuReadings, agent: str, seed: int) -> T
         engine: the rules, without a turn limit.
         readings: the readings of the menu texts.
         agent: `RANDOM`, `FLOOR` or `HELD`.
-        seed: seeds the episode and the agent.
+        seed: seed of the episode.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(engine.agent_seed(seed))
     choose = _random_policy(engine, rng) if agent == RANDOM else _menu_policy(engine, rng, held=agent == HELD)
     advance, at = engine.advance, readings.at
     state = engine.start(seed).state

@@ -69,7 +69,7 @@ class LLMAgent(BaselineAgent):
         return {"name": self.name, **self.chat.config, "context": self._context, "templates": self._prompts.digest}
 
     def reset(self, seed: int) -> None:
-        """Start an episode; its seed is also sent to a model that accepts one and has none of its own."""
+        """Start an episode; ``seed`` is also sent to a model that accepts one and has none of its own."""
         super().reset(seed)
         self._seed = seed % _SEEDS
         self._conversation = None

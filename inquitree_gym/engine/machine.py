@@ -47,6 +47,7 @@ class Engine:
         self.fake_keys = tuple(_fake_key(tree, k, rules) for k in range(len(self.subtopic_of)))
         """64-bit word of each study that the draw of its fakes depends on."""
         self.turn_limit = rules.turn_limit(self.n)
+        self._tree_id = tree.id
         self._threshold = rules.threshold
         self._takes_bare, self._asks = rules.bare_decisions, rules.on_tie == "ask"
         self._all = tuple(range(self.n))
@@ -97,6 +98,17 @@ class Engine:
         if draw * 10 >= self.rules.fake_level << 64:
             return 0
         return 1 + splitmix64(draw) % self.fakes_of[study]
+
+    def agent_seed(self, seed: int) -> int:
+        """Return the seed for the agent of an episode with ``seed``, from 0 to 2^63 - 1.
+
+        It is a one-way hash of seed and tree, so that one seed gives independent agents on different trees, and the
+        agent is not handed the seed that its fakes are drawn by.
+        """
+        if self.rules.fake_key == 1:
+            return seed
+        key = (seed & _WORD).to_bytes(8, "big") + self._tree_id.encode()
+        return int.from_bytes(blake2b(key, digest_size=8, person=b"inquitree agent").digest(), "big") >> 1
 
     def _at_topic(self, state: State, reading: Reading) -> Event:
         choice = reading.candidate

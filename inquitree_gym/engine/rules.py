@@ -60,8 +60,9 @@ class Rules:
     tie_margin: float = TIE_MARGIN
     """Difference in similarity, 0 to 2, below which two candidates count as equally near."""
     fake_key: Literal[1, 2] = 2
-    """Hash that draws the fake results: 2 knows tree and study; 1, which knows only the study's place in its tree, is
-    that of logs written before there was this rule."""
+    """Use of the episode's seed: with 2, the hash that draws the fakes knows tree and study, and the agent gets a seed
+    of its own. 1 is for logs from before this rule: the hash knows only the study's place in its tree, and the agent
+    gets the episode's seed."""
 
     def __post_init__(self) -> None:
         """Validate every rule.
@@ -99,6 +100,11 @@ class Rules:
             OptionError: a rule is unknown or out of range.
         """
         return cls().override(_FORMERLY | dict(values))
+
+    @staticmethod
+    def unnamed(values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the rules that the header of a log does not name but whose effect then was not today's default."""
+        return {name: value for name, value in _FORMERLY.items() if name not in values}
 
     def override(self, options: Mapping[str, Any]) -> Rules:
         """Return a copy with some rules replaced.

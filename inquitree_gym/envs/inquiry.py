@@ -191,6 +191,11 @@ class InquiryEnv(gym.Env[str, str]):
             raise self._not_started()
         return last.event.state
 
+    @property
+    def agent_seed(self) -> int:
+        """Seed for the agent of this episode, a hash of seed and tree; pass it to `Agent.reset`."""
+        return self.runtime.engine.agent_seed(self.state.seed)
+
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Start an episode.
 

@@ -24,13 +24,11 @@ from inquitree_gym import log
 from inquitree_gym.engine import Event, Kind, Phase, Reading, event_values
 from inquitree_gym.envs.inquiry import InquiryEnv, unwrap_inquiry
 from inquitree_gym.errors import LogError, LogExistsError, OptionError
-from inquitree_gym.matching import SIMILARITY_TOLERANCE
 from inquitree_gym.readers import READER_ROLE, ReaderAnswer
 from inquitree_gym.trees import Tree
+from inquitree_gym.wrappers.resuming import agree, former_rules, read_torn
 
 _PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "sentence-transformers", "torch", "litellm")
-_NOT_COMPARED = {"started", "versions", "log_version"}
-"""Fields of a header that may differ when an episode is resumed."""
 _SUBTOPIC_KINDS = (Kind.SUBTOPIC, Kind.SUBTOPIC_HINT, Kind.SUBTOPIC_TIE, Kind.DECLINED)
 
 
@@ -119,6 +117,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         Raises:
             LogError: the file holds a complete episode or one with other settings, or cannot be written.
         """
+        options = {**former_rules(self._file), **(options or {})} or None
         observation, info = self.env.reset(seed=seed, options=options)
         self.finish("abandoned")
         self._turns, self._replies, self._footer, self._failure = [], [], None, None
@@ -233,7 +232,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def _resume(self, file: Path, header: log.Header) -> None:
         writer = log.JsonlWriter(file, resume=True)  # locks the file before it is read
         try:
-            torn = _read_torn(file, header)
+            torn = read_torn(file, header)
         except LogError:
             writer.close()
             raise
@@ -245,7 +244,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if not self._expected:
             self._turns.append(turn)
             self._write(turn)
-        elif _agree(self._expected[0], turn):
+        elif agree(self._expected[0], turn):
             self._turns.append(self._expected.popleft())
         else:
             raise LogError(
@@ -261,20 +260,6 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-
-
-def _read_torn(file: Path, header: log.Header) -> log.Episode:
-    torn = log.read_episode(file)
-    if torn.footer is not None:
-        raise LogError(f"'{file}' holds a complete episode; choose another file")
-    recorded, current = (each.model_dump(exclude=_NOT_COMPARED) for each in (torn.header, header))
-    if differing := [name for name in current if current[name] != recorded[name]]:
-        listed = "; ".join(f"{name}: recorded {recorded[name]}, now {current[name]}" for name in differing)
-        raise LogError(
-            f"Cannot resume '{file}': recorded settings differ ({listed}). Resume with the recorded settings, or "
-            "remove the file"
-        )
-    return torn
 
 
 @cache
@@ -321,17 +306,6 @@ def _cost(replies: Sequence[log.Reply]) -> float | None:
     """Return the sum; None without a reply, or if one has no price."""
     costs = [reply.cost for reply in replies]
     return sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
-
-
-def _agree(logged: log.Turn, replayed: log.Turn) -> bool:
-    """Tell whether a replayed turn matches the log; similarities may differ by `SIMILARITY_TOLERANCE`."""
-    exact = {"observation", "action", "event", "reward", "terminated", "truncated"}
-    one, other = logged.reading, replayed.reading
-    return (
-        logged.model_dump(include=exact) == replayed.model_dump(include=exact)
-        and (one.candidate, one.decision) == (other.candidate, other.decision)
-        and abs(one.similarity - other.similarity) <= SIMILARITY_TOLERANCE
-    )
 
 
 def _new_file(folder: Path, stem: str, header: log.Header) -> log.JsonlWriter:

@@ -104,13 +104,20 @@ def test_a_second_episode_begins_a_new_conversation(env: InquiryEnv, service: Se
     assert service.chats[:TURNS] == service.chats[TURNS:]
 
 
-@pytest.mark.parametrize(("seed", "sent"), [(0, 0), (5, 5), (2**31, 0), (2**64 - 1, 2**31 - 1)])
-def test_the_seed_of_the_episode_is_sent(seed: int, sent: int, env: InquiryEnv, service: Service):
+@pytest.mark.parametrize("seed", [0, 5, 2**31, 2**64 - 1])
+def test_the_seed_of_the_agent_is_sent_and_not_that_of_the_episode(seed: int, env: InquiryEnv, service: Service):
     play(env, llm(service), seed)
-    assert {request.body["seed"] for request in service.requests} == {sent}
+    (sent,) = {request.body["seed"] for request in service.requests}
+    assert sent == env.agent_seed % 2**31
+    assert sent != seed % 2**31
 
 
-def test_a_seed_of_the_model_comes_before_that_of_the_episode(env: InquiryEnv, service: Service):
+def test_the_seed_of_the_episode_is_sent_under_the_former_use_of_seeds(env: InquiryEnv, service: Service):
+    play(env, llm(service), 2**31 + 5, options={"fake_key": 1})
+    assert {request.body["seed"] for request in service.requests} == {5}
+
+
+def test_a_seed_of_the_model_comes_before_that_of_the_agent(env: InquiryEnv, service: Service):
     play(env, LLMAgent(chat_of(service, seed=77)), 5)
     assert {request.body["seed"] for request in service.requests} == {77}
 
@@ -154,8 +161,8 @@ def test_a_long_conversation_is_cut_to_the_context(env: InquiryEnv, service: Ser
 
 def test_a_loop_of_ones_own_asks_and_logs_by_itself(env: InquiryEnv, service: Service, tmp_path: Path):
     agent, logged = llm(service), LogEpisodes(env, file=tmp_path / "own.jsonl", agent={"name": "mine"})
-    agent.reset(3)
     observation, info = logged.reset(seed=3)
+    agent.reset(env.agent_seed)
     over = False
     while not over:
         action = agent.act(observation, info) if info["turn"] % 2 else asyncio.run(agent.decide(observation, info))

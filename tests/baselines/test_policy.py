@@ -41,8 +41,8 @@ def test_it_sees_what_the_discrete_view_shows_and_says_what_it_would_say(
     agent = PolicyAgent(tree_vectors(TREE, reader), policy, rules=Rules(**rules))
     episode = play(InquiryEnv(TREE, fake_level=level, max_turns=turns, **rules), agent, seed)
 
-    rng = np.random.default_rng(seed)
     row, _ = menu.reset(seed=seed)
+    rng = np.random.default_rng(menu.unwrapped.agent_seed)
     total = 0.0
     for (found, open_then), turn in zip(seen, episode.turns, strict=True):
         mask = menu.get_wrapper_attr("action_masks")()

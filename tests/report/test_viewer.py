@@ -93,7 +93,7 @@ def test_a_result_at_the_limit_left_no_choice():
 
 def test_verdicts_are_those_of_the_scores():
     paper = load_tree("paper12")
-    episode = play(InquiryEnv(paper, fake_level=5), RandomMenuAgent(paper), 3)
+    episode = play(InquiryEnv(paper, fake_level=5), RandomMenuAgent(paper), 8)
     path = read_trajectory(episode, paper)
     found = [step.verdict.partition(":")[0] for step in turn_views(episode, paper)]
     assert (found.count("hit"), found.count("false alarm")) == (path.hits, path.false_alarms)
@@ -171,13 +171,14 @@ def test_a_page_has_an_article_and_a_link_per_turn_and_the_scores(run: Path, pag
 
 
 def test_a_page_shows_readings_with_the_threshold(run: Path, page: Page):
-    first = read_episode(log_of(run, "random-menu_f6_s1")).turns[0]
-    for name, similarity in first.reading.top:
+    episode = read_episode(log_of(run, "random-menu_f6_s1"))
+    for name, similarity in episode.turns[0].reading.top:
         assert f"{similarity:.3f}" in page.text
         assert page.has("g", id=f"node-{name}")
     styles = page.attributes("style")
-    assert any(style.startswith("--threshold: 55") for style in styles)
-    assert f"width: {round(100 * first.reading.top[0][1], 2)}%" in styles
+    threshold = 100 * episode.header.rules["threshold"]
+    assert any(style.startswith(f"--threshold: {threshold:.0f}") for style in styles)
+    assert f"width: {round(100 * episode.turns[0].reading.top[0][1], 2)}%" in styles
 
 
 def test_a_page_shows_the_verdict_on_every_item(page: Page):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from inquitree_gym.engine import Engine, Rules
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.runner import StudyConfig
 from inquitree_gym.runner.study import make_study
@@ -14,6 +15,11 @@ from tests.servers import Service
 TREE = load_tree("paper2")
 TURNS = 3 * len(TREE.subtopics) + 1
 """Of an episode played by heart, its conclusion among them."""
+
+
+def sent_seed(seed: int) -> int:
+    """The seed in the requests of an agent that plays `TREE`."""
+    return Engine(TREE, Rules(threshold=0.5)).agent_seed(seed) % 2**31
 
 
 def study_of(service: Service, *agents: str, seeds: int = 2, **settings: Any) -> StudyConfig:

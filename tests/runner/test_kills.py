@@ -23,6 +23,7 @@ from inquitree_gym.log import Episode, has_header, read_episode
 from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.scoring import score_episode
 from inquitree_gym.trees import load_tree
+from tests.runner.played import sent_seed
 from tests.servers import WAIT_AT_MOST, Body, Rote, Service
 
 pytestmark = [
@@ -36,7 +37,7 @@ TREE = load_tree("paper2")
 EPISODES_EACH = 3
 FLAGS = ("--agent", "sceptic", "--model", "gpt-4o-mini", "--papers", "2", "--fake-level", 4, "--seeds", EPISODES_EACH)
 Asked = tuple[int, str, int]
-"""Seed of the episode, role, and how many replies of that role came before."""
+"""Seed of the request, role, and how many replies of that role came before."""
 
 
 class Watch:
@@ -80,7 +81,7 @@ def paid(found: dict[str, Episode]) -> set[Asked]:
     for episode in found.values():
         roles = Counter[str]()
         for reply in episode.replies:
-            counted.add((episode.header.seed, reply.role, roles[reply.role]))
+            counted.add((sent_seed(episode.header.seed), reply.role, roles[reply.role]))
             roles[reply.role] += 1
     return counted
 

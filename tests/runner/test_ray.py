@@ -32,7 +32,7 @@ from inquitree_gym.runner.ray import (
 from inquitree_gym.runner.ray_cluster import LOCAL, connected
 from inquitree_gym.runner.run import RunContext
 from inquitree_gym.runner.study import make_study
-from tests.runner.played import TREE, TURNS, episodes, fingerprints, study_of
+from tests.runner.played import TREE, TURNS, episodes, fingerprints, sent_seed, study_of
 from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, WAIT_AT_MOST, Body, Rote, Service, failed
 
 pytestmark = [
@@ -175,10 +175,11 @@ def test_a_killed_worker_loses_no_finished_turn_and_an_episode_that_kills_them_a
     cluster: Any, rote: Service, tmp_path: Path
 ):
     asked: Counter[int] = Counter()
+    seeds = {sent_seed(seed): seed for seed in range(3)}
     play = Rote(TREE)
 
     def deadly(body: Body) -> str:
-        seed = body["seed"]
+        seed = seeds[body["seed"]]
         asked[seed] += 1
         if seed == 2 or (seed, asked[seed]) == (1, 5):
             kill_workers()
