@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from inquitree_gym.embeddings import Embedder, tree_vectors
 from inquitree_gym.scoring import Estimate, clustered_mean
 from inquitree_gym.trees import Tree
+from inquitree_gym.trees.fakes import centrality
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,11 @@ def result_texts(trees: Sequence[Tree], embedder: Embedder) -> ResultTexts:
     vectors = np.stack([by_id[tree].of(text) for tree, text, _ in rows])
     ids, texts, fake = zip(*rows, strict=True)
     return ResultTexts(ids, texts, np.array(fake), vectors)
+
+
+def central_share(trees: Sequence[Tree]) -> Estimate:
+    """Return the share of studies whose true result has most words in common with the fakes; a third is chance."""
+    return clustered_mean((tree.id, centrality(study)) for tree in trees for study in tree.studies)
 
 
 def separations(results: ResultTexts) -> dict[str, Estimate]:

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from inquitree_gym.errors import Fault
 from inquitree_gym.trees.candidates import Embed
+from inquitree_gym.trees.fakes import result_faults
 from inquitree_gym.trees.meaning import ladder_faults, meaning_faults
-from inquitree_gym.trees.rules import LENGTH_RATIO, MAX_NUMBER_DIFFERENCE, MIN_FIRST_HINT_WORDS, fault
+from inquitree_gym.trees.rules import MIN_FIRST_HINT_WORDS, fault
 from inquitree_gym.trees.schema import GENERATED, Tree
 
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _TODO = re.compile(r"\bTODO\b")
 _OR = re.compile(r"(?<!with )(?<!more )\bor\b(?! not\b)", re.IGNORECASE)
 _WHETHER = re.compile(r"\bwhether\b[^;.]*", re.IGNORECASE)
@@ -32,7 +32,7 @@ def lint_tree(tree: Tree, embed: Embed | None = None) -> list[Fault]:
     faults = [*_redundant_edges(tree), *_evidence_faults(tree), *_support_faults(tree)]
     if unfinished := list(_todo_faults(tree)):
         return faults + unfinished
-    faults += [*_wording_faults(tree), *_fake_faults(tree), *ladder_faults(tree, char_tfidf, "T501")]
+    faults += [*_wording_faults(tree), *result_faults(tree), *ladder_faults(tree, char_tfidf, "T501")]
     return faults if embed is None else [*faults, *meaning_faults(tree, embed)]
 
 
@@ -129,27 +129,3 @@ def _wording_faults(tree: Tree) -> Iterator[Fault]:
     if lacking := sum(not node.paraphrases for node in nodes):
         message = f"{lacking} of {len(nodes)} subtopics and studies have no paraphrases; 5 to 8 each help the matcher"
         yield fault("T305", "", "subtopics", message, lacking, 0)
-
-
-def _fake_faults(tree: Tree) -> Iterator[Fault]:
-    shortest, longest = LENGTH_RATIO
-    for study in tree.studies:
-        numbers = len(_NUMBER.findall(study.result))
-        for k, fake in enumerate(study.results[1:], 1):
-            path = f"{tree.paths[study.id]}.fakes[{k - 1}]"
-            ratio = len(fake.split()) / len(study.result.split())
-            if not shortest <= ratio <= longest:
-                message = f"fake {k} has {ratio:.2f} times as many words as the true result"
-                bound = shortest if ratio < shortest else longest
-                yield fault("T401", study.id, path, f"{message}, needs {shortest} to {longest}", ratio, bound)
-            if (excess := abs((count := len(_NUMBER.findall(fake))) - numbers)) > MAX_NUMBER_DIFFERENCE:
-                message = f"fake {k} has {count} numbers, the true result {numbers}; the difference is at most"
-                message = f"{message} {MAX_NUMBER_DIFFERENCE}"
-                yield fault("T402", study.id, path, message, excess, MAX_NUMBER_DIFFERENCE)
-            if _words(fake) in map(_words, study.results[:k]):
-                message = f"fake {k} repeats the true result or an earlier fake; contradict it"
-                yield fault("T403", study.id, path, message)
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())

@@ -13,9 +13,15 @@ MAX_ITEM_SIMILARITY = 0.90
 MAX_SAME_EVIDENCE_SIMILARITY = 0.70
 """Maximum similarity between two conclusion items that need the same evidence."""
 LENGTH_RATIO = (0.75, 1.34)
-"""Range of the length of a fake result relative to the true one, in words."""
+"""Range of the length of a fake or a rewording relative to the true result, in words."""
 MAX_NUMBER_DIFFERENCE = 2
-"""Maximum difference between the counts of numbers in a fake and in the true result."""
+"""Maximum difference between the counts of numbers in a fake or a rewording and in the true result."""
+MIN_TELLABLE_SHARE = 2 / 3
+"""Minimum share of a tree's fakes that reasoning can tell."""
+CENTRAL_SHARE = (0.15, 0.45)
+"""Range of the share of studies whose true result has most words in common with the fakes; chance is a third."""
+MIN_CENTRAL_STUDIES = 6
+"""Smallest number of studies for which that share is checked."""
 MIN_FAKE_SIMILARITY = 0.50
 """Minimum similarity of a fake to the true result; less means another subject."""
 MIN_LAST_HINT_SIMILARITY = 0.85
@@ -69,6 +75,16 @@ RULES = {
     "T403": Rule("error", "a fake repeats neither the true result nor another fake"),
     "T404": Rule(
         "error", f"a fake stays on topic: its similarity to the true result is at least {MIN_FAKE_SIMILARITY:.2f}"
+    ),
+    "T405": Rule("warning", "two thirds of the fakes of a tree can be told by another result or by a principle"),
+    "T406": Rule(
+        "warning", "a rewording differs from the true result in words, but as little in length and numbers as a fake"
+    ),
+    "T407": Rule("note", "every true result has a rewording"),
+    "T408": Rule(
+        "note",
+        f"the true result has most words in common with the fakes in {CENTRAL_SHARE[0]} to {CENTRAL_SHARE[1]} of the "
+        f"studies, in trees of at least {MIN_CENTRAL_STUDIES} studies",
     ),
     "T501": Rule("error", "each hint is closer to the text of its target than the hint before, in character TF-IDF"),
     "T502": Rule("error", "each hint is closer to its target than the hint before, under the embedder"),

@@ -25,6 +25,7 @@ from inquitree_gym.log import read_episode
 from inquitree_gym.trees import Tree, builtin_ids, dump_tree, load_tree
 from inquitree_gym.trees.lint import lint_tree
 from tests.strategies import make_tree, with_paraphrases
+from tests.trees.test_lint import give_clues, lanterns, reword
 
 VERBS = ("list", "show", "play", "run", "score", "report", "view", "reread", "check")
 
@@ -509,25 +510,20 @@ def test_a_folder_that_is_no_run(inquitree: Inquitree, verb: str, tmp_path: Path
 # check
 
 
-def worded(tree: Tree) -> Tree:
-    """Give every subtopic and study of a tree a paraphrase, and the tree its tier."""
-    nodes = (*tree.subtopics, *tree.studies)
-    tree = with_paraphrases(tree, {node.id: [f"{node.text} Please say."] for node in nodes})
-    return tree.model_copy(update={"provenance": tree.provenance.model_copy(update={"tier": "A"})})
-
-
 def test_check_of_a_clean_tree(inquitree: Inquitree, tmp_path: Path):
-    file = tmp_path / "paper8b.json"
-    file.write_text(dump_tree(worded(load_tree("paper8")).model_copy(update={"id": "paper8b"})))
+    file = tmp_path / "lanterns.json"
+    tree = lanterns(give_clues, reword)
+    nodes = (*tree.subtopics, *tree.studies)
+    file.write_text(dump_tree(with_paraphrases(tree, {node.id: [f"{node.text} Please say."] for node in nodes})))
     done = inquitree("check", file, "--embedder", "none")
     assert (done.status, done.out) == (0, f"{file}: clean\n")
 
 
 def test_notes_and_warnings_are_shown_and_leave_the_status_at_0(inquitree: Inquitree, tmp_path: Path):
-    document = json.loads(dump_tree(load_tree("paper8"))) | {"id": "paper8b"}
-    document["provenance"].pop("tier", None)
+    document = json.loads(dump_tree(lanterns(give_clues)))
+    del document["provenance"]["tier"]
     document["subtopics"][0]["hints"][0] = "Read."
-    file = tmp_path / "paper8b.json"
+    file = tmp_path / "lanterns.json"
     file.write_text(json.dumps(document))
     done = inquitree("check", file, "--embedder", "none")
     assert done.status == 0
@@ -690,7 +686,7 @@ def test_a_new_tree_lacks_only_its_texts(inquitree: Inquitree, tmp_path: Path, m
     assert done.status == 1
     faults = json.loads(done.out)["bread.json"]
     assert {fault["code"] for fault in faults} == {"T301"}
-    assert {"paper.title", "topic", "subtopics[1].studies[0].fakes[0]"} <= {fault["path"] for fault in faults}
+    assert {"paper.title", "topic", "subtopics[1].studies[0].fakes[0].text"} <= {fault["path"] for fault in faults}
     written = Path("bread.json").read_text().replace("TODO", "Written")
     Path("bread.json").write_text(written)
     codes = {fault["code"] for fault in json.loads(inquitree("check", "bread.json", "--json").out)["bread.json"]}

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.trees import CANARY, Fault, Tree, dump_tree, parse_tree
 from inquitree_gym.trees.candidates import Embed
+from inquitree_gym.trees.fakes import centrality
 from inquitree_gym.trees.lint import char_tfidf
 from inquitree_gym.trees.lint import lint_tree as all_faults
 from inquitree_gym.trees.meaning import early_texts, ladder_similarities, targets
@@ -21,6 +22,7 @@ from inquitree_gym.trees.rules import MAX_NUMBER_DIFFERENCE, RULES
 from tests.strategies import make_tree, trees
 
 Break = Callable[[dict], object]
+OPTIONAL = ("T305", "T405", "T407")
 
 LANTERNS = {
     "format": "inquitree/1",
@@ -154,8 +156,8 @@ def study(document: dict, identifier: str) -> dict:
 
 
 def lint_tree(tree: Tree, embed: Embed | None = None) -> list[Fault]:
-    """Lint a tree; that it has no paraphrases is left out."""
-    return [fault for fault in all_faults(tree, embed) if fault.code != "T305"]
+    """Lint a tree; that it has no paraphrases, no rewordings and no clues to its fakes is left out."""
+    return [fault for fault in all_faults(tree, embed) if fault.code not in OPTIONAL]
 
 
 def told(faults: Iterable[Fault]) -> list[str]:
@@ -306,9 +308,100 @@ def test_a_tree_without_sources_is_fiction_and_may_be_unconfirmed():
 
 def test_missing_paraphrases_are_noted_once():
     tree = lanterns(lambda d: d["subtopics"][0].update(paraphrases=["Do salty marshes glow?"]))
-    (note,) = set(all_faults(tree)) - set(lint_tree(tree))
+    (note,) = (fault for fault in all_faults(tree) if fault.code == "T305")
     assert str(note) == "4 of 5 subtopics and studies have no paraphrases; 5 to 8 each help the matcher"
     assert (note.code, note.severity, note.path, note.value, note.bound) == ("T305", "note", "subtopics", 4, 0)
+
+
+def give_clues(document: dict) -> None:
+    for inner in (each for topic in document["subtopics"] for each in topic["studies"]):
+        other = "s1a" if inner["id"] == "s2a" else "s2a"
+        first, second = inner["fakes"]
+        inner["fakes"] = [{"text": first, "told_by": [other]}, {"text": second, "principle": "Light needs salt."}]
+
+
+def reword(document: dict) -> None:
+    study(document, "s1a")["rewordings"] = ["In the two saltiest tanks, glow exceeded that in fresh water by 40 %."]
+    study(document, "s1b")["rewordings"] = ["The maps had about twice the number of lamps in years with salty water."]
+    study(document, "s2a")["rewordings"] = ["Four times as often, beetles from within 30 m chose the uncovered flower."]
+
+
+def test_a_tree_with_clues_and_rewordings_lacks_nothing_but_paraphrases():
+    assert {fault.code for fault in all_faults(lanterns(give_clues, reword))} == {"T305"}
+
+
+def test_fakes_that_can_only_be_guessed_are_counted_over_the_tree():
+    def forget(count: int) -> Break:
+        def forget_some(document: dict) -> None:
+            studies = (each for topic in document["subtopics"] for each in topic["studies"])
+            for inner, _ in zip(studies, range(count), strict=False):
+                inner["fakes"][0] = inner["fakes"][0]["text"]
+
+        return forget_some
+
+    assert "T405" not in {fault.code for fault in all_faults(lanterns(give_clues, forget(2)))}, "4 of 6 are two thirds"
+    (fault,) = (each for each in all_faults(lanterns(give_clues, forget(3))) if each.code == "T405")
+    assert str(fault) == "3 of 6 fakes can be told by a result or a principle, needs two thirds; the others are luck"
+    assert (fault.severity, fault.path, fault.value, fault.bound) == ("warning", "subtopics", 0.5, 2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("rewording", "expected"),
+    [
+        (
+            "years with salty water had about twice the number of lamps, on the maps",
+            "s1b: rewording 2 repeats the true result or an earlier rewording; use other words",
+        ),
+        ("Lamps doubled.", "s1b: rewording 2 has 0.14 times as many words as the true result, needs 0.75 to 1.34"),
+        (
+            "On the maps of 1950, 1951 and 1952, salty years had about twice the lamps.",
+            "s1b: rewording 2 has 3 numbers, the true result 0; the difference is at most 2",
+        ),
+    ],
+    ids=["echo", "short", "many numbers"],
+)
+def test_a_rewording_that_is_none_is_told(rewording: str, expected: str):
+    (fault,) = lint_tree(lanterns(reword, lambda d: study(d, "s1b")["rewordings"].append(rewording)))
+    assert (str(fault), fault.code, fault.severity) == (expected, "T406", "warning")
+    assert fault.path == "subtopics[0].studies[1].rewordings[1]"
+
+
+def test_missing_rewordings_are_noted_once():
+    tree = lanterns(reword, lambda d: study(d, "s1b").pop("rewordings"))
+    (note,) = (fault for fault in all_faults(tree) if fault.code == "T407")
+    assert str(note) == "1 of 3 true results have no rewording; replications repeat them word for word"
+    assert (note.severity, note.value, note.bound) == ("note", 1, 0)
+
+
+def alike(central: int, studies: int) -> Tree:
+    """Make a tree in which the true result is the most central one in some of its studies, and a fake in the others."""
+    found = make_tree([[]] * studies, [1] * studies).model_dump(mode="json")
+    for i, topic in enumerate(found["subtopics"]):
+        texts = ["The red lamp rose slowly.", "The red lamp fell slowly.", "A red lamp rose slowly."]
+        result, *fakes = texts if i < central else texts[1:] + texts[:1]
+        topic["studies"][0] |= {"result": result, "fakes": fakes}
+    return parse_tree(json.dumps(found).encode())
+
+
+@pytest.mark.parametrize(
+    ("central", "studies", "told_share"),
+    [(0, 5, None), (6, 6, 1.0), (2, 6, None), (0, 6, 0.0), (9, 20, None), (10, 20, 0.5), (3, 20, None), (2, 20, 0.1)],
+)
+def test_a_true_result_that_is_too_often_or_too_seldom_most_central_is_noted(
+    central: int, studies: int, told_share: float | None
+):
+    found = [fault for fault in all_faults(alike(central, studies)) if fault.code == "T408"]
+    assert [fault.value for fault in found] == ([] if told_share is None else [told_share])
+    for fault in found:
+        assert (fault.severity, fault.bound) == ("note", 0.15 if told_share < 0.15 else 0.45)
+        assert f"in {central} of {studies} studies ({told_share:.2f}), needs 0.15 to 0.45" in str(fault)
+
+
+def test_results_that_share_as_many_words_share_the_centre():
+    three = make_tree([[]], [1], fakes=3).studies[0]
+    assert centrality(three) == 0, "the fakes differ from each other in one word, from the truth in three"
+    tied = lanterns(lambda d: study(d, "s1b").update(result="It rose.", fakes=["It fell.", "It froze."])).studies[1]
+    assert centrality(tied) == pytest.approx(1 / 3)
 
 
 def test_a_todo_is_told_with_its_place_and_the_wording_waits():
