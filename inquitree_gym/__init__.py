@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from inquitree_gym.envs.inquiry import InquiryEnv
     from inquitree_gym.envs.spaces import FreeText
     from inquitree_gym.errors import InquiTreeError
+    from inquitree_gym.judges import judge
     from inquitree_gym.log import Episode, read_episode
     from inquitree_gym.matching import Match, match
     from inquitree_gym.rollout import aplay, play
@@ -37,6 +38,7 @@ __all__ = [
     "Rules",
     "Tree",
     "aplay",
+    "judge",
     "load_embedder",
     "load_tree",
     "make_agent",
@@ -51,6 +53,7 @@ __getattr__ = lazy(
     {
         "baselines": "Agent make_agent",
         "embeddings": "Embedder load_embedder",
+        "judges": "judge",
         "log": "Episode read_episode",
         "scoring": "EpisodeScore score_episode",
         "envs.spaces": "FreeText",

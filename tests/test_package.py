@@ -17,7 +17,8 @@ from inquitree_gym.errors import Fault, OptionError, TreeError, UnknownTreeError
 PUBLIC = {
     "inquitree_gym": {
         "Agent", "Embedder", "Episode", "EpisodeScore", "FreeText", "InquiTreeError", "InquiryEnv", "Match", "Rules",
-        "Tree", "aplay", "load_embedder", "load_tree", "make_agent", "match", "play", "read_episode", "score_episode",
+        "Tree", "aplay", "judge", "load_embedder", "load_tree", "make_agent", "match", "play", "read_episode",
+        "score_episode",
     },
     "inquitree_gym.baselines": {
         "AGENT_NAMES", "Agent", "Ask", "BASELINE_NAMES", "BaselineAgent", "HumanAgent", "LLMAgent",
@@ -46,9 +47,9 @@ PUBLIC = {
         "FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "SyntheticEnv", "Transition",
     },
     "inquitree_gym.judges": {
-        "AsyncJudge", "CrossEncoderInference", "Judge", "JudgeOptions", "Judgement", "JudgementFile", "Judgements",
-        "LLMJudge", "LocalJudge", "NLIJudge", "Verdict", "conclusion_quality", "evidence_ratios", "judge_all",
-        "local_judge", "make_judges", "read_judgements",
+        "AsyncJudge", "CrossEncoderInference", "Judge", "JudgeOptions", "JudgeReply", "JudgedConclusion", "Judgement",
+        "JudgementFile", "Judgements", "LLMJudge", "LocalJudge", "NLIJudge", "Verdict", "conclusion_quality",
+        "evidence_ratios", "judge", "judge_all", "load_judge", "local_judge", "make_judges", "read_judgements",
     },
     "inquitree_gym.runner": {
         "EpisodeSpec", "ModelSettings", "Outcome", "RunOptions", "RunSummary", "StopConditions",

@@ -11,7 +11,7 @@ from inquitree_gym.analysis.aggregate import grouped
 from inquitree_gym.analysis.load import finished_episodes
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges import AsyncJudge, Judgement, JudgementFile, judge_all, read_judgements
-from inquitree_gym.judges.records import judgements_by_label
+from inquitree_gym.judges.records import judgements_by_label, version_of
 from inquitree_gym.llm import Usage
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.statistics import Agreement, agreement, item_pairs
@@ -34,6 +34,7 @@ class JudgingResult:
     """Outcome of one judge on some conclusions."""
 
     judge: str
+    version: int
     judged: int
     """Conclusions judged now."""
     found: int
@@ -103,6 +104,7 @@ async def judge_conclusions(
         judgements = await judge_all(judge, cases, max_concurrency, store)
         return JudgingResult(
             judge=judge.name,
+            version=version_of(judge.config),
             judged=len(missing),
             found=len(conclusions) - len(missing),
             unscored=sum(file.found[each.name].unscored for each in conclusions),

@@ -9,9 +9,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from inquitree_gym.analysis.recorded import recorded_judges
 from inquitree_gym.errors import LogError
-from inquitree_gym.judges import Judge, Judgements, local_judge, make_judges, read_judgements
-from inquitree_gym.judges.records import judgements_by_label
+from inquitree_gym.judges import Judge
 from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.llm import Usage
 from inquitree_gym.log import Episode, Turn, has_header, read_episode
@@ -134,66 +134,32 @@ class ScoredRun:
 
     @property
     def scores(self) -> list[EpisodeScore]:
-        """Scores of the finished episodes by the local judge."""
+        """Scores of the finished episodes by the chosen judge."""
         return [episode.score for episode in self.episodes]
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedJudges:
-    """The judgements stored beside a run."""
+def load_run(
+    folder: str | os.PathLike[str], progress: Callable[[EpisodeSpec], None] | None = None, judge: str = LOCAL
+) -> ScoredRun:
+    """Read and score every finished episode of a run folder.
 
-    current: Judgements | None
-    """Judgements of the local judge with its present configuration."""
-    others: dict[str, Judgements]
-    """Judgements of all other judges, by label."""
-
-    def local(self, log: str, tree: Tree) -> Judge:
-        """Return the local judge for one log; a stored judgement is replayed instead of computed again."""
-        recorded = None if self.current is None else self.current.of(log, tree)
-        return local_judge(tree) if recorded is None else recorded
-
-    def panel(self, log: str, tree: Tree) -> dict[str, Judge]:
-        """Return the other judges of one log, by label."""
-        judges = {label: each.of(log, tree) for label, each in self.others.items()}
-        return {label: judge for label, judge in judges.items() if judge is not None}
-
-
-def recorded_judges(folder: str | os.PathLike[str]) -> RecordedJudges:
-    """Read the judgements beside a run.
-
-    A local judge with other constants than the present ones is labelled "earlier" and listed among the others.
-
-    Raises:
-        JudgeError: a file of judgements is damaged.
-    """
-    found = judgements_by_label(read_judgements(folder))
-    config = make_judges([LOCAL])[0].config
-    current = next((each for each in found.values() if (each.judge, each.config) == (LOCAL, config)), None)
-    others = {
-        f"{label}, earlier" if each.judge == LOCAL else label: each
-        for label, each in found.items()
-        if each is not current
-    }
-    return RecordedJudges(current, others)
-
-
-def load_run(folder: str | os.PathLike[str], progress: Callable[[EpisodeSpec], None] | None = None) -> ScoredRun:
-    """Read and score every finished episode of a run folder with the local judge.
-
-    Stored judgements of the local judge are reused.
+    Stored judgements are reused. The local judge judges the other conclusions at once; any other judge must have judged
+    the run before (`inquitree judge`).
 
     Args:
         folder: a run folder.
         progress: called after each episode of the study.
+        judge: name or label of the judge; see `recorded_judges`.
 
     Raises:
         LogError: the folder is no run, holds no finished episode, or an episode was played on another version of its
             tree.
-        JudgeError: a file of judgements is damaged.
+        JudgeError: a file of judgements is damaged, or the judge has not judged the run.
+        OptionError: the judge is unknown.
     """
     study = read_manifest(folder)
     trees = {name: load_tree(name) for name in study.trees}
-    recorded = recorded_judges(folder)
+    recorded = recorded_judges(folder, judge)
     run = ScoredRun(Path(folder), [], [], {})
     for spec in study.specs():
         episode = _read(log_file(folder, spec))
@@ -201,9 +167,9 @@ def load_run(folder: str | os.PathLike[str], progress: Callable[[EpisodeSpec], N
             run.missing.append(episode)
         else:
             tree = trees[spec.tree]
-            run.episodes.append(scored_episode(episode, tree, recorded.local(spec.file_name, tree)))
-            for label, judge in recorded.panel(spec.file_name, tree).items():
-                run.judged.setdefault(label, []).append(score_episode(episode, tree, judge))
+            run.episodes.append(scored_episode(episode, tree, recorded.chosen(spec.file_name, tree)))
+            for label, other in recorded.others(spec.file_name, tree).items():
+                run.judged.setdefault(label, []).append(score_episode(episode, tree, other))
         if progress is not None:
             progress(spec)
     if not run.episodes:

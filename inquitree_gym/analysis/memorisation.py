@@ -16,11 +16,10 @@ from inquitree_gym.analysis.aggregate import Player, grouped, in_cell, player_of
 from inquitree_gym.analysis.cutoff import Side, mean_grade, side_of
 from inquitree_gym.analysis.cutoff_models import ModelDates, find_model, parse_date
 from inquitree_gym.analysis.judging import StatedConclusion
-from inquitree_gym.analysis.load import recorded_judges
 from inquitree_gym.analysis.questions import AnswerFile, AskingResult, ask_questions, read_answers, repeated
+from inquitree_gym.analysis.recorded import recorded_judges
 from inquitree_gym.baselines.conversation import move_fault, read_move
 from inquitree_gym.errors import LogError
-from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.llm import Chat, Message
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
@@ -158,10 +157,8 @@ def grade_closed_book(folder: str | os.PathLike[str], trees: Mapping[str, Tree])
         JudgeError: a file of judgements is damaged.
     """
     conclusions = closed_book_conclusions(folder, trees)
-    recorded = recorded_judges(folder)
-    judges = ({LOCAL: recorded.current} if recorded.current is not None else {}) | recorded.others
     grades = []
-    for label, judgements in judges.items():
+    for label, judgements in recorded_judges(folder).stored.items():
         for each in conclusions:
             judge = judgements.of(each.name, each.tree)
             if judge is not None:

@@ -31,14 +31,19 @@ from inquitree_gym.cli.output import (
     split,
 )
 from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
+from inquitree_gym.judges.registry import KINDS
 from inquitree_gym.llm import Budget, Usage
 from inquitree_gym.scoring import EpisodeScore, clustered_mean
 from inquitree_gym.scoring.statistics import Agreement
 
 app = typer.Typer()
 
-JudgeOption = Annotated[str, typer.Option("--judge", help="Judges, comma-separated: local, nli:MODEL, llm:MODEL.")]
+JudgeOption = Annotated[str, typer.Option("--judge", help=f"Judges, comma-separated: {', '.join(KINDS)}.")]
 RepeatsOption = Annotated[int, typer.Option(min=1, help="Answers of an llm judge per order of the items.")]
+OrdersOption = Annotated[
+    int, typer.Option(min=1, max=2, help="Orders of the items that an llm judge is asked in; 2 averages both.")
+]
+VariantsOption = Annotated[bool, typer.Option(help="Show an llm judge the false variants of the items.")]
 MaxConcurrencyOption = Annotated[
     int, typer.Option("--max-concurrency", min=1, help="Conclusions judged at the same time.")
 ]
@@ -50,6 +55,8 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     run_folders: RunsArgument,
     judges: JudgeOption = "local",
     repeats: RepeatsOption = 1,
+    orders: OrdersOption = 2,
+    variants: VariantsOption = True,
     base_url: BaseUrlOption = None,
     max_cost: MaxCostOption = None,
     max_total_tokens: MaxTotalTokensOption = None,
@@ -58,7 +65,8 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     as_json: JsonOption = False,
 ) -> None:
     """Judge the conclusions of runs. Run again to judge only what is missing."""
-    panel = make_judges(split(judges), JudgeOptions(repeats, base_url, cache, Budget(max_cost, max_total_tokens)))
+    budget = Budget(max_cost, max_total_tokens)
+    panel = make_judges(split(judges), JudgeOptions(repeats, base_url, cache, budget, orders, variants))
     folders = list(dict.fromkeys(folder.resolve() for folder in run_folders))
     done = {str(folder): [_judged(folder, judge, max_concurrency) for judge in panel] for folder in folders}
     scores = {str(folder): recorded_scores(folder) for folder in folders}

@@ -49,6 +49,12 @@ EffortOption = Annotated[
 ]
 MaxCostOption = Annotated[float | None, typer.Option(help="Stop sending requests at this cost, in US dollars.")]
 MaxTotalTokensOption = Annotated[int | None, typer.Option(help="Stop sending requests at this number of tokens.")]
+ScoredByOption = Annotated[
+    str,
+    typer.Option(
+        "--judge", help="Judge of the scores: local, or one that inquitree judge has asked, by name or label."
+    ),
+]
 ThresholdOption = Annotated[float | None, typer.Option(help="Threshold τ; the embedder's calibrated one by default.")]
 
 

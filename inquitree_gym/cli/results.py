@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +29,7 @@ from inquitree_gym.cli.output import (
     JsonOption,
     RunArgument,
     RunsArgument,
+    ScoredByOption,
     ThresholdOption,
     check_svg,
     note,
@@ -40,6 +41,7 @@ from inquitree_gym.cli.output import (
 )
 from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.errors import OptionError
+from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.report import view_log, view_run, write_report
 from inquitree_gym.report.rethreshold import (
     changed_turns,
@@ -52,6 +54,7 @@ from inquitree_gym.report.rethreshold import (
 from inquitree_gym.report.sections import scores_by_judge
 from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.scoring import EpisodeScore
 from inquitree_gym.scoring.vigilance import D_PRIME
 from inquitree_gym.trees import load_tree
 
@@ -82,9 +85,9 @@ app = typer.Typer()
 
 
 @app.command()
-def score(run_folder: RunArgument, as_json: JsonOption = False) -> None:
+def score(run_folder: RunArgument, judge: ScoredByOption = LOCAL, as_json: JsonOption = False) -> None:
     """Score every episode of a run from its log."""
-    run = load_scored(run_folder)
+    run = load_scored(run_folder, judge)
     if as_json:
         print_json([each.as_plain() for each in run.scores])
         return
@@ -93,7 +96,7 @@ def score(run_folder: RunArgument, as_json: JsonOption = False) -> None:
         values = (MEASURES[name](each) for name in SCORE_MEASURES)
         cells = ("–" if value is None else f"{value:.3f}" for value in values)
         rows.append([each.tree, each.agent, str(each.fake_level), str(each.seed), *cells])
-    print_table(f"Episodes of {run_folder}", rows)
+    print_table(f"Episodes of {run_folder}, judged by {judged_by(run.scores)}", rows)
     _note_missing(run.missing)
 
 
@@ -110,6 +113,7 @@ def report(
     closed_book: Annotated[
         Path | None, typer.Option(help="Folder of inquitree closed-book, to compare with what models knew before.")
     ] = None,
+    judge: ScoredByOption = LOCAL,
     as_json: JsonOption = False,
 ) -> None:
     """Print the results of runs. Values are means over trees, with a 95 % interval from five trees on."""
@@ -117,7 +121,7 @@ def report(
     folders = list(dict.fromkeys(folder.resolve() for folder in run_folders))
     if paired and len(folders) != 2:
         raise OptionError(f"--compare takes two runs, not {len(folders)}")
-    runs = [load_scored(folder) for folder in folders]
+    runs = [load_scored(folder, judge) for folder in folders]
     differences = compare(*(run.scores for run in runs)) if paired else []
     scores = [score for run in runs for score in run.scores]
     table, cutoffs = summarise(scores), split_by_cutoff(scores, known_models)
@@ -127,30 +131,28 @@ def report(
         note(f"written: {file}")
     if as_json:
         print_json(
-            {"rows": table, "missing": [episode.name for episode in missing], "cutoffs": cutoffs}
+            {"judged_by": judged_by(scores), "rows": table, "missing": [each.name for each in missing]}
+            | {"cutoffs": cutoffs}
             | ({} if memories is None else {"closed_book": memories})
             | ({"differences": differences} if paired else {})
         )
         return
+    by = f", judged by {judged_by(scores)}"
     for title, measures in REPORT_TABLES.items():
-        print_table(title, summary_table(table, measures))
+        print_table(title + by * (title == "Results"), summary_table(table, measures))
     if paired:
-        print_table("Second run minus first", differences_table(differences))
+        print_table(f"Second run minus first{by}", differences_table(differences))
     if cutoffs.splits:
-        print_table("Before − after the training cutoff", cutoff_table(cutoffs))
+        print_table(f"Before − after the training cutoff{by}", cutoff_table(cutoffs))
     if memories is not None:
         print_table("Closed book: mean S from the topic alone", memory_table(memories.models))
     out.print(Text(REPORT_LEGEND))
     _note_missing(missing)
-    for model, episodes in cutoffs.unnamed.items():
-        note(
-            f"no training cutoff is known for '{model}', so its {episodes} episodes are left out of before and after; "
-            "add it in a file with --models"
-        )
+    _note_unnamed(cutoffs.unnamed)
 
 
 @app.command()
-def view(
+def view(  # noqa: PLR0913  (one parameter per flag)
     path: Annotated[Path, typer.Argument(metavar="EPISODE|RUN", help="A log, or the folder of a run.")],
     out_path: Annotated[
         Path | None, typer.Option("--out", help="Page or folder; beside the log, or RUN/view, by default.")
@@ -160,6 +162,7 @@ def view(
     model: Annotated[str | None, typer.Option(help="Only the episodes with this model.")] = None,
     fake_level: Annotated[int | None, typer.Option(help="Only the episodes at this fake level.")] = None,
     seed: Annotated[int | None, typer.Option(help="Only the episodes with this seed.")] = None,
+    judge: ScoredByOption = LOCAL,
 ) -> None:
     """Write episodes as HTML pages, turn by turn. A run gets an index; the pages need no server."""
     given = {"agent": agent, "model": model, "fake_level": fake_level, "seed": seed}
@@ -169,7 +172,7 @@ def view(
             raise OptionError(
                 f"'{path}' is one log; --tree, --agent, --model, --fake-level and --seed choose from a run"
             )
-        note(f"written: {view_log(path, out_path)}")
+        note(f"written: {view_log(path, out_path, judge)}")
         return
     stem = None if tree is None else Path(f"paper{tree}" if tree.isascii() and tree.isdigit() else tree).stem
 
@@ -177,7 +180,7 @@ def view(
         return stem in (None, Path(spec.tree).stem) and all(getattr(spec, k) == v for k, v in chosen.items())
 
     with progress("drawing", sum(map(wanted, read_manifest(path).specs()))) as advance:
-        page = view_run(path, out_path, wanted=wanted, progress=lambda spec: advance(spec.tree))
+        page = view_run(path, out_path, wanted=wanted, progress=lambda spec: advance(spec.tree), judge=judge)
     note(f"written: {page}")
 
 
@@ -213,10 +216,15 @@ def reread(
     out.print(Text(REREAD_LEGEND))
 
 
-def load_scored(folder: Path) -> ScoredRun:
+def load_scored(folder: Path, judge: str = LOCAL) -> ScoredRun:
     """Read and score a run with a progress bar; see `load_run` for the errors."""
     with progress("scoring", len(list(read_manifest(folder).specs()))) as advance:
-        return load_run(folder, lambda spec: advance(spec.tree))
+        return load_run(folder, lambda spec: advance(spec.tree), judge)
+
+
+def judged_by(scores: Sequence[EpisodeScore]) -> str:
+    """Return the name and version of the judge of scores."""
+    return ", ".join(dict.fromkeys(score.judged_by for score in scores))
 
 
 def _note_missing(missing: Sequence[MissingEpisode]) -> None:
@@ -232,6 +240,14 @@ def _note_missing(missing: Sequence[MissingEpisode]) -> None:
         note(f"damaged, and not scored: {episode.error}")
     if len(damaged) > MAX_NAMES:
         note(f"damaged, and not scored: {len(damaged) - MAX_NAMES} more logs")
+
+
+def _note_unnamed(models: Mapping[str, int]) -> None:
+    for model, episodes in models.items():
+        note(
+            f"no training cutoff is known for '{model}', so its {episodes} episodes are left out of before and after; "
+            "add it in a file with --models"
+        )
 
 
 def _memories(folder: Path, runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> Memorisation:

@@ -5,18 +5,21 @@ from typing import TYPE_CHECKING
 from inquitree_gym._lazy import lazy
 
 if TYPE_CHECKING:
+    from inquitree_gym.judges.judged import JudgedConclusion, judge
     from inquitree_gym.judges.llm import LLMJudge
     from inquitree_gym.judges.local import LocalJudge, local_judge
     from inquitree_gym.judges.nli import CrossEncoderInference, NLIJudge
     from inquitree_gym.judges.quality import Judge, Verdict, conclusion_quality, evidence_ratios
-    from inquitree_gym.judges.records import Judgement, JudgementFile, Judgements, read_judgements
-    from inquitree_gym.judges.registry import AsyncJudge, JudgeOptions, judge_all, make_judges
+    from inquitree_gym.judges.records import Judgement, JudgementFile, Judgements, JudgeReply, read_judgements
+    from inquitree_gym.judges.registry import AsyncJudge, JudgeOptions, judge_all, load_judge, make_judges
 
 __all__ = [
     "AsyncJudge",
     "CrossEncoderInference",
     "Judge",
     "JudgeOptions",
+    "JudgeReply",
+    "JudgedConclusion",
     "Judgement",
     "JudgementFile",
     "Judgements",
@@ -26,7 +29,9 @@ __all__ = [
     "Verdict",
     "conclusion_quality",
     "evidence_ratios",
+    "judge",
     "judge_all",
+    "load_judge",
     "local_judge",
     "make_judges",
     "read_judgements",
@@ -35,11 +40,12 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
+        "judged": "JudgedConclusion judge",
         "llm": "LLMJudge",
         "local": "LocalJudge local_judge",
         "nli": "CrossEncoderInference NLIJudge",
         "quality": "Judge Verdict conclusion_quality evidence_ratios",
-        "records": "Judgement JudgementFile Judgements read_judgements",
-        "registry": "AsyncJudge JudgeOptions judge_all make_judges",
+        "records": "JudgeReply Judgement JudgementFile Judgements read_judgements",
+        "registry": "AsyncJudge JudgeOptions judge_all load_judge make_judges",
     },
 )

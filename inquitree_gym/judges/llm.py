@@ -1,4 +1,4 @@
-"""A judge that asks a chat model: a reason and then a verdict per conclusion item, in both orders of the items."""
+"""A judge that asks a chat model: a reason and then a verdict per conclusion item, in one or two orders of them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 
 from inquitree_gym.errors import BudgetError, OptionError, ServiceError
 from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Judge, Verdict
-from inquitree_gym.judges.records import Judgement
+from inquitree_gym.judges.records import Judgement, JudgeReply
 from inquitree_gym.llm import (
     Budget,
     BudgetedChat,
     CachedChat,
     Chat,
+    Completion,
     Message,
     ReplyCache,
     Usage,
@@ -28,6 +29,12 @@ from inquitree_gym.prompts import Prompts
 from inquitree_gym.readers import reply_folder
 from inquitree_gym.trees import Tree
 
+VERSION = 1
+"""Version of the rule that makes scores of replies; the templates have a digest."""
+LLM_PREFIX, PAPER_PREFIX = "llm:", "llm-paper:"
+"""Prefixes of the names of judges that ask a chat model: with this package's settings, or with those of the paper."""
+JUDGE_ROLE = "judge"
+"""Role of a judge's replies in logs, and the folder of its cached replies."""
 TEMPLATES = ("judge_system", "judge_request")
 """Templates of the messages."""
 MAX_REASON = 500
@@ -74,7 +81,7 @@ class JudgeRequest:
     """Line above and below the conclusion that cannot occur in it."""
 
     @classmethod
-    def create(cls, tree: Tree, conclusion: str, *, reverse: bool, repeat: int) -> JudgeRequest:
+    def create(cls, tree: Tree, conclusion: str, *, reverse: bool, repeat: int, variants: bool = True) -> JudgeRequest:
         """Return the request about a conclusion.
 
         Args:
@@ -82,19 +89,22 @@ class JudgeRequest:
             conclusion: untrusted text, without lone surrogates.
             reverse: show the last item first.
             repeat: number of the repetition, which changes the codes and so the prompt.
+            variants: show the false variants of each item as contrary statements.
         """
         secret = hashlib.sha256(f"{tree.digest}\n{reverse}\n{repeat}\n{conclusion}".encode()).hexdigest()
         items = tree.conclusions[:: -1 if reverse else 1]
         findings = tuple(
-            Finding(_code(position, secret), item.text, item.false_variants) for position, item in enumerate(items, 1)
+            Finding(_code(position, secret), item.text, item.false_variants if variants else ())
+            for position, item in enumerate(items, 1)
         )
         return cls(tree.topic, conclusion, findings, reverse, f"=== {secret[:24]} ===")
 
     def messages(self, prompts: Prompts) -> list[Message]:
         """Return the chat messages. The conclusion is inserted as a value, never as a template."""
+        variants = any(finding.contrary for finding in self.findings)
         values = {"topic": self.topic, "conclusion": self.conclusion, "findings": self.findings, "fence": self.fence}
         return [
-            {"role": "system", "content": prompts.render("judge_system")},
+            {"role": "system", "content": prompts.render("judge_system", variants=variants)},
             {"role": "user", "content": prompts.render("judge_request", **values)},
         ]
 
@@ -116,13 +126,20 @@ class _Sample:
     """One per item, in tree order; empty without an answer."""
     fault: str
     usage: Usage
+    completion: Completion | None = None
+
+    @property
+    def unread(self) -> int:
+        """Number of items on which the answer has no readable verdict."""
+        return sum(grade.score is None for grade in self.grades)
 
 
 class LLMJudge:
-    """Judge by a chat model, asked in both orders of the items, with repeats.
+    """Judge by a chat model, asked in one or both orders of the items, with repeats.
 
     The score of an item is the mean over the orders of the mean over the repeats. An item stays unscored if one of the
-    orders has no readable verdict on it. Every paid reply is cached before it is used.
+    orders has no readable verdict on it. Every paid reply is cached before it is used. With ``orders=1`` and
+    ``variants=False``, the setting of the paper, its name begins with `PAPER_PREFIX`.
     """
 
     def __init__(
@@ -130,6 +147,8 @@ class LLMJudge:
         chat: Chat,
         *,
         repeats: int = 1,
+        orders: int = 2,
+        variants: bool = True,
         cache: ReplyCache | None = None,
         budget: Budget | None = None,
         prompts: Prompts | None = None,
@@ -139,25 +158,42 @@ class LLMJudge:
         Args:
             chat: the model, with its temperature.
             repeats: answers per order, from 1.
+            orders: 2 averages the answers with the items in tree order and in reverse; 1 asks in tree order only.
+            variants: show the false variants of each item.
             cache: cache of replies; None for the folder ``judge`` of the package's cache.
             budget: caps on cost and tokens, may be shared; None for no cap.
             prompts: prompts with the templates `TEMPLATES`; None for the package's.
 
         Raises:
-            OptionError: ``repeats`` is below 1, or the cost is capped and the model's price unknown.
+            OptionError: ``repeats`` is below 1, ``orders`` is neither 1 nor 2, or the cost is capped and the model's
+                price unknown.
         """
         if repeats < 1:
             raise OptionError(f"a judge answers at least once, not {repeats} times; give repeats from 1")
-        self.name = f"llm:{chat.config['model']}"
+        if orders not in (1, 2):
+            raise OptionError(
+                f"a judge is asked in 1 or 2 orders of the items, not {orders}; give orders=1 or orders=2"
+            )
+        prefix = PAPER_PREFIX if orders == 1 and not variants else LLM_PREFIX
+        self.name = f"{prefix}{chat.config['model']}"
         self.budget = budget or Budget()
-        self._chat = CachedChat(BudgetedChat(chat, self.budget), cache or ReplyCache(reply_folder("judge")))
+        self._chat = CachedChat(BudgetedChat(chat, self.budget), cache or ReplyCache(reply_folder(JUDGE_ROLE)))
         self._repeats = repeats
+        self._orders = (False, True)[:orders]
+        self._variants = variants
         self._prompts = prompts or Prompts(names=TEMPLATES)
 
     @property
     def config(self) -> dict[str, Any]:
         """Settings that determine the verdicts, besides tree and conclusion; plain values."""
-        return {"chat": self._chat.config, "repeats": self._repeats, "prompts": self._prompts.digest}
+        return {
+            "version": VERSION,
+            "chat": self._chat.config,
+            "repeats": self._repeats,
+            "orders": len(self._orders),
+            "variants": self._variants,
+            "prompts": self._prompts.digest,
+        }
 
     def for_tree(self, tree: Tree) -> Judge:
         """Return a synchronous judge for one tree; it raises the errors of `judge`."""
@@ -173,16 +209,21 @@ class LLMJudge:
         text = readable(conclusion)
         if not any(map(str.isalpha, text)):
             return Judgement((Verdict(NOTHING, "nothing concluded"),) * len(tree.conclusions))
-        orders = (False, True) if len(tree.conclusions) > 1 else (False,)
+        orders = self._orders if len(tree.conclusions) > 1 else (False,)
         samples = [
             await self._sample(tree, text, reverse, repeat) for repeat in range(self._repeats) for reverse in orders
         ]
         verdicts = tuple(_verdict(samples, orders, index) for index in range(len(tree.conclusions)))
-        unread = sum(grade.score is None for sample in samples for grade in sample.grades)
-        return Judgement(verdicts, sum((sample.usage for sample in samples), Usage()), unread)
+        replies = tuple(
+            JudgeReply(sample.completion, sample.fault if sample.unread else "")
+            for sample in samples
+            if sample.completion is not None
+        )
+        usage = sum((sample.usage for sample in samples), Usage())
+        return Judgement(verdicts, usage, sum(sample.unread for sample in samples), replies)
 
     async def _sample(self, tree: Tree, conclusion: str, reverse: bool, repeat: int) -> _Sample:
-        request = JudgeRequest.create(tree, conclusion, reverse=reverse, repeat=repeat)
+        request = JudgeRequest.create(tree, conclusion, reverse=reverse, repeat=repeat, variants=self._variants)
         try:
             completion = await self._chat.complete(request.messages(self._prompts), seed=repeat)
         except BudgetError:
@@ -194,7 +235,7 @@ class LLMJudge:
         grades = request.parse(completion.text)
         reason = completion.finish_reason
         fault = "no verdict that can be read" + (f" (the answer ended with '{reason}')" if reason != "stop" else "")
-        return _Sample(reverse, grades, fault, Usage.of(completion))
+        return _Sample(reverse, grades, fault, Usage.of(completion), completion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +244,7 @@ class _TreeJudge:
 
     inner: LLMJudge
     tree: Tree
+    version: int = VERSION
 
     @property
     def name(self) -> str:

@@ -118,6 +118,7 @@ class LocalJudge:
     """
 
     name = "local"
+    version = VERSION
 
     def __init__(self, vectors: TreeVectors, *, claim_at: float = CLAIM_AT, weights: ClaimFeatures = WEIGHTS) -> None:
         """Judge conclusions about one tree.

@@ -20,6 +20,8 @@ from inquitree_gym.trees import Tree
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
+VERSION = 1
+"""Version of the rule that makes grades of probabilities; the weights have a digest."""
 ENTAILS_AT = 0.5
 """Probability from which one text entails another."""
 CONTRADICTS_AT = 0.5
@@ -158,6 +160,7 @@ class NLIJudge:
     def __init__(self, tree: Tree, inference: Inference) -> None:
         """Judge conclusions about ``tree`` by ``inference``."""
         self.name = f"nli:{inference.name}"
+        self.version = VERSION
         self._items = tree.conclusions
         self._inference = inference
 

@@ -32,8 +32,21 @@ class Judge(Protocol):
     def name(self) -> str:
         """Name of the judge."""
 
+    @property
+    def version(self) -> int:
+        """Version of its verdicts, from 1."""
+
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
         """Return one verdict per conclusion item, in tree order."""
+
+
+def judge_label(name: str, version: int) -> str:
+    """Return a judge's name with its version, as tables and figures show it.
+
+    >>> judge_label("local", 2)
+    'local v2'
+    """
+    return f"{name} v{version}"
 
 
 def evidence_ratios(tree: Tree, proven: int) -> NDArray[np.float64]:

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from inquitree_gym.errors import InquiTreeError, JudgeError
-from inquitree_gym.judges.quality import Judge, Verdict
-from inquitree_gym.llm import Usage
+from inquitree_gym.judges.quality import Judge, Verdict, judge_label
+from inquitree_gym.llm import Completion, Usage
 from inquitree_gym.log import JsonlWriter, file_stem, has_header, read_records, settings_digest
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.schema import CANARY
@@ -23,6 +23,15 @@ from inquitree_gym.trees.schema import CANARY
 JUDGEMENTS = "judgements"
 """Folder in a run folder."""
 JUDGEMENT_VERSION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeReply:
+    """One reply of a chat model that judged a conclusion."""
+
+    reply: Completion
+    fault: str = ""
+    """Fault in the reply; empty if it has a readable verdict on every item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,8 @@ class Judgement:
     usage: Usage = field(default_factory=Usage)
     unread: int = 0
     """Verdicts without a readable grade, one per item and request."""
+    replies: tuple[JudgeReply, ...] = ()
+    """Replies of a chat model behind the verdicts, in the order of the requests; empty for other judges."""
 
 
 class _Record(BaseModel):
@@ -92,10 +103,15 @@ class Judgements:
     by_episode: dict[str, JudgementRecord]
     """The latest judgement of each episode, by file name of its log."""
 
+    @property
+    def version(self) -> int:
+        """Version of the judge; 1 for judgements stored without one."""
+        return version_of(self.config)
+
     def of(self, episode: str, tree: Tree) -> Judge | None:
         """Return a judge that repeats the judgement of an episode; None if it was not judged on this tree."""
         found = self.by_episode.get(episode)
-        return None if found is None or found.digest != tree.digest else _RecordedJudge(self.judge, found)
+        return None if found is None or found.digest != tree.digest else _RecordedJudge(self.judge, self.version, found)
 
     def item_scores(self) -> dict[tuple[str, str], tuple[float | None, ...]]:
         """Return the item scores by tree id and episode, for `agreement`."""
@@ -110,6 +126,7 @@ class _RecordedJudge:
     """Judge that repeats one judgement."""
 
     name: str
+    version: int
     record: JudgementRecord
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
@@ -131,13 +148,19 @@ def read_judgements(run: str | os.PathLike[str]) -> list[Judgements]:
 
 
 def judgements_by_label(found: Sequence[Judgements]) -> dict[str, Judgements]:
-    """Return judgements by the name of their judge, numbered from the second configuration of a judge on."""
-    names: Counter[str] = Counter()
+    """Return judgements by name and version of their judge, numbered from its second configuration on."""
+    labels: Counter[str] = Counter()
     by_label = {}
     for each in found:
-        names[each.judge] += 1
-        by_label[each.judge if names[each.judge] == 1 else f"{each.judge} #{names[each.judge]}"] = each
+        label = judge_label(each.judge, each.version)
+        labels[label] += 1
+        by_label[label if labels[label] == 1 else f"{label} #{labels[label]}"] = each
     return by_label
+
+
+def version_of(config: Mapping[str, Any]) -> int:
+    """Return the version of a judge with this configuration; 1 for one that names none."""
+    return int(config.get("version", 1))
 
 
 class JudgementFile(JsonlWriter):

@@ -1,4 +1,4 @@
-"""Judges of any tree, by name: ``local``, ``nli:MODEL``, ``llm:MODEL``."""
+"""Judges of any tree, by name: ``local``, ``nli:MODEL``, ``llm:MODEL``, ``llm-paper:MODEL``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.errors import OptionError, suggest
-from inquitree_gym.judges.llm import LLMJudge
+from inquitree_gym.judges.llm import LLM_PREFIX, PAPER_PREFIX, LLMJudge
 from inquitree_gym.judges.local import (
     ASKED_AT,
     CLAIM_AT,
@@ -21,14 +21,16 @@ from inquitree_gym.judges.local import (
     WEIGHTS,
     local_judge,
 )
+from inquitree_gym.judges.local import VERSION as LOCAL_VERSION
 from inquitree_gym.judges.nli import CONTRADICTS_AT, ENTAILS_AT, CrossEncoderInference, NLIJudge
+from inquitree_gym.judges.nli import VERSION as NLI_VERSION
 from inquitree_gym.judges.quality import Judge
 from inquitree_gym.judges.records import Judgement
 from inquitree_gym.llm import Budget, ChatModel, ReplyCache
 from inquitree_gym.trees import Tree
 
 LOCAL = "local"
-KINDS = ("local", "nli:MODEL", "llm:MODEL")
+KINDS = ("local", "nli:MODEL", "llm:MODEL", "llm-paper:MODEL")
 
 
 class AsyncJudge(Protocol):
@@ -40,7 +42,10 @@ class AsyncJudge(Protocol):
 
     @property
     def config(self) -> dict[str, Any]:
-        """Settings that determine its verdicts, besides tree and conclusion; plain values."""
+        """Settings that determine its verdicts, besides tree and conclusion; plain values.
+
+        ``version`` is the judge's version, 1 if absent.
+        """
 
     async def judge(self, tree: Tree, conclusion: str) -> Judgement:
         """Judge one conclusion."""
@@ -66,7 +71,7 @@ class InProcessJudge:
 
 @dataclass(frozen=True, slots=True)
 class JudgeOptions:
-    """Options of ``llm:`` judges."""
+    """Options of judges that ask a chat model."""
 
     repeats: int = 1
     """Answers per order of the items."""
@@ -76,6 +81,10 @@ class JudgeOptions:
     """Folder of cached replies; None for the user's cache folder."""
     budget: Budget = field(default_factory=Budget)
     """Caps on cost and tokens, shared by all judges."""
+    orders: int = 2
+    """Orders of the items that the model is asked in, 1 or 2; 1 for ``llm-paper:`` judges."""
+    variants: bool = True
+    """Show the false variants of the items; False for ``llm-paper:`` judges."""
 
 
 def make_judges(names: Sequence[str], options: JudgeOptions | None = None) -> list[AsyncJudge]:
@@ -86,6 +95,33 @@ def make_judges(names: Sequence[str], options: JudgeOptions | None = None) -> li
     """
     options = options or JudgeOptions()
     return [_make_judge(name, options) for name in dict.fromkeys(names)]
+
+
+def check_name(name: str) -> None:
+    """Check the form of a judge's name.
+
+    Raises:
+        OptionError: it is none of `KINDS`.
+    """
+    kind, colon, model = name.partition(":")
+    known = ("nli:", LLM_PREFIX, PAPER_PREFIX)
+    if name != LOCAL and not (model and kind + colon in known):
+        near = suggest(kind + colon, (LOCAL, *known))
+        raise OptionError(f"no judge is called '{name}'{near}; known: {', '.join(KINDS)}")
+
+
+def load_judge(judge: str | AsyncJudge, options: JudgeOptions | None = None) -> AsyncJudge:
+    """Return a judge by name or as it is.
+
+    Raises:
+        OptionError: the name is unknown, or the object has not the methods of `AsyncJudge`.
+        MissingExtraError: the judge asks a chat model, and litellm is not installed.
+    """
+    if isinstance(judge, str):
+        return _make_judge(judge, options or JudgeOptions())
+    if not all(hasattr(judge, name) for name in ("name", "config", "judge")):
+        raise OptionError(f"judge is a name ({', '.join(KINDS)}) or has the members of AsyncJudge, not {judge!r:.80}")
+    return judge
 
 
 async def judge_all(
@@ -126,23 +162,27 @@ async def judge_all(
 
 
 def _make_judge(name: str, options: JudgeOptions) -> AsyncJudge:
-    kind, colon, model = name.partition(":")
+    check_name(name)
+    kind, _, model = name.partition(":")
     if name == LOCAL:
         return _local()
-    if kind == "nli" and model:
+    if kind == "nli":
         return _nli(model)
-    if kind == "llm" and model:
-        cache = None if options.cache is None else ReplyCache(options.cache)
-        chat = ChatModel(model, base_url=options.base_url)
-        return LLMJudge(chat, repeats=options.repeats, cache=cache, budget=options.budget)
-    raise OptionError(
-        f"no judge is called '{name}'{suggest(kind + colon, ('local', 'nli:', 'llm:'))}; known: {', '.join(KINDS)}"
+    paper = name.startswith(PAPER_PREFIX)
+    return LLMJudge(
+        ChatModel(model, base_url=options.base_url),
+        repeats=options.repeats,
+        orders=1 if paper else options.orders,
+        variants=options.variants and not paper,
+        cache=None if options.cache is None else ReplyCache(options.cache),
+        budget=options.budget,
     )
 
 
 def _local() -> InProcessJudge:
     embedder = load_embedder(JUDGE_EMBEDDER)
     config = {
+        "version": LOCAL_VERSION,
         "embedder": embedder.name,
         "digest": embedder.digest,
         "claim_at": CLAIM_AT,
@@ -158,6 +198,12 @@ def _nli(model: str) -> InProcessJudge:
     inference = CrossEncoderInference(model)
 
     def config() -> dict[str, Any]:
-        return {"model": model, "digest": inference.digest, "entails_at": ENTAILS_AT, "contradicts_at": CONTRADICTS_AT}
+        return {
+            "version": NLI_VERSION,
+            "model": model,
+            "digest": inference.digest,
+            "entails_at": ENTAILS_AT,
+            "contradicts_at": CONTRADICTS_AT,
+        }
 
     return InProcessJudge(f"nli:{model}", config, cache(lambda tree: NLIJudge(tree, inference)))

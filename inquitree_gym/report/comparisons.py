@@ -28,10 +28,13 @@ def comparison(report: ReportData) -> Section | None:
     if not report.differences:
         return None
     charts = tuple(
-        differences(
-            f"difference-{number}",
-            f"difference in {measure}",
-            {f"{each.name}, f{each.fake_level}": (each.estimates[measure],) for each in report.differences},
+        report.name_judge(
+            differences(
+                f"difference-{number}",
+                f"difference in {measure}",
+                {f"{each.name}, f{each.fake_level}": (each.estimates[measure],) for each in report.differences},
+            ),
+            measure,
         )
         for number, measure in enumerate(("coverage", "Q/|C|"))
     )
@@ -39,11 +42,11 @@ def comparison(report: ReportData) -> Section | None:
         [each.name, str(each.fake_level), each.pairs, *map(each.estimates.get, SHOWN)] for each in report.differences
     ]
     found = make_table("Paired differences", ("agent", "fakes", "pairs", *SHOWN), lines)
-    return Section("comparison", "Comparison", paragraphs("comparison"), charts, (found,))
+    return Section("comparison", "Comparison", paragraphs("comparison"), charts, (report.name_judge(found, *SHOWN),))
 
 
 def judges(report: ReportData) -> Section | None:
-    """Return Q/|C| by every judge, and how far judges agree; None if the local judge is the only one."""
+    """Return Q/|C| by every judge, and how far judges agree; None if there is a single one."""
     if len(report.judged) < 2:
         return None
     means = {name: _by_setting(scores) for name, scores in report.judged.items()}
@@ -73,15 +76,22 @@ def cutoffs(report: ReportData) -> Section:
         memory_level=None if memories is None else memories.level,
     )
     charts = tuple(
-        bars(
-            f"cutoff-{number}",
-            axis,
-            {_label(report, each): (each.before[measure], each.after[measure]) for each in splits},
-            ("before the cutoff", "after it"),
+        report.name_judge(
+            bars(
+                f"cutoff-{number}",
+                axis,
+                {_label(report, each): (each.before[measure], each.after[measure]) for each in splits},
+                ("before the cutoff", "after it"),
+            ),
+            measure,
         )
         for number, (_, measure, axis) in enumerate(AXES if splits else ())
     )
-    tables = (_split_table(report, splits), _crossing_table(found.crossings)) if found and splits else ()
+    tables = (
+        (_split_table(report, splits), report.name_judge(_crossing_table(found.crossings), *CUTOFF_MEASURES))
+        if found and splits
+        else ()
+    )
     recalled = () if memories is None else _memory_tables(report, memories)
     return Section("cutoff", "Before and after the training cutoff", words, charts, (*tables, *recalled))
 
@@ -147,7 +157,7 @@ def _split_table(report: ReportData, splits: Sequence[CutoffSplit]) -> Table:
         for each in splits
         for measure in CUTOFF_MEASURES
     ]  # fmt: skip
-    return make_table("Before and after", heads, lines, labels=3)
+    return report.name_judge(make_table("Before and after", heads, lines, labels=3), *CUTOFF_MEASURES)
 
 
 def _crossing_table(found: Mapping[str, DiffInDiff]) -> Table:

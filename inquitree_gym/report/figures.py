@@ -54,7 +54,7 @@ class Chart:
     name: str
     """Word that is unique on the page; prefixes the ids of the SVG."""
     caption: str
-    """Text for screen readers."""
+    """Text below the picture, and for screen readers."""
     draw: Callable[[Axes], None]
     height: float
     """Inches."""

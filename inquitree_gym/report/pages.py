@@ -91,14 +91,26 @@ def _facts(report: ReportData) -> list[tuple[str, str]]:
         ("seeds", f"{len({score.seed for score in scores})}"),
         ("turn limit", ", ".join(dict.fromkeys(score.limit for score in scores))),
         ("read by", ", ".join(dict.fromkeys(score.reading for score in scores))),
-        ("judged by", ", ".join(dict.fromkeys(score.judge for score in scores))),
+        ("judged by", report.judged_by),
     ]
 
 
 def _means_csv(report: ReportData) -> str:
-    heads = ("agent", "fake_level", "limit", "reading", "measure", "mean", "low", "high", "trees", "episodes")
+    heads = (
+        "agent",
+        "fake_level",
+        "limit",
+        "reading",
+        "judged_by",
+        "measure",
+        "mean",
+        "low",
+        "high",
+        "trees",
+        "episodes",
+    )
     lines = (
-        (row.agent, row.fake_level, row.limit, row.reading, measure, *estimate)
+        (row.agent, row.fake_level, row.limit, row.reading, report.judged_by, measure, *estimate)
         for row in report.table
         for measure, estimate in row.estimates.items()
     )
@@ -106,7 +118,7 @@ def _means_csv(report: ReportData) -> str:
 
 
 def _episodes_csv(report: ReportData) -> str:
-    heads = ("tree", "agent", "fake_level", "seed", "limit", "reading", "judge")
+    heads = ("tree", "agent", "fake_level", "seed", "limit", "reading", "judge", "judge_version")
     lines = (
         (
             *(getattr(facts.score, name) for name in heads),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,8 @@ from inquitree_gym.report.templating import paragraphs
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
 
 RESULTS = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|", NORMALISED)
+JUDGED = frozenset({"Q", "Q/|C|", NORMALISED, "mean S"})
+"""Measures that depend on the judge."""
 STEPS = ("turns L", "stretch", "hints")
 AXES = (
     ("coverage", "coverage", "coverage r_c"),
@@ -53,6 +56,9 @@ MAX_OPEN = 10
 """Missing episodes that a page lists without folding the table."""
 MAX_ERROR = 300
 """Characters shown of an error message."""
+
+
+Shown = TypeVar("Shown", Chart, Table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,7 @@ class ReportData:
     names: dict[Player, str]
     """Agent of each player, with its turn limit and reading if the report has several."""
     judged: dict[str, list[EpisodeScore]]
-    """Scores by judge, the local judge first."""
+    """Scores by judge, the judge of the tables first."""
     differences: Sequence[PairedDifference]
     cutoffs: CutoffAnalysis | None
     """Split at training cutoffs; None without one."""
@@ -90,6 +96,17 @@ class ReportData:
     def name(self, of: SettingSummary | EpisodeScore) -> str:
         """Return the name of the player of a row or an episode."""
         return self.names[Player(of.agent, of.limit, of.reading)]
+
+    @property
+    def judged_by(self) -> str:
+        """Name and version of the judge of the tables and figures."""
+        return ", ".join(dict.fromkeys(facts.score.judged_by for facts in self.episodes))
+
+    def name_judge(self, shown: Shown, *measures: str) -> Shown:
+        """Return a table or chart of some measures, with the judge in its caption if one of them comes from a judge."""
+        if JUDGED.isdisjoint(measures):
+            return shown
+        return replace(shown, caption=f"{shown.caption}, judged by {self.judged_by}")
 
     @property
     def level(self) -> int:
@@ -112,7 +129,7 @@ class ReportData:
             ]
             for row in shown
         ]  # fmt: skip
-        return make_table(caption, ["agent", "fakes", "n (trees)", *measures], lines)
+        return self.name_judge(make_table(caption, ["agent", "fakes", "n (trees)", *measures], lines), *measures)
 
 
 def report_data(
@@ -134,7 +151,7 @@ def scores_by_judge(runs: Sequence[ScoredRun]) -> dict[str, list[EpisodeScore]]:
     """Return the scores of all runs by judge."""
     found: dict[str, list[EpisodeScore]] = {}
     for score in (score for run in runs for score in run.scores):
-        found.setdefault(score.judge, []).append(score)
+        found.setdefault(score.judged_by, []).append(score)
     for label, scores in (item for run in runs for item in run.judged.items()):
         found.setdefault(label, []).extend(scores)
     return found
@@ -143,7 +160,9 @@ def scores_by_judge(runs: Sequence[ScoredRun]) -> dict[str, list[EpisodeScore]]:
 def leaderboard(report: ReportData) -> Section:
     """Return the agents at the lowest fake level, as in the paper's Table 2."""
     charts = tuple(
-        bars(name, axis, {report.name(row): (row.estimates[measure],) for row in report.base})
+        report.name_judge(
+            bars(name, axis, {report.name(row): (row.estimates[measure],) for row in report.base}), measure
+        )
         for name, measure, axis in AXES
     )
     board = report.rows_table("Leaderboard", report.base, RESULTS)
@@ -184,7 +203,7 @@ def papers(report: ReportData) -> Section:
         means = _tree_means(report.episodes, measure)
         trees = dict.fromkeys(tree for tree, _ in means)
         lines = [[names[tree], *(shaded(means.get((tree, row.setting))) for row in columns)] for tree in trees]
-        maps.append(make_table(title, heads, lines))
+        maps.append(report.name_judge(make_table(title, heads, lines), measure))
     words = paragraphs("papers", several=several, level=columns[0].fake_level)
     return Section("papers", "By paper", words, (), tuple(maps))
 
@@ -253,8 +272,9 @@ def missing(report: ReportData) -> Section:
 def threats(report: ReportData) -> Section:
     """Return the threats to validity."""
     scores = [facts.score for facts in report.episodes]
-    judges, embedders = (", ".join(dict.fromkeys(getattr(s, name) for s in scores)) for name in ("judge", "reading"))
-    return Section("threats", "Threats to validity", paragraphs("threats", judges=judges, embedders=embedders))
+    embedders = ", ".join(dict.fromkeys(score.reading for score in scores))
+    words = paragraphs("threats", judges=report.judged_by, embedders=embedders)
+    return Section("threats", "Threats to validity", words)
 
 
 def _coverage_at(facts: ScoredEpisode, steps: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from inquitree_gym.analysis.load import RecordedJudges, cost_of, recorded_judges
+from inquitree_gym.analysis.load import cost_of
+from inquitree_gym.analysis.recorded import RecordedJudges, recorded_judges
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judges import Judge, evidence_ratios, local_judge
+from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.log import Episode, EventRecord, Reply, Turn, has_header, read_episode
 from inquitree_gym.report.tables import dollars
 from inquitree_gym.report.templating import render, write_text
@@ -67,23 +69,31 @@ class TurnView:
     """Result seen last by study: 0 the true one, i the i-th fake."""
 
 
-def view_log(file: Path, out: Path | None = None) -> Path:
+def view_log(file: Path, out: Path | None = None, judge: str = LOCAL) -> Path:
     """Write the page of one log, by default beside it, and return the page.
+
+    Args:
+        file: the log.
+        out: the page.
+        judge: name or label of the judge; see `recorded_judges`. Outside a run folder there is only the local one.
 
     Raises:
         LogError: the log cannot be read, or was played on another version of its tree.
         TreeError: the tree cannot be found.
-        OptionError: the page cannot be written.
+        OptionError: the page cannot be written, or the judge is unknown.
+        JudgeError: the judge has not judged the episode.
     """
     episode = read_episode(file)
     (run, tree), page = _run_and_tree(file, episode), out or file.with_suffix(".html")
-    write_view(episode, tree, page, **({} if run is None else _judges(recorded_judges(run), file.name, tree)))
+    if run is None and judge != LOCAL:
+        raise OptionError(f"'{file}' lies in no run folder, so only the judge '{LOCAL}' can score it, not '{judge}'")
+    write_view(episode, tree, page, **({} if run is None else _judges(recorded_judges(run, judge), file.name, tree)))
     return page
 
 
 def view_run(
     folder: Path, out: Path | None = None, *, wanted: Callable[[EpisodeSpec], bool] = lambda spec: True,
-    progress: Callable[[EpisodeSpec], None] | None = None,
+    progress: Callable[[EpisodeSpec], None] | None = None, judge: str = LOCAL,
 ) -> Path:  # fmt: skip
     """Write the pages of the wanted episodes of a run; return the index, or the page of a single episode.
 
@@ -93,10 +103,12 @@ def view_run(
             folder beside it.
         wanted: selects episodes.
         progress: called with each episode after its page has been written.
+        judge: name or label of the judge; see `recorded_judges`.
 
     Raises:
         LogError: the folder is no run, or the single wanted log is damaged; an index lists damaged logs instead.
-        OptionError: no wanted episode has been started, or a page cannot be written.
+        OptionError: no wanted episode has been started, a page cannot be written, or the judge is unknown.
+        JudgeError: the judge has not judged the run.
     """
     specs = [spec for spec in read_manifest(folder).specs() if wanted(spec)]
     begun = [spec for spec in specs if has_header(folder / EPISODES / spec.file_name)]
@@ -105,11 +117,12 @@ def view_run(
     out = folder / VIEW if out is None else out
     is_page = out.suffix.lower() in (".html", ".htm")
     if len(specs) == 1:
-        return view_log(folder / EPISODES / begun[0].file_name, out if is_page else out / _page_name(begun[0]))
+        return view_log(folder / EPISODES / begun[0].file_name, out if is_page else out / _page_name(begun[0]), judge)
     index = out if is_page else out / INDEX
-    lines = list(_index_lines(folder, specs, index, progress))
+    lines = list(_index_lines(folder, specs, index, recorded_judges(folder, judge), progress))
+    judged_by = next((line["score"].judged_by for line in lines if line["score"]), "")
     styles, title = ("base.css", "index.css"), f"Episodes of {folder.name}"
-    page = render("index.html", styles=styles, script="index.js", title=title, lines=lines)
+    page = render("index.html", styles=styles, script="index.js", title=title, lines=lines, judged_by=judged_by)
     write_text(index, page)
     return index
 
@@ -269,11 +282,14 @@ def _graded_items(tree: Tree, score: EpisodeScore | None, others: Mapping[str, J
 
 
 def _index_lines(
-    folder: Path, specs: Sequence[EpisodeSpec], index: Path, progress: Callable[[EpisodeSpec], None] | None
-) -> Iterator[dict[str, object]]:
+    folder: Path,
+    specs: Sequence[EpisodeSpec],
+    index: Path,
+    recorded: RecordedJudges,
+    progress: Callable[[EpisodeSpec], None] | None,
+) -> Iterator[dict[str, Any]]:
     """Write the page of every episode that has been started, and yield the line of each episode in the index."""
     trees = {name: load_tree(name) for name in {spec.tree for spec in specs}}
-    recorded = recorded_judges(folder)
     pages = index.with_name(f"{index.stem}-episodes")
     back = quote(os.path.relpath(index, pages))
     for each in specs:
@@ -312,4 +328,4 @@ def _run_and_tree(file: Path, episode: Episode) -> tuple[Path | None, Tree]:
 
 
 def _judges(recorded: RecordedJudges, log: str, tree: Tree) -> dict[str, Any]:
-    return {"judge": recorded.local(log, tree), "others": recorded.panel(log, tree)}
+    return {"judge": recorded.chosen(log, tree), "others": recorded.others(log, tree)}

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from inquitree_gym.judges import Judge, Verdict, conclusion_quality
+from inquitree_gym.judges.quality import judge_label
 from inquitree_gym.log import Episode, Header
 from inquitree_gym.scoring.trajectory import Trajectory, read_trajectory
 from inquitree_gym.trees import Tree
@@ -32,12 +33,19 @@ class EpisodeScore:
     reading: str
     """Embedder and threshold, or reader, that the actions were read with."""
     judge: str
+    """Name of the judge."""
+    judge_version: int
     trajectory: Trajectory
     verdicts: tuple[Verdict, ...]
     quality: float | None
     """Q = Σ p·S (Eq. 9), in [0, |C|]; None without a conclusion, or with an unscored item."""
     items: int
     """|C|: number of conclusion items of the tree."""
+
+    @property
+    def judged_by(self) -> str:
+        """Name and version of the judge."""
+        return judge_label(self.judge, self.judge_version)
 
     @property
     def quality_share(self) -> float | None:
@@ -68,6 +76,7 @@ def score_episode(episode: Episode, tree: Tree, judge: Judge) -> EpisodeScore:
         limit=_limit(episode.header.rules["max_turns"], len(tree.subtopics)),
         reading=_reading_of(episode.header),
         judge=judge.name,
+        judge_version=judge.version,
         trajectory=trajectory,
         verdicts=verdicts,
         quality=conclusion_quality(tree, trajectory.proven, verdicts) if verdicts else None,

@@ -15,6 +15,7 @@ from inquitree_gym.analysis.judging import (
     recorded_scores,
     run_conclusions,
 )
+from inquitree_gym.analysis.recorded import CURRENT
 from inquitree_gym.errors import LogError, OptionError, ServiceError
 from inquitree_gym.judges import AsyncJudge, JudgeOptions, LLMJudge, make_judges, read_judgements
 from inquitree_gym.judges.registry import InProcessJudge
@@ -78,7 +79,7 @@ def test_the_local_judge_offline_gives_the_reward_that_was_paid(run: Path):
         (found,) = read_judgements(run)
         scored = score_episode(episode, each.tree, found.of(each.name, each.tree))
         assert scored.quality_share == pytest.approx(episode.footer.episode_return)
-    scores = recorded_scores(run)["local"]
+    scores = recorded_scores(run)[CURRENT]
     assert {(score.judge, score.agent) for score in scores} == {("local", "oracle"), ("local", "random-menu")}
     assert all(score.quality_share == 1 for score in scores if score.agent == "oracle")
 
@@ -98,12 +99,12 @@ def test_judges_stand_side_by_side_with_their_agreement(run: Path, reading: Serv
     judge(run, llm(reading, tmp_path / "cache"))
     judge(run, llm(reading, tmp_path / "cache", repeats=2))
     found = judge_agreements(run)
-    labels = ["llm:gpt-4o-mini", "llm:gpt-4o-mini #2", "local"]
+    labels = ["llm:gpt-4o-mini v1", "llm:gpt-4o-mini v1 #2", CURRENT]
     assert list(found) == [(labels[0], labels[1]), (labels[0], labels[2]), (labels[1], labels[2])]
     assert found[labels[0], labels[1]].same == 1
     items = sum(len(each.tree.conclusions) for each in run_conclusions(run))
     assert [each.items for each in found.values()] == [items] * 3
-    assert found[labels[0], "local"].kappa > 0.5
+    assert found[labels[0], CURRENT].kappa > 0.5
     scores = recorded_scores(run)
     assert list(scores) == labels
     assert all(score.quality_share == 1 for score in scores[labels[0]] if score.agent == "oracle")

@@ -16,17 +16,19 @@ from inquitree_gym.analysis.load import (
     ScoredEpisode,
     ScoredRun,
     load_run,
-    recorded_judges,
     scored_episode,
 )
-from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.analysis.recorded import CURRENT, recorded_judges
+from inquitree_gym.errors import JudgeError, LogError, OptionError
 from inquitree_gym.judges import Judgement, JudgementFile, Verdict, local_judge, make_judges
+from inquitree_gym.judges.local import VERSION
 from inquitree_gym.log import Episode, Failure, Reply, read_episode, to_line
 from inquitree_gym.report import view_run, write_report
 from inquitree_gym.report.comparisons import judges
 from inquitree_gym.report.sections import report_data
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.runner.study import make_study
+from inquitree_gym.scoring.trajectory import read_trajectory
 from inquitree_gym.trees import Tree, load_tree
 from tests.analysis.test_aggregate import score
 from tests.report.html import read_page
@@ -238,18 +240,62 @@ def test_what_the_local_judge_has_said_before_is_not_asked_again(whole: Path):
 
 def test_other_judges_stand_beside_the_local_one(whole: Path):
     items = len(load_tree("paper8").conclusions)
-    judged_by(whole, "local", (0.0,) * items, claim_at=0.1)
+    judged_by(whole, "local", (0.0,) * items, claim_at=0.1, version=VERSION)
     judged_by(whole, "llm:model", (0.6, None, *(1.0,) * (items - 2)))
     found = load_run(whole)
     assert [score.quality_share for score in found.scores] == pytest.approx([1, 1])
     assert {label: [s.quality_share for s in scores] for label, scores in found.judged.items()} == {
-        "llm:model": [None, None], "local, earlier": [0, 0],
+        "llm:model v1": [None, None], f"{CURRENT}, earlier": [0, 0],
     }  # fmt: skip
     recorded = recorded_judges(whole)
     name = "paper8_oracle_f0_s0.jsonl"
-    assert set(recorded.panel(name, load_tree("paper8"))) == {"llm:model", "local, earlier"}
-    assert recorded.panel("other.jsonl", load_tree("paper8")) == {}
-    assert recorded.local(name, load_tree("paper8")) is local_judge(load_tree("paper8"))
+    assert set(recorded.others(name, load_tree("paper8"))) == {"llm:model v1", f"{CURRENT}, earlier"}
+    assert recorded.others("other.jsonl", load_tree("paper8")) == {}
+    assert recorded.chosen(name, load_tree("paper8")) is local_judge(load_tree("paper8"))
+
+
+def test_a_run_is_scored_by_the_judge_that_is_named(whole: Path):
+    items = len(load_tree("paper8").conclusions)
+    judged_by(whole, "llm:model", (0.6,) * items)
+    judged_by(whole, "llm:model", (0.0,) * items, version=2)
+    found = load_run(whole, judge="llm:model")
+    assert {(score.judge, score.judge_version, score.quality_share) for score in found.scores} == {
+        ("llm:model", 2, 0.0)
+    }
+    assert set(found.judged) == {"llm:model v1"}, "the newest version of a judge goes by its name"
+    older = load_run(whole, judge="llm:model v1")
+    assert {score.judged_by for score in older.scores} == {"llm:model v1"}
+    assert older.scores[0].quality_share == pytest.approx(0.6)
+    judged_by(whole, "llm:model", (1.0,) * items, version=2, repeats=2)
+    with pytest.raises(OptionError, match="several settings; choose one of 'llm:model v2', 'llm:model v2 #2'"):
+        load_run(whole, judge="llm:model")
+    assert load_run(whole, judge="llm:model v2 #2").scores
+
+
+def test_a_former_local_judge_can_be_told_and_chosen(whole: Path):
+    items = len(load_tree("paper8").conclusions)
+    judged_by(whole, "local", (0.0,) * items, version=VERSION + 1)
+    former = load_run(whole, judge=f"local v{VERSION + 1}")
+    assert {(score.judged_by, score.quality_share) for score in former.scores} == {(f"local v{VERSION + 1}", 0.0)}
+    assert {score.judged_by for score in load_run(whole).scores} == {CURRENT} == {f"local v{VERSION}"}
+
+
+def test_a_judge_that_has_not_judged_the_run_is_an_error_that_names_the_command(whole: Path):
+    with pytest.raises(
+        JudgeError, match=r"has not judged the conclusions of .* run: inquitree judge .* --judge llm:m$"
+    ):
+        load_run(whole, judge="llm:m")
+    with pytest.raises(OptionError, match=r"no judge is called 'lokal'.*did you mean 'local'"):
+        load_run(whole, judge="lokal")
+    tree = load_tree("paper8")
+    with JudgementFile(whole, "llm:m", {}) as kept:
+        text = read_trajectory(read_episode(whole / "episodes/paper8_oracle_f0_s0.jsonl"), tree).conclusion
+        assert text is not None
+        kept.add(
+            "paper8_oracle_f0_s0.jsonl", tree, text, Judgement((Verdict(1.0, "it says so"),) * len(tree.conclusions))
+        )
+    with pytest.raises(JudgeError, match=r"not judged the conclusion of 'paper8_oracle_f0_s1\.jsonl'"):
+        load_run(whole, judge="llm:m")
 
 
 def test_a_report_and_a_page_show_judges_side_by_side(whole: Path, tmp_path: Path):
@@ -259,7 +305,7 @@ def test_a_report_and_a_page_show_judges_side_by_side(whole: Path, tmp_path: Pat
     assert page.has("section", id="judges")
     assert "llm:<b>" in page.text
     shown = view_run(whole, tmp_path / "v", wanted=lambda cell: cell.seed == 0)
-    assert "S, llm:<b>" in read_page(shown).text
+    assert "S, llm:<b> v1" in read_page(shown).text
     assert shown.read_text(encoding="utf-8").count("<td>0.60</td>") == items
     alone = read_page(write_report([replace(load_run(whole), judged={})], tmp_path / "s.html")[0])
     assert not alone.has("section", id="judges")

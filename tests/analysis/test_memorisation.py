@@ -23,6 +23,7 @@ from inquitree_gym.analysis.memorisation import (
     summarise_memory,
 )
 from inquitree_gym.analysis.questions import AskingResult
+from inquitree_gym.analysis.recorded import CURRENT
 from inquitree_gym.errors import LogError, OptionError, ServiceError
 from inquitree_gym.judges import JudgeOptions, make_judges
 from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel
@@ -207,12 +208,12 @@ def test_judges_stand_side_by_side_and_an_unscored_item_leaves_no_score(
     done = judge(trees, tmp_path, "llm:gpt-4o-mini", base_url=service.address, cache=tmp_path / "cache")
     assert done.usage.replies == len(service.requests) == 4
     grades = grade_closed_book(tmp_path, trees)
-    assert {grade.score for grade in grades if grade.judge == "local"} == {1.0}
-    assert {grade.score for grade in grades if grade.judge == "llm:gpt-4o-mini"} == {None}
+    assert {grade.score for grade in grades if grade.judge == CURRENT} == {1.0}
+    assert {grade.score for grade in grades if grade.judge == "llm:gpt-4o-mini v1"} == {None}
     unscored = {memory.judge: memory.unscored for memory in summarise_memory(grades, [])}
     assert unscored == {
-        "local": 0,
-        "llm:gpt-4o-mini": 2,
+        CURRENT: 0,
+        "llm:gpt-4o-mini v1": 2,
     }
 
 
@@ -243,7 +244,7 @@ def grades(service: Service, trees: dict[str, Tree], tmp_path: Path) -> list[Clo
 
 def test_memory_is_split_at_the_cutoff(grades: list[ClosedBookGrade]):
     (found,) = summarise_memory(grades, model("2023-01"))
-    assert (found.name, found.judge, found.conclusions, found.formless) == ("gpt-4o-mini", "local", 4, 0)
+    assert (found.name, found.judge, found.conclusions, found.formless) == ("gpt-4o-mini", CURRENT, 4, 0)
     assert [found.memory.mean, found.before.mean, found.after.mean, found.difference.mean] == [0.5, 0, 1, -1]
     assert (found.memory.trees, found.memory.episodes, found.cutoff, found.unclear) == (2, 4, "2023-01", 0)
     (unclear,) = summarise_memory(grades, model("2023"))
@@ -261,10 +262,10 @@ def test_the_loop_is_set_beside_memory_by_the_same_judge_model_and_effort(grades
     episodes = [played("paper2", 1, 0.6), played("paper17", 0.6, 0.6), played("paper12", 0, 0)]
     strangers = [played("paper2", 0, 0, effort="high", agent="llm gpt-4o-mini (high)"), score("paper2", 0, 0)]
     later = [played("paper2", 0, 0, fake_level=3)]
-    found = compare_with_loop(grades, {"local": [*episodes, *strangers, *later], "llm:x": episodes}, model("2023-01"))
+    found = compare_with_loop(grades, {CURRENT: [*episodes, *strangers, *later], "llm:x": episodes}, model("2023-01"))
     assert found.level == 0
     (gain,) = found.gains
-    assert (gain.player[0], gain.judge, gain.gain.trees) == ("llm gpt-4o-mini", "local", 2)
+    assert (gain.player[0], gain.judge, gain.gain.trees) == ("llm gpt-4o-mini", CURRENT, 2)
     assert [gain.loop.mean, gain.memory.mean, gain.gain.mean] == pytest.approx([0.7, 0.5, 0.2])
     assert json.loads(json.dumps(as_plain(found)))["gains"][0]["gain"]["mean"] == pytest.approx(0.2)
 
@@ -278,7 +279,7 @@ def test_grades_of_an_earlier_local_judge_stand_apart(
     line["config"]["claim_at"] = 0.1
     file.with_name("local-00000000.jsonl").write_text("\n".join([json.dumps(line), *rest]))
     file.unlink()
-    assert {grade.judge for grade in grade_closed_book(tmp_path, trees)} == {"local, earlier"}
+    assert {grade.judge for grade in grade_closed_book(tmp_path, trees)} == {f"{CURRENT}, earlier"}
     judge(trees, tmp_path)
-    assert {grade.judge for grade in grade_closed_book(tmp_path, trees)} == {"local", "local, earlier"}
-    assert {grade.judge for grade in grades} == {"local"}
+    assert {grade.judge for grade in grade_closed_book(tmp_path, trees)} == {CURRENT, f"{CURRENT}, earlier"}
+    assert {grade.judge for grade in grades} == {CURRENT}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.analysis.cutoff_models import load_models
+from inquitree_gym.analysis.recorded import CURRENT
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.trees import dump_tree, load_tree
@@ -81,7 +82,7 @@ def test_other_judges_on_their_own_server(inquitree: Inquitree, service: Service
                      "--judge-base-url", service.address, "--cache", tmp_path / "cache", "--json")  # fmt: skip
     assert done.status == 0
     assert {each["judge"]: each["memory"]["mean"] for each in json.loads(done.out)} == {
-        "local": 0.5, "llm:gpt-4o-mini": 1,
+        CURRENT: 0.5, "llm:gpt-4o-mini v1": 1,
     }  # fmt: skip
     assert len(list((tmp_path / "cache").rglob("*.json"))) == len(service.requests) == 4
 

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from inquitree_gym.analysis.recorded import CURRENT
+from inquitree_gym.judges.local import VERSION
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.runner.study import make_study
 from tests.cli import test_cli
 from tests.cli.test_cli import Inquitree
 from tests.judges.test_llm import Grader
+from tests.report.html import read_page
 from tests.servers import Service
 
 inquitree = test_cli.inquitree
@@ -65,11 +68,12 @@ def test_judges_side_by_side_as_json(inquitree: Inquitree, run: Path, reading: S
     (found,) = json.loads(done.out)
     assert [each["judge"] for each in found["judges"]] == ["local", MODEL]
     assert found["judges"][1]["usage"]["replies"] == len(reading.requests) == 2 * 2 * 2
-    assert set(found["scores"]) == {"local", MODEL}
-    by_agent = {each["agent"]: each["quality_share"] for each in found["scores"][MODEL]}
+    assert set(found["scores"]) == {CURRENT, f"{MODEL} v1"}
+    assert [each["version"] for each in found["judges"]] == [VERSION, 1]
+    by_agent = {each["agent"]: each["quality_share"] for each in found["scores"][f"{MODEL} v1"]}
     assert by_agent["oracle"] == 1
     (agreed,) = found["agreement"]
-    assert {agreed["judge"], agreed["with"]} == {"local", MODEL}
+    assert {agreed["judge"], agreed["with"]} == {CURRENT, f"{MODEL} v1"}
     assert len(list((tmp_path / "cache").rglob("*.json"))) == len(reading.requests)
 
 
@@ -106,3 +110,93 @@ def test_wrong_words_end_with_status_2(inquitree: Inquitree, arguments: tuple[st
     done = inquitree(*arguments)
     assert (done.status, done.out) == (2, "")
     assert told in done.said
+
+
+# The judge of the tables
+
+
+@pytest.fixture
+def zeros(inquitree: Inquitree, run: Path, service: Service, tmp_path: Path) -> Path:
+    """A run that the model has judged, and found nothing in."""
+    service.reply = Grader(lambda place, text, asked: 0)
+    options = ("--base-url", service.address, "--cache", tmp_path / "cache")
+    assert inquitree("judge", run, "--judge", MODEL, *options).status == 0
+    return run
+
+
+def test_one_judge_for_every_table(inquitree: Inquitree, zeros: Path, service: Service, tmp_path: Path):
+    asked = len(service.requests)
+    label = f"{MODEL} v1"
+    assert {each["quality"] for each in json.loads(inquitree("score", zeros, "--judge", MODEL, "--json").out)} == {0}
+    assert f"judged by {label}" in " ".join(inquitree("score", zeros, "--judge", MODEL).out.split())
+    found = json.loads(inquitree("report", zeros, "--judge", MODEL, "--json").out)
+    assert found["judged_by"] == label
+    assert {row["estimates"]["Q/|C|"]["mean"] for row in found["rows"]} == {0}
+    done = inquitree("report", zeros, "--judge", label, "--out", tmp_path / "r.html")
+    assert f"Results, judged by {label}" in " ".join(done.out.split())
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    for caption in ("conclusion Q/|C| by agent", "Leaderboard", "Conclusion Q/|C|", "Before and after", "Results"):
+        assert (f"{caption}, judged by {label}<" in page) is (caption != "Before and after"), caption
+    assert f"coverage r_c by agent, judged by {label}" not in page
+    assert label in (tmp_path / "r.csv").read_text(encoding="utf-8")
+    assert inquitree("view", zeros, "--judge", MODEL, "--out", tmp_path / "view").status == 0
+    assert f"episodes, judged by {label}" in read_page(tmp_path / "view" / "index.html").text
+    one = ("--agent", "oracle", "--judge", MODEL, "--out", tmp_path / "one.html")
+    assert inquitree("view", zeros, *one).status == 0
+    assert f"Conclusion items, judged by {label}" in read_page(tmp_path / "one.html").text
+    assert len(service.requests) == asked, "tables ask nobody"
+
+
+def test_tables_name_the_local_judge_unless_told_otherwise(inquitree: Inquitree, zeros: Path):
+    scores = json.loads(inquitree("score", zeros, "--json").out)
+    assert {(each["judge"], each["judge_version"]) for each in scores} == {("local", VERSION)}
+    assert f"judged by {CURRENT}" in " ".join(inquitree("score", zeros).out.split())
+    assert json.loads(inquitree("report", zeros, "--json").out)["judged_by"] == CURRENT
+
+
+@pytest.mark.parametrize("verb", ["score", "report", "view"])
+def test_a_judge_that_was_not_asked_is_an_error_with_the_command(inquitree: Inquitree, run: Path, verb: str):
+    done = inquitree(verb, run, "--judge", MODEL)
+    assert (done.status, done.out) == (2, "")
+    assert f"has not judged the conclusions of '{run}' yet; run: inquitree judge {run} --judge {MODEL}" in done.said
+    assert "no judge is called 'lokal' (did you mean 'local'?)" in inquitree(verb, run, "--judge", "lokal").said
+
+
+def test_a_log_outside_of_a_run_has_the_local_judge_alone(inquitree: Inquitree, zeros: Path, tmp_path: Path):
+    log = shutil.copy(next((zeros / "episodes").iterdir()), tmp_path / "one.jsonl")
+    done = inquitree("view", log, "--judge", MODEL)
+    assert (done.status, "lies in no run folder" in done.said) == (2, True)
+    assert inquitree("view", log).status == 0
+
+
+# The setting of the paper
+
+
+def test_the_paper_asks_once_without_false_variants(inquitree: Inquitree, run: Path, service: Service, tmp_path: Path):
+    service.reply = Grader(lambda place, text, asked: 0.6)
+    options = ("--base-url", service.address, "--cache", tmp_path / "cache", "--json")
+    paper = "llm-paper:gpt-4o-mini"
+    done = inquitree("judge", run, "--judge", paper, *options)
+    (found,) = json.loads(done.out)
+    assert [each["judge"] for each in found["judges"]] == [paper]
+    assert len(service.requests) == 2
+    assert not any("contrary" in message["content"] for chat in service.chats for message in chat)
+    assert json.loads(inquitree("score", run, "--judge", paper, "--json").out)[0]["judge"] == paper
+    # The same by the two switches; the replies are there.
+    same = json.loads(inquitree("judge", run, "--judge", MODEL, "--orders", 1, "--no-variants", *options).out)
+    assert (same[0]["judges"][0]["judge"], same[0]["judges"][0]["found"]) == (paper, 2)
+    assert len(service.requests) == 2
+
+
+def test_each_switch_alone_is_a_setting_of_its_own(inquitree: Inquitree, run: Path, service: Service, tmp_path: Path):
+    service.reply = Grader(lambda place, text, asked: 1)
+    options = ("--base-url", service.address, "--cache", tmp_path / "cache", "--json")
+    assert inquitree("judge", run, "--judge", MODEL, "--orders", 1, *options).status == 0
+    assert len(service.requests) == 2
+    assert all("contrary to" in chat[-1]["content"] for chat in service.chats)
+    found = json.loads(inquitree("judge", run, "--judge", MODEL, "--no-variants", *options).out)
+    assert len(service.requests) == 2 + 4
+    assert set(found[0]["scores"]) == {f"{MODEL} v1", f"{MODEL} v1 #2"}
+    assert "choose one of" in inquitree("score", run, "--judge", MODEL).said
+    assert inquitree("score", run, "--judge", f"{MODEL} v1 #2").status == 0
+    assert inquitree("judge", run, "--judge", MODEL, "--orders", 3).status == 2

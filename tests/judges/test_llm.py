@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from inquitree_gym.errors import CacheError, OptionError, ServiceError
-from inquitree_gym.judges import Judgement, LLMJudge, Verdict
-from inquitree_gym.judges.llm import TEMPLATES, Grade, JudgeRequest
+from inquitree_gym.judges import Judgement, JudgeOptions, LLMJudge, Verdict, judge
+from inquitree_gym.judges.llm import TEMPLATES, VERSION, Grade, JudgeRequest
 from inquitree_gym.llm import Budget, ChatModel, ReplyCache, Usage
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import Tree, load_tree
@@ -114,6 +114,42 @@ def test_repeats_are_asked_with_other_codes_and_seeds(service: Service, tree: Tr
     assert [request.body.get("seed") for request in service.requests] in ([0, 0, 1, 1, 2, 2], [None] * 6)
     with pytest.raises(OptionError, match="at least once, not 0 times"):
         judge_of(service, tmp_path, repeats=0)
+
+
+@pytest.mark.parametrize(("orders", "variants"), [(1, True), (2, False), (1, False)])
+def test_one_order_and_items_without_false_variants(
+    service: Service, tree: Tree, tmp_path: Path, orders: int, variants: bool
+):
+    service.reply = Grader(lambda place, text, asked: 1 if place == 0 else 0)
+    judge = judge_of(service, tmp_path, orders=orders, variants=variants)
+    assert scores(rule(judge, tree)) == ([1, 0, 0] if orders == 1 else [0.5, 0, 0.5])
+    assert len(service.requests) == orders
+    shown = "\n".join(message["content"] for chat in service.chats for message in chat)
+    assert (tree.conclusions[0].false_variants[0] in shown) is ("contrary" in shown) is variants
+    assert judge.name == ("llm:gpt-4o-mini" if variants or orders == 2 else "llm-paper:gpt-4o-mini")
+    assert (judge.config["orders"], judge.config["variants"]) == (orders, variants)
+    with pytest.raises(OptionError, match="1 or 2 orders of the items, not 3"):
+        judge_of(service, tmp_path, orders=3)
+
+
+def test_the_names_of_judges_hold_the_paper_setting(service: Service, tree: Tree, tmp_path: Path):
+    service.reply = Grader(lambda place, text, asked: 0.6)
+    options = JudgeOptions(base_url=service.address, cache=tmp_path)
+    found = judge(tree, TEXT, "llm-paper:gpt-4o-mini", options=options)
+    assert (found.judge, found.version, len(service.requests)) == ("llm-paper:gpt-4o-mini", VERSION, 1)
+    assert (found.mean, list(found.verdicts)) == (0.6, [item.id for item in tree.conclusions])
+    assert found.verdicts["c1"].why.startswith("0.6: on ")
+    service.planned.append(failed(400))
+    unsure = judge(tree, TEXT + " More.", "llm:gpt-4o-mini", options=options)
+    assert (unsure.mean, unsure.verdicts["c1"].score) == (None, None)
+
+
+def test_replies_are_kept_with_their_faults(service: Service, tree: Tree, tmp_path: Path):
+    service.planned.append(said("no verdicts here"))
+    service.reply = Grader(lambda place, text, asked: 1)
+    first, second = rule(judge_of(service, tmp_path), tree).replies
+    assert (first.reply.text, first.fault, second.fault) == ("no verdicts here", "no verdict that can be read", "")
+    assert second.reply.tokens["prompt"] == PROMPT_TOKENS
 
 
 # What is made of the answers

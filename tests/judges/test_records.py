@@ -82,8 +82,8 @@ def test_every_judge_and_setting_has_a_file_of_its_own(tree: Tree, tmp_path: Pat
     assert len(set(files)) == 3
     assert keep(tmp_path, tree, repeats=1) == files[0]
     labels = judgements_by_label(read_judgements(tmp_path))
-    assert sorted(labels) == ["llm:a/b", "llm:a/b #2", "local"]
-    assert {labels["llm:a/b"].config["repeats"], labels["llm:a/b #2"].config["repeats"]} == {1, 2}
+    assert sorted(labels) == ["llm:a/b v1", "llm:a/b v1 #2", "local v1"]
+    assert {labels["llm:a/b v1"].config["repeats"], labels["llm:a/b v1 #2"].config["repeats"]} == {1, 2}
 
 
 def test_only_a_whole_judgement_of_this_conclusion_on_this_tree_is_held(tree: Tree, tmp_path: Path):

@@ -21,6 +21,7 @@ class GivenJudge:
     """Gives the scores it was told to, and remembers what it was asked."""
 
     name = "given"
+    version = 3
 
     def __init__(self, *scores: float | None) -> None:
         self._scores = scores
