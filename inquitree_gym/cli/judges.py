@@ -43,7 +43,9 @@ RepeatsOption = Annotated[int, typer.Option(min=1, help="Answers of an llm judge
 OrdersOption = Annotated[
     int, typer.Option(min=1, max=2, help="Orders of the items that an llm judge is asked in; 2 averages both.")
 ]
-VariantsOption = Annotated[bool, typer.Option(help="Show an llm judge the false variants of the items.")]
+NoVariantsOption = Annotated[
+    bool, typer.Option("--no-variants", help="Do not show an llm judge the false variants of the items.")
+]
 MaxConcurrencyOption = Annotated[
     int, typer.Option("--max-concurrency", min=1, help="Conclusions judged at the same time.")
 ]
@@ -56,7 +58,7 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     judges: JudgeOption = "local",
     repeats: RepeatsOption = 1,
     orders: OrdersOption = 2,
-    variants: VariantsOption = True,
+    no_variants: NoVariantsOption = False,
     base_url: BaseUrlOption = None,
     max_cost: MaxCostOption = None,
     max_total_tokens: MaxTotalTokensOption = None,
@@ -66,7 +68,7 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Judge the conclusions of runs. Run again to judge only what is missing."""
     budget = Budget(max_cost, max_total_tokens)
-    panel = make_judges(split(judges), JudgeOptions(repeats, base_url, cache, budget, orders, variants))
+    panel = make_judges(split(judges), JudgeOptions(repeats, base_url, cache, budget, orders, not no_variants))
     folders = list(dict.fromkeys(folder.resolve() for folder in run_folders))
     done = {str(folder): [_judged(folder, judge, max_concurrency) for judge in panel] for folder in folders}
     scores = {str(folder): recorded_scores(folder) for folder in folders}
