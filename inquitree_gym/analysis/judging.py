@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from inquitree_gym.analysis.aggregate import grouped
-from inquitree_gym.analysis.load import finished_episodes
+from inquitree_gym.analysis.load import MissingEpisode, finished_episodes
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges import AsyncJudge, Judgement, JudgementFile, judge_all, read_judgements
 from inquitree_gym.judges.records import judgements_by_label, version_of
@@ -16,7 +16,7 @@ from inquitree_gym.llm import Usage
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.statistics import Agreement, agreement, item_pairs
 from inquitree_gym.scoring.trajectory import read_trajectory
-from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,16 @@ class JudgingResult:
     """Verdicts of now without a readable grade."""
 
 
-def run_conclusions(folder: str | os.PathLike[str]) -> list[StatedConclusion]:
-    """Return the conclusions of the finished episodes of a run.
+def run_conclusions(
+    folder: str | os.PathLike[str], on_damaged: Callable[[MissingEpisode], None] | None = None
+) -> list[StatedConclusion]:
+    """Return the conclusions of the finished episodes of a run; see `finished_episodes` for ``on_damaged``.
 
     Raises:
         LogError: the folder is no run, a log is damaged, or there is no conclusion yet.
     """
     found = []
-    for spec, episode in finished_episodes(folder):
-        tree = load_tree(spec.tree)
+    for spec, tree, episode in finished_episodes(folder, on_damaged=on_damaged):
         text = read_trajectory(episode, tree).conclusion
         if text is not None:
             found.append(StatedConclusion(spec.file_name, tree, text))
@@ -119,8 +120,12 @@ def judge_agreements(folder: str | os.PathLike[str]) -> dict[tuple[str, str], Ag
     return {(one, other): agreement(item_pairs(scores[one], scores[other])) for one, other in combinations(scores, 2)}
 
 
-def recorded_scores(folder: str | os.PathLike[str]) -> dict[str, list[EpisodeScore]]:
+def recorded_scores(
+    folder: str | os.PathLike[str], on_damaged: Callable[[MissingEpisode], None] | None = None
+) -> dict[str, list[EpisodeScore]]:
     """Return the scores of a run's episodes by every judge with stored judgements, by the judge's label.
+
+    See `finished_episodes` for ``on_damaged``.
 
     Raises:
         LogError: the folder is no run, or a log is damaged.
@@ -128,8 +133,7 @@ def recorded_scores(folder: str | os.PathLike[str]) -> dict[str, list[EpisodeSco
     """
     panel = judgements_by_label(read_judgements(folder))
     found: dict[str, list[EpisodeScore]] = {label: [] for label in panel}
-    for spec, episode in finished_episodes(folder):
-        tree = load_tree(spec.tree)
+    for spec, tree, episode in finished_episodes(folder, on_damaged=on_damaged):
         for label, judgements in panel.items():
             judge = judgements.of(spec.file_name, tree)
             found[label] += [] if judge is None else [score_episode(episode, tree, judge)]

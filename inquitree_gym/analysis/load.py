@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -19,7 +19,7 @@ from inquitree_gym.readers import READER_ROLE
 from inquitree_gym.runner.folder import log_file, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.scoring import EpisodeScore, score_episode
-from inquitree_gym.scoring.trajectory import Exposure, choices, coverage_over_turns, exposures
+from inquitree_gym.scoring.trajectory import Exposure, check_log, choices, coverage_over_turns, exposures
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.schema import Tier
 
@@ -117,7 +117,8 @@ class MissingEpisode:
     name: str
     """File name of the log."""
     status: str
-    """``missing``, ``torn`` (no footer), ``failed`` (ends with a failure) or ``damaged`` (unreadable)."""
+    """``missing``, ``torn`` (no footer), ``failed`` (ends with a failure) or ``damaged`` (unreadable, or no episode on
+    its tree; see `check_log`)."""
     error: str
     """Message of the failure or of the reader; empty without one."""
 
@@ -144,7 +145,7 @@ def load_run(
     """Read and score every finished episode of a run folder.
 
     Stored judgements are reused. The local judge judges the other conclusions at once; any other judge must have judged
-    the run before (`inquitree judge`).
+    the run before (`inquitree judge`). A damaged log is among the missing ones.
 
     Args:
         folder: a run folder.
@@ -152,8 +153,7 @@ def load_run(
         judge: name or label of the judge; see `recorded_judges`.
 
     Raises:
-        LogError: the folder is no run, holds no finished episode, or an episode was played on another version of its
-            tree.
+        LogError: the folder is no run, or holds no finished episode.
         JudgeError: a file of judgements is damaged, or the judge has not judged the run.
         OptionError: the judge is unknown.
     """
@@ -162,14 +162,16 @@ def load_run(
     recorded = recorded_judges(folder, judge)
     run = ScoredRun(Path(folder), [], [], {})
     for spec in study.specs():
-        episode = _read(log_file(folder, spec))
+        tree = trees[spec.tree]
+        episode = _read(log_file(folder, spec), tree)
         if isinstance(episode, MissingEpisode):
             run.missing.append(episode)
         else:
-            tree = trees[spec.tree]
-            run.episodes.append(scored_episode(episode, tree, recorded.chosen(spec.file_name, tree)))
+            found = scored_episode(episode, tree, recorded.chosen(spec.file_name, tree))
+            run.episodes.append(replace(found, score=replace(found.score, limit=study.limit)))
             for label, other in recorded.others(spec.file_name, tree).items():
-                run.judged.setdefault(label, []).append(score_episode(episode, tree, other))
+                score = score_episode(episode, tree, other)
+                run.judged.setdefault(label, []).append(replace(score, limit=study.limit))
         if progress is not None:
             progress(spec)
     if not run.episodes:
@@ -179,18 +181,30 @@ def load_run(
 
 
 def finished_episodes(
-    folder: str | os.PathLike[str], progress: Callable[[EpisodeSpec], None] | None = None
-) -> Iterator[tuple[EpisodeSpec, Episode]]:
-    """Yield the finished episodes of a run folder.
+    folder: str | os.PathLike[str],
+    progress: Callable[[EpisodeSpec], None] | None = None,
+    on_damaged: Callable[[MissingEpisode], None] | None = None,
+) -> Iterator[tuple[EpisodeSpec, Tree, Episode]]:
+    """Yield the finished episodes of a run folder with their trees.
+
+    Args:
+        folder: a run folder.
+        progress: called after each episode of the study.
+        on_damaged: called with each damaged log, which is then left out; None raises its error.
 
     Raises:
         LogError: the folder is no run, or a log is damaged.
     """
-    for spec in read_manifest(folder).specs():
-        file = log_file(folder, spec)
-        episode = read_episode(file) if has_header(file) else None
-        if episode is not None and episode.footer is not None:
-            yield spec, episode
+    study = read_manifest(folder)
+    trees = {name: load_tree(name) for name in study.trees}
+    for spec in study.specs():
+        episode = _read(log_file(folder, spec), trees[spec.tree])
+        if isinstance(episode, Episode):
+            yield spec, trees[spec.tree], episode
+        elif episode.status == "damaged":
+            if on_damaged is None:
+                raise LogError(episode.error)
+            on_damaged(episode)
         if progress is not None:
             progress(spec)
 
@@ -235,11 +249,25 @@ def cost_of(episode: Episode) -> EpisodeCost:
     )
 
 
-def _read(file: Path) -> Episode | MissingEpisode:
+def read_log(file: Path, tree: Tree) -> Episode:
+    """Return the episode in a log.
+
+    Raises:
+        LogError: naming the file, if it cannot be read or is no episode on ``tree``; see `check_log`.
+    """
+    episode = read_episode(file)
+    try:
+        check_log(episode, tree)
+    except LogError as error:
+        raise LogError(f"'{file}': {error}") from None
+    return episode
+
+
+def _read(file: Path, tree: Tree) -> Episode | MissingEpisode:
     if not has_header(file):
         return MissingEpisode(file.name, "missing", "")
     try:
-        episode = read_episode(file)
+        episode = read_log(file, tree)
     except LogError as error:
         return MissingEpisode(file.name, "damaged", str(error))
     if episode.footer is not None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inquitree_gym.analysis.load import finished_episodes, no_finished_episode
+from inquitree_gym.analysis.load import MissingEpisode, finished_episodes, no_finished_episode
 from inquitree_gym.embeddings import Embedder, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.engine import Decision, Engine, Event, Kind, Phase, Reading, Reason, Rules, State
 from inquitree_gym.errors import LogError, OptionError
@@ -22,7 +22,7 @@ from inquitree_gym.log import Episode, Turn
 from inquitree_gym.matching import Matcher
 from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
-from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees import Tree
 
 GRID = np.round(np.arange(0.20, 0.8001, 0.01), 2)
 """Thresholds of the figure."""
@@ -97,6 +97,7 @@ def rematch_run(
     folder: str | os.PathLike[str],
     embedder: Embedder | None = None,
     progress: Callable[[EpisodeSpec], None] | None = None,
+    on_damaged: Callable[[MissingEpisode], None] | None = None,
 ) -> list[RematchedEpisode]:
     """Match every finished episode of a run again; see `rematch_episode`.
 
@@ -104,16 +105,21 @@ def rematch_run(
         folder: a run folder.
         embedder: matches the actions; None uses the embedder or the reader of the run, with the logged similarities.
         progress: called after each episode of the study.
+        on_damaged: called with each log that is damaged or contradicts its own rules; None raises its error.
 
     Raises:
-        LogError: the folder is no run, holds no finished episode, or a log contradicts its own rules.
+        LogError: the folder is no run, holds no finished episode, or a log is damaged or contradicts its own rules.
     """
     reader_asked = read_manifest(folder).reader is not None and embedder is None
     embedder = load_embedder(read_manifest(folder).embedder) if embedder is None else embedder
-    found = [
-        rematch_episode(episode, tree_vectors(load_tree(spec.tree), embedder), spec, trust_reader=reader_asked)
-        for spec, episode in finished_episodes(folder, progress)
-    ]
+    found = []
+    for spec, tree, episode in finished_episodes(folder, progress, on_damaged):
+        try:
+            found.append(rematch_episode(episode, tree_vectors(tree, embedder), spec, trust_reader=reader_asked))
+        except LogError as error:
+            if on_damaged is None:
+                raise
+            on_damaged(MissingEpisode(spec.file_name, "damaged", f"'{spec.file_name}': {error}"))
     if not found:
         raise no_finished_episode(folder)
     return found

@@ -18,6 +18,7 @@ from inquitree_gym.analysis.judging import (
     recorded_scores,
     run_conclusions,
 )
+from inquitree_gym.analysis.load import MissingEpisode
 from inquitree_gym.cli.output import (
     BaseUrlOption,
     JsonOption,
@@ -25,6 +26,7 @@ from inquitree_gym.cli.output import (
     MaxTotalTokensOption,
     RunsArgument,
     note,
+    note_missing,
     print_json,
     print_table,
     progress,
@@ -71,10 +73,12 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     panel = make_judges(split(judges), JudgeOptions(repeats, base_url, cache, budget, orders, not no_variants))
     folders = list(dict.fromkeys(folder.resolve() for folder in run_folders))
     done = {str(folder): [_judged(folder, judge, max_concurrency) for judge in panel] for folder in folders}
-    scores = {str(folder): recorded_scores(folder) for folder in folders}
+    damaged: list[MissingEpisode] = []
+    scores = {str(folder): recorded_scores(folder, damaged.append) for folder in folders}
     agreed = {str(folder): judge_agreements(folder) for folder in folders}
     if as_json:
         print_json([_run_as_plain(folder, done[folder], scores[folder], agreed[folder]) for folder in done])
+        note_missing(damaged)
         return
     for folder in done:
         print_table(f"Judges of {folder}", _scores_table(scores[folder]))
@@ -82,10 +86,11 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
             print_table("Agreement", agreement_table(agreed[folder]))
         for each in done[folder]:
             print_usage(each.judge, each.judged, each.found, each.unscored, each.usage, each.unread)
+    note_missing(damaged)
 
 
 def _judged(folder: Path, judge: AsyncJudge, max_concurrency: int) -> JudgingResult:
-    conclusions = run_conclusions(folder)
+    conclusions = run_conclusions(folder, lambda damaged: None)  # damaged logs are named once, after all judges
     with progress(f"{judge.name} judging", len(conclusions)) as advance:
         return asyncio.run(judge_conclusions(folder, conclusions, judge, max_concurrency, advance))
 

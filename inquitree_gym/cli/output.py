@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from inquitree_gym.analysis.aggregate import as_plain
+from inquitree_gym.analysis.load import MissingEpisode
 from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.llm import Budget
 from inquitree_gym.runner.models import GRACE
@@ -29,6 +30,9 @@ FAULTY, FAILED, INTERRUPTED = 1, 2, 130
 """Exit statuses: a check found faults; the command failed; the command was interrupted."""
 PIPE_WIDTH = 118
 """Columns of a table in a file or pipe; on a terminal its width counts."""
+
+MAX_NAMES = 10
+"""Most missing episodes that are named."""
 
 # Without markup: brackets in a path or a tree are text.
 out = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, markup=False)
@@ -97,6 +101,23 @@ def write(file: Path, text: str) -> None:
     except OSError as error:
         raise InquiTreeError(f"cannot write '{file}': {error.strerror}") from error
     note(f"written: {file}")
+
+
+def note_missing(missing: Iterable[MissingEpisode]) -> None:
+    """Name the episodes that are not among the results."""
+    missing = list(missing)
+    damaged = [episode for episode in missing if episode.status == "damaged"]
+    unfinished = [episode.name for episode in missing if episode.status != "damaged"]
+    if unfinished:
+        more = f" and {len(unfinished) - MAX_NAMES} more" if len(unfinished) > MAX_NAMES else ""
+        note(
+            f"missing or torn, and not scored: {', '.join(unfinished[:MAX_NAMES])}{more}; "
+            "run the study again to finish them"
+        )
+    for episode in damaged[:MAX_NAMES]:
+        note(f"damaged, and not scored: {episode.error}")
+    if len(damaged) > MAX_NAMES:
+        note(f"damaged, and not scored: {len(damaged) - MAX_NAMES} more logs")
 
 
 def check_svg(option: str, file: Path | None) -> None:

@@ -33,6 +33,7 @@ from inquitree_gym.cli.output import (
     ThresholdOption,
     check_svg,
     note,
+    note_missing,
     out,
     print_json,
     print_table,
@@ -64,8 +65,6 @@ REPORT_TABLES = {
     "Steps": ("coverage at 3n", "turns L", "stretch", "hints"),
     "Vigilance": ("redo", CHANGE, "hits", "false alarms", D_PRIME),
 }
-MAX_NAMES = 10
-"""Most missing episodes that are named."""
 REPORT_LEGEND = (
     "n: episodes (trees). Means over trees; [low, high] is the 95 % interval, t over tree means, from five trees on.\n"
     "n = … below a mean: the trees with a value, if fewer than in the row; its neighbours rest on other trees.\n"
@@ -90,6 +89,7 @@ def score(run_folder: RunArgument, judge: ScoredByOption = LOCAL, as_json: JsonO
     run = load_scored(run_folder, judge)
     if as_json:
         print_json([each.as_plain() for each in run.scores])
+        note_missing(run.missing)
         return
     rows = [["tree", "agent", "fake level", "seed", *SCORE_MEASURES]]
     for each in run.scores:
@@ -97,7 +97,7 @@ def score(run_folder: RunArgument, judge: ScoredByOption = LOCAL, as_json: JsonO
         cells = ("–" if value is None else f"{value:.3f}" for value in values)
         rows.append([each.tree, each.agent, str(each.fake_level), str(each.seed), *cells])
     print_table(f"Episodes of {run_folder}, judged by {judged_by(run.scores)}", rows)
-    _note_missing(run.missing)
+    note_missing(run.missing)
 
 
 @app.command()
@@ -147,7 +147,7 @@ def report(
     if memories is not None:
         print_table("Closed book: mean S from the topic alone", memory_table(memories.models))
     out.print(Text(REPORT_LEGEND))
-    _note_missing(missing)
+    note_missing(missing)
     _note_unnamed(cutoffs.unnamed)
 
 
@@ -197,8 +197,10 @@ def reread(
     study = read_manifest(run_folder)
     reader = load_embedder(study.embedder if embedder is None else embedder)
     threshold = threshold_for(reader, threshold)
+    damaged: list[MissingEpisode] = []
     with progress("reading", len(list(study.specs()))) as advance:
-        found = rematch_run(run_folder, None if embedder is None else reader, lambda spec: advance(spec.tree))
+        again = None if embedder is None else reader
+        found = rematch_run(run_folder, again, lambda spec: advance(spec.tree), damaged.append)
     table = rematch_summaries(found, threshold)
     read_by = reader.name if embedder is not None or study.reader is None else study.reader_name
     if figure is not None:
@@ -207,13 +209,14 @@ def reread(
         print_json({
             "embedder": read_by, "threshold": threshold, "agents": as_plain(table),
             "changes": as_plain(list(changed_turns(found, threshold))),
-            "curve": as_plain(threshold_curve(found)),
+            "curve": as_plain(threshold_curve(found)), "missing": [each.name for each in damaged],
         })  # fmt: skip
         return
     print_table(f"Read again by {read_by}, τ = {threshold:g}", rematch_table(table))
     if any(line.changes for line in table):
         print_table("Changes", changes_table(table))
     out.print(Text(REREAD_LEGEND))
+    note_missing(damaged)
 
 
 def load_scored(folder: Path, judge: str = LOCAL) -> ScoredRun:
@@ -225,21 +228,6 @@ def load_scored(folder: Path, judge: str = LOCAL) -> ScoredRun:
 def judged_by(scores: Sequence[EpisodeScore]) -> str:
     """Return the name and version of the judge of scores."""
     return ", ".join(dict.fromkeys(score.judged_by for score in scores))
-
-
-def _note_missing(missing: Sequence[MissingEpisode]) -> None:
-    damaged = [episode for episode in missing if episode.status == "damaged"]
-    unfinished = [episode.name for episode in missing if episode.status != "damaged"]
-    if unfinished:
-        more = f" and {len(unfinished) - MAX_NAMES} more" if len(unfinished) > MAX_NAMES else ""
-        note(
-            f"missing or torn, and not scored: {', '.join(unfinished[:MAX_NAMES])}{more}; "
-            "run the study again to finish them"
-        )
-    for episode in damaged[:MAX_NAMES]:
-        note(f"damaged, and not scored: {episode.error}")
-    if len(damaged) > MAX_NAMES:
-        note(f"damaged, and not scored: {len(damaged) - MAX_NAMES} more logs")
 
 
 def _note_unnamed(models: Mapping[str, int]) -> None:

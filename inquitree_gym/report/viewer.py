@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from inquitree_gym.analysis.load import cost_of
+from inquitree_gym.analysis.load import cost_of, read_log
 from inquitree_gym.analysis.recorded import RecordedJudges, recorded_judges
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judges import Judge, evidence_ratios, local_judge
@@ -87,6 +87,7 @@ def view_log(file: Path, out: Path | None = None, judge: str = LOCAL) -> Path:
     (run, tree), page = _run_and_tree(file, episode), out or file.with_suffix(".html")
     if run is None and judge != LOCAL:
         raise OptionError(f"'{file}' lies in no run folder, so only the judge '{LOCAL}' can score it, not '{judge}'")
+    episode = read_log(file, tree)
     write_view(episode, tree, page, **({} if run is None else _judges(recorded_judges(run, judge), file.name, tree)))
     return page
 
@@ -293,7 +294,8 @@ def _index_lines(
     pages = index.with_name(f"{index.stem}-episodes")
     back = quote(os.path.relpath(index, pages))
     for each in specs:
-        episode, tree = _episode(folder / EPISODES / each.file_name), trees[each.tree]
+        tree = trees[each.tree]
+        episode = _episode(folder / EPISODES / each.file_name, tree)
         score, address = None, ""
         status = episode.status if isinstance(episode, Episode) else episode
         if isinstance(episode, Episode):
@@ -305,9 +307,9 @@ def _index_lines(
             progress(each)
 
 
-def _episode(file: Path) -> Episode | Literal["missing", "damaged"]:
+def _episode(file: Path, tree: Tree) -> Episode | Literal["missing", "damaged"]:
     try:
-        return read_episode(file) if has_header(file) else "missing"
+        return read_log(file, tree) if has_header(file) else "missing"
     except LogError:
         return "damaged"
 

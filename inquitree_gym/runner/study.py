@@ -227,6 +227,11 @@ class StudyConfig(BaseModel):
         """Return the reset options of an episode."""
         return {**self.rules, "fake_level": spec.fake_level, "max_turns": self.turn_limit(tree)}
 
+    @property
+    def limit(self) -> str:
+        """Name of the turn limit in reports, the same for trees of any size."""
+        return "none" if self.max_turns is None else str(self.max_turns)
+
     def turn_limit(self, tree: Tree) -> int | Literal["default"] | None:
         """Return the turn limit for a tree, as `Rules.max_turns`."""
         return 3 * len(tree.subtopics) if self.max_turns == "3n" else self.max_turns

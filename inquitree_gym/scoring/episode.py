@@ -29,7 +29,8 @@ class EpisodeScore:
     fake_level: int
     seed: int
     limit: str
-    """Turn limit: ``default`` for n(2H + 3), ``3n``, a number, or ``none``."""
+    """Turn limit: ``default`` for n(2H + 3), ``3n``, a number, or ``none``. A log alone does not tell 3n from the
+    number; for a run, the study does."""
     reading: str
     """Embedder and threshold, or reader, that the actions were read with."""
     judge: str

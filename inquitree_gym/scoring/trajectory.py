@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from inquitree_gym.engine import Rules
-from inquitree_gym.errors import LogError
+from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.llm import estimated_tokens
 from inquitree_gym.log import Episode, Turn
 from inquitree_gym.trees import Tree
@@ -117,13 +117,9 @@ def read_trajectory(episode: Episode, tree: Tree) -> Trajectory:
     """Return the trajectory of an episode.
 
     Raises:
-        LogError: the episode was played on a different version of the tree.
+        LogError: see `check_log`.
     """
-    if episode.header.tree.digest != tree.digest:
-        raise LogError(
-            f"the episode was played on {episode.header.tree.id} with digest {episode.header.tree.digest[:12]}, "
-            f"but the given tree has {tree.digest[:12]}; score it with the tree it was played on"
-        )
+    check_log(episode, tree)
     n = len(tree.subtopics)
     entries = first_entries(episode.turns)
     shown = exposures(episode)
@@ -150,6 +146,40 @@ def read_trajectory(episode: Episode, tree: Tree) -> Trajectory:
         proven=sum(1 << index[study] for study in {each.study for each in shown if not each.fake}),
         conclusion=next((turn.action for turn in episode.turns if turn.event.kind == "end"), None),
     )
+
+
+def check_log(episode: Episode, tree: Tree) -> None:
+    """Check that a log is of this version of ``tree`` and names rules, nodes and results that exist.
+
+    Raises:
+        LogError: it does not.
+    """
+    header = episode.header
+    if header.tree.digest != tree.digest:
+        raise LogError(
+            f"the episode was played on {header.tree.id} with digest {header.tree.digest[:12]}, "
+            f"but the given tree has {tree.digest[:12]}; score it with the tree it was played on"
+        )
+    if absent := {"threshold", "fake_level", "max_turns"} - header.rules.keys():
+        raise LogError(f"the header of the log names no {' and no '.join(sorted(absent))}; it is damaged")
+    try:
+        rules = Rules.recorded(header.rules)
+    except OptionError as error:
+        raise LogError(f"the rules of the log are none of this release: {error}") from None
+    if rules.threshold is None:
+        raise LogError("the threshold of the log is not a number; it is damaged")
+    results = {study.id: 1 + len(study.fakes) for study in tree.studies}
+    known = {subtopic.id for subtopic in tree.subtopics} | results.keys()
+    entered = Counter[str | None]()
+    for turn in episode.turns:
+        event = turn.event
+        entered[event.node] += {"subtopic": 1, "declined": -1}.get(event.kind, 0)
+        if (
+            not {event.node, event.other} <= known | {None}
+            or (event.kind == "result" and event.fake not in range(results.get(event.node or "", 0)))
+            or entered[event.node] < 0
+        ):
+            raise LogError(f"turn {turn.turn} of the log cannot have happened in {tree.id}; it is damaged")
 
 
 def coverage_over_turns(episode: Episode, tree: Tree) -> list[float]:
