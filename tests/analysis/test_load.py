@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from inquitree_gym.analysis.aggregate import NARROW, as_plain, by_player, compare, differences_table
-from inquitree_gym.analysis.judging import run_conclusions
+from inquitree_gym.analysis.aggregate import NARROW, as_plain, by_player, compare, differences_table, summarise
+from inquitree_gym.analysis.judging import recorded_scores, run_conclusions
 from inquitree_gym.analysis.load import (
     EpisodeCost,
+    MissingEpisode,
     ReadingCounts,
     ScoredEpisode,
     ScoredRun,
@@ -19,6 +22,7 @@ from inquitree_gym.analysis.load import (
     scored_episode,
 )
 from inquitree_gym.analysis.recorded import CURRENT, recorded_judges
+from inquitree_gym.analysis.rethreshold import rematch_run
 from inquitree_gym.errors import JudgeError, LogError, OptionError
 from inquitree_gym.judges import Judgement, JudgementFile, Verdict, local_judge, make_judges
 from inquitree_gym.judges.local import VERSION
@@ -153,6 +157,73 @@ def test_what_is_not_whole_is_named_with_its_state_and_reason(run: Path):
     assert [(each.name[-8:-6], each.status, each.error) for each in found.missing] == [
         ("s1", "torn", ""), ("s2", "failed", "TimeoutError: no answer"), ("s3", "missing", ""),
     ]  # fmt: skip
+
+
+def header_with(**rules: object) -> Callable[[Episode], Episode]:
+    def change(episode: Episode) -> Episode:
+        named = {name: value for name, value in (episode.header.rules | rules).items() if value != "absent"}
+        return replace(episode, header=episode.header.model_copy(update={"rules": named}))
+
+    return change
+
+
+def turn_with(index: int, **event: object) -> Callable[[Episode], Episode]:
+    def change(episode: Episode) -> Episode:
+        turns = list(episode.turns)
+        changed = turns[index].event.model_copy(update=event)
+        turns[index] = turns[index].model_copy(update={"event": changed})
+        return replace(episode, turns=tuple(turns))
+
+    return change
+
+
+def of_another_version(episode: Episode) -> Episode:
+    tree = episode.header.tree.model_copy(update={"digest": "0" * 64})
+    return replace(episode, header=episode.header.model_copy(update={"tree": tree}))
+
+
+DAMAGE: list[tuple[Callable[[Episode], Episode], str]] = [
+    (header_with(gravity=9.81), "unknown option 'gravity'"),
+    (header_with(fake_level="x"), "fake_level is a whole number from 0 to 10, not 'x'"),
+    (header_with(fake_level="absent"), "names no fake_level"),
+    (header_with(threshold=None), "threshold"),
+    (turn_with(0, node="nowhere"), "turn 1 of the log cannot have happened in paper8"),
+    (turn_with(0, kind="declined"), "turn 1 of the log cannot have happened"),
+    (turn_with(1, fake=9), "turn 2 of the log cannot have happened"),
+    (of_another_version, "was played on paper8 with digest 000000000000"),
+]
+
+
+@pytest.mark.parametrize(("damage", "told"), DAMAGE)
+def test_one_bad_log_is_named_and_the_others_are_read(
+    damage: Callable[[Episode], Episode], told: str, whole: Path, tmp_path: Path
+):
+    bad, good = sorted((whole / "episodes").iterdir())
+    episode = damage(read_episode(bad))
+    bad.write_text("".join(map(to_line, (episode.header, *episode.turns, episode.footer))), encoding="ascii")
+    found = load_run(whole)
+    assert len(found.scores) == 1
+    damaged: list[MissingEpisode] = []
+    assert len(rematch_run(whole, on_damaged=damaged.append)) == 1
+    assert [each.name for each in run_conclusions(whole, damaged.append)] == [good.name]
+    assert recorded_scores(whole, damaged.append) == {}
+    assert found.missing * 3 == damaged
+    assert (damaged[0].name, damaged[0].status) == (bad.name, "damaged")
+    assert damaged[0].error.startswith(f"'{bad}': ")
+    assert told in damaged[0].error
+    assert "damaged" in read_page(view_run(whole, tmp_path / "pages")).text
+    for read in (rematch_run, run_conclusions, recorded_scores):
+        with pytest.raises(LogError, match=re.escape(told)):
+            read(whole)
+
+
+def test_a_number_of_turns_is_one_setting_for_trees_of_all_sizes(tmp_path: Path):
+    for limit, name in ((21, "21"), ("3n", "3n"), (None, "none")):
+        folder = tmp_path / name
+        run_study(make_study(agents=("oracle",), trees=("paper8", "paper12"), seeds=1, max_turns=limit), folder)
+        found = load_run(folder)
+        assert {len(load_tree(score.tree).subtopics) for score in found.scores} == {5, 7}
+        assert [row.limit for row in summarise(found.scores)] == [name]
 
 
 def test_a_run_with_nothing_whole_says_so(run: Path, tmp_path: Path):

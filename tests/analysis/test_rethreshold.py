@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym.analysis.aggregate import as_plain
+from inquitree_gym.analysis.load import MissingEpisode
 from inquitree_gym.analysis.rethreshold import (
     GRID,
     RematchedEpisode,
@@ -331,3 +332,15 @@ def test_tables_and_the_picture(found: list[RematchedEpisode]):
     drawn = Page(rematch_chart(found, 0.4, 0.6).document())
     for wanted in ("threshold τ", "coverage, bounds", "τ of the log, 0.4", "τ in question, 0.6"):
         assert wanted in drawn.text
+
+
+def test_a_log_that_contradicts_its_rules_is_told_and_the_others_are_read(study: StudyConfig, tmp_path: Path):
+    run_study(study, tmp_path)
+    bad = sorted((tmp_path / "episodes").iterdir())[0]
+    bad.write_bytes(bad.read_bytes().replace(b'"accepted":true', b'"accepted":false', 1))
+    with pytest.raises(LogError, match="contradicts the log's own rules"):
+        rematch_run(tmp_path)
+    told: list[MissingEpisode] = []
+    assert len(rematch_run(tmp_path, on_damaged=told.append)) == 5
+    assert [(each.name, each.status) for each in told] == [(bad.name, "damaged")]
+    assert f"'{bad.name}': turn" in told[0].error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,31 @@ def test_view_chooses_by_model(inquitree: Inquitree, service: Service, tmp_path:
     assert inquitree("view", tmp_path, "--model", "twin", "--out", tmp_path / "one.html").status == 0
     assert "paper2 · llm twin · fake level 0 · seed 0" in read_page(tmp_path / "one.html").text
     assert "0 match" in inquitree("view", tmp_path, "--model", "nobody").said
+
+
+# One bad log
+
+
+@pytest.mark.parametrize("verb", ["score", "report", "view", "reread", "judge"])
+def test_one_bad_log_is_named_and_the_rest_is_told(inquitree: Inquitree, runs, tmp_path: Path, verb: str):  # noqa: F811
+    run = tmp_path / "run"
+    shutil.copytree(runs[1], run)
+    bad = run / "episodes" / "paper8_oracle_f0_s1.jsonl"
+    bad.write_bytes(bad.read_bytes().replace(b'"fake_level":0', b'"fake_level":"x"', 1))
+    done = inquitree(verb, run)
+    assert done.status == 0
+    if verb == "view":
+        assert "damaged" in read_page(run / "view" / "index.html").text
+        return
+    named = "damaged, and not scored"
+    assert named in done.said
+    assert bad.name in done.said
+    assert len([line for line in done.said.splitlines() if named in line]) == 1
+    plain = inquitree(verb, run, "--json")
+    if verb in ("report", "reread"):
+        assert json.loads(plain.out)["missing"] == [bad.name]
+    else:
+        assert named in plain.said
 
 
 # reread
