@@ -1,0 +1,1 @@
+"""The local judge: training of its adapter, labelled conclusions, and cross-validation."""
