@@ -105,6 +105,8 @@ def page(tree: Tree) -> str:
         "## Subtopics",
         _table(["id", "name", "question", "prerequisites"], map(_subtopic_row, tree.subtopics)),
         "## Studies",
+        "The column *told by* names the studies whose true results show that a fake is false, and the principle that "
+        "the fake breaks. A dash marks a fake that can only be guessed.",
         *(block for subtopic in tree.subtopics for block in _studies(subtopic)),
         "## Conclusion items",
         *_folded("Conclusion items (spoilers)", _conclusions(tree.conclusions)),
@@ -149,7 +151,7 @@ def _studies(subtopic: Subtopic) -> Iterator[str]:
     yield f"### {subtopic.id} · {_plain(subtopic.name)}"
     yield _table(["id", "protocol"], ([_study_name(study), _plain(study.text)] for study in subtopic.studies))
     rows = [row for study in subtopic.studies for row in _result_rows(study)]
-    yield from _folded("Results (spoilers)", _table(["study", "kind", "text"], rows))
+    yield from _folded("Results (spoilers)", _table(["study", "kind", "text", "told by"], rows))
 
 
 def _study_name(study: Study) -> str:
@@ -157,9 +159,12 @@ def _study_name(study: Study) -> str:
 
 
 def _result_rows(study: Study) -> Iterator[list[str]]:
-    yield [study.id, "**result**", _plain(study.result)]
+    yield [study.id, "**result**", _plain(study.result), ""]
+    for text in study.rewordings:
+        yield [study.id, "reworded", _plain(text), ""]
     for i, fake in enumerate(study.fakes, 1):
-        yield [study.id, f"fake {i}", _plain(fake.text)]
+        clues = [*fake.told_by, *filter(None, [fake.principle])]
+        yield [study.id, f"fake {i}", _plain(fake.text), _plain("; ".join(clues)) or "–"]
 
 
 def _conclusions(items: Iterable[ConclusionItem]) -> str:
