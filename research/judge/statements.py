@@ -99,7 +99,8 @@ def reworked(lesson: Lesson, draws: np.random.Generator) -> list[Claim]:
             if true or len(each.false) == 1:  # to reject one of several fakes asserts nothing
                 made.append(Claim(rejected, ((index, not true),), WRITTEN))
     made += [Claim(text, (), WRITTEN) for text in lesson.empty]
-    made.append(Claim(templates.keywords([text for each in lesson.statements for text in each.true], draws), (), WRITTEN))
+    truths = [text for each in lesson.statements for text in each.true]
+    made.append(Claim(templates.keywords(truths, draws), (), WRITTEN))
     return made
 
 
