@@ -1,4 +1,4 @@
-"""Import of litellm on first use, silent and without network access, and the event loop of its connections.
+"""Import of litellm on first use, silent and without network access, its messages without keys, and its event loop.
 
 litellm keeps its connections per event loop. On the loops of callers, which come and go with every `asyncio.run`, they
 would be left open, or be found by a later loop that cannot use them. So this process has one loop for them, in a
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import threading
 import warnings
 from collections.abc import Coroutine
@@ -17,6 +18,9 @@ from functools import cache
 from typing import Any, TypeVar
 
 from inquitree_gym.errors import require
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_SECRET = re.compile(r"\b(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx)[-_]|AIza)[\w*-]{8,}|(?<=\bbearer )\S+", re.IGNORECASE)
 
 
 def load_litellm() -> Any:
@@ -37,6 +41,27 @@ def load_litellm() -> Any:
 def _hush() -> None:
     """Ignore a warning of pydantic about the response types of litellm."""
     warnings.filterwarnings("ignore", "Items? .* using the `ReadOnly` qualifier", UserWarning)
+
+
+def scrub(text: str, sent: str = "") -> str:
+    """Return a service's ``text`` without secrets.
+
+    They are the key that was ``sent``, the values of environment variables that name a secret, and likely keys.
+
+    >>> scrub("Incorrect API key provided: sk-12345678. Header: Bearer abc")
+    'Incorrect API key provided: [key]. Header: Bearer [key]'
+    """
+    if sent:
+        text = text.replace(sent, "[key]")
+    for name, value in os.environ.items():
+        if len(value) >= 8 and names_secret(name):
+            text = text.replace(value, f"[{name}]")
+    return _SECRET.sub("[key]", text)
+
+
+def names_secret(variable: str) -> bool:
+    """Tell whether the name of an environment variable suggests a secret."""
+    return _SECRET_NAME.search(variable) is not None
 
 
 T = TypeVar("T")

@@ -181,7 +181,7 @@ def find_model(models: Sequence[ModelDates], model: str) -> ModelDates | None:
 def _parse(text: str, where: str) -> tuple[ModelDates, ...]:
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also a number of too many digits, or tables nested too deeply
         raise OptionError(f"'{where}' is not TOML: {error}") from error
     try:
         return tuple(_ModelFile.model_validate(document).models)

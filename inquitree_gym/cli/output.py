@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
 import threading
@@ -14,8 +15,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, RenderableColumn, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -34,9 +36,27 @@ PIPE_WIDTH = 118
 MAX_NAMES = 10
 """Most missing episodes that are named."""
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters but tab and line feed, those of writing directions included."""
+
+
+class _SafeConsole(Console):
+    """Console whose terminal no text can steer: control characters, as in a service's message, are escaped."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield the segments of ``renderable``."""
+        for segment in super().render(renderable, options):
+            text = segment.text if segment.control else _CONTROL.sub(_escaped, segment.text)
+            yield segment._replace(text=text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found.group()):04x}"
+
+
 # Without markup: brackets in a path or a tree are text.
-out = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, markup=False)
-err = Console(stderr=True, markup=False)
+out = _SafeConsole(width=None if sys.stdout.isatty() else PIPE_WIDTH, markup=False)
+err = _SafeConsole(stderr=True, markup=False)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 TreeArgument = Annotated[str, typer.Argument(metavar="TREE", help="Id (paper12 or 12) or path of a tree file.")]

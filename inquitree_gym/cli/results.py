@@ -70,7 +70,8 @@ REPORT_LEGEND = (
     "n = … below a mean: the trees with a value, if fewer than in the row; its neighbours rest on other trees.\n"
     "unaided: subtopics entered on a decision that needed no hint. turns L: up to the decision to conclude.\n"
     "normalised: Q/|C| from the floor (random-menu, 0) to the oracle (1) of the same trees and level, where both ran.\n"
-    "stretch: position of L between its bounds, 0 at 3n, 1 at n(2H+3). hits, false alarms: fake, true results redone.\n"
+    "stretch: position of L between its bounds, 0 at 3n, 1 at n(2H+3); below 0 where an agent concludes early.\n"
+    "hits, false alarms: fake, true results redone.\n"
     "redo − level 0: paired by tree and seed. d′: sensitivity, how well fakes are told from true results."
 )
 REREAD_LEGEND = (

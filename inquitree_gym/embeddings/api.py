@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym._litellm import load_litellm, run_sync
+from inquitree_gym._litellm import load_litellm, run_sync, scrub
 from inquitree_gym.embeddings.protocol import Vectors, unit_rows
 from inquitree_gym.errors import EmbedderError, OptionError, require
 
@@ -92,7 +92,8 @@ class LiteLLMEmbedder:
                 )
             )
         except openai.OpenAIError as error:
-            raise EmbedderError(f"the embedding service failed for '{self._model}': {error}") from error
+            # Not ``from error``, whose text may quote the key.
+            raise EmbedderError(f"the embedding service failed for '{self._model}': {scrub(str(error))}") from None
         return self._checked(answer, len(texts))
 
     def _checked(self, answer: Any, texts: int) -> NDArray[np.float64]:

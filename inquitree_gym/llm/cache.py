@@ -29,6 +29,7 @@ class ReplyCache:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         """Use ``folder``, which is created with the first reply."""
         self.folder = Path(folder).expanduser()
+        self._failure: OSError | None = None
         self._pending: dict[str, Future[Completion | None]] = {}
         self._lock = threading.Lock()
 
@@ -45,32 +46,28 @@ class ReplyCache:
             return None
 
     def put(self, key: str, asked: Mapping[str, Any], completion: Completion) -> None:
-        """Store a reply with its request.
-
-        Raises:
-            CacheError: it cannot be written.
-        """
+        """Store a reply with its request. Failing that, the paid reply can still be used, but `make_folder` raises."""
         file = self._file(key)
         document = {"canary": CANARY, "asked": dict(asked), "completion": dataclasses.asdict(completion)}
-        self.make_folder(key)
+        part = None
         try:
             descriptor, part = tempfile.mkstemp(dir=file.parent, prefix=file.stem, suffix=".part")
-        except OSError as error:
-            raise self._unwritable(error) from error
-        try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
                 json.dump(document, stream, indent=1)
             os.replace(part, file)
         except OSError as error:
-            Path(part).unlink(missing_ok=True)
-            raise self._unwritable(error) from error
+            self._failure = error
+            if part is not None:
+                Path(part).unlink(missing_ok=True)
 
     def make_folder(self, key: str) -> None:
         """Create the folder of a reply, so that no request is made whose reply could not be stored.
 
         Raises:
-            CacheError: it cannot be created.
+            CacheError: it cannot be created, or an earlier reply could not be stored.
         """
+        if self._failure is not None:
+            raise self._unwritable(self._failure) from self._failure
         try:
             self._file(key).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -117,7 +114,7 @@ class CachedChat(ChatMiddleware):
         """Return the cached reply, or the wrapped chat's.
 
         Raises:
-            CacheError: a reply cannot be stored; if this is known before the request, none is made.
+            CacheError: replies cannot be stored, so no request is made. The reply that showed it was returned.
         """
         asked = {"chat": self.config, "messages": _digest(list(messages)), "seed": seed}
         key = _digest(asked)

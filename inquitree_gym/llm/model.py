@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from inquitree_gym._litellm import load_litellm, submit
+from inquitree_gym._litellm import load_litellm, names_secret, submit
 from inquitree_gym.errors import OptionError, ServiceError, require
 from inquitree_gym.llm.chat import Completion, Message
 from inquitree_gym.llm.retry import (
@@ -20,7 +20,6 @@ from inquitree_gym.llm.retry import (
     RequestFault,
     SystemClock,
     is_filtered,
-    names_secret,
     next_wait,
     read_fault,
 )
@@ -51,7 +50,7 @@ class ChatModel:
     The key is read from an environment variable for each request and stored nowhere.
 
     Raises:
-        OptionError: a setting is out of range, or the address carries a user, a password or a query.
+        OptionError: a setting is out of range, or the address carries a user, a password, a query or a fragment.
     """
 
     model: str
@@ -80,7 +79,8 @@ class ChatModel:
         if self.base_url is not None and not _is_plain_address(self.base_url):
             # The address is not shown: it may hold a key.
             faults.append(
-                "base_url is http(s)://HOST/PATH without user, password or query; keys belong in the environment"
+                "base_url is http(s)://HOST/PATH without user, password, query or fragment; keys belong in the "
+                "environment"
             )
         if faults:
             raise OptionError(f"invalid settings of the chat model '{self.model}': {'; '.join(faults)}")
@@ -159,7 +159,8 @@ class ChatModel:
         except TimeoutError:
             return RequestFault(f"no complete response within {self.timeout:g} seconds", transient=True, status=408)
         except openai.OpenAIError as error:
-            return Completion("", "content_filter", {}, None) if is_filtered(error) else read_fault(error)
+            sent = "" if key in (None, _NO_KEY) else str(key)
+            return Completion("", "content_filter", {}, None) if is_filtered(error) else read_fault(error, sent)
         return _read_response(response, self.price(0, 0) is not None)
 
     def _error(self, fault: RequestFault, tries: int) -> ServiceError:
@@ -306,7 +307,8 @@ def _is_plain_address(address: object) -> bool:
         parts = urlsplit(address) if isinstance(address, str) else urlsplit("")
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc and not parts.query
+    clean = isinstance(address, str) and address.isprintable() and not parts.query and not parts.fragment
+    return clean and parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
 
 
 def _encodable(text: str) -> str:

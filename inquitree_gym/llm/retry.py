@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import secrets
 import time
@@ -11,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
+
+from inquitree_gym._litellm import scrub
 
 FIRST_WAIT = 1.0
 """Seconds before the first retry, doubled for each further one."""
@@ -22,8 +23,6 @@ MAX_MESSAGE = 300
 """Characters of a service's message that are kept."""
 
 _TRANSIENT = {408, 425, 429}
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_SECRET = re.compile(r"\b(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx)[-_]|AIza)[\w*-]{8,}|(?<=\bbearer )\S+", re.IGNORECASE)
 _FILTERED = {"content_filter", "content_policy_violation"}
 _CHECK = "check the settings of the model"
 _ADVICE = {
@@ -65,10 +64,10 @@ class RequestFault:
     """Advice for a fault that is not transient."""
 
 
-def read_fault(error: Exception) -> RequestFault:
-    """Return the fault behind an error of litellm."""
+def read_fault(error: Exception, key: str = "") -> RequestFault:
+    """Return the fault behind an error of litellm; ``key`` is the one that was sent, if it is known."""
     status = getattr(error, "status_code", None)
-    message = _shortened(scrub(str(error)))
+    message = _shortened(scrub(str(error), key))
     if _code(error) == "insufficient_quota":
         return RequestFault(message, status=status, advice="the quota is used up: raise it, or choose another model")
     if type(error).__name__ == "ContextWindowExceededError":
@@ -108,23 +107,6 @@ def next_wait(retry: int, requested: float | None, jitter: float) -> float:
     """
     backoff = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(retry, 30))
     return backoff * (1 + jitter) / 2 if requested is None else requested + jitter * FIRST_WAIT
-
-
-def scrub(text: str) -> str:
-    """Return ``text`` without the values of environment variables that name a secret, and without likely keys.
-
-    >>> scrub("Incorrect API key provided: sk-12345678. Header: Bearer abc")
-    'Incorrect API key provided: [key]. Header: Bearer [key]'
-    """
-    for name, value in os.environ.items():
-        if len(value) >= 8 and names_secret(name):
-            text = text.replace(value, f"[{name}]")
-    return _SECRET.sub("[key]", text)
-
-
-def names_secret(variable: str) -> bool:
-    """Tell whether the name of an environment variable suggests a secret."""
-    return _SECRET_NAME.search(variable) is not None
 
 
 def _code(error: Exception) -> str:

@@ -88,9 +88,13 @@ class Prompts:
         from jinja2.sandbox import ImmutableSandboxedEnvironment
 
         # No autoescape: the output is plain text for a model, not HTML.
-        return ImmutableSandboxedEnvironment(
+        environment = ImmutableSandboxedEnvironment(
             loader=DictLoader(self._sources), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         )  # fmt: skip
+        # An observation depends on its values alone, and a template has no endless loops.
+        environment.globals.clear()
+        del environment.filters["random"]
+        return environment
 
     def __getstate__(self) -> dict[str, object]:
         return {"folder": self.folder, "_sources": self._sources}
@@ -107,6 +111,8 @@ def _overrides(folder: Path, names: Sequence[str]) -> dict[str, str]:
     for file in sorted(folder.glob("*.md")):
         if file.stem not in names:
             faults.append(f"'{file}' is not a known template{suggest(file.stem, names)}; known: {', '.join(names)}")
+        elif not file.is_file() or not file.resolve().is_relative_to(folder.resolve()):
+            faults.append(f"'{file}' cannot be read: it is no file of this folder; put it there itself, not a link")
         elif file.stat().st_size > MAX_TEMPLATE_BYTES:
             faults.append(f"'{file}' is larger than {MAX_TEMPLATE_BYTES:,} bytes, too large for a template")
         else:

@@ -69,7 +69,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> StudyConfig:
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
         return StudyConfig.model_validate(manifest["study"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise LogError(f"'{folder}' is no run folder: cannot read {file.name} ({error})") from error
 
 

@@ -32,6 +32,8 @@ from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.schema import Tier
 
 ALL = "all"
+MAX_EPISODES = 1_000_000
+"""Largest number of episodes of a study, which are listed in memory."""
 
 FakeLevel = Annotated[int, Field(ge=0, le=10)]
 Turns = Annotated[int, Field(ge=1)]
@@ -180,6 +182,13 @@ class StudyConfig(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _check_size(self) -> StudyConfig:
+        players = sum(len(self.models) if name in MODEL_AGENT_NAMES else 1 for name in self.agents)
+        if (count := players * len(self.trees) * len(self.fake_levels) * self.seeds) > MAX_EPISODES:
+            raise ValueError(f"{count:,} episodes are more than the {MAX_EPISODES:,} of a study; choose fewer seeds")
+        return self
+
+    @model_validator(mode="after")
     def _check_file_names(self) -> StudyConfig:
         first: dict[str, EpisodeSpec] = {}
         for spec in self.specs():
@@ -317,6 +326,6 @@ def read_study(path: str | os.PathLike[str]) -> StudyConfig:
         settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise OptionError(f"cannot read the study '{path}': {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of too many digits, or tables nested too deeply
         raise OptionError(f"the study '{path}' is not TOML: {error}") from error
     return make_study(**settings)

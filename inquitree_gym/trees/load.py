@@ -51,7 +51,11 @@ def load_file(path: str | os.PathLike[str]) -> Tree:
         raise UnknownTreeError(f"no tree file at '{file}'; give a path to an existing .json file, or an id")
     if (size := file.stat().st_size) > MAX_FILE_BYTES:
         raise _unreadable(str(file), f"{size:,} bytes; a tree file may hold at most {MAX_FILE_BYTES:,}")
-    return parse_tree(file.read_bytes(), where=str(file))
+    try:
+        document = file.read_bytes()
+    except OSError as error:
+        raise _unreadable(str(file), f"cannot be read: {error.strerror}") from error
+    return parse_tree(document, where=str(file))
 
 
 def load_user_tree(file: Path) -> Tree:
@@ -74,6 +78,9 @@ def id_faults(tree: Tree, file: Path) -> list[Fault]:
     faults: list[Fault] = []
     if tree.id in builtin_ids() and file.resolve() != Path(str(builtin_file(tree.id))).resolve():
         message = f"'{file.name}' has the id of a shipped tree; rename the file and its id"
+        faults.append(fault("T103", "id", "id", message))
+    if tree.id in ("synthetic", "menu") or tree.id.endswith("-menu"):
+        message = f"'{tree.id}' would take the name of another environment; rename the file and its id"
         faults.append(fault("T103", "id", "id", message))
     if file.stem != tree.id:
         message = f"'{file.name}' holds the id '{tree.id}'; file name and id have to agree"

@@ -211,6 +211,25 @@ def test_a_bad_tree_of_ones_own_does_not_hide_the_others(
     assert "inquitree check" in entries["broken"]["title"]
 
 
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that cannot be read")
+def test_a_tree_that_cannot_be_read_does_not_hide_the_others(
+    inquitree: Inquitree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "mine.json").symlink_to("/proc/self/mem")
+    monkeypatch.setenv("INQUITREE_TREES", str(tmp_path))
+    done = inquitree("list", "--json")
+    assert done.status == 0
+    assert len(json.loads(done.out)) == 31
+    assert "cannot be read" in inquitree("check", tmp_path / "mine.json").out
+
+
+def test_no_text_steers_the_terminal(inquitree: Inquitree, tmp_path: Path):
+    done = inquitree("view", tmp_path / "a\x1b]0;owned\x07\u202eb.jsonl")
+    assert done.status == 2
+    assert r"a\u001b]0;owned\u202eb.jsonl" in done.err
+    assert not {"\x1b", "\x07", "\u202e"} & set(done.err)
+
+
 # show
 
 

@@ -189,7 +189,7 @@ def test_the_key_goes_into_the_header_and_nowhere_else(
     caplog.set_level(logging.DEBUG)
     embedder = embedder_of(service)
     embedder.embed(["one"])
-    service.planned.append(Answer(401, {"error": {"message": "wrong key", "type": "invalid"}}))
+    service.planned.append(Answer(401, {"error": {"message": f"wrong key {KEY}", "type": "invalid"}}))
     with pytest.raises(EmbedderError) as caught:
         embedder.embed(["two"])
     assert service.requests[0].headers["Authorization"] == f"Bearer {KEY}"

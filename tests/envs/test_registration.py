@@ -90,6 +90,8 @@ def test_user_trees_are_registered_and_faulty_ones_left_out_with_a_warning(tmp_p
             '"prerequisites": []', '"prerequisites": ["s2"]'
         )
     )
+    for taken in ("synthetic", "menu", "mine-menu"):
+        put(tmp_path / "own", taken, make_tree([[]], [1], tree_id=taken))
     (tmp_path / "own" / "folder.json").mkdir()
     (tmp_path / "own" / "notes.txt").write_text("no tree")
     put(tmp_path / "other", "mine", make_tree([[]], [1], tree_id="mine"))
@@ -117,6 +119,9 @@ def test_user_trees_are_registered_and_faulty_ones_left_out_with_a_warning(tmp_p
         "torn.json": "is not JSON at line",
         "cyclic.json": "prerequisites form a cycle",
         "folder.json": "no tree file",
+        **{
+            f"{taken}.json": f"'{taken}' would take the name of another" for taken in ("synthetic", "menu", "mine-menu")
+        },
     }
     for file, fault in told.items():
         assert any(

@@ -95,6 +95,22 @@ def test_what_cannot_be_kept_is_not_asked_for(service: Service, tmp_path: Path):
     assert service.requests == []
 
 
+def test_a_reply_that_cannot_be_kept_is_used_and_the_next_is_not_asked_for(service: Service, tmp_path: Path):
+    def fill(body: dict[str, Any]) -> str:
+        for folder in tmp_path.iterdir():
+            folder.rmdir()
+            folder.write_text("in the way")
+        return "paid for"
+
+    service.reply = fill
+    chat = cached(service, tmp_path)
+    assert (reply := now(chat, seed=1)).text == "paid for"
+    assert not reply.cached
+    with pytest.raises(CacheError, match="cannot write replies to the cache"):
+        now(chat, seed=2)
+    assert len(service.requests) == 1
+
+
 # Several at once
 
 

@@ -375,6 +375,17 @@ def test_loops_that_come_and_go_leave_nothing_open(service: Service):
 # Keys
 
 
+@pytest.mark.parametrize("key", ["a1b2c", "no-form-that-is-known"])
+def test_the_key_that_was_sent_is_not_repeated_whatever_its_length_and_variable(
+    key: str, service: Service, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PLAIN_NAME", key)
+    service.planned.append(failed(401, f"the credential '{key}' is wrong"))
+    with pytest.raises(ServiceError, match=r"the credential '\[key\]' is wrong") as caught:
+        now(model_of(service, api_key_env="PLAIN_NAME"))
+    assert key not in str(caught.value)
+
+
 @both
 def test_the_key_goes_into_the_header_and_nowhere_else(
     ask: Ask, service: Service, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
@@ -478,9 +489,15 @@ def test_settings_out_of_range_are_told_all_at_once(settings: dict[str, Any], to
         ChatModel(**{"model": "gpt-4o-mini", **settings})
 
 
-@pytest.mark.parametrize("address", ["http://me:hunter22@host/v1", "https://host/v1?api-key=hunter22"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://me:hunter22@host/v1", "https://host/v1?api-key=hunter22", "https://host/v1#hunter22",
+        "https://host/v1\r\nAuthorization: hunter22",
+    ],
+)  # fmt: skip
 def test_an_address_with_a_secret_is_refused_and_not_repeated(address: str):
-    with pytest.raises(OptionError, match="without user, password or query") as caught:
+    with pytest.raises(OptionError, match="without user, password, query or fragment") as caught:
         ChatModel("gpt-4o-mini", base_url=address)
     assert "hunter22" not in str(caught.value)
 

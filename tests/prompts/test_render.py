@@ -252,6 +252,7 @@ def test_a_template_may_be_as_large_as_the_limit_and_no_larger(folder: Path):
         ("{% if %}{% endif %}", "line 1: Expected an expression"),
         ("{% if topic %}", "line 1: Unexpected end of template"),
         ("\n\n{{ topic|shout }}", "line 3: No filter named 'shout'"),
+        ("{{ [1, 2]|random }}", "line 1: No filter named 'random'"),
         ("{% launch %}", "line 1: Encountered unknown tag 'launch'"),
     ],
 )
@@ -273,6 +274,26 @@ def test_a_template_that_is_no_text_is_refused_by_name(folder: Path):
 def test_a_byte_order_mark_and_line_ends_of_windows_are_not_shown(folder: Path):
     (folder / "end.md").write_bytes(b"\xef\xbb\xbfDone.\r\nBye.")
     assert Prompts(folder).render("end") == "Done.\nBye."
+
+
+@pytest.mark.parametrize("call", ["range(9)", "lipsum()"])
+def test_a_template_has_no_functions_of_its_own(folder: Path, call: str):
+    with pytest.raises(OptionError, match="is undefined"):
+        own(folder, "end", f"{{{{ {call} }}}}").render("end")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs links and pipes")
+@pytest.mark.parametrize("kind", ["outside", "loop", "device", "pipe"])
+def test_a_template_is_a_file_of_its_folder(folder: Path, kind: str):
+    file = folder / "end.md"
+    if kind == "pipe":
+        os.mkfifo(file)
+    else:
+        (folder.parent / "secret.txt").write_text("secret")
+        file.symlink_to({"outside": folder.parent / "secret.txt", "loop": file, "device": "/dev/zero"}[kind])
+    with pytest.raises(OptionError, match=r"end\.md' cannot be read: it is no file of this folder") as caught:
+        Prompts(folder)
+    assert "secret\n" not in str(caught.value)
 
 
 def test_every_bad_template_is_told_at_once(folder: Path):

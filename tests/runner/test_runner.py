@@ -122,8 +122,12 @@ def test_a_folder_that_cannot_be_written_is_told(study: StudyConfig, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "manifest", [None, "", "{", "[]", "{}", '{"study": {}}', '{"study": {"agents": ["nobody"]}}', "\xff"]
-)
+    "manifest",
+    [
+        None, "", "{", "[]", "{}", '{"study": {}}', '{"study": {"agents": ["nobody"]}}', "\xff", "[" * 100_000,
+        '{"study": {"agents": ["random"], "seeds": 1000000000}}',
+    ],
+)  # fmt: skip
 def test_a_folder_without_a_readable_manifest_is_no_run(tmp_path: Path, manifest: str | None):
     if manifest is not None:
         (tmp_path / "run.json").write_text(manifest, encoding="latin-1")

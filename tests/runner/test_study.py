@@ -350,6 +350,12 @@ def test_toml_can_say_that_there_is_no_turn_limit(tmp_path: Path):
         (b"agents = 3 4", r"the study '.*s\.toml' is not TOML: .*line 1"),
         (b'agents = ["\xff"]', r"the study '.*s\.toml' is not TOML: .*utf-8"),
         (b'agents = "random"', "agents: needs a list"),
+        (b"agents = " + b"[" * 10_000, r"the study '.*s\.toml' is not TOML: maximum recursion depth"),
+        (b"seeds = " + b"9" * 5_000, r"the study '.*s\.toml' is not TOML: Exceeds the limit"),
+        (
+            b'agents = ["random"]\nseeds = 1_000_000_000',
+            "18,000,000,000 episodes are more than the 1,000,000",
+        ),
         (b'agent = ["random"]', "agents: is missing; agent: is an unknown setting; remove it"),
         (b'agents = ["random"]\nfake_levels = [12]', r"fake_levels\.0: needs at most 10"),
     ],
@@ -358,6 +364,12 @@ def test_a_study_file_at_fault(tmp_path: Path, content: bytes, message: str):
     (tmp_path / "s.toml").write_bytes(content)
     with pytest.raises(OptionError, match=message):
         read_study(tmp_path / "s.toml")
+
+
+def test_a_study_has_at_most_a_million_episodes():
+    assert make_study(agents=("random", "oracle"), trees=("2",), seeds=500_000).seeds == 500_000
+    with pytest.raises(OptionError, match=r"1,000,002 episodes are more than .* choose fewer seeds"):
+        make_study(agents=("random", "oracle"), trees=("2",), seeds=500_001)
 
 
 def test_a_missing_study_file(tmp_path: Path):
