@@ -20,6 +20,7 @@ from inquitree_gym.runner.models import StopConditions
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.trees import dump_tree
 from tests.strategies import make_tree
+from tests.test_independence import written_before
 
 DIFFERS = r"cannot resume .*: recorded settings differ \({}\); choose another folder with --out"
 
@@ -144,6 +145,21 @@ def test_a_run_of_an_earlier_release_is_read_and_goes_on(study: StudyConfig, run
     (run / "episodes" / "paper8_random_f0_s0.jsonl").unlink()
     assert read_manifest(run) == study
     assert run_study(study, run) == RunSummary(played=1, found=15)
+
+
+def test_a_torn_log_of_an_earlier_release_goes_on_under_its_own_rules(study: StudyConfig, tmp_path: Path):
+    former = study.model_copy(update={"rules": {"fake_key": 1, "bare_decisions": False}})
+    assert run_study(former, tmp_path) == RunSummary(played=16, found=0)
+    whole = episodes(tmp_path)
+    manifest = json.loads((tmp_path / "run.json").read_text())
+    manifest["study"]["rules"] = {}
+    (tmp_path / "run.json").write_text(json.dumps(manifest))
+    for file in (tmp_path / "episodes").glob("*_f6_s1.jsonl"):
+        written_before(file, 5)
+    assert run_study(study, tmp_path) == RunSummary(played=4, found=12)
+    assert {name: each.actions for name, each in episodes(tmp_path).items()} == {
+        name: each.actions for name, each in whole.items()
+    }
 
 
 def test_a_damaged_log_is_named_and_left_as_it_is_and_the_others_go_on(study: StudyConfig, run: Path):
