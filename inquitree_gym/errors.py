@@ -7,7 +7,8 @@
     ├── ActionError           an action is not a string
     ├── EmbedderError         an embedder cannot be found, loaded or trusted
     ├── ServiceError          a model service gave no usable answer
-    │   └── ReaderError       the model that reads the actions gave none
+    │   ├── ReaderError       the model that reads the actions gave none
+    │   └── RewardError       the model that judges the conclusions gave none
     ├── BudgetError           a cap on cost, tokens or time is reached
     ├── CacheError            replies of models cannot be stored
     ├── JudgeError            a judge cannot be loaded, or its judgements cannot be read or stored
@@ -119,6 +120,10 @@ class ServiceError(InquiTreeError, RuntimeError):
 
 class ReaderError(ServiceError):
     """The model that reads the actions gave no usable answer; the agent is not to blame."""
+
+
+class RewardError(ServiceError):
+    """The model that judges conclusions for the reward gave no usable answer; the agent is not to blame."""
 
 
 class BudgetError(InquiTreeError, RuntimeError):

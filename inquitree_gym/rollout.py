@@ -16,9 +16,9 @@ import gymnasium as gym
 
 from inquitree_gym.baselines import Agent
 from inquitree_gym.baselines.agent import asks_models, reply_record
-from inquitree_gym.envs.asking import ask_ahead
 from inquitree_gym.envs.inquiry import unwrap_inquiry
 from inquitree_gym.errors import LogError
+from inquitree_gym.judges.llm import JUDGE_ROLE
 from inquitree_gym.llm import Chat, Message, run_sync
 from inquitree_gym.log import Episode, Reply
 from inquitree_gym.readers import READER_ROLE
@@ -75,7 +75,8 @@ async def aplay(
 ) -> Episode:
     """Play one episode as `play` does, concurrently with others; each needs its own environment.
 
-    The event loop is free while a chat model is asked, by the agent or as the reader, and while an environment steps.
+    The event loop is free while a chat model is asked, by the agent, as the reader or as the judge, and while an
+    environment steps.
     All environments of the process step in one thread, because they share embedders and vector caches, which are not
     thread-safe; agents without a model act there too. A cancelled episode finishes and logs its current step.
     """
@@ -126,7 +127,7 @@ async def _play(
         while not over:
             action = await _next_action(agent, recorder, observation, info, call)
             if ahead:
-                await _ask_reader(recorder, action)
+                await _ask_ahead(recorder, action)
             observation, _, terminated, truncated, info = await call(env.step, action)
             over = terminated or truncated
     if recorder.episode.footer is None:  # truncated by a wrapper outside the recorder, such as TimeLimit
@@ -166,7 +167,7 @@ class _Replies:
     def __init__(self, recorder: LogEpisodes) -> None:
         self._recorder = recorder
         self._turn = len(recorder.episode.turns) + 1
-        self.logged = deque(reply for reply in recorder.given if reply.role != READER_ROLE)
+        self.logged = deque(reply for reply in recorder.given if reply.role not in (READER_ROLE, JUDGE_ROLE))
         self.logged_seconds = 0.0
 
     async def ask(
@@ -188,13 +189,12 @@ class _Replies:
         )
 
 
-async def _ask_reader(recorder: LogEpisodes, action: Any) -> None:
-    """Ask the reader about an action before its step, so that the steps of other episodes need not wait."""
-    inquiry = unwrap_inquiry(recorder)
-    if inquiry.asked is None or recorder.expected is not None or not isinstance(action, str):
+async def _ask_ahead(recorder: LogEpisodes, action: Any) -> None:
+    """Ask reader or judge about an action before its step, so that the steps of other episodes need not wait."""
+    if recorder.expected is not None or not isinstance(action, str):
         return
-    if (request := inquiry.reader_request(action)) is not None:
-        await ask_ahead([(inquiry.asked, request)])
+    if (asking := unwrap_inquiry(recorder).ask_ahead(action)) is not None:
+        await asking
 
 
 def _recorder(env: gym.Env[Any, Any]) -> LogEpisodes | None:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from inquitree_gym.baselines import make_agent
 from inquitree_gym.baselines.agent import asks_models, reply_record
-from inquitree_gym.cli.output import note, out, print_json, print_table
+from inquitree_gym.cli.output import note, out, plural, print_json, print_table
 from inquitree_gym.engine import Decision, Engine, Event, Phase, Reading, Rules, State
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.observations import ObservationRenderer
@@ -39,6 +39,7 @@ LEGEND = (
     "Corrections, redone studies and reasoning are extra; torn episodes count in full, and the cache is not considered."
 )
 READER_LEGEND = "{reader} reads the actions, at most one request a turn; these requests are not included."
+JUDGE_LEGEND = "{judge} judges the conclusions, {requests} each; these requests are not included."
 STATES = ("there", "torn", "missing", "damaged")
 
 _EXPLORE, _CONCLUDE = (Reading(decision=each) for each in (Decision.EXPLORE, Decision.CONCLUDE))
@@ -69,7 +70,8 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool) -> None:
     check_manifest(folder, study)
     status = run_status(folder, study.specs())
     remaining = status.remaining
-    asked = {spec.model for spec in remaining} | ({study.reader.label} if study.reader and remaining else set())
+    environment = study.services[len(study.models) :] if remaining else ()
+    asked = {spec.model for spec in remaining} | {service.label for service in environment}
     estimates, keys = estimate(study, remaining), missing_keys(study.services, asked)
     if as_json:
         print_json({
@@ -79,6 +81,7 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool) -> None:
             "models": [{**asdict(each), "least": _counts(each.least), "most": _counts(each.most)}
                        for each in estimates],
             "reader": study.reader_name,
+            "judge": study.judge_name,
             "damaged": {spec.file_name: error for spec, error in status.damaged.items()},
             "no_key": {label: asdict(lack) for label, lack in keys.items()},
         })  # fmt: skip
@@ -91,6 +94,9 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool) -> None:
         out.print(Text(LEGEND))
     if study.reader:
         out.print(Text(READER_LEGEND.format(reader=study.reader_name)))
+    if study.judge:
+        requests = plural(study.judge.orders * study.judge.repeats, "request")
+        out.print(Text(JUDGE_LEGEND.format(judge=study.judge_name, requests=requests)))
     note_missing_keys(keys)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,12 +40,13 @@ from inquitree_gym.engine import Rules
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.rendering import to_terminal
 from inquitree_gym.errors import InquiTreeError, OptionError
+from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
 from inquitree_gym.llm import Budget
 from inquitree_gym.readers import LOCAL as LOCAL_READER
 from inquitree_gym.readers import model_name
 from inquitree_gym.rollout import play as play_episode
 from inquitree_gym.runner import RunOptions, RunSummary, StopConditions, StudyConfig, run_study
-from inquitree_gym.runner.models import MAX_CONCURRENCY, missing_keys
+from inquitree_gym.runner.models import MAX_CONCURRENCY, JudgeSettings, missing_keys
 from inquitree_gym.runner.ray import RayExecutor
 from inquitree_gym.runner.ray_cluster import LOCAL
 from inquitree_gym.runner.run import Executor, play_episodes
@@ -66,6 +67,10 @@ MODEL_FLAGS = {
 
 RuleOption = Annotated[
     list[str] | None, typer.Option("--rule", help="Another rule of the episodes, as NAME=VALUE; may be repeated.")
+]
+ModelsOption = Annotated[str | None, typer.Option(help="litellm's names of models, comma-separated: provider/name.")]
+RewardJudgeOption = Annotated[
+    str, typer.Option(help="Judge of the reward: local, or llm:MODEL or llm-paper:MODEL to ask a model.")
 ]
 DeviceOption = Annotated[Device, typer.Option(help="Device of a local embedder; auto takes CUDA if there is one.")]
 
@@ -98,9 +103,7 @@ def play(
 def run(  # noqa: PLR0913  (one parameter per flag)
     context: typer.Context,
     agent: Annotated[str, typer.Option(help=f"Agents, comma-separated: {', '.join(AGENT_NAMES)}.")] = "random,oracle",
-    model: Annotated[
-        str | None, typer.Option(help="litellm's names of models, comma-separated: provider/name.")
-    ] = None,
+    model: ModelsOption = None,
     base_url: BaseUrlOption = None,
     temperature: Annotated[str, typer.Option(help="Temperature, or none for the provider's default.")] = "0.0",
     reasoning_effort: EffortOption = None,
@@ -113,6 +116,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     embedder: Annotated[str, typer.Option(help="Embedder that reads the actions.")] = DEFAULT_EMBEDDER,
     reader: Annotated[str, typer.Option(help="local, or llm:MODEL to ask a model what actions mean.")] = LOCAL_READER,
     reader_base_url: Annotated[str | None, typer.Option(help="Server of the reader's model.")] = None,
+    judge: RewardJudgeOption = LOCAL_JUDGE,
+    judge_base_url: Annotated[str | None, typer.Option(help="Server of the judge's model.")] = None,
     threshold: ThresholdOption = None,
     rule: RuleOption = None,
     study_file: Annotated[Path | None, typer.Option("--study", help="Read the options above from a TOML file.")] = None,
@@ -181,7 +186,8 @@ def _study(context: typer.Context) -> StudyConfig:
         tiers=None if flags["tiers"] is None else split(flags["tiers"].upper()),
         fake_levels=whole_numbers("--fake-level", flags["fake_level"]),
         rules=_rules(flags["rule"]),
-        reader=_reader(flags["reader"], flags["reader_base_url"]),
+        reader=_asked("reader", flags, lambda name: {"model": model_name(name)}),
+        judge=_asked("judge", flags, JudgeSettings.named),
         **{name: flags[name] for name in ("seeds", "max_turns", "embedder", "threshold")},
     )
 
@@ -204,18 +210,19 @@ def _rules(given: Sequence[str] | None) -> dict[str, Any]:
     return rules
 
 
-def _reader(name: str, base_url: str | None) -> str | dict[str, str]:
-    """Return the reader as a study takes it.
+def _asked(role: str, flags: Mapping[str, Any], settings_of: Callable[[str], dict[str, Any]]) -> str | dict[str, Any]:
+    """Return the reader or judge as a study takes it.
 
     Raises:
         OptionError: the name is unknown.
         InquiTreeError: the address would be ignored.
     """
+    name, base_url = flags[role], flags[f"{role}_base_url"]
     if base_url is None:
-        return name
+        return str(name)
     if name == LOCAL_READER:
-        raise InquiTreeError("--reader-base-url without a model does nothing; name one with --reader llm:MODEL")
-    return {"model": model_name(name), "base_url": base_url}
+        raise InquiTreeError(f"--{role}-base-url without a model does nothing; name one with --{role} llm:MODEL")
+    return settings_of(name) | {"base_url": base_url}
 
 
 def _ask(observation: str, info: Mapping[str, Any]) -> str:

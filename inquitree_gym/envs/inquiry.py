@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from functools import partial
 from inspect import signature
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, Literal
 
 import gymnasium as gym
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
@@ -14,39 +14,21 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder
 from inquitree_gym.engine import Event, Phase, Reading, Rules, State, splitmix64
 from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
-from inquitree_gym.envs.asking import AskedReader
+from inquitree_gym.envs.asking import AskedJudge, AskedReader
 from inquitree_gym.envs.keywords import TreeLike as TreeLike
-from inquitree_gym.envs.keywords import check_names, load_trees, with_threshold
+from inquitree_gym.envs.keywords import check_names, load_trees, suggest_keywords, with_threshold
 from inquitree_gym.envs.observations import MAX_OBSERVATION
 from inquitree_gym.envs.runtime import RuntimeCache, Transition, TreeRuntime, privileged_info, public_info
 from inquitree_gym.envs.spaces import FreeText
 from inquitree_gym.errors import ActionError, OptionError
+from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
+from inquitree_gym.judges.registry import AsyncJudge
 from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.readers import LOCAL, Reader, ReaderRequest, load_reader
+from inquitree_gym.readers import LOCAL, Reader, ReaderRequest
 from inquitree_gym.trees import Tree
 
 _END = Phase.END  # looked up once, for speed
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def suggest_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """Make ``function`` raise `OptionError` with a suggestion for an unknown keyword."""
-    known = tuple(name for name in signature(function).parameters if name != "self")
-
-    @wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        if "tree" in kwargs and "tree" not in known:
-            raise OptionError(
-                "a synthetic inquiry makes its own trees; to play one of yours, make InquiTree-v0 with tree=..., or "
-                'pass reset(options={"tree": ...})'
-            )
-        check_names(kwargs, known, "the environment")
-        return function(*args, **kwargs)
-
-    return checked
 
 
 class InquiryEnv(gym.Env[str, str]):
@@ -65,7 +47,7 @@ class InquiryEnv(gym.Env[str, str]):
     `FreeText`: prose, as a scientist would read it.
 
     ## Reward
-    0 at every step but the last; on termination Q/|C| in [0, 1] by the local judge (Eq. 9).
+    0 at every step but the last; on termination Q/|C| in [0, 1] by the judge (Eq. 9).
 
     ## Episode end
     ``terminated`` once the conclusion is written; ``truncated`` is never set. After ``max_turns`` the agent is asked
@@ -78,10 +60,11 @@ class InquiryEnv(gym.Env[str, str]):
     ## Arguments
     ``tree``: an id, a path, a `Tree`, or a sequence of them to sample from, by the seed of each episode.
     ``embedder``: a name or an `Embedder`. ``reader``: ``"local"`` matches actions by similarity, ``"llm:MODEL"`` or a
-    `Reader` is asked which candidate is meant. ``prompts``: a folder whose templates replace the package's.
-    ``privileged``: see Info. ``render_mode``: ``"ansi"``, ``"human"`` or ``"rgb_array"``. The others are rules:
-    ``threshold`` (τ in [-1, 1]; None for the embedder's own), ``fake_level`` (fakes with probability level/10, 0 to
-    10), ``max_turns`` ("default" for n(2H + 3), None for no limit), ``candidates`` (locked subtopics, too, or only
+    `Reader` is asked which candidate is meant. ``judge``: ``"local"``, ``"nli:MODEL"``, ``"llm:MODEL"``,
+    ``"llm-paper:MODEL"`` or an `AsyncJudge`, which sets the reward. ``prompts``: a folder whose templates replace the
+    package's. ``privileged``: see Info. ``render_mode``: ``"ansi"``, ``"human"`` or ``"rgb_array"``. The others are
+    rules: ``threshold`` (τ in [-1, 1]; None for the embedder's own), ``fake_level`` (fakes with probability level/10,
+    0 to 10), ``max_turns`` ("default" for n(2H + 3), None for no limit), ``candidates`` (locked subtopics, too, or only
     admissible ones), ``on_last_hint`` (advance to the target or repeat the hint), ``study_turn`` (the study takes a
     turn before its result), ``explore`` (return to the topic, or directly to a subtopic that is named), ``decisions``
     (phrases count, or only exact tokens); see `Rules`.
@@ -100,6 +83,7 @@ class InquiryEnv(gym.Env[str, str]):
         *,
         embedder: str | Embedder = DEFAULT_EMBEDDER,
         reader: str | Reader = LOCAL,
+        judge: str | AsyncJudge = LOCAL_JUDGE,
         prompts: str | os.PathLike[str] | None = None,
         privileged: bool = False,
         render_mode: str | None = None,
@@ -132,9 +116,8 @@ class InquiryEnv(gym.Env[str, str]):
         if not hasattr(self.embedder, "embed"):
             raise OptionError(f"embedder is a name or has the methods of Embedder, not {embedder!r:.80}")
         self.rules = with_threshold(rules, self.embedder)
-        asked = load_reader(reader)
-        self.asked = None if asked is None else AskedReader(asked)
-        """The reader that is asked about actions; None where they are read by similarity."""
+        self.asked, self.judging = AskedReader.load(reader), AskedJudge.load(judge)
+        """The reader that is asked about actions and the judge that sets the reward; None for the local ones."""
         self.prompts = Prompts(prompts)
         self.privileged = privileged
         self.render_mode = render_mode
@@ -244,7 +227,7 @@ class InquiryEnv(gym.Env[str, str]):
         Raises:
             ActionError: the action is not a string.
             ResetNeeded: before the first reset, or after the end.
-            ReaderError: the reader gave no usable answer; the same step can be taken again.
+            ReaderError, RewardError: reader or judge gave no usable answer; the same step can be taken again.
             ClosedEnvironmentError: after `close`.
         """
         runtime, last = self._runtime, self.last_transition
@@ -258,9 +241,11 @@ class InquiryEnv(gym.Env[str, str]):
         matcher, asked = runtime.matcher, self.asked
         reading = matcher.read(state, action) if asked is None else asked.read(matcher, state, action)
         event = runtime.engine.advance(state, reading)
-        self.last_transition = Transition(reading, event, action)
         terminated = event.state.phase == _END
-        reward = runtime.reward(event.state, action) if terminated else 0.0
+        judge = self.judging
+        given = runtime.reward if judge is None else partial(judge.reward, runtime.tree)
+        reward = given(event.state, action) if terminated else 0.0
+        self.last_transition = Transition(reading, event, action)
         if self.render_mode is not None:
             self._record(event, reward if terminated else None)
         return runtime.observations.render(event), reward, terminated, False, self._info(event)
@@ -268,6 +253,20 @@ class InquiryEnv(gym.Env[str, str]):
     def reader_request(self, action: str) -> ReaderRequest | None:
         """Return the request that `step` would make to the reader about ``action``; None if it would make none."""
         return None if self.asked is None else self.runtime.matcher.reader_request(self.state, action)
+
+    def ask_ahead(self, action: str) -> Coroutine[Any, Any, None] | None:
+        """Return a coroutine that asks reader or judge about ``action`` ahead of its step; None if neither is asked."""
+        if self.judging is not None and self.judging.waits and self.state.phase == Phase.CONCLUSION:
+            return self.judging.ask_ahead(self.tree, action)
+        request = self.reader_request(action)
+        return None if self.asked is None or request is None else self.asked.ask_ahead(request)
+
+    def uncached_texts(self, action: str) -> Iterator[tuple[TreeVectors, str]]:
+        """Return the texts that `step` will embed for ``action``, each with its vector cache."""
+        judged_elsewhere = self.judging is not None and self.state.phase == Phase.CONCLUSION
+        if judged_elsewhere or self.reader_request(action) is not None:
+            return iter(())
+        return self.runtime.uncached_texts(self.state, action)
 
     def render(self) -> Any:
         """Return text for ``ansi``, an array (height, width, 3) of uint8 for ``rgb_array``; print for ``human``."""

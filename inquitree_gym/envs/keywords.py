@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
 
 from inquitree_gym.embeddings import Embedder
 from inquitree_gym.engine import Rules
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.trees import Tree, load_tree
 
+P = ParamSpec("P")
+R = TypeVar("R")
 TreeLike = str | os.PathLike[str] | Tree
+
+
+def suggest_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """Make ``function`` raise `OptionError` with a suggestion for an unknown keyword."""
+    known = tuple(name for name in signature(function).parameters if name != "self")
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        if "tree" in kwargs and "tree" not in known:
+            raise OptionError(
+                "a synthetic inquiry makes its own trees; to play one of yours, make InquiTree-v0 with tree=..., or "
+                'pass reset(options={"tree": ...})'
+            )
+        check_names(kwargs, known, "the environment")
+        return function(*args, **kwargs)
+
+    return checked
 
 
 def load_trees(tree: TreeLike | Sequence[TreeLike]) -> tuple[Tree, ...]:

@@ -11,9 +11,12 @@ from gymnasium.vector import AutoresetMode
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
 from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
-from inquitree_gym.envs.inquiry import InquiryEnv, inquiry_keywords, suggest_keywords
+from inquitree_gym.envs.inquiry import InquiryEnv, inquiry_keywords
+from inquitree_gym.envs.keywords import suggest_keywords
 from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.envs.vector import InquiryVectorEnv
+from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
+from inquitree_gym.judges.registry import AsyncJudge
 from inquitree_gym.readers import LOCAL, Reader
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
 
@@ -42,6 +45,7 @@ class SyntheticEnv(InquiryEnv):
         difficulty: Difficulty | Mapping[str, Any] | None = None,
         embedder: str | Embedder = DEFAULT_EMBEDDER,
         reader: str | Reader = LOCAL,
+        judge: str | AsyncJudge = LOCAL_JUDGE,
         prompts: str | os.PathLike[str] | None = None,
         privileged: bool = False,
         render_mode: str | None = None,
@@ -86,6 +90,7 @@ def synthetic_vector(  # noqa: PLR0913  (keywords)
     autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
     embedder: str | Embedder = DEFAULT_EMBEDDER,
     reader: str | Reader = LOCAL,
+    judge: str | AsyncJudge = LOCAL_JUDGE,
     prompts: str | os.PathLike[str] | None = None,
     privileged: bool = False,
     render_mode: str | None = None,

@@ -15,18 +15,21 @@ from numpy.typing import NDArray
 from inquitree_gym._litellm import run_sync
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors
 from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
-from inquitree_gym.envs.asking import AskedReader, ask_ahead
-from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords, suggest_keywords
+from inquitree_gym.envs.asking import all_at_once
+from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords
+from inquitree_gym.envs.keywords import suggest_keywords
 from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.errors import ActionError, OptionError
-from inquitree_gym.readers import LOCAL, Reader, ReaderRequest, load_reader
+from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
+from inquitree_gym.judges.registry import AsyncJudge, load_judge
+from inquitree_gym.readers import LOCAL, Reader, load_reader
 from inquitree_gym.trees import Tree
 
 VectorStep = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
 class InquiryVectorEnv(SyncVectorEnv):
-    """A `SyncVectorEnv` over inquiries that embeds all texts of a step in one call, or asks readers at the same time.
+    """A `SyncVectorEnv` over inquiries that embeds all texts of a step in one call, and asks services at the same time.
 
     Autoreset modes, ``reset_mask``, seeds, options and infos are those of `SyncVectorEnv`. A vector depends on its
     batch in the last bits (1.7e-7 measured), so similarities agree with those of a single environment within 1e-5. A
@@ -50,6 +53,7 @@ class InquiryVectorEnv(SyncVectorEnv):
         env_fn: Callable[..., InquiryEnv] = InquiryEnv,
         embedder: str | Embedder = DEFAULT_EMBEDDER,
         reader: str | Reader = LOCAL,
+        judge: str | AsyncJudge = LOCAL_JUDGE,
         prompts: str | os.PathLike[str] | None = None,
         privileged: bool = False,
         render_mode: str | None = None,
@@ -74,7 +78,9 @@ class InquiryVectorEnv(SyncVectorEnv):
                 of `InquiryEnv`.
         """
         mode = check_vector_arguments(num_envs, trees, autoreset_mode)
-        reader = load_reader(reader) or LOCAL  # once, so that all inquiries share its requests
+        # Once, so that all inquiries share their requests.
+        reader = load_reader(reader) or LOCAL
+        judge = LOCAL_JUDGE if judge == LOCAL_JUDGE else load_judge(judge)
         keywords = inquiry_keywords(locals())
         shared = {} if tree is None else {"tree": tree}
         each = [shared] * num_envs if trees is None else [{"tree": one} for one in trees]
@@ -110,7 +116,7 @@ class InquiryVectorEnv(SyncVectorEnv):
 
         Raises:
             ActionError: not one string per inquiry; no inquiry takes a turn.
-            ReaderError: a reader gave no usable answer; no inquiry takes a turn.
+            ReaderError, RewardError: a reader or judge gave no usable answer; no inquiry takes a turn.
             ResetNeeded: before the first reset, or after an end with autoreset mode "Disabled".
             ClosedEnvironmentError: after `close`.
         """
@@ -136,20 +142,18 @@ class InquiryVectorEnv(SyncVectorEnv):
                 raise ActionError(f"an action is a string, not {type(action).__name__} ({action!r:.80}, inquiry {i})")
 
     def _ask(self, actions: Sequence[str]) -> None:
-        """Put the actions of this step to their readers at the same time."""
-        requests: list[tuple[AskedReader, ReaderRequest]] = []
-        for env, action, over in zip(self._inquiries, actions, self._autoreset_envs, strict=True):
-            if env.asked is not None and not over and (request := env.reader_request(action)) is not None:
-                requests.append((env.asked, request))
-        if requests:
-            run_sync(ask_ahead(requests))
+        """Put the actions of this step to their readers and judges at the same time."""
+        inquiries = zip(self._inquiries, actions, self._autoreset_envs, strict=True)
+        asking = [env.ask_ahead(action) for env, action, over in inquiries if not over]
+        if waiting := [each for each in asking if each is not None]:
+            run_sync(all_at_once(waiting))
 
     def _embed(self, actions: Sequence[str]) -> None:
         """Embed the uncached texts of this step in one call per embedder."""
         wanted: dict[Embedder, dict[str, list[TreeVectors]]] = {}
         for env, action, over in zip(self._inquiries, actions, self._autoreset_envs, strict=True):
-            if not over and env.reader_request(action) is None:
-                for vectors, text in env.runtime.uncached_texts(env.state, action):
+            if not over:
+                for vectors, text in env.uncached_texts(action):
                     wanted.setdefault(vectors.embedder, {}).setdefault(text, []).append(vectors)
         for embedder, texts in wanted.items():
             for (text, takers), vector in zip(texts.items(), embedder.embed(list(texts)), strict=True):

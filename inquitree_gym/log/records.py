@@ -16,9 +16,13 @@ from inquitree_gym.errors import LogError
 from inquitree_gym.log.jsonl import read_lines
 from inquitree_gym.trees.schema import CANARY
 
-LOG_VERSION = 3
-"""Version 1 had no `Reply`; a turn held the raw reply behind its action. Version 2 had no `EventRecord.other`. Rules
-that a header does not name have the values of `Rules.recorded`. All versions are read."""
+LOG_VERSION = 4
+"""Version 1 had no `Reply`; a turn held the raw reply behind its action. Version 2 had no `EventRecord.other`, 3 had no
+`Footer.judge`. Rules that a header does not name have the values of `Rules.recorded`. All versions are read."""
+
+
+FIRST_JUDGE = {"name": "local", "version": 1}
+"""Judge of the rewards in logs up to version 3, which do not name it."""
 
 
 class _Record(BaseModel):
@@ -108,7 +112,8 @@ class Reply(_Record):
     """Turn whose action it is for."""
     role: str
     """Purpose: ``proposer`` for the agent's move, ``correction`` for the same after a malformed reply, ``sceptic`` for
-    a second opinion, ``reader`` for the reading of the action by the environment."""
+    a second opinion, ``reader`` and ``judge`` for the environment's reading of the action and grades of the
+    conclusion."""
     text: str
     """The raw reply."""
     finish_reason: str
@@ -170,13 +175,16 @@ class Footer(_Record):
     episode_return: float
     """Sum of rewards, undiscounted."""
     seconds: float
+    judge: dict[str, Any] | None = None
+    """Judge of the reward: its name, version and settings. None without a conclusion; see `Episode.judge`."""
 
 
 Record = Header | Reply | Turn | Failure | Footer
 _CIRCUMSTANCES = {
     "log_version", "started", "agent_seconds", "env_seconds", "seconds", "versions", "agent", "tokens", "cost",
+    "judge",
 }  # fmt: skip
-"""Fields outside the fingerprint: clocks, versions, and the origin of the actions."""
+"""Fields outside the fingerprint: clocks, versions, the judge (its reward is inside), and the origin of the actions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +205,13 @@ class Episode:
         if self.footer is not None:
             return self.footer.status
         return "torn" if self.failure is None else "failed"
+
+    @property
+    def judge(self) -> dict[str, Any] | None:
+        """Judge of the reward, the first local judge for a log that names none; None without a conclusion."""
+        if self.footer is None or self.footer.status != "concluded":
+            return None
+        return self.footer.judge or FIRST_JUDGE
 
     @property
     def actions(self) -> tuple[str, ...]:

@@ -23,9 +23,12 @@ from inquitree_gym.errors import (
     MissingExtraError,
     OptionError,
     ReaderError,
+    RewardError,
     ServiceError,
     StoppedError,
 )
+from inquitree_gym.judges import LLMJudge
+from inquitree_gym.judges.llm import LLM_PREFIX, PAPER_PREFIX
 from inquitree_gym.llm import (
     BudgetedChat,
     CachedChat,
@@ -41,7 +44,7 @@ from inquitree_gym.llm import (
     ReplyCache,
     SpendingCap,
 )
-from inquitree_gym.readers import READER_ROLE, LLMReader
+from inquitree_gym.readers import LLMReader
 
 GRACE = 10.0
 """Seconds that pending requests have to be answered in after a run is interrupted."""
@@ -50,6 +53,8 @@ PATIENCE = 10
 INTERRUPTED = "interrupted"
 ERROR_ELSEWHERE = "unexpected error in another episode"
 
+_ENVIRONMENT = "the environment"
+"""Label of the models that environments ask, in the counts of failures."""
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO}
 
 
@@ -85,15 +90,20 @@ class StopConditions:
         elif self._failures_in_a_row[model] >= patience:
             self.models.setdefault(model, f"{patience} episodes failed in a row; the last error: {error}")
 
-    def record_reader(self, error: InquiTreeError | None, patience: int) -> None:
-        """Record the end of an episode with a reader, without which no episode can go on; see `record`."""
-        self.record(READER_ROLE, error if isinstance(error, ReaderError) else None, patience)
-        if reason := self.models.pop(READER_ROLE, ""):
+    def record_environment(self, error: InquiTreeError | None, patience: int) -> None:
+        """Record the end of an episode with a reader or judge, without which no episode can go on; see `record`."""
+        self.record(_ENVIRONMENT, error if concerns_environment(error) else None, patience)
+        if reason := self.models.pop(_ENVIRONMENT, ""):
             self.stop(reason)
 
     def reason_for(self, model: str) -> str:
         """Return the reason not to start an episode of ``model`` (a label, empty for none); empty if it may start."""
         return self.reason or self.models.get(model, "")
+
+
+def concerns_environment(error: InquiTreeError | None) -> bool:
+    """Return whether an error comes from a model that the environment asks, not from the agent's."""
+    return isinstance(error, ReaderError | RewardError)
 
 
 def stops_run(error: InquiTreeError) -> bool:
@@ -173,6 +183,35 @@ class ModelSettings(BaseModel):
         return RateLimit(*rates) if any(rates) else None
 
 
+class JudgeSettings(ModelSettings):
+    """Settings of a model that judges the conclusions of a study for the reward; see `LLMJudge`."""
+
+    repeats: int = Field(default=1, ge=1)
+    orders: int = Field(default=2, ge=1, le=2)
+    variants: bool = True
+
+    @classmethod
+    def named(cls, name: str) -> dict[str, Any]:
+        """Return the settings of a judge's name.
+
+        Raises:
+            OptionError: the name is not that of a judge that asks a model.
+        """
+        if name.startswith(PAPER_PREFIX) and name != PAPER_PREFIX:
+            return {"model": name.removeprefix(PAPER_PREFIX), "orders": 1, "variants": False}
+        if name.startswith(LLM_PREFIX) and name != LLM_PREFIX:
+            return {"model": name.removeprefix(LLM_PREFIX)}
+        raise OptionError(
+            f"the judge of a study is 'local', '{LLM_PREFIX}MODEL' or '{PAPER_PREFIX}MODEL', not '{name:.80}'; "
+            "inquitree judge asks others afterwards"
+        )
+
+    @property
+    def judge_name(self) -> str:
+        """Name of the judge."""
+        return f"{PAPER_PREFIX if self.orders == 1 and not self.variants else LLM_PREFIX}{self.model}"
+
+
 def slug(label: str) -> str:
     """Return a model's label in the form used in log file names.
 
@@ -244,6 +283,19 @@ def build_reader(settings: ModelSettings | None, options: RunOptions, stop: Stop
         return None
     chat = _StudyChat(_build_chat(settings, options, None), stop, settings.name)
     return LLMReader(chat, cache=None if options.cache is None else ReplyCache(options.cache))
+
+
+def build_judge(settings: JudgeSettings | None, options: RunOptions, stop: StopConditions) -> LLMJudge | None:
+    """Return the judge of a study that sets the rewards, if it asks a model; see `build_reader`."""
+    if settings is None:
+        return None
+    return LLMJudge(
+        _StudyChat(_build_chat(settings, options, None), stop, settings.name),
+        repeats=settings.repeats,
+        orders=settings.orders,
+        variants=settings.variants,
+        cache=None if options.cache is None else ReplyCache(options.cache),
+    )
 
 
 def _build_chat(model: ModelSettings, options: RunOptions, cache: ReplyCache | None) -> Chat:

@@ -16,7 +16,8 @@ from inquitree_gym.baselines import make_agent
 from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.runtime import RuntimeCache
-from inquitree_gym.errors import BudgetError, InquiTreeError, ReaderError, StoppedError
+from inquitree_gym.errors import BudgetError, InquiTreeError, StoppedError
+from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
 from inquitree_gym.log import has_header
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.readers import LOCAL
@@ -30,7 +31,9 @@ from inquitree_gym.runner.models import (
     RunOptions,
     StopConditions,
     build_chats,
+    build_judge,
     build_reader,
+    concerns_environment,
     missing_keys,
     stops_run,
 )
@@ -98,8 +101,9 @@ async def play_episodes(run: RunContext, specs: Sequence[EpisodeSpec]) -> None:
     for label, key in missing_keys(run.study.models, {spec.model for spec in specs}).items():
         if key.certain:
             run.stop.models.setdefault(label, key.message)
-    if run.study.reader is not None and (lacking := run.study.reader.chat_model().missing_key()) and lacking.certain:
-        run.stop.stop(lacking.message)
+    for service in filter(None, (run.study.reader, run.study.judge)):
+        if (lacking := service.chat_model().missing_key()) and lacking.certain:
+            run.stop.stop(lacking.message)
     try:
         for spec in specs:
             if not run.study.asks_model(spec):
@@ -160,6 +164,7 @@ class _Player:
         self.run = run
         self._chats = build_chats(run.study.models, run.options, run.stop)
         self._reader = build_reader(run.study.reader, run.options, run.stop) or LOCAL
+        self._judge = build_judge(run.study.judge, run.options, run.stop) or LOCAL_JUDGE
         self._contexts = {model.label: model.context for model in run.study.models}
         self._embedder = load_embedder(run.study.embedder, device=run.options.device)
         self._runtimes = RuntimeCache(self._embedder, Prompts(None))
@@ -196,8 +201,8 @@ class _Player:
             return
         patience = max(PATIENCE, 2 * self.run.options.max_concurrency)
         if spec.model:
-            stop.record(spec.model, None if isinstance(error, ReaderError) else error, patience)
-        stop.record_reader(error, patience)
+            stop.record(spec.model, None if concerns_environment(error) else error, patience)
+        stop.record_environment(error, patience)
         on_outcome(Outcome(spec, "played") if error is None else Outcome(spec, "failed", str(error)))
         if error is not None and stops_run(error):
             stop.stop(str(error))
@@ -208,7 +213,7 @@ class _Player:
         study, tree = self.run.study, self._tree(spec.tree)
         settings = {"chat": self._chats[spec.model], "context": self._contexts[spec.model]} if spec.model else {}
         rules: dict[str, Any] = {} if study.threshold is None else {"threshold": study.threshold}
-        env = InquiryEnv(tree, embedder=self._embedder, reader=self._reader, **rules)
+        env = InquiryEnv(tree, embedder=self._embedder, reader=self._reader, judge=self._judge, **rules)
         agent = make_agent(spec.agent, env, **settings)
         env.privileged = agent.needs_privileged
         env.runtimes = self._runtimes
@@ -276,6 +281,7 @@ async def arun_study(
     """
     folder, options, stop = Path(folder), options or RunOptions(), stop or StopConditions()
     build_reader(study.reader, options, stop)
+    build_judge(study.judge, options, stop)
     build_chats(study.models, options, stop)  # checks the models before anything is written
     load_embedder(study.embedder, device=options.device)  # likewise; its weights are loaded on first use
     outcomes: list[Outcome] = []

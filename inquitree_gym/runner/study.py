@@ -25,9 +25,10 @@ from inquitree_gym.baselines import AGENT_NAMES, MODEL_AGENT_NAMES
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.engine import Rules
 from inquitree_gym.errors import OptionError, suggest
+from inquitree_gym.judges.registry import LOCAL as JUDGE_LOCAL
 from inquitree_gym.readers import LLM_PREFIX, model_name
 from inquitree_gym.readers import LOCAL as READER_LOCAL
-from inquitree_gym.runner.models import ModelSettings, slug
+from inquitree_gym.runner.models import JudgeSettings, ModelSettings, slug
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.schema import Tier
 
@@ -93,6 +94,13 @@ def _reader_settings(given: Any) -> Any:
     return None if given == READER_LOCAL else {"model": model_name(given)}
 
 
+def _judge_settings(given: Any) -> Any:
+    """Return the settings of a judge's name; TOML has no null."""
+    if not isinstance(given, str):
+        return given
+    return None if given == JUDGE_LOCAL else JudgeSettings.named(given)
+
+
 class StudyConfig(BaseModel):
     """Settings of a study, from the command line or a ``studies/*.toml`` file.
 
@@ -115,6 +123,9 @@ class StudyConfig(BaseModel):
     embedder: str = DEFAULT_EMBEDDER
     reader: Annotated[ModelSettings | None, BeforeValidator(_reader_settings)] = None
     """Model that reads the actions: ``llm:MODEL``, or a table of its settings; None, or ``local``, for the embedder."""
+    judge: Annotated[JudgeSettings | None, BeforeValidator(_judge_settings)] = None
+    """Model that judges conclusions for the reward: ``llm:MODEL``, ``llm-paper:MODEL``, or a table of its settings;
+    None, or ``local``, for the local judge."""
     threshold: float | None = Field(default=None, ge=-1, le=1)
     """Similarity threshold τ; None for the embedder's calibrated default."""
     rules: dict[str, bool | int | float | str] = Field(default_factory=dict)
@@ -205,13 +216,18 @@ class StudyConfig(BaseModel):
         return READER_LOCAL if self.reader is None else f"{LLM_PREFIX}{self.reader.model}"
 
     @property
+    def judge_name(self) -> str:
+        """Name of the judge of the reward, as `load_judge` takes it."""
+        return JUDGE_LOCAL if self.judge is None else self.judge.judge_name
+
+    @property
     def services(self) -> tuple[ModelSettings, ...]:
-        """Every model that is asked: those of the agents, and the reader."""
-        return self.models if self.reader is None else (*self.models, self.reader)
+        """Every model that is asked: those of the agents, the reader and the judge."""
+        return (*self.models, *(each for each in (self.reader, self.judge) if each is not None))
 
     def asks_model(self, spec: EpisodeSpec) -> bool:
-        """Return whether an episode asks a model, for its agent or as the reader."""
-        return bool(spec.model) or self.reader is not None
+        """Return whether an episode asks a model, for its agent, as the reader or as the judge."""
+        return bool(spec.model) or self.reader is not None or self.judge is not None
 
     def specs(self) -> Iterator[EpisodeSpec]:
         """Yield every episode, tree by tree."""
@@ -227,10 +243,14 @@ class StudyConfig(BaseModel):
         mine, theirs = (
             study.model_dump()
             | {"models": [model.fixed_settings for model in study.models]}
-            | {"reader": study.reader and study.reader.fixed_settings}
+            | {name: service and service.fixed_settings for name, service in study._asked.items()}
             for study in (self, other)
         )
         return [name for name, value in mine.items() if theirs[name] != value]
+
+    @property
+    def _asked(self) -> dict[str, ModelSettings | None]:
+        return {"reader": self.reader, "judge": self.judge}
 
     def options(self, spec: EpisodeSpec, tree: Tree) -> dict[str, Any]:
         """Return the reset options of an episode."""

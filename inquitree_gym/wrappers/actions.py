@@ -14,10 +14,13 @@ from gymnasium.utils import RecordConstructorArgs
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
 from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
-from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords, suggest_keywords, unwrap_inquiry
+from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords, unwrap_inquiry
+from inquitree_gym.envs.keywords import suggest_keywords
 from inquitree_gym.envs.menu import Mask, Menu, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.envs.synthetic import SyntheticEnv
 from inquitree_gym.errors import ActionError
+from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
+from inquitree_gym.judges.registry import AsyncJudge
 from inquitree_gym.readers import LOCAL, Reader
 from inquitree_gym.trees import Difficulty, Tree
 from inquitree_gym.wrappers.observations import EmbeddingObservation, Observation
@@ -144,6 +147,7 @@ def menu_env(  # noqa: PLR0913  (keywords)
     as_dict: bool = False,
     embedder: str | Embedder = DEFAULT_EMBEDDER,
     reader: str | Reader = LOCAL,
+    judge: str | AsyncJudge = LOCAL_JUDGE,
     prompts: str | os.PathLike[str] | None = None,
     privileged: bool = False,
     render_mode: str | None = None,
@@ -181,6 +185,7 @@ def synthetic_menu_env(  # noqa: PLR0913  (keywords)
     as_dict: bool = False,
     embedder: str | Embedder = DEFAULT_EMBEDDER,
     reader: str | Reader = LOCAL,
+    judge: str | AsyncJudge = LOCAL_JUDGE,
     prompts: str | os.PathLike[str] | None = None,
     privileged: bool = False,
     render_mode: str | None = None,

@@ -24,6 +24,8 @@ from inquitree_gym import log
 from inquitree_gym.engine import Event, Kind, Phase, Reading, event_values
 from inquitree_gym.envs.inquiry import InquiryEnv, unwrap_inquiry
 from inquitree_gym.errors import LogError, LogExistsError, OptionError
+from inquitree_gym.judges.llm import JUDGE_ROLE
+from inquitree_gym.llm import Completion
 from inquitree_gym.readers import READER_ROLE, ReaderAnswer
 from inquitree_gym.trees import Tree
 from inquitree_gym.wrappers.resuming import agree, former_rules, read_torn
@@ -132,13 +134,14 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         Raises:
             LogError: the turn cannot be written, or a replay diverges from the log.
         """
-        self._recall_reading()
+        self._recall()
         started = time.perf_counter()
         observation, reward, terminated, truncated, info = self.env.step(action)
         seconds = time.perf_counter() - started
         transition = self._inquiry.last_transition
         assert transition is not None
         self._add_reader_reply()
+        self._add_judge_replies(bool(terminated))
         turn = log.Turn(
             turn=len(self._turns) + 1,
             observation=self._observation,
@@ -159,19 +162,29 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self.finish("concluded" if terminated else "truncated")
         return observation, reward, terminated, truncated, info
 
-    def _recall_reading(self) -> None:
-        """Give the reader's logged choice to the next step of a replay, so that the reader is not asked again."""
-        asked, logged = self._inquiry.asked, self.expected
-        if asked is None or logged is None:
+    def _recall(self) -> None:
+        """Give logged choice and reward to the next step of a replay, so that reader and judge are not asked again."""
+        asked, judging, logged = self._inquiry.asked, self._inquiry.judging, self.expected
+        if logged is None:
             return
-        if (request := self._inquiry.reader_request(logged.action)) is not None:
+        if asked is not None and (request := self._inquiry.reader_request(logged.action)) is not None:
             asked.take(request, ReaderAnswer(logged.reading.candidate))
+        if judging is not None and logged.terminated:
+            judging.recall(logged.reward)
 
     def _add_reader_reply(self) -> None:
         answer = None if self._inquiry.asked is None else self._inquiry.asked.answer
         if answer is not None and answer.reply is not None:
-            values = asdict(answer.reply) | {"tokens": answer.reply.tokens or None}
-            self.add_reply(log.Reply(turn=len(self._turns) + 1, role=READER_ROLE, fault=answer.fault, **values))
+            self._add_completion(READER_ROLE, answer.reply, answer.fault)
+
+    def _add_judge_replies(self, terminated: bool) -> None:
+        judgement = None if self._inquiry.judging is None or not terminated else self._inquiry.judging.judgement
+        for each in () if judgement is None else judgement.replies:
+            self._add_completion(JUDGE_ROLE, each.reply, each.fault)
+
+    def _add_completion(self, role: str, reply: Completion, fault: str) -> None:
+        values = asdict(reply) | {"tokens": reply.tokens or None}
+        self.add_reply(log.Reply(turn=len(self._turns) + 1, role=role, fault=fault, **values))
 
     def finish(self, status: Literal["concluded", "truncated", "abandoned"]) -> None:
         """Write the footer and close the file; do nothing without an unfinished episode."""
@@ -183,6 +196,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             turns=len(self._turns),
             episode_return=sum(turn.reward for turn in self._turns),
             seconds=sum(turn.env_seconds + (turn.agent_seconds or 0) for turn in self._turns),
+            judge=_judge(self._inquiry) if status == "concluded" else None,
         )
         if not self._expected:  # an unfinished replay leaves the file as torn as it was
             self._write(self._footer)
@@ -260,6 +274,14 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+
+
+def _judge(inquiry: InquiryEnv) -> dict[str, Any]:
+    """Return name, version and settings of the judge of the reward, as they will be read back."""
+    if inquiry.judging is not None:
+        return dict(json.loads(json.dumps(inquiry.judging.config)))
+    local = inquiry.runtime.judge
+    return {"name": local.name, "version": local.version}
 
 
 @cache

@@ -30,7 +30,8 @@ from inquitree_gym.envs.batch.observations import (
     make_observer,
 )  # fmt: skip
 from inquitree_gym.envs.batch.pool import Seed, TreePool, envs_to_reset, spread_seeds
-from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords, suggest_keywords
+from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords
+from inquitree_gym.envs.keywords import suggest_keywords
 from inquitree_gym.envs.menu import Mask, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.envs.observations import FeatureLayout, FeatureRow
 from inquitree_gym.envs.runtime import PHASE_NAMES, RuntimeCache
