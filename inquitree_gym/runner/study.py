@@ -243,14 +243,11 @@ class StudyConfig(BaseModel):
         mine, theirs = (
             study.model_dump()
             | {"models": [model.fixed_settings for model in study.models]}
-            | {name: service and service.fixed_settings for name, service in study._asked.items()}
+            | {"reader": study.reader and study.reader.fixed_settings}
+            | {"judge": study.judge and study.judge.fixed_settings}
             for study in (self, other)
         )
         return [name for name, value in mine.items() if theirs[name] != value]
-
-    @property
-    def _asked(self) -> dict[str, ModelSettings | None]:
-        return {"reader": self.reader, "judge": self.judge}
 
     def options(self, spec: EpisodeSpec, tree: Tree) -> dict[str, Any]:
         """Return the reset options of an episode."""
