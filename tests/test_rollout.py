@@ -376,3 +376,18 @@ def test_an_agent_of_ones_own_needs_only_act(paper8: Tree):
     episode: Episode = inquitree_gym.play(InquiryEnv(paper8), Brief(), 0)
     assert [turn.event.kind for turn in episode.turns[-3:]] == ["result", "conclusion", "end"]
     assert episode.header.agent == {"name": "brief"}
+
+
+def test_two_surrogates_of_one_character_are_read_as_it_so_that_their_log_can_be_resumed(tmp_path: Path):
+    tree, pair = load_tree("paper8"), "\ud83d\ude00"
+    text = f"{pair} {tree.subtopics[0].text.replace(' ', pair)}"
+    course = [text, tree.studies[0].text, "draw conclusion", f"1. {pair} {tree.conclusions[0].text}"]
+    whole = play(InquiryEnv(tree), ReplayAgent(course), 0, file=tmp_path / "log.jsonl")
+    joined = [action.replace(pair, "\U0001f600") for action in course]
+    lines = (tmp_path / "log.jsonl").read_text().splitlines(keepends=True)
+    for kept in (2, 5):
+        torn = tmp_path / f"{kept}.jsonl"
+        torn.write_text("".join(lines[:kept]))
+        again = play(InquiryEnv(tree), ReplayAgent(course), 0, file=torn)
+        assert [turn.reading for turn in again.turns] == [turn.reading for turn in whole.turns]
+        assert read_episode(torn).actions == tuple(joined)
