@@ -22,7 +22,9 @@ from ppo import Policy, Settings, train
 import inquitree_gym as inquitree
 from inquitree_gym.baselines.policy import PolicyAgent
 from inquitree_gym.judges import local_judge
+from inquitree_gym.scoring.exposures import ALL
 from inquitree_gym.scoring.statistics import Estimate, clustered_mean
+from inquitree_gym.scoring.vigilance import Counts
 
 EPISODES = 512
 """Episodes behind every mean return."""
@@ -97,12 +99,8 @@ def vigilance(settings: Settings, policy: Policy, folder: Path) -> tuple[float |
         file = folder / f"{task}_s{settings.seed}_{seed}.jsonl"
         file.unlink(missing_ok=True)
         paths.append(inquitree.score_episode(inquitree.play(env, agent, seed, file=file), env.tree, judge).trajectory)
-    return _ratio(paths, "hits", "fakes_shown"), _ratio(paths, "false_alarms", "trues_shown")
-
-
-def _ratio(paths: list[Any], part: str, whole: str) -> float | None:
-    total = sum(getattr(path, whole) for path in paths)
-    return sum(getattr(path, part) for path in paths) / total if total else None
+    shown = sum((path.showings[ALL] for path in paths), Counts())
+    return shown.hit_rate, shown.false_alarm_rate
 
 
 def study(name: str, seeds: int, folder: Path, **changes: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import gymnasium as gym
 
 from inquitree_gym.baselines import Agent
-from inquitree_gym.baselines.agent import asks_models, reply_record
+from inquitree_gym.baselines.agent import asks_models, reply_record, stated_belief
 from inquitree_gym.envs.inquiry import unwrap_inquiry
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges.llm import JUDGE_ROLE
@@ -157,7 +157,8 @@ async def _next_action(agent: Agent, recorder: LogEpisodes, observation: str, in
         await call(agent.recall, observation, info, logged.action)
     if logged is not None:
         return logged.action
-    recorder.annotate(seconds=time.perf_counter() - started + replies.logged_seconds)
+    seconds = time.perf_counter() - started + replies.logged_seconds
+    recorder.annotate(seconds=seconds, belief=stated_belief(agent))
     return action
 
 

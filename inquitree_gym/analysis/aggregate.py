@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 from inquitree_gym.analysis.load import ScoredEpisode
 from inquitree_gym.errors import OptionError
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean, paired_difference
+from inquitree_gym.scoring.calibration import AUC, BRIER, calibration
+from inquitree_gym.scoring.exposures import ALL, FIRST, TELLABLE, TRUTH_SEEN
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, Counts, sensitivity
 
 Measure = Callable[[EpisodeScore], float | None]
@@ -37,6 +39,19 @@ MEASURES: dict[str, Measure] = {
     "false alarms": lambda score: score.trajectory.false_alarm_rate,
 }
 """Measures of one episode, by heading."""
+
+
+def _redone(showing: str, kind: str) -> Measure:
+    return lambda score: getattr(score.trajectory.showings[showing], kind)
+
+
+SPLIT = {
+    f"{heading}, {showing}": _redone(showing, kind)
+    for showing in (FIRST, TELLABLE, TRUTH_SEEN)
+    for heading, kind in (("hits", "hit_rate"), ("false alarms", "false_alarm_rate"))
+}
+"""Rates over one kind of showings, by heading; see `SHOWINGS`."""
+MEASURES |= SPLIT
 FLOOR, CEILING = "random-menu", "oracle"
 NORMALISED = "normalised"
 """Heading of Q/|C| scaled from the floor (0) to the oracle (1); absent unless the scores hold both."""
@@ -83,12 +98,14 @@ class SettingSummary:
     reading: str
     trees: int
     episodes: int
+    stated: int
+    """Results with a stated belief."""
     unscored: int
     """Episodes without a conclusion score; they are absent from its mean, not 0."""
     bounds: str
     """[3n, n(2H + 3)] of the trees, each end as a range."""
     estimates: dict[str, Estimate]
-    """By heading: the `MEASURES`, `NORMALISED`, `CHANGE`, d′ and c."""
+    """By heading: the `MEASURES`, `NORMALISED`, `CHANGE`, d′, c, and the scores of stated beliefs."""
 
     @property
     def setting(self) -> Setting:
@@ -187,6 +204,14 @@ def differences_table(differences: Sequence[PairedDifference]) -> Iterator[list[
         yield [each.name, str(each.fake_level), str(each.pairs), *estimates]
 
 
+def belief_table(summaries: Iterable[SettingSummary]) -> Iterator[list[str]]:
+    """Yield the rows of a text table on stated beliefs, headings first."""
+    yield ["agent", "fakes", "limit", "stated", BRIER, AUC]
+    for each in summaries:
+        estimates = [in_cell(each.estimates[name], each.trees) for name in (BRIER, AUC)]
+        yield [each.agent, str(each.fake_level), each.limit, str(each.stated), *estimates]
+
+
 def format_estimate(estimate: Estimate) -> tuple[str, str]:
     """Return a mean and its interval as text, the interval with fewer digits; empty without an interval."""
     mean, low, high = estimate[:3]
@@ -243,6 +268,11 @@ def _summary(
         name: clustered_mean((score.tree, measure(score)) for score in scores) for name, measure in measures.items()
     }
     sensed = sensitivity(_counts(scores))
+    stated = {
+        tree: [belief for score in group for belief in score.trajectory.beliefs]
+        for tree, group in grouped(scores, lambda score: score.tree).items()
+    }
+    estimates |= calibration(stated)
     estimates |= {CHANGE: _redo_change(scores, without_fakes), D_PRIME: sensed[D_PRIME], CRITERION: sensed[CRITERION]}
     lows = [score.trajectory.fewest_turns for score in scores]
     highs = [score.trajectory.most_turns or 0 for score in scores]
@@ -250,6 +280,7 @@ def _summary(
         **setting._asdict(),
         trees=len({score.tree for score in scores}),
         episodes=len(scores),
+        stated=sum(map(len, stated.values())),
         unscored=sum(score.quality is None for score in scores),
         bounds=f"[{_span(lows)}, {_span(highs)}]",
         estimates=estimates,
@@ -260,9 +291,7 @@ def _counts(scores: Iterable[EpisodeScore]) -> dict[str, Counts]:
     """Return the observed and redone results by tree."""
     found: dict[str, Counts] = {}
     for score in scores:
-        path = score.trajectory
-        shown = Counts(path.fakes_shown, path.hits, path.trues_shown, path.false_alarms)
-        found[score.tree] = found.get(score.tree, Counts()) + shown
+        found[score.tree] = found.get(score.tree, Counts()) + score.trajectory.showings[ALL]
     return found
 
 

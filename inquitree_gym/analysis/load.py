@@ -19,7 +19,8 @@ from inquitree_gym.readers import READER_ROLE
 from inquitree_gym.runner.folder import log_file, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.scoring import EpisodeScore, score_episode
-from inquitree_gym.scoring.trajectory import Exposure, check_log, choices, coverage_over_turns, exposures
+from inquitree_gym.scoring.exposures import Exposure, exposures
+from inquitree_gym.scoring.trajectory import check_log, choices, coverage_over_turns
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.schema import Tier
 
@@ -227,7 +228,7 @@ def scored_episode(episode: Episode, tree: Tree, judge: Judge) -> ScoredEpisode:
         coverage=tuple(coverage_over_turns(episode, tree)),
         cost=cost_of(episode),
         readings=_readings(episode),
-        exposures=exposures(episode),
+        exposures=exposures(episode, tree),
         tier=tree.provenance.tier,
     )
 

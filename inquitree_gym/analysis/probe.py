@@ -1,8 +1,9 @@
-"""Decontextualised control: a model judges each true and fake result alone.
+"""Probe: a model judges each true and fake result outside an inquiry, as VALID or INVALID.
 
-An agent may miss a fake in the middle of an inquiry because nobody could tell, or because it did not look. In the
-probe, a model reads one result in the words of the loop (topic, subtopic, study, result) and nothing else, and answers
-VALID or INVALID.
+An agent may miss a fake in the middle of an inquiry because nobody could tell, or because it did not look. In the mode
+``context``, a model reads one result in the words of the loop (topic, subtopic, study, result) and nothing else. The
+mode ``bare`` is the decontextualised control of the paper: the model reads the statement of the result alone, and is
+asked whether it is scientifically valid.
 """
 
 from __future__ import annotations
@@ -12,21 +13,26 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from inquitree_gym.analysis.aggregate import Player, by_player
 from inquitree_gym.analysis.load import ScoredEpisode
-from inquitree_gym.analysis.questions import AnswerFile, AskingResult, ModelQuestion, ask_questions, repeated
+from inquitree_gym.analysis.questions import AnswerFile, AskingResult, ask_questions, repeated
+from inquitree_gym.baselines.conversation import system, user
 from inquitree_gym.errors import OptionError
-from inquitree_gym.llm import Chat, strip_thinking
+from inquitree_gym.llm import Chat, Message, strip_thinking
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.scoring import Estimate
 from inquitree_gym.scoring.vigilance import Trial, count, sensitivity, sensitivity_difference
 from inquitree_gym.trees import Tree
 
 PURPOSE = "probe"
-TEMPLATES = ("probe_system", "probe_request", "result")
-"""Templates of the request; the last is the one that agents read in the loop."""
+ProbeMode = Literal["context", "bare"]
+TEMPLATES: dict[ProbeMode, tuple[str, ...]] = {
+    "context": ("probe_system", "probe_request", "result"),
+    "bare": ("probe_bare_system", "probe_bare_request"),
+}
+"""Templates of the request by mode; ``result`` is the one that agents read in the loop."""
 
 _VERDICT = re.compile(r"\bVERDICT\b[\s*_`]*[:：][\s*_`]*", re.IGNORECASE)
 _WORD = re.compile(r"(?P<no>INVALID|NOT[\s-]+VALID)\b|(?P<yes>VALID)\b", re.IGNORECASE)
@@ -51,6 +57,7 @@ Doubts = dict[ProbeItem, float]
 class ProbeResult:
     """A model's verdicts on the results of some trees."""
 
+    mode: ProbeMode
     asked: AskingResult
     items: int
     doubts: Doubts
@@ -83,7 +90,7 @@ def probe_items(tree: Tree) -> list[ProbeItem]:
 
 async def probe(
     chat: Chat, trees: Sequence[Tree], folder: str | os.PathLike[str], repeats: int, max_concurrency: int,
-    progress: Callable[[], None],
+    progress: Callable[[], None], mode: ProbeMode = "context",
 ) -> ProbeResult:  # fmt: skip
     """Ask a model about every result of some trees.
 
@@ -94,17 +101,25 @@ async def probe(
         repeats: questions per item; the seed of a request is the number of its repetition.
         max_concurrency: questions asked at the same time.
         progress: called once per question; see `ask_questions`.
+        mode: ``context`` shows topic, subtopic and study with each result, ``bare`` its statement alone.
 
     Raises:
-        OptionError: ``repeats`` or ``max_concurrency`` is below 1, or two trees share an id.
+        OptionError: ``repeats`` or ``max_concurrency`` is below 1, two trees share an id, or there is no such mode.
         ServiceError: the service answers no question at all.
         LogError: answers cannot be read or written.
     """
     ids = [tree.id for tree in trees]
     if twins := sorted({name for name in ids if ids.count(name) > 1}):
         raise OptionError(f"several trees have the id {', '.join(twins)}; give each an id of its own")
-    prompts = Prompts(names=TEMPLATES)
-    questions = {item: _questions(tree, item, repeats, prompts) for tree in trees for item in probe_items(tree)}
+    if mode not in TEMPLATES:
+        raise OptionError(f"the mode of a probe is {' or '.join(get_args(ProbeMode))}, not {mode!r}")
+    prompts = Prompts(names=TEMPLATES[mode])
+    request = _bare_request if mode == "bare" else _request
+    questions = {
+        item: repeated((tree.digest, item.study, str(item.fake)), request(tree, item, prompts), repeats)
+        for tree in trees
+        for item in probe_items(tree)
+    }
     with AnswerFile(folder, PURPOSE, {"chat": chat.config, "prompts": prompts.digest}) as file:
         series = [question for of_item in questions.values() for question in of_item]
         asked = await ask_questions(chat, series, file, max_concurrency, progress)
@@ -113,7 +128,7 @@ async def probe(
             for item, of_item in questions.items()
         }
     doubts = {item: fmean(read) for item, found in verdicts.items() if (read := [v for v in found if v is not None])}
-    return ProbeResult(asked, len(questions), doubts, sum(found.count(None) for found in verdicts.values()))
+    return ProbeResult(mode, asked, len(questions), doubts, sum(found.count(None) for found in verdicts.values()))
 
 
 def read_verdict(reply: str) -> bool | None:
@@ -165,7 +180,7 @@ def _comparison(player: Player, loop: Doubts, alone: Doubts) -> ProbeComparison:
     )
 
 
-def _questions(tree: Tree, item: ProbeItem, repeats: int, prompts: Prompts) -> list[ModelQuestion]:
+def _request(tree: Tree, item: ProbeItem, prompts: Prompts) -> list[Message]:
     subtopic, study = next(
         (subtopic, study) for subtopic in tree.subtopics for study in subtopic.studies if study.id == item.study
     )
@@ -173,8 +188,10 @@ def _questions(tree: Tree, item: ProbeItem, repeats: int, prompts: Prompts) -> l
     # Rendered as at the turn limit: without the request for a decision.
     shown = prompts.render("result", study=study.text, result=result, limit=True)
     request = prompts.render("probe_request", topic=tree.topic, subtopic=subtopic.text, shown=shown)
-    messages = [
-        {"role": "system", "content": prompts.render("probe_system")},
-        {"role": "user", "content": request},
-    ]
-    return repeated((tree.digest, item.study, str(item.fake)), messages, repeats)
+    return [system(prompts.render("probe_system")), user(request)]
+
+
+def _bare_request(tree: Tree, item: ProbeItem, prompts: Prompts) -> list[Message]:
+    statement = next(study.results[item.fake] for study in tree.studies if study.id == item.study)
+    request = prompts.render("probe_bare_request", statement=statement)
+    return [system(prompts.render("probe_bare_system")), user(request)]

@@ -1,20 +1,20 @@
 """Trend of vigilance within an inquiry: by exposure, by position and by context read.
 
 Only episodes with fakes count, and only results that left a choice. A repeated exposure of a study, usually after a
-redo, can be compared with the previous one, which makes it another task. So first and later exposures are kept apart,
-and position and context are analysed over first exposures alone.
+redo, can be compared with the previous one, which makes it another task. So kinds of showings are kept apart, and
+position and context are analysed over first exposures alone.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from inquitree_gym.analysis.aggregate import grouped
 from inquitree_gym.analysis.load import ScoredEpisode
 from inquitree_gym.scoring import Estimate
-from inquitree_gym.scoring.trajectory import Exposure
+from inquitree_gym.scoring.exposures import SHOWINGS, Exposure
 from inquitree_gym.scoring.vigilance import Counts, Trial, count, sensitivity, slopes
 
 QUARTERS = 4
@@ -43,7 +43,7 @@ class VigilanceTrend:
     """Trend of one player's vigilance."""
 
     by_showing: list[VigilanceBin]
-    """First and later exposures."""
+    """One bin per kind of showing that occurs; see `SHOWINGS`."""
     by_position: list[VigilanceBin]
     by_context: list[VigilanceBin]
     counted: bool
@@ -69,7 +69,11 @@ def vigilance_trend(episodes: Sequence[ScoredEpisode]) -> VigilanceTrend | None:
     of_position = [_trial(episode, each, each.turn / episode.score.trajectory.turns) for episode, each in first]
     of_context = [_trial(episode, each, _context(each, counted)) for episode, each in first]
     return VigilanceTrend(
-        by_showing=_bins([_trial(episode, each, float(each.before > 0)) for episode, each in answered], _repetition),
+        by_showing=[
+            _bin(name, place, trials)
+            for place, (name, counts) in enumerate(SHOWINGS.items())
+            if (trials := [_trial(episode, each, place) for episode, each in answered if counts(each)])
+        ],
         by_position=_bins(of_position, _quarter),
         by_context=_bins(of_context, _context_range),
         counted=counted,
@@ -91,15 +95,12 @@ def _context(exposure: Exposure, counted: bool) -> float:
 def _bins(trials: Sequence[Trial], bin_of: Callable[[float], tuple[float, str]]) -> list[VigilanceBin]:
     """Return the bins in order; ``bin_of`` maps a place on the axis to the middle and the name of its bin."""
     groups = grouped(trials, lambda trial: bin_of(trial.at))
-    counts = {key: count(groups[key]) for key in sorted(groups)}
-    return [
-        VigilanceBin(name, middle, sum(by_tree.values(), Counts()), sensitivity(by_tree))
-        for (middle, name), by_tree in counts.items()
-    ]
+    return [_bin(name, middle, groups[middle, name]) for middle, name in sorted(groups)]
 
 
-def _repetition(later: float) -> tuple[float, str]:
-    return later, "later" if later else "first"
+def _bin(name: str, middle: float, trials: Iterable[Trial]) -> VigilanceBin:
+    by_tree = count(trials)
+    return VigilanceBin(name, middle, sum(by_tree.values(), Counts()), sensitivity(by_tree))
 
 
 def _quarter(position: float) -> tuple[float, str]:

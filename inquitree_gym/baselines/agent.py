@@ -69,6 +69,12 @@ def asks_models(agent: Agent) -> TypeGuard[ModelAgent]:
     return hasattr(agent, "decide")
 
 
+def stated_belief(agent: Agent) -> float | None:
+    """Return an agent's ``belief``, the stated probability that the latest result is fake; None without a statement."""
+    belief: float | None = getattr(agent, "belief", None)
+    return belief
+
+
 def reply_record(turn: int, role: str, completion: Completion, check: Callable[[str], str]) -> Reply:
     """Return the log record of a completion."""
     return Reply(

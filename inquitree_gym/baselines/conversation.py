@@ -15,6 +15,8 @@ CUT = "[…] "
 """Replaces the beginning of a reply that is too long."""
 NOTHING = "(no reply)"
 """Replaces an empty reply, which some services refuse to be sent."""
+_BELIEF = re.compile(r"^[ \t>#*_`]*BELIEF[ \t*_`]*[:：](.*)$\n?", re.MULTILINE | re.IGNORECASE)
+_STATED = re.compile(r"\W*(?P<word>TRUE|FAKE)\b[\s,:;(*_`]*(?P<sure>1(?:\.0*)?|0?\.\d+|0)?[\s.)*_`]*", re.IGNORECASE)
 _OPINION = re.compile(r"\W*(VALID|DOUBTFUL)\b", re.IGNORECASE)
 
 
@@ -120,6 +122,24 @@ def move_fault(reply: str) -> str:
 def read_move(reply: str) -> str:
     """Return the ACTION part of a reply; the whole reply if it is not valid."""
     return reply if _MOVE.fault(reply) else _MOVE.parts(reply, "ACTION")[0]
+
+
+def split_belief(reply: str) -> tuple[str, float | None]:
+    """Return a reply without its lines ``BELIEF: true|fake [probability]``, and the belief that the last one states.
+
+    The belief is the probability that the result is fake, in [0, 1]; None if there is no such line, or if the last one
+    says something else.
+
+    >>> split_belief("ACTION: redo study BELIEF: BELIEF:"), split_belief("BELIEF: true 0.75")
+    (('ACTION: redo study BELIEF: BELIEF:', None), ('', 0.25))
+    """
+    answer = strip_thinking(reply)
+    *_, last = ["", *_BELIEF.findall(answer)]
+    stated = _STATED.fullmatch(last)
+    if stated is None:
+        return _BELIEF.sub("", answer), None
+    sure = float(stated["sure"] or 1)
+    return _BELIEF.sub("", answer), sure if stated["word"].upper() == "FAKE" else 1 - sure
 
 
 def opinion_fault(reply: str) -> str:

@@ -15,6 +15,7 @@ from inquitree_gym.baselines.conversation import (
     opinion_fault,
     read_move,
     read_opinion,
+    split_belief,
     system,
     user,
 )
@@ -23,7 +24,7 @@ from inquitree_gym.engine import Decision
 from inquitree_gym.errors import OptionError
 from inquitree_gym.llm import Chat, Message, run_sync
 from inquitree_gym.log import Reply
-from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, Prompts
+from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE, Prompts
 
 CONTEXT = 32_000
 """Default limit of a request in estimated tokens."""
@@ -40,7 +41,14 @@ class LLMAgent(BaselineAgent):
 
     name = "llm"
 
-    def __init__(self, chat: Chat, *, context: int = CONTEXT, prompts: str | os.PathLike[str] | None = None) -> None:
+    def __init__(
+        self,
+        chat: Chat,
+        *,
+        context: int = CONTEXT,
+        prompts: str | os.PathLike[str] | None = None,
+        belief: bool = False,
+    ) -> None:
         """Play with ``chat``.
 
         Args:
@@ -48,6 +56,8 @@ class LLMAgent(BaselineAgent):
             context: limit of a request in `estimated_tokens`; the oldest exchanges are dropped to stay within. The
                 system prompt, the opening and the newest exchange stay.
             prompts: folder whose templates replace the package's `AGENT_TEMPLATE_NAMES`.
+            belief: ask for a line ``BELIEF: true|fake [probability]`` at each result, with the template
+                `BELIEF_TEMPLATE`; see `split_belief`. It is optional and not part of the action.
 
         Raises:
             OptionError: ``context`` is not a whole number from 1, or a template is invalid.
@@ -58,21 +68,26 @@ class LLMAgent(BaselineAgent):
         self.chat = chat
         self.replies: list[Reply] = []
         """Replies behind the latest action of `act`, or of `decide` without ``ask``."""
+        self.belief: float | None = None
+        """Belief stated with the latest action: the probability that the result is fake; None without a statement."""
+        self._asks_belief = belief
         self._context = context
-        self._prompts = Prompts(prompts, AGENT_TEMPLATE_NAMES)
+        self._prompts = Prompts(prompts, (*AGENT_TEMPLATE_NAMES, *[BELIEF_TEMPLATE] * belief))
         self._seed = 0
         self._conversation: Conversation | None = None
 
     @property
     def config(self) -> dict[str, Any]:
         """Name, model and settings, without a key; ``templates`` is the digest of the templates."""
-        return {"name": self.name, **self.chat.config, "context": self._context, "templates": self._prompts.digest}
+        settings = {"context": self._context, "templates": self._prompts.digest}
+        return {"name": self.name, **self.chat.config, **settings, **({"belief": True} if self._asks_belief else {})}
 
     def reset(self, seed: int) -> None:
         """Start an episode; ``seed`` is also sent to a model that accepts one and has none of its own."""
         super().reset(seed)
         self._seed = seed % _SEEDS
         self._conversation = None
+        self.belief = None
 
     async def decide(self, observation: str, info: Mapping[str, Any], ask: Ask | None = None) -> str:
         """Return the next action; see `ModelAgent.decide`.
@@ -82,13 +97,14 @@ class LLMAgent(BaselineAgent):
         """
         ask = ask or self._asker(info)
         conversation = self._observe(observation)
-        reply = await self._ask(ask, "proposer", conversation.messages(), move_fault)
+        reply = await self._ask(ask, "proposer", conversation.messages(), self._move_fault)
         if reply.fault:
             correction = user(self._prompts.render("llm_correction", fault=reply.fault))
             messages = conversation.messages(assistant(conversation.shorten(reply.text)), correction)
-            reply = await self._ask(ask, "correction", messages, move_fault)
+            reply = await self._ask(ask, "correction", messages, self._move_fault)
         conversation.add_reply(reply.text)
-        return read_move(reply.text)
+        move, self.belief = self._split(reply.text)
+        return read_move(move)
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action from synchronous code, for a loop of your own; see `decide`."""
@@ -97,6 +113,13 @@ class LLMAgent(BaselineAgent):
     def recall(self, observation: str, info: Mapping[str, Any], action: str) -> None:
         """Remember a turn whose replies are not in the log."""
         self._observe(observation).add_reply(f"ACTION: {action}")
+
+    def _split(self, reply: str) -> tuple[str, float | None]:
+        """Return a reply without a belief, and the belief, if the agent asks for it."""
+        return split_belief(reply) if self._asks_belief else (reply, None)
+
+    def _move_fault(self, reply: str) -> str:
+        return move_fault(self._split(reply)[0])
 
     def _asker(self, info: Mapping[str, Any]) -> Ask:
         self.replies = []
@@ -115,7 +138,8 @@ class LLMAgent(BaselineAgent):
 
     def _observe(self, observation: str) -> Conversation:
         if self._conversation is None:
-            head = [system(self._prompts.render("llm_system")), user(observation)]
+            names = ["llm_system", *[BELIEF_TEMPLATE] * self._asks_belief]
+            head = [system("\n\n".join(map(self._prompts.render, names))), user(observation)]
             self._conversation = Conversation(head, self._context, self._prompts)
         else:
             self._conversation.add_user(observation)
@@ -131,9 +155,16 @@ class ScepticAgent(LLMAgent):
 
     name = "sceptic"
 
-    def __init__(self, chat: Chat, *, context: int = CONTEXT, prompts: str | os.PathLike[str] | None = None) -> None:
+    def __init__(
+        self,
+        chat: Chat,
+        *,
+        context: int = CONTEXT,
+        prompts: str | os.PathLike[str] | None = None,
+        belief: bool = False,
+    ) -> None:
         """See `LLMAgent`."""
-        super().__init__(chat, context=context, prompts=prompts)
+        super().__init__(chat, context=context, prompts=prompts, belief=belief)
         self._checks: Conversation | None = None
         self._previous_state = ""
         self._redone = False

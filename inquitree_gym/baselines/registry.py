@@ -40,7 +40,7 @@ AGENT_NAMES = (*BASELINE_NAMES, *MODEL_AGENT_NAMES)
 """Names for `make_agent`. Replay, human and policy agents need more than an environment: use their classes."""
 CHAT_SETTINGS = tuple(field.name for field in fields(ChatModel) if field.name != "clock")
 """Settings of `make_agent` for `ChatModel`."""
-AGENT_SETTINGS = ("chat", "context", "prompts")
+AGENT_SETTINGS = ("chat", "context", "prompts", "belief")
 """Settings of `make_agent` for `LLMAgent`; ``chat`` replaces those for a `ChatModel`."""
 
 

@@ -76,6 +76,7 @@ SIZES = "4,7,10,15,20"
 """Numbers of subtopics of synthetic trees, by default."""
 SYNTHETIC_TREES = 20
 """Synthetic trees per topology and n."""
+PROBE_TITLES = {"context": "Results with their study alone", "bare": "Bare statements (the control)"}
 PROBE_LEGEND = (
     "hits: fakes called INVALID. false alarms: true results called INVALID. Means over trees; [low, high] is the 95 %\n"
     "interval, t over tree means, from five trees on. d′: sensitivity to fakes; c: below 0 if most results are doubted."
@@ -95,6 +96,9 @@ def probe_results(  # noqa: PLR0913  (one parameter per flag)
         str | None,
         typer.Option(help="all, or ids, paper numbers and paths, comma-separated; those of --run by default."),
     ] = None,
+    bare: Annotated[
+        bool, typer.Option("--bare", help="Show the statement alone, as the paper's control does.")
+    ] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Questions about each result.")] = 1,
     base_url: BaseUrlOption = None,
     reasoning_effort: EffortOption = None,
@@ -107,7 +111,7 @@ def probe_results(  # noqa: PLR0913  (one parameter per flag)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask a model whether results are valid, each on its own. Run again to ask only what is missing."""
+    """Ask a model whether results are valid, outside an inquiry. Run again to ask only what is missing."""
     chat = BudgetedChat(
         ChatModel(model, base_url=base_url, reasoning_effort=reasoning_effort), Budget(max_cost, max_total_tokens)
     )
@@ -116,12 +120,16 @@ def probe_results(  # noqa: PLR0913  (one parameter per flag)
     episodes = [] if run_folder is None else load_scored(run_folder).episodes
     total = repeats * sum(len(probing.probe_items(tree)) for tree in trees)
     with progress(f"asking {model}", total) as advance:
-        found = asyncio.run(probing.probe(chat, trees, out_folder, repeats, max_concurrency, lambda: advance("")))
+        found = asyncio.run(
+            probing.probe(
+                chat, trees, out_folder, repeats, max_concurrency, lambda: advance(""), "bare" if bare else "context"
+            )
+        )
     pairs = probing.compare_with_probe(found.doubts, episodes)
     if as_json:
         print_json(_probe_as_plain(model, found, pairs))
     else:
-        print_table(f"Results alone, by {model}", _probe_rows(found))
+        print_table(f"{PROBE_TITLES[found.mode]}, by {model}", _probe_rows(found))
         for each in pairs:
             print_table(f"{', '.join(each.player)}: {each.items} results in common", _pair_rows(each))
         out.print(Text(PROBE_LEGEND))
@@ -262,7 +270,7 @@ def _probe_rows(found: ProbeResult) -> Iterator[list[str]]:
 
 def _pair_rows(each: ProbeComparison) -> Iterator[list[str]]:
     yield ["", *SENSITIVITY]
-    for name, estimates in (("in the loop", each.loop), ("alone", each.alone), ("difference", each.difference)):
+    for name, estimates in (("in the loop", each.loop), ("probe", each.alone), ("difference", each.difference)):
         yield [name, *_cells(estimates)]
 
 
@@ -273,6 +281,7 @@ def _cells(estimates: dict[str, Estimate]) -> list[str]:
 def _probe_as_plain(model: str, found: ProbeResult, pairs: Sequence[ProbeComparison]) -> dict[str, Any]:
     return {
         "model": model,
+        "mode": found.mode,
         "results": found.items,
         "asked": found.asked,
         "unread": found.unread,

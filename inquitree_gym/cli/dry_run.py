@@ -165,7 +165,7 @@ async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, tree
     tree = load_tree(tree_name)
     rules = Rules(threshold=0.5, max_turns=study.turn_limit(tree)).override(study.rules)
     env = InquiryEnv(tree, embedder=study.embedder, threshold=rules.threshold)  # never embeds a text
-    agent = make_agent(agent_name, env, chat=model.chat_model(), context=model.context)
+    agent = make_agent(agent_name, env, chat=model.chat_model(), **model.agent_settings)
     assert asks_models(agent)
     agent.reset(0)
     total = Usage()

@@ -13,7 +13,9 @@ from inquitree_gym.analysis.aggregate import (
     CHANGE,
     MEASURES,
     NORMALISED,
+    SPLIT,
     as_plain,
+    belief_table,
     compare,
     differences_table,
     summarise,
@@ -64,6 +66,7 @@ REPORT_TABLES = {
     "Results": ("coverage", "unaided", "Q", "Q/|C|", NORMALISED),
     "Steps": ("coverage at 3n", "turns L", "stretch", "hints"),
     "Vigilance": ("redo", CHANGE, "hits", "false alarms", D_PRIME),
+    "Vigilance by kind of showing": tuple(SPLIT)[:4],
 }
 REPORT_LEGEND = (
     "n: episodes (trees). Means over trees; [low, high] is the 95 % interval, t over tree means, from five trees on.\n"
@@ -72,7 +75,9 @@ REPORT_LEGEND = (
     "normalised: Q/|C| from the floor (random-menu, 0) to the oracle (1) of the same trees and level, where both ran.\n"
     "stretch: position of L between its bounds, 0 at 3n, 1 at n(2H+3); below 0 where an agent concludes early.\n"
     "hits, false alarms: fake, true results redone.\n"
-    "redo − level 0: paired by tree and seed. d′: sensitivity, how well fakes are told from true results."
+    "redo − level 0: paired by tree and seed. d′: sensitivity, how well fakes are told from true results.\n"
+    "first: first results of a study. can be told: fakes that reasoning can tell, and true results, until the true\n"
+    "result of the study was seen. Brier, AUC: of the stated probabilities that results are fake; stated: their number."
 )
 REREAD_LEGEND = (
     "Each logged action is matched again in its logged state. departing: episodes in which a turn leads elsewhere; up\n"
@@ -141,6 +146,8 @@ def report(
     by = f", judged by {judged_by(scores)}"
     for title, measures in REPORT_TABLES.items():
         print_table(title + by * (title == "Results"), summary_table(table, measures))
+    if any(row.stated for row in table):
+        print_table("Stated beliefs", belief_table(table))
     if paired:
         print_table(f"Second run minus first{by}", differences_table(differences))
     if cutoffs.splits:

@@ -62,6 +62,7 @@ MODEL_FLAGS = {
     "temperature": "temperature",
     "reasoning_effort": "reasoning_effort",
     "context_tokens": "context",
+    "belief": "belief",
 }
 """Model settings by parameter."""
 
@@ -71,6 +72,10 @@ RuleOption = Annotated[
 ModelsOption = Annotated[str | None, typer.Option(help="litellm's names of models, comma-separated: provider/name.")]
 RewardJudgeOption = Annotated[
     str, typer.Option(help="Judge of the reward: local, or llm:MODEL or llm-paper:MODEL to ask a model.")
+]
+BeliefOption = Annotated[bool, typer.Option("--belief", help="Ask models what they believe of each result.")]
+EpisodesOption = Annotated[
+    int, typer.Option(min=1, help="Episodes played at the same time, of agents that ask a model.")
 ]
 DeviceOption = Annotated[Device, typer.Option(help="Device of a local embedder; auto takes CUDA if there is one.")]
 
@@ -108,6 +113,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     temperature: Annotated[str, typer.Option(help="Temperature, or none for the provider's default.")] = "0.0",
     reasoning_effort: EffortOption = None,
     context_tokens: Annotated[int, typer.Option("--context", help="Largest request in estimated tokens.")] = CONTEXT,
+    belief: BeliefOption = False,
     papers: PapersOption = ALL,
     tiers: Annotated[str | None, typer.Option(help="Keep trees of these evidence tiers: A, B, C.")] = None,
     fake_level: Annotated[str, typer.Option(help="Fake levels, comma-separated, each 0 to 10.")] = "0",
@@ -122,9 +128,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     rule: RuleOption = None,
     study_file: Annotated[Path | None, typer.Option("--study", help="Read the options above from a TOML file.")] = None,
     out_folder: Annotated[Path, typer.Option("--out", help="Folder of the run.")] = Path("runs/latest"),
-    max_concurrency: Annotated[
-        int, typer.Option(min=1, help="Episodes played at the same time, of agents that ask a model.")
-    ] = MAX_CONCURRENCY,
+    max_concurrency: EpisodesOption = MAX_CONCURRENCY,
     max_cost: MaxCostOption = None,
     max_total_tokens: MaxTotalTokensOption = None,
     max_minutes: Annotated[float | None, typer.Option(help="Stop sending requests after these minutes.")] = None,

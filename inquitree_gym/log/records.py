@@ -18,7 +18,8 @@ from inquitree_gym.trees.schema import CANARY
 
 LOG_VERSION = 4
 """Version 1 had no `Reply`; a turn held the raw reply behind its action. Version 2 had no `EventRecord.other`, 3 had no
-`Footer.judge`. Rules that a header does not name have the values of `Rules.recorded`. All versions are read."""
+`Footer.judge` and no `Turn.belief`. Rules that a header does not name have the values of `Rules.recorded`. All versions
+are read."""
 
 
 FIRST_JUDGE = {"name": "local", "version": 1}
@@ -152,6 +153,8 @@ class Turn(_Record):
     """Tokens by kind over the replies of the turn; None if there is none or none was counted."""
     cost: float | None = None
     """US dollars over these replies; None if there is none or a price is unknown."""
+    belief: float | None = Field(default=None, ge=0, le=1)
+    """Probability, as stated by the agent, that the result in the observation is fake; None without a statement."""
     agent_seconds: float | None = None
     env_seconds: float
 
@@ -182,7 +185,7 @@ class Footer(_Record):
 Record = Header | Reply | Turn | Failure | Footer
 _CIRCUMSTANCES = {
     "log_version", "started", "agent_seconds", "env_seconds", "seconds", "versions", "agent", "tokens", "cost",
-    "judge",
+    "judge", "belief",
 }  # fmt: skip
 """Fields outside the fingerprint: clocks, versions, the judge (its reward is inside), and the origin of the actions."""
 
@@ -226,7 +229,7 @@ class Episode:
     def fingerprint(self) -> str:
         """SHA-256 of the played episode, equal for an episode and its replay by any agent.
 
-        Excludes clocks, versions and the origin of the actions (agent, replies, tokens, cost).
+        Excludes clocks, versions and the origin of the actions (agent, replies, tokens, cost, beliefs).
         """
         whole = hashlib.sha256()
         for record in filter(None, (self.header, *self.turns, self.footer)):

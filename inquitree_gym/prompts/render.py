@@ -24,6 +24,8 @@ AGENT_TEMPLATE_NAMES = (
     "llm_system", "llm_correction", "llm_dropped", "sceptic_system", "sceptic_check", "sceptic_note",
 )  # fmt: skip
 """Templates of the messages from an agent to language models."""
+BELIEF_TEMPLATE = "llm_belief"
+"""Template that follows ``llm_system`` for an agent that asks for beliefs; the prompts of the others do not have it."""
 MAX_TEMPLATE_BYTES = 100_000
 
 

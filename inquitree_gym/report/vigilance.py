@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inquitree_gym.analysis.aggregate import CHANGE, by_player
+from inquitree_gym.analysis.aggregate import CHANGE, SPLIT, by_player
 from inquitree_gym.analysis.vigilance import VigilanceBin, VigilanceTrend, vigilance_trend
 from inquitree_gym.report.figures import Chart, Curves, curves
 from inquitree_gym.report.sections import ReportData, Section
 from inquitree_gym.report.tables import Table, as_csv, counted, make_table
 from inquitree_gym.report.templating import paragraphs
 from inquitree_gym.scoring import Estimate
+from inquitree_gym.scoring.calibration import AUC, BRIER
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, FALSE_ALARMS, GAP, HITS
 
 COLUMNS = ("redo", CHANGE, HITS, FALSE_ALARMS, D_PRIME, CRITERION)
@@ -25,9 +26,14 @@ def vigilance(report: ReportData) -> Section:
     words = paragraphs("vigilance", fakes=fakes, change=CHANGE)
     if not fakes:
         return Section("vigilance", "Fake results", words)
-    found = report.rows_table("Vigilance", report.table, COLUMNS)
-    folded = len(found.lines) > MAX_OPEN_LINES
-    return Section("vigilance", "Fake results", words, _charts(report), (found,), folded)
+    tables = [
+        report.rows_table("Vigilance", report.table, COLUMNS),
+        report.rows_table("Vigilance by kind of showing", report.table, tuple(SPLIT)),
+    ]
+    if any(row.stated for row in report.table):
+        tables.append(_beliefs(report))
+    folded = len(report.table) > MAX_OPEN_LINES
+    return Section("vigilance", "Fake results", words, _charts(report), tuple(tables), folded)
 
 
 def wearing(report: ReportData) -> Section | None:
@@ -71,6 +77,17 @@ def _csv_lines(found: dict[str, VigilanceTrend]) -> Iterator[tuple[object, ...]]
             yield from ((name, by, "slope", measure, *estimate[:4], None, None) for measure, estimate in slopes.items())
 
 
+def _beliefs(report: ReportData) -> Table:
+    lines = [
+        [
+            report.name(row), str(row.fake_level), row.stated,
+            *(counted(row.estimates[name], row.trees) for name in (BRIER, AUC)),
+        ]
+        for row in report.table
+    ]  # fmt: skip
+    return make_table("Stated beliefs", ("agent", "fakes", "stated", BRIER, AUC), lines)
+
+
 def _charts(report: ReportData) -> tuple[Chart, ...]:
     axes = {"redo": "results redone", HITS: "fake results redone", FALSE_ALARMS: "true results redone"}
     rates = tuple(
@@ -94,7 +111,7 @@ def _by_level(report: ReportData, measure: str) -> Curves:
 
 def _tables(found: dict[str, VigilanceTrend]) -> Iterator[Table]:
     showings = {name: each.by_showing for name, each in found.items()}
-    yield _parts_table("First and later showings", showings, (HITS, FALSE_ALARMS, D_PRIME, CRITERION))
+    yield _parts_table("By kind of showing", showings, (HITS, FALSE_ALARMS, D_PRIME, CRITERION))
     yield _parts_table("By position in the inquiry", {name: each.by_position for name, each in found.items()}, RATES)
     yield _parts_table(
         "By context, thousands of tokens", {name: each.by_context for name, each in found.items()}, RATES

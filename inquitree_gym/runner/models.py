@@ -152,6 +152,8 @@ class ModelSettings(BaseModel):
     """Name of the environment variable that holds the key; never the key itself."""
     context: int = Field(default=CONTEXT, ge=1)
     """Largest request in estimated tokens."""
+    belief: bool = False
+    """True to ask for a belief about each result; see `LLMAgent`."""
     requests_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     tokens_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
@@ -172,6 +174,11 @@ class ModelSettings(BaseModel):
     def fixed_settings(self) -> dict[str, Any]:
         """Settings that affect replies, and so stay the same when a run is resumed."""
         return self.model_dump(exclude=set(CHANGEABLE_SETTINGS))
+
+    @property
+    def agent_settings(self) -> dict[str, Any]:
+        """Settings of an agent with this model, apart from the chat."""
+        return {"context": self.context, "belief": self.belief}
 
     def chat_model(self) -> ChatModel:
         """Return the bare model, without cache, budget or rate limit."""

@@ -165,7 +165,7 @@ class _Player:
         self._chats = build_chats(run.study.models, run.options, run.stop)
         self._reader = build_reader(run.study.reader, run.options, run.stop) or LOCAL
         self._judge = build_judge(run.study.judge, run.options, run.stop) or LOCAL_JUDGE
-        self._contexts = {model.label: model.context for model in run.study.models}
+        self._settings = {model.label: model.agent_settings for model in run.study.models}
         self._embedder = load_embedder(run.study.embedder, device=run.options.device)
         self._runtimes = RuntimeCache(self._embedder, Prompts(None))
         self._tree = cache(load_tree)
@@ -211,7 +211,7 @@ class _Player:
     def _arguments(self, spec: EpisodeSpec) -> dict[str, Any]:
         """Return the arguments of `play`, with an environment and an agent for this episode alone."""
         study, tree = self.run.study, self._tree(spec.tree)
-        settings = {"chat": self._chats[spec.model], "context": self._contexts[spec.model]} if spec.model else {}
+        settings = {"chat": self._chats[spec.model], **self._settings[spec.model]} if spec.model else {}
         rules: dict[str, Any] = {} if study.threshold is None else {"threshold": study.threshold}
         env = InquiryEnv(tree, embedder=self._embedder, reader=self._reader, judge=self._judge, **rules)
         agent = make_agent(spec.agent, env, **settings)

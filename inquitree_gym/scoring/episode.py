@@ -9,6 +9,7 @@ from typing import Any
 from inquitree_gym.judges import Judge, Verdict, conclusion_quality
 from inquitree_gym.judges.quality import judge_label
 from inquitree_gym.log import Episode, Header
+from inquitree_gym.scoring.calibration import Calibration
 from inquitree_gym.scoring.trajectory import Trajectory, read_trajectory
 from inquitree_gym.trees import Tree
 
@@ -55,7 +56,8 @@ class EpisodeScore:
 
     def as_plain(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        return {**asdict(self), "quality_share": self.quality_share}
+        calibration = Calibration.of(self.trajectory.beliefs)
+        return {**asdict(self), "quality_share": self.quality_share, "calibration": asdict(calibration)}
 
 
 def score_episode(episode: Episode, tree: Tree, judge: Judge) -> EpisodeScore:

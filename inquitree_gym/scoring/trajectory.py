@@ -1,66 +1,17 @@
-"""The course of an episode: results in the order the agent saw them, coverage, turns, hints, redos."""
+"""The course of an episode: coverage, turns, hints, and the results that were shown and redone."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import accumulate
 
 from inquitree_gym.engine import Rules
 from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.llm import estimated_tokens
 from inquitree_gym.log import Episode, Turn
+from inquitree_gym.scoring.calibration import Belief
+from inquitree_gym.scoring.exposures import ALL, beliefs, exposures, tally
+from inquitree_gym.scoring.vigilance import Counts
 from inquitree_gym.trees import Tree
-
-
-@dataclass(frozen=True, slots=True)
-class Exposure:
-    """One observation of a result, and the agent's response."""
-
-    study: str
-    """Id of the study."""
-    fake: int
-    """0 for the true result, i for the i-th fake."""
-    turn: int
-    """The turn whose action led to the result, from 1."""
-    before: int
-    """Earlier results of this study in the episode, true or fake: 0 for a first exposure."""
-    tokens_read: int
-    """Estimated tokens of all observations up to and including the one the agent answered; see `estimated_tokens`."""
-    prompt_tokens: int | None
-    """Tokens of the request that a model answered, as counted by the service; None without such a count."""
-    redone: bool | None
-    """True if the agent redid the study; None if the turn limit, or the end of the log, left no choice."""
-
-
-def exposures(episode: Episode) -> tuple[Exposure, ...]:
-    """Return every result of an episode, first to last."""
-    shown: Counter[str] = Counter()
-    tokens = (estimated_tokens({"role": "user", "content": turn.observation}) for turn in episode.turns)
-    read = list(accumulate(tokens))
-    found = []
-    for place, turn in enumerate(episode.turns):
-        study = turn.event.node
-        if turn.event.kind == "result" and study is not None:
-            so_far = read[min(place + 1, len(read) - 1)]
-            prompt_tokens, redone = _prompt_tokens(episode, turn.turn + 1), _redone(episode.turns, place)
-            found.append(Exposure(study, turn.event.fake, turn.turn, shown[study], so_far, prompt_tokens, redone))
-            shown[study] += 1
-    return tuple(found)
-
-
-def _redone(turns: tuple[Turn, ...], place: int) -> bool | None:
-    """Return whether the first decision after a result was to redo; None if there is none, as after the turn limit."""
-    for later in turns[place + 1 :]:
-        if later.event.decision != "none":
-            return later.event.decision == "redo"
-    return None
-
-
-def _prompt_tokens(episode: Episode, turn: int) -> int | None:
-    """Return the prompt tokens of the first request for a turn; corrections have longer prompts."""
-    moves = (reply for reply in episode.replies_to(turn) if reply.role == "proposer" and reply.tokens is not None)
-    return next((reply.tokens.get("prompt") for reply in moves if reply.tokens is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +35,10 @@ class Trajectory:
     accepted: int
     hints: int
     forced: int
-    fakes_shown: int
-    """Fake results with a decision after them."""
-    hits: int
-    """Fake results that the agent redid."""
-    trues_shown: int
-    """True results with a decision after them."""
-    false_alarms: int
-    """True results that the agent redid."""
+    showings: dict[str, Counts]
+    """Results with a decision after them, and those redone, by the names of `SHOWINGS`."""
+    beliefs: tuple[Belief, ...]
+    """Beliefs stated about results, in order."""
     proven: int
     """Bit set of the studies whose true result was observed, bit k for study k."""
     conclusion: str | None
@@ -100,17 +47,17 @@ class Trajectory:
     @property
     def redo_rate(self) -> float | None:
         """Share of results that were redone; None without any."""
-        return _share(self.hits + self.false_alarms, self.fakes_shown + self.trues_shown)
+        return self.showings[ALL].redo_rate
 
     @property
     def hit_rate(self) -> float | None:
         """Share of fake results that were redone (Fig. 3); None without any."""
-        return _share(self.hits, self.fakes_shown)
+        return self.showings[ALL].hit_rate
 
     @property
     def false_alarm_rate(self) -> float | None:
         """Share of true results that were redone (Fig. 3); None without any."""
-        return _share(self.false_alarms, self.trues_shown)
+        return self.showings[ALL].false_alarm_rate
 
 
 def read_trajectory(episode: Episode, tree: Tree) -> Trajectory:
@@ -122,9 +69,7 @@ def read_trajectory(episode: Episode, tree: Tree) -> Trajectory:
     check_log(episode, tree)
     n = len(tree.subtopics)
     entries = first_entries(episode.turns)
-    shown = exposures(episode)
-    fakes = [each.redone for each in shown if each.fake and each.redone is not None]
-    trues = [each.redone for each in shown if not each.fake and each.redone is not None]
+    shown = exposures(episode, tree)
     index = {study.id: k for k, study in enumerate(tree.studies)}
     rules = Rules.recorded(episode.header.rules)
     chosen = choices(episode.turns)
@@ -139,10 +84,8 @@ def read_trajectory(episode: Episode, tree: Tree) -> Trajectory:
         accepted=sum(turn.event.accepted for turn in chosen),
         hints=sum(turn.event.hint_level > 0 and not turn.event.limit for turn in episode.turns),
         forced=sum(turn.event.forced for turn in episode.turns),
-        fakes_shown=len(fakes),
-        hits=sum(fakes),
-        trues_shown=len(trues),
-        false_alarms=sum(trues),
+        showings=tally(shown),
+        beliefs=beliefs(shown),
         proven=sum(1 << index[study] for study in {each.study for each in shown if not each.fake}),
         conclusion=next((turn.action for turn in episode.turns if turn.event.kind == "end"), None),
     )
@@ -220,7 +163,3 @@ def first_entries(turns: tuple[Turn, ...]) -> dict[str, tuple[int, bool]]:
             told.add(event.other if event.kind == "subtopic_tie" else event.node)
         hinted = event.kind == "subtopic_hint" or (hinted and event.kind == "subtopic_tie")
     return {node: found[0] for node, found in entries.items() if found}
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -42,12 +43,27 @@ class Trial:
 class Counts:
     """Numbers of trials and of answers "fake", which may be fractional."""
 
-    fakes: float = 0.0
-    hits: float = 0.0
+    fakes: float = 0
+    hits: float = 0
     """Fakes answered with "fake"."""
-    trues: float = 0.0
-    false_alarms: float = 0.0
+    trues: float = 0
+    false_alarms: float = 0
     """True results answered with "fake"."""
+
+    @classmethod
+    def of(cls, fake: bool, doubted: float) -> Self:
+        """Return the counts of one trial; see `Trial`."""
+        return cls(1, doubted) if fake else cls(trues=1, false_alarms=doubted)
+
+    @property
+    def results(self) -> float:
+        """Number of results, true or fake."""
+        return self.fakes + self.trues
+
+    @property
+    def redo_rate(self) -> float | None:
+        """Share of results answered with "fake", in [0, 1]; None without a result."""
+        return (self.hits + self.false_alarms) / self.results if self.results else None
 
     @property
     def hit_rate(self) -> float | None:
@@ -102,8 +118,7 @@ def count(trials: Iterable[Trial]) -> dict[str, Counts]:
     """Return the counts by tree, pooled over its episodes: one episode has too few trials for a d′."""
     found: dict[str, Counts] = {}
     for trial in trials:
-        counts = Counts(1, trial.doubted) if trial.fake else Counts(trues=1, false_alarms=trial.doubted)
-        found[trial.tree] = found.get(trial.tree, Counts()) + counts
+        found[trial.tree] = found.get(trial.tree, Counts()) + Counts.of(trial.fake, trial.doubted)
     return found
 
 

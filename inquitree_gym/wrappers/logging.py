@@ -75,6 +75,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._observation = ""
         self._replies: list[log.Reply] = []
         self._agent_seconds: float | None = None
+        self._belief: float | None = None
 
     @property
     def episode(self) -> log.Episode:
@@ -109,9 +110,9 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._replies.append(reply)
         self._write(reply)
 
-    def annotate(self, *, seconds: float) -> None:
-        """Set the seconds that the agent took for the next action."""
-        self._agent_seconds = seconds
+    def annotate(self, *, seconds: float, belief: float | None = None) -> None:
+        """Set the seconds that the agent took for the next action, and the belief it stated; see `Turn.belief`."""
+        self._agent_seconds, self._belief = seconds, belief
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode and its log; an unfinished episode is logged as abandoned.
@@ -123,7 +124,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         observation, info = self.env.reset(seed=seed, options=options)
         self.finish("abandoned")
         self._turns, self._replies, self._footer, self._failure = [], [], None, None
-        self._observation, self._agent_seconds = self._text(observation), None
+        self._observation, self._agent_seconds, self._belief = self._text(observation), None, None
         self._header = self._make_header()
         self._open(self._header)
         return observation, info
@@ -153,10 +154,11 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             truncated=bool(truncated),
             tokens=_tokens(self.given),
             cost=_cost(self.given),
+            belief=self._belief,
             agent_seconds=self._agent_seconds,
             env_seconds=seconds,
         )
-        self._observation, self._agent_seconds = self._text(observation), None
+        self._observation, self._agent_seconds, self._belief = self._text(observation), None, None
         self._record(turn)
         if terminated or truncated:
             self.finish("concluded" if terminated else "truncated")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.analysis import load_run, summarise, summary_table
-from inquitree_gym.analysis.aggregate import MEASURES, as_plain
+from inquitree_gym.analysis.aggregate import MEASURES, SPLIT, as_plain, belief_table
 from inquitree_gym.errors import LogError
 from inquitree_gym.runner import StudyConfig, run_study
 from inquitree_gym.runner.study import make_study
@@ -87,6 +87,42 @@ def test_measures_of_one_episode():
     assert {name: row.estimates[name].mean for name in expected} == pytest.approx(expected)
 
 
+def test_rates_by_kind_of_showing():
+    steps = [
+        enter("s1"), result("s1a", 1), redo("s1a"), redo("s1a", 2), EXPLORE, enter("s2"), result("s2a", 2), CONCLUDE,
+        END,
+    ]  # fmt: skip
+    (row,) = summarise([score("t1", 1.0, 0.6, steps=steps, fake_level=5)])
+    expected = {
+        "hits, first": 0.5, "false alarms, first": None, "hits, can be told": None, "false alarms, can be told": 1,
+        "hits, true result seen": 0, "false alarms, true result seen": None,
+    }  # fmt: skip
+    assert {name: row.estimates[name].mean for name in SPLIT} == expected
+
+
+def test_beliefs_are_pooled_by_tree():
+    def stating(first: float, second: float | None) -> list:
+        return [
+            enter("s1"), result("s1a", 1), {**EXPLORE, "belief": first}, enter("s2"), result("s2a"),
+            {**CONCLUDE, "belief": second}, END,
+        ]  # fmt: skip
+
+    scores = [
+        score("t1", 1, 1, steps=stating(0.9, None), fake_level=5),
+        score("t1", 1, 1, steps=stating(0.5, 0.6), fake_level=5, seed=1),
+        score("t2", 1, 1, steps=stating(1.0, None), fake_level=5),
+        score("t2", 1, 1, fake_level=3),
+    ]
+    row, silent = summarise(scores)
+    assert (row.stated, silent.stated) == (4, 0)
+    assert row.estimates["Brier"].mean == pytest.approx(((0.01 + 0.25 + 0.36) / 3 + 0) / 2)
+    assert (row.estimates["AUC"].mean, row.estimates["AUC"].trees) == (0.5, 1)
+    assert silent.estimates["Brier"].mean is silent.estimates["AUC"].mean is None
+    _, line, other = belief_table([row, silent])
+    assert line == ["made", "5", "default", "4", "0.103", "0.500\nn = 1"]
+    assert other[-3:] == ["0", "–", "–"]
+
+
 def test_where_nothing_is_forced_there_is_no_upper_bound_and_no_stretch():
     (row,) = summarise([score("t1", 1, 1, on_last_hint="repeat")])
     assert row.estimates["stretch"].mean is None
@@ -106,7 +142,7 @@ def test_a_row_as_json():
     assert (plain["agent"], plain["fake_level"], plain["trees"], plain["episodes"], plain["unscored"]) == (
         "made", 2, 1, 1, 0,
     )  # fmt: skip
-    assert set(plain["estimates"]) == {*MEASURES, "normalised", "redo − level 0", "d′", "c"}
+    assert set(plain["estimates"]) == {*MEASURES, "normalised", "redo − level 0", "d′", "c", "Brier", "AUC"}
     assert plain["estimates"]["Q/|C|"] == {"mean": 0.5, "low": None, "high": None, "trees": 1, "episodes": 1}
     assert plain["estimates"]["hits"]["mean"] is None, "absent is not zero"
 

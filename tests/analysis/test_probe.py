@@ -45,9 +45,11 @@ class Checker:
         return f"REASON: that is how it is.\nVERDICT: {'INVALID' if doubted else 'VALID'}"
 
 
-def ask(service: Service, folder: Path, *trees: Tree, repeats: int = 1, max_concurrency: int = 4) -> ProbeResult:
+def ask(
+    service: Service, folder: Path, *trees: Tree, repeats: int = 1, max_concurrency: int = 4, mode: str = "context"
+) -> ProbeResult:
     chat = ChatModel("gpt-4o-mini", base_url=service.address, retries=0, clock=Hourglass())
-    return asyncio.run(probe(chat, trees, folder, repeats, max_concurrency, lambda: None))
+    return asyncio.run(probe(chat, trees, folder, repeats, max_concurrency, lambda: None, mode))
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +90,28 @@ def test_the_words_are_those_that_an_agent_reads_in_the_loop_and_nothing_else(se
     assert not any("fake" in text.lower() for text in asked.values())
 
 
+def test_the_control_asks_about_the_bare_statement(service: Service, tmp_path: Path):
+    tree = load_tree("paper8")
+    service.reply = Checker(tree)
+    found = ask(service, tmp_path, tree, mode="bare")
+    texts = [text for study in tree.studies for text in study.results]
+    told = [messages[-1]["content"] for messages in service.chats]
+    assert sorted(told) == sorted(
+        f"Statement: {text}\n\nIs this statement scientifically valid? Answer VALID or INVALID." for text in texts
+    )
+    (asked,) = {messages[0]["content"] for messages in service.chats}
+    assert not any(word in asked.lower() for word in ("fake", "wrong", "project", "study"))
+    assert (found.mode, found.estimates[HITS].mean, found.estimates[FALSE_ALARMS].mean) == ("bare", 1, 0)
+
+
+def test_the_modes_keep_answers_apart(tree: Tree, service: Service, tmp_path: Path):
+    service.reply = Checker(tree)
+    assert ask(service, tmp_path, tree).mode == "context"
+    assert ask(service, tmp_path, tree, mode="bare").asked.answered == 12
+    assert ask(service, tmp_path, tree, mode="bare").asked.found == 12
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_repeats_have_seeds_of_their_own_and_more_of_them_ask_only_the_rest(
     tree: Tree, service: Service, tmp_path: Path
 ):
@@ -109,6 +133,8 @@ def test_another_version_of_a_tree_is_asked_anew(tree: Tree, service: Service, t
 def test_what_cannot_be_asked_is_refused(tree: Tree, service: Service, tmp_path: Path):
     with pytest.raises(OptionError, match="give repeats from 1"):
         ask(service, tmp_path, tree, repeats=0)
+    with pytest.raises(OptionError, match="mode of a probe is context or bare, not 'naked'"):
+        ask(service, tmp_path, tree, mode="naked")
     with pytest.raises(OptionError, match="several trees have the id one"):
         ask(service, tmp_path, tree, make_tree([[]], [1], tree_id="one"))
     assert service.requests == []

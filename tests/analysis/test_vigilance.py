@@ -15,7 +15,7 @@ from inquitree_gym.report import write_report
 from inquitree_gym.report.sections import report_data
 from inquitree_gym.report.vigilance import vigilance, wearing
 from inquitree_gym.scoring import Estimate
-from inquitree_gym.scoring.trajectory import Exposure
+from inquitree_gym.scoring.exposures import Exposure
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, FALSE_ALARMS, GAP, HITS, Counts
 from tests.analysis.test_aggregate import score
 from tests.report.html import read_page
@@ -32,7 +32,7 @@ def shown(turn: int, fake: int = 0, redone: bool | None = False, before: int = 0
 
 
 def played(*found: Exposure, tree: str = "t1", level: int = 3, **changes) -> ScoredEpisode:
-    return replace(facts(score(tree, 1, 0, steps=STEPS, fake_level=level, **changes)), exposures=found)
+    return replace(facts(score(tree, 1, 0, **{"steps": STEPS, "fake_level": level, **changes})), exposures=found)
 
 
 FADING = (shown(1, 1, True), shown(3, 2, True), shown(5, 0, True), shown(6, 1, False), shown(8, 0, False))
@@ -51,10 +51,11 @@ def test_results_are_put_into_quarters_by_their_turn():
 
 
 def test_first_and_later_showings_stand_apart_and_only_first_ones_can_wear_off():
-    later = (shown(2, 1, True, before=1), shown(7, 0, True, before=2))
+    later = (shown(2, 1, True, before=1, tellable=True), shown(7, 0, True, before=2, truth_seen=True))
     found = vigilance_trend([played(*FADING, *later)])
     assert [(part.name, part.counts) for part in found.by_showing] == [
-        ("first", Counts(3, 2, 2, 1)), ("later", Counts(1, 1, 1, 1)),
+        ("all", Counts(4, 3, 3, 2)), ("first", Counts(3, 2, 2, 1)), ("later", Counts(1, 1, 1, 1)),
+        ("can be told", Counts(1, 1, 2, 1)), ("true result seen", Counts(0, 0, 1, 1)),
     ]  # fmt: skip
     assert sum(part.counts.fakes + part.counts.trues for part in found.by_position) == 5
     assert found.over_position == vigilance_trend([played(*FADING)]).over_position
@@ -130,10 +131,12 @@ def run() -> ScoredRun:
 def test_the_sections_show_levels_and_showings_position_context_and_slopes(run: ScoredRun):
     section, worn = vigilance(report_data([run])), wearing(report_data([run]))
     assert [chart.name for chart in section.charts] == ["redo", "hits", "false-alarms", "d-prime"]
-    assert [(each.caption, len(each.lines)) for each in section.tables] == [("Vigilance", 2)]
+    assert [(each.caption, len(each.lines)) for each in section.tables] == [
+        ("Vigilance", 2), ("Vigilance by kind of showing", 2),
+    ]  # fmt: skip
     assert [chart.name for chart in worn.charts] == ["position"]
     assert [(each.caption, len(each.lines)) for each in worn.tables] == [
-        ("First and later showings", 1),
+        ("By kind of showing", 3),
         ("By position in the inquiry", 4),
         ("By context, thousands of tokens", 1),
         ("Change from beginning to end, and per 1,000 tokens", 2),
@@ -141,7 +144,16 @@ def test_the_sections_show_levels_and_showings_position_context_and_slopes(run: 
     assert section.tables[0].heads[-2:] == (D_PRIME, CRITERION)
     level_3 = [cell.text for cell in section.tables[0].lines[1]]
     assert level_3[4] == "0.333"
-    assert [cell.text for cell in worn.tables[0].lines[0]][:5] == ["=fading", "first", "18", "12", "0.667"]
+    assert [cell.text for cell in worn.tables[0].lines[1]][:5] == ["=fading", "first", "18", "12", "0.667"]
+
+
+def test_stated_beliefs_have_a_table_of_their_own(run: ScoredRun):
+    steps = [*STEPS[:3], {**EXPLORE, "belief": 0.25}, *STEPS[4:]]
+    stating = played(tree="t1", steps=steps, agent="stating")
+    section = vigilance(report_data([replace(run, episodes=[*run.episodes, stating])]))
+    assert section.tables[2].caption == "Stated beliefs"
+    assert [cell.text for cell in section.tables[2].lines[-1]] == ["stating", "3", "1", "0.062", "–"]
+    assert [cell.text for cell in section.tables[2].lines[0]] == ["=fading", "0", "0", "–", "–"]
 
 
 def test_long_tables_of_erosion_are_folded(run: ScoredRun):

@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from inquitree_gym.errors import LogError, OptionError, ServiceError
 from inquitree_gym.llm import MAX_REPLY, ChatModel, estimated_tokens
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.rollout import aplay, play
+from inquitree_gym.scoring import score_episode
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.wrappers import LogEpisodes
+from tests.scoring.test_episode import GivenJudge
 from tests.servers import (
     FILTERED,
     PASSING,
@@ -187,6 +190,70 @@ def test_what_was_played_without_known_replies_is_remembered(env: InquiryEnv, se
         agent.act(observation, info)
         said = [message["content"] for message in service.chats[-1] if message["role"] == "assistant"]
         assert said == [f"ACTION: {action}" for action in episode.actions[:4]]
+
+
+# Beliefs
+
+
+def believing(tree: Tree, line: str = "BELIEF: fake 0.9") -> Callable[[Body], str]:
+    """Play by heart, and state a belief with every move."""
+    rote = Rote(tree)
+    return lambda body: rote(body).replace("\nACTION:", f"\n{line}\nACTION:")
+
+
+@pytest.mark.parametrize("kind", [llm, sceptic])
+def test_a_belief_is_logged_with_its_turn_and_changes_nothing_else(
+    kind: Any, env: InquiryEnv, tree: Tree, service: Service, tmp_path: Path
+):
+    plain = play(env, kind(service), 0)
+    service.reply = believing(tree)
+    agent = kind(service, belief=True)
+    episode = play(env, agent, 0, file=tmp_path / "e.jsonl")
+    assert episode.fingerprint == plain.fingerprint
+    assert {turn.belief for turn in read_episode(tmp_path / "e.jsonl").turns} == {0.9}
+    assert {turn.belief for turn in plain.turns} == {None}
+    assert (agent.config["belief"], "belief" in kind(service).config) == (True, False)
+    found = score_episode(episode, tree, GivenJudge(1, 1, 1))
+    assert found.trajectory.beliefs == ((False, 0.9),) * 3
+    assert found.as_plain()["calibration"] == {"stated": 3, "brier": pytest.approx(0.81), "auc": None}
+
+
+def test_a_belief_is_asked_for_and_read_only_where_it_is_wanted(env: InquiryEnv, tree: Tree, service: Service):
+    play(env, llm(service, belief=True), 0)
+    asked = service.chats[0][0]["content"]
+    service.requests.clear()
+    service.reply = lambda body: "ACTION: draw conclusion\nBELIEF: fake"
+    episode = play(env, llm(service), 0)
+    unasked = service.chats[0][0]["content"]
+    assert "BELIEF: true or fake" in asked
+    assert asked.startswith(unasked)
+    assert "BELIEF" not in unasked
+    assert episode.actions[0] == "draw conclusion\nBELIEF: fake"
+    assert {turn.belief for turn in episode.turns} == {None}
+
+
+def test_a_belief_without_a_move_is_corrected_and_that_of_the_correction_counts(
+    env: InquiryEnv, tree: Tree, service: Service
+):
+    service.planned.extend([said("BELIEF: fake 0.7"), said("BELIEF: true 0.7\nACTION: Question 1?")])
+    episode = play(env, llm(service, belief=True), 0)
+    assert roles(episode)[:2] == ["proposer", "correction"]
+    assert (episode.turns[0].belief, episode.actions[0]) == (pytest.approx(0.3), "Question 1?")
+
+
+def test_a_torn_log_keeps_the_beliefs_and_takes_those_of_paid_replies(
+    env: InquiryEnv, tree: Tree, service: Service, tmp_path: Path
+):
+    file = tmp_path / "e.jsonl"
+    service.reply = believing(tree)
+    play(env, llm(service, belief=True), 0, file=file)
+    lines = file.read_text().splitlines(keepends=True)
+    reply_to_3 = next(i for i, line in enumerate(lines) if '"kind":"reply","turn":3' in line.replace(" ", ""))
+    file.write_text("".join(lines[: reply_to_3 + 1]))
+    service.requests.clear()
+    episode = play(env, llm(service, belief=True), 0, file=file)
+    assert len(service.requests) == TURNS - 3
+    assert [turn.belief for turn in episode.turns] == [0.9] * TURNS
 
 
 # Malformed replies

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquitree_gym.baselines.conversation import move_fault, opinion_fault, read_move, read_opinion
+from inquitree_gym.baselines.conversation import move_fault, opinion_fault, read_move, read_opinion, split_belief
 
 GOOD = {
     "THOUGHT: I wonder.\nACTION: Measure it.": "Measure it.",
@@ -33,6 +33,46 @@ GOOD = {
 @pytest.mark.parametrize(("reply", "move"), GOOD.items())
 def test_the_action_alone_acts(reply: str, move: str):
     assert (move_fault(reply), read_move(reply)) == ("", move)
+
+
+BELIEFS = {
+    "BELIEF: fake 0.8": 0.8,
+    "BELIEF: true 0.75": 0.25,
+    "BELIEF: fake": 1.0,
+    "Belief: True.": 0.0,
+    "**BELIEF:** FAKE (0.6)": 0.6,
+    "> BELIEF： fake, 1.0": 1.0,
+    "BELIEF: fake .5": 0.5,
+    "BELIEF: fake 1": 1.0,
+    "BELIEF: fake 0.2\nBELIEF: true 1": 0.0,
+    "BELIEF: fake 80%": None,
+    "BELIEF: fake 8": None,
+    "BELIEF: fake or true": None,
+    "BELIEF: faked": None,
+    "BELIEF: fake\nBELIEF: unsure": None,
+    "BELIEF:": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize(("line", "belief"), BELIEFS.items())
+def test_a_belief_is_read_and_is_no_part_of_the_move(line: str, belief: float | None):
+    for reply in (f"THOUGHT: x\n{line}\nACTION: Measure it.", f"THOUGHT: x\nACTION: Measure it.\n{line}"):
+        rest, stated = split_belief(reply)
+        assert stated == (None if belief is None else pytest.approx(belief))
+        assert (move_fault(rest), read_move(rest)) == ("", "Measure it.")
+
+
+def test_only_a_line_of_its_own_outside_the_thinking_is_a_belief():
+    for reply in ("ACTION: my BELIEF: fake", "<think>BELIEF: fake</think>\nACTION: redo", "ACTION: beliefs: fake"):
+        assert split_belief(reply)[1] is None
+    assert split_belief("ACTION: redo\nBELIEF: fake\nthe study") == ("ACTION: redo\nthe study", 1.0)
+
+
+@given(st.text())
+def test_a_belief_is_a_probability_in_any_text(reply: str):
+    belief = split_belief(f"BELIEF: fake {reply}")[1]
+    assert belief is None or 0 <= belief <= 1
 
 
 BAD = {

@@ -13,7 +13,7 @@ from inquitree_gym.llm import ChatModel
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import read_trajectory
-from inquitree_gym.scoring.trajectory import exposures
+from inquitree_gym.scoring.exposures import exposures
 from inquitree_gym.trees import Tree, load_tree
 
 
@@ -62,7 +62,7 @@ def test_a_study_turn_is_not_the_other_agents_while_a_study_is_redone(paper8: Tr
     agent = Watched(paper8)
     episode = play(env, RedoUntilTrue(agent), 2)
     assert sum(turn.event.decision == "redo" for turn in episode.turns) > 5
-    results = sum(not each.redone for each in exposures(episode))
+    results = sum(not each.redone for each in exposures(episode, paper8))
     assert agent.asked.count("result") == results
     assert agent.asked.count("study") == results
 

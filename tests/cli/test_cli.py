@@ -478,6 +478,8 @@ def test_score_as_json(inquitree: Inquitree, run_folder: Path):
     assert perfect["quality_share"] == pytest.approx(1)
     assert perfect["judge"] == "local"
     assert perfect["trajectory"]["turns"] == perfect["trajectory"]["fewest_turns"] == 21
+    assert perfect["trajectory"]["showings"]["first"] == {"fakes": 0, "hits": 0, "trues": 7, "false_alarms": 0}
+    assert perfect["calibration"] == {"stated": 0, "brier": None, "auc": None}
     assert len(perfect["verdicts"]) == len(load_tree("paper12").conclusions)
     assert by_cell["worst-case", "paper8", 4, 0]["trajectory"]["unaided_coverage"] == 0
 

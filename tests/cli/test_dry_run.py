@@ -48,7 +48,7 @@ def test_the_least_is_what_a_perfect_model_is_asked(service: Service, tmp_path: 
 def test_the_most_is_to_the_token_what_a_hopeless_model_is_asked(service: Service, tmp_path: Path, context: int):
     service.reply = lambda body: _REPLY_TEXT
     # Its one reply would decline every subtopic if bare decisions were read.
-    model, rules = {"context": context}, {"bare_decisions": False}
+    model, rules = {"context": context, "belief": context > 2_000}, {"bare_decisions": False}
     study = study_of(service, "llm", trees=("paper2",), seeds=1, max_turns=20, rules=rules, model=model)
     run_study(study, tmp_path)
     (found,) = estimate(study, study.specs())

@@ -41,7 +41,7 @@ def test_probe_shows_rates_and_keeps_the_answers(inquitree: Inquitree, checking:
     options = (*MODEL, "--base-url", checking.address, "--papers", "2,paper28", "--out", tmp_path / "kept")
     done = inquitree("probe", *options, "--repeats", 2, "--max-concurrency", 3, "--reasoning-effort", "low")
     assert done.status == 0
-    assert "Results alone, by gpt-4o-mini" in done.out
+    assert "Results with their study alone, by gpt-4o-mini" in done.out
     assert "1.000" in done.out
     assert f"answers: {len(checking.requests)} now" in done.said
     (file,) = (tmp_path / "kept").iterdir()
@@ -67,8 +67,16 @@ def test_probe_beside_a_run_takes_its_trees_and_pairs_its_agents(
     assert redoing["difference"]["hits"]["mean"] == redoing["difference"]["false alarms"]["mean"] == 0
     said_so = inquitree("probe", *options).out
     assert "in the loop" in said_so
-    assert "alone" in said_so
+    assert "probe" in said_so
     assert "random-redo, default" in said_so
+
+
+def test_probe_of_bare_statements(inquitree: Inquitree, checking: Service, tmp_path: Path):
+    options = (*MODEL, "--base-url", checking.address, "--papers", "2", "--out", tmp_path, "--bare")
+    found = json.loads(inquitree("probe", *options, "--json").out)
+    assert (found["mode"], found["results"], found["estimates"]["hits"]["mean"]) == ("bare", ITEMS, 1)
+    assert all(messages[-1]["content"].startswith("Statement: ") for messages in checking.chats)
+    assert "Bare statements (the control), by gpt-4o-mini" in inquitree("probe", *options).out
 
 
 def test_what_is_missing_is_told_and_asked_by_the_same_command(inquitree: Inquitree, checking: Service, tmp_path: Path):

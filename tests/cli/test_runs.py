@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from inquitree_gym.analysis import load_run, summarise
 from inquitree_gym.cli import main, output
 from inquitree_gym.cli import output as live
 from inquitree_gym.llm import Budget, Completion
@@ -18,12 +19,15 @@ from inquitree_gym.log import read_episode
 from inquitree_gym.runner import Outcome
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.trees import load_tree
+from tests.cli import test_cli
+from tests.cli.test_cli import Inquitree
 from tests.servers import KEY, Rote, Service, failed
 
 pytestmark = pytest.mark.e2e
 
 TREE = load_tree("paper2")
 TURNS = 3 * len(TREE.subtopics) + 1
+inquitree = test_cli.inquitree
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -66,6 +70,21 @@ def test_flags_reach_the_models(run: Run, flags: tuple, tmp_path: Path):
     assert (agent["temperature"], agent["reasoning_effort"], agent["context"]) == (0.3, "low", 9000)
     assert re.search(rf"6 episodes played, 0 already complete: .*run \({4 * TURNS} replies, \$0\.\d+ · 6,240 tok", err)
     assert KEY not in err + (tmp_path / "run" / "run.json").read_text()
+
+
+def test_beliefs_are_asked_for_logged_and_scored(
+    run: Run, inquitree: Inquitree, service: Service, flags: tuple, tmp_path: Path
+):
+    rote = Rote(TREE)
+    service.reply = lambda body: f"BELIEF: true 0.9\n{rote(body)}"
+    status, _, err = run("--agent", "llm", "--model", "gpt-4o-mini", "--belief", *flags)
+    assert status == 0, err
+    assert "BELIEF" in service.chats[0][0]["content"]
+    assert read_episode(logs(tmp_path)[0]).header.agent["belief"] is True
+    (row,) = summarise(load_run(tmp_path / "run").scores)
+    assert row.stated == 2 * len(TREE.subtopics)
+    assert row.estimates["Brier"].mean == pytest.approx(0.01)
+    assert "Stated beliefs" in inquitree("report", tmp_path / "run").out
 
 
 def test_a_study_file_with_models_takes_flags_about_how_to_play_it(

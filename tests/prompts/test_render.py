@@ -14,12 +14,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from inquitree_gym.baselines.conversation import move_fault, opinion_fault
+from inquitree_gym.baselines.conversation import move_fault, opinion_fault, split_belief
 from inquitree_gym.decisions import read_decision
 from inquitree_gym.engine import Engine, Event, Reading, Rules
 from inquitree_gym.envs.observations import ObservationRenderer
 from inquitree_gym.errors import OptionError
-from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, TEMPLATE_NAMES, Prompts
+from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE, TEMPLATE_NAMES, Prompts
 from inquitree_gym.prompts.render import MAX_TEMPLATE_BYTES
 from inquitree_gym.trees import dump_tree, parse_tree
 from tests.strategies import make_tree
@@ -78,7 +78,8 @@ def own(folder: Path, name: str = "topic", source: str = "Mine: {{ topic }}") ->
 
 AGENTS = Prompts(names=AGENT_TEMPLATE_NAMES)
 EVERY = {**dict.fromkeys(TEMPLATE_NAMES, Prompts()), **dict.fromkeys(AGENT_TEMPLATE_NAMES, AGENTS)}
-VALUES_OF = {**VALUES, **AGENT_VALUES}
+EVERY[BELIEF_TEMPLATE] = Prompts(names=(BELIEF_TEMPLATE,))
+VALUES_OF = {**VALUES, **AGENT_VALUES, BELIEF_TEMPLATE: {}}
 
 
 def test_there_is_a_packaged_template_for_every_name_and_no_other():
@@ -121,6 +122,8 @@ def test_templates_of_agents_are_apart_from_those_of_environments(folder: Path):
 def test_a_model_is_asked_for_the_form_that_is_read():
     for name in ("llm_system", "llm_correction"):
         assert move_fault(AGENTS.render(name, **AGENT_VALUES[name])) == ""
+    assert split_belief("BELIEF: fake 0.8") == ("", 0.8)
+    assert "BELIEF: fake 0.8" in EVERY[BELIEF_TEMPLATE].render(BELIEF_TEMPLATE)
     assert opinion_fault(AGENTS.render("sceptic_system", opening="")) == ""
     for phrase in ("redo the study", "explore new subtopic", "draw conclusion"):
         assert read_decision(phrase)

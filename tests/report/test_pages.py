@@ -203,7 +203,7 @@ def test_a_mean_tells_its_trees_where_they_are_not_those_of_the_row():
 
 def test_a_rate_of_fewer_trees_than_its_row_says_so():
     run = run_of(score("t1", 1, 0, steps=FAKES, fake_level=3), score("t2", 1, 0, fake_level=3))
-    (found,) = vigilance(report_data([run])).tables
+    found, _ = vigilance(report_data([run])).tables
     (line,) = found.lines
     assert line[found.heads.index("n (trees)")].text == "2 (2)"
     assert line[found.heads.index("hits")].below == "n = 1"

@@ -19,6 +19,7 @@ from inquitree_gym.rollout import play
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.runner.study import EpisodeSpec, make_study
 from inquitree_gym.scoring import read_trajectory
+from inquitree_gym.scoring.exposures import ALL
 from inquitree_gym.trees import Tree, dump_tree, load_tree
 from tests.report.html import HOSTILE, Page, read_page
 from tests.scoring.test_trajectory import ASKED_AGAIN, CONCLUDE, END, EXPLORE, enter, episode_of, failed, redo, result
@@ -96,9 +97,10 @@ def test_verdicts_are_those_of_the_scores():
     episode = play(InquiryEnv(paper, fake_level=5), RandomMenuAgent(paper), 8)
     path = read_trajectory(episode, paper)
     found = [step.verdict.partition(":")[0] for step in turn_views(episode, paper)]
-    assert (found.count("hit"), found.count("false alarm")) == (path.hits, path.false_alarms)
-    assert path.fakes_shown - path.hits == found.count("miss")
-    assert path.hits + path.false_alarms > 0
+    shown = path.showings[ALL]
+    assert (found.count("hit"), found.count("false alarm")) == (shown.hits, shown.false_alarms)
+    assert shown.fakes - shown.hits == found.count("miss")
+    assert shown.hits + shown.false_alarms > 0
 
 
 def test_what_is_shown_is_what_the_turn_before_led_to():

@@ -203,7 +203,7 @@ def test_a_study_is_the_same_after_json():
 LOCAL = {
     "model": "Qwen/Qwen2.5-7B-Instruct", "name": "qwen", "base_url": "http://localhost:8000/v1", "temperature": 0.7,
     "reasoning_effort": "low", "seed": 11, "max_tokens": 2000, "timeout": 60.0, "retries": 1, "api_key_env": "MY_KEY",
-    "context": 5000, "requests_per_minute": 30.0, "tokens_per_minute": 9e4,
+    "context": 5000, "belief": True, "requests_per_minute": 30.0, "tokens_per_minute": 9e4,
 }  # fmt: skip
 
 
@@ -304,7 +304,14 @@ def test_a_study_of_the_same_episodes_may_have_other_circumstances():
     for setting in ("timeout", "retries", "requests_per_minute", "tokens_per_minute"):
         assert study(**{setting: 7}).differences(study()) == []
     assert study(api_key_env="OTHER").differences(study()) == []
-    for setting, other in {"temperature": 0, "context": 6000, "max_tokens": 9, "name": "n", "seed": 1}.items():
+    for setting, other in {
+        "temperature": 0,
+        "context": 6000,
+        "belief": False,
+        "max_tokens": 9,
+        "name": "n",
+        "seed": 1,
+    }.items():
         assert study(**{setting: other}).differences(study()) == ["models"]
 
 

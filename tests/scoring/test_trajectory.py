@@ -13,7 +13,9 @@ from inquitree_gym.errors import LogError
 from inquitree_gym.log import EmbedderRef, Episode, EventRecord, Footer, Header, ReadingRecord, TreeRef, Turn
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import read_trajectory
+from inquitree_gym.scoring.exposures import ALL
 from inquitree_gym.scoring.trajectory import coverage_over_turns
+from inquitree_gym.scoring.vigilance import Counts
 from inquitree_gym.trees import Tree, load_tree
 from tests.strategies import make_tree
 
@@ -66,7 +68,7 @@ def episode_of(tree: Tree, *steps: Step, agent: dict[str, Any] | None = None, se
     return Episode(header, turns, footer if ended else None)
 
 
-def _turn(number: int, action: str = "said", **event: Any) -> Turn:
+def _turn(number: int, action: str = "said", belief: float | None = None, **event: Any) -> Turn:
     plain = {
         "node": None, "fake": 0, "accepted": True, "forced": False, "hint_level": 0, "limit": False, "reason": "none",
         "decision": "none",
@@ -81,6 +83,7 @@ def _turn(number: int, action: str = "said", **event: Any) -> Turn:
         reward=0.0,
         terminated=event["kind"] == "end",
         truncated=False,
+        belief=belief,
         env_seconds=0.0,
     )
 
@@ -99,7 +102,7 @@ def test_a_perfect_episode(tree: Tree):
     path = read_trajectory(episode_of(tree, *steps, CONCLUDE, END), tree)
     assert (path.coverage, path.unaided_coverage, path.coverage_at_3n) == (1, 1, 1)
     assert (path.turns, path.fewest_turns, path.most_turns) == (9, 9, 33)
-    assert (path.hints, path.forced, path.fakes_shown, path.trues_shown) == (0, 0, 0, 3)
+    assert (path.hints, path.forced, path.showings[ALL]) == (0, 0, Counts(trues=3))
     assert (path.choices, path.accepted) == (6, 6)
     assert path.proven == 0b1101
     assert path.conclusion == "1. It rose."
@@ -193,7 +196,7 @@ def test_hits_and_false_alarms(tree: Tree):
         END,
     ]
     path = read_trajectory(episode_of(tree, *steps, fake_level=5), tree)
-    assert (path.fakes_shown, path.hits, path.trues_shown, path.false_alarms) == (3, 2, 2, 1)
+    assert path.showings[ALL] == Counts(3, 2, 2, 1)
     assert path.hit_rate == pytest.approx(2 / 3)
     assert path.false_alarm_rate == pytest.approx(1 / 2)
     assert path.redo_rate == pytest.approx(3 / 5)
@@ -209,7 +212,7 @@ def test_a_fake_proves_nothing_and_a_later_one_takes_nothing_back(tree: Tree):
 def test_a_result_shown_at_the_limit_counts_neither_way_but_is_evidence(tree: Tree, fake: int):
     steps = [enter("s1"), result("s1a", fake, limit=True), END]
     path = read_trajectory(episode_of(tree, *steps, fake_level=3, max_turns=2), tree)
-    assert (path.fakes_shown, path.trues_shown) == (0, 0)
+    assert path.showings[ALL] == Counts()
     assert path.hit_rate is path.false_alarm_rate is path.redo_rate is None
     assert path.proven == (0 if fake else 1)
     assert path.turns == 2
@@ -219,7 +222,7 @@ def test_a_result_shown_at_the_limit_counts_neither_way_but_is_evidence(tree: Tr
 def test_a_result_whose_answer_the_limit_cut_off_does_not_count(tree: Tree):
     steps = [enter("s1"), result("s1a", 1), {**ASKED_AGAIN, "limit": True}, END]
     path = read_trajectory(episode_of(tree, *steps, fake_level=3, max_turns=3), tree)
-    assert (path.fakes_shown, path.hit_rate) == (0, None)
+    assert (path.showings[ALL].fakes, path.hit_rate) == (0, None)
 
 
 def test_rates_without_a_result_are_absent_and_not_zero(tree: Tree):
@@ -266,9 +269,9 @@ def test_the_log_tells_what_the_engine_knew(rules: dict, seed: int):
     assert path.unaided_coverage <= path.coverage
     assert coverage_over_turns(episode, paper)[-1] == path.coverage
     shown = sum(turn.event.kind == "result" for turn in episode.turns)
-    assert shown - path.fakes_shown - path.trues_shown == shown_last(episode)
+    assert shown - path.showings[ALL].results == shown_last(episode)
     redone = sum(turn.event.decision == "redo" for turn in episode.turns)
-    assert path.hits + path.false_alarms == redone
+    assert path.showings[ALL].hits + path.showings[ALL].false_alarms == redone
     assert 0 < path.choices < path.turns
 
 
