@@ -23,14 +23,15 @@ MAX_OPEN_LINES = 12
 def vigilance(report: ReportData) -> Section:
     """Return how often results are redone over fake levels, as in the paper's Figure 3."""
     fakes = any(row.fake_level for row in report.table)
-    words = paragraphs("vigilance", fakes=fakes, change=CHANGE)
+    beliefs = any(row.stated for row in report.table)
+    words = paragraphs("vigilance", fakes=fakes, change=CHANGE, beliefs=beliefs)
     if not fakes:
         return Section("vigilance", "Fake results", words)
     tables = [
         report.rows_table("Vigilance", report.table, COLUMNS),
         report.rows_table("Vigilance by kind of showing", report.table, tuple(SPLIT)),
     ]
-    if any(row.stated for row in report.table):
+    if beliefs:
         tables.append(_beliefs(report))
     folded = len(report.table) > MAX_OPEN_LINES
     return Section("vigilance", "Fake results", words, _charts(report), tuple(tables), folded)
