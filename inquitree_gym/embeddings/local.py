@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -103,6 +104,11 @@ class SentenceTransformerEmbedder(SharedWeights):
         try:
             with _without_loading_bar():
                 return SentenceTransformer(str(folder), device=find_device(self._device), local_files_only=True)
+        except pickle.UnpicklingError:
+            raise EmbedderError(
+                f"'{folder}' holds no model that is safe to load: its weights are a pickle, which can run code; pass a "
+                "folder with model.safetensors"
+            ) from None  # torch advises to load it all the same
         except (OSError, ValueError, TypeError, KeyError, RuntimeError, SafetensorError) as error:
             raise EmbedderError(
                 f"'{folder}' holds no model that sentence-transformers can load ({error}); "

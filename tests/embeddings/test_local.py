@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -232,6 +232,24 @@ def test_weights_that_cannot_be_loaded_are_told_with_their_folder(content: bytes
     with pytest.raises(EmbedderError, match=re.escape(f"'{folder}' holds no model")) as caught:
         SentenceTransformerEmbedder(str(folder)).embed(TEXTS)
     assert "sentence-transformers:FOLDER" in str(caught.value)
+
+
+class Trap:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.file,)
+
+
+def test_pickled_weights_are_not_run_and_told_with_their_folder(folder: Path, tmp_path: Path):
+    (folder / "model.safetensors").unlink()
+    torch.save({"weight": Trap(tmp_path / "sprung")}, folder / "pytorch_model.bin")
+    with pytest.raises(EmbedderError, match=re.escape(f"'{folder}' holds no model that is safe to load")):
+        SentenceTransformerEmbedder(str(folder)).embed(TEXTS)
+    assert not (tmp_path / "sprung").exists()
 
 
 def test_an_empty_folder_is_no_model(tmp_path: Path):
