@@ -69,6 +69,15 @@ def make_tree(prerequisites: list[list[int]], studies: list[int], fakes: int = 2
     )
 
 
+def with_rewordings(tree: Tree, count: int) -> Tree:
+    """Give the true result of every study some other wordings."""
+    document = tree.model_dump(mode="json")
+    for subtopic in document["subtopics"]:
+        for node in subtopic["studies"]:
+            node["rewordings"] = [f"What rose, seen {i} times, is the outcome of {node['id']}." for i in range(count)]
+    return Tree.model_validate_json(json.dumps(document))
+
+
 def with_paraphrases(tree: Tree, paraphrases: Mapping[str, Sequence[str]]) -> Tree:
     """Give subtopics and studies, by id, other wordings."""
     document = tree.model_dump(mode="json")

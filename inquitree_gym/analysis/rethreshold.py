@@ -209,10 +209,10 @@ def _replay(episode: Episode, engine: Engine, tree: Tree) -> Iterator[_Step]:
     for turn in episode.turns:
         reading = _logged_reading(turn, state, tree)
         event = engine.advance(state, reading)
-        replayed = (event.kind.name.lower(), event.state.phase.name.lower(), event.fake, event.accepted)
+        replayed = (event.kind.name.lower(), event.state.phase.name.lower(), event.fake, event.wording, event.accepted)
         logged = turn.event
         if (*replayed, event.hint_level) != (
-            logged.kind, logged.state, logged.fake, logged.accepted, logged.hint_level,
+            logged.kind, logged.state, logged.fake, logged.wording, logged.accepted, logged.hint_level,
         ):  # fmt: skip
             raise LogError(
                 f"turn {turn.turn} of the log contradicts the log's own rules; match it with the release that wrote it"

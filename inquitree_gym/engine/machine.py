@@ -46,6 +46,9 @@ class Engine:
         self.fakes_of = tuple(len(study.fakes) for study in tree.studies)
         self.fake_keys = tuple(_fake_key(tree, k, rules) for k in range(len(self.subtopic_of)))
         """64-bit word of each study that the draw of its fakes depends on."""
+        varied = rules.replication == "varied"
+        self.wordings_of = tuple(len(study.wordings) if varied else 1 for study in tree.studies)
+        """Number of wordings in which the true result of each study is shown."""
         self.turn_limit = rules.turn_limit(self.n)
         self._tree_id = tree.id
         self._threshold = rules.threshold
@@ -109,6 +112,17 @@ class Engine:
             return seed
         key = (seed & _WORD).to_bytes(8, "big") + self._tree_id.encode()
         return int.from_bytes(blake2b(key, digest_size=8, person=b"inquitree agent").digest(), "big") >> 1
+
+    def wording_shown(self, seed: int, study: int, run: int) -> int:
+        """Return the wording that the ``run``-th run of ``study`` has if it shows the true result.
+
+        The first showing of the true result has wording 0, and later ones take all wordings in turn. The draws of the
+        earlier runs tell how many there were.
+        """
+        if self.wordings_of[study] == 1:
+            return 0
+        fakes = self.rules.fake_level and sum(self.fake_shown(seed, study, k) > 0 for k in range(1, run))
+        return (run - 1 - fakes) % self.wordings_of[study]
 
     def _at_topic(self, state: State, reading: Reading) -> Event:
         choice = reading.candidate
@@ -231,11 +245,14 @@ class Engine:
         decision: Decision = Decision.NONE,
     ) -> Event:
         fake = self.fake_shown(state.seed, study, runs[study]) if self.rules.fake_level else 0
+        wording = 0 if fake else self.wording_shown(state.seed, study, runs[study])
         after = State(
             Phase.RESULT, state.turn + 1, state.subtopic, study, 0, -1, state.visited, state.visits, runs,
             _with(state.shown, study, fake), state.proven | (0 if fake else 1 << study), state.seed,
         )  # fmt: skip
-        return Event(after, Kind.RESULT, study, fake, not reason, bool(reason), 0, False, reason, decision)
+        return Event(
+            after, Kind.RESULT, study, fake, not reason, bool(reason), 0, False, reason, decision, -1, wording
+        )  # fmt: skip
 
 
 def _fake_key(tree: Tree, study: int, rules: Rules) -> int:

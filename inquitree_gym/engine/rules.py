@@ -16,13 +16,14 @@ Decisions = Literal["phrases", "tokens"]
 Feedback = Literal["hint", "reason"]
 OnTie = Literal["nearest", "ask"]
 FakeKey = Literal[1, 2]
+Replication = Literal["exact", "varied"]
 
 TIE_MARGIN = 0.03
 """Default of ``tie_margin``."""
 
 _CHOICES = {
     "candidates": Candidates, "on_last_hint": LastHint, "explore": Explore, "decisions": Decisions,
-    "feedback": Feedback, "on_tie": OnTie, "fake_key": FakeKey,
+    "feedback": Feedback, "on_tie": OnTie, "fake_key": FakeKey, "replication": Replication,
 }  # fmt: skip
 """Rules that are one of several values."""
 _FORMERLY: dict[str, Any] = {"bare_decisions": False, "fake_key": 1}
@@ -63,6 +64,9 @@ class Rules:
     """Use of the episode's seed: with 2, the hash that draws the fakes knows tree and study, and the agent gets a seed
     of its own. 1 is for logs from before this rule: the hash knows only the study's place in its tree, and the agent
     gets the episode's seed."""
+    replication: Literal["exact", "varied"] = "exact"
+    """True result of a study that is run again: the "exact" text, or "varied" wordings in turn, where the tree has
+    any."""
 
     def __post_init__(self) -> None:
         """Validate every rule.

@@ -116,6 +116,8 @@ class Event(NamedTuple):
     decision: Decision = Decision.NONE
     other: int = -1
     """The second of two candidates to choose from, while ``node`` is the nearest; -1 for none."""
+    wording: int = 0
+    """Wording of a true result: 0 as the tree has it, i for its i-th rewording."""
 
 
 def event_values(event: Event) -> dict[str, Any]:
@@ -126,6 +128,7 @@ def event_values(event: Event) -> dict[str, Any]:
         "node": event.node,
         "other": event.other,
         "fake": event.fake,
+        "wording": event.wording,
         "accepted": event.accepted,
         "forced": event.forced,
         "hint_level": event.hint_level,

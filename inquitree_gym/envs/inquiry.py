@@ -67,7 +67,7 @@ class InquiryEnv(gym.Env[str, str]):
     0 to 10), ``max_turns`` ("default" for n(2H + 3), None for no limit), ``candidates`` (locked subtopics, too, or only
     admissible ones), ``on_last_hint`` (advance to the target or repeat the hint), ``study_turn`` (the study takes a
     turn before its result), ``explore`` (return to the topic, or directly to a subtopic that is named), ``decisions``
-    (phrases count, or only exact tokens); see `Rules`.
+    (phrases count, or only exact tokens), ``replication`` (one wording of a true result, or several); see `Rules`.
     ``reset(options=...)`` takes ``tree`` and any rule, for that episode alone.
 
     ## Version history
@@ -100,6 +100,7 @@ class InquiryEnv(gym.Env[str, str]):
         on_tie: OnTie = "nearest",
         tie_margin: float = TIE_MARGIN,
         fake_key: FakeKey = 2,
+        replication: Literal["exact", "varied"] = "exact",
     ) -> None:
         """See the class for the arguments.
 

@@ -68,6 +68,8 @@ class ObservationKey(NamedTuple):
     """True if every subtopic has been visited."""
     other: int = -1
     """The second candidate of a tie."""
+    wording: int = 0
+    """Wording of a true result, under ``replication="varied"``."""
 
     def plain(self) -> ObservationKey:
         """Return the canonical key: keys of the same text become equal."""
@@ -97,7 +99,7 @@ class ObservationRenderer:
         self._told = {**_DECISIONS[engine.rules.decisions], "bare_decisions": engine.rules.bare_decisions}
         self._reasons = engine.rules.feedback == "reason"
         self._everything = (1 << engine.n) - 1
-        self._rendered: dict[tuple[int, int, int, int, bool, bool, bool, int], str] = {}
+        self._rendered: dict[tuple[int, int, int, int, bool, bool, bool, int, int], str] = {}
 
     def render(self, event: Event) -> str:
         """Return the text of ``event``.
@@ -107,7 +109,10 @@ class ObservationRenderer:
         """
         early = self._reasons and event.reason == Reason.PREREQUISITE_UNMET
         nothing_left = event.state.visited == self._everything
-        key = (event.kind, event.node, event.hint_level, event.fake, event.limit, early, nothing_left, event.other)
+        key = (
+            event.kind, event.node, event.hint_level, event.fake, event.limit, early, nothing_left, event.other,
+            event.wording,
+        )  # fmt: skip
         text = self._rendered.get(key)
         if text is None:
             text = self._rendered[key] = self.render_key(ObservationKey(*key))
@@ -139,7 +144,8 @@ class ObservationRenderer:
                 return {kind.name.lower(): nodes[key.node].text}
             case Kind.RESULT:
                 study = tree.studies[key.node]
-                return {"study": study.text, "result": study.results[key.fake]}
+                result = study.results[key.fake] if key.fake else study.wordings[key.wording]
+                return {"study": study.text, "result": result}
             case Kind.SUBTOPIC_HINT | Kind.STUDY_HINT:
                 reason = ("early" if key.early else "unknown") if self._reasons else ""
                 hint = nodes[key.node].hints[key.hint_level - 1]
@@ -166,14 +172,22 @@ def observation_keys(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
         yield ObservationKey(Kind.STUDY, node)
         yield from (ObservationKey(Kind.STUDY_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
         for fake in range(len(study.fakes) + 1):
-            yield from (ObservationKey(Kind.RESULT, node, 0, fake, limit) for limit in (False, True))
-            yield ObservationKey(Kind.RESULT, node, 0, fake, nothing_left=True)
+            yield from _result_keys(ObservationKey(Kind.RESULT, node, 0, fake))
     if rules.feedback == "reason":
         for node, _ in enumerate(tree.subtopics):
             hints = (ObservationKey(Kind.SUBTOPIC_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
             yield from (key._replace(early=True) for key in hints)
     if rules.on_tie == "ask":
         yield from tie_keys(tree)
+    if rules.replication == "varied":
+        for node, study in enumerate(tree.studies):
+            for wording in range(1, len(study.wordings)):
+                yield from _result_keys(ObservationKey(Kind.RESULT, node, wording=wording))
+
+
+def _result_keys(key: ObservationKey) -> Iterator[ObservationKey]:
+    """Yield the keys of one result: before the turn limit, at it, and with nothing left to visit."""
+    yield from (key, key._replace(limit=True), key._replace(nothing_left=True))
 
 
 def tie_keys(tree: Tree) -> Iterator[ObservationKey]:

@@ -62,6 +62,7 @@ class SyntheticEnv(InquiryEnv):
         on_tie: OnTie = "nearest",
         tie_margin: float = TIE_MARGIN,
         fake_key: FakeKey = 2,
+        replication: Literal["exact", "varied"] = "exact",
     ) -> None:
         """See the class for the arguments.
 
@@ -107,6 +108,7 @@ def synthetic_vector(  # noqa: PLR0913  (keywords)
     on_tie: OnTie = "nearest",
     tie_margin: float = TIE_MARGIN,
     fake_key: FakeKey = 2,
+    replication: Literal["exact", "varied"] = "exact",
 ) -> InquiryVectorEnv:
     """Return an `InquiryVectorEnv` of ``num_envs`` synthetic inquiries; see `SyntheticEnv` for the other arguments."""
     make = partial(SyntheticEnv, split=split, difficulty=difficulty)

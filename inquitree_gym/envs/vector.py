@@ -70,6 +70,7 @@ class InquiryVectorEnv(SyncVectorEnv):
         on_tie: OnTie = "nearest",
         tie_margin: float = TIE_MARGIN,
         fake_key: FakeKey = 2,
+        replication: Literal["exact", "varied"] = "exact",
     ) -> None:
         """See the class for the arguments.
 

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import not_
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -103,6 +104,8 @@ class EventRecord(_Record):
     """The decision as taken."""
     other: str | None = None
     """Id of the second of two candidates, ``node`` being the nearest; None unless the observation asks for one."""
+    wording: int = Field(default=0, exclude_if=not_)
+    """Wording of a true result: 0 as the tree has it, which is not written, i for its i-th rewording."""
 
 
 class Reply(_Record):

@@ -164,6 +164,7 @@ def menu_env(  # noqa: PLR0913  (keywords)
     on_tie: OnTie = "nearest",
     tie_margin: float = TIE_MARGIN,
     fake_key: FakeKey = 2,
+    replication: Literal["exact", "varied"] = "exact",
 ) -> gym.Env[Observation, int]:
     """Return an `InquiryEnv` with discrete actions and feature observations.
 
@@ -202,6 +203,7 @@ def synthetic_menu_env(  # noqa: PLR0913  (keywords)
     on_tie: OnTie = "nearest",
     tie_margin: float = TIE_MARGIN,
     fake_key: FakeKey = 2,
+    replication: Literal["exact", "varied"] = "exact",
 ) -> gym.Env[Observation, int]:
     """Return a `SyntheticEnv` as `menu_env` does; without ``size`` it has slots for the largest tree of the difficulty.
 

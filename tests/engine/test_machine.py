@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from inquitree_gym.engine import Decision, Engine, Event, Kind, Phase, Reading, Reason, Rules, State, splitmix64
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import HINT_LEVELS, Tree
-from tests.strategies import make_tree, trees
+from tests.strategies import make_tree, trees, with_rewordings
 
 MISS = Reading()
 RULE_SETS = st.builds(
@@ -28,6 +28,7 @@ RULE_SETS = st.builds(
     on_tie=st.sampled_from(["nearest", "ask"]),
     tie_margin=st.sampled_from([0.0, 0.2, 2.0]),
     fake_key=st.sampled_from([1, 2]),
+    replication=st.sampled_from(["exact", "varied"]),
 )
 ACTIONS = st.lists(
     st.tuples(st.integers(0, 30), st.sampled_from([0.0, 0.3, 0.6, 1.0]), st.sampled_from(list(Decision))),
@@ -316,6 +317,20 @@ def test_two_levels_differ_only_in_fakes(tree: Tree, seed: int, level: int, acti
 
 def blind(state: State) -> State:
     return state._replace(shown=(), proven=0)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 10), st.integers(0, 3))
+def test_replications_take_the_wordings_of_the_true_result_in_turn(seed: int, level: int, rewordings: int):
+    tree = with_rewordings(make_tree([[]], [1]), rewordings)
+    rules = Rules(threshold=0.5, fake_level=level, max_turns=None, replication="varied")
+    redo = [(0, 0.0, Decision.REDO)] * 30
+    events = walk(Engine(tree, rules), seed, [(0, 1.0, Decision.NONE), (0, 1.0, Decision.NONE), *redo])[2:]
+    shown = [event.wording for event in events if not event.fake]
+    assert shown == [i % (1 + rewordings) for i in range(len(shown))]
+    assert all(event.wording == 0 for event in events if event.fake)
+    exact = Engine(tree, Rules(threshold=0.5, fake_level=level, max_turns=None))
+    plain = walk(exact, seed, [(0, 1.0, Decision.NONE), (0, 1.0, Decision.NONE), *redo])[2:]
+    assert plain == [event._replace(wording=0) for event in events], "nothing else changes"
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 40), st.integers(1, 40))

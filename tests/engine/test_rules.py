@@ -33,6 +33,7 @@ from inquitree_gym.errors import OptionError
         ("tie_margin", "0.1"),
         ("fake_key", 0),
         ("fake_key", True),
+        ("replication", "other"),
         ("explore", "spoke"),
     ],
 )

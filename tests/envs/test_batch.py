@@ -23,7 +23,7 @@ from inquitree_gym.envs.batch.kernel import hash_words
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.trees import Tree
 from inquitree_gym.wrappers.actions import menu_env
-from tests.strategies import make_tree, with_paraphrases
+from tests.strategies import make_tree, with_paraphrases, with_rewordings
 
 ID = "InquiTree-paper12-menu-v0"
 PAPER = load_tree("paper12")
@@ -36,7 +36,7 @@ def branched() -> Tree:
     tree = make_tree([[], [0], [0, 1], []], [2, 1, 3, 1], fakes=3)
     needs = [(("s1a",), ("s1b", "s3a")), (("s2a",),), (("s3a", "s3b"), ("s3c",)), (("s4a", "s1a"),)]
     items = [item.model_copy(update={"needs": found}) for item, found in zip(tree.conclusions, needs, strict=True)]
-    return tree.model_copy(update={"conclusions": tuple(items)})
+    return with_rewordings(tree.model_copy(update={"conclusions": tuple(items)}), 2)
 
 
 TREES = {
@@ -68,6 +68,7 @@ RULES = st.fixed_dictionaries(
         "on_tie": st.just("ask"),
         "tie_margin": st.sampled_from([0.0, 0.1, 2.0]),
         "fake_key": st.just(1),
+        "replication": st.just("varied"),
     },
 )
 OPTIONS = st.fixed_dictionaries(
@@ -82,6 +83,7 @@ OPTIONS = st.fixed_dictionaries(
         "feedback": st.sampled_from(["hint", "reason"]),
         "on_tie": st.sampled_from(["nearest", "ask"]),
         "tie_margin": st.just(1.0),
+        "replication": st.sampled_from(["exact", "varied"]),
     },
 )
 
@@ -280,6 +282,40 @@ def test_what_agents_must_not_see_is_said_when_asked_for(mode: AutoresetMode):
     _, infos = both(batch, sync, lambda env: env.reset(seed=1), "reset")
     assert infos["privileged"]["kind"].tolist() == ["start"] * 3
     assert play(batch, sync, np.random.default_rng(4), 40, 0.8) > 4
+
+
+@pytest.mark.parametrize("level", [0, 5])
+def test_replications_vary_as_in_a_single_inquiry(level: int):
+    tree = TREES["branched"]
+    keywords = {"tree": tree, "embedder": LETTERS, "fake_level": level, "replication": "varied", "privileged": True}
+    batch, sync = pair(6, AutoresetMode.NEXT_STEP, max_turns=20, **keywords)
+    both(batch, sync, lambda env: env.reset(seed=3), "reset")
+    redo = batch.single_action_space.n - 4
+    shown = []
+    for turn, action in enumerate([0, 4, *[redo] * 6, redo + 1, 0, 4, *[redo] * 3]):
+        _, *_, infos = both(batch, sync, lambda env, action=action: env.step(np.full(6, action)), f"turn {turn}")
+        told = infos["privileged"]
+        shown.append(list(zip(told["fake"].tolist(), told["wording"].tolist(), strict=True)))
+    assert {wording for each in shown for _, wording in each} == {0, 1, 2}
+    if not level:
+        assert [each[0][1] for each in shown[1:8]] == [0, 1, 2, 0, 1, 2, 0], "in turn, the result as it stands first"
+        assert [each[0][1] for each in shown[10:]] == [1, 2, 0, 1], "also after a second visit"
+    rendered = {text for wording in (1, 2) for text in batch.texts() if tree.studies[0].wordings[wording] in text}
+    assert rendered, "the words change, too"
+
+
+def test_index_observations_number_rewordings_too():
+    env = InquiryBatchEnv(2, tree=TREES["branched"], embedder=LETTERS, observation="index", replication="varied")
+    env.reset(seed=0)
+    redo = env.single_action_space.n - 4
+    numbers = [env.step(np.full(2, action))[0][0, 0] for action in (0, 4, redo, redo, redo)][1:]
+    assert numbers[0] == numbers[3]
+    assert len({*map(int, numbers)}) == 3
+    wordings = TREES["branched"].studies[0].wordings
+    assert all(words in env.text_of(int(number)) for words, number in zip(wordings, numbers, strict=False))
+    plain = InquiryBatchEnv(2, tree=TREES["branched"], embedder=LETTERS, observation="index")
+    with pytest.raises(OptionError, match="feedback, on_tie and replication"):
+        plain.reset(options={"replication": "varied"})
 
 
 def test_observations_are_copied_unless_that_is_turned_off():

@@ -13,13 +13,13 @@ from inquitree_gym.baselines import ReplayAgent
 from inquitree_gym.embeddings import tree_vectors
 from inquitree_gym.engine import Rules
 from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.log import Episode, Header
+from inquitree_gym.log import Episode, Header, read_episode
 from inquitree_gym.rollout import play
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.scoring import read_trajectory
 from inquitree_gym.trees import Tree
 from inquitree_gym.wrappers import LogEpisodes
-from tests.strategies import make_tree
+from tests.strategies import make_tree, with_rewordings
 
 TREE = make_tree([[], [0], []], [2, 1, 1], fakes=2)
 FIRST, SECOND, THIRD = TREE.subtopics
@@ -195,9 +195,38 @@ def test_a_torn_log_of_such_an_episode_is_resumed(tmp_path: Path):
         torn.unlink()
 
 
+# Replication
+
+
+def test_a_study_run_again_shows_its_true_result_in_other_words():
+    tree = with_rewordings(TREE, 1)
+    first, study = tree.subtopics[0], tree.subtopics[0].studies[0]
+    actions = [first.text, study.text, "redo the study", "redo the study"]
+    for seen, run in zip((*study.wordings, study.result), range(2, 5), strict=True):
+        observation, _ = told(env_of(tree, replication="varied"), *actions[:run])
+        assert (study.result in observation, study.rewordings[0] in observation) == (
+            seen == study.result,
+            seen == study.rewordings[0],
+        )
+        assert study.result in told(env_of(tree), *actions[:run])[0]
+
+
+def test_the_log_says_which_wording_was_shown_and_is_replayed(tmp_path: Path):
+    tree, file = with_rewordings(TREE, 1), tmp_path / "log.jsonl"
+    course = [*visit(tree.subtopics[0])[:2], "redo the study", "redo the study", "draw conclusion", "1. No."]
+    episode = play(env_of(tree, replication="varied"), ReplayAgent(course), seed=3, file=file)
+    assert [turn.event.wording for turn in episode.turns] == [0, 0, 1, 0, 0, 0]
+    assert read_episode(file) == episode
+    assert file.read_text().count('"wording"') == 1, "the result as it stands leaves no trace"
+    rules = Rules.recorded(episode.header.rules)
+    assert play(env_of(tree, **rules.as_dict()), ReplayAgent(course), seed=3).fingerprint == episode.fingerprint
+    rematched = rematch_episode(episode, tree_vectors(tree, Marks()), EpisodeSpec("replay", "made", 0, 3))
+    assert rematched.departs(0.6) is None
+
+
 def old(header: Header) -> Header:
     """The header as it was written before these rules existed."""
-    newer = ("decisions", "bare_decisions", "feedback", "on_tie", "tie_margin", "fake_key")
+    newer = ("decisions", "bare_decisions", "feedback", "on_tie", "tie_margin", "fake_key", "replication")
     rules = {name: value for name, value in header.rules.items() if name not in newer}
     return header.model_copy(update={"rules": rules})
 

@@ -119,6 +119,7 @@ def test_batched_and_in_a_loop_are_alike(script, seed, level, turns, mode, candi
             "on_tie": st.just("ask"),
             "tie_margin": st.just(0.3),
             "fake_key": st.just(1),
+            "replication": st.just("varied"),
         },
     ),
 )

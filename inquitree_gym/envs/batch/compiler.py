@@ -212,6 +212,7 @@ def _state_table(
         hint_pool=np.where(kind == Kind.STUDY_HINT, 1 + np.array(engine.subtopic_of)[index], 0),
         unlocks=np.where(entered | declined, 1 + index, 0),
         n_fakes=np.where(shown, np.array(engine.fakes_of)[index], 0),
+        n_wordings=np.where(shown, np.array(engine.wordings_of)[index], 1),
         fake_key=np.where(shown, np.array(engine.fake_keys, np.uint64)[index], np.uint64(0)),
         phase=np.array([key.phase for key in keys]),
         hint_level=np.array([key.observation.hint_level for key in keys]),

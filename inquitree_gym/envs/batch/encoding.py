@@ -36,7 +36,7 @@ class Op(IntEnum):
     VISIT = 1
     """Count and mark the subtopic that is entered or the study that is run."""
     SHOW = 2
-    """As `VISIT`, then draw whether a fake is shown. The target is the state that shows the true result."""
+    """As `VISIT`, then choose a fake or a wording. The target is the state that shows the true result as it stands."""
     HINT = 3
     """Give a first hint and choose what it leads to. The target is the hint to the first node of the pool."""
     END = 4
@@ -170,8 +170,8 @@ class StateIndex:
     """Numbering of the states of one tree.
 
     The hint states of one node are consecutive, ordered by level, and so are those of neighbouring nodes. The states of
-    the i-th fake of a study come ``i * STATES_PER_RESULT`` after those of its true result. Questions about the pairs of
-    one group of candidates are consecutive for each hint that was given before.
+    a study's true result, its fakes and its rewordings follow each other in steps of `STATES_PER_RESULT`. Questions
+    about the pairs of one group of candidates are consecutive for each hint that was given before.
     """
 
     START, TOPIC, CONCLUSION = range(3)
@@ -232,10 +232,10 @@ def _state_keys(engine: Engine) -> Iterator[StateKey]:
                 yield StateKey(ObservationKey(hint, node, level, early=early), asked=asked)
     yield from (StateKey(ObservationKey(Kind.ASK_AGAIN, study)) for study in studies)
     for study in studies:
-        for fake in range(engine.fakes_of[study] + 1):
-            yield from _reached(ObservationKey(Kind.RESULT, study, 0, fake))
-            yield from _reached(ObservationKey(Kind.RESULT, study, 0, fake, limit=True))
-            yield from _reached(ObservationKey(Kind.RESULT, study, 0, fake, nothing_left=True))
+        shown = [ObservationKey(Kind.RESULT, study, fake=fake) for fake in range(engine.fakes_of[study] + 1)]
+        shown += [ObservationKey(Kind.RESULT, study, wording=i) for i in range(1, engine.wordings_of[study])]
+        for key, (limit, nothing_left) in product(shown, ((False, False), (True, False), (False, True))):
+            yield from _reached(key._replace(limit=limit, nothing_left=nothing_left))
     yield StateKey(ObservationKey(Kind.TOPIC, nothing_left=True), accepted=True)
     for node, nothing_left in product(subtopics, (False, True)):
         yield StateKey(ObservationKey(Kind.DECLINED, node, nothing_left=nothing_left), accepted=True)
@@ -333,6 +333,8 @@ class StateTable:
     """Row of ``unlocks``: 1 + the subtopic that is entered, or 0."""
     n_fakes: Ints
     """Number of fakes of the result that is shown."""
+    n_wordings: Ints
+    """Number of wordings of the true result of the study that is shown, at least 1."""
     fake_key: NDArray[np.uint64]
     """Word of the study that the draw of its fakes depends on."""
     phase: Ints

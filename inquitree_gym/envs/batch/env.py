@@ -107,6 +107,7 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         on_tie: OnTie = "nearest",
         tie_margin: float = TIE_MARGIN,
         fake_key: FakeKey = 2,
+        replication: Literal["exact", "varied"] = "exact",
     ) -> None:
         """See the class for the arguments.
 

@@ -64,6 +64,8 @@ class Kernel:
         self._flat_seen = self.seen.reshape(-1)
         self.fooled: Ints = np.zeros_like(self.seen)
         """Bits of the studies that showed a fake when last run."""
+        self.proofs: Counts = np.zeros((num_envs, 0), np.int32)
+        """True results shown of each study, by the columns of ``counts``; without columns unless wordings vary."""
         self._track_visited = track_visited
         self.visited = np.zeros((num_envs, tables.size.subtopics if track_visited else 0), np.float32)
         """1 for a visited subtopic, shape ``(num_envs, subtopics)``, if it is tracked."""
@@ -88,6 +90,8 @@ class Kernel:
             self._turn_limits[:] = tables.turn_limits[0]
         if not tables.fakes:
             self.fooled[:] = 0
+        if tables.varies and not self.proofs.size:
+            self.proofs = np.zeros_like(self.counts)
         self._conclusions = Conclusions(tables)
         self._conclude = np.array(tables.size.actions - 1)
         self._n_slots = tables.size.subtopics
@@ -110,6 +114,7 @@ class Kernel:
             word[envs] = 0
         if tables.fakes:
             self.fooled[:, envs] = 0
+        self.proofs[envs] = 0
         if self._track_visited:
             self.visited[envs] = 0
 
@@ -200,7 +205,7 @@ class Kernel:
         return ops
 
     def _visit(self, states: Ints, ops: Ints, visiting: Ints, envs: Ints) -> None:
-        """Count and mark visits and runs, for the states at ``visiting``; draw fakes and put their states in."""
+        """Count and mark visits and runs, for the states at ``visiting``; put in those of fakes and of wordings."""
         tables = self.tables
         at, count_starts = states.take(visiting), self._count_starts.take(envs)
         columns = tables.states.counter.take(at)
@@ -217,10 +222,11 @@ class Kernel:
         bits, words = tables.states.bit.take(at), envs
         if len(self.seen) > 1:
             words = tables.states.word.take(at) * self.num_envs + envs
-        if tables.fakes:
+        if tables.fakes or tables.varies:
             showing = (ops == _SHOW).nonzero()[0]
             fakes = self._draw_fakes(at[showing], envs[showing])
-            states[visiting[showing]] += STATES_PER_RESULT * fakes
+            wordings = self._next_wordings(at[showing], envs[showing], fakes == 0) if tables.varies else 0
+            states[visiting[showing]] += STATES_PER_RESULT * (fakes + wordings)
             bits[showing] = self._mark_fakes(bits[showing], words[showing], fakes > 0)
         self._flat_seen[words] = self._flat_seen.take(words) | bits
         if self._track_visited:
@@ -254,6 +260,15 @@ class Kernel:
         which = hash_words(np.zeros(len(fake), np.uint64), draws[fake])
         found[fake] = 1 + which % tables.states.n_fakes.take(states[fake]).astype(np.uint64)
         return found
+
+    def _next_wordings(self, states: Ints, envs: Ints, is_true: Bools) -> Ints:
+        """Count the true results shown, and return how far their rewordings are behind; see `Engine.wording_shown`."""
+        table = self.tables.states
+        nodes = table.node.take(states)
+        before = self.proofs[envs, nodes]
+        self.proofs[envs, nodes] = before + is_true
+        wordings = before % table.n_wordings.take(states)
+        return np.where(is_true & (wordings > 0), table.n_fakes.take(states) + wordings, 0)
 
     def _mark_fakes(self, bits: Ints, words: Ints, is_fake: Bools) -> Ints:
         """Record which studies showed a fake last, and return the bits of those that showed the true result."""

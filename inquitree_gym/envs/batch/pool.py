@@ -127,6 +127,8 @@ class Tables:
         self.n_subtopics: Ints = np.array([engine.n for engine in engines])
         self.fakes = any(each.fake_level for each in rules)
         """True if any tree shows fakes."""
+        self.varies = any(max(each.wordings_of) > 1 for each in engines)
+        """True if any tree shows true results in several wordings."""
         self.asks = any(each.on_tie == "ask" for each in rules)
         """True if any tree asks which of two candidates is meant."""
         self.reasons = any(each.feedback == "reason" for each in rules)

@@ -206,5 +206,5 @@ def run_study(engine: Engine, states: StateIndex, study: int, *, forced: bool = 
 
 def show_result(engine: Engine, states: StateIndex, study: int, *, forced: bool = False) -> int:
     """Return the transition of showing the result of ``study``."""
-    op = Op.SHOW if engine.rules.fake_level else Op.VISIT
+    op = Op.SHOW if engine.rules.fake_level or engine.wordings_of[study] > 1 else Op.VISIT
     return transition(op, states.of(Kind.RESULT, study, forced=forced))
