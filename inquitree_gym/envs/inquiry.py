@@ -120,8 +120,7 @@ class InquiryEnv(gym.Env[str, str]):
         self.asked, self.judging = AskedReader.load(reader), AskedJudge.load(judge)
         """The reader that is asked about actions and the judge that sets the reward; None for the local ones."""
         self.prompts = Prompts(prompts)
-        self.privileged = privileged
-        self.render_mode = render_mode
+        self.privileged, self.render_mode = privileged, render_mode
         self.action_space = FreeText(MAX_ACTION_LENGTH)
         self.observation_space = FreeText(MAX_OBSERVATION)
         self.last_transition: Transition | None = None

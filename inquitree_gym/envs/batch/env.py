@@ -125,9 +125,8 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         self._observer = make_observer(observation, features, *played, as_dict=as_dict, copy=copy)
         self.num_envs, self.copy, self.metadata = num_envs, copy, {"render_modes": [], "autoreset_mode": mode}
         self._same_step, self._disabled = mode == AutoresetMode.SAME_STEP, mode == AutoresetMode.DISABLED
-        self._refuses_masked, self._with_infos = on_masked == "raise", infos
-        self._n_actions = np.uint64(menu_size.actions)
-        self.single_action_space = gym.spaces.Discrete(menu_size.actions)
+        self._refuses_masked, self._with_infos, actions = on_masked == "raise", infos, menu_size.actions
+        self._n_actions, self.single_action_space = np.uint64(actions), gym.spaces.Discrete(actions)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.single_observation_space = self._observer.space
         self._runtimes = RuntimeCache(self._settings.embedder, self._settings.prompts, scope="private")
