@@ -15,7 +15,7 @@ from inquitree_gym.trees.generator.templates import TOPIC
 from inquitree_gym.trees.generator.text import RelationText, relation_texts
 from inquitree_gym.trees.schema import CANARY, GENERATED, Tree
 
-VERSION = 1
+VERSION = 2
 """Version of the generator; a seed identifies a tree only within one version."""
 MAX_SEED = 2**63 - 1
 MAX_PARENTS = 3
@@ -185,15 +185,21 @@ def _source(seed: int, settings: Difficulty) -> Document:
 
 def _subtopic(index: int, draft: _DraftSubtopic, control: bool) -> Document:
     name = f"s{index + 1}"
+    ids = [f"{name}{letter}" for letter in LETTERS[: len(draft.studies)]]
     return draft.text.question() | {
         "id": name,
         "name": draft.text.relation.outcome.short.removeprefix("the ").capitalize()[:60],
         "prerequisites": tuple(f"s{j + 1}" for j in draft.needs),
         "studies": tuple(
-            study | {"id": f"{name}{letter}", "control": control}
-            for letter, study in zip(LETTERS, draft.studies, strict=False)
+            _told(study, [other for other in ids if other != own]) | {"id": own, "control": control}
+            for own, study in zip(ids, draft.studies, strict=True)
         ),
     }
+
+
+def _told(study: Document, others: list[str]) -> Document:
+    """Return a study whose fakes are told by the other studies of its subtopic, which all show the true mechanism."""
+    return study | {"fakes": tuple(fake | {"told_by": tuple(others)} for fake in study["fakes"])}
 
 
 def _conclusion_groups(parents: Parents, stream: RandomStream) -> list[tuple[int, ...]]:

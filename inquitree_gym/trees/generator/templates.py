@@ -65,11 +65,12 @@ class QuestionTemplate(_Template):
 
 
 class StudyTemplate(_Template):
-    """A method of investigation: protocol, hints 1 to 3, and result."""
+    """A method of investigation: protocol, hints 1 to 3, and result in two wordings."""
 
     text: str
     hints: tuple[str, str, str]
     result: str
+    reworded: str
 
 
 class KindTemplates(_Template):

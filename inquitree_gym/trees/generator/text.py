@@ -66,12 +66,11 @@ class RelationText:
             "d": str(self._wording.between(10, 40)),
         }
         measurements = Measurements(self.relation, self._numbers)
-        result, *fakes = (
-            _sentence(template.result, words | measurements.words(mechanism, sample))
-            for mechanism in self.relation.mechanisms
-        )
+        true, *false = (words | measurements.words(mechanism, sample) for mechanism in self.relation.mechanisms)
+        results = {"result": _sentence(template.result, true), "rewordings": (_sentence(template.reworded, true),)}
+        fakes = tuple({"text": _sentence(template.result, each)} for each in false)
         protocol = _with_hints("Run the study", template.text, template.hints, words)
-        return protocol | {"result": result, "fakes": tuple(fakes)}
+        return protocol | results | {"fakes": fakes}
 
 
 class Measurements:
