@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
 
+from inquitree_gym.embeddings.judge import JUDGE
 from inquitree_gym.embeddings.local import MINILM, MINILM_DIM, MINILM_THRESHOLD
 from inquitree_gym.embeddings.protocol import Vectors, unit_rows
 from inquitree_gym.trees import builtin_ids, load_tree
@@ -21,16 +22,16 @@ class HashingEmbedder:
 
     It takes the name of a local embedder, so that everything that loads one by name finds it. Texts that
     share words are similar; synonyms are not, so a paraphrase in a shipped tree has the vector of the text that it
-    paraphrases. A text without words has its own vector, as under MiniLM.
+    paraphrases. A text without words has its own vector, as under MiniLM. The judge's embedder holds its vector twice.
     """
 
     digest = hashlib.sha256(b"hashed words, known paraphrases").hexdigest()
-    dim = MINILM_DIM
     threshold = MINILM_THRESHOLD
 
     def __init__(self, name: str = MINILM) -> None:
         self.name = name
-        self._words = HashingVectorizer(n_features=self.dim, stop_words="english", norm=None)
+        self.dim = MINILM_DIM * (1 + (name == JUDGE))
+        self._words = HashingVectorizer(n_features=MINILM_DIM, stop_words="english", norm=None)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
@@ -45,8 +46,8 @@ class HashingEmbedder:
         counts = self._words.transform(texts).toarray()
         for row in np.flatnonzero(~counts.any(axis=1)):
             seed = int.from_bytes(hashlib.sha256(texts[row].encode("utf-8", "surrogatepass")).digest()[:8])
-            counts[row] = np.random.default_rng(seed).standard_normal(self.dim)
-        return unit_rows(counts)
+            counts[row] = np.random.default_rng(seed).standard_normal(MINILM_DIM)
+        return unit_rows(np.tile(counts, self.dim // MINILM_DIM))
 
 
 @cache

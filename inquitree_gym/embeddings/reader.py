@@ -59,40 +59,50 @@ class Adapter(NamedTuple):
         return (weight + self.scale * (up @ down)).astype(np.float32)
 
 
-class ReaderEmbedder(MiniLMEmbedder):
-    """The default embedder: MiniLM with the adapter `READER`, each checked against its pinned digest."""
+class AdaptedMiniLM(MiniLMEmbedder):
+    """MiniLM with an adapter merged into its weights, each checked against its pinned digest."""
 
-    threshold = READER_THRESHOLD
-    digest = hashlib.sha256(f"{BASE} {ADAPTER_DIGEST}".encode()).hexdigest()
-
-    def __init__(self, *, threads: int = 1, device: Device = "cpu", adapter: Path | None = None) -> None:
+    def __init__(self, adapter: Path, adapter_digest: str, *, threads: int = 1, device: Device = "cpu") -> None:
         """Store the options; the model is loaded on first use.
 
         Args:
+            adapter: the adapter file.
+            adapter_digest: its SHA-256.
             threads: CPU threads per call.
             device: see `inquitree_gym.load_embedder`.
-            adapter: another copy of the adapter file.
         """
         super().__init__(threads=threads, device=device)
-        self.name = READER
-        self._adapter = adapter or adapter_file()
+        self._adapter = adapter
+        self._adapter_digest = adapter_digest
 
     def weights(self) -> Weights:
         """Return all weights by name, with the adapter merged; each of shape and name as in MiniLM's file."""
         plain = super().weights()
-        return plain | read_adapter(self._adapter).merged(plain)
+        return plain | read_adapter(self._adapter, self._adapter_digest).merged(plain)
 
     @cached_property
     def _model(self) -> SentenceTransformer:
-        adapter = read_adapter(self._adapter)  # before the imports, which take seconds
+        adapter = read_adapter(self._adapter, self._adapter_digest)  # before the imports, which take seconds
         model = self._load()
         _replace(model, adapter)
         return model
 
 
-def adapter_file() -> Path:
-    """Return the adapter file in the package."""
-    return Path(str(resources.files(__package__).joinpath("data", f"{READER}.safetensors")))
+class ReaderEmbedder(AdaptedMiniLM):
+    """The default embedder: MiniLM with the adapter `READER`."""
+
+    threshold = READER_THRESHOLD
+    digest = hashlib.sha256(f"{BASE} {ADAPTER_DIGEST}".encode()).hexdigest()
+
+    def __init__(self, *, threads: int = 1, device: Device = "cpu", adapter: Path | None = None) -> None:
+        """Store the options; see `AdaptedMiniLM`. ``adapter`` is another copy of the adapter file."""
+        super().__init__(adapter or adapter_file(), ADAPTER_DIGEST, threads=threads, device=device)
+        self.name = READER
+
+
+def adapter_file(name: str = READER) -> Path:
+    """Return the file of an adapter in the package."""
+    return Path(str(resources.files(__package__).joinpath("data", f"{name}.safetensors")))
 
 
 def read_adapter(file: Path, digest: str = ADAPTER_DIGEST) -> Adapter:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import get_args
 
 from inquitree_gym.embeddings.api import LiteLLMEmbedder
+from inquitree_gym.embeddings.judge import JUDGE, JudgeEmbedder
 from inquitree_gym.embeddings.local import MINILM, MiniLMEmbedder, SentenceTransformerEmbedder
 from inquitree_gym.embeddings.onnx import OnnxEmbedder
 from inquitree_gym.embeddings.protocol import Device, Embedder
@@ -15,7 +16,7 @@ from inquitree_gym.embeddings.static import StaticEmbedder
 from inquitree_gym.errors import EmbedderError, suggest
 
 DEFAULT_EMBEDDER = READER
-_NAMED: dict[str, Callable[..., Embedder]] = {READER: ReaderEmbedder, MINILM: MiniLMEmbedder}
+_NAMED: dict[str, Callable[..., Embedder]] = {READER: ReaderEmbedder, MINILM: MiniLMEmbedder, JUDGE: JudgeEmbedder}
 _PREFIXES: dict[str, Callable[..., Embedder]] = {
     "onnx": OnnxEmbedder,
     "static": StaticEmbedder,

@@ -43,8 +43,8 @@ class TreeVectors:
             tree: the tree.
             embedder: the embedder.
             lasting: embed all texts of the tree in one call and store the vectors on disk. False is for a tree that is
-                played once: it writes nothing, embeds subtopics and studies when the first action is matched, and
-                conclusion items with their false variants when the first conclusion is judged.
+                played once: it writes nothing, and embeds subtopics and studies when the first action is matched,
+                and the other texts when one of them is needed.
             texts: the texts to embed and store at once, for a use that needs few of them; None for all.
         """
         self.tree = tree
@@ -102,7 +102,7 @@ class TreeVectors:
     def _pending(self) -> list[tuple[str, ...]]:
         """Groups of texts that are not embedded yet; each group is embedded in one call on first use."""
         every = self._texts or tuple(self.tree.texts().values())
-        groups = [every] if self._lasting else _matched(self.tree)
+        groups = [every] if self._lasting or self._texts else _matched(self.tree)
         return [tuple(dict.fromkeys(group)) for group in groups]
 
     def _find(self, text: str) -> Vector | None:
@@ -137,14 +137,9 @@ class TreeVectors:
 
 
 def _matched(tree: Tree) -> tuple[list[str], list[str]]:
-    """Return the texts for matching actions, and the remaining texts for judging conclusions."""
+    """Return the texts for matching actions, and the remaining texts of the tree."""
     nodes = [text for node in (*tree.subtopics, *tree.studies) for text in wordings(node)]
-    return nodes, [text for text in claim_texts(tree) if text not in nodes]
-
-
-def claim_texts(tree: Tree) -> list[str]:
-    """Return the texts that claims are compared with: conclusion items and their false variants."""
-    return [text for item in tree.conclusions for text in (item.text, *item.false_variants)]
+    return nodes, [text for text in tree.texts().values() if text not in nodes]
 
 
 def _remember(memory: OrderedDict[str, Vector], text: str, vector: Vector) -> None:

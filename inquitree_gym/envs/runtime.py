@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from inquitree_gym.embeddings import Embedder, TreeVectors, load_embedder, tree_vectors
+from inquitree_gym.embeddings import Embedder, TreeVectors, tree_vectors
 from inquitree_gym.engine import Engine, Event, Phase, Reading, Rules, State, event_values
 from inquitree_gym.envs.observations import ObservationRenderer
-from inquitree_gym.judges.local import JUDGE_EMBEDDER, LocalJudge, local_judge
+from inquitree_gym.judges.local import LocalJudge, judge_vectors, local_judge
 from inquitree_gym.judges.quality import conclusion_reward
 from inquitree_gym.matching import MAX_ACTION_LENGTH, Matcher
 from inquitree_gym.prompts import Prompts
@@ -96,7 +96,7 @@ class RuntimeCache:
             engine=engine,
             matcher=Matcher(engine, vectors),
             observations=ObservationRenderer(tree, self._prompts, engine),
-            judge=self._judge(tree, vectors),
+            judge=self._judge(tree),
             vectors=vectors,
         )
 
@@ -105,11 +105,10 @@ class RuntimeCache:
             return tree_vectors(tree, embedder)
         return TreeVectors(tree, embedder, lasting=self.scope == "private")
 
-    def _judge(self, tree: Tree, vectors: TreeVectors) -> LocalJudge:
+    def _judge(self, tree: Tree) -> LocalJudge:
         if self.scope == "shared":
             return local_judge(tree)
-        embedder = load_embedder(JUDGE_EMBEDDER)
-        return LocalJudge(vectors if self._embedder == embedder else self._vectors(tree, embedder))
+        return LocalJudge(judge_vectors(tree, lasting=self.scope == "private"))
 
 
 class Transition(NamedTuple):

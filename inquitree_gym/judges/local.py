@@ -1,311 +1,305 @@
-"""The local judge: split a conclusion into claims and compare them with the conclusion items, without any service.
+"""The local judge: split a conclusion into claims and compare each with what the tree says, without any service.
 
-Every claim is about the conclusion item that it is most similar to, by the item's text or by one of its false variants.
-Its *sense* is the log-odds that it supports that item, a weighted sum of four features: similarity to the item's text
-over its false variants, similarity over the item's text with a "not" inserted, shared words, and polarity. A claim in
-the wrong sense contradicts the item, which then scores 0 whatever else is claimed. So a conclusion earns nothing for
-naming the right subject, nor for padding. A claim asserts nothing if it leaves open which of two things holds, unless
-its item does so too, or if it restates a question or study of the tree.
+A claim is compared with every *statement* of the tree: the conclusion items, each with its false variants, and the
+results of the studies, each with its fakes. The claim *speaks of* the statements that it is most similar to. Its
+*sense* tells whether it says the statement or one of its false texts: the contrast of the distances to them, and the
+words that it shares with one side alone.
+
+An item is stated in full by a claim that says the item, or by claims that say all the evidence it needs; in part (0.6)
+by part of that evidence, or by a claim that comes less near. It counts as contradicted if a claim says one of its false
+variants, or a fake of its evidence whose true result no claim says. A contradicted item scores 0 whatever else is
+claimed, and a result that is said both ways is no evidence, so nothing is gained by saying everything. A claim asserts
+nothing if it leaves open what holds, if it repeats a question or study of the tree, or if it is no sentence that speaks
+of the tree at all, such as its words in another order.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import TreeVectors, load_embedder
-from inquitree_gym.embeddings.local import MINILM
+from inquitree_gym.embeddings.judge import JUDGE
 from inquitree_gym.embeddings.protocol import Vectors
-from inquitree_gym.embeddings.vectors import Vector, claim_texts
+from inquitree_gym.embeddings.vectors import Vector
+from inquitree_gym.judges.claims import (
+    counted_claims,
+    is_copy,
+    is_negated,
+    is_open,
+    is_rejection,
+    states_both,
+    wording,
+)
 from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Verdict
-from inquitree_gym.matching import SIMILARITY_TOLERANCE, readable
+from inquitree_gym.matching import SIMILARITY_TOLERANCE
 from inquitree_gym.trees import Tree
-from inquitree_gym.trees.schema import ConclusionItem
 
-VERSION = 1
+VERSION = 2
 """Version of the verdicts; a change that moves any of them raises it."""
-JUDGE_EMBEDDER = MINILM
+JUDGE_EMBEDDER = JUDGE
 """Embedder of the claims, whatever embedder reads the actions."""
-CLAIM_AT = 0.6
-"""Similarity from which a claim counts, for or against an item."""
-ASKED_AT = 0.5
-"""A claim asserts nothing if its distance (1 − similarity) to a question or study is below this share of its distance
-to the nearest item."""
-FULL_SENSE = 0.5
-"""Sense from which a claim states its item in full rather than in part."""
-CONTRADICTING_SENSE = 0.0
-"""Sense below which a claim contradicts its item."""
-MEANING_WEIGHT = 6.0
-"""Log-odds per unit of `ClaimFeatures.meaning`."""
-TURNING_WEIGHT = 14.0
-"""Log-odds per unit of `ClaimFeatures.turning`."""
-WORDING_WEIGHT = 0.4
-"""Log-odds per word of `ClaimFeatures.wording`."""
-POLARITY_WEIGHT = 1.6
-"""Log-odds per unit of `ClaimFeatures.polarity`."""
-CLAIMS_PER_ITEM = 2
-"""Only the first 2|C| claims count."""
-MIN_CLAIM_WORDS = 3
-"""Shorter pieces are headings or numbers, not claims."""
-TURNED_PLACES = 8
-"""Number of places, evenly spread over an item's text, at which a "not" is inserted."""
-COPIED = 0.9
-"""Share of an item's words from which a claim is a copy of it; a copy of the other polarity contradicts the item."""
-ADDED_WORDS = 8
-"""Maximum of additional words in a copy, such as "there is no evidence that"."""
-STEM_LETTERS = 5
-"""Words with the same first letters, this many, count as the same word."""
 
-_CACHED_TEXTS = 1_024
-_CLOSEST = 0.1
-"""Least distance by which a direction between two texts is scaled: below it, the direction is noise."""
-_NEGATION = re.compile(
-    r"\b(?:no|not|never|none|nothing|nobody|nowhere|neither|nor|cannot|without|hardly|barely|scarcely|rarely|seldom"
-    r"|unable|absent|absence|fail\w*|lack\w*|instead|rather than"
-    r"|false|untrue|wrong\w*|refut\w+|disprov\w+)\b|n['’]t\b",
-    re.IGNORECASE,
-)
-_OPEN = re.compile(
-    # "X, or Y" with nothing listed before it joins two clauses; "A, B, or C" is a list.
-    r"^[^,;]*[,;] or\b"
-    r"|[,;] or (?:it|they|there|each)\b"
-    r"|\bor (?:else|possibly|perhaps|maybe|alternatively)\b"
-    r"|\b(?:equally|just as) (?:possible|likely)\b"
-    r"|\b(?:may|might|could) (?:it )?(?:equally|instead|(?:just )?as well)\b"
-    r"|\bthe other way (?:a)?round\b",
-    re.IGNORECASE,
-)
-_WORD = re.compile(r"[^\W\d_]+")
-_MARK = re.compile(r"^[^\S\n]*(?:\(?\d{1,3}[.):]|[-*•–])[^\S\n]+", re.MULTILINE)
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
-class ClaimFeatures(NamedTuple):
-    """Features of a claim in favour of an item's text; also the weight of each, in log-odds per unit."""
+class JudgeSettings(NamedTuple):
+    """Thresholds and weights of the local judge, calibrated for `JUDGE_EMBEDDER`; see docs/validity.md."""
 
-    meaning: float
-    """Similarity to the item's text minus the highest to a false variant, in [-2, 2]."""
-    turning: float
-    """Projection on the direction from the item's text with a "not" inserted to the text itself, mean over places."""
-    wording: float
-    """Words shared with the item's text alone minus those shared with a false variant alone; minimum over variants."""
-    polarity: float
-    """Share of false variants with another polarity than the claim, minus 1 if the item's text has one; in [-1, 1]."""
+    asserts_at: float = 0.5
+    """Adapted similarity to any statement from which a claim asserts something."""
+    item_at: float = 0.65
+    """Similarity from which a claim speaks of a conclusion item."""
+    full_at: float = 0.7
+    """Similarity from which a claim states its item in full."""
+    result_at: float = 0.45
+    """Similarity from which a claim speaks of a result."""
+    near: float = 0.2
+    """A claim speaks of no statement that is less similar than its nearest one by more than this."""
+    asked_at: float = 0.5
+    """A claim asserts nothing if its distance (1 - similarity) to a question or study is below this share of its
+    distance to the nearest statement."""
+    says_item: float = 0.0
+    """Sense from which a claim says the item that it speaks of."""
+    says_result: float = -1.0
+    """Sense from which a claim says the result that it speaks of; agents mostly report what they saw."""
+    denies: float = 4.0
+    """A claim says a false text if its sense is at most minus this."""
+    plain_weight: float = 2.0
+    """Weight of the contrast in MiniLM's space."""
+    adapted_weight: float = 6.0
+    """Weight of the contrast in the space of the judge's adapter."""
+    wording_weight: float = 0.35
+    """Weight per word that is shared with one side alone."""
 
 
-WEIGHTS = ClaimFeatures(MEANING_WEIGHT, TURNING_WEIGHT, WORDING_WEIGHT, POLARITY_WEIGHT)
+SETTINGS = JudgeSettings()
+_LEAST = 0.02
+"""Least sum of two distances that a contrast is scaled by; below it, their difference is noise."""
 
 
-class _Match(NamedTuple):
-    """A claim matched to its nearest item."""
+class Statement(NamedTuple):
+    """Texts that say one thing, and texts that say something else in its place."""
 
-    item: int
-    similarity: float
-    sense: float
+    true: tuple[str, ...]
+    false: tuple[str, ...]
+
+
+class Hearing(NamedTuple):
+    """How one claim was heard; each array has one element per statement, items first."""
+
+    claim: str
+    similarity: Floats
+    sense: Floats
+    says: Bools
+    denies: Bools
     margin: float
-    """Similarity to this item minus that to the second nearest."""
-    novelty: float
-    """Distance to the nearest question or study, minus `ASKED_AT` times the distance to the item."""
+    """Least distance of a similarity or a scaled sense to a threshold."""
+
+    @property
+    def why(self) -> str:
+        """The claim with its nearest statement's numbers."""
+        nearest = int(self.similarity.argmax())
+        return f"similarity {self.similarity[nearest]:.3f}, sense {self.sense[nearest]:+.2f}: {self.claim[:120]}"
 
 
 class LocalJudge:
     """Contrastive judge on local embeddings: the reward of the environments.
 
-    Its constants are calibrated for the default embedder; see docs/validity.md.
+    Its settings are calibrated for the embedder ``inquitree-judge-1``. Another embedder serves for both of its spaces.
     """
 
     name = "local"
     version = VERSION
 
-    def __init__(self, vectors: TreeVectors, *, claim_at: float = CLAIM_AT, weights: ClaimFeatures = WEIGHTS) -> None:
+    def __init__(self, vectors: TreeVectors, *, settings: JudgeSettings = SETTINGS) -> None:
         """Judge conclusions about one tree.
 
         Args:
             vectors: of the tree's texts.
-            claim_at: cosine similarity from which a claim counts.
-            weights: log-odds per unit of each feature.
+            settings: thresholds and weights.
         """
         self.vectors = vectors
-        self._claim_at = claim_at
-        self._weights = weights
-        self._sense_tolerance = SIMILARITY_TOLERANCE * (2 * abs(weights.meaning) + abs(weights.turning))
-        self._items = vectors.tree.conclusions
+        self._settings = settings
+        tree = vectors.tree
+        self.statements = tree_statements(tree)
+        self._n_items = len(tree.conclusions)
+        place = {study.id: self._n_items + k for k, study in enumerate(tree.studies)}
+        self._evidence = [[[place[study] for study in group] for group in item.needs] for item in tree.conclusions]
+        weights = settings.plain_weight + settings.adapted_weight
+        self._sense_scale = max(1.0, 2 * weights / _LEAST)
+        """Change of the sense per unit of similarity, at most."""
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
         """Return one verdict per conclusion item, in tree order."""
-        best = [Verdict(NOTHING, "not claimed")] * len(self._items)
-        contradicted: dict[int, Verdict] = {}
-        for claim in self.claims(conclusion):
-            match = self._match(claim)
-            if not self._asserts(claim, match):
-                continue
-            why = f"similarity {match.similarity:.3f}, sense {match.sense:+.3f}: {claim[:120]}"
-            if match.sense < CONTRADICTING_SENSE:
-                contradicted[match.item] = Verdict(NOTHING, why)
-                continue
-            score = FULL if match.sense >= FULL_SENSE else PARTIAL
-            if score > (best[match.item].score or NOTHING):
-                best[match.item] = Verdict(score, why)
-        return tuple(contradicted.get(i, verdict) for i, verdict in enumerate(best))
+        heard = [self.hear(claim) for claim in self.claims(conclusion)]
+        return tuple(self._verdict(item, heard) for item in range(self._n_items))
 
     def claims(self, conclusion: str) -> list[str]:
-        """Return the claims that count, the first 2|C|; `judge` needs their vectors."""
-        return split_claims(conclusion)[: CLAIMS_PER_ITEM * len(self._items)]
+        """Return the claims that count; `judge` needs their vectors."""
+        return counted_claims(conclusion)
 
-    def features(self, claim: str, item: int) -> ClaimFeatures:
-        """Return the features of a claim for the item with this index."""
-        return self._features(claim, self.vectors.of(claim), item)
-
-    def _match(self, claim: str) -> _Match:
-        match = self._nearest(claim, self.vectors.of(claim))
-        if self._is_close(match) and self.vectors.is_rough(claim):
+    def hear(self, claim: str) -> Hearing:
+        """Compare one claim with all statements of the tree."""
+        heard = self._hear(claim, self.vectors.of(claim))
+        if heard.margin < 2 * SIMILARITY_TOLERANCE and self.vectors.is_rough(claim):
             # The last bits of a batched vector could decide, so embed the claim alone.
-            match = self._nearest(claim, self.vectors.settle(claim))
-        return match
+            heard = self._hear(claim, self.vectors.settle(claim))
+        return heard
 
-    def _asserts(self, claim: str, match: _Match) -> bool:
-        left_open = is_open(claim) and not is_open(self._items[match.item].text)
-        return match.similarity >= self._claim_at and match.novelty >= 0 and not left_open
+    def _verdict(self, item: int, heard: Sequence[Hearing]) -> Verdict:
+        if denial := next((each for each in heard if each.denies[item]), None):
+            return Verdict(NOTHING, f"contradicted; {denial.why}")
+        own = [each for each in heard if each.says[item]]
+        best = max(own, key=lambda each: float(each.similarity[item]), default=None)
+        in_full = best is not None and best.similarity[item] >= self._settings.full_at
+        groups = self._evidence[item]
+        if not in_full and (fooled := self._fooled(groups, heard)):
+            return Verdict(NOTHING, f"a fake of its evidence was believed; {fooled.why}")
+        met = sum(any(self._is_said(study, heard) for study in group) for group in groups)
+        if in_full and best is not None:
+            return Verdict(FULL, best.why)
+        if met == len(groups):
+            return Verdict(FULL, "all its evidence is stated")
+        if met or best is not None:
+            return Verdict(PARTIAL, f"{met} of {len(groups)} parts of its evidence are stated" if met else own[0].why)
+        return Verdict(NOTHING, "not claimed")
 
-    def _is_close(self, match: _Match) -> bool:
-        """Return whether rounding could change a decision."""
-        by_sense = (match.sense - FULL_SENSE, match.sense - CONTRADICTING_SENSE)
-        by_similarity = (match.margin, match.similarity - self._claim_at, match.novelty)
-        return (
-            min(map(abs, by_sense)) < self._sense_tolerance or min(map(abs, by_similarity)) < 2 * SIMILARITY_TOLERANCE
-        )
+    @staticmethod
+    def _fooled(groups: Sequence[Sequence[int]], heard: Sequence[Hearing]) -> Hearing | None:
+        """Return a claim that says a fake of this evidence, if no claim says the true result."""
+        for study in (study for group in groups for study in group):
+            denial = next((each for each in heard if each.denies[study]), None)
+            if denial and not any(each.says[study] for each in heard):
+                return denial
+        return None
 
-    def _nearest(self, claim: str, vector: Vector) -> _Match:
-        nearest = np.array([(texts @ vector).max() for texts in self._texts])
-        index = int(np.argmax(nearest))
-        return _Match(
-            item=index,
-            similarity=float(nearest[index]),
-            sense=self._sense(claim, vector, index),
-            margin=float(nearest[index] - np.delete(nearest, index).max(initial=-1.0)),
-            novelty=float(1 - (self._questions @ vector).max() - ASKED_AT * (1 - nearest[index])),
-        )
+    @staticmethod
+    def _is_said(study: int, heard: Sequence[Hearing]) -> bool:
+        return any(each.says[study] for each in heard) and not any(each.denies[study] for each in heard)
 
-    def _sense(self, claim: str, vector: Vector, index: int) -> float:
-        """Return the log-odds that a claim supports an item, negative for a negated copy of the item."""
-        text = self._items[index].text
-        features = self._features(claim, vector, index)
-        sense = sum(weight * value for weight, value in zip(self._weights, features, strict=True))
-        negates = is_copy(claim, text) and is_negated(claim) != is_negated(text)
-        return -abs(sense) if negates else sense
+    def _hear(self, claim: str, vector: Vector) -> Hearing:
+        at, (plain, adapted) = self._settings, _spaces(vector, self.vectors.embedder.name)
+        by_text = self._plain @ plain, self._adapted @ adapted
+        (true, false), (true_adapted, false_adapted) = (self._by_side(each) for each in by_text)
+        similarity = np.maximum(true, false)
+        sense = at.plain_weight * _contrast(true, false) + at.adapted_weight * _contrast(true_adapted, false_adapted)
+        sense = self._turned(claim, sense + at.wording_weight * self._wordings(claim))
+        asked = 1 - (self._questions @ plain).max() - at.asked_at * (1 - similarity.max())
+        asserted = np.maximum(true_adapted, false_adapted).max() - at.asserts_at
+        about = np.minimum(similarity - self._speaks_at, similarity - similarity.max() + at.near)
+        speaks = (about >= 0) & (asked >= 0) & (asserted >= 0) & (self._open | (not is_open(claim)))
+        both = np.array([states_both(claim, each.true, each.false) for each in self.statements])
+        says = speaks & (sense >= self._says_at) & ~both
+        denies = speaks & ((sense <= -at.denies) | both)
+        margins = (asked, asserted, *about, *(similarity - at.full_at))
+        senses = (*(sense - self._says_at), *(sense + at.denies))
+        margin = min(*map(abs, margins), min(map(abs, senses)) / self._sense_scale)
+        return Hearing(claim, similarity, sense, says, denies, float(margin))
 
-    def _features(self, claim: str, vector: Vector, index: int) -> ClaimFeatures:
-        own, *false = self._texts[index] @ vector
-        return ClaimFeatures(
-            meaning=float(own - max(false)),
-            turning=float(self._turning[index] @ vector),
-            wording=_wording(claim, self._items[index]),
-            polarity=_polarity(claim, self._items[index]),
-        )
+    def _turned(self, claim: str, sense: Floats) -> Floats:
+        """Return the sense of a claim that may reject a statement, or copy it with a "not" put in or left out."""
+        if is_rejection(claim):
+            return -sense
+        negated = is_negated(claim)
+        texts = (each.true[0] for each in self.statements)
+        turned = [negated != is_negated(text) and is_copy(claim, text) for text in texts]
+        return np.where(turned, -np.abs(sense), sense)
+
+    def _wordings(self, claim: str) -> Floats:
+        return np.array([wording(claim, each.true[0], each.false) for each in self.statements])
+
+    def _by_side(self, similarities: Floats) -> tuple[Floats, Floats]:
+        """Return the highest similarity to a true and to a false text of each statement."""
+        sides = np.maximum.reduceat(similarities, self._starts)
+        return sides[::2], sides[1::2]
 
     @cached_property
-    def _texts(self) -> tuple[Vectors, ...]:
-        """Vectors of each item's text, followed by its false variants."""
-        return tuple(self.vectors.matrix((item.text, *item.false_variants)) for item in self._items)
+    def _starts(self) -> NDArray[np.intp]:
+        """Index of the first text of each side of each statement, true before false."""
+        sizes = [len(side) for each in self.statements for side in each]
+        return np.cumsum([0, *sizes[:-1]])
+
+    @cached_property
+    def _speaks_at(self) -> Floats:
+        at = self._settings
+        return np.array([at.item_at if k < self._n_items else at.result_at for k in range(len(self.statements))])
+
+    @cached_property
+    def _says_at(self) -> Floats:
+        at = self._settings
+        return np.array([at.says_item if k < self._n_items else at.says_result for k in range(len(self.statements))])
+
+    @cached_property
+    def _open(self) -> Bools:
+        """True for each statement that leaves something open itself."""
+        return np.array([is_open(each.true[0]) for each in self.statements])
+
+    @cached_property
+    def _plain(self) -> Vectors:
+        return self._rows[0]
+
+    @cached_property
+    def _adapted(self) -> Vectors:
+        return self._rows[1]
+
+    @cached_property
+    def _rows(self) -> tuple[Vectors, Vectors]:
+        """Vectors of all texts of the statements in both spaces, in double precision."""
+        texts = tuple(text for each in self.statements for side in each for text in side)
+        return _spaces(self.vectors.matrix(texts), self.vectors.embedder.name)
 
     @cached_property
     def _questions(self) -> Vectors:
-        """Vectors of the topic, the subtopics and the studies."""
-        tree = self.vectors.tree
-        return self.vectors.matrix((tree.topic, *(node.text for node in (*tree.subtopics, *tree.studies))))
-
-    @cached_property
-    def _turning(self) -> Vectors:
-        """Mean direction from each item's text with a "not" inserted to the text itself, shape ``(items, dim)``."""
-        turned = [turn(item.text) for item in self._items]
-        rows = iter(self.vectors.stored(tuple(text for texts in turned for text in texts)))
-        ways = [
-            own - np.stack([next(rows) for _ in texts]) for (own, *_), texts in zip(self._texts, turned, strict=True)
-        ]
-        lengths = [np.maximum(np.linalg.norm(way, axis=1, keepdims=True), _CLOSEST) for way in ways]
-        return np.stack([(way / length).mean(axis=0) for way, length in zip(ways, lengths, strict=True)])
+        """Vectors of the topic, the subtopics and the studies, in MiniLM's space."""
+        return _spaces(self.vectors.matrix(question_texts(self.vectors.tree)), self.vectors.embedder.name)[0]
 
 
 @lru_cache(maxsize=64)
 def local_judge(tree: Tree) -> LocalJudge:
-    """Return the local judge of a tree with the embedder for which its constants are calibrated.
+    """Return the local judge of a tree with the embedder for which its settings are calibrated.
 
     Rewards and scores use it whatever embedder reads the actions, so that runs are comparable.
     """
-    nodes = (node.text for node in (*tree.subtopics, *tree.studies))
-    texts = (tree.topic, *nodes, *claim_texts(tree))
-    return LocalJudge(TreeVectors(tree, load_embedder(JUDGE_EMBEDDER), texts=texts))
+    return LocalJudge(judge_vectors(tree))
 
 
-def split_claims(conclusion: str) -> list[str]:
-    """Split a conclusion into claims: the sentences before its first number or bullet, then its list items.
-
-    Questions are left out.
-    """
-    text = readable(conclusion)
-    before, *items = _MARK.split(text)
-    pieces = (*_SENTENCE_END.split(before), *items)
-    claims = (" ".join(piece.split()) for piece in pieces)
-    return [claim for claim in claims if len(claim.split()) >= MIN_CLAIM_WORDS and not claim.endswith("?")]
+def judge_vectors(tree: Tree, *, lasting: bool = True) -> TreeVectors:
+    """Return vectors of the texts that claims are compared with; see `TreeVectors` for ``lasting``."""
+    texts = (text for each in tree_statements(tree) for side in each for text in side)
+    embedder = load_embedder(JUDGE_EMBEDDER)
+    return TreeVectors(tree, embedder, lasting=lasting, texts=(*question_texts(tree), *texts))
 
 
-def turn(text: str) -> tuple[str, ...]:
-    """Return copies of ``text`` with a "not" inserted, one for each of up to `TURNED_PLACES` places.
-
-    >>> turn("Bread rises slowly")
-    ('Bread not rises slowly', 'Bread rises not slowly')
-    """
-    words = text.split()
-    last = max(1, len(words) - 1)
-    places = sorted({round(place) for place in np.linspace(1, last, TURNED_PLACES)})
-    return tuple(" ".join((*words[:place], "not", *words[place:])) for place in places)
+def tree_statements(tree: Tree) -> tuple[Statement, ...]:
+    """Return the conclusion items of a tree with their false variants, then the results of its studies with fakes."""
+    items = (Statement((item.text,), item.false_variants) for item in tree.conclusions)
+    results = (
+        Statement((study.result, *study.rewordings), tuple(fake.text for fake in study.fakes)) for study in tree.studies
+    )
+    return *items, *results
 
 
-@lru_cache(maxsize=_CACHED_TEXTS)
-def is_open(claim: str) -> bool:
-    """Return whether a claim leaves open which of two things holds.
-
-    >>> is_open("The dough rises by yeast, or it may be the steam.")
-    True
-    >>> is_open("Yeast may make the dough rise, with sugar, warmth, or time.")
-    False
-    """
-    return _OPEN.search(claim) is not None
+def question_texts(tree: Tree) -> tuple[str, ...]:
+    """Return the texts of a tree that ask or instruct: topic, subtopics and studies."""
+    return tree.topic, *(node.text for node in (*tree.subtopics, *tree.studies))
 
 
-@lru_cache(maxsize=_CACHED_TEXTS)
-def is_negated(text: str) -> bool:
-    """Return whether ``text`` has an odd number of negations."""
-    return len(_NEGATION.findall(text)) % 2 == 1
+def _contrast(true: Floats, false: Floats) -> Floats:
+    """Return how much nearer the true side is than the false one, in [-1, 1]."""
+    near, far = 1 - true, 1 - false
+    return (far - near) / np.maximum(near + far, _LEAST)
 
 
-def is_copy(claim: str, text: str) -> bool:
-    """Return whether ``claim`` has nearly all words of ``text`` and few others."""
-    words, said = _words(text), _words(claim)
-    found = sum(word in said for word in words)
-    return bool(words) and found >= COPIED * len(words) and len(said) <= len(words) + ADDED_WORDS
-
-
-@lru_cache(maxsize=_CACHED_TEXTS)
-def stems(text: str) -> frozenset[str]:
-    """Return the first `STEM_LETTERS` letters of every word of ``text``, in lower case."""
-    return frozenset(word[:STEM_LETTERS] for word in _words(text))
-
-
-@lru_cache(maxsize=_CACHED_TEXTS)
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(text.lower()))
-
-
-def _polarity(claim: str, item: ConclusionItem) -> float:
-    negated = is_negated(claim)
-    unlike_false = sum(negated != is_negated(text) for text in item.false_variants) / len(item.false_variants)
-    return unlike_false - (negated != is_negated(item.text))
-
-
-def _wording(claim: str, item: ConclusionItem) -> float:
-    said, own = stems(claim), stems(item.text)
-    return float(min(len(said & own - false) - len(said & false - own) for false in map(stems, item.false_variants)))
+def _spaces(rows: Vectors, embedder: str) -> tuple[Floats, Floats]:
+    """Return vectors in MiniLM's space and in the adapter's, each of unit length."""
+    halves = np.split(rows, 2, axis=-1) if embedder == JUDGE_EMBEDDER else (rows, rows)
+    plain, adapted = (half.astype(np.float64) for half in halves)
+    lengths = (np.maximum(np.linalg.norm(half, axis=-1, keepdims=True), 1e-12) for half in (plain, adapted))
+    first, second = lengths
+    return plain / first, adapted / second

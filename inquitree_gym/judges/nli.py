@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from inquitree_gym.embeddings.local import folder_digest, torch_threads
 from inquitree_gym.errors import JudgeError
-from inquitree_gym.judges.local import CLAIMS_PER_ITEM, split_claims
+from inquitree_gym.judges.claims import counted_claims
 from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Verdict
 from inquitree_gym.trees import Tree
 
@@ -153,8 +153,8 @@ class _Relation:
 class NLIJudge:
     """Judge by entailment: 1 if a claim entails the item, 0.6 if it follows from the item, 0 if it is against it.
 
-    Each of the first 2|C| claims counts for its most strongly related item. A single claim against an item sets its
-    score to 0.
+    Each claim that counts (see `counted_claims`) is taken for its most strongly related item. A single claim against an
+    item sets its score to 0.
     """
 
     def __init__(self, tree: Tree, inference: Inference) -> None:
@@ -166,7 +166,7 @@ class NLIJudge:
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
         """Return one verdict per conclusion item, in tree order."""
-        claims = split_claims(conclusion)[: CLAIMS_PER_ITEM * len(self._items)]
+        claims = counted_claims(conclusion)
         found = [Verdict(NOTHING, "not claimed")] * len(self._items)
         against: set[int] = set()
         for claim, relations in zip(claims, self._relations(claims), strict=True):

@@ -13,12 +13,8 @@ from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.judges.llm import LLM_PREFIX, PAPER_PREFIX, LLMJudge
 from inquitree_gym.judges.local import (
-    ASKED_AT,
-    CLAIM_AT,
-    CONTRADICTING_SENSE,
-    FULL_SENSE,
     JUDGE_EMBEDDER,
-    WEIGHTS,
+    SETTINGS,
     local_judge,
 )
 from inquitree_gym.judges.local import VERSION as LOCAL_VERSION
@@ -185,11 +181,7 @@ def _local() -> InProcessJudge:
         "version": LOCAL_VERSION,
         "embedder": embedder.name,
         "digest": embedder.digest,
-        "claim_at": CLAIM_AT,
-        "asked_at": ASKED_AT,
-        "full_sense": FULL_SENSE,
-        "contradicting_sense": CONTRADICTING_SENSE,
-        "weights": WEIGHTS._asdict(),
+        "settings": SETTINGS._asdict(),
     }
     return InProcessJudge(LOCAL, lambda: config, local_judge)
 

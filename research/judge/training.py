@@ -29,7 +29,7 @@ class Settings:
     scale: float = 1.0
     learning_rate: float = 1e-3
     weight_decay: float = 0.01
-    epochs: int = 10
+    epochs: int = 8
     temperature: float = 0.05
     lead_temperature: float = 0.05
     """Scale of the lead in the logistic loss."""

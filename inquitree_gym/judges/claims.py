@@ -1,0 +1,149 @@
+"""Claims of a conclusion, as text: how it is split, and what a sentence denies or leaves open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from inquitree_gym.matching import readable
+
+MAX_WORDS = 600
+"""Only the claims that start within this many words of a conclusion count."""
+MIN_CLAIM_WORDS = 3
+"""Shorter pieces are headings or numbers, not claims."""
+STEM_LETTERS = 5
+"""Words with the same first letters, this many, count as the same word."""
+COPIED = 0.9
+"""Share of a text's words from which a claim is a copy of it."""
+ADDED_WORDS = 8
+"""Maximum of additional words in a copy."""
+BOTH = 0.75
+"""A claim states both of two texts if it has this share of the words that tell each from the other."""
+
+_CACHED_TEXTS = 1_024
+_NEGATION = re.compile(
+    r"\b(?:no|not|never|none|nothing|nobody|nowhere|neither|nor|cannot|without|hardly|barely|scarcely|rarely|seldom"
+    r"|unable|absent|absence|fail\w*|lack\w*|instead|rather than"
+    r"|false|untrue|wrong\w*|refut\w+|disprov\w+)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_REJECTION = re.compile(
+    r"\b(?:myth|(?:we|i) reject\w*|not the case|wrong|refut\w+|disprov\w+|false(?:ly)?|untrue|mistaken"
+    r"|not (?:confirmed|supported|borne out)|(?:no|little) (?:evidence|support|sign|indication)"
+    r"|nothing\b[^,.]{0,20}\bsupports?|given up|the opposite of|contradict\w*)\b",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(
+    # "X, or Y" with nothing listed before it joins two clauses; "A, B, or C" is a list.
+    r"^[^,;]*[,;] or\b"
+    r"|[,;] or (?:it|they|there|each)\b"
+    r"|\bor (?:else|possibly|perhaps|maybe|alternatively)\b"
+    r"|\b(?:equally|just as) (?:possible|likely)\b"
+    r"|\b(?:may|might|could) (?:it )?(?:equally|instead|(?:just )?as well)\b"
+    r"|\bthe other way (?:a)?round\b"
+    r"|\b(?:un(?:clear|certain|known|decided) (?:if|whether)|cannot (?:tell|say) (?:if|whether)|who knows"
+    r"|opinions differ|open question|remains? (?:open|unclear)|interesting to (?:know|see)|future work|should test)\b"
+    r"|\bsome (?:say|argue|hold|claim)\b|^(?:either|we asked|one hypothesis)\b|\?",
+    re.IGNORECASE,
+)
+_CONTRAST = re.compile(r"\b(?:rather|instead|not)\b", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]+")
+_MARK = re.compile(r"^[^\S\n]*(?:\(?\d{1,3}[.):]|[-*•–])[^\S\n]+", re.MULTILINE)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+
+
+def counted_claims(conclusion: str) -> list[str]:
+    """Return the claims of a conclusion that count: those that start within its first `MAX_WORDS` words."""
+    counted, words = [], 0
+    for claim in split_claims(conclusion):
+        if words >= MAX_WORDS:
+            break
+        counted.append(claim)
+        words += len(claim.split())
+    return counted
+
+
+def split_claims(conclusion: str) -> list[str]:
+    """Split a conclusion into claims: the sentences before its first number or bullet, then its list items.
+
+    Questions are left out.
+    """
+    text = readable(conclusion)
+    before, *items = _MARK.split(text)
+    pieces = (*_SENTENCE_END.split(before), *items)
+    claims = (" ".join(piece.split()) for piece in pieces)
+    return [claim for claim in claims if len(claim.split()) >= MIN_CLAIM_WORDS and not claim.endswith("?")]
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def is_open(claim: str) -> bool:
+    """Return whether a claim leaves open what holds.
+
+    >>> is_open("It is unclear whether yeast makes the dough rise.")
+    True
+    >>> is_open("Yeast makes the dough rise.")
+    False
+    """
+    return _OPEN.search(claim) is not None
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def is_rejection(claim: str) -> bool:
+    """Return whether a claim rejects the statement that it quotes.
+
+    >>> is_rejection("It is a myth that yeast makes the dough rise.")
+    True
+    """
+    return _REJECTION.search(claim) is not None
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def is_negated(text: str) -> bool:
+    """Return whether ``text`` has an odd number of negations."""
+    return len(_NEGATION.findall(text)) % 2 == 1
+
+
+def is_copy(claim: str, text: str) -> bool:
+    """Return whether ``claim`` has nearly all words of ``text`` and few others."""
+    words, said = _words(text), _words(claim)
+    found = sum(word in said for word in words)
+    return bool(words) and found >= COPIED * len(words) and len(said) <= len(words) + ADDED_WORDS
+
+
+def states_both(claim: str, true: Sequence[str], false: Sequence[str]) -> bool:
+    """Return whether a claim has the words of a true and of a false text, and does not set one against the other.
+
+    >>> true, false = ["Dough rises at night."], ["Dough falls by day."]
+    >>> states_both("Dough rises at night, and dough falls by day.", true, false)
+    True
+    >>> states_both("Dough does not fall by day but rises at night.", true, false)
+    False
+    """
+    said = stems(claim)
+    return not _CONTRAST.search(claim) and any(
+        _has(said, stems(one) - stems(other)) and _has(said, stems(other) - stems(one))
+        for one in true
+        for other in false
+    )
+
+
+def wording(claim: str, true: str, false: Sequence[str]) -> float:
+    """Return the words shared with the true text alone minus those with a false text alone, at the worst false text."""
+    said, own = stems(claim), stems(true)
+    return float(min(len(said & own - other) - len(said & other - own) for other in map(stems, false)))
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def stems(text: str) -> frozenset[str]:
+    """Return the first `STEM_LETTERS` letters of every word of ``text``, in lower case."""
+    return frozenset(word[:STEM_LETTERS] for word in _words(text))
+
+
+def _has(said: frozenset[str], words: frozenset[str]) -> bool:
+    return bool(words) and len(said & words) >= BOTH * len(words)
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(text.lower()))
