@@ -57,12 +57,12 @@ class JudgeSettings(NamedTuple):
     """Similarity from which a claim speaks of a conclusion item."""
     full_at: float = 0.7
     """Similarity from which a claim states its item in full."""
-    result_at: float = 0.45
+    result_at: float = 0.55
     """Similarity from which a claim speaks of a result."""
     near: float = 0.2
     """A claim speaks of no statement that is less similar than its nearest one by more than this."""
     asked_at: float = 0.5
-    """A claim asserts nothing if its distance (1 - similarity) to a question or study is below this share of its
+    """A claim asserts nothing if its distance (1 - similarity) to a question, study or hint is below this share of its
     distance to the nearest statement."""
     says_item: float = 0.0
     """Sense from which a claim says the item that it speaks of."""
@@ -155,10 +155,11 @@ class LocalJudge:
     def _verdict(self, item: int, heard: Sequence[Hearing]) -> Verdict:
         if denial := next((each for each in heard if each.denies[item]), None):
             return Verdict(NOTHING, f"contradicted; {denial.why}")
-        own = [each for each in heard if each.says[item]]
+        groups = self._evidence[item]
+        void = [study for group in groups for study in group if self._is_said_both_ways(study, heard)]
+        own = [each for each in heard if each.says[item] and not (each.says | each.denies)[void].any()]
         best = max(own, key=lambda each: float(each.similarity[item]), default=None)
         in_full = best is not None and best.similarity[item] >= self._settings.full_at
-        groups = self._evidence[item]
         if not in_full and (fooled := self._fooled(groups, heard)):
             return Verdict(NOTHING, f"a fake of its evidence was believed; {fooled.why}")
         met = sum(any(self._is_said(study, heard) for study in group) for group in groups)
@@ -182,6 +183,10 @@ class LocalJudge:
     @staticmethod
     def _is_said(study: int, heard: Sequence[Hearing]) -> bool:
         return any(each.says[study] for each in heard) and not any(each.denies[study] for each in heard)
+
+    @staticmethod
+    def _is_said_both_ways(study: int, heard: Sequence[Hearing]) -> bool:
+        return any(each.says[study] for each in heard) and any(each.denies[study] for each in heard)
 
     def _hear(self, claim: str, vector: Vector) -> Hearing:
         at, (plain, adapted) = self._settings, _spaces(vector, self.vectors.embedder.name)
@@ -286,8 +291,9 @@ def tree_statements(tree: Tree) -> tuple[Statement, ...]:
 
 
 def question_texts(tree: Tree) -> tuple[str, ...]:
-    """Return the texts of a tree that ask or instruct: topic, subtopics and studies."""
-    return tree.topic, *(node.text for node in (*tree.subtopics, *tree.studies))
+    """Return the texts of a tree that ask or instruct: topic, subtopics, studies, and the hints that come nearest."""
+    nodes = (*tree.subtopics, *tree.studies)
+    return tree.topic, *(node.text for node in nodes), *(node.hints[-2] for node in nodes)
 
 
 def _contrast(true: Floats, false: Floats) -> Floats:
