@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from inquitree_gym.analysis.proposals import ProposalSet, matching_cases
 from inquitree_gym.analysis.readings import MatchedProposal
 from inquitree_gym.baselines import Agent, make_agent
-from inquitree_gym.embeddings import Embedder, load_embedder, tree_vectors
+from inquitree_gym.embeddings import Embedder, tree_vectors
 from inquitree_gym.embeddings.reader import READER
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.judges import local_judge
-from inquitree_gym.judges.local import JUDGE_EMBEDDER
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import EpisodeScore, Estimate, score_episode
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
@@ -26,8 +25,11 @@ from inquitree_gym.trees.lint import char_tfidf, lint_tree
 from inquitree_gym.trees.meaning import early_texts, ladder_similarities, result_leaks
 from research.datasets import ConclusionSet
 from research.fake_detectability import result_texts, separations
+from research.judge.conclusions import PlayedConclusions, load_played
+from research.judge.crossval import Evidence, inputs_digest
+from research.judge.crossval import read_evidence as read_judge_evidence
+from research.judge.gaming import gaming_table
 from research.judge_calibration import JudgedSet, judge_set
-from research.judge_crossval import CrossValidation, cross_validate
 from research.played import LabelAgreement, label_agreement
 from research.reader.evidence import TREES_OUT, read_evidence
 from research.shortcuts import SHORTCUTS, ShortcutAgent
@@ -82,7 +84,12 @@ class Validity:
     separations: dict[str, Estimate]
     """AUC by kind of features."""
     judged: list[JudgedSet]
-    crossval: CrossValidation
+    played: list[PlayedConclusions]
+    """Labelled conclusions of inquiries."""
+    judge: Evidence
+    """The local judge on trees that its adapter has not seen."""
+    gaming: dict[tuple[str, str], float]
+    """Mean S that the shipped judge gives each strategy, by kind and name."""
     scores: dict[tuple[str, str], list[EpisodeScore]]
     """Scores by agent and limit."""
 
@@ -109,7 +116,9 @@ def measure(
     matched = [each for each in matched if each.origin == "written"]
     report("judging conclusions")
     judged = [judge_set(each, local_judge) for each in conclusions]
-    crossval = cross_validate(conclusions, load_embedder(JUDGE_EMBEDDER))
+    played = load_played()
+    judge = read_judge_evidence(inputs_digest(played, conclusions))
+    gaming = gaming_table(trees, local_judge, lambda name: report(f"strategies about {name}"))
     report("telling fakes from true results")
     apart = separations(result_texts(trees, embedder))
     chosen = best_threshold(matched)
@@ -118,7 +127,20 @@ def measure(
     left_out = leave_one_out(matched)
     labels = label_agreement(proposals)
     return Validity(
-        embedder, facts, matched, readers, labels, threshold, chosen, left_out, apart, judged, crossval, scores
+        embedder,
+        facts,
+        matched,
+        readers,
+        labels,
+        threshold,
+        chosen,
+        left_out,
+        apart,
+        judged,
+        played,
+        judge,
+        gaming,
+        scores,
     )
 
 

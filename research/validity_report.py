@@ -11,10 +11,11 @@ import numpy as np
 from inquitree_gym.analysis.aggregate import MEASURES
 from inquitree_gym.analysis.readings import ReadingShares
 from inquitree_gym.errors import require
-from inquitree_gym.judges.local import WEIGHTS
+from inquitree_gym.judges.local import SETTINGS
 from inquitree_gym.scoring import EpisodeScore, clustered_mean
 from inquitree_gym.trees.rules import MAX_LEAK
 from research.datasets import CONCLUSION_KINDS
+from research.judge.report import fit_rows, gaming_rows, label_fit, sense_auc
 from research.judge_calibration import expected_means, kind_means, two_digits
 from research.played import played_rows, reader_rows
 from research.reader.evidence import AUTHORS_OUT, TREES_OUT
@@ -208,7 +209,7 @@ def _judge_values(found: Validity) -> dict[str, Any]:
     means = map(two_digits, kind_means(found.judged).values())
     expected = map(two_digits, expected_means(found.judged).values())
     errors = clustered_mean((each.tree, each.error) for each in found.judged)
-    left_out = found.crossval.judged
+    items, same, kappa = label_fit(found.played)
     return {
         "judged": len(rows),
         "holds": sum(each.holds for each in found.judged),
@@ -217,13 +218,19 @@ def _judge_values(found: Validity) -> dict[str, Any]:
             [*rows, ["**mean**", *means, two_digits(errors.mean), ""], ["expected", *expected, "0.00", ""]],
         ),
         "judge_error": errors,
-        "claims": found.crossval.claims,
-        "auc": f"{found.crossval.in_force:.3f}",
-        "auc_left_out": f"{found.crossval.left_out:.3f}",
-        "fitted": ", ".join(f"{name} {weight:.2f}" for name, weight in found.crossval.fitted._asdict().items()),
-        "weights": ", ".join(f"{name} {weight:g}" for name, weight in WEIGHTS._asdict().items()),
-        "holds_left_out": sum(each.holds for each in left_out),
-        "error_left_out": clustered_mean((each.tree, each.error) for each in left_out),
+        "claims": len(found.judge.senses),
+        "auc": f"{sense_auc(found.judge.senses):.3f}",
+        "settings": ", ".join(f"{name} {value:g}" for name, value in SETTINGS._asdict().items()),
+        "played_conclusions": sum(len(each.conclusions) for each in found.played),
+        "labelled_twice": items,
+        "same_labels": f"{same:.3f}",
+        "label_kappa": f"{kappa:.2f}",
+        "fit_table": _table(
+            ["conclusions", "items", "mean error", "κ", "mean S", "labelled"], fit_rows(found.judge.items)
+        ),
+        "gaming_table": _table(
+            ["kind", "claims", "bound", "tree left out", "shipped"], list(gaming_rows(found.judge.gaming, found.gaming))
+        ),
     }
 
 

@@ -246,21 +246,21 @@ class LocalJudge:
         return np.array([is_open(each.true[0]) for each in self.statements])
 
     @cached_property
-    def _plain(self) -> Vectors:
+    def _plain(self) -> Floats:
         return self._rows[0]
 
     @cached_property
-    def _adapted(self) -> Vectors:
+    def _adapted(self) -> Floats:
         return self._rows[1]
 
     @cached_property
-    def _rows(self) -> tuple[Vectors, Vectors]:
+    def _rows(self) -> tuple[Floats, Floats]:
         """Vectors of all texts of the statements in both spaces, in double precision."""
         texts = tuple(text for each in self.statements for side in each for text in side)
         return _spaces(self.vectors.matrix(texts), self.vectors.embedder.name)
 
     @cached_property
-    def _questions(self) -> Vectors:
+    def _questions(self) -> Floats:
         """Vectors of the topic, the subtopics and the studies, in MiniLM's space."""
         return _spaces(self.vectors.matrix(question_texts(self.vectors.tree)), self.vectors.embedder.name)[0]
 
@@ -292,8 +292,9 @@ def tree_statements(tree: Tree) -> tuple[Statement, ...]:
 
 def question_texts(tree: Tree) -> tuple[str, ...]:
     """Return the texts of a tree that ask or instruct: topic, subtopics, studies, and the hints that come nearest."""
+    hints = (*(subtopic.hints for subtopic in tree.subtopics), *(study.hints for study in tree.studies))
     nodes = (*tree.subtopics, *tree.studies)
-    return tree.topic, *(node.text for node in nodes), *(node.hints[-2] for node in nodes)
+    return tree.topic, *(node.text for node in nodes), *(ladder[-2] for ladder in hints)
 
 
 def _contrast(true: Floats, false: Floats) -> Floats:

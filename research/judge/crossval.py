@@ -61,7 +61,8 @@ def evaluate(
     report: Callable[[str], None],
 ) -> Evidence:
     """Judge played conclusions, written claims and the strategies of `gaming_table`."""
-    items, senses = [], []
+    items: list[JudgedItem] = []
+    senses: list[Sense] = []
     for each in played:
         report(each.tree)
         tree = load_tree(each.tree)

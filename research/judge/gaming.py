@@ -22,7 +22,7 @@ def strategies(tree: Tree, other: Tree) -> dict[tuple[str, str], list[str]]:
     draws = np.random.default_rng(0)
     items = [(item.text, item.false_variants[0]) for item in tree.conclusions]
     results = [(study.result, study.fakes[0].text) for study in tree.studies]
-    nodes = (*tree.subtopics, *tree.studies)
+    ladders = [*(subtopic.hints for subtopic in tree.subtopics), *(study.hints for study in tree.studies)]
     found = {
         ("true", "all items"): [true for true, _ in items],
         ("true", "all true results"): [true for true, _ in results],
@@ -51,7 +51,7 @@ def strategies(tree: Tree, other: Tree) -> dict[tuple[str, str], list[str]]:
         ("nothing", "500 lines"): ["Much was learnt about the brain from these results."] * 500,
     }
     for level in range(4):
-        found["nothing", f"hints of level {level + 1}"] = [node.hints[level] for node in nodes]
+        found["nothing", f"hints of level {level + 1}"] = [hints[level] for hints in ladders]
     for kind, forms in (("true", ASSERTIONS), ("rejection", REJECTIONS), ("nothing", OPEN)):
         name = {"true": "assert", "rejection": "reject", "nothing": "open"}[kind]
         for form in (*forms, *UNSEEN[name]):

@@ -107,7 +107,9 @@ def reworked(lesson: Lesson, draws: np.random.Generator) -> list[Claim]:
 def empty_texts(tree: Tree) -> tuple[str, ...]:
     """Return the texts of a tree that assert nothing: its topic, questions, protocols and hints."""
     nodes = (*tree.subtopics, *tree.studies)
-    return tree.topic, *(text for node in nodes for text in (node.text, *node.paraphrases[:2], *node.hints))
+    hints = (*(subtopic.hints for subtopic in tree.subtopics), *(study.hints for study in tree.studies))
+    said = (text for node in nodes for text in (node.text, *node.paraphrases[:2]))
+    return tree.topic, *said, *(hint for ladder in hints for hint in ladder)
 
 
 def tree_statements(tree: Tree) -> tuple[Statement, ...]:

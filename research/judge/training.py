@@ -125,4 +125,4 @@ def _senses(similarities: Tensor, statements: Sequence[Statement]) -> Tensor:
         for texts in (each.true, each.false):
             columns.append(similarities[:, start : start + len(texts)].amax(dim=1))
             start += len(texts)
-    return torch.stack(columns, dim=1).unflatten(1, (len(statements), 2))
+    return torch.stack(columns, dim=1).reshape(len(similarities), len(statements), 2)

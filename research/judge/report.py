@@ -1,0 +1,96 @@
+"""Tables about the local judge on the validity page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from inquitree_gym.scoring.statistics import Estimate, clustered_mean
+from research.judge.conclusions import SCORES, PlayedConclusions
+from research.judge.crossval import JudgedItem, Sense
+from research.judge.gaming import BOUNDS
+
+Gaming = Mapping[tuple[str, str], float]
+
+
+class Fit(NamedTuple):
+    """How well verdicts fit labels."""
+
+    items: int
+    error: Estimate
+    """Mean absolute difference of S per item, over trees."""
+    kappa: float
+    """Cohen's κ on full, part, wrong and nothing."""
+    judged: float
+    """Mean S by the judge."""
+    labelled: float
+    """Mean S by the labels."""
+
+
+def fit(items: Sequence[JudgedItem]) -> Fit:
+    """Compare verdicts with labels."""
+    differences = ((each.tree, abs(SCORES[each.verdict] - SCORES[each.label])) for each in items)
+    return Fit(
+        items=len(items),
+        error=clustered_mean(differences),
+        kappa=cohen_kappa((each.verdict, each.label) for each in items),
+        judged=fmean(SCORES[each.verdict] for each in items),
+        labelled=fmean(SCORES[each.label] for each in items),
+    )
+
+
+def fit_rows(items: Sequence[JudgedItem]) -> list[list[str]]:
+    """Return a row for all items, those without doubt, and those of each kind of author, style and tree."""
+    groups = [
+        ("all", items),
+        ("label sure", [each for each in items if each.sure]),
+        ("players' own conclusions", [each for each in items if each.style == "own"]),
+        ("other authors", [each for each in items if each.style != "own"]),
+    ]
+    for field in ("style", "author", "tree"):
+        values = dict.fromkeys(getattr(each, field) for each in items)
+        groups += [(f"{field} {value}", [each for each in items if getattr(each, field) == value]) for value in values]
+    return [[name, *_fit_cells(chosen)] for name, chosen in groups]
+
+
+def label_fit(sets: Iterable[PlayedConclusions]) -> tuple[int, float, float]:
+    """Return the number of items with two labels, the share of equal ones, and Cohen's κ."""
+    pairs = [
+        (label, conclusion.second[item])
+        for each in sets
+        for conclusion in each.conclusions
+        if conclusion.second
+        for item, label in conclusion.items.items()
+    ]
+    return len(pairs), fmean(one == other for one, other in pairs), cohen_kappa(pairs)
+
+
+def sense_auc(senses: Sequence[Sense]) -> float:
+    """Return the AUC with which the sense tells right claims from wrong ones."""
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score([each.right for each in senses], [each.sense for each in senses]))
+
+
+def gaming_rows(left_out: Gaming, shipped: Gaming) -> Iterator[list[str]]:
+    """Yield a row per strategy: kind, name, bound, mean S with and without the tree in the training of the adapter."""
+    for kind, name in shipped:
+        low, high = BOUNDS.get(kind, (0.0, 1.0))
+        bound = {(0.0, 1.0): "–"}.get((low, high), f"≥ {low:.2f}" if low else f"≤ {high:.2f}")
+        unseen = left_out.get((kind, name))
+        yield [kind, name, bound, "–" if unseen is None else f"{unseen:.3f}", f"{shipped[kind, name]:.3f}"]
+
+
+def cohen_kappa(pairs: Iterable[tuple[str, str]]) -> float:
+    """Return Cohen's κ of two sets of labels."""
+    from sklearn.metrics import cohen_kappa_score
+
+    one, other = zip(*pairs, strict=True)
+    return float(cohen_kappa_score(one, other))
+
+
+def _fit_cells(items: Sequence[JudgedItem]) -> list[str]:
+    found = fit(items)
+    kappa = "–" if found.kappa != found.kappa else f"{found.kappa:.2f}"  # undefined if all labels are the same
+    return [str(found.items), str(found.error), kappa, f"{found.judged:.2f}", f"{found.labelled:.2f}"]
