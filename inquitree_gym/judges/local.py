@@ -48,7 +48,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-class JudgeSettings(NamedTuple):
+class LocalJudgeSettings(NamedTuple):
     """Thresholds and weights of the local judge, calibrated for `JUDGE_EMBEDDER`; see docs/validity.md."""
 
     asserts_at: float = 0.5
@@ -78,7 +78,7 @@ class JudgeSettings(NamedTuple):
     """Weight per word that is shared with one side alone."""
 
 
-SETTINGS = JudgeSettings()
+SETTINGS = LocalJudgeSettings()
 _LEAST = 0.02
 """Least sum of two distances that a contrast is scaled by; below it, their difference is noise."""
 
@@ -91,7 +91,7 @@ class Statement(NamedTuple):
 
 
 class Hearing(NamedTuple):
-    """How one claim was heard; each array has one element per statement, items first."""
+    """A claim as it was heard; each array has one element per statement, items first."""
 
     claim: str
     similarity: Floats
@@ -117,7 +117,7 @@ class LocalJudge:
     name = "local"
     version = VERSION
 
-    def __init__(self, vectors: TreeVectors, *, settings: JudgeSettings = SETTINGS) -> None:
+    def __init__(self, vectors: TreeVectors, *, settings: LocalJudgeSettings = SETTINGS) -> None:
         """Judge conclusions about one tree.
 
         Args:

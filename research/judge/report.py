@@ -15,7 +15,7 @@ Gaming = Mapping[tuple[str, str], float]
 
 
 class Fit(NamedTuple):
-    """How well verdicts fit labels."""
+    """Fit of verdicts to labels."""
 
     items: int
     error: Estimate

@@ -114,7 +114,6 @@ def test_the_verdict_names_the_claim_and_its_numbers(judge: LocalJudge, paper: T
     ("setting", "value", "score"),
     [
         ("item_at", 1.01, 0), ("full_at", 1.01, 0.6), ("says_item", 1e3, 0), ("asserts_at", 1.01, 0), ("denies", -1e3, 0),
-        ("asked_at", 1e6, 0),
     ],
 )  # fmt: skip
 def test_settings_are_its_own(paper: Tree, setting: str, value: float, score: float):
