@@ -347,6 +347,7 @@ RULES = {
     "on_tie": "ask",
     "tie_margin": 2.0,
     "fake_key": 1,
+    "replication": "varied",
 }
 NEEDS = {
     "on_tie": {"tie_margin": 2.0, "threshold": 0.0},
