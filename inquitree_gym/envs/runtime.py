@@ -137,7 +137,7 @@ def privileged_info(transition: Transition, turn_limit: int | None) -> dict[str,
     reading, event, _ = transition
     values = event_values(event)
     return {
-        **{name: values[name] for name in ("kind", "node", "other", "fake", "limit", "reason", "decision")},
+        **{name: values[name] for name in ("kind", "node", "other", "fake", "wording", "limit", "reason", "decision")},
         "target": event.state.target,
         "candidate": reading.candidate,
         "similarity": reading.similarity,

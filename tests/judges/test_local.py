@@ -113,9 +113,13 @@ def test_the_verdict_names_the_claim_and_its_numbers(judge: LocalJudge, paper: T
 @pytest.mark.parametrize(
     ("setting", "value", "score"),
     [
-        ("item_at", 1.01, 0), ("full_at", 1.01, 0.6), ("says_item", 1e3, 0), ("asserts_at", 1.01, 0), ("denies", -1e3, 0),
+        ("item_at", 1.01, 0),
+        ("full_at", 1.01, 0.6),
+        ("says_item", 1e3, 0),
+        ("asserts_at", 1.01, 0),
+        ("denies", -1e3, 0),
     ],
-)  # fmt: skip
+)
 def test_settings_are_its_own(paper: Tree, setting: str, value: float, score: float):
     vectors, text = judge_vectors(paper), "Tuned with care, even four neurons can hold any heading."
     assert scores(LocalJudge(vectors), paper.conclusions[0].text)[0] == 1
