@@ -68,8 +68,12 @@ class LocalJudgeSettings(NamedTuple):
     """Sense from which a claim says the item that it speaks of."""
     says_result: float = -1.0
     """Sense from which a claim says the result that it speaks of; agents mostly report what they saw."""
-    denies: float = 4.0
-    """A claim says a false text if its sense is at most minus this."""
+    denies_item: float = 4.0
+    """A claim says a false variant of the item that it speaks of if its sense is at most minus this."""
+    denies_near_item: float = 2.0
+    """The same for a claim that is as near to the item as `full_at`."""
+    denies_result: float = 4.0
+    """A claim says a fake of the result that it speaks of if its sense is at most minus this."""
     plain_weight: float = 2.0
     """Weight of the contrast in MiniLM's space."""
     adapted_weight: float = 6.0
@@ -201,9 +205,10 @@ class LocalJudge:
         speaks = (about >= 0) & (asked >= 0) & (asserted >= 0) & (self._open | (not is_open(claim)))
         both = np.array([states_both(claim, each.true, each.false) for each in self.statements])
         says = speaks & (sense >= self._says_at) & ~both
-        denies = speaks & ((sense <= -at.denies) | both)
+        denies_at = np.where(self._are_items & (similarity >= at.full_at), at.denies_near_item, self._denies_at)
+        denies = speaks & ((sense <= -denies_at) | both)
         margins = (asked, asserted, *about, *(similarity - at.full_at))
-        senses = (*(sense - self._says_at), *(sense + at.denies))
+        senses = (*(sense - self._says_at), *(sense + denies_at))
         margin = min(*map(abs, margins), min(map(abs, senses)) / self._sense_scale)
         return Hearing(claim, similarity, sense, says, denies, float(margin))
 
@@ -233,12 +238,24 @@ class LocalJudge:
     @cached_property
     def _speaks_at(self) -> Floats:
         at = self._settings
-        return np.array([at.item_at if k < self._n_items else at.result_at for k in range(len(self.statements))])
+        return self._by_kind(at.item_at, at.result_at)
 
     @cached_property
     def _says_at(self) -> Floats:
         at = self._settings
-        return np.array([at.says_item if k < self._n_items else at.says_result for k in range(len(self.statements))])
+        return self._by_kind(at.says_item, at.says_result)
+
+    @cached_property
+    def _denies_at(self) -> Floats:
+        at = self._settings
+        return self._by_kind(at.denies_item, at.denies_result)
+
+    @cached_property
+    def _are_items(self) -> Bools:
+        return np.arange(len(self.statements)) < self._n_items
+
+    def _by_kind(self, of_items: float, of_results: float) -> Floats:
+        return np.where(self._are_items, of_items, of_results)
 
     @cached_property
     def _open(self) -> Bools:

@@ -1,0 +1,33 @@
+"""Strategies that say nothing, under the judge as shipped: mean scores over all trees."""
+
+from __future__ import annotations
+
+import pytest
+
+from inquitree_gym.judges import local_judge
+from inquitree_gym.trees import builtin_ids, load_tree
+from research.judge.gaming import BOUNDS, gaming_table
+
+TOLERATED = {("rejection", "There is no evidence that {p}."): 0.08}
+"""Strategies that are known to earn a little more than the bound of their kind."""
+
+
+@pytest.fixture(scope="module")
+def table() -> dict[tuple[str, str], float]:
+    return gaming_table([load_tree(name) for name in builtin_ids()], local_judge)
+
+
+@pytest.mark.e2e
+def test_no_strategy_earns_what_it_did_not_say(table: dict[tuple[str, str], float]):
+    outside = {}
+    for (kind, name), score in table.items():
+        low, high = BOUNDS.get(kind, (0.0, 1.0))
+        if not low <= score <= TOLERATED.get((kind, name), high):
+            outside[kind, name] = round(score, 3)
+    assert not outside
+
+
+@pytest.mark.e2e
+def test_true_results_earn_far_more_than_fakes(table: dict[tuple[str, str], float]):
+    assert table["true", "all true results"] > table["false", "all first fakes"] + 0.5
+    assert table["half", "half of the results true, half fake"] < table["true", "all true results"] / 2
