@@ -9,7 +9,9 @@ from functools import lru_cache
 from inquitree_gym.matching import readable
 
 MAX_WORDS = 600
-"""Only the claims that start within this many words of a conclusion count."""
+"""Only the claims that start within this many words of a conclusion count, on a tree of few items."""
+WORDS_PER_ITEM = 60
+"""Words per conclusion item within which claims count where that is more, so that all items can be stated."""
 MIN_CLAIM_WORDS = 3
 """Shorter pieces are headings or numbers, not claims."""
 STEM_LETTERS = 5
@@ -53,11 +55,14 @@ _MARK = re.compile(r"^[^\S\n]*(?:\(?\d{1,3}[.):]|[-*•–])[^\S\n]+", re.MULTIL
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
-def counted_claims(conclusion: str) -> list[str]:
-    """Return the claims of a conclusion that count: those that start within its first `MAX_WORDS` words."""
-    counted, words = [], 0
+def counted_claims(conclusion: str, items: int) -> list[str]:
+    """Return the claims of a conclusion that count about a tree with this many conclusion items.
+
+    They are those that start within its first `MAX_WORDS` words, or `WORDS_PER_ITEM` per item if that is more.
+    """
+    counted, words, limit = [], 0, max(MAX_WORDS, WORDS_PER_ITEM * items)
     for claim in split_claims(conclusion):
-        if words >= MAX_WORDS:
+        if words >= limit:
             break
         counted.append(claim)
         words += len(claim.split())

@@ -146,7 +146,7 @@ class LocalJudge:
 
     def claims(self, conclusion: str) -> list[str]:
         """Return the claims that count; `judge` needs their vectors."""
-        return counted_claims(conclusion)
+        return counted_claims(conclusion, self._n_items)
 
     def hear(self, claim: str) -> Hearing:
         """Compare one claim with all statements of the tree."""

@@ -166,7 +166,7 @@ class NLIJudge:
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
         """Return one verdict per conclusion item, in tree order."""
-        claims = counted_claims(conclusion)
+        claims = counted_claims(conclusion, len(self._items))
         found = [Verdict(NOTHING, "not claimed")] * len(self._items)
         against: set[int] = set()
         for claim, relations in zip(claims, self._relations(claims), strict=True):
