@@ -20,8 +20,8 @@ from inquitree_gym.trees import Tree
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
-VERSION = 1
-"""Version of the rule that makes grades of probabilities; the weights have a digest."""
+VERSION = 2
+"""Version of the rule that makes grades of claims; the weights have a digest."""
 ENTAILS_AT = 0.5
 """Probability from which one text entails another."""
 CONTRADICTS_AT = 0.5

