@@ -12,7 +12,7 @@ from measure import Row, alternate, hand_over, spread
 
 import inquitree_gym as it
 from inquitree_gym.baselines import BASELINE_NAMES
-from inquitree_gym.judges import LocalJudge
+from inquitree_gym.judges import local_judge
 
 TREES = ("paper8", "paper10", "paper12")
 ROUNDS = 7
@@ -32,7 +32,7 @@ class Table:
         for tree in TREES:
             env = gym.make(f"InquiTree-{tree}-v0", privileged=True)
             env.reset(seed=0)
-            self.sets.append((env, it.make_agent(name, env), LocalJudge(env.unwrapped.vectors)))
+            self.sets.append((env, it.make_agent(name, env), local_judge(env.unwrapped.tree)))
 
     def round(self) -> float:
         """Return episodes per second over one episode per tree."""

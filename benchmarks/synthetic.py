@@ -16,8 +16,8 @@ import numpy as np
 from measure import Row, alternate, as_table, hand_over, ratios, spread
 
 from inquitree_gym import load_embedder
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors
-from inquitree_gym.judges import LocalJudge
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
+from inquitree_gym.judges.local import LocalJudge, judge_vectors
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
 from inquitree_gym.trees.candidates import Embed
 from inquitree_gym.trees.lint import lint_tree
@@ -91,7 +91,7 @@ def quality(trees: Sequence[Tree], embedder: Embedder) -> list[Row]:
     for number, tree in enumerate(trees):
         own = list(dict.fromkeys(tree.texts().values()))
         known = dict(zip(own, embedder.embed(own), strict=True))
-        found.append(checked(tree, embedder, lambda wanted, known=known: np.stack([known[text] for text in wanted])))
+        found.append(checked(tree, lambda wanted, known=known: np.stack([known[text] for text in wanted])))
         for study in tree.studies:
             for text in study.results:
                 texts.append(text)
@@ -102,14 +102,14 @@ def quality(trees: Sequence[Tree], embedder: Embedder) -> list[Row]:
     return [*shares(found), *(Row(f"fake told from true, {name}", f"AUC {auc}") for name, auc in apart.items())]
 
 
-def checked(tree: Tree, embedder: Embedder, embed: Embed) -> Quality:
+def checked(tree: Tree, embed: Embed) -> Quality:
     """Lint one tree, and judge two conclusions."""
     faults = [fault for fault in lint_tree(tree, embed) if fault.severity == "error"]
     flat = {fault.node for fault in faults if fault.code in ("T501", "T502")}
     subtopics = embed([subtopic.text for subtopic in tree.subtopics])
     between = subtopics @ subtopics.T - 2 * np.eye(len(subtopics))
     ladders = len(targets(tree))
-    judge = LocalJudge(TreeVectors(tree, embedder))
+    judge = LocalJudge(judge_vectors(tree, lasting=False))
     truth = score(judge, [item.text for item in tree.conclusions])
     falsehood = score(judge, [item.false_variants[0] for item in tree.conclusions])
     return Quality(ladders, ladders - len(flat), len(faults), float(between.max()), truth, falsehood)

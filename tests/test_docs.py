@@ -23,6 +23,8 @@ from inquitree_gym.baselines import AGENT_NAMES
 from inquitree_gym.baselines.llm import CONTEXT
 from inquitree_gym.baselines.registry import AGENT_SETTINGS, CHAT_SETTINGS
 from inquitree_gym.cli import app
+from inquitree_gym.judges import claims
+from inquitree_gym.judges.local import SETTINGS
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.prompts.render import TEMPLATE_NAMES
 from inquitree_gym.trees import builtin_ids, schema
@@ -212,15 +214,6 @@ def test_a_number_on_a_page_is_the_one_in_force(page: str, constant: str) -> Non
 
 
 def test_the_page_of_scoring_has_the_constants_of_the_local_judge() -> None:
-    modules = [vars(import_module(f"inquitree_gym.judges.{name}")) for name in ("local",)]
-    rows = re.findall(r"^\| `([A-Z_]+)` \| (\S+) \|", text_of(DOCS / "scoring.md"), re.MULTILINE)
-    shown = {constant: float(value) for constant, value in rows}
-    in_force = {
-        constant: float(value)
-        for names in modules
-        for constant, value in names.items()
-        if constant.isupper() and not constant.startswith("_") and isinstance(value, int | float)
-    }
-    for imported in ("FULL", "PARTIAL", "NOTHING", "SIMILARITY_TOLERANCE", "VERSION"):
-        del in_force[imported]
-    assert shown == in_force
+    rows = re.findall(r"^\| `(\w+)` \| (-?[\d.]+) \|", text_of(DOCS / "scoring.md"), re.MULTILINE)
+    constants = {name: value for name, value in vars(claims).items() if re.fullmatch("[A-Z][A-Z_]+", name)}
+    assert {name: float(value) for name, value in rows} == SETTINGS._asdict() | constants
