@@ -116,8 +116,8 @@ def test_the_verdict_names_the_claim_and_its_numbers(judge: LocalJudge, paper: T
 @pytest.mark.parametrize(
     ("setting", "value", "score"),
     [
-        ("item_at", 1.01, 0), ("full_at", 1.01, 0.6), ("says_item", 1e3, 0), ("asserts_at", 1.01, 0), ("denies", -1e3, 0),
-        ("asked_at", 1e6, 0), ("near", -0.1, 0), ("result_at", 1.01, 1),
+        ("item_at", 1.01, 0), ("full_at", 1.01, 0.6), ("says_item", 1e3, 0), ("asserts_at", 1.01, 0),
+        ("denies", -1e3, 0), ("asked_at", 1e6, 0), ("near", -0.1, 0), ("result_at", 1.01, 1),
     ],
 )  # fmt: skip
 def test_settings_for_items_are_its_own(paper: Tree, setting: str, value: float, score: float):
