@@ -117,7 +117,8 @@ def test_the_verdict_names_the_claim_and_its_numbers(judge: LocalJudge, paper: T
     ("setting", "value", "score"),
     [
         ("item_at", 1.01, 0), ("full_at", 1.01, 0.6), ("says_item", 1e3, 0), ("asserts_at", 1.01, 0),
-        ("denies", -1e3, 0), ("asked_at", 1e6, 0), ("near", -0.1, 0), ("result_at", 1.01, 1),
+        ("denies_item", -1e3, 1), ("denies_near_item", -1e3, 0), ("asked_at", 1e6, 0), ("near", -0.1, 0),
+        ("result_at", 1.01, 1),
     ],
 )  # fmt: skip
 def test_settings_for_items_are_its_own(paper: Tree, setting: str, value: float, score: float):
@@ -130,12 +131,22 @@ def test_settings_for_items_are_its_own(paper: Tree, setting: str, value: float,
 
 @pytest.mark.weights
 @pytest.mark.parametrize(
-    ("setting", "value", "score"), [("result_at", 1.01, 0), ("says_result", 1e3, 0), ("says_item", 1e3, 1)]
+    ("setting", "value", "score"),
+    [("result_at", 1.01, 0), ("says_result", 1e3, 0), ("says_item", 1e3, 1), ("denies_result", -1e3, 0)],
 )
 def test_settings_for_results_are_its_own(paper: Tree, setting: str, value: float, score: float):
     vectors, result = judge_vectors(paper), next(study.result for study in paper.studies if study.id == "s2b")
     assert scores(LocalJudge(vectors), result)[0] == 1, "s2b is all the evidence that the first item needs"
     assert scores(LocalJudge(vectors, settings=SETTINGS._replace(**{setting: value})), result)[0] == score
+
+
+@pytest.mark.weights
+def test_a_claim_denies_an_item_sooner_the_nearer_it_is(paper: Tree):
+    vectors = judge_vectors(paper)
+    text = "A handful of neurons is enough: a suitably tuned ring of four units can hold every angle."
+    far = SETTINGS._replace(result_at=1.01, full_at=1.01)
+    assert scores(LocalJudge(vectors, settings=far), text)[0] == 0.6
+    assert scores(LocalJudge(vectors, settings=far._replace(denies_item=-1e3)), text)[0] == 0
 
 
 @pytest.mark.weights
