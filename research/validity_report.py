@@ -96,7 +96,7 @@ def _tree_row(found: Validity, facts: TreeFacts) -> list[object]:
 
 def _reading_values(found: Validity) -> dict[str, Any]:
     left = found.left_out
-    wrong = [f"{kind} accepted" for kind in ("vague", "near miss", "off target")]
+    wrong = [f"{kind} accepted" for kind in ("vague", "near miss", "off target", "foreign")]
     heads = ["τ", "understood", "misread", "refused", *wrong, "balance"]
     marks = sorted({*MARKS, found.threshold, found.chosen})
     curve = [rates(found.matched, mark) for mark in marks]

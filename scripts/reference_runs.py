@@ -61,8 +61,8 @@ means. The seeds are 0 to {last}. Actions are read by {reading}; conclusions are
 """
 NOTES = """- At the default limit, coverage alone says little: hints carry an agent that says nothing (`worst-case`)
   through every tree. Unaided coverage and the limit of 3n turns separate the agents.
-- `worst-case` has no unaided coverage. `random-words` has some, because random words sometimes reach the threshold τ
-  for a subtopic. Its value shows how far unaided coverage can exceed 0 by chance.
+- `worst-case` has no unaided coverage, and `random-words` has none either: random words never reach the threshold τ
+  for a subtopic that is open.
 - An agent that does not react to results moves in the same way with and without fakes; only the results that it can
   conclude from differ. The rows of `random`, `random-menu`, `random-words` and `worst-case` therefore repeat over fake
   levels, except for hits and false alarms.

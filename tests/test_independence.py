@@ -109,6 +109,7 @@ def advantage(fake_key: int, told: Callable[[Engine, int], int]) -> float:
     return float(abs(guessed[fake].mean(axis=0) - guessed[~fake].mean(axis=0)).max())
 
 
+@pytest.mark.e2e
 def test_an_agent_that_hashes_what_it_is_told_does_no_better_than_chance():
     assert advantage(2, Engine.agent_seed) < 0.03
     assert advantage(2, lambda engine, seed: seed) == 1.0, "with the episode's seed it would know every fake"

@@ -57,6 +57,7 @@ def test_verbatim_texts_of_a_shipped_tree_read_as_themselves(shipped: tuple[Tree
             check(reader.read(here, study.text), study, tree.studies.index(study))
 
 
+@pytest.mark.weights
 def test_a_verbatim_text_is_its_own_node_even_if_the_paraphrases_are_all_about_a_sibling(minilm: MiniLMEmbedder):
     about = {"s2": ["Grid cells fire in a lattice."], "s2b": ["Grid cells fire in a lattice."]}
     tree = with_paraphrases(CHAIN, about)
@@ -360,6 +361,7 @@ def test_one_text_read_in_several_places_is_embedded_once(counted):
     assert asked == ["something new"]
 
 
+@pytest.mark.e2e
 def test_readings_are_remembered_within_bounds(counted):
     reader, start, asked = counted
     texts = [f"text {i}" for i in range(CACHE_SIZE + 1)]

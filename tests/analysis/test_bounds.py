@@ -234,6 +234,7 @@ def test_what_is_traversed_is_what_the_agent_plays_in_the_environment(name: str,
             assert traverse(engine, readings, agent, seed) == Traversal(path.turns, path.coverage == 1)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", ["paper4", "paper12", "paper20"])
 def test_the_exact_law_agrees_with_what_is_played(name: str, minilm: MiniLMEmbedder):
     tree, episodes = load_tree(name), 2_000
@@ -259,6 +260,7 @@ def test_the_chance_of_a_full_traversal_by_hand(needs: list[list[int]]):
     assert full_chance(engine, ideal_readings(engine)) == pytest.approx(expected)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", ["paper2", "paper17", "paper5"])
 def test_the_chance_of_a_full_traversal_agrees_with_what_is_played(name: str, minilm: MiniLMEmbedder):
     tree, episodes = load_tree(name), 2_000
@@ -328,6 +330,7 @@ def test_a_topology_is_measured_over_trees():
     assert other.distribution.mean != random.distribution.mean
 
 
+@pytest.mark.e2e
 def test_what_has_no_exact_law_is_sampled_and_says_so():
     (found,) = measure_topology("dag", 60, 1, [RANDOM], SamplingPlan(3, 0))
     assert found.distribution.episodes == 3
@@ -426,6 +429,7 @@ def drawn(file: Path) -> bytes:
     return file.read_bytes()
 
 
+@pytest.mark.e2e
 def test_the_picture_is_whole_and_the_same_each_time(tmp_path: Path):
     first = drawn(tmp_path / "bounds.svg")
     assert drawn(tmp_path / "bounds.svg") == first
@@ -484,6 +488,7 @@ def bounds(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["bounds", *map(str, arguments)])
 
 
+@pytest.mark.e2e
 def test_the_verb_measures_trees_and_topologies_and_draws(tmp_path: Path):
     figure = tmp_path / "bounds.svg"
     done = bounds("2", "paper2", "--topology", "chain", "--n", "2,3", "--episodes", 100, "--figure", figure, "--json")

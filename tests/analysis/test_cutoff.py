@@ -146,6 +146,7 @@ def test_players_are_split_apart_at_the_lowest_fake_level():
     assert [split.before["Q/|C|"].mean for split in found.splits] == [1, 0]
 
 
+@pytest.mark.e2e
 def test_an_agent_of_chance_shows_no_difference_beyond_its_interval():
     """Over many samples Welch's interval of a difference that is none holds 0 about as often as it says."""
     draws = np.random.default_rng(7)

@@ -21,6 +21,7 @@ def episode_phase(row: np.ndarray) -> Phase:
     return Phase(int(row[: len(Phase)].argmax()))
 
 
+@pytest.mark.e2e
 @settings(max_examples=30)
 @given(
     seed=st.integers(0, 2**31), level=st.integers(0, 10), turns=st.sampled_from([3, 9, "default"]),

@@ -93,12 +93,14 @@ except SystemExit as left:
 """
 
 
+@pytest.mark.e2e
 def test_help_names_every_verb_and_loads_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
     assert all(re.search(rf"^\s+{verb}\s+\S", done.stdout, re.MULTILINE) for verb in VERBS)
     assert done.stderr == "0 []\n"
 
 
+@pytest.mark.e2e
 def test_a_foreseen_error_is_one_message_and_status_2_without_a_traceback():
     command = [sys.executable, "-c", "from inquitree_gym.cli import main; main()", "show", "paper6"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -114,6 +114,7 @@ def test_two_trees_of_one_id_are_refused(inquitree: Inquitree, service: Service,
     assert "two of the trees have the id 'made'" in done.said
 
 
+@pytest.mark.e2e
 def test_report_splits_at_the_cutoff_and_sets_memory_beside_it(
     inquitree: Inquitree, service: Service, recited: Path, played: Path, tmp_path: Path
 ):

@@ -124,6 +124,7 @@ def zeros(inquitree: Inquitree, run: Path, service: Service, tmp_path: Path) -> 
     return run
 
 
+@pytest.mark.e2e
 def test_one_judge_for_every_table(inquitree: Inquitree, zeros: Path, service: Service, tmp_path: Path):
     asked = len(service.requests)
     label = f"{MODEL} v1"

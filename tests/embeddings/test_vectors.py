@@ -219,6 +219,7 @@ def write_again_and_again(folder: str, mark: int) -> list[str]:
     return faults
 
 
+@pytest.mark.e2e
 def test_writers_at_once_leave_one_whole_readable_file(cache: Path, caplog: pytest.LogCaptureFixture):
     writers = 4
     context = multiprocessing.get_context("spawn")

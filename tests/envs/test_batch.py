@@ -169,6 +169,7 @@ def play(batch: InquiryBatchEnv, sync: SyncVectorEnv, rng: np.random.Generator, 
     return int(ends)
 
 
+@pytest.mark.e2e
 @given(data=st.data())
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
 def test_every_turn_is_that_of_the_loop_over_single_environments(data: st.DataObject, minilm):

@@ -118,6 +118,7 @@ def env(minilm) -> Iterator[gym.Env]:
 # Every id
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", IDS)
 def test_every_id_passes_the_checker_without_a_warning(name: str, minilm, capsys):
     check_env(gym.make(name).unwrapped)
@@ -411,6 +412,7 @@ def test_every_keyword_is_spelled_out_alike_wherever_an_inquiry_is_made(maker):
     assert Any not in [hints[name] for name in shared]
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
 def test_every_keyword_reaches_the_inquiry_wherever_it_is_made(maker, tmp_path):
     (tmp_path / "end.md").write_text("Bye.")

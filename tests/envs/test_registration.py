@@ -66,6 +66,7 @@ def shipped() -> list[str]:
     return in_new_process(IMPORT + REPORT, INQUITREE_TREES="")["ids"]
 
 
+@pytest.mark.e2e
 def test_make_imports_the_package_by_a_colon_and_loads_nothing_heavy():
     code = """
 import json, sys

@@ -84,6 +84,7 @@ def reading_alone(text: str, **rules: Any) -> dict[str, Any]:
     return env.step(text)[4]["privileged"]
 
 
+@pytest.mark.e2e
 @settings(max_examples=25)
 @given(
     script=st.lists(st.tuples(*[st.sampled_from(SAYINGS)] * 3), min_size=1, max_size=14),
@@ -102,6 +103,7 @@ def test_batched_and_in_a_loop_are_alike(script, seed, level, turns, mode, candi
     assert_agree(found, expected)
 
 
+@pytest.mark.e2e
 @settings(max_examples=15)
 @given(
     script=st.lists(st.tuples(*[st.sampled_from(SAYINGS)] * 3), min_size=5, max_size=14),

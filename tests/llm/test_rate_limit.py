@@ -112,6 +112,7 @@ def test_threads_share_a_pace():
     assert sorted(waits) == list(range(400))
 
 
+@pytest.mark.e2e
 @both
 def test_requests_wait_for_their_turn(ask: Ask, service: Service):
     clock = Watch()

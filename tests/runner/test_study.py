@@ -373,6 +373,7 @@ def test_a_study_file_at_fault(tmp_path: Path, content: bytes, message: str):
         read_study(tmp_path / "s.toml")
 
 
+@pytest.mark.e2e
 def test_a_study_has_at_most_a_million_episodes():
     assert make_study(agents=("random", "oracle"), trees=("2",), seeds=500_000).seeds == 500_000
     with pytest.raises(OptionError, match=r"1,000,002 episodes are more than .* choose fewer seeds"):

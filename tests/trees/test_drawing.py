@@ -96,6 +96,7 @@ def test_layers_hold_each_subtopic_once_by_depth_in_tree_order(tree: Tree):
         assert [order[each.id] for each in row] == sorted(order[each.id] for each in row)
 
 
+@pytest.mark.e2e
 def test_a_chain_against_the_tree_order_may_be_a_thousand_long():
     tree = make_tree([[i + 1] if i < 999 else [] for i in range(1000)], [1] * 1000)
     assert depths(tree) == {f"s{i}": 1000 - i for i in range(1, 1001)}
@@ -232,6 +233,7 @@ sys.stdout.buffer.write(svg(load_tree("paper8"), {"s1": "visited"}).encode())
 """
 
 
+@pytest.mark.e2e
 def test_an_svg_has_the_same_bytes_in_every_process():
     environment = os.environ | {"PYTHONHASHSEED": "77", "TZ": "Asia/Tokyo", "SOURCE_DATE_EPOCH": "1"}
     run = subprocess.run([sys.executable, "-c", SVG], env=environment, capture_output=True, check=True)

@@ -81,6 +81,7 @@ def scaled(change: float) -> float:
     return 1 + change if change >= 0 else 1 / (1 - change)
 
 
+@pytest.mark.e2e
 @settings(max_examples=40)
 @given(st.integers(0, MAX_SEED), difficulties())
 def test_a_synthetic_tree_passes_every_check_that_needs_no_embedder(seed: int, difficulty: Difficulty):
@@ -92,6 +93,7 @@ def test_a_synthetic_tree_passes_every_check_that_needs_no_embedder(seed: int, d
     assert all(len(study.fakes) == difficulty.fakes for study in tree.studies)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("subtopics", [1, 2, 150])
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_any_number_of_subtopics_makes_a_sound_tree(topology, subtopics):
@@ -113,6 +115,7 @@ def test_ladders_rise_siblings_differ_and_nothing_leaks_under_the_default_embedd
         assert errors(lint_tree(synthetic_tree(seed, {"subtopics": 5}), minilm.embed)) == []
 
 
+@pytest.mark.e2e
 def test_a_tree_is_the_same_on_every_platform_and_in_every_process():
     code = """
 from inquitree_gym.trees import synthetic_tree

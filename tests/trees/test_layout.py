@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ def test_boxes_of_a_layer_never_overlap_and_stay_in_the_picture(tree: Tree) -> N
         assert xs[-1] <= layout.width - 0.5 + SLACK
 
 
+@pytest.mark.e2e
 @given(TREES)
 def test_an_arrow_joins_a_prerequisite_to_its_subtopic_layer_by_layer(tree: Tree) -> None:
     layout = place(layers(tree))
@@ -40,6 +42,7 @@ def test_an_arrow_joins_a_prerequisite_to_its_subtopic_layer_by_layer(tree: Tree
         assert [y for _, y in arrow] == list(range(arrow[0][1], arrow[-1][1] + 1))
 
 
+@pytest.mark.e2e
 @given(TREES)
 def test_a_passing_arrow_keeps_clear_of_every_box(tree: Tree) -> None:
     layout = place(layers(tree))

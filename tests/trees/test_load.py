@@ -47,6 +47,7 @@ def outcome(document: str) -> Tree | tuple[str, ...]:
         return tuple(map(str, error.faults))
 
 
+@pytest.mark.e2e
 @settings(deadline=None)
 @given(trees())
 def test_what_is_dumped_is_parsed_again_to_the_same_tree_and_bytes(tree: Tree):

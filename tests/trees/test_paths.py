@@ -132,6 +132,7 @@ print(json.dumps([ids, [str(each.message) for each in caught], env.unwrapped.tre
 """
 
 
+@pytest.mark.e2e
 def test_the_import_registers_good_user_trees_and_only_warns_of_bad_ones(tmp_path: Path):
     mine = put(tmp_path, "mine")
     put(tmp_path, "renamed", tree_id="other")

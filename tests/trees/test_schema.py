@@ -461,6 +461,7 @@ def test_the_message_names_the_file_and_counts_the_faults():
     assert pickle.loads(pickle.dumps(caught.value)).faults == caught.value.faults
 
 
+@pytest.mark.e2e
 def test_a_tree_holds_at_most_a_thousand_subtopics():
     found = json.loads(dump_tree(make_tree([[]] * MAX_SUBTOPICS, [1] * MAX_SUBTOPICS)))
     assert len(read(found).subtopics) == MAX_SUBTOPICS

@@ -56,6 +56,7 @@ def test_the_potential_telescopes_to_nothing_over_an_episode(gamma: float, cover
     assert shaped != plain
 
 
+@pytest.mark.e2e
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(ACTIONS[:-1]), max_size=12), st.integers(0, 9), st.sampled_from([0.9, 0.3]))
 def test_after_any_turns_the_shaping_is_the_discounted_potential(minilm, actions: list[str], seed: int, gamma: float):
@@ -211,6 +212,7 @@ def shaped_pair(mode: AutoresetMode, width: int, **rules: Any) -> tuple[VectorRe
     return batch, SyncVectorEnv(single, autoreset_mode=mode)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=str)
 @pytest.mark.parametrize(
     "rules",
