@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from inquitree_gym.analysis.proposals import SetType
 from inquitree_gym.cli import judges as cli
 from inquitree_gym.cli import output
 from inquitree_gym.errors import OptionError
@@ -41,7 +42,7 @@ def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
     panel = make_judges(
         output.split(judges), JudgeOptions(repeats, base_url, cache, Budget(max_cost, max_total_tokens))
     )
-    sets = _select(load_conclusions(conclusions), output.split(papers))
+    sets = select(load_conclusions(conclusions), output.split(papers))
     found = [_calibrate(sets, judge, max_concurrency) for judge in panel]
     agreed = {(each.judge, "expected"): each.with_expected for each in found} | {
         (one.judge, other.judge): agreement(item_pairs(one.by_conclusion, other.by_conclusion))
@@ -65,7 +66,12 @@ def _calibrate(sets: Sequence[ConclusionSet], judge: AsyncJudge, max_concurrency
         return asyncio.run(calibrate(sets, judge, max_concurrency, advance))
 
 
-def _select(sets: Sequence[ConclusionSet], names: Sequence[str]) -> list[ConclusionSet]:
+def select(sets: Sequence[SetType], names: Sequence[str]) -> list[SetType]:
+    """Return the sets of some trees, given by id or paper number.
+
+    Raises:
+        OptionError: there is no set of a tree.
+    """
     wanted = {f"paper{name}" if name.isascii() and name.isdigit() else name for name in names}
     known = {each.tree for each in sets}
     if unknown := wanted - known - {ALL}:

@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,22 +22,28 @@ pytestmark = pytest.mark.weights
 MODEL = "llm:gpt-4o-mini"
 
 
-@pytest.fixture
-def calibrate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inquitree:
-    """Run the tool in this process."""
+def runner(
+    tool: Callable[[], object], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Inquitree:
+    """Return a function that runs a tool in this process."""
 
     def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["calibrate_judges", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["tool", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.StringIO())
         capsys.readouterr()
         try:
-            run_app(app)
+            run_app(tool)
             status = 0
         except SystemExit as left:
             status = int(left.code or 0)
         return Done(status, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def calibrate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inquitree:
+    return runner(app, monkeypatch, capsys)
 
 
 @pytest.fixture
@@ -98,7 +105,7 @@ def test_wrong_words_end_with_status_2(calibrate: Inquitree, arguments: tuple[st
     assert told in done.said
 
 
-@pytest.mark.parametrize("tool", ["validity", "calibrate_judges"])
+@pytest.mark.parametrize("tool", ["validity", "calibrate_judges", "calibrate_played"])
 def test_a_tool_runs_as_a_module(tool: str):
     command = [
         sys.executable,

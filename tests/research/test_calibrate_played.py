@@ -1,0 +1,130 @@
+"""The tool that judges labelled conclusions of inquiries: ``python -m research.calibrate_played``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inquitree_gym.judges.local import VERSION
+from inquitree_gym.judges.quality import judge_label
+from inquitree_gym.trees import load_tree
+from research.calibrate_played import app
+from research.played_calibration import PlayedItem, fit
+from tests.cli.test_cli import Inquitree
+from tests.judges.test_llm import Grader
+from tests.research.test_calibrate_judges import MODEL, runner
+from tests.servers import Service
+
+LOCAL = judge_label("local", VERSION)
+PAPER = f"llm-paper:{MODEL.removeprefix('llm:')}"
+
+
+@pytest.fixture
+def calibrate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inquitree:
+    return runner(app, monkeypatch, capsys)
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> Path:
+    """Conclusions in the very words of a tree: all items, the first two of them, and the reverse of every item."""
+    items = load_tree("paper2").conclusions
+    first = {each.id: "full" if number < 2 else "nothing" for number, each in enumerate(items)}
+    written = [
+        conclusion("ann", "own", [each.text for each in items], dict.fromkeys(first, "full")),
+        conclusion("bob", "findings", [each.text for each in items[:2]], first),
+        conclusion("bob", "wrongways", [each.false_variants[0] for each in items], dict.fromkeys(first, "wrong")),
+    ]
+    folder = tmp_path / "labelled"
+    folder.mkdir()
+    (folder / "paper2.json").write_text(json.dumps({"tree": "paper2", "conclusions": written}), encoding="utf-8")
+    return folder
+
+
+def conclusion(author: str, style: str, claims: list[str], items: dict[str, str]) -> dict[str, Any]:
+    text = "\n".join(f"{number}. {claim}" for number, claim in enumerate(claims, 1))
+    return {"author": author, "style": style, "text": text, "lines": [], "items": items, "labeller": "l"}
+
+
+@pytest.mark.weights
+def test_the_local_judge_stands_beside_the_labels_by_style(calibrate: Inquitree):
+    done = calibrate("--papers", "2,paper8", "--by", "style")
+    assert done.status == 0
+    assert f"{LOCAL} beside the labels" in done.out
+    assert "│ own " in done.out
+    assert f"{LOCAL}: conclusions judged: 8; items unscored: 0" in done.said
+
+
+@pytest.mark.weights
+def test_judges_beside_each_other_as_json(calibrate: Inquitree, labelled: Path, service: Service, tmp_path: Path):
+    service.reply = Grader(lambda place, text, asked: int(asked.split("===")[2].count(text)))
+    options = ("--base-url", service.address, "--cache", tmp_path, "--max-concurrency", 2, "--max-cost", 5)
+    names = ("--judge", f"local,{MODEL},{PAPER}", "--conclusions", labelled, "--by", "author", "--repeats", 2)
+    done = calibrate(*names, *options, "--json")
+    local, asked, paper = json.loads(done.out)
+    assert [each["judge"] for each in (local, asked, paper)] == [LOCAL, f"{MODEL} v1", f"{PAPER} v1"]
+    fitted = asked["fits"]["all"]
+    assert (fitted["error"]["mean"], fitted["grades"]["kappa"], fitted["rank_order"]) == (0, 1, 1)
+    assert fitted["verdict_kappa"] is None, "it gives S alone"
+    assert local["fits"]["all"]["verdict_kappa"] > 0.8
+    assert list(asked["fits"]) == ["all", "ann", "bob"]
+    assert asked["fits"]["ann"]["rank_order"] is None, "a single conclusion has no order"
+    n_items = len(load_tree("paper2").conclusions)
+    assert [asked["fits"][name]["grades"]["items"] for name in ("ann", "bob")] == [n_items, 2 * n_items]
+    assert asked["fits"]["bob"]["labelled"] == pytest.approx(2 / (2 * n_items))
+    assert (asked["usage"]["replies"], paper["usage"]["replies"]) == (3 * 2 * 2, 3 * 2), "conclusions, orders, repeats"
+
+
+def test_items_left_out_for_the_budget_are_unscored(
+    calibrate: Inquitree, labelled: Path, service: Service, tmp_path: Path
+):
+    service.reply = Grader(lambda place, text, asked: 0.6)
+    options = ("--base-url", service.address, "--cache", tmp_path, "--max-total-tokens", 1, "--max-concurrency", 1)
+    done = calibrate("--judge", PAPER, "--conclusions", labelled, *options)
+    n_items = len(load_tree("paper2").conclusions)
+    assert f"{PAPER} v1: conclusions judged: 3; items unscored: {2 * n_items}" in done.said
+    assert f"│ all         │ {n_items} " in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--by", "labeller"), "--by"),
+        (("--conclusions", "nowhere"), "no conclusions"),
+        (("--papers", "9"), "no calibration conclusions for paper9"),
+    ],
+)
+def test_wrong_words_end_with_status_2(calibrate: Inquitree, arguments: tuple[str, ...], told: str):
+    done = calibrate(*arguments)
+    assert (done.status, done.out) == (2, "")
+    assert told in done.said
+
+
+def test_labels_on_other_items_than_those_of_the_tree_are_refused(calibrate: Inquitree, labelled: Path):
+    file = labelled / "paper2.json"
+    file.write_text(file.read_text(encoding="utf-8").replace('"c2"', '"c99"'), encoding="utf-8")
+    done = calibrate("--conclusions", labelled)
+    assert done.status == 2
+    assert "a conclusion of ann about paper2 has labels on c1, c99" in done.said
+
+
+def test_a_fit_counts_scored_items_and_orders_conclusions_by_their_means():
+    def item(conclusion: int, label: Any, score: float | None, verdict: Any) -> PlayedItem:
+        return PlayedItem("t", "a", "own", conclusion, label, score, verdict)
+
+    items = [
+        item(0, "full", 1.0, "full"), item(0, "part", 0.6, "part"), item(1, "wrong", 0.0, "nothing"),
+        item(1, "full", 0.6, "part"), item(2, "nothing", 0.0, "nothing"), item(2, "full", None, None),
+    ]  # fmt: skip
+    found = fit(items)
+    assert found.error.mean == pytest.approx(0.4 / 5)
+    assert (found.grades.items, found.grades.unscored) == (5, 1)
+    assert (found.judged, found.labelled) == (pytest.approx(2.2 / 5), pytest.approx(2.6 / 5))
+    assert found.rank_order == pytest.approx(1)
+    assert found.verdict_kappa == pytest.approx((3 / 5 - 6 / 25) / (1 - 6 / 25))
+    same = fit([item(number, "full", 1.0, "full") for number in range(3)])
+    assert (same.verdict_kappa, same.grades.kappa, same.rank_order) == (None, None, None)
+    nothing = fit([item(0, "full", None, None)])
+    assert (nothing.judged, nothing.error.mean, nothing.verdict_kappa, nothing.rank_order) == (None, None, None, None)
