@@ -97,13 +97,14 @@ class SentenceTransformerEmbedder(SharedWeights):
         return self._load()
 
     def _load(self) -> SentenceTransformer:
-        folder = self._folder()  # before the imports, which take seconds: report a missing model at once
+        # Before the imports, which take seconds: report a missing model or device at once.
+        folder, device = self._folder(), find_device(self._device)
         from safetensors import SafetensorError
         from sentence_transformers import SentenceTransformer
 
         try:
             with _without_loading_bar():
-                return SentenceTransformer(str(folder), device=find_device(self._device), local_files_only=True)
+                return SentenceTransformer(str(folder), device=device, local_files_only=True)
         except pickle.UnpicklingError:
             raise EmbedderError(
                 f"'{folder}' holds no model that is safe to load: its weights are a pickle, which can run code; pass a "
