@@ -18,7 +18,18 @@ from pathlib import Path
 from measure import Row, as_table
 
 HERE = Path(__file__).parent
-BENCHMARKS = ("starting", "stepping", "batched", "batch", "job", "running", "playing", "synthetic", "accelerator")
+BENCHMARKS = (
+    "starting",
+    "stepping",
+    "batched",
+    "batch",
+    "job",
+    "running",
+    "playing",
+    "judging",
+    "synthetic",
+    "accelerator",
+)
 ON_REQUEST = ("embedders",)
 """Benchmarks that need models made by other commands first."""
 PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "pydantic", "sentence-transformers", "transformers", "torch")
