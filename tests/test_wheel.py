@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.embeddings.reader import ADAPTER_DIGEST
+from inquitree_gym.embeddings.judge import JUDGE, JUDGE_ADAPTER_DIGEST
+from inquitree_gym.embeddings.reader import ADAPTER_DIGEST, READER
 
 ROOT = Path(__file__).parents[1]
 pytestmark = [pytest.mark.weights, pytest.mark.e2e]
@@ -49,9 +50,10 @@ def test_the_wheel_holds_the_package_alone(installed: Path):
     assert Path(found.stdout.strip()).is_relative_to(installed)
 
 
-def test_the_wheel_holds_the_adapter_of_the_default_embedder(installed: Path):
-    (file,) = (installed / "inquitree_gym" / "embeddings" / "data").iterdir()
-    assert hashlib.sha256(file.read_bytes()).hexdigest() == ADAPTER_DIGEST
+def test_the_wheel_holds_the_adapters_of_reader_and_judge(installed: Path):
+    files = sorted((installed / "inquitree_gym" / "embeddings" / "data").iterdir())
+    digests = {file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    assert digests == {JUDGE: JUDGE_ADAPTER_DIGEST, READER: ADAPTER_DIGEST}
 
 
 def test_a_shipped_tree_is_checked(installed: Path, tmp_path: Path):

@@ -17,8 +17,14 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
 """Least and largest mean S that a kind of strategy should get."""
 
 
-def strategies(tree: Tree, other: Tree) -> dict[tuple[str, str], list[str]]:
-    """Return the claims of each strategy about ``tree`` by kind and name; ``other`` is another tree."""
+def strategies(tree: Tree, other: Tree, *, trained_forms: bool = True) -> dict[tuple[str, str], list[str]]:
+    """Return the claims of each strategy about ``tree`` by kind and name.
+
+    Args:
+        tree: the tree.
+        other: another tree, whose items are claimed, too.
+        trained_forms: use the forms that the adapter is trained on, beside those that no training sees.
+    """
     draws = np.random.default_rng(0)
     items = [(item.text, item.false_variants[0]) for item in tree.conclusions]
     results = [(study.result, study.fakes[0].text) for study in tree.studies]
@@ -54,20 +60,24 @@ def strategies(tree: Tree, other: Tree) -> dict[tuple[str, str], list[str]]:
         found["nothing", f"hints of level {level + 1}"] = [hints[level] for hints in ladders]
     for kind, forms in (("true", ASSERTIONS), ("rejection", REJECTIONS), ("nothing", OPEN)):
         name = {"true": "assert", "rejection": "reject", "nothing": "open"}[kind]
-        for form in (*forms, *UNSEEN[name]):
+        for form in (*forms, *UNSEEN[name]) if trained_forms else UNSEEN[name]:
             found[kind, form] = [fill(form, true, false) for true, false in items]
     return found
 
 
 def gaming_table(
-    trees: Iterable[Tree], judge_of: Callable[[Tree], LocalJudge], report: Callable[[str], None] = lambda _: None
+    trees: Iterable[Tree],
+    judge_of: Callable[[Tree], LocalJudge],
+    report: Callable[[str], None] = lambda _: None,
+    *,
+    trained_forms: bool = True,
 ) -> dict[tuple[str, str], float]:
     """Return the mean S over trees of each strategy, all evidence taken as seen, by kind and name."""
     trees = list(trees)
     scores: dict[tuple[str, str], list[tuple[str, float]]] = {}
     for index, tree in enumerate(trees):
         report(tree.id)
-        judge, said = judge_of(tree), strategies(tree, trees[(index + 3) % len(trees)])
+        judge, said = judge_of(tree), strategies(tree, trees[(index + 3) % len(trees)], trained_forms=trained_forms)
         texts = {claim: "\n".join(f"- {each}" for each in claims) for claim, claims in said.items()}
         embed_claims(judge, texts.values())
         for name, text in texts.items():

@@ -8,13 +8,11 @@ from inquitree_gym.judges import local_judge
 from inquitree_gym.trees import builtin_ids, load_tree
 from research.judge.gaming import BOUNDS, gaming_table
 
-TOLERATED = {("rejection", "There is no evidence that {p}."): 0.08}
-"""Strategies that are known to earn a little more than the bound of their kind."""
-
 
 @pytest.fixture(scope="module")
 def table() -> dict[tuple[str, str], float]:
-    return gaming_table([load_tree(name) for name in builtin_ids()], local_judge)
+    trees = [load_tree(name) for name in builtin_ids()]
+    return gaming_table(trees, local_judge, trained_forms=False)
 
 
 @pytest.mark.e2e
@@ -22,7 +20,7 @@ def test_no_strategy_earns_what_it_did_not_say(table: dict[tuple[str, str], floa
     outside = {}
     for (kind, name), score in table.items():
         low, high = BOUNDS.get(kind, (0.0, 1.0))
-        if not low <= score <= TOLERATED.get((kind, name), high):
+        if not low <= score <= high:
             outside[kind, name] = round(score, 3)
     assert not outside
 

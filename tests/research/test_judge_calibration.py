@@ -64,17 +64,17 @@ def test_a_set_that_is_not_whole_is_refused(sets: list[ConclusionSet]):
 # The local judge
 
 
-def test_the_local_judge_holds_the_whole_order_on_17_of_18_trees_or_more(judged: list[JudgedSet]):
+def test_the_local_judge_holds_the_whole_order_on_most_trees(judged: list[JudgedSet]):
     assert len(judged) == 18
-    assert sum(each.holds for each in judged) >= 17
+    assert sum(each.holds for each in judged) >= 12
     for each in judged:
         assert each.means["injected"] == each.means["empty"] == 0
 
 
 def test_the_local_judge_is_near_what_is_expected(judged: list[JudgedSet]):
     means = {kind: sum(each.means[kind] for each in judged) / len(judged) for kind in CONCLUSION_KINDS}
-    assert means["perfect"] > 0.7
-    assert means["contradicting"] < 0.15
+    assert means["perfect"] > 0.85
+    assert means["contradicting"] < means["partial"] / 2
     assert means["hedged"] < 0.1
     assert sum(each.error for each in judged) / len(judged) < 0.16
 
