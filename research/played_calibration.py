@@ -17,7 +17,7 @@ from inquitree_gym.scoring.statistics import Agreement, Estimate, agreement, clu
 from inquitree_gym.trees import Tree, load_tree
 from research.judge.conclusions import SCORES, LabelledConclusion, LabelledVerdict, PlayedConclusions
 from research.judge.crossval import verdict_name
-from research.judge.report import cohen_kappa
+from research.kappa import cohen_kappa
 
 Group = Literal["tree", "author", "style"]
 
@@ -110,7 +110,7 @@ def fit(items: Sequence[PlayedItem]) -> LabelFit:
     return LabelFit(
         error=clustered_mean((each.tree, abs(score - label)) for each, score, label in scored),
         grades=agreement((each.tree, each.score, SCORES[each.label]) for each in items),
-        verdict_kappa=_verdict_kappa(items),
+        verdict_kappa=cohen_kappa((each.verdict, each.label) for each in items if each.verdict is not None),
         rank_order=_rank_order((each.conclusion, score, label) for each, score, label in scored),
         judged=fmean(score for _, score, _ in scored) if scored else None,
         labelled=fmean(label for *_, label in scored) if scored else None,
@@ -132,11 +132,6 @@ def _check(tree: Tree, labelled: LabelledConclusion) -> None:
             f"a conclusion of {labelled.author} about {tree.id} has labels on {', '.join(labelled.items)}, not on "
             f"every item of the tree ({', '.join(item.id for item in tree.conclusions)}); fix the file"
         )
-
-
-def _verdict_kappa(items: Iterable[PlayedItem]) -> float | None:
-    pairs = [(each.verdict, each.label) for each in items if each.verdict is not None]
-    return cohen_kappa(pairs) if len({name for pair in pairs for name in pair}) > 1 else None
 
 
 def _rank_order(scored: Iterable[tuple[int, float, float]]) -> float | None:

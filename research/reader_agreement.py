@@ -18,6 +18,7 @@ from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.llm import Budget, BudgetedChat, ChatModel, ReplyCache, run_sync
 from inquitree_gym.readers import NONE, LLMReader, Reader, ReaderAnswer, ReaderRequest, model_name
 from inquitree_gym.runner.study import ALL
+from research.kappa import cohen_kappa
 
 CHOSEN = 0.5
 """Threshold between the similarities 0 and 1 of a reader's choices."""
@@ -70,7 +71,7 @@ def measure_agreement(
         asked=reading_shares(asked, CHOSEN),
         local=reading_shares(local, threshold),
         same=sum(one == other for one, other in zip(ours, theirs, strict=True)) / len(cases),
-        kappa=_kappa(ours, theirs),
+        kappa=cohen_kappa(zip(ours, theirs, strict=True)),
         unread=sum(bool(answer.fault) for answer in answers),
     )
 
@@ -109,12 +110,6 @@ def _matched(case: MatchingCase, answer: ReaderAnswer) -> MatchedProposal:
 def _labels(found: Sequence[MatchedProposal], threshold: float) -> list[str]:
     """Name the readings; ids are unique within a tree."""
     return [f"{each.tree} {each.nearest}" if each.similarity >= threshold else NONE for each in found]
-
-
-def _kappa(ours: Sequence[str], theirs: Sequence[str]) -> float | None:
-    from sklearn.metrics import cohen_kappa_score
-
-    return float(cohen_kappa_score(ours, theirs)) if len({*ours, *theirs}) > 1 else None
 
 
 @app.command()

@@ -224,7 +224,7 @@ def _judge_values(found: Validity) -> dict[str, Any]:
         "played_conclusions": sum(len(each.conclusions) for each in found.played),
         "labelled_twice": items,
         "same_labels": f"{same:.3f}",
-        "label_kappa": f"{kappa:.2f}",
+        "label_kappa": two_digits(kappa),
         "fit_table": _table(
             ["conclusions", "items", "mean error", "κ", "mean S", "labelled"], fit_rows(found.judge.items)
         ),

@@ -142,7 +142,10 @@ class LocalJudge:
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
         """Return one verdict per conclusion item, in tree order."""
         heard = [self.hear(claim) for claim in self.claims(conclusion)]
-        return tuple(self._verdict(item, heard) for item in range(self._n_items))
+        nothing = np.zeros(len(self.statements), np.bool_)
+        said = np.logical_or.reduce([nothing, *(each.says for each in heard)])
+        denied = np.logical_or.reduce([nothing, *(each.denies for each in heard)])
+        return tuple(self._verdict(item, heard, said, denied) for item in range(self._n_items))
 
     def claims(self, conclusion: str) -> list[str]:
         """Return the claims that count; `judge` needs their vectors."""
@@ -156,17 +159,21 @@ class LocalJudge:
             heard = self._hear(claim, self.vectors.settle(claim))
         return heard
 
-    def _verdict(self, item: int, heard: Sequence[Hearing]) -> Verdict:
+    def _verdict(self, item: int, heard: Sequence[Hearing], said: Bools, denied: Bools) -> Verdict:
+        """Judge one item; ``said`` and ``denied`` tell of each statement whether any claim says or denies it."""
         if denial := next((each for each in heard if each.denies[item]), None):
             return Verdict(NOTHING, f"contradicted; {denial.why}")
         groups = self._evidence[item]
-        void = [study for group in groups for study in group if self._is_said_both_ways(study, heard)]
+        evidence = [study for group in groups for study in group]
+        void = [study for study in evidence if said[study] and denied[study]]
         own = [each for each in heard if each.says[item] and not (each.says | each.denies)[void].any()]
         best = max(own, key=lambda each: float(each.similarity[item]), default=None)
         in_full = best is not None and best.similarity[item] >= self._settings.full_at
-        if not in_full and (fooled := self._fooled(groups, heard)):
+        believed = [study for study in evidence if denied[study] and not said[study]]
+        if believed and not in_full:
+            fooled = next(each for each in heard if each.denies[believed[0]])
             return Verdict(NOTHING, f"a fake of its evidence was believed; {fooled.why}")
-        met = sum(any(self._is_said(study, heard) for study in group) for group in groups)
+        met = sum(bool((said & ~denied)[group].any()) for group in groups)
         if in_full and best is not None:
             return Verdict(FULL, best.why)
         if met == len(groups):
@@ -175,27 +182,11 @@ class LocalJudge:
             return Verdict(PARTIAL, f"{met} of {len(groups)} parts of its evidence are stated" if met else own[0].why)
         return Verdict(NOTHING, "not claimed")
 
-    @staticmethod
-    def _fooled(groups: Sequence[Sequence[int]], heard: Sequence[Hearing]) -> Hearing | None:
-        """Return a claim that says a fake of this evidence, if no claim says the true result."""
-        for study in (study for group in groups for study in group):
-            denial = next((each for each in heard if each.denies[study]), None)
-            if denial and not any(each.says[study] for each in heard):
-                return denial
-        return None
-
-    @staticmethod
-    def _is_said(study: int, heard: Sequence[Hearing]) -> bool:
-        return any(each.says[study] for each in heard) and not any(each.denies[study] for each in heard)
-
-    @staticmethod
-    def _is_said_both_ways(study: int, heard: Sequence[Hearing]) -> bool:
-        return any(each.says[study] for each in heard) and any(each.denies[study] for each in heard)
-
     def _hear(self, claim: str, vector: Vector) -> Hearing:
         at, (plain, adapted) = self._settings, _spaces(vector, self.vectors.embedder.name)
-        by_text = self._plain @ plain, self._adapted @ adapted
-        (true, false), (true_adapted, false_adapted) = (self._by_side(each) for each in by_text)
+        texts, adapted_texts = self._texts
+        true, false = self._by_side(texts @ plain)
+        true_adapted, false_adapted = self._by_side(adapted_texts @ adapted)
         similarity = np.maximum(true, false)
         sense = at.plain_weight * _contrast(true, false) + at.adapted_weight * _contrast(true_adapted, false_adapted)
         sense = self._turned(claim, sense + at.wording_weight * self._wordings(claim))
@@ -203,7 +194,8 @@ class LocalJudge:
         asserted = np.maximum(true_adapted, false_adapted).max() - at.asserts_at
         about = np.minimum(similarity - self._speaks_at, similarity - similarity.max() + at.near)
         speaks = (about >= 0) & (asked >= 0) & (asserted >= 0) & (self._open | (not is_open(claim)))
-        both = np.array([states_both(claim, each.true, each.false) for each in self.statements])
+        spoken_of = zip(speaks, self.statements, strict=True)
+        both = np.array([bool(is_about) and states_both(claim, *each) for is_about, each in spoken_of])
         says = speaks & (sense >= self._says_at) & ~both
         denies_at = np.where(self._are_items & (similarity >= at.full_at), at.denies_near_item, self._denies_at)
         denies = speaks & ((sense <= -denies_at) | both)
@@ -263,22 +255,14 @@ class LocalJudge:
         return np.array([is_open(each.true[0]) for each in self.statements])
 
     @cached_property
-    def _plain(self) -> Floats:
-        return self._rows[0]
-
-    @cached_property
-    def _adapted(self) -> Floats:
-        return self._rows[1]
-
-    @cached_property
-    def _rows(self) -> tuple[Floats, Floats]:
+    def _texts(self) -> tuple[Floats, Floats]:
         """Vectors of all texts of the statements in both spaces, in double precision."""
         texts = tuple(text for each in self.statements for side in each for text in side)
         return _spaces(self.vectors.matrix(texts), self.vectors.embedder.name)
 
     @cached_property
     def _questions(self) -> Floats:
-        """Vectors of the topic, the subtopics and the studies, in MiniLM's space."""
+        """Vectors of the `question_texts`, in MiniLM's space."""
         return _spaces(self.vectors.matrix(question_texts(self.vectors.tree)), self.vectors.embedder.name)[0]
 
 
@@ -301,9 +285,7 @@ def judge_vectors(tree: Tree, *, lasting: bool = True) -> TreeVectors:
 def tree_statements(tree: Tree) -> tuple[Statement, ...]:
     """Return the conclusion items of a tree with their false variants, then the results of its studies with fakes."""
     items = (Statement((item.text,), item.false_variants) for item in tree.conclusions)
-    results = (
-        Statement((study.result, *study.rewordings), tuple(fake.text for fake in study.fakes)) for study in tree.studies
-    )
+    results = (Statement(study.wordings, study.results[1:]) for study in tree.studies)
     return *items, *results
 
 
@@ -323,7 +305,11 @@ def _contrast(true: Floats, false: Floats) -> Floats:
 def _spaces(rows: Vectors, embedder: str) -> tuple[Floats, Floats]:
     """Return vectors in MiniLM's space and in the adapter's, each of unit length."""
     halves = np.split(rows, 2, axis=-1) if embedder == JUDGE_EMBEDDER else (rows, rows)
-    plain, adapted = (half.astype(np.float64) for half in halves)
-    lengths = (np.maximum(np.linalg.norm(half, axis=-1, keepdims=True), 1e-12) for half in (plain, adapted))
-    first, second = lengths
-    return plain / first, adapted / second
+    plain, adapted = (_scaled(half.astype(np.float64)) for half in halves)
+    return plain, adapted
+
+
+def _scaled(vectors: Floats) -> Floats:
+    """Return vectors scaled to unit length; a zero vector stays zero."""
+    scaled: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+    return scaled

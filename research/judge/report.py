@@ -10,6 +10,8 @@ from inquitree_gym.scoring.statistics import Estimate, clustered_mean
 from research.judge.conclusions import SCORES, PlayedConclusions
 from research.judge.crossval import JudgedItem, Sense
 from research.judge.gaming import BOUNDS
+from research.judge_calibration import two_digits
+from research.kappa import cohen_kappa
 
 Gaming = Mapping[tuple[str, str], float]
 
@@ -20,8 +22,8 @@ class Fit(NamedTuple):
     items: int
     error: Estimate
     """Mean absolute difference of S per item, over trees."""
-    kappa: float
-    """Cohen's κ on full, part, wrong and nothing."""
+    kappa: float | None
+    """Cohen's κ on full, part, wrong and nothing; None if all labels are the same."""
     judged: float
     """Mean S by the judge."""
     labelled: float
@@ -54,7 +56,7 @@ def fit_rows(items: Sequence[JudgedItem]) -> list[list[str]]:
     return [[name, *_fit_cells(chosen)] for name, chosen in groups]
 
 
-def label_fit(sets: Iterable[PlayedConclusions]) -> tuple[int, float, float]:
+def label_fit(sets: Iterable[PlayedConclusions]) -> tuple[int, float, float | None]:
     """Return the number of items with two labels, the share of equal ones, and Cohen's κ."""
     pairs = [
         (label, conclusion.second[item])
@@ -82,15 +84,6 @@ def gaming_rows(left_out: Gaming, shipped: Gaming) -> Iterator[list[str]]:
         yield [kind, name, bound, "–" if unseen is None else f"{unseen:.3f}", f"{shipped[kind, name]:.3f}"]
 
 
-def cohen_kappa(pairs: Iterable[tuple[str, str]]) -> float:
-    """Return Cohen's κ of two sets of labels."""
-    from sklearn.metrics import cohen_kappa_score
-
-    one, other = zip(*pairs, strict=True)
-    return float(cohen_kappa_score(one, other))
-
-
 def _fit_cells(items: Sequence[JudgedItem]) -> list[str]:
     found = fit(items)
-    kappa = "–" if found.kappa != found.kappa else f"{found.kappa:.2f}"  # undefined if all labels are the same
-    return [str(found.items), str(found.error), kappa, f"{found.judged:.2f}", f"{found.labelled:.2f}"]
+    return [str(found.items), str(found.error), *map(two_digits, (found.kappa, found.judged, found.labelled))]

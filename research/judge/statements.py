@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inquitree_gym.judges.local import Statement, tree_statements
 from inquitree_gym.trees import Tree
 from research.datasets import ConclusionSet
 from research.judge import templates
@@ -14,18 +15,6 @@ from research.judge.conclusions import LabelledConclusion
 
 WRITTEN = "first"
 """Author of the trees and of the conclusions that were written beside them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A conclusion item or the result of a study, with its texts."""
-
-    node: str
-    """Id of the item or study."""
-    true: tuple[str, ...]
-    """Texts that say it."""
-    false: tuple[str, ...]
-    """False variants of an item, or fakes of a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +42,7 @@ class Lesson:
 def lesson(tree: Tree, written: Iterable[ConclusionSet], played: Iterable[LabelledConclusion]) -> Lesson:
     """Return the statements of a shipped tree and the claims about them in these conclusions and in the tree itself."""
     statements = tree_statements(tree)
-    place = {each.node: index for index, each in enumerate(statements)}
+    place = _places(tree)
     claims = [
         *_of_tree(tree, statements, place),
         *(claim for each in written for claim in _of_written(each, place)),
@@ -68,7 +57,7 @@ def synthetic_lesson(tree: Tree) -> Lesson:
     A generated item sums up the results that it needs, and its false variant their fakes.
     """
     statements = tree_statements(tree)
-    place = {each.node: index for index, each in enumerate(statements)}
+    place = _places(tree)
     claims = []
     for item in tree.conclusions:
         needed = [place[group[0]] for group in item.needs]
@@ -112,14 +101,9 @@ def empty_texts(tree: Tree) -> tuple[str, ...]:
     return tree.topic, *said, *(hint for ladder in hints for hint in ladder)
 
 
-def tree_statements(tree: Tree) -> tuple[Statement, ...]:
-    """Return the conclusion items of a tree, then the results of its studies."""
-    items = (Statement(item.id, (item.text,), item.false_variants) for item in tree.conclusions)
-    results = (
-        Statement(study.id, (study.result, *study.rewordings), tuple(fake.text for fake in study.fakes))
-        for study in tree.studies
-    )
-    return *items, *results
+def _places(tree: Tree) -> dict[str, int]:
+    """Return the index of each statement of `tree_statements` by the id of its item or study."""
+    return {node.id: index for index, node in enumerate((*tree.conclusions, *tree.studies))}
 
 
 def _of_tree(tree: Tree, statements: Sequence[Statement], place: Mapping[str, int]) -> Iterator[Claim]:

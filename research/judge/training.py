@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from research.judge.statements import Claim, Lesson, Statement, reworked
-from research.reader.lora import TrainableEncoder
-from research.reader.training import WARM_UP
+from inquitree_gym.judges.local import Statement
+from research.judge.statements import Claim, Lesson, reworked
+from research.reader.lora import TrainableEncoder, descend
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +55,17 @@ def train(
     """Return MiniLM from ``folder`` with an adapter trained on the lessons; ``advance`` is called after each step."""
     encoder = TrainableEncoder(folder, settings.rank, settings.scale, settings.seed, device)
     draws = np.random.default_rng(settings.seed)
-    optimizer = torch.optim.AdamW(encoder.parameters, settings.learning_rate, weight_decay=settings.weight_decay)
     order = _order(lessons, synthetic, settings, draws)
-    rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda i: min(1.0, (i + 1) / WARM_UP) * (1 - i / len(order)))
-    for lesson in order:
-        optimizer.zero_grad()
-        claims = [lesson.claims[i] for i in draws.permutation(len(lesson.claims))[: settings.per_step]]
-        made = reworked(lesson, draws)
-        claims += [made[i] for i in draws.permutation(len(made))[: settings.per_step // 2]]
-        _loss(encoder, lesson.statements, claims, settings).backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(encoder.parameters, 1.0)
-        optimizer.step()
-        rate.step()
-        advance()
+    losses = (_loss(encoder, each.statements, _drawn(each, settings, draws), settings) for each in order)
+    descend(encoder, losses, len(order), settings.learning_rate, settings.weight_decay, advance)
     return encoder
+
+
+def _drawn(lesson: Lesson, settings: Settings, draws: np.random.Generator) -> list[Claim]:
+    """Return the claims of one step: some about the tree, and some made from its texts."""
+    claims = [lesson.claims[i] for i in draws.permutation(len(lesson.claims))[: settings.per_step]]
+    made = reworked(lesson, draws)
+    return claims + [made[i] for i in draws.permutation(len(made))[: settings.per_step // 2]]
 
 
 def _order(

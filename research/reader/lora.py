@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ WINDOW = 256
 """Tokens of a text that are read."""
 BATCH = 512
 """Texts per forward pass."""
+WARM_UP = 10
+"""Steps over which the learning rate rises."""
 
 
 class LowRankChange(nn.Module):
@@ -97,3 +99,26 @@ class TrainableEncoder:
         if text not in self._tokens:
             self._tokens[text] = self._tokenizer(text, truncation=True, max_length=WINDOW)["input_ids"]
         return self._tokens[text]
+
+
+def descend(
+    encoder: TrainableEncoder,
+    losses: Iterable[Tensor],
+    steps: int,
+    learning_rate: float,
+    weight_decay: float,
+    advance: Callable[[], None],
+) -> None:
+    """Take one step of AdamW for each loss; the learning rate rises over `WARM_UP` steps, then falls linearly to 0.
+
+    Each of the ``steps`` losses is taken from the iterable when the step before it is done.
+    """
+    optimizer = torch.optim.AdamW(encoder.parameters, learning_rate, weight_decay=weight_decay)
+    rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda i: min(1.0, (i + 1) / WARM_UP) * (1 - i / steps))
+    for loss in losses:
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(encoder.parameters, 1.0)
+        optimizer.step()
+        rate.step()
+        advance()

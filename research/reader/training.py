@@ -17,10 +17,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from research.reader.examples import Example, Examples, Family
-from research.reader.lora import TrainableEncoder
-
-WARM_UP = 10
-"""Steps over which the learning rate rises."""
+from research.reader.lora import TrainableEncoder, descend
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +50,10 @@ def train(
     """
     encoder = TrainableEncoder(folder, settings.rank, settings.scale, settings.seed, device)
     draws = np.random.default_rng(settings.seed)
-    optimizer = torch.optim.AdamW(encoder.parameters, settings.learning_rate, weight_decay=settings.weight_decay)
+    order = (tree for _ in range(settings.epochs) for tree in draws.permutation(list(trees)).tolist())
+    losses = (_loss(encoder, data, tree, settings, draws) for tree in order)
     steps = settings.epochs * len(trees)
-    rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda i: min(1.0, (i + 1) / WARM_UP) * (1 - i / steps))
-    for _ in range(settings.epochs):
-        for tree in draws.permutation(list(trees)).tolist():
-            optimizer.zero_grad()
-            _loss(encoder, data, tree, settings, draws).backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(encoder.parameters, 1.0)
-            optimizer.step()
-            rate.step()
-            advance()
+    descend(encoder, losses, steps, settings.learning_rate, settings.weight_decay, advance)
     return encoder
 
 
