@@ -80,14 +80,18 @@ async def aplay(
     All environments of the process step in one thread, because they share embedders and vector caches, which are not
     thread-safe; agents without a model act there too. A cancelled episode finishes and logs its current step.
     """
-    return await _play(env, agent, seed, file, options, _call_in_step_thread)
+    return await _play(env, agent, seed, file, options, in_step_thread)
 
 
 async def _call_directly(function: Callable[..., T], *arguments: Any) -> T:
     return function(*arguments)
 
 
-async def _call_in_step_thread(function: Callable[..., T], *arguments: Any) -> T:
+async def in_step_thread(function: Callable[..., T], *arguments: Any) -> T:
+    """Call ``function`` in the one thread in which the environments of this process step, and return its result.
+
+    They share embedders and vector caches, which are not thread-safe. A cancelled call that has begun is finished.
+    """
     job = _step_thread(os.getpid()).submit(function, *arguments)
     done = asyncio.wrap_future(job)
     try:
@@ -119,7 +123,7 @@ async def _play(
         env = recorder = LogEpisodes(env, file=file, agent=agent.config)
     elif not recorder.names_agent:
         recorder.agent = agent.config
-    ahead = call is _call_in_step_thread and not any(isinstance(each, gym.ActionWrapper) for each in _wrappers(env))
+    ahead = call is in_step_thread and not any(isinstance(each, gym.ActionWrapper) for each in _wrappers(env))
     observation, info = await call(lambda: env.reset(seed=seed, options=options))
     over = False
     with _failures_logged(recorder):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import re
 import socket
 import sys
 import threading
@@ -83,6 +84,30 @@ def said(text: str | None, finish_reason: str = "stop", **message: Any) -> Answe
 def failed(status: int, message: str = "the server tripped", **more: Any) -> Answer:
     headers = more.pop("headers", {})
     return Answer(status, {"error": {"message": message, "type": "error", **more}}, headers)
+
+
+def calling(tool: str, **arguments: Any) -> Body:
+    """A message that calls a tool."""
+    call = {"name": tool, "arguments": json.dumps(arguments)}
+    return {"content": None, "tool_calls": [{"id": "call-1", "type": "function", "function": call}]}
+
+
+def streamed(body: Body, with_usage: bool) -> bytes:
+    """A chat answer as server-sent events: the words one by one, or the call of a tool in two pieces."""
+    (choice,) = body["choices"]
+    message = choice["message"]
+    deltas: list[Body] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": word} for word in re.findall(r"\s*\S+|\s+$", message["content"] or "")]
+    for number, call in enumerate(message.get("tool_calls", ())):
+        name, arguments = call["function"]["name"], call["function"]["arguments"]
+        deltas.append({"tool_calls": [call | {"index": number, "function": {"name": name, "arguments": ""}}]})
+        deltas.append({"tool_calls": [{"index": number, "function": {"arguments": arguments}}]})
+    choices = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
+    choices.append([{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}])
+    head = {name: body[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    chunks: list[Body] = [head | {"choices": each} for each in choices]
+    chunks += [head | {"choices": [], "usage": body["usage"]}] * with_usage
+    return b"".join(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks) + b"data: [DONE]\n\n"
 
 
 def raw(text: str, encoding: str) -> Answer:
@@ -169,10 +194,11 @@ class Rote:
 class Service:
     """The server. Planned answers come first; then chats are answered by ``reply``, embeddings by `vector`.
 
-    ``headers`` go with every answer.
+    ``reply`` says a text, or calls a tool as `calling` does; a chat that asks for a stream gets one. ``headers`` go
+    with every answer.
     """
 
-    def __init__(self, reply: Callable[[Body], str] = parrot) -> None:
+    def __init__(self, reply: Callable[[Body], str | Body] = parrot) -> None:
         self.begin(reply)
         self._connections: set[socket.socket] = set()
         self._server = _Server(self)
@@ -180,7 +206,7 @@ class Service:
         self._thread.start()
         self.address = f"http://127.0.0.1:{self._server.server_port}/v1"
 
-    def begin(self, reply: Callable[[Body], str] = parrot) -> None:
+    def begin(self, reply: Callable[[Body], str | Body] = parrot) -> None:
         """Forget everything; whatever is still held of before stays released."""
         self.headers: dict[str, str] = {}
         self.requests: list[Request] = []
@@ -217,7 +243,15 @@ class Service:
         if request.path.endswith("/embeddings"):
             found = entries([vector(text) for text in request.body["input"]])
             return Answer(200, found | {"data": found["data"][::-1]})  # the last text first, as a service may
-        return Answer(200, chat(self.reply(request.body)))
+        reply = self.reply(request.body)
+        if isinstance(reply, str):
+            body = chat(reply)
+        else:
+            body = chat(reply["content"], "tool_calls", tool_calls=reply["tool_calls"])
+        if not request.body.get("stream"):
+            return Answer(200, body)
+        with_usage = (request.body.get("stream_options") or {}).get("include_usage", False)
+        return Answer(200, streamed(body, with_usage), {"Content-Type": "text/event-stream"})
 
     def close(self) -> None:
         self.release()
