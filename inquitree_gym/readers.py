@@ -14,6 +14,7 @@ import platformdirs
 from inquitree_gym.embeddings.vectors import CACHE_VARIABLE
 from inquitree_gym.errors import OptionError, ReaderError, ServiceError
 from inquitree_gym.llm import CachedChat, Chat, ChatModel, Completion, Message, ReplyCache, strip_thinking
+from inquitree_gym.llm.chat import complete_with_text
 from inquitree_gym.prompts import Prompts
 
 LOCAL = "local"
@@ -97,7 +98,7 @@ class LLMReader:
             CacheError: a paid reply could not be cached.
         """
         try:
-            completion = await self._chat.complete(self.messages(request))
+            completion = await complete_with_text(self._chat, self.messages(request))
         except ServiceError as error:
             raise ReaderError(
                 f"the reader could not read an action: {error}", status=error.status, transient=error.transient

@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 import gymnasium as gym
 
 from inquitree_gym.baselines import Agent
-from inquitree_gym.baselines.agent import asks_models, reply_record, stated_belief
+from inquitree_gym.baselines.agent import ask_for_reply, asks_models, stated_belief
 from inquitree_gym.envs.inquiry import unwrap_inquiry
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges.llm import JUDGE_ROLE
 from inquitree_gym.llm import Chat, Message, run_sync
+from inquitree_gym.llm.chat import used_up
 from inquitree_gym.log import Episode, Reply
 from inquitree_gym.readers import READER_ROLE
 from inquitree_gym.wrappers import LogEpisodes
@@ -172,7 +173,8 @@ class _Replies:
     def __init__(self, recorder: LogEpisodes) -> None:
         self._recorder = recorder
         self._turn = len(recorder.episode.turns) + 1
-        self.logged = deque(reply for reply in recorder.given if reply.role not in (READER_ROLE, JUDGE_ROLE))
+        given = (reply for reply in recorder.given if reply.role not in (READER_ROLE, JUDGE_ROLE))
+        self.logged = deque(reply for reply in given if not used_up(reply.text, reply.finish_reason))
         self.logged_seconds = 0.0
 
     async def ask(
@@ -185,9 +187,8 @@ class _Replies:
                 self.logged_seconds += reply.seconds
                 return reply
         elif self._recorder.expected is None:
-            reply = reply_record(self._turn, role, await chat.complete(messages, seed=seed), check)
-            self._recorder.add_reply(reply)
-            return reply
+            keep = self._recorder.add_reply
+            return await ask_for_reply(chat, messages, turn=self._turn, role=role, seed=seed, check=check, keep=keep)
         raise LogError(
             f"turn {self._turn}: the agent asks its {role}, but the log has no such reply there; the episode was "
             "started with another release or agent: resume it with that one, or remove the log"

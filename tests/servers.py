@@ -63,12 +63,15 @@ Planned = Answer | Callable[[], Answer | None]
 # Answers
 
 
-def chat(text: str | None, finish_reason: str = "stop", **message: Any) -> Body:
-    usage = {
+def chat(text: str | None, finish_reason: str = "stop", reasoning: int | None = None, **message: Any) -> Body:
+    completion = COMPLETION_TOKENS + (reasoning or 0)
+    usage: Body = {
         "prompt_tokens": PROMPT_TOKENS,
-        "completion_tokens": COMPLETION_TOKENS,
-        "total_tokens": PROMPT_TOKENS + COMPLETION_TOKENS,
+        "completion_tokens": completion,
+        "total_tokens": PROMPT_TOKENS + completion,
     }
+    if reasoning is not None:
+        usage["completion_tokens_details"] = {"reasoning_tokens": reasoning}
     choice = {
         "index": 0,
         "finish_reason": finish_reason,
@@ -77,8 +80,8 @@ def chat(text: str | None, finish_reason: str = "stop", **message: Any) -> Body:
     return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
 
 
-def said(text: str | None, finish_reason: str = "stop", **message: Any) -> Answer:
-    return Answer(200, chat(text, finish_reason, **message))
+def said(text: str | None, finish_reason: str = "stop", reasoning: int | None = None, **message: Any) -> Answer:
+    return Answer(200, chat(text, finish_reason, reasoning, **message))
 
 
 def failed(status: int, message: str = "the server tripped", **more: Any) -> Answer:
@@ -141,6 +144,8 @@ PASSING = {
 """Answers after which another try may help."""
 FILTERED = said(None, "content_filter")
 REFUSED = said(None, refusal="I cannot help with that.")
+USED_UP = said(None, "length", reasoning=500)
+"""A reply whose tokens all went into reasoning."""
 
 
 def vector(text: str) -> list[float]:

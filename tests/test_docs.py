@@ -20,7 +20,6 @@ from pydantic import BaseModel, TypeAdapter
 
 from inquitree_gym import Rules, log, wrappers
 from inquitree_gym.baselines import AGENT_NAMES
-from inquitree_gym.baselines.llm import CONTEXT
 from inquitree_gym.baselines.registry import AGENT_SETTINGS, CHAT_SETTINGS
 from inquitree_gym.cli import app
 from inquitree_gym.judges import claims
@@ -175,7 +174,7 @@ def test_the_page_of_language_models_has_every_setting_with_its_default() -> Non
     for field in fields(ChatModel):
         if field.name != "clock" and isinstance(field.default, int | float):
             assert rows[field.name] == str(field.default)
-    assert rows["context"] == str(CONTEXT)
+    assert rows["context"] == "`None`"
 
 
 def test_the_page_of_the_format_lists_every_rule_of_the_linter() -> None:

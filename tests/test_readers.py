@@ -22,7 +22,7 @@ from inquitree_gym.readers import LLMReader, Reader, ReaderAnswer, ReaderRequest
 from inquitree_gym.rollout import aplay, play
 from inquitree_gym.trees import Tree
 from inquitree_gym.wrappers import LogEpisodes
-from tests.servers import Body, Service, failed
+from tests.servers import USED_UP, Body, Service, failed
 from tests.strategies import make_tree
 
 pytestmark = pytest.mark.e2e
@@ -91,6 +91,18 @@ def test_the_last_id_on_the_last_line_is_the_reading(
     assert (reply.role, reply.turn, reply.text, bool(reply.fault)) == ("reader", 1, said, fault)
     assert turn.tokens == reply.tokens
     assert turn.cost == reply.cost is not None
+
+
+def test_a_reply_of_reasoning_alone_is_no_choice_of_none(
+    tree: Tree, minilm: Embedder, service: Service, reader: LLMReader
+):
+    env = InquiryEnv(tree, embedder=minilm, reader=reader)
+    env.reset(seed=0)
+    service.planned.append(USED_UP)
+    assert env.step(tree.subtopics[0].text)[4]["accepted"]
+    service.planned.extend([USED_UP, USED_UP])
+    with pytest.raises(ReaderError, match="used up its 4096 tokens"):
+        env.step(tree.studies[0].text)
 
 
 def test_the_request_holds_the_candidates_and_the_text_and_no_hint(

@@ -14,6 +14,7 @@ from inquitree_gym.errors import LogError
 from inquitree_gym.judges import Judge
 from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.llm import Usage
+from inquitree_gym.llm.chat import is_cut_short, used_up
 from inquitree_gym.log import Episode, Turn, has_header, read_episode
 from inquitree_gym.readers import READER_ROLE
 from inquitree_gym.runner.folder import log_file, read_manifest
@@ -36,13 +37,17 @@ class EpisodeCost:
     corrections: int
     """Replies requested again because the previous one broke the agent's protocol."""
     cut_short: int
-    """Replies that reached the service's token limit."""
+    """Replies that reached the limit of their tokens."""
+    without_text: int
+    """Replies that reached it before any text, by reasoning alone; each was asked for again."""
     unread: int
     """Replies of a reader that name no candidate; see `LLMReader`."""
     prompt_tokens: int | None
     """Prompt tokens of the paid replies, as counted by the services."""
     completion_tokens: int | None
     """Completion tokens of the paid replies, reasoning included."""
+    reasoning_tokens: int | None
+    """Completion tokens that were reasoning; None if no service named them."""
     dollars: float | None
     """US dollars for the paid replies of known price; None without one."""
     unpriced: int
@@ -239,10 +244,12 @@ def cost_of(episode: Episode) -> EpisodeCost:
     return EpisodeCost(
         replies=len(episode.replies),
         corrections=sum(reply.role == "correction" for reply in episode.replies),
-        cut_short=sum(reply.finish_reason == "length" for reply in episode.replies),
+        cut_short=sum(is_cut_short(reply.finish_reason) for reply in episode.replies),
+        without_text=sum(used_up(reply.text, reply.finish_reason) for reply in episode.replies),
         unread=sum(reply.role == READER_ROLE and bool(reply.fault) for reply in episode.replies),
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
         dollars=usage.cost,
         unpriced=usage.unpriced,
         agent_seconds=_known_sum(turn.agent_seconds for turn in episode.turns),

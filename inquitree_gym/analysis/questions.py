@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from inquitree_gym.errors import BudgetError, LogError, OptionError, ServiceError
 from inquitree_gym.llm import Chat, Completion, Message, Usage
+from inquitree_gym.llm.chat import complete_with_text
 from inquitree_gym.log import JsonlWriter, has_header
 from inquitree_gym.log.jsonl import file_stem, read_records, settings_digest
 from inquitree_gym.trees.schema import CANARY
@@ -164,12 +165,14 @@ async def ask_questions(
     room = asyncio.Semaphore(max_concurrency)
     refusals: list[ServiceError] = []
 
+    paid: list[Completion] = []
+
     async def ask(question: ModelQuestion) -> Completion | ServiceError | BudgetError | None:
         async with room:
             if refusals:
                 return None
             try:
-                completion = await chat.complete(question.messages, seed=question.seed)
+                completion = await complete_with_text(chat, question.messages, seed=question.seed, keep=paid.append)
             except BudgetError as error:
                 return error
             except ServiceError as error:
@@ -188,7 +191,7 @@ async def ask_questions(
     outcomes = await _all_results([ask(question) for question in missing])
     if refusals:
         raise refusals[0]
-    return _result(outcomes, len(questions) - len(missing))
+    return _result(outcomes, len(questions) - len(missing), sum(map(Usage.of, paid), Usage()))
 
 
 async def _all_results(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
@@ -201,12 +204,13 @@ async def _all_results(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     return [task.result() for task in tasks]
 
 
-def _result(outcomes: Sequence[Completion | ServiceError | BudgetError | None], found: int) -> AskingResult:
-    completions = [outcome for outcome in outcomes if isinstance(outcome, Completion)]
+def _result(
+    outcomes: Sequence[Completion | ServiceError | BudgetError | None], found: int, paid: Usage
+) -> AskingResult:
     return AskingResult(
-        answered=len(completions),
+        answered=sum(isinstance(outcome, Completion) for outcome in outcomes),
         found=found,
         failed=tuple(str(outcome) for outcome in outcomes if isinstance(outcome, ServiceError)),
         left=next((str(outcome) for outcome in outcomes if isinstance(outcome, BudgetError)), ""),
-        paid=sum(map(Usage.of, completions), Usage()),
+        paid=paid,
     )

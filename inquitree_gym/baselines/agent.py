@@ -11,8 +11,12 @@ import numpy as np
 from inquitree_gym.envs.menu import CONCLUDE, EXPLORE, numbered
 from inquitree_gym.errors import OptionError
 from inquitree_gym.llm import Chat, Completion, Message
+from inquitree_gym.llm.chat import complete_with_text
 from inquitree_gym.log import Reply
 from inquitree_gym.trees import Tree
+
+USED_UP = "its tokens were used up before any text"
+"""Fault of a reply without text that ended at the limit of its tokens; it is no move, and is asked for again."""
 
 
 class Agent(Protocol):
@@ -75,6 +79,27 @@ def stated_belief(agent: Agent) -> float | None:
     return belief
 
 
+async def ask_for_reply(
+    chat: Chat,
+    messages: list[Message],
+    *,
+    turn: int,
+    role: str,
+    seed: int,
+    check: Callable[[str], str],
+    keep: Callable[[Reply], object],
+) -> Reply:
+    """Return a reply with text; ``keep`` gets every reply, also those without. See `Ask` and `complete_with_text`."""
+    replies: list[Reply] = []
+
+    def record(completion: Completion) -> None:
+        replies.append(reply_record(turn, role, completion, check))
+        keep(replies[-1])
+
+    await complete_with_text(chat, messages, seed=seed, keep=record)
+    return replies[-1]
+
+
 def reply_record(turn: int, role: str, completion: Completion, check: Callable[[str], str]) -> Reply:
     """Return the log record of a completion."""
     return Reply(
@@ -88,7 +113,7 @@ def reply_record(turn: int, role: str, completion: Completion, check: Callable[[
         retries=completion.retries,
         cut=completion.cut,
         cached=completion.cached,
-        fault=check(completion.text),
+        fault=USED_UP if completion.used_up else check(completion.text),
     )
 
 

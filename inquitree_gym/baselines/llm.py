@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from inquitree_gym.baselines.agent import Ask, BaselineAgent, reply_record
+from inquitree_gym.baselines.agent import Ask, BaselineAgent, ask_for_reply
 from inquitree_gym.baselines.conversation import (
     NOTHING,
     Conversation,
@@ -22,12 +22,13 @@ from inquitree_gym.baselines.conversation import (
 from inquitree_gym.decisions import read_decision
 from inquitree_gym.engine import Decision
 from inquitree_gym.errors import OptionError
-from inquitree_gym.llm import Chat, Message, run_sync
+from inquitree_gym.llm import Chat, ChatModel, Message, run_sync
+from inquitree_gym.llm.chat import innermost
 from inquitree_gym.log import Reply
 from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE, Prompts
 
 CONTEXT = 32_000
-"""Default limit of a request in estimated tokens."""
+"""Limit of a request in estimated tokens for a model whose window litellm does not list."""
 _SEEDS = 2**31
 """Services accept seeds below this."""
 
@@ -45,7 +46,7 @@ class LLMAgent(BaselineAgent):
         self,
         chat: Chat,
         *,
-        context: int = CONTEXT,
+        context: int | None = None,
         prompts: str | os.PathLike[str] | None = None,
         belief: bool = False,
     ) -> None:
@@ -54,7 +55,8 @@ class LLMAgent(BaselineAgent):
         Args:
             chat: the model.
             context: limit of a request in `estimated_tokens`; the oldest exchanges are dropped to stay within. The
-                system prompt, the opening and the newest exchange stay.
+                system prompt, the opening and the newest exchange stay. None for `ChatModel.largest_request`, or
+                `CONTEXT` where that is unknown.
             prompts: folder whose templates replace the package's `AGENT_TEMPLATE_NAMES`.
             belief: ask for a line ``BELIEF: true|fake [probability]`` at each result, with the template
                 `BELIEF_TEMPLATE`; see `split_belief`. It is optional and not part of the action.
@@ -62,7 +64,7 @@ class LLMAgent(BaselineAgent):
         Raises:
             OptionError: ``context`` is not a whole number from 1, or a template is invalid.
         """
-        if isinstance(context, bool) or not isinstance(context, int) or context < 1:
+        if context is not None and (isinstance(context, bool) or not isinstance(context, int) or context < 1):
             raise OptionError(f"context is a whole number of tokens from 1, not {context!r}")
         super().__init__()
         self.chat = chat
@@ -79,8 +81,16 @@ class LLMAgent(BaselineAgent):
     @property
     def config(self) -> dict[str, Any]:
         """Name, model and settings, without a key; ``templates`` is the digest of the templates."""
-        settings = {"context": self._context, "templates": self._prompts.digest}
+        settings = {"context": self._limit, "templates": self._prompts.digest}
         return {"name": self.name, **self.chat.config, **settings, **({"belief": True} if self._asks_belief else {})}
+
+    @property
+    def _limit(self) -> int:
+        """Limit of a request in estimated tokens."""
+        if self._context is not None:
+            return self._context
+        model = innermost(self.chat)
+        return (model.largest_request if isinstance(model, ChatModel) else None) or CONTEXT
 
     def reset(self, seed: int) -> None:
         """Start an episode; ``seed`` is also sent to a model that accepts one and has none of its own."""
@@ -127,9 +137,8 @@ class LLMAgent(BaselineAgent):
         async def ask(
             chat: Chat, messages: list[Message], *, role: str, seed: int, check: Callable[[str], str]
         ) -> Reply:
-            completion = await chat.complete(messages, seed=seed)
-            self.replies.append(reply_record(info["turn"] + 1, role, completion, check))
-            return self.replies[-1]
+            turn, keep = info["turn"] + 1, self.replies.append
+            return await ask_for_reply(chat, messages, turn=turn, role=role, seed=seed, check=check, keep=keep)
 
         return ask
 
@@ -140,7 +149,7 @@ class LLMAgent(BaselineAgent):
         if self._conversation is None:
             names = ["llm_system", *[BELIEF_TEMPLATE] * self._asks_belief]
             head = [system("\n\n".join(map(self._prompts.render, names))), user(observation)]
-            self._conversation = Conversation(head, self._context, self._prompts)
+            self._conversation = Conversation(head, self._limit, self._prompts)
         else:
             self._conversation.add_user(observation)
         return self._conversation
@@ -159,7 +168,7 @@ class ScepticAgent(LLMAgent):
         self,
         chat: Chat,
         *,
-        context: int = CONTEXT,
+        context: int | None = None,
         prompts: str | os.PathLike[str] | None = None,
         belief: bool = False,
     ) -> None:
@@ -180,7 +189,7 @@ class ScepticAgent(LLMAgent):
         ask = ask or self._asker(info)
         if self._checks is None:
             head = [system(self._prompts.render("sceptic_system", opening=observation))]
-            self._checks = Conversation(head, self._context, self._prompts)
+            self._checks = Conversation(head, self._limit, self._prompts)
         if self._shows_result(info):
             self._checks.add_user(self._prompts.render("sceptic_check", observation=observation))
             reply = await self._ask(ask, "sceptic", self._checks.messages(), opinion_fault)

@@ -44,6 +44,7 @@ from inquitree_gym.analysis.questions import AskingResult
 from inquitree_gym.cli.judges import JudgeOption
 from inquitree_gym.cli.output import (
     FAILED,
+    REPLY_TOKENS,
     BaseUrlOption,
     CutoffsOption,
     EffortOption,
@@ -51,12 +52,14 @@ from inquitree_gym.cli.output import (
     MaxCostOption,
     MaxTotalTokensOption,
     PapersOption,
+    ReplyTokensOption,
     TreesArgument,
     note,
     out,
     print_json,
     print_table,
     progress,
+    reply_limit,
     split,
     whole_numbers,
 )
@@ -102,6 +105,7 @@ def probe_results(  # noqa: PLR0913  (one parameter per flag)
     repeats: Annotated[int, typer.Option(min=1, help="Questions about each result.")] = 1,
     base_url: BaseUrlOption = None,
     reasoning_effort: EffortOption = None,
+    reply_tokens: ReplyTokensOption = REPLY_TOKENS,
     max_cost: MaxCostOption = None,
     max_total_tokens: MaxTotalTokensOption = None,
     max_concurrency: Annotated[int, typer.Option(min=1, help="Questions asked at the same time.")] = 8,
@@ -112,8 +116,10 @@ def probe_results(  # noqa: PLR0913  (one parameter per flag)
     as_json: JsonOption = False,
 ) -> None:
     """Ask a model whether results are valid, outside an inquiry. Run again to ask only what is missing."""
+    limit = reply_limit(reply_tokens)
     chat = BudgetedChat(
-        ChatModel(model, base_url=base_url, reasoning_effort=reasoning_effort), Budget(max_cost, max_total_tokens)
+        ChatModel(model, base_url=base_url, reasoning_effort=reasoning_effort, max_tokens=limit),
+        Budget(max_cost, max_total_tokens),
     )
     default = (ALL,) if run_folder is None else read_manifest(run_folder).trees
     trees = _load_trees(default if papers is None else split(papers))
@@ -149,6 +155,7 @@ def closed_book(  # noqa: PLR0913  (one parameter per flag)
         str | None, typer.Option(help="Server of the llm judges; the providers' by default.")
     ] = None,
     reasoning_effort: EffortOption = None,
+    reply_tokens: ReplyTokensOption = REPLY_TOKENS,
     max_cost: MaxCostOption = None,
     max_total_tokens: MaxTotalTokensOption = None,
     max_concurrency: Annotated[int, typer.Option(min=1, help="Questions asked at the same time.")] = 8,
@@ -166,8 +173,9 @@ def closed_book(  # noqa: PLR0913  (one parameter per flag)
     if twins := [tree.id for tree in loaded if trees[tree.id] is not tree]:
         raise OptionError(f"two of the trees have the id '{twins[0]}'; give each an id of its own")
     panel = make_judges(split(judges), JudgeOptions(base_url=judge_base_url, cache=cache, budget=budget))
+    limit = reply_limit(reply_tokens)
     chats = [
-        BudgetedChat(ChatModel(name, base_url=base_url, reasoning_effort=reasoning_effort), budget)
+        BudgetedChat(ChatModel(name, base_url=base_url, reasoning_effort=reasoning_effort, max_tokens=limit), budget)
         for name in dict.fromkeys(split(model))
     ]
     asked = [_recite(chat, loaded, out_folder, repeats, max_concurrency) for chat in chats]

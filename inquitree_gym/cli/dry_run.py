@@ -98,6 +98,7 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool) -> None:
         requests = plural(study.judge.orders * study.judge.repeats, "request")
         out.print(Text(JUDGE_LEGEND.format(judge=study.judge_name, requests=requests)))
     note_missing_keys(keys)
+    note_unsent_efforts(study.services)
 
 
 def note_missing_keys(keys: Mapping[str, MissingKey]) -> None:
@@ -105,6 +106,15 @@ def note_missing_keys(keys: Mapping[str, MissingKey]) -> None:
     for lack in keys.values():
         more = "" if lack.certain else "; without credentials of another kind every request will be refused"
         note(f"missing key: {lack.message}{more}")
+
+
+def note_unsent_efforts(models: Sequence[ModelSettings]) -> None:
+    """Print on the error stream the models whose reasoning effort is not sent."""
+    for model in models:
+        if model.reasoning_effort and "reasoning_effort" in model.chat_model().dropped:
+            note(
+                f"reasoning effort not sent to '{model.model}': its provider does not accept one, according to litellm"
+            )
 
 
 def _count(study: StudyConfig, status: RunStatus) -> list[tuple[Any, ...]]:

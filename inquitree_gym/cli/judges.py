@@ -20,16 +20,20 @@ from inquitree_gym.analysis.judging import (
 )
 from inquitree_gym.analysis.load import MissingEpisode
 from inquitree_gym.cli.output import (
+    REPLY_TOKENS,
     BaseUrlOption,
+    EffortOption,
     JsonOption,
     MaxCostOption,
     MaxTotalTokensOption,
+    ReplyTokensOption,
     RunsArgument,
     note,
     note_missing,
     print_json,
     print_table,
     progress,
+    reply_limit,
     split,
 )
 from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
@@ -62,6 +66,8 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     orders: OrdersOption = 2,
     no_variants: NoVariantsOption = False,
     base_url: BaseUrlOption = None,
+    reasoning_effort: EffortOption = None,
+    reply_tokens: ReplyTokensOption = REPLY_TOKENS,
     max_cost: MaxCostOption = None,
     max_total_tokens: MaxTotalTokensOption = None,
     max_concurrency: MaxConcurrencyOption = 8,
@@ -70,7 +76,9 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Judge the conclusions of runs. Run again to judge only what is missing."""
     budget = Budget(max_cost, max_total_tokens)
-    panel = make_judges(split(judges), JudgeOptions(repeats, base_url, cache, budget, orders, not no_variants))
+    limit = reply_limit(reply_tokens)
+    options = JudgeOptions(repeats, base_url, cache, budget, orders, not no_variants, limit, reasoning_effort)
+    panel = make_judges(split(judges), options)
     folders = list(dict.fromkeys(folder.resolve() for folder in run_folders))
     done = {str(folder): [_judged(folder, judge, max_concurrency) for judge in panel] for folder in folders}
     damaged: list[MissingEpisode] = []

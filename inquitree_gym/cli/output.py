@@ -24,7 +24,7 @@ from rich.text import Text
 from inquitree_gym.analysis.aggregate import as_plain
 from inquitree_gym.analysis.load import MissingEpisode
 from inquitree_gym.errors import InquiTreeError, OptionError
-from inquitree_gym.llm import Budget
+from inquitree_gym.llm import Budget, ChatModel
 from inquitree_gym.runner.models import GRACE
 from inquitree_gym.runner.run import Outcome, RunSummary
 
@@ -71,6 +71,11 @@ BaseUrlOption = Annotated[str | None, typer.Option(help="Server of the models; t
 EffortOption = Annotated[
     str | None, typer.Option(help="Reasoning effort in the provider's words, such as low or high.")
 ]
+ReplyTokensOption = Annotated[
+    str, typer.Option(help="Longest reply in tokens, reasoning included, or none for the provider's default.")
+]
+REPLY_TOKENS = str(ChatModel.max_tokens)
+"""Default of ``--reply-tokens``."""
 MaxCostOption = Annotated[float | None, typer.Option(help="Stop sending requests at this cost, in US dollars.")]
 MaxTotalTokensOption = Annotated[int | None, typer.Option(help="Stop sending requests at this number of tokens.")]
 ScoredByOption = Annotated[
@@ -144,6 +149,18 @@ def check_svg(option: str, file: Path | None) -> None:
     """Raise `OptionError` if the file of ``option`` is not named ``.svg``."""
     if file is not None and file.suffix.lower() != ".svg":
         raise OptionError(f"{option} writes SVG, so its file name ends with .svg, not '{file.name}'")
+
+
+def reply_limit(text: str) -> int | None:
+    """Return the value of ``--reply-tokens``.
+
+    Raises:
+        OptionError: it is neither a whole number nor none.
+    """
+    try:
+        return None if text == "none" else int(text)
+    except ValueError as error:
+        raise OptionError(f"--reply-tokens takes a whole number from 1, or none, not '{text:.80}'") from error
 
 
 def split(names: str) -> tuple[str, ...]:

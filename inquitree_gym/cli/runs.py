@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,17 +12,17 @@ import typer
 
 from inquitree_gym.analysis.aggregate import as_plain
 from inquitree_gym.baselines import AGENT_NAMES, HumanAgent
-from inquitree_gym.baselines.llm import CONTEXT
-from inquitree_gym.cli.dry_run import note_missing_keys, show_plan
+from inquitree_gym.cli.dry_run import note_missing_keys, note_unsent_efforts, show_plan
 from inquitree_gym.cli.output import (
     FAILED,
     INTERRUPTED,
+    REPLY_TOKENS,
     BaseUrlOption,
-    EffortOption,
     JsonOption,
     MaxCostOption,
     MaxTotalTokensOption,
     PapersOption,
+    ReplyTokensOption,
     RunProgress,
     ThresholdOption,
     TreeArgument,
@@ -61,6 +62,7 @@ MODEL_FLAGS = {
     "base_url": "base_url",
     "temperature": "temperature",
     "reasoning_effort": "reasoning_effort",
+    "reply_tokens": "max_tokens",
     "context_tokens": "context",
     "belief": "belief",
 }
@@ -72,6 +74,12 @@ RuleOption = Annotated[
 ModelsOption = Annotated[str | None, typer.Option(help="litellm's names of models, comma-separated: provider/name.")]
 RewardJudgeOption = Annotated[
     str, typer.Option(help="Judge of the reward: local, or llm:MODEL or llm-paper:MODEL to ask a model.")
+]
+EffortsOption = Annotated[
+    str | None, typer.Option(help="Reasoning efforts, comma-separated; every model plays with each of them.")
+]
+ContextOption = Annotated[
+    int | None, typer.Option("--context", help="Largest request in estimated tokens; the model's window by default.")
 ]
 BeliefOption = Annotated[bool, typer.Option("--belief", help="Ask models what they believe of each result.")]
 EpisodesOption = Annotated[
@@ -111,8 +119,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     model: ModelsOption = None,
     base_url: BaseUrlOption = None,
     temperature: Annotated[str, typer.Option(help="Temperature, or none for the provider's default.")] = "0.0",
-    reasoning_effort: EffortOption = None,
-    context_tokens: Annotated[int, typer.Option("--context", help="Largest request in estimated tokens.")] = CONTEXT,
+    reasoning_effort: EffortsOption = None,
+    reply_tokens: ReplyTokensOption = REPLY_TOKENS,
+    context_tokens: ContextOption = None,
     belief: BeliefOption = False,
     papers: PapersOption = ALL,
     tiers: Annotated[str | None, typer.Option(help="Keep trees of these evidence tiers: A, B, C.")] = None,
@@ -143,6 +152,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     if dry_run:
         show_plan(study, out_folder, as_json)
         return
+    note_unsent_efforts(study.services)
     executor: Executor = play_episodes if ray is None else RayExecutor(ray)
     if ray in (None, LOCAL):  # machines of another cluster have environments of their own
         note_missing_keys(missing_keys(study.services, {model.label for model in study.services}))
@@ -183,9 +193,13 @@ def _study(context: typer.Context) -> StudyConfig:
     if flags["model"] is None and (idle := given & MODEL_FLAGS.keys()):
         raise InquiTreeError(f"{_names(idle)} without a model does nothing; name one with --model, or leave it out")
     settings = {setting: flags[name] for name, setting in MODEL_FLAGS.items()}
+    efforts = split(flags["reasoning_effort"] or "") or (None,)
     return make_study(
         agents=split(flags["agent"]),
-        models=[{"model": name, **settings} for name in split(flags["model"] or "")],
+        models=[
+            {"model": name, **settings, "reasoning_effort": effort}
+            for name, effort in product(split(flags["model"] or ""), efforts)
+        ],
         trees=split(flags["papers"]),
         tiers=None if flags["tiers"] is None else split(flags["tiers"].upper()),
         fake_levels=whole_numbers("--fake-level", flags["fake_level"]),

@@ -24,6 +24,7 @@ from inquitree_gym.llm import (
     run_sync,
     strip_thinking,
 )
+from inquitree_gym.llm.chat import complete_with_text
 from inquitree_gym.matching import readable
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.readers import reply_folder
@@ -224,18 +225,21 @@ class LLMJudge:
 
     async def _sample(self, tree: Tree, conclusion: str, reverse: bool, repeat: int) -> _Sample:
         request = JudgeRequest.create(tree, conclusion, reverse=reverse, repeat=repeat, variants=self._variants)
+        replies: list[Completion] = []
         try:
-            completion = await self._chat.complete(request.messages(self._prompts), seed=repeat)
+            completion = await complete_with_text(
+                self._chat, request.messages(self._prompts), seed=repeat, keep=replies.append
+            )
         except BudgetError:
-            return _Sample(reverse, (), "not asked: the budget is used up", Usage(skipped=1))
+            return _Sample(reverse, (), "not asked: the budget is used up", _paid(replies) + Usage(skipped=1))
         except ServiceError as error:
             if error.concerns_all:
                 raise
-            return _Sample(reverse, (), str(error), Usage(failed=1))
+            return _Sample(reverse, (), str(error), _paid(replies) + Usage(failed=1))
         grades = request.parse(completion.text)
         reason = completion.finish_reason
         fault = "no verdict that can be read" + (f" (the answer ended with '{reason}')" if reason != "stop" else "")
-        return _Sample(reverse, grades, fault, Usage.of(completion), completion)
+        return _Sample(reverse, grades, fault, _paid(replies), completion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +256,10 @@ class _TreeJudge:
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
         return run_sync(self.inner.judge(self.tree, conclusion)).verdicts
+
+
+def _paid(replies: Sequence[Completion]) -> Usage:
+    return sum(map(Usage.of, replies), Usage())
 
 
 def _code(position: int, secret: str) -> str:

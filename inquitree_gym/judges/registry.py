@@ -81,6 +81,10 @@ class JudgeOptions:
     """Orders of the items that the model is asked in, 1 or 2; 1 for ``llm-paper:`` judges."""
     variants: bool = True
     """Show the false variants of the items; False for ``llm-paper:`` judges."""
+    max_tokens: int | None = ChatModel.max_tokens
+    """See `ChatModel`."""
+    reasoning_effort: str | None = None
+    """See `ChatModel`."""
 
 
 def make_judges(names: Sequence[str], options: JudgeOptions | None = None) -> list[AsyncJudge]:
@@ -165,8 +169,9 @@ def _make_judge(name: str, options: JudgeOptions) -> AsyncJudge:
     if kind == "nli":
         return _nli(model)
     paper = name.startswith(PAPER_PREFIX)
+    settings = {field: getattr(options, field) for field in ("base_url", "max_tokens", "reasoning_effort")}
     return LLMJudge(
-        ChatModel(model, base_url=options.base_url),
+        ChatModel(model, **settings),
         repeats=options.repeats,
         orders=1 if paper else options.orders,
         variants=options.variants and not paper,

@@ -127,7 +127,7 @@ class CachedChat(ChatMiddleware):
             if found is None:
                 self.cache.make_folder(key)
                 found = await self.chat.complete(messages, seed=seed)
-                if not found.cached:
+                if not (found.cached or found.used_up):  # asked again, the model may give a text
                     self.cache.put(key, asked, found)
             return found
         finally:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+from inquitree_gym.errors import ServiceError
 
 Message = dict[str, str]
 """``role`` (``system``, ``user`` or ``assistant``) and ``content``."""
@@ -16,6 +18,10 @@ BYTES_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 4
 """Estimated tokens added for each message."""
 _THINKING = re.compile(r"\A.*</think>", re.DOTALL | re.IGNORECASE)
+_UNFINISHED_THINKING = re.compile(r"\A\s*<think>.*\Z", re.DOTALL | re.IGNORECASE)
+_LIMIT_REACHED = {"length", "max_tokens", "max_output_tokens"}
+TRIES = 2
+"""Requests for a reply with text, if the reply tokens are used up before any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,11 @@ class Completion:
     """Characters cut off the end, beyond `MAX_REPLY`."""
     cached: bool = False
     """True for a reply from a `ReplyCache`, which costs nothing."""
+
+    @property
+    def used_up(self) -> bool:
+        """See `used_up`."""
+        return used_up(self.text, self.finish_reason)
 
 
 class Chat(Protocol):
@@ -96,3 +107,50 @@ def estimated_tokens(message: Message) -> int:
 def strip_thinking(reply: str) -> str:
     """Return a reply without everything up to ``</think>``."""
     return _THINKING.sub("", reply)
+
+
+def is_cut_short(finish_reason: str) -> bool:
+    """Return whether a reply ended at the limit of its tokens."""
+    return finish_reason.casefold() in _LIMIT_REACHED
+
+
+def used_up(text: str, finish_reason: str) -> bool:
+    """Return whether a reply ended at the limit of its tokens before any text, apart from reasoning.
+
+    >>> used_up("", "length"), used_up("", "stop"), used_up("<think>Perhaps", "length"), used_up("Perhaps", "length")
+    (True, False, True, False)
+    """
+    return is_cut_short(finish_reason) and not _UNFINISHED_THINKING.sub("", strip_thinking(text)).strip()
+
+
+async def complete_with_text(
+    chat: Chat,
+    messages: Sequence[Message],
+    *,
+    seed: int | None = None,
+    keep: Callable[[Completion], object] = lambda completion: None,
+) -> Completion:
+    """Return the reply to ``messages``; ask again, up to `TRIES` requests, if its tokens are used up before any text.
+
+    Args:
+        chat: the model.
+        messages: the request.
+        seed: see `Chat.complete`.
+        keep: called with every reply, those without text included, which are paid for, too.
+
+    Raises:
+        ServiceError: no reply had a text.
+    """
+    for _ in range(TRIES):
+        completion = await chat.complete(messages, seed=seed)
+        keep(completion)
+        if not completion.used_up:
+            return completion
+    limit, reasoning = chat.config.get("max_tokens"), completion.tokens.get("reasoning")
+    spent = "its tokens" if limit is None else f"its {limit} tokens"
+    thought = f" ({reasoning} of them for reasoning)" if reasoning else ""
+    raise ServiceError(
+        f"the model '{chat.config.get('model')}' was asked {TRIES} times and used up {spent}{thought} before any text; "
+        "raise max_tokens (--reply-tokens) or lower the reasoning effort, and run the same command again",
+        transient=True,
+    )

@@ -108,6 +108,17 @@ class ChatModel:
         """Settings that are not sent because the provider does not accept them, according to litellm."""
         return tuple(name for name in (*self._settings, "seed") if name not in self._accepted)
 
+    @property
+    def largest_request(self) -> int | None:
+        """Estimated tokens of the largest request, by the window in litellm's list; None if the list has none.
+
+        The model's longest reply has to fit in as well, and a tenth is left for the error of the estimate.
+        """
+        window, reply = (self._listed.get(name) for name in ("max_input_tokens", "max_output_tokens"))
+        if not isinstance(window, int):
+            return None
+        return max(window * 9 // 10 - (reply if isinstance(reply, int) else 0), window // 4)
+
     async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
         """Return the model's reply; see `Chat.complete`."""
         return await asyncio.wrap_future(submit(self._request(self._body(messages, seed))))

@@ -37,6 +37,8 @@ class Usage:
     """Tokens of the requests as counted by the service; None if none was counted."""
     completion_tokens: int | None = None
     """Tokens of the replies, reasoning included; None if none was counted."""
+    reasoning_tokens: int | None = None
+    """Completion tokens that were reasoning; None if no service named them."""
     cost: float | None = None
     """US dollars over the replies with a known price; None if there is none."""
     unpriced: int = 0
@@ -60,6 +62,7 @@ class Usage:
             replies=1,
             prompt_tokens=tokens.get("prompt"),
             completion_tokens=tokens.get("completion"),
+            reasoning_tokens=tokens.get("reasoning"),
             cost=reply.cost,
             unpriced=int(reply.cost is None),
             uncounted=int(not tokens),

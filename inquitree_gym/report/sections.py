@@ -47,8 +47,8 @@ TURN_STEP = 0.25
 """Step of the coverage curves, in turns per subtopic."""
 OUTCOMES = ("accepted", "hinted", "asked", "forced", "limit")
 COUNTS = {
-    "replies": "replies", "corrections": "corrections", "cut short": "cut_short", "prompt tokens": "prompt_tokens",
-    "completion tokens": "completion_tokens",
+    "replies": "replies", "corrections": "corrections", "cut short": "cut_short", "without text": "without_text",
+    "prompt tokens": "prompt_tokens", "completion tokens": "completion_tokens", "reasoning tokens": "reasoning_tokens",
 }  # fmt: skip
 """Field of `EpisodeCost` by heading."""
 REASONS = ("below_threshold", "prerequisite_unmet", "unreadable_decision")

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from inquitree_gym.baselines.llm import CONTEXT
 from inquitree_gym.baselines.registry import CHAT_SETTINGS
 from inquitree_gym.embeddings.protocol import Device
 from inquitree_gym.errors import (
@@ -120,8 +119,10 @@ def _stops_model(error: InquiTreeError) -> bool:
 
 
 MAX_CONCURRENCY = 8
-CHANGEABLE_SETTINGS = frozenset({"timeout", "retries", "api_key_env", "requests_per_minute", "tokens_per_minute"})
-"""Settings that do not affect replies, so that a run can be resumed with other values."""
+CHANGEABLE_SETTINGS = frozenset(
+    {"timeout", "retries", "api_key_env", "requests_per_minute", "tokens_per_minute", "max_tokens"}
+)
+"""Settings that do not affect replies that end by themselves, so that a run can be resumed with other values."""
 
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _UNSAFE = re.compile(r"[^\w.+-]+")
@@ -150,8 +151,8 @@ class ModelSettings(BaseModel):
     retries: int = 5
     api_key_env: str | None = Field(default=None, pattern=_VARIABLE)
     """Name of the environment variable that holds the key; never the key itself."""
-    context: int = Field(default=CONTEXT, ge=1)
-    """Largest request in estimated tokens."""
+    context: int | None = Field(default=None, ge=1)
+    """Largest request in estimated tokens; None for the model's window, see `LLMAgent`."""
     belief: bool = False
     """True to ask for a belief about each result; see `LLMAgent`."""
     requests_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)

@@ -32,7 +32,7 @@ def read_torn(file: Path, header: Header) -> Episode:
     torn = read_episode(file)
     if torn.footer is not None:
         raise LogError(f"'{file}' holds a complete episode; choose another file")
-    recorded, current = (each.model_dump(exclude=_NOT_COMPARED) for each in (torn.header, header))
+    recorded, current = (_without_limits(each.model_dump(exclude=_NOT_COMPARED)) for each in (torn.header, header))
     try:
         recorded["rules"] = Rules.recorded(torn.header.rules).as_dict()
     except OptionError as error:
@@ -44,6 +44,12 @@ def read_torn(file: Path, header: Header) -> Episode:
             "remove the file"
         )
     return torn
+
+
+def _without_limits(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings without the lengths of replies; a reply that ends by itself is the same under any of them."""
+    kept = {name: value for name, value in settings.items() if name != "max_tokens"}
+    return {name: _without_limits(value) if isinstance(value, dict) else value for name, value in kept.items()}
 
 
 def agree(logged: Turn, replayed: Turn) -> bool:

@@ -16,7 +16,7 @@ from inquitree_gym.analysis.questions import AnswerFile, AskingResult, ModelQues
 from inquitree_gym.errors import LogError, OptionError, ServiceError
 from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel, Completion
 from inquitree_gym.trees import CANARY
-from tests.servers import FILTERED, KEY, PASSING, Hourglass, Service, failed, said
+from tests.servers import FILTERED, KEY, PASSING, USED_UP, Hourglass, Service, failed, said
 
 pytestmark = pytest.mark.e2e
 
@@ -58,6 +58,14 @@ def test_every_question_is_asked_once_and_what_was_answered_is_not_asked_again(s
     found = answers(tmp_path)
     assert found["q3", "0"].text == "to question 3"
     assert found["q3", "0"].tokens == {"prompt": 100, "completion": 20}
+
+
+def test_an_answer_of_reasoning_alone_is_asked_for_again_and_paid_for(service: Service, tmp_path: Path):
+    service.planned.extend([USED_UP, None, USED_UP, USED_UP])
+    found = ask(chat_of(service, max_tokens=50), tmp_path, 2, max_concurrency=1)
+    assert (found.answered, len(found.failed), found.paid.replies, found.paid.reasoning_tokens) == (1, 1, 4, 1500)
+    assert "used up its 50 tokens" in found.failed[0]
+    assert ask(chat_of(service, max_tokens=500), tmp_path, 2).answered == 1
 
 
 def test_the_file_says_who_was_asked_and_is_named_after_it(service: Service, tmp_path: Path):

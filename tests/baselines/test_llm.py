@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from inquitree_gym.analysis.load import cost_of
 from inquitree_gym.baselines import LLMAgent, ScepticAgent
 from inquitree_gym.baselines.conversation import CUT, NOTHING
+from inquitree_gym.baselines.llm import CONTEXT
 from inquitree_gym.embeddings import MiniLMEmbedder, ReaderEmbedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import LogError, OptionError, ServiceError
@@ -31,6 +33,7 @@ from tests.servers import (
     REFUSED,
     SERVER_FAULT,
     SLOW,
+    USED_UP,
     Answer,
     Body,
     Hourglass,
@@ -143,7 +146,7 @@ def test_templates_of_ones_own_are_used_and_told_apart(env: InquiryEnv, service:
     assert service.chats[0][0] == {"role": "system", "content": "Speak like a pirate."}
 
 
-@pytest.mark.parametrize("context", [0, -1, True, 1.5, None])
+@pytest.mark.parametrize("context", [0, -1, True, 1.5])
 def test_a_context_out_of_range_is_told(context: Any, service: Service):
     with pytest.raises(OptionError, match="context is a whole number of tokens from 1"):
         llm(service, context=context)
@@ -467,9 +470,7 @@ def test_the_time_that_a_reply_took_before_the_tear_still_counts(env: InquiryEnv
     assert second.agent_seconds < 100
 
 
-@pytest.mark.parametrize(
-    "settings", [{"temperature": 1.0}, {"max_tokens": 9}, {"seed": 1}, {"reasoning_effort": "low"}]
-)
+@pytest.mark.parametrize("settings", [{"temperature": 1.0}, {"seed": 1}, {"reasoning_effort": "low"}])
 def test_a_torn_episode_does_not_go_on_with_another_setting(
     settings: dict[str, Any], env: InquiryEnv, service: Service, tmp_path: Path
 ):
@@ -478,7 +479,55 @@ def test_a_torn_episode_does_not_go_on_with_another_setting(
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:4]))
     with pytest.raises(LogError, match=r"recorded settings differ \(agent: recorded"):
         play(env, LLMAgent(chat_of(service, **settings)), 0, file=file)
-    play(env, LLMAgent(chat_of(service, timeout=9, retries=1)), 0, file=file)
+    play(env, LLMAgent(chat_of(service, timeout=9, retries=1, max_tokens=9)), 0, file=file)
+
+
+# Reasoning
+
+
+@pytest.mark.parametrize("kind", [LLMAgent, ScepticAgent])
+def test_a_reply_of_reasoning_alone_takes_no_turn_and_is_counted(
+    kind: type[LLMAgent], tree: Tree, env: InquiryEnv, service: Service
+):
+    service.reply = judge("VALID", tree)
+    clean = play(env, kind(chat_of(service)), 0)
+    asked = len(service.requests)
+    service.planned.extend([None, None, None, USED_UP])
+    episode = play(env, kind(chat_of(service)), 0)
+    assert episode.actions == clean.actions
+    assert len(service.requests) - asked == asked + 1
+    wasted, taken = (next(each for each in episode.replies if each.finish_reason == why) for why in ("length", "stop"))
+    assert wasted.fault == "its tokens were used up before any text"
+    assert (wasted.tokens["reasoning"], wasted.cost > taken.cost) == (500, True)
+    assert episode.turns[wasted.turn - 1].tokens["reasoning"] == 500
+    spent = cost_of(episode)
+    assert (spent.without_text, spent.cut_short, spent.corrections, spent.reasoning_tokens) == (1, 1, 0, 500)
+
+
+def test_an_episode_without_tokens_for_a_text_fails_and_goes_on_with_more_of_them(
+    env: InquiryEnv, service: Service, tmp_path: Path
+):
+    file = tmp_path / "e.jsonl"
+    clean = play(env, llm(service), 0)
+    service.begin(service.reply)
+    service.planned.extend([None, USED_UP, USED_UP])
+    with pytest.raises(ServiceError, match=r"used up its 600 tokens \(500 of them for reasoning\) before any text"):
+        play(env, LLMAgent(chat_of(service, max_tokens=600)), 0, file=file)
+    torn = read_episode(file)
+    assert (torn.status, len(torn.turns), len(torn.replies)) == ("failed", 1, 3)
+    whole = play(env, LLMAgent(chat_of(service, max_tokens=6000)), 0, file=file)
+    assert whole.actions == clean.actions
+    assert len(service.requests) == TURNS + 2, "what was answered is not asked again"
+
+
+@pytest.mark.parametrize(
+    ("model", "context", "limit"),
+    [("gpt-4o-mini", None, 128_000 * 9 // 10 - 16_384), ("gpt-4o-mini", 5000, 5000), ("my-own", None, CONTEXT)],
+)
+def test_the_context_is_the_window_of_the_model_where_none_is_given(
+    model: str, context: int | None, limit: int, service: Service
+):
+    assert LLMAgent(ChatModel(model, base_url=service.address), context=context).config["context"] == limit
 
 
 # The sceptic

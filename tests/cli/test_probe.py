@@ -39,15 +39,16 @@ def checking(service: Service) -> Service:
 
 def test_probe_shows_rates_and_keeps_the_answers(inquitree: Inquitree, checking: Service, tmp_path: Path):
     options = (*MODEL, "--base-url", checking.address, "--papers", "2,paper28", "--out", tmp_path / "kept")
-    done = inquitree("probe", *options, "--repeats", 2, "--max-concurrency", 3, "--reasoning-effort", "low")
+    thrifty = ("--reasoning-effort", "low", "--reply-tokens", "none")
+    done = inquitree("probe", *options, "--repeats", 2, "--max-concurrency", 3, *thrifty)
     assert done.status == 0
     assert "Results with their study alone, by gpt-4o-mini" in done.out
     assert "1.000" in done.out
     assert f"answers: {len(checking.requests)} now" in done.said
     (file,) = (tmp_path / "kept").iterdir()
     asked = json.loads(file.read_text().splitlines()[0])["config"]["chat"]
-    assert (asked["temperature"], asked["reasoning_effort"]) == (0.0, "low")
-    again = inquitree("probe", *options, "--repeats", 2, "--reasoning-effort", "low")
+    assert (asked["temperature"], asked["reasoning_effort"], asked["max_tokens"]) == (0.0, "low", None)
+    again = inquitree("probe", *options, "--repeats", 2, *thrifty)
     assert f"answers: 0 now (0 tokens, $0.0000), {len(checking.requests)} from before" in again.said
     inquitree("probe", *options, "--reasoning-effort", "high")
     assert len(list((tmp_path / "kept").iterdir())) == 2, "other settings, another file"

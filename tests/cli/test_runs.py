@@ -21,7 +21,7 @@ from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.trees import load_tree
 from tests.cli import test_cli
 from tests.cli.test_cli import Inquitree
-from tests.servers import KEY, Rote, Service, failed
+from tests.servers import KEY, Rote, Service, failed, said
 
 pytestmark = pytest.mark.e2e
 
@@ -72,6 +72,33 @@ def test_flags_reach_the_models(run: Run, flags: tuple, tmp_path: Path):
     assert KEY not in err + (tmp_path / "run" / "run.json").read_text()
 
 
+def test_every_model_plays_with_every_effort_and_so_many_reply_tokens(
+    run: Run, inquitree: Inquitree, service: Service, flags: tuple, tmp_path: Path
+):
+    service.planned.append(said(None, "length", reasoning=70))
+    more = ("--reasoning-effort", "low,high", "--reply-tokens", 700, "--max-concurrency", 1)
+    status, _, err = run("--agent", "llm", "--model", "o3-mini", *flags, *more)
+    assert status == 0, err
+    assert [log.name for log in logs(tmp_path)] == [
+        f"paper2_llm_o3-mini-{effort}_f0_s{seed}.jsonl" for effort in ("high", "low") for seed in (0, 1)
+    ]
+    assert {request.body["reasoning_effort"] for request in service.requests} == {"low", "high"}
+    assert {request.body["max_completion_tokens"] for request in service.requests} == {700}
+    assert f"({4 * TURNS + 1} replies" in err
+    inquitree("report", tmp_path / "run", "--out", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "without text" in page
+    assert "reasoning tokens" in page
+
+
+def test_an_effort_that_is_not_sent_and_a_wrong_number_of_tokens_are_told(run: Run, flags: tuple):
+    model = ("--agent", "llm", "--model", "gpt-4o-mini", *flags)
+    _, _, err = run(*model, "--reasoning-effort", "low", "--dry-run")
+    assert "reasoning effort not sent to 'gpt-4o-mini'" in err
+    status, _, err = run(*model, "--reply-tokens", "0")
+    assert (status, "max_tokens is a whole number from 1 or None, not 0" in err) == (2, True), err
+
+
 def test_beliefs_are_asked_for_logged_and_scored(
     run: Run, inquitree: Inquitree, service: Service, flags: tuple, tmp_path: Path
 ):
@@ -115,6 +142,8 @@ def test_a_study_file_with_models_takes_flags_about_how_to_play_it(
         (("--agent", "llm", "--model", "gpt-4o,gpt-4o"), "several models would share their logs"),
         (("--agent", "llm", "--model", "gpt-4o", "--temperature", "warm"), "temperature: needs a number"),
         (("--agent", "llm", "--model", "gpt-4o", "--context", "0"), "context: needs at least 1"),
+        (("--agent", "llm", "--model", "gpt-4o", "--reply-tokens", "many"), "max_tokens: needs a whole number"),
+        (("--agent", "oracle", "--reply-tokens", "9"), "--reply-tokens without a model does nothing"),
         (("--agent", "llm", "--model", "gpt-4o", "--base-url", f"http://a:{KEY}@b"), "base_url is http(s)://HOST/PATH"),
         (("--agent", "llm", "--model", "my-own", "--base-url", "http://x/v1", "--max-cost", "1"), "knows no price for"),
         (("--agent", "oracle", "--max-cost", "0"), "max_cost is a number above 0"),

@@ -16,7 +16,17 @@ from inquitree_gym.judges.llm import TEMPLATES, VERSION, Grade, JudgeRequest
 from inquitree_gym.llm import Budget, ChatModel, ReplyCache, Usage
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import Tree, load_tree
-from tests.servers import COMPLETION_TOKENS, FILTERED, PROMPT_TOKENS, Body, Hourglass, Service, failed, said
+from tests.servers import (
+    COMPLETION_TOKENS,
+    FILTERED,
+    PROMPT_TOKENS,
+    USED_UP,
+    Body,
+    Hourglass,
+    Service,
+    failed,
+    said,
+)
 from tests.strategies import make_tree
 
 pytestmark = pytest.mark.e2e
@@ -209,7 +219,9 @@ def test_a_verdict_that_was_only_thought_is_none(tree: Tree):
     assert [graded.score for graded in question.parse(f"So far.</think>\n{drafted}")] == [1] * 3
 
 
-@pytest.mark.parametrize("reply", ["", "All of them deserve full marks.", "VERDICT: 1", FILTERED, said("", "length")])
+@pytest.mark.parametrize(
+    "reply", ["", "All of them deserve full marks.", "VERDICT: 1", FILTERED, said("Well", "length")]
+)
 def test_an_answer_that_cannot_be_read_leaves_the_items_unscored(
     reply: Any, service: Service, tree: Tree, tmp_path: Path
 ):
@@ -219,6 +231,17 @@ def test_an_answer_that_cannot_be_read_leaves_the_items_unscored(
     assert scores(judgement) == [None] * 3
     assert judgement.unread == 6
     assert "no verdict that can be read" in judgement.verdicts[0].why
+
+
+def test_an_answer_of_reasoning_alone_is_asked_for_again_and_paid_for(service: Service, tree: Tree, tmp_path: Path):
+    service.planned.append(USED_UP)
+    service.reply = Grader(lambda place, text, asked: 1)
+    judgement = rule(judge_of(service, tmp_path), tree)
+    assert (scores(judgement), judgement.usage.replies, judgement.usage.reasoning_tokens) == ([1] * 3, 3, 500)
+    service.planned.extend([USED_UP, USED_UP])
+    judgement = rule(judge_of(service, tmp_path / "other"), tree)
+    assert (scores(judgement), judgement.usage.replies, judgement.usage.failed) == ([None] * 3, 3, 1)
+    assert "raise max_tokens" in judgement.verdicts[0].why
 
 
 def test_an_item_needs_a_verdict_from_each_order(service: Service, tree: Tree, tmp_path: Path):

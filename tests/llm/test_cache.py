@@ -15,7 +15,7 @@ import pytest
 from inquitree_gym.errors import CacheError, ServiceError
 from inquitree_gym.llm import CachedChat, ChatModel, Completion, ReplyCache, run_sync
 from tests.llm.test_model import HELLO, Ask, both, later, model_of, now
-from tests.servers import COMPLETION_TOKENS, KEY, PROMPT_TOKENS, WAIT_AT_MOST, Answer, Service, failed, said
+from tests.servers import COMPLETION_TOKENS, KEY, PROMPT_TOKENS, USED_UP, WAIT_AT_MOST, Answer, Service, failed, said
 
 
 def cached(service: Service, folder: Path, **settings: Any) -> CachedChat:
@@ -44,6 +44,12 @@ def test_a_question_is_asked_once_and_its_reply_comes_again_for_nothing(ask: Ask
     assert again == dataclasses.replace(first, cached=True, cost=0.0, seconds=0.0)
     assert again.text == "caf\u00e9 \ud83d"
     assert again.tokens == {"prompt": PROMPT_TOKENS, "completion": COMPLETION_TOKENS}
+
+
+def test_a_reply_without_text_is_not_kept(service: Service, tmp_path: Path):
+    service.planned.extend([USED_UP, said("at last")])
+    texts = [now(cached(service, tmp_path)).text for _ in range(3)]
+    assert (texts, len(service.requests)) == (["", "at last", "at last"], 2)
 
 
 def test_the_configuration_is_that_of_the_model(service: Service, tmp_path: Path):

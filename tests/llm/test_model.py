@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from inquitree_gym.errors import MissingExtraError, OptionError, ServiceError
-from inquitree_gym.llm import MAX_REPLY, ChatModel, Completion, run_sync
+from inquitree_gym.llm import MAX_REPLY, ChatModel, Completion, Usage, run_sync
+from inquitree_gym.llm.chat import complete_with_text
 from tests.servers import (
     COMPLETION_TOKENS,
     DRIPPING,
@@ -27,6 +28,7 @@ from tests.servers import (
     REFUSED,
     SERVER_FAULT,
     SLOW,
+    USED_UP,
     Answer,
     Hourglass,
     Service,
@@ -78,6 +80,50 @@ def test_a_reply_and_what_it_took(ask: Ask, service: Service):
     (request,) = service.requests
     assert request.path == "/v1/chat/completions"
     assert request.body == {"model": "gpt-4o-mini", "messages": HELLO, "temperature": 0.0, "max_tokens": 4096}
+
+
+def test_reasoning_is_counted_apart_and_priced_as_part_of_the_reply(service: Service):
+    service.planned.append(said("Hello yourself", reasoning=300))
+    reply = now(model_of(service, max_tokens=900))
+    assert reply.tokens == {"prompt": PROMPT_TOKENS, "completion": COMPLETION_TOKENS + 300, "reasoning": 300}
+    assert reply.cost == pytest.approx(PRICE + 300 * 0.60e-6)
+    assert (Usage.of(reply) + Usage(reasoning_tokens=5)).reasoning_tokens == 305
+    assert Usage.of(now(model_of(service))).reasoning_tokens is None
+
+
+@pytest.mark.parametrize(
+    ("model", "largest"),
+    [("gpt-4o-mini", 128_000 * 9 // 10 - 16_384), ("gpt-4", 8192 * 9 // 10 - 4096), ("my-own-model", None)],
+)
+def test_the_largest_request_leaves_room_for_the_reply_and_is_told_without_a_request(
+    model: str, largest: int | None, service: Service
+):
+    assert model_of(service, model, max_tokens=999).largest_request == largest
+    assert not service.requests
+
+
+@pytest.mark.parametrize("reply", [USED_UP, said("<think>Perhaps, but then", "length"), said(" ", "max_tokens")])
+def test_a_reply_without_text_is_asked_for_again_a_bounded_number_of_times(reply: Answer, service: Service):
+    kept: list[Completion] = []
+    model = model_of(service, max_tokens=777)
+    service.planned.extend([reply, said("at last")])
+    found = run_sync(complete_with_text(model, HELLO, seed=3, keep=kept.append))
+    assert (found.text, [each.used_up for each in kept]) == ("at last", [True, False])
+    assert [request.body["seed"] for request in service.requests] == [3, 3]
+    service.planned.extend([reply, reply])
+    with pytest.raises(ServiceError, match=r"2 times and used up its 777 tokens.*raise max_tokens") as told:
+        run_sync(complete_with_text(model, HELLO))
+    assert not told.value.concerns_all
+    assert len(service.requests) == 4
+
+
+@pytest.mark.parametrize(
+    "reply", [said(""), FILTERED, said("Perhaps", "length"), said("<think>so</think>Yes", "length")]
+)
+def test_any_other_reply_is_taken_as_it_is(reply: Answer, service: Service):
+    service.planned.append(reply)
+    assert not run_sync(complete_with_text(model_of(service), HELLO)).used_up
+    assert len(service.requests) == 1
 
 
 @both

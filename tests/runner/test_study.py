@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.baselines import AGENT_NAMES
-from inquitree_gym.baselines.llm import CONTEXT
 from inquitree_gym.baselines.registry import CHAT_SETTINGS
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.errors import EmbedderError, OptionError, TreeError, UnknownTreeError
@@ -230,7 +229,7 @@ def test_a_model_has_every_setting_of_its_table():
 def test_what_is_not_said_of_a_model_is_as_for_a_model_alone():
     (model,) = make_study(agents=("llm",), models=[{"model": "gpt-4o"}], trees=("8",)).models
     assert model.chat_model() == ChatModel("gpt-4o")
-    assert model.context == CONTEXT
+    assert model.context is None
 
 
 @pytest.mark.parametrize(
@@ -301,14 +300,13 @@ def test_a_study_of_the_same_episodes_may_have_other_circumstances():
     def study(**changed: object) -> StudyConfig:
         return make_study(agents=("llm",), models=[LOCAL | changed], trees=("8",))
 
-    for setting in ("timeout", "retries", "requests_per_minute", "tokens_per_minute"):
+    for setting in ("timeout", "retries", "requests_per_minute", "tokens_per_minute", "max_tokens"):
         assert study(**{setting: 7}).differences(study()) == []
     assert study(api_key_env="OTHER").differences(study()) == []
     for setting, other in {
         "temperature": 0,
         "context": 6000,
         "belief": False,
-        "max_tokens": 9,
         "name": "n",
         "seed": 1,
     }.items():
