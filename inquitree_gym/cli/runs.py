@@ -158,10 +158,19 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         note_missing_keys(missing_keys(study.services, {model.label for model in study.services}))
     budget = Budget(max_cost, max_total_tokens, max_minutes and max_minutes * 60)
     summary = _run(study, out_folder, RunOptions(max_concurrency, budget, cache, device=device), budget, executor)
-    print_summary(summary, budget, out_folder)
+    _tell(summary, budget, out_folder, as_json)
+
+
+def _tell(summary: RunSummary, budget: Budget, folder: Path, as_json: bool) -> None:
+    """Print the summary of a run.
+
+    Raises:
+        InquiTreeError: the run is not complete.
+    """
+    print_summary(summary, budget, folder)
     if as_json:
         failures = [{"episode": each.spec.file_name, "error": each.error} for each in summary.failures]
-        print_json({**as_plain(summary), "folder": str(out_folder), "failures": failures, "paid": budget.usage})
+        print_json({**as_plain(summary), "folder": str(folder), "failures": failures, "paid": budget.usage})
     if not summary.is_complete:
         failed = plural(len(summary.failures), "episode")
         raise InquiTreeError(f"{failed} failed and {summary.left} left; run the same command again to resume")
