@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from functools import partial
-from inspect import signature
 from typing import Any, Literal
 
 import gymnasium as gym
@@ -316,19 +315,6 @@ class InquiryEnv(gym.Env[str, str]):
             assert self.last_transition is not None
             info["privileged"] = privileged_info(self.last_transition, self.turn_limit)
         return info
-
-
-_KEYWORDS = {
-    name: parameter.default
-    for name, parameter in signature(InquiryEnv.__init__).parameters.items()
-    if parameter.kind is parameter.KEYWORD_ONLY
-}
-"""Keywords of `InquiryEnv` with their defaults."""
-
-
-def inquiry_keywords(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Pick from the ``locals()`` of a constructor the keywords of `InquiryEnv` that differ from their defaults."""
-    return {name: values[name] for name, default in _KEYWORDS.items() if values.get(name, default) is not default}
 
 
 def unwrap_inquiry(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> InquiryEnv:

@@ -1,21 +1,54 @@
-"""Checks of the keywords and options of an inquiry."""
+"""The keywords and options of an inquiry: their types, and checks of their names."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from inspect import signature
-from typing import Any, ParamSpec, TypeVar
+from inspect import Parameter, signature
+from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, get_type_hints
 
 from inquitree_gym.embeddings import Embedder
 from inquitree_gym.engine import Rules
+from inquitree_gym.engine.rules import Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie, Replication
 from inquitree_gym.errors import OptionError, suggest
+from inquitree_gym.judges.registry import AsyncJudge
+from inquitree_gym.readers import Reader
 from inquitree_gym.trees import Tree, load_tree
 
 P = ParamSpec("P")
 R = TypeVar("R")
 TreeLike = str | os.PathLike[str] | Tree
+
+
+class BatchKeywords(TypedDict, total=False):
+    """Keywords of `InquiryEnv` that the array environment takes, too."""
+
+    embedder: str | Embedder
+    prompts: str | os.PathLike[str] | None
+    privileged: bool
+    render_mode: str | None
+    threshold: float | None
+    fake_level: int
+    max_turns: int | Literal["default"] | None
+    candidates: Candidates
+    on_last_hint: LastHint
+    study_turn: bool
+    explore: Explore
+    decisions: Decisions
+    bare_decisions: bool
+    feedback: Feedback
+    on_tie: OnTie
+    tie_margin: float
+    fake_key: FakeKey
+    replication: Replication
+
+
+class InquiryKeywords(BatchKeywords, total=False):
+    """Keywords of `InquiryEnv`; its signature has the defaults."""
+
+    reader: str | Reader
+    judge: str | AsyncJudge
 
 
 def suggest_keywords(function: Callable[P, R]) -> Callable[P, R]:
@@ -33,6 +66,26 @@ def suggest_keywords(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return checked
+
+
+def unpack_keywords(
+    template: Callable[..., Any], keywords: type[BatchKeywords]
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator of functions that take ``**keywords: Unpack[...]``.
+
+    Their signature names each of these ``keywords`` with the default that it has in ``template``, as `help` shows it,
+    and an unknown one raises `OptionError` with a suggestion.
+    """
+    offered = [each for name, each in signature(template).parameters.items() if name in keywords.__annotations__]
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        own = signature(function)
+        named = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        function.__signature__ = own.replace(parameters=[*named, *offered])  # type: ignore[attr-defined]
+        function.__annotations__ |= get_type_hints(keywords)
+        return suggest_keywords(function)
+
+    return decorate
 
 
 def load_trees(tree: TreeLike | Sequence[TreeLike]) -> tuple[Tree, ...]:

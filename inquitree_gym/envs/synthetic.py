@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Unpack
 
 from gymnasium.vector import AutoresetMode
 
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
-from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
-from inquitree_gym.envs.inquiry import InquiryEnv, inquiry_keywords
-from inquitree_gym.envs.keywords import suggest_keywords
+from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.envs.keywords import InquiryKeywords, unpack_keywords
 from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.envs.vector import InquiryVectorEnv
-from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
-from inquitree_gym.judges.registry import AsyncJudge
-from inquitree_gym.readers import LOCAL, Reader
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
 
 
@@ -37,39 +31,19 @@ class SyntheticEnv(InquiryEnv):
     v0: first release.
     """
 
-    @suggest_keywords
-    def __init__(  # noqa: PLR0913  (keywords)
+    @unpack_keywords(InquiryEnv.__init__, InquiryKeywords)
+    def __init__(
         self,
         *,
         split: str = "train",
         difficulty: Difficulty | Mapping[str, Any] | None = None,
-        embedder: str | Embedder = DEFAULT_EMBEDDER,
-        reader: str | Reader = LOCAL,
-        judge: str | AsyncJudge = LOCAL_JUDGE,
-        prompts: str | os.PathLike[str] | None = None,
-        privileged: bool = False,
-        render_mode: str | None = None,
-        threshold: float | None = None,
-        fake_level: int = 0,
-        max_turns: int | Literal["default"] | None = "default",
-        candidates: Candidates = "all",
-        on_last_hint: LastHint = "advance",
-        study_turn: bool = False,
-        explore: Explore = "hub",
-        decisions: Decisions = "phrases",
-        bare_decisions: bool = True,
-        feedback: Feedback = "hint",
-        on_tie: OnTie = "nearest",
-        tie_margin: float = TIE_MARGIN,
-        fake_key: FakeKey = 2,
-        replication: Literal["exact", "varied"] = "exact",
+        **keywords: Unpack[InquiryKeywords],
     ) -> None:
         """See the class for the arguments.
 
         Raises:
             OptionError: an unknown split, setting or keyword, or a value out of range.
         """
-        keywords = inquiry_keywords(locals())
         self.split = split
         self.difficulty = Difficulty.of(difficulty)
         super().__init__(synthetic_tree(tree_seed(0, split), self.difficulty.largest()), **keywords)
@@ -82,34 +56,15 @@ class SyntheticEnv(InquiryEnv):
         return synthetic_tree(tree_seed(episode_seed, self.split), self.difficulty)
 
 
-@suggest_keywords
-def synthetic_vector(  # noqa: PLR0913  (keywords)
+@unpack_keywords(InquiryEnv.__init__, InquiryKeywords)
+def synthetic_vector(
     num_envs: int,
     *,
     split: str = "train",
     difficulty: Difficulty | Mapping[str, Any] | None = None,
     autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-    embedder: str | Embedder = DEFAULT_EMBEDDER,
-    reader: str | Reader = LOCAL,
-    judge: str | AsyncJudge = LOCAL_JUDGE,
-    prompts: str | os.PathLike[str] | None = None,
-    privileged: bool = False,
-    render_mode: str | None = None,
-    threshold: float | None = None,
-    fake_level: int = 0,
-    max_turns: int | Literal["default"] | None = "default",
-    candidates: Candidates = "all",
-    on_last_hint: LastHint = "advance",
-    study_turn: bool = False,
-    explore: Explore = "hub",
-    decisions: Decisions = "phrases",
-    bare_decisions: bool = True,
-    feedback: Feedback = "hint",
-    on_tie: OnTie = "nearest",
-    tie_margin: float = TIE_MARGIN,
-    fake_key: FakeKey = 2,
-    replication: Literal["exact", "varied"] = "exact",
+    **keywords: Unpack[InquiryKeywords],
 ) -> InquiryVectorEnv:
     """Return an `InquiryVectorEnv` of ``num_envs`` synthetic inquiries; see `SyntheticEnv` for the other arguments."""
     make = partial(SyntheticEnv, split=split, difficulty=difficulty)
-    return InquiryVectorEnv(num_envs, env_fn=make, autoreset_mode=autoreset_mode, **inquiry_keywords(locals()))
+    return InquiryVectorEnv(num_envs, env_fn=make, autoreset_mode=autoreset_mode, **keywords)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
@@ -13,16 +13,15 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 from inquitree_gym._litellm import run_sync
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors
-from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
+from inquitree_gym.embeddings import Embedder, TreeVectors
 from inquitree_gym.envs.asking import all_at_once
-from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords
-from inquitree_gym.envs.keywords import suggest_keywords
+from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike
+from inquitree_gym.envs.keywords import InquiryKeywords, unpack_keywords
 from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
-from inquitree_gym.judges.registry import AsyncJudge, load_judge
-from inquitree_gym.readers import LOCAL, Reader, load_reader
+from inquitree_gym.judges.registry import load_judge
+from inquitree_gym.readers import LOCAL, load_reader
 from inquitree_gym.trees import Tree
 
 VectorStep = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
@@ -42,8 +41,8 @@ class InquiryVectorEnv(SyncVectorEnv):
     of one inquiry. All others are those of `InquiryEnv`.
     """
 
-    @suggest_keywords
-    def __init__(  # noqa: PLR0913  (keywords)
+    @unpack_keywords(InquiryEnv.__init__, InquiryKeywords)
+    def __init__(
         self,
         num_envs: int,
         *,
@@ -51,26 +50,7 @@ class InquiryVectorEnv(SyncVectorEnv):
         trees: Sequence[TreeLike] | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         env_fn: Callable[..., InquiryEnv] = InquiryEnv,
-        embedder: str | Embedder = DEFAULT_EMBEDDER,
-        reader: str | Reader = LOCAL,
-        judge: str | AsyncJudge = LOCAL_JUDGE,
-        prompts: str | os.PathLike[str] | None = None,
-        privileged: bool = False,
-        render_mode: str | None = None,
-        threshold: float | None = None,
-        fake_level: int = 0,
-        max_turns: int | Literal["default"] | None = "default",
-        candidates: Candidates = "all",
-        on_last_hint: LastHint = "advance",
-        study_turn: bool = False,
-        explore: Explore = "hub",
-        decisions: Decisions = "phrases",
-        bare_decisions: bool = True,
-        feedback: Feedback = "hint",
-        on_tie: OnTie = "nearest",
-        tie_margin: float = TIE_MARGIN,
-        fake_key: FakeKey = 2,
-        replication: Literal["exact", "varied"] = "exact",
+        **keywords: Unpack[InquiryKeywords],
     ) -> None:
         """See the class for the arguments.
 
@@ -80,9 +60,9 @@ class InquiryVectorEnv(SyncVectorEnv):
         """
         mode = check_vector_arguments(num_envs, trees, autoreset_mode)
         # Once, so that all inquiries share their requests.
-        reader = load_reader(reader) or LOCAL
-        judge = LOCAL_JUDGE if judge == LOCAL_JUDGE else load_judge(judge)
-        keywords = inquiry_keywords(locals())
+        keywords["reader"] = load_reader(keywords.get("reader", LOCAL)) or LOCAL
+        if (judge := keywords.get("judge", LOCAL_JUDGE)) != LOCAL_JUDGE:
+            keywords["judge"] = load_judge(judge)
         shared = {} if tree is None else {"tree": tree}
         each = [shared] * num_envs if trees is None else [{"tree": one} for one in trees]
         self._inquiries = [env_fn(**one, **keywords) for one in each]

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, SupportsFloat
+from typing import Any, SupportsFloat, Unpack
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import RecordConstructorArgs
 
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
-from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
-from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords, unwrap_inquiry
-from inquitree_gym.envs.keywords import suggest_keywords
+from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, unwrap_inquiry
+from inquitree_gym.envs.keywords import InquiryKeywords, unpack_keywords
 from inquitree_gym.envs.menu import Mask, Menu, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.envs.synthetic import SyntheticEnv
 from inquitree_gym.errors import ActionError
-from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
-from inquitree_gym.judges.registry import AsyncJudge
-from inquitree_gym.readers import LOCAL, Reader
 from inquitree_gym.trees import Difficulty, Tree
 from inquitree_gym.wrappers.observations import EmbeddingObservation, Observation
 
@@ -137,46 +131,27 @@ def _to_int(action: Any) -> int:
     raise ActionError(f"a menu action is a whole number, not {type(action).__name__} ({action!r:.80})")
 
 
-@suggest_keywords
-def menu_env(  # noqa: PLR0913  (keywords)
+@unpack_keywords(InquiryEnv.__init__, InquiryKeywords)
+def menu_env(
     tree: TreeLike | Sequence[TreeLike],
     *,
     size: tuple[int, int] | None = None,
     on_masked: OnMasked = "play",
     text_dim: int | None = None,
     as_dict: bool = False,
-    embedder: str | Embedder = DEFAULT_EMBEDDER,
-    reader: str | Reader = LOCAL,
-    judge: str | AsyncJudge = LOCAL_JUDGE,
-    prompts: str | os.PathLike[str] | None = None,
-    privileged: bool = False,
-    render_mode: str | None = None,
-    threshold: float | None = None,
-    fake_level: int = 0,
-    max_turns: int | Literal["default"] | None = "default",
-    candidates: Candidates = "all",
-    on_last_hint: LastHint = "advance",
-    study_turn: bool = False,
-    explore: Explore = "hub",
-    decisions: Decisions = "phrases",
-    bare_decisions: bool = True,
-    feedback: Feedback = "hint",
-    on_tie: OnTie = "nearest",
-    tie_margin: float = TIE_MARGIN,
-    fake_key: FakeKey = 2,
-    replication: Literal["exact", "varied"] = "exact",
+    **keywords: Unpack[InquiryKeywords],
 ) -> gym.Env[Observation, int]:
     """Return an `InquiryEnv` with discrete actions and feature observations.
 
     ``size`` and ``on_masked`` are those of `MenuActions`, ``text_dim`` and ``as_dict`` those of `EmbeddingObservation`,
     all others those of `InquiryEnv`.
     """
-    env = InquiryEnv(tree, **inquiry_keywords(locals()))
+    env = InquiryEnv(tree, **keywords)
     return _discrete(env, size=size, on_masked=on_masked, text_dim=text_dim, as_dict=as_dict)
 
 
-@suggest_keywords
-def synthetic_menu_env(  # noqa: PLR0913  (keywords)
+@unpack_keywords(InquiryEnv.__init__, InquiryKeywords)
+def synthetic_menu_env(
     *,
     split: str = "train",
     difficulty: Difficulty | Mapping[str, Any] | None = None,
@@ -184,32 +159,13 @@ def synthetic_menu_env(  # noqa: PLR0913  (keywords)
     on_masked: OnMasked = "play",
     text_dim: int | None = None,
     as_dict: bool = False,
-    embedder: str | Embedder = DEFAULT_EMBEDDER,
-    reader: str | Reader = LOCAL,
-    judge: str | AsyncJudge = LOCAL_JUDGE,
-    prompts: str | os.PathLike[str] | None = None,
-    privileged: bool = False,
-    render_mode: str | None = None,
-    threshold: float | None = None,
-    fake_level: int = 0,
-    max_turns: int | Literal["default"] | None = "default",
-    candidates: Candidates = "all",
-    on_last_hint: LastHint = "advance",
-    study_turn: bool = False,
-    explore: Explore = "hub",
-    decisions: Decisions = "phrases",
-    bare_decisions: bool = True,
-    feedback: Feedback = "hint",
-    on_tie: OnTie = "nearest",
-    tie_margin: float = TIE_MARGIN,
-    fake_key: FakeKey = 2,
-    replication: Literal["exact", "varied"] = "exact",
+    **keywords: Unpack[InquiryKeywords],
 ) -> gym.Env[Observation, int]:
     """Return a `SyntheticEnv` as `menu_env` does; without ``size`` it has slots for the largest tree of the difficulty.
 
     ``split`` and ``difficulty`` are those of `SyntheticEnv`.
     """
-    env = SyntheticEnv(split=split, difficulty=difficulty, **inquiry_keywords(locals()))
+    env = SyntheticEnv(split=split, difficulty=difficulty, **keywords)
     return _discrete(env, size=size, on_masked=on_masked, text_dim=text_dim, as_dict=as_dict)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
@@ -14,9 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
 from inquitree_gym.engine import Rules
-from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
 from inquitree_gym.envs.batch.encoding import Bools, Ints
 from inquitree_gym.envs.batch.kernel import Kernel
 from inquitree_gym.envs.batch.observations import (
@@ -30,8 +27,8 @@ from inquitree_gym.envs.batch.observations import (
     make_observer,
 )  # fmt: skip
 from inquitree_gym.envs.batch.pool import Seed, TreePool, envs_to_reset, spread_seeds
-from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike, inquiry_keywords
-from inquitree_gym.envs.keywords import suggest_keywords
+from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike
+from inquitree_gym.envs.keywords import BatchKeywords, unpack_keywords
 from inquitree_gym.envs.menu import Mask, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.envs.observations import FeatureLayout, FeatureRow
 from inquitree_gym.envs.runtime import PHASE_NAMES, RuntimeCache
@@ -75,7 +72,7 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
     _over: Ints = np.zeros(0, np.int64)
     """Environments that terminated and were not reset yet."""
 
-    @suggest_keywords
+    @unpack_keywords(InquiryEnv.__init__, BatchKeywords)
     def __init__(  # noqa: PLR0913  (keywords)
         self,
         num_envs: int = 1,
@@ -90,24 +87,7 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         on_masked: OnMasked = "play",
         text_dim: int | None = None,
         as_dict: bool = False,
-        embedder: str | Embedder = DEFAULT_EMBEDDER,
-        prompts: str | os.PathLike[str] | None = None,
-        privileged: bool = False,
-        render_mode: str | None = None,
-        threshold: float | None = None,
-        fake_level: int = 0,
-        max_turns: int | Literal["default"] | None = "default",
-        candidates: Candidates = "all",
-        on_last_hint: LastHint = "advance",
-        study_turn: bool = False,
-        explore: Explore = "hub",
-        decisions: Decisions = "phrases",
-        bare_decisions: bool = True,
-        feedback: Feedback = "hint",
-        on_tie: OnTie = "nearest",
-        tie_margin: float = TIE_MARGIN,
-        fake_key: FakeKey = 2,
-        replication: Literal["exact", "varied"] = "exact",
+        **keywords: Unpack[BatchKeywords],
     ) -> None:
         """See the class for the arguments.
 
@@ -116,9 +96,10 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
             TreeError: a tree is unknown or at fault.
         """
         mode = check_vector_arguments(num_envs, trees, autoreset_mode)
-        _check_view(render_mode, on_masked, privileged=privileged, infos=infos)
+        privileged = keywords.get("privileged", False)
+        _check_view(keywords.get("render_mode"), on_masked, privileged=privileged, infos=infos)
         which, self._tree_of_env = split_trees(tree, trees)
-        self._settings = InquiryEnv(which, **inquiry_keywords(locals()))
+        self._settings = InquiryEnv(which, **keywords)
         played = self._settings.trees, self._settings.rules
         menu_size = MenuSize.resolve(size, played[0])
         features = FeatureLayout.create(menu_size.subtopics, self._settings.embedder.dim, text_dim)
