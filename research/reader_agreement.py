@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Literal
 
 import typer
@@ -101,10 +101,8 @@ def _request(case: MatchingCase) -> ReaderRequest:
 
 
 def _matched(case: MatchingCase, answer: ReaderAnswer) -> MatchedProposal:
-    ids = [node.id for node in case.candidates]
-    if answer.candidate in ids:
-        return matched(case, ids.index(answer.candidate), 1.0)
-    return replace(matched(case, 0, 0.0), right_node=False, nearest="")
+    index = next((i for i, node in enumerate(case.candidates) if node.id == answer.candidate), -1)
+    return matched(case, index, float(index >= 0))
 
 
 def _labels(found: Sequence[MatchedProposal], threshold: float) -> list[str]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
 
 from inquitree_gym.analysis.proposals import (
     MatchingCase,
-    Origin,
     ProposalKind,
     case_similarities,
     load_proposal_file,
@@ -27,28 +26,24 @@ KINDS_TAKEN: tuple[ProposalKind, ...] = ("foreign", "vague", "near_miss", "off_t
 """Kinds of proposals that should be refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedProposal:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchedProposal(MatchingCase):
     """A proposal and its nearest candidate under one embedder."""
 
-    tree: str
-    target: str
-    is_study: bool
-    kind: ProposalKind
-    right_node: bool
-    """True if the nearest candidate is a node that the proposal means."""
+    index: int
+    """Index of the nearest candidate; -1 if a reader chose none."""
     similarity: float
     """Cosine similarity to the nearest candidate."""
-    siblings: int = 2
-    """Number of candidates."""
-    author: str = "first"
-    origin: Origin = "written"
-    locked: bool = False
-    sure: bool = True
-    several: bool = False
-    """True if the proposal means several candidates."""
-    nearest: str = ""
-    """Id of the nearest candidate."""
+
+    @property
+    def right_node(self) -> bool:
+        """True if the nearest candidate is a node that the proposal means."""
+        return self.index >= 0 and self.index in (self.right, *self.also)
+
+    @property
+    def nearest(self) -> str:
+        """Id of the nearest candidate; empty without one."""
+        return self.candidates[self.index].id if self.index >= 0 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,35 +115,22 @@ def measure_file(file: Path, tree: Tree, embedder: Embedder, threshold: float) -
         for name in names if len(names) > 1 else ():
             groups[f"{field} {name}"] = [each for each in found if getattr(each, field) == name]
     shares = {name: reading_shares(group, threshold) for name, group in groups.items()}
-    pairs = [_wrong(case, each, threshold) for case, each in zip(cases, found, strict=True)]
-    return FileReadings(tree.id, embedder.name, threshold, shares, [each for each in pairs if each is not None])
+    wrong = [each for each in (_wrong(one, threshold) for one in found) if each is not None]
+    return FileReadings(tree.id, embedder.name, threshold, shares, wrong)
 
 
-def _wrong(case: MatchingCase, found: MatchedProposal, threshold: float) -> WrongReading | None:
+def _wrong(found: MatchedProposal, threshold: float) -> WrongReading | None:
     accepted = found.similarity >= threshold
-    meant = tuple(case.candidates[i].id for i in (case.right, *case.also)) if case.kind == "right" else ()
+    meant = tuple(found.candidates[i].id for i in (found.right, *found.also)) if found.kind == "right" else ()
     read = found.nearest if accepted else None
     as_meant = read in meant if meant else not accepted
-    return None if as_meant else WrongReading(case.text, case.kind, meant, read, found.similarity)
+    return None if as_meant else WrongReading(found.text, found.kind, meant, read, found.similarity)
 
 
-def matched(case: MatchingCase, nearest: int, similarity: float) -> MatchedProposal:
+def matched(case: MatchingCase, index: int, similarity: float) -> MatchedProposal:
     """Return a proposal whose nearest candidate is known by its index."""
-    return MatchedProposal(
-        tree=case.tree,
-        target=case.target,
-        is_study=case.is_study,
-        kind=case.kind,
-        right_node=nearest in (case.right, *case.also),
-        similarity=similarity,
-        siblings=len(case.candidates),
-        author=case.author,
-        origin=case.origin,
-        locked=case.locked,
-        sure=case.sure,
-        several=bool(case.also),
-        nearest=case.candidates[nearest].id,
-    )
+    known = {each.name: getattr(case, each.name) for each in fields(case)}
+    return MatchedProposal(**known, index=index, similarity=similarity)
 
 
 def match_cases(
@@ -172,7 +154,7 @@ def reading_shares(proposals: Sequence[MatchedProposal], threshold: float) -> Re
     """Return the shares at ``threshold``."""
     right = [each for each in proposals if each.kind == "right"]
     asked = [each for each in right if not each.is_study]
-    designs = [each for each in right if each.is_study and each.siblings > 1]
+    designs = [each for each in right if each.is_study and len(each.candidates) > 1]
     taken = {
         kind: _share((each, each.similarity >= threshold) for each in proposals if each.kind == kind)
         for kind in KINDS_TAKEN
@@ -185,7 +167,7 @@ def reading_shares(proposals: Sequence[MatchedProposal], threshold: float) -> Re
         misread=_share((each, not each.right_node and each.similarity >= threshold) for each in asked),
         refused=_share((each, each.similarity < threshold) for each in asked),
         locked=sum(each.locked for each in right),
-        several=sum(each.several for each in right),
+        several=sum(bool(each.also) for each in right),
         **taken,
     )
 

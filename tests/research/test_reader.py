@@ -15,8 +15,7 @@ from safetensors import safe_open
 from inquitree_gym.analysis.proposals import MatchingCase, Proposal, ProposalSet, load_proposals, matching_cases
 from inquitree_gym.analysis.readings import MatchedProposal
 from inquitree_gym.embeddings import MiniLMEmbedder
-from inquitree_gym.embeddings.local import minilm_folder, torch_threads
-from inquitree_gym.embeddings.reader import (
+from inquitree_gym.embeddings.adapters import (
     ADAPTER_DIGEST,
     BASE,
     READER_THRESHOLD,
@@ -25,6 +24,7 @@ from inquitree_gym.embeddings.reader import (
     read_adapter,
     write_adapter,
 )
+from inquitree_gym.embeddings.local import minilm_folder, torch_threads
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.candidates import wordings
@@ -278,7 +278,9 @@ def test_written_evidence_is_read_back(tmp_path: Path):
 
 
 def matched(similarity: float, right: bool = True, **more: object) -> MatchedProposal:
-    return MatchedProposal("paper8", "s1", False, "right", right, similarity, **more)  # type: ignore[arg-type]
+    about = {"tree": "paper8", "target": "s1", "is_study": False, "kind": "right", "text": "a proposal", "right": 0}
+    nodes = load_tree("paper8").subtopics
+    return MatchedProposal(candidates=nodes, index=not right, similarity=similarity, **about | more)  # type: ignore[arg-type]
 
 
 def row_of(rows: Sequence[ReaderRow], group: str) -> ReaderRow:
@@ -296,7 +298,7 @@ def test_a_reader_is_measured_at_its_threshold_on_every_group():
 
 
 def test_minilm_is_measured_at_the_best_threshold_on_written_proposals():
-    written = [matched(0.4), MatchedProposal("paper8", "s1", False, "vague", False, 0.3)]
+    written = [matched(0.4), matched(0.3, right=False, kind="vague")]
     rows = reader_rows({PARAPHRASES: [*written, matched(0.35, origin="played")]})
     assert {0.3 < row.threshold <= 0.4 for row in rows} == {True}
     assert len({row.threshold for row in rows}) == 1

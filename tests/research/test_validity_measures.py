@@ -27,7 +27,8 @@ shipped = pytest.mark.parametrize("name", builtin_ids())
 
 
 def proposal(kind: str, similarity: float, right: bool = True, tree: str = "paper8") -> MatchedProposal:
-    return MatchedProposal(tree, "s1", False, kind, right, similarity)
+    nodes = load_tree("paper8").subtopics
+    return MatchedProposal(tree, "s1", False, kind, "", nodes, 0, index=not right, similarity=similarity)
 
 
 @shipped
