@@ -8,16 +8,13 @@ import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
-
-from pydantic import BaseModel, ConfigDict
+from typing import Any, Literal, TypeVar
 
 from inquitree_gym.errors import BudgetError, LogError, OptionError, ServiceError
 from inquitree_gym.llm import Chat, Completion, Message, Usage
 from inquitree_gym.llm.chat import complete_with_text
 from inquitree_gym.log import JsonlWriter, has_header
-from inquitree_gym.log.jsonl import file_stem, read_records, settings_digest
+from inquitree_gym.log.jsonl import JsonlRecord, file_stem, read_records, settings_digest
 from inquitree_gym.trees.schema import CANARY
 
 T = TypeVar("T")
@@ -36,11 +33,7 @@ class ModelQuestion:
     seed: int = 0
 
 
-class _AnswerFileLine(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class AnswerFileHeader(_AnswerFileLine):
+class AnswerFileHeader(JsonlRecord):
     """First line of an answer file."""
 
     kind: Literal["asked"] = "asked"
@@ -52,7 +45,7 @@ class AnswerFileHeader(_AnswerFileLine):
     """Settings that determine the answers, apart from the questions."""
 
 
-class StoredAnswer(_AnswerFileLine):
+class StoredAnswer(JsonlRecord):
     """One answer: its key and the fields of `Completion`."""
 
     kind: Literal["answer"] = "answer"
@@ -82,7 +75,7 @@ class AskingResult:
     paid: Usage
 
 
-class AnswerFile:
+class AnswerFile(JsonlWriter):
     """Answers of one model to one kind of questions; a context manager that holds the file's lock."""
 
     def __init__(self, folder: str | os.PathLike[str], purpose: str, config: Mapping[str, Any]) -> None:
@@ -93,19 +86,13 @@ class AnswerFile:
         """
         header = AnswerFileHeader(purpose=purpose, config=json.loads(json.dumps(dict(config))))
         model = file_stem(str(header.config.get("chat", {}).get("model", "")))
-        self.path = Path(folder, f"{purpose}-{model}-{settings_digest(header.config)}.jsonl")
-        self._writer = JsonlWriter(self.path, resume=True, header=header)
+        file = Path(folder, f"{purpose}-{model}-{settings_digest(header.config)}.jsonl")
+        super().__init__(file, resume=True, header=header)
         try:
-            self.found = read_answers(self.path)[1]
+            self.found = read_answers(file)[1]
         except LogError:
-            self._writer.close()
+            self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._writer.close()
 
     def add(self, key: Key, completion: Completion) -> None:
         """Append an answer.
@@ -114,7 +101,7 @@ class AnswerFile:
             LogError: the file cannot be written.
         """
         answer = StoredAnswer(key=key, **asdict(completion))
-        self._writer.write(answer)
+        self.write(answer)
         self.found[key] = answer
 
 

@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, Field
 
 from inquitree_gym.errors import InquiTreeError, JudgeError
 from inquitree_gym.judges.quality import Judge, Verdict, judge_label
 from inquitree_gym.llm import Completion, Usage
 from inquitree_gym.log import JsonlWriter, file_stem, has_header, read_records, settings_digest
+from inquitree_gym.log.jsonl import JsonlRecord
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.schema import CANARY
 
@@ -47,11 +48,7 @@ class Judgement:
     """Replies of a chat model behind the verdicts, in the order of the requests; empty for other judges."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class JudgementHeader(_Record):
+class JudgementHeader(JsonlRecord):
     """First line of a file of judgements: the judge."""
 
     kind: Literal["judge"] = "judge"
@@ -62,7 +59,7 @@ class JudgementHeader(_Record):
     """Settings that determine the verdicts, besides tree and conclusion."""
 
 
-class VerdictRecord(_Record):
+class VerdictRecord(JsonlRecord):
     """Verdict on one conclusion item."""
 
     item: str
@@ -71,7 +68,7 @@ class VerdictRecord(_Record):
     why: str
 
 
-class JudgementRecord(_Record):
+class JudgementRecord(JsonlRecord):
     """Judgement of the conclusion of one episode."""
 
     kind: Literal["judgement"] = "judgement"

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, TypeVar, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from inquitree_gym.errors import InquiTreeError, LogError, LogExistsError
 
@@ -25,6 +25,12 @@ except ImportError:  # Windows has no such locks
 T = TypeVar("T")
 H = TypeVar("H", bound=BaseModel)
 R = TypeVar("R", bound=BaseModel)
+
+
+class JsonlRecord(BaseModel):
+    """Base class of the lines of a file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class JsonlWriter:

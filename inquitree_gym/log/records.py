@@ -11,10 +11,10 @@ from operator import not_
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from inquitree_gym.errors import LogError
-from inquitree_gym.log.jsonl import read_lines
+from inquitree_gym.log.jsonl import JsonlRecord, read_lines
 from inquitree_gym.trees.schema import CANARY
 
 LOG_VERSION = 4
@@ -27,11 +27,7 @@ FIRST_JUDGE = {"name": "local", "version": 1}
 """Judge of the rewards in logs up to version 3, which do not name it."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TreeRef(_Record):
+class TreeRef(JsonlRecord):
     """Identity of a tree."""
 
     id: str
@@ -39,14 +35,14 @@ class TreeRef(_Record):
     digest: str
 
 
-class EmbedderRef(_Record):
+class EmbedderRef(JsonlRecord):
     """Identity of an embedder."""
 
     name: str
     digest: str
 
 
-class Header(_Record):
+class Header(JsonlRecord):
     """First line: everything that determines an episode except the actions."""
 
     kind: Literal["header"] = "header"
@@ -70,7 +66,7 @@ class Header(_Record):
     """UTC time, ISO 8601."""
 
 
-class ReadingRecord(_Record):
+class ReadingRecord(JsonlRecord):
     """Interpretation of an action."""
 
     candidate: str | None
@@ -81,7 +77,7 @@ class ReadingRecord(_Record):
     top: tuple[tuple[str, float], ...]
 
 
-class EventRecord(_Record):
+class EventRecord(JsonlRecord):
     """Outcome of an action."""
 
     kind: str
@@ -108,7 +104,7 @@ class EventRecord(_Record):
     """Wording of a true result: 0 as the tree has it, which is not written, i for its i-th rewording."""
 
 
-class Reply(_Record):
+class Reply(JsonlRecord):
     """Reply of a model, written before it is used."""
 
     kind: Literal["reply"] = "reply"
@@ -138,7 +134,7 @@ class Reply(_Record):
     """Fault against the format of its role; empty for a valid reply."""
 
 
-class Turn(_Record):
+class Turn(JsonlRecord):
     """One action and its outcome."""
 
     kind: Literal["turn"] = "turn"
@@ -162,7 +158,7 @@ class Turn(_Record):
     env_seconds: float
 
 
-class Failure(_Record):
+class Failure(JsonlRecord):
     """Error that stopped the episode and is not the agent's fault; the episode can be resumed."""
 
     kind: Literal["failure"] = "failure"
@@ -170,7 +166,7 @@ class Failure(_Record):
     when: str
 
 
-class Footer(_Record):
+class Footer(JsonlRecord):
     """Last line of a complete episode."""
 
     kind: Literal["footer"] = "footer"
