@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from inquitree_gym.analysis.load import ScoredEpisode
 from inquitree_gym.errors import OptionError
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean, paired_difference
-from inquitree_gym.scoring.calibration import AUC, BRIER, calibration
-from inquitree_gym.scoring.exposures import ALL, FIRST, TELLABLE, TRUTH_SEEN
+from inquitree_gym.scoring.exposures import ALL, AUC, BRIER, FIRST, TELLABLE, TRUTH_SEEN, calibration
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, Counts, sensitivity
 
 Measure = Callable[[EpisodeScore], float | None]

@@ -11,7 +11,7 @@ from inquitree_gym.report.sections import ReportData, Section
 from inquitree_gym.report.tables import Table, as_csv, counted, make_table
 from inquitree_gym.report.templating import paragraphs
 from inquitree_gym.scoring import Estimate
-from inquitree_gym.scoring.calibration import AUC, BRIER
+from inquitree_gym.scoring.exposures import AUC, BRIER
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, FALSE_ALARMS, GAP, HITS
 
 COLUMNS = ("redo", CHANGE, HITS, FALSE_ALARMS, D_PRIME, CRITERION)

@@ -9,7 +9,7 @@ from typing import Any
 from inquitree_gym.judges import Judge, Verdict, conclusion_quality
 from inquitree_gym.judges.quality import judge_label
 from inquitree_gym.log import Episode, Header
-from inquitree_gym.scoring.calibration import Calibration
+from inquitree_gym.scoring.exposures import Calibration
 from inquitree_gym.scoring.trajectory import Trajectory, read_trajectory
 from inquitree_gym.trees import Tree
 

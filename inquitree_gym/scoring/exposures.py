@@ -1,19 +1,23 @@
-"""Results in the order the agent saw them, its responses and beliefs, and the kinds of showings counted apart."""
+"""Results in the order the agent saw them, its responses, the kinds of showings counted apart, and stated beliefs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple, Self
+
+import numpy as np
 
 from inquitree_gym.llm import estimated_tokens
 from inquitree_gym.log import Episode, Turn
-from inquitree_gym.scoring.calibration import Belief
+from inquitree_gym.scoring.statistics import Estimate, clustered_mean
 from inquitree_gym.scoring.vigilance import Counts
 from inquitree_gym.trees import Tree
 
 ALL, FIRST, LATER, TELLABLE, TRUTH_SEEN = "all", "first", "later", "can be told", "true result seen"
+BRIER, AUC = "Brier", "AUC"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,36 @@ SHOWINGS: dict[str, Callable[[Exposure], bool]] = {
 Fakes that can be told stand against the true results; showings after the study's true result are left out there and
 counted apart, because comparing two texts takes no reasoning about the study.
 """
+
+
+class Belief(NamedTuple):
+    """A belief stated about a result."""
+
+    fake: bool
+    """True if the result was fake."""
+    stated: float
+    """Stated probability that it was, in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Scores of stated beliefs."""
+
+    stated: int
+    """n: results with a stated belief; the others are absent from both scores."""
+    brier: float | None
+    """Brier score: mean squared difference of stated probability and truth, in [0, 1], 0 at best; None without n."""
+    auc: float | None
+    """Probability that a fake gets a higher probability than a true result, ties counting half, in [0, 1]; None without
+    both kinds of results."""
+
+    @classmethod
+    def of(cls, beliefs: Sequence[Belief]) -> Self:
+        """Score some beliefs."""
+        fakes, trues = (np.array([each.stated for each in beliefs if each.fake == fake]) for fake in (True, False))
+        brier = float(np.mean([(each.stated - each.fake) ** 2 for each in beliefs])) if beliefs else None
+        higher = (np.sign(fakes[:, None] - trues) + 1) / 2
+        return cls(len(beliefs), brier, float(higher.mean()) if higher.size else None)
 
 
 def exposures(episode: Episode, tree: Tree) -> tuple[Exposure, ...]:
@@ -100,6 +134,15 @@ def tally(shown: Iterable[Exposure]) -> dict[str, Counts]:
 def beliefs(shown: Iterable[Exposure]) -> tuple[Belief, ...]:
     """Return the beliefs stated about results, in order."""
     return tuple(Belief(each.fake > 0, each.belief) for each in shown if each.belief is not None)
+
+
+def calibration(by_tree: Mapping[str, Sequence[Belief]]) -> dict[str, Estimate]:
+    """Return Brier score and AUC by name: means over trees, each from all beliefs about its results."""
+    found = {tree: Calibration.of(beliefs) for tree, beliefs in by_tree.items()}
+    return {
+        BRIER: clustered_mean((tree, each.brier) for tree, each in found.items()),
+        AUC: clustered_mean((tree, each.auc) for tree, each in found.items()),
+    }
 
 
 def _response(later: Sequence[Turn]) -> tuple[bool | None, float | None]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from inquitree_gym.engine import Rules
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import Episode, Turn
-from inquitree_gym.scoring.calibration import Belief
-from inquitree_gym.scoring.exposures import ALL, beliefs, exposures, tally
+from inquitree_gym.scoring.exposures import ALL, Belief, beliefs, exposures, tally
 from inquitree_gym.scoring.vigilance import Counts
 from inquitree_gym.trees import Tree
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquitree_gym.scoring.calibration import AUC, BRIER, Belief, Calibration, calibration
+from inquitree_gym.scoring.exposures import AUC, BRIER, Belief, Calibration, calibration
 
 beliefs = st.lists(st.builds(Belief, st.booleans(), st.floats(0, 1)))
 

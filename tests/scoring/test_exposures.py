@@ -13,7 +13,6 @@ from inquitree_gym.llm import estimated_tokens
 from inquitree_gym.log import Reply
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import read_trajectory
-from inquitree_gym.scoring.calibration import Belief
 from inquitree_gym.scoring.exposures import (
     ALL,
     FIRST,
@@ -21,6 +20,7 @@ from inquitree_gym.scoring.exposures import (
     SHOWINGS,
     TELLABLE,
     TRUTH_SEEN,
+    Belief,
     beliefs,
     exposures,
     tally,
