@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from inquitree_gym.embeddings import Embedder, tree_vectors
 from inquitree_gym.scoring import Estimate, clustered_mean
 from inquitree_gym.trees import Tree
-from inquitree_gym.trees.fakes import centrality
+from inquitree_gym.trees.lint import centrality
 
 
 @dataclass(frozen=True, slots=True)

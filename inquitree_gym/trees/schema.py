@@ -29,7 +29,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from inquitree_gym.trees.playability import playability_faults
+from inquitree_gym.trees.rules import playability_faults
 
 HINT_LEVELS = 4
 """H: hints per ladder, level 1 vague to level 4 explicit."""

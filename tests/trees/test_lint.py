@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.trees import CANARY, Fault, Tree, dump_tree, parse_tree
 from inquitree_gym.trees.candidates import Embed
-from inquitree_gym.trees.fakes import centrality
-from inquitree_gym.trees.lint import char_tfidf
+from inquitree_gym.trees.lint import centrality, char_tfidf
 from inquitree_gym.trees.lint import lint_tree as all_faults
 from inquitree_gym.trees.meaning import early_texts, ladder_similarities, targets
 from inquitree_gym.trees.rules import MAX_NUMBER_DIFFERENCE, RULES

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from inquitree_gym.errors import TreeError
 from inquitree_gym.trees import HINT_LEVELS, Tree, dump_tree, parse_tree
-from inquitree_gym.trees.playability import MAX_CYCLES
+from inquitree_gym.trees.rules import MAX_CYCLES
 from inquitree_gym.trees.schema import MAX_PARAPHRASES, MAX_SUBTOPICS, MAX_TEXT
 from tests.strategies import make_tree, study, trees
 

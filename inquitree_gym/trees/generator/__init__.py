@@ -4,20 +4,7 @@
 words them with the templates of `templates` and ``data/``, and `difficulty` holds the settings.
 """
 
-from typing import TYPE_CHECKING
-
-from inquitree_gym._lazy import lazy
-
-if TYPE_CHECKING:
-    from inquitree_gym.trees.generator.difficulty import Difficulty
-    from inquitree_gym.trees.generator.generate import synthetic_tree, tree_seed
+from inquitree_gym.trees.generator.difficulty import Difficulty
+from inquitree_gym.trees.generator.generate import synthetic_tree, tree_seed
 
 __all__ = ["Difficulty", "synthetic_tree", "tree_seed"]
-
-__getattr__ = lazy(
-    __name__,
-    {
-        "difficulty": "Difficulty",
-        "generate": "synthetic_tree tree_seed",
-    },
-)
