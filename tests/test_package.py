@@ -82,7 +82,7 @@ def test_public_names_are_these_and_can_be_imported(name: str):
         assert not isinstance(value, ModuleType), f"{name}.{public} is a module, not what it promises"
 
 
-@pytest.mark.parametrize("name", ["inquitree_gym", "inquitree_gym.envs", "inquitree_gym.judges", "inquitree_gym.trees"])
+@pytest.mark.parametrize("name", ["inquitree_gym", "inquitree_gym.envs", "inquitree_gym.trees"])
 def test_every_lazy_name_resolves_to_what_its_home_holds(name: str):
     module = importlib.import_module(name)
     homes = dict(zip(module.__getattr__.__code__.co_freevars, module.__getattr__.__closure__, strict=True))
@@ -92,7 +92,7 @@ def test_every_lazy_name_resolves_to_what_its_home_holds(name: str):
         assert module.__getattr__(public) is getattr(importlib.import_module(home), public)
 
 
-@pytest.mark.parametrize("name", ["inquitree_gym", "inquitree_gym.envs", "inquitree_gym.judges", "inquitree_gym.trees"])
+@pytest.mark.parametrize("name", ["inquitree_gym", "inquitree_gym.envs", "inquitree_gym.trees"])
 def test_an_unknown_name_is_an_ordinary_attribute_error(name: str):
     with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'melody'"):
         importlib.import_module(name).melody  # noqa: B018

@@ -290,7 +290,7 @@ def _random_policy(engine: Engine, rng: np.random.Generator) -> Choose:
 
 def _menu_policy(engine: Engine, rng: np.random.Generator, *, held: bool) -> Choose:
     """Return the policy of `RandomMenuAgent`; ``held`` redraws the conclusion until everything is visited."""
-    size, everything = _menu_size(engine), _everything(engine)
+    size, everything = engine.n + len(engine.subtopic_of) + len(_DECISIONS), _everything(engine)
     first_decision, conclude = size - len(_DECISIONS), size - 1
 
     def draw() -> Iterator[int]:
@@ -311,7 +311,3 @@ def _menu_policy(engine: Engine, rng: np.random.Generator, *, held: bool) -> Cho
 
 def _everything(engine: Engine) -> int:
     return (1 << engine.n) - 1
-
-
-def _menu_size(engine: Engine) -> int:
-    return engine.n + len(engine.subtopic_of) + len(_DECISIONS)

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from inquitree_gym.analysis.aggregate import MEASURES, Measure, Player, grouped, in_cell, player_of
 from inquitree_gym.analysis.cutoff_models import DateRange, ModelDates, find_model, parse_date
+from inquitree_gym.judges.quality import mean_score
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
 from inquitree_gym.scoring.statistics import FEWEST_TREES, quantile, unpaired_difference
 
@@ -41,8 +42,7 @@ def mean_grade(score: EpisodeScore) -> float | None:
 
     Unlike Q/|C|, it ignores the evidence ratio p: it grades the statements, not how they were found.
     """
-    grades = [verdict.score for verdict in score.verdicts if verdict.score is not None]
-    return fmean(grades) if grades and len(grades) == len(score.verdicts) else None
+    return mean_score(score.verdicts)
 
 
 CUTOFF_MEASURES: dict[str, Measure] = {

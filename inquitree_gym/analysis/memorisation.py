@@ -18,8 +18,9 @@ from inquitree_gym.analysis.cutoff_models import ModelDates, find_model, parse_d
 from inquitree_gym.analysis.judging import StatedConclusion
 from inquitree_gym.analysis.questions import AnswerFile, AskingResult, ask_questions, read_answers, repeated
 from inquitree_gym.analysis.recorded import recorded_judges
-from inquitree_gym.baselines.conversation import move_fault, read_move
+from inquitree_gym.baselines.conversation import move_fault, read_move, system, user
 from inquitree_gym.errors import LogError
+from inquitree_gym.judges.quality import mean_score
 from inquitree_gym.llm import Chat, Message
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
@@ -162,9 +163,7 @@ def grade_closed_book(folder: str | os.PathLike[str], trees: Mapping[str, Tree])
         for each in conclusions:
             judge = judgements.of(each.name, each.tree)
             if judge is not None:
-                scores = [verdict.score for verdict in judge.judge(each.text)]
-                known = [score for score in scores if score is not None]
-                grades.append(ClosedBookGrade(label, each, fmean(known) if len(known) == len(scores) else None))
+                grades.append(ClosedBookGrade(label, each, mean_score(judge.judge(each.text))))
     return grades
 
 
@@ -214,10 +213,8 @@ def memory_table(found: Iterable[ModelMemory]) -> Iterator[list[str]]:
 
 
 def _messages(tree: Tree, prompts: Prompts) -> list[Message]:
-    return [
-        {"role": "system", "content": prompts.render("closed_book_system")},
-        {"role": "user", "content": prompts.render("closed_book_request", topic=tree.topic)},
-    ]
+    request = prompts.render("closed_book_request", topic=tree.topic)
+    return [system(prompts.render("closed_book_system")), user(request)]
 
 
 def _read(file: Path, trees: Mapping[str, Tree]) -> Iterator[ClosedBookConclusion]:

@@ -1,17 +1,19 @@
 """Judges of conclusions: local, by entailment, and by language model."""
 
-from typing import TYPE_CHECKING
-
-from inquitree_gym._lazy import lazy
-
-if TYPE_CHECKING:
-    from inquitree_gym.judges.judged import JudgedConclusion, judge
-    from inquitree_gym.judges.llm import LLMJudge
-    from inquitree_gym.judges.local import LocalJudge, local_judge
-    from inquitree_gym.judges.nli import CrossEncoderInference, NLIJudge
-    from inquitree_gym.judges.quality import Judge, Verdict, conclusion_quality, evidence_ratios
-    from inquitree_gym.judges.records import Judgement, JudgementFile, Judgements, JudgeReply, read_judgements
-    from inquitree_gym.judges.registry import AsyncJudge, JudgeOptions, judge_all, load_judge, make_judges
+from inquitree_gym.judges.llm import LLMJudge
+from inquitree_gym.judges.local import LocalJudge, local_judge
+from inquitree_gym.judges.nli import CrossEncoderInference, NLIJudge
+from inquitree_gym.judges.quality import Judge, Verdict, conclusion_quality, evidence_ratios
+from inquitree_gym.judges.records import Judgement, JudgementFile, Judgements, JudgeReply, read_judgements
+from inquitree_gym.judges.registry import (
+    AsyncJudge,
+    JudgedConclusion,
+    JudgeOptions,
+    judge,
+    judge_all,
+    load_judge,
+    make_judges,
+)
 
 __all__ = [
     "AsyncJudge",
@@ -36,16 +38,3 @@ __all__ = [
     "make_judges",
     "read_judgements",
 ]
-
-__getattr__ = lazy(
-    __name__,
-    {
-        "judged": "JudgedConclusion judge",
-        "llm": "LLMJudge",
-        "local": "LocalJudge local_judge",
-        "nli": "CrossEncoderInference NLIJudge",
-        "quality": "Judge Verdict conclusion_quality evidence_ratios",
-        "records": "JudgeReply Judgement JudgementFile Judgements read_judgements",
-        "registry": "AsyncJudge JudgeOptions judge_all load_judge make_judges",
-    },
-)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Protocol
 
 import numpy as np
@@ -47,6 +49,12 @@ def judge_label(name: str, version: int) -> str:
     'local v2'
     """
     return f"{name} v{version}"
+
+
+def mean_score(verdicts: Collection[Verdict]) -> float | None:
+    """Return the mean S of the items, in [0, 1]; None without verdicts or with an unscored item."""
+    scores = [verdict.score for verdict in verdicts if verdict.score is not None]
+    return fmean(scores) if scores and len(scores) == len(verdicts) else None
 
 
 def evidence_ratios(tree: Tree, proven: int) -> NDArray[np.float64]:

@@ -1,8 +1,9 @@
-"""Judges of any tree, by name: ``local``, ``nli:MODEL``, ``llm:MODEL``, ``llm-paper:MODEL``."""
+"""Judges of any tree, by name: ``local``, ``nli:MODEL``, ``llm:MODEL``, ``llm-paper:MODEL``; and `judge`."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -12,18 +13,14 @@ from typing import Any, Protocol
 from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.judges.llm import LLM_PREFIX, PAPER_PREFIX, LLMJudge
-from inquitree_gym.judges.local import (
-    JUDGE_EMBEDDER,
-    SETTINGS,
-    local_judge,
-)
+from inquitree_gym.judges.local import JUDGE_EMBEDDER, SETTINGS, local_judge
 from inquitree_gym.judges.local import VERSION as LOCAL_VERSION
 from inquitree_gym.judges.nli import CONTRADICTS_AT, ENTAILS_AT, CrossEncoderInference, NLIJudge
 from inquitree_gym.judges.nli import VERSION as NLI_VERSION
-from inquitree_gym.judges.quality import Judge
-from inquitree_gym.judges.records import Judgement
-from inquitree_gym.llm import Budget, ChatModel, ReplyCache
-from inquitree_gym.trees import Tree
+from inquitree_gym.judges.quality import Judge, Verdict, mean_score
+from inquitree_gym.judges.records import Judgement, version_of
+from inquitree_gym.llm import Budget, ChatModel, ReplyCache, run_sync
+from inquitree_gym.trees import Tree, load_tree
 
 LOCAL = "local"
 KINDS = ("local", "nli:MODEL", "llm:MODEL", "llm-paper:MODEL")
@@ -87,6 +84,25 @@ class JudgeOptions:
     """See `ChatModel`."""
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedConclusion:
+    """The verdicts on one conclusion."""
+
+    tree: str
+    """Id of the tree."""
+    judge: str
+    """Name of the judge."""
+    version: int
+    """Version of the judge."""
+    verdicts: dict[str, Verdict]
+    """Score S and reason by id of the conclusion item, in tree order."""
+
+    @property
+    def mean(self) -> float | None:
+        """Mean S over the items, in [0, 1]; None if an item is unscored."""
+        return mean_score(self.verdicts.values())
+
+
 def make_judges(names: Sequence[str], options: JudgeOptions | None = None) -> list[AsyncJudge]:
     """Return the judges with these names, without duplicates.
 
@@ -122,6 +138,34 @@ def load_judge(judge: str | AsyncJudge, options: JudgeOptions | None = None) -> 
     if not all(hasattr(judge, name) for name in ("name", "config", "judge")):
         raise OptionError(f"judge is a name ({', '.join(KINDS)}) or has the members of AsyncJudge, not {judge!r:.80}")
     return judge
+
+
+def judge(
+    tree: str | os.PathLike[str] | Tree,
+    conclusion: str,
+    judge: str | AsyncJudge = LOCAL,
+    *,
+    options: JudgeOptions | None = None,
+) -> JudgedConclusion:
+    """Judge a conclusion about a tree, whatever was seen of its results.
+
+    Args:
+        tree: an id, a path, or a `Tree`.
+        conclusion: free text, such as a numbered list.
+        judge: ``"local"``, ``"nli:MODEL"``, ``"llm:MODEL"``, ``"llm-paper:MODEL"``, or an `AsyncJudge`.
+        options: of a named judge that asks a chat model.
+
+    Raises:
+        TreeError: the tree is unknown or invalid.
+        OptionError: the judge is unknown.
+        JudgeError: the judge cannot be loaded.
+        ServiceError: the judge's service rejects every request.
+        MissingExtraError: the judge asks a chat model, and litellm is not installed.
+    """
+    found, by = load_tree(tree), load_judge(judge, options)
+    verdicts = run_sync(by.judge(found, conclusion)).verdicts
+    named = {item.id: verdict for item, verdict in zip(found.conclusions, verdicts, strict=True)}
+    return JudgedConclusion(found.id, by.name, version_of(by.config), named)
 
 
 async def judge_all(
