@@ -15,7 +15,8 @@ from safetensors import safe_open
 from inquitree_gym.analysis.proposals import MatchingCase, Proposal, ProposalSet, load_proposals, matching_cases
 from inquitree_gym.analysis.readings import MatchedProposal
 from inquitree_gym.embeddings import MiniLMEmbedder
-from inquitree_gym.embeddings.adapters import (
+from inquitree_gym.embeddings.local import minilm_folder, torch_threads
+from inquitree_gym.embeddings.reader import (
     ADAPTER_DIGEST,
     BASE,
     READER_THRESHOLD,
@@ -24,7 +25,6 @@ from inquitree_gym.embeddings.adapters import (
     read_adapter,
     write_adapter,
 )
-from inquitree_gym.embeddings.local import minilm_folder, torch_threads
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.candidates import wordings
