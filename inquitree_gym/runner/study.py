@@ -19,7 +19,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import ErrorDetails
 
 from inquitree_gym.baselines import AGENT_NAMES, MODEL_AGENT_NAMES
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
@@ -28,6 +27,7 @@ from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.judges.registry import LOCAL as JUDGE_LOCAL
 from inquitree_gym.readers import LLM_PREFIX, model_name
 from inquitree_gym.readers import LOCAL as READER_LOCAL
+from inquitree_gym.runner.faults import faults
 from inquitree_gym.runner.models import JudgeSettings, ModelSettings, slug
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.schema import Tier
@@ -38,29 +38,6 @@ MAX_EPISODES = 1_000_000
 
 FakeLevel = Annotated[int, Field(ge=0, le=10)]
 Turns = Annotated[int, Field(ge=1)]
-
-_MESSAGES = {
-    "missing": "is missing",
-    "extra_forbidden": "is an unknown setting; remove it",
-    "too_short": "needs at least one entry",
-    "string_too_long": "has more than {max_length} characters",
-    "finite_number": "needs a finite number",
-    "greater_than": "needs more than {gt:g}",
-    "greater_than_equal": "needs at least {ge:g}",
-    "less_than_equal": "needs at most {le:g}",
-    "literal_error": "needs {expected}",
-}
-"""Messages by pydantic's type of an error."""
-_WANTED = {
-    "bool": "true or false",
-    "dict": "a table",
-    "float": "a number",
-    "int": "a whole number",
-    "model": "a table",
-    "string": "text",
-    "tuple": "a list",
-}
-"""Values needed, by the first word of the type of an error."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -284,7 +261,7 @@ def make_study(*, tiers: Sequence[str] | None = None, **settings: Any) -> StudyC
     try:
         study = StudyConfig(**settings)
     except ValidationError as error:
-        raise OptionError(f"the study cannot be run; {'; '.join(_faults(error))}") from None
+        raise OptionError(f"the study cannot be run; {'; '.join(faults(error))}") from None
     if tiers is not None:
         study = study.model_copy(update={"trees": _of_tiers(study.trees, tiers)})
     ids = [load_tree(tree).id for tree in study.trees]
@@ -309,28 +286,6 @@ def _of_tiers(trees: Sequence[str], tiers: Sequence[str]) -> tuple[str, ...]:
     if found := tuple(tree for tree in trees if load_tree(tree).provenance.tier in tiers):
         return found
     raise OptionError(f"the study cannot be run; none of its trees has the evidence tier {' or '.join(tiers)}")
-
-
-def _faults(error: ValidationError) -> Iterator[str]:
-    """Yield the faults of each place, but not the input, which may be a misplaced API key."""
-    found: dict[str, list[str]] = {}
-    for fault in error.errors(include_input=False, include_url=False):
-        # The other parts of a location name the members of a union.
-        place = ".".join(str(part) for part in fault["loc"] if isinstance(part, int) or part.isidentifier())
-        if fault["type"] != "too_short" or not any(other.startswith(f"{place}.") for other in found):
-            found.setdefault(place, []).append(_message(fault))
-    for place, messages in found.items():
-        yield f"{place}: {', or '.join(messages)}" if place else "; ".join(messages)
-
-
-def _message(fault: ErrorDetails) -> str:
-    kind = fault["type"]
-    if kind in _MESSAGES:
-        return _MESSAGES[kind].format(**fault.get("ctx", {}))
-    family, _, problem = kind.partition("_")
-    if family in _WANTED and problem in ("type", "parsing", "from_float"):
-        return f"needs {_WANTED[family]}"
-    return fault["msg"].removeprefix("Value error, ")
 
 
 def read_study(path: str | os.PathLike[str]) -> StudyConfig:
