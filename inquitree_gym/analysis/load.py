@@ -19,10 +19,11 @@ from inquitree_gym.log import Episode, Turn, has_header, read_episode
 from inquitree_gym.readers import READER_ROLE
 from inquitree_gym.runner.folder import log_file, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.runner.trees import run_trees, score_name
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.exposures import Exposure, exposures
 from inquitree_gym.scoring.trajectory import check_log, choices, coverage_over_turns
-from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees import Tree
 from inquitree_gym.trees.schema import Tier
 
 Number = TypeVar("Number", int, float)
@@ -164,7 +165,7 @@ def load_run(
         OptionError: the judge is unknown.
     """
     study = read_manifest(folder)
-    trees = {name: load_tree(name) for name in study.trees}
+    trees = run_trees(folder)
     recorded = recorded_judges(folder, judge)
     run = ScoredRun(Path(folder), [], [], {})
     for spec in study.specs():
@@ -173,11 +174,12 @@ def load_run(
         if isinstance(episode, MissingEpisode):
             run.missing.append(episode)
         else:
+            shown: dict[str, Any] = {"tree": score_name(spec.tree, tree), "limit": study.limit}
             found = scored_episode(episode, tree, recorded.chosen(spec.file_name, tree))
-            run.episodes.append(replace(found, score=replace(found.score, limit=study.limit)))
+            run.episodes.append(replace(found, score=replace(found.score, **shown)))
             for label, other in recorded.others(spec.file_name, tree).items():
                 score = score_episode(episode, tree, other)
-                run.judged.setdefault(label, []).append(replace(score, limit=study.limit))
+                run.judged.setdefault(label, []).append(replace(score, **shown))
         if progress is not None:
             progress(spec)
     if not run.episodes:
@@ -202,7 +204,7 @@ def finished_episodes(
         LogError: the folder is no run, or a log is damaged.
     """
     study = read_manifest(folder)
-    trees = {name: load_tree(name) for name in study.trees}
+    trees = run_trees(folder)
     for spec in study.specs():
         episode = _read(log_file(folder, spec), trees[spec.tree])
         if isinstance(episode, Episode):

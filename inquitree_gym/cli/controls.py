@@ -68,8 +68,8 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
 from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel
-from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.runner.study import ALL, expand_all
+from inquitree_gym.runner.trees import run_trees
 from inquitree_gym.scoring import Estimate
 from inquitree_gym.scoring.vigilance import SENSITIVITY
 from inquitree_gym.trees import Tree, generator, load_tree
@@ -121,8 +121,10 @@ def probe_results(  # noqa: PLR0913  (one parameter per flag)
         ChatModel(model, base_url=base_url, reasoning_effort=reasoning_effort, max_tokens=limit),
         Budget(max_cost, max_total_tokens),
     )
-    default = (ALL,) if run_folder is None else read_manifest(run_folder).trees
-    trees = _load_trees(default if papers is None else split(papers))
+    if papers is None and run_folder is not None:
+        trees = list(run_trees(run_folder).values())
+    else:
+        trees = _load_trees((ALL,) if papers is None else split(papers))
     episodes = [] if run_folder is None else load_scored(run_folder).episodes
     total = repeats * sum(len(probing.probe_items(tree)) for tree in trees)
     with progress(f"asking {model}", total) as advance:

@@ -26,7 +26,8 @@ from inquitree_gym.envs.runtime import public_info
 from inquitree_gym.llm import Chat, Completion, Message, MissingKey, Usage, estimated_tokens, run_sync
 from inquitree_gym.log import Reply
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.runner.folder import RunStatus, check_manifest, run_status
+from inquitree_gym.runner.folder import RunStatus, run_status
+from inquitree_gym.runner.growth import plan_run
 from inquitree_gym.runner.models import ModelSettings, missing_keys
 from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
 from inquitree_gym.trees import Tree, load_tree
@@ -61,21 +62,24 @@ class ModelEstimate:
     """Cost of the least and the most by litellm's price list; None without a price."""
 
 
-def show_plan(study: StudyConfig, folder: Path, as_json: bool) -> None:
+def show_plan(study: StudyConfig, folder: Path, as_json: bool, as_new_version: bool = False) -> None:
     """Print the plan of a run of ``study`` into ``folder``. Writes nothing and sends no request.
 
     Raises:
-        LogError: the folder holds another study.
+        LogError: the study contradicts the run in the folder; see `plan_run`.
     """
-    check_manifest(folder, study)
+    plan = plan_run(folder, study, as_new_version)
+    study = plan.study
     status = run_status(folder, study.specs())
     remaining = status.remaining
     environment = study.services[len(study.models) :] if remaining else ()
     asked = {spec.model for spec in remaining} | {service.label for service in environment}
-    estimates, keys = estimate(study, remaining), missing_keys(study.services, asked)
+    estimates = estimate(study, remaining, plan.trees.__getitem__)
+    keys = missing_keys(study.services, asked)
     if as_json:
         print_json({
             "folder": str(folder),
+            "added": plan.added,
             "episodes": [dict(zip(("agent", "model", "fake_level", "episodes", *STATES), row, strict=True))
                          for row in _count(study, status)],
             "models": [{**asdict(each), "least": _counts(each.least), "most": _counts(each.most)}
@@ -87,6 +91,8 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool) -> None:
         })  # fmt: skip
         return
     print_table(f"Plan for {folder}", _plan_rows(_count(study, status)))
+    if plan.added:
+        out.print(Text(f"added to the run: {plan.added}"), soft_wrap=True)
     for spec, error in status.damaged.items():
         out.print(Text(f"damaged, and not played: {spec.file_name}: {error}"), soft_wrap=True)
     if study.models:
@@ -147,16 +153,20 @@ def _counts(usage: Usage) -> dict[str, int]:
     return {"requests": usage.replies, "prompt": usage.prompt_tokens or 0, "completion": usage.completion_tokens or 0}
 
 
-def estimate(study: StudyConfig, specs: Iterable[EpisodeSpec]) -> list[ModelEstimate]:
-    """Estimate what playing ``specs`` from the start takes, by model."""
+def estimate(
+    study: StudyConfig, specs: Iterable[EpisodeSpec], load: Callable[[str], Tree] = load_tree
+) -> list[ModelEstimate]:
+    """Estimate what playing ``specs`` from the start takes, by model; ``load`` returns a tree by its name."""
     wanted = Counter((spec.model, spec.agent, spec.tree) for spec in specs if spec.model)
     return [
-        _estimate(study, model, {key[1:]: number for key, number in wanted.items() if key[0] == model.label})
+        _estimate(
+            study, model, {(agent, load(tree)): n for (label, agent, tree), n in wanted.items() if label == model.label}
+        )
         for model in study.models
     ]
 
 
-def _estimate(study: StudyConfig, model: ModelSettings, wanted: Mapping[tuple[str, str], int]) -> ModelEstimate:
+def _estimate(study: StudyConfig, model: ModelSettings, wanted: Mapping[tuple[str, Tree], int]) -> ModelEstimate:
     """Estimate for the numbers of episodes by agent and tree that are ``wanted`` of a model."""
     chat = model.chat_model()
     usages, prices = [], []
@@ -170,9 +180,8 @@ def _estimate(study: StudyConfig, model: ModelSettings, wanted: Mapping[tuple[st
     return ModelEstimate(model.label, sum(wanted.values()), least, most, dollars)
 
 
-async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, tree_name: str, policy: _Policy) -> Usage:
+async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, tree: Tree, policy: _Policy) -> Usage:
     """Let an agent play one episode whose proposals are read by ``policy``, and count its requests."""
-    tree = load_tree(tree_name)
     rules = Rules(threshold=0.5, max_turns=study.turn_limit(tree)).override(study.rules)
     env = InquiryEnv(tree, embedder=study.embedder, threshold=rules.threshold)  # never embeds a text
     agent = make_agent(agent_name, env, chat=model.chat_model(), **model.agent_settings)

@@ -272,6 +272,8 @@ def print_summary(summary: RunSummary, budget: Budget, folder: Path) -> None:
     """Print what a run played, what failed, and why it or a model was stopped."""
     usage = format_usage(budget)
     paid = f" ({budget.usage.replies} replies, {usage})" if usage else ""
+    if summary.added:
+        note(f"added to the run: {summary.added}")
     note(f"{plural(summary.played, 'episode')} played, {summary.found} already complete: {folder}{paid}")
     by_error: dict[str, list[str]] = {}
     for outcome in summary.failures:

@@ -57,9 +57,9 @@ from inquitree_gym.report.rethreshold import (
 from inquitree_gym.report.sections import scores_by_judge
 from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.runner.trees import run_trees
 from inquitree_gym.scoring import EpisodeScore
 from inquitree_gym.scoring.vigilance import D_PRIME
-from inquitree_gym.trees import load_tree
 
 SCORE_MEASURES = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")
 REPORT_TABLES = {
@@ -248,6 +248,5 @@ def _note_unnamed(models: Mapping[str, int]) -> None:
 
 def _memories(folder: Path, runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> Memorisation:
     """Compare the closed-book conclusions of a folder with runs, on the trees of the runs."""
-    names = dict.fromkeys(name for run in runs for name in read_manifest(run.folder).trees)
-    trees = {tree.id: tree for tree in map(load_tree, names)}
+    trees = {tree.id: tree for run in runs for tree in run_trees(run.folder).values()}
     return compare_with_loop(grade_closed_book(folder, trees), scores_by_judge(runs), models)

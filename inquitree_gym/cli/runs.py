@@ -55,7 +55,7 @@ from inquitree_gym.runner.study import ALL, make_study, read_study
 
 RUN_FLAGS = {
     "study_file", "out_folder", "max_concurrency", "max_cost", "max_total_tokens", "max_minutes", "cache", "device",
-    "ray", "dry_run", "as_json",
+    "ray", "dry_run", "as_json", "as_new_version",
 }  # fmt: skip
 """Parameters that do not affect the episodes, so that they go with a study file."""
 MODEL_FLAGS = {
@@ -82,6 +82,9 @@ ContextOption = Annotated[
     int | None, typer.Option("--context", help="Largest request in estimated tokens; the model's window by default.")
 ]
 BeliefOption = Annotated[bool, typer.Option("--belief", help="Ask models what they believe of each result.")]
+NewVersionOption = Annotated[
+    bool, typer.Option("--as-new-version", help="Play a tree that was changed as a further tree of the run.")
+]
 EpisodesOption = Annotated[
     int, typer.Option(min=1, help="Episodes played at the same time, of agents that ask a model.")
 ]
@@ -127,6 +130,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     tiers: Annotated[str | None, typer.Option(help="Keep trees of these evidence tiers: A, B, C.")] = None,
     fake_level: Annotated[str, typer.Option(help="Fake levels, comma-separated, each 0 to 10.")] = "0",
     seeds: Annotated[int, typer.Option(help="Episodes per agent, model, tree and level.")] = 5,
+    first_seed: Annotated[int, typer.Option(help="First of the seeds, which are consecutive.")] = 0,
     max_turns: Annotated[str, typer.Option(help="A number, default for n(2H+3), 3n, or none.")] = "default",
     embedder: Annotated[str, typer.Option(help="Embedder that reads the actions.")] = DEFAULT_EMBEDDER,
     reader: Annotated[str, typer.Option(help="local, or llm:MODEL to ask a model what actions mean.")] = LOCAL_READER,
@@ -137,6 +141,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     rule: RuleOption = None,
     study_file: Annotated[Path | None, typer.Option("--study", help="Read the options above from a TOML file.")] = None,
     out_folder: Annotated[Path, typer.Option("--out", help="Folder of the run.")] = Path("runs/latest"),
+    as_new_version: NewVersionOption = False,
     max_concurrency: EpisodesOption = MAX_CONCURRENCY,
     max_cost: MaxCostOption = None,
     max_total_tokens: MaxTotalTokensOption = None,
@@ -150,14 +155,14 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     """Run agents over trees and log every episode. Run again to play only what is missing."""
     study = _study(context)
     if dry_run:
-        show_plan(study, out_folder, as_json)
+        show_plan(study, out_folder, as_json, as_new_version)
         return
     note_unsent_efforts(study.services)
-    executor: Executor = play_episodes if ray is None else RayExecutor(ray)
     if ray in (None, LOCAL):  # machines of another cluster have environments of their own
         note_missing_keys(missing_keys(study.services, {model.label for model in study.services}))
     budget = Budget(max_cost, max_total_tokens, max_minutes and max_minutes * 60)
-    summary = _run(study, out_folder, RunOptions(max_concurrency, budget, cache, device=device), budget, executor)
+    options = RunOptions(max_concurrency, budget, cache, device=device, as_new_version=as_new_version)
+    summary = _run(study, out_folder, options, budget, ray)
     _tell(summary, budget, out_folder, as_json)
 
 
@@ -176,7 +181,8 @@ def _tell(summary: RunSummary, budget: Budget, folder: Path, as_json: bool) -> N
         raise InquiTreeError(f"{failed} failed and {summary.left} left; run the same command again to resume")
 
 
-def _run(study: StudyConfig, folder: Path, options: RunOptions, budget: Budget, executor: Executor) -> RunSummary:
+def _run(study: StudyConfig, folder: Path, options: RunOptions, budget: Budget, ray: str | None) -> RunSummary:
+    executor: Executor = play_episodes if ray is None else RayExecutor(ray)
     bar = RunProgress(sum(1 for _ in study.specs()), budget)
     try:
         with sigterm_as_interrupt(), bar.display():
@@ -215,7 +221,7 @@ def _study(context: typer.Context) -> StudyConfig:
         rules=_rules(flags["rule"]),
         reader=_asked("reader", flags, lambda name: {"model": model_name(name)}),
         judge=_asked("judge", flags, JudgeSettings.named),
-        **{name: flags[name] for name in ("seeds", "max_turns", "embedder", "threshold")},
+        **{name: flags[name] for name in ("seeds", "first_seed", "max_turns", "embedder", "threshold")},
     )
 
 

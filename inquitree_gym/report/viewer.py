@@ -20,6 +20,7 @@ from inquitree_gym.report.tables import dollars
 from inquitree_gym.report.templating import render, write_text
 from inquitree_gym.runner.folder import EPISODES, MANIFEST, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.runner.trees import run_trees
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.episode import agent_label
 from inquitree_gym.trees import HINT_LEVELS, Tree, load_tree
@@ -290,7 +291,7 @@ def _index_lines(
     progress: Callable[[EpisodeSpec], None] | None,
 ) -> Iterator[dict[str, Any]]:
     """Write the page of every episode that has been started, and yield the line of each episode in the index."""
-    trees = {name: load_tree(name) for name in {spec.tree for spec in specs}}
+    trees = run_trees(folder)
     pages = index.with_name(f"{index.stem}-episodes")
     back = quote(os.path.relpath(index, pages))
     for each in specs:
@@ -323,10 +324,10 @@ def _run_and_tree(file: Path, episode: Episode) -> tuple[Path | None, Tree]:
     name, episodes = episode.header.tree.id, file.resolve().parent
     if episodes.name != EPISODES or not (episodes.parent / MANIFEST).is_file():
         return None, load_tree(name)
-    trees = {tree.id: tree for tree in map(load_tree, read_manifest(episodes.parent).trees)}
-    if name not in trees:
+    trees = [tree for tree in run_trees(episodes.parent).values() if tree.id == name]
+    if not trees:
         raise LogError(f"'{file}' was played on {name}, which is no tree of the run in '{episodes.parent}'")
-    return episodes.parent, trees[name]
+    return episodes.parent, next((tree for tree in trees if tree.digest == episode.header.tree.digest), trees[0])
 
 
 def _judges(recorded: RecordedJudges, log: str, tree: Tree) -> dict[str, Any]:

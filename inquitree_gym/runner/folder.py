@@ -9,9 +9,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
 
 from inquitree_gym.errors import LogError
-from inquitree_gym.log import has_header, read_episode
+from inquitree_gym.log import TreeRef, has_header, read_episode
 from inquitree_gym.log.jsonl import lock
 from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
 
@@ -59,43 +62,51 @@ def log_file(folder: str | os.PathLike[str], spec: EpisodeSpec) -> Path:
     return Path(folder) / EPISODES / spec.file_name
 
 
-def read_manifest(folder: str | os.PathLike[str]) -> StudyConfig:
-    """Return the study of a run folder.
+class RunManifest(BaseModel):
+    """Content of the manifest of a run."""
+
+    model_config = ConfigDict(frozen=True)
+
+    format: str = RUN_FORMAT
+    study: StudyConfig
+    """Everything that the folder was asked for so far."""
+    trees: dict[str, TreeRef] = {}
+    """Version of each tree by its name in the study; empty in a run of a release that kept no copies."""
+    rules: dict[str, Any] = {}
+    """Rules of the episodes under the latest command, defaults included."""
+    versions: dict[str, Any] = {}
+    """Release, log version, version of the local judge and digest of the shipped templates at the latest command."""
+
+
+def load_manifest(folder: str | os.PathLike[str]) -> RunManifest:
+    """Return the manifest of a run folder.
 
     Raises:
         LogError: there is no readable manifest.
     """
     file = Path(folder) / MANIFEST
     try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
-        return StudyConfig.model_validate(manifest["study"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        return RunManifest.model_validate(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecursionError) as error:
         raise LogError(f"'{folder}' is no run folder: cannot read {file.name} ({error})") from error
 
 
-def check_manifest(folder: Path, study: StudyConfig) -> bool:
-    """Return whether ``folder`` holds a manifest of ``study``.
+def read_manifest(folder: str | os.PathLike[str]) -> StudyConfig:
+    """Return the study of a run folder; see `load_manifest`."""
+    return load_manifest(folder).study
 
-    Raises:
-        LogError: the folder holds episodes of another study, or the manifest cannot be read.
-    """
-    if not (folder / MANIFEST).exists():
-        return False
-    differences = read_manifest(folder).differences(study)
-    if differences and any((folder / EPISODES).glob("*.jsonl")):
-        raise LogError(
-            f"cannot resume '{folder}': recorded settings differ ({', '.join(differences)}); "
-            "choose another folder with --out"
-        )
-    return not differences  # a run that ended before its first episode leaves the folder to another study
+
+def has_logs(folder: Path) -> bool:
+    """Return whether a run folder holds the log of an episode, finished or not."""
+    return any((folder / EPISODES).glob("*.jsonl"))
 
 
 @contextmanager
-def locked(folder: Path, study: StudyConfig) -> Iterator[None]:
-    """Create the folder for a run of ``study``, and keep other processes out of it during the block.
+def locked(folder: Path) -> Iterator[None]:
+    """Create the folder of a run, and keep other processes out of it during the block.
 
     Raises:
-        LogError: another process holds the lock, the folder holds another study, or it cannot be written.
+        LogError: another process holds the lock, or the folder cannot be written.
     """
     with ExitStack() as stack:
         try:
@@ -105,21 +116,28 @@ def locked(folder: Path, study: StudyConfig) -> Iterator[None]:
                     f"another process is running in '{folder}'; wait until it is done, or choose another folder with "
                     "--out"
                 )
-            if not check_manifest(folder, study):
-                _write_manifest(folder, study)
         except OSError as error:
-            raise _cannot_write(folder, error) from error
+            raise cannot_write(folder, error) from error
         yield
 
 
-def _write_manifest(folder: Path, study: StudyConfig) -> None:
-    document = json.dumps({"format": RUN_FORMAT, "study": study.model_dump(mode="json")}, indent=2) + "\n"
-    part = (folder / MANIFEST).with_suffix(".part")
-    part.write_text(document, encoding="utf-8")
-    part.replace(folder / MANIFEST)
+def write_manifest(folder: Path, manifest: RunManifest) -> None:
+    """Write the manifest of a run folder, unless the same one is there."""
+    document = json.dumps(manifest.model_dump(mode="json"), indent=2) + "\n"
+    file = folder / MANIFEST
+    if not file.exists() or file.read_text(encoding="utf-8") != document:
+        write_whole(file, document)
 
 
-def _cannot_write(folder: Path, error: OSError) -> LogError:
+def write_whole(file: Path, text: str) -> None:
+    """Write a file that other processes see whole or not at all."""
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)
+
+
+def cannot_write(folder: Path, error: OSError) -> LogError:
+    """Return the error for a run folder that cannot be written."""
     return LogError(f"cannot write to '{folder}': {error.strerror}; choose another folder with --out")
 
 
@@ -134,5 +152,5 @@ def marker_file(folder: Path) -> Iterator[Path]:
         try:
             file = stack.enter_context(tempfile.NamedTemporaryFile(dir=folder, prefix=".marker-"))
         except OSError as error:
-            raise _cannot_write(folder, error) from error
+            raise cannot_write(folder, error) from error
         yield Path(file.name).resolve()

@@ -243,6 +243,8 @@ class RunOptions:
     """Shared rate limits by model label; the other models get one of their own, from their settings."""
     device: Device = "cpu"
     """Device of the embedder; see `inquitree_gym.load_embedder`."""
+    as_new_version: bool = False
+    """True to play a tree that was changed since the run began as a further tree, beside the earlier version."""
 
 
 class _StudyChat(ChatMiddleware):

@@ -6,8 +6,8 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +22,8 @@ from inquitree_gym.log import has_header
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.readers import LOCAL
 from inquitree_gym.rollout import aplay, play
-from inquitree_gym.runner.folder import locked, log_file, run_status
+from inquitree_gym.runner.folder import load_manifest, locked, log_file, run_status
+from inquitree_gym.runner.growth import plan_run, take_in
 from inquitree_gym.runner.models import (
     ERROR_ELSEWHERE,
     GRACE,
@@ -38,7 +39,7 @@ from inquitree_gym.runner.models import (
     stops_run,
 )
 from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
-from inquitree_gym.trees import load_tree
+from inquitree_gym.runner.trees import run_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,8 @@ class RunSummary:
     """Reason why the run was stopped; empty if it was not."""
     models: Mapping[str, str] = field(default_factory=dict)
     """Reason by label of each model that was stopped."""
+    added: str = ""
+    """Episodes that were added to a run that had episodes before, in words; empty for none."""
 
     @property
     def is_complete(self) -> bool:
@@ -168,7 +171,7 @@ class _Player:
         self._settings = {model.label: model.agent_settings for model in run.study.models}
         self._embedder = load_embedder(run.study.embedder, device=run.options.device)
         self._runtimes = RuntimeCache(self._embedder, Prompts(None))
-        self._tree = cache(load_tree)
+        self._tree = cache(partial(run_tree, run.folder, load_manifest(run.folder)))
 
     async def play(self, spec: EpisodeSpec) -> None:
         """Play an episode unless it must not start any more; without a model it blocks the event loop."""
@@ -264,19 +267,21 @@ async def arun_study(
 ) -> RunSummary:
     """Play every episode of ``study`` that is not complete in ``folder``; a torn one is resumed.
 
-    A failed episode is counted and does not stop the others. A reached cap stops the run in order, and so does a
-    cancellation, which is raised again.
+    A folder with episodes takes in a study with further ones, and keeps those that ``study`` does not ask for. A failed
+    episode is counted and does not stop the others. A reached cap stops the run in order, and so does a cancellation,
+    which is raised again.
 
     Args:
         study: the study.
         folder: folder of the run; created if missing.
         options: options of the run; None for the defaults.
-        on_outcome: called with the outcome of every episode, including those that were complete before.
+        on_outcome: called with the outcome of every episode of the study, including those that were complete before.
         stop: lets the caller, or another thread, stop the run.
         executor: plays the episodes.
 
     Raises:
-        LogError: the folder holds another study, is in use by another process, or cannot be written.
+        LogError: the study contradicts the run in the folder, or the folder is in use by another process or cannot be
+            written.
         InquiTreeError: another error that concerns every episode; run again to resume.
     """
     folder, options, stop = Path(folder), options or RunOptions(), stop or StopConditions()
@@ -291,14 +296,17 @@ async def arun_study(
         if on_outcome is not None:
             on_outcome(outcome)
 
-    with locked(folder, study):
+    with locked(folder):
+        plan = plan_run(folder, study, options.as_new_version)
+        take_in(folder, plan)
+        study = plan.study
         status = run_status(folder, study.specs())
         for spec in status.complete:
             note(Outcome(spec, "found"))
         for spec, error in status.damaged.items():
             note(Outcome(spec, "failed", error))
         await executor(RunContext(study, folder, options, stop, note), status.remaining)
-    return _summarise(study, outcomes, stop)
+    return replace(_summarise(study, outcomes, stop), added=plan.added)
 
 
 def _summarise(study: StudyConfig, outcomes: Sequence[Outcome], stop: StopConditions) -> RunSummary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -28,13 +28,17 @@ from inquitree_gym.judges.registry import LOCAL as JUDGE_LOCAL
 from inquitree_gym.readers import LLM_PREFIX, model_name
 from inquitree_gym.readers import LOCAL as READER_LOCAL
 from inquitree_gym.runner.faults import faults
+from inquitree_gym.runner.grids import Grid
 from inquitree_gym.runner.models import JudgeSettings, ModelSettings, slug
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
+from inquitree_gym.trees.load import is_path
 from inquitree_gym.trees.schema import Tier
 
 ALL = "all"
 MAX_EPISODES = 1_000_000
 """Largest number of episodes of a study, which are listed in memory."""
+MAX_SEED = 2**31 - 1
+"""Largest first seed."""
 
 FakeLevel = Annotated[int, Field(ge=0, le=10)]
 Turns = Annotated[int, Field(ge=1)]
@@ -61,7 +65,12 @@ class EpisodeSpec:
     def file_name(self) -> str:
         """File name of the log."""
         player = f"{self.agent}_{slug(self.model)}" if self.model else self.agent
-        return f"{Path(self.tree).stem}_{player}_f{self.fake_level}_s{self.seed}.jsonl"
+        return f"{tree_name(self.tree)}_{player}_f{self.fake_level}_s{self.seed}.jsonl"
+
+
+def tree_name(tree: str) -> str:
+    """Return the name of a tree in a run: an id as it is, of a path the file name without its suffix."""
+    return Path(tree).stem if is_path(tree) else tree
 
 
 def _reader_settings(given: Any) -> Any:
@@ -92,7 +101,8 @@ class StudyConfig(BaseModel):
     """Ids, paper numbers or paths; ``all`` for every shipped tree."""
     fake_levels: tuple[FakeLevel, ...] = Field(default=(0,), min_length=1)
     seeds: int = Field(default=5, ge=1)
-    """Episodes per agent, model, tree and fake level, with the seeds 0, 1, 2, …"""
+    """Episodes per agent, model, tree and fake level, with consecutive seeds."""
+    first_seed: int = Field(default=0, ge=0, le=MAX_SEED)
     max_turns: Annotated[
         Turns | Literal["default", "3n"] | None, BeforeValidator(lambda given: None if given == "none" else given)
     ] = "default"
@@ -107,6 +117,8 @@ class StudyConfig(BaseModel):
     """Similarity threshold τ; None for the embedder's calibrated default."""
     rules: dict[str, bool | int | float | str] = Field(default_factory=dict)
     """Further rules of the episodes by name, as in `Rules`; a rule that is not named has its default."""
+    grids: tuple[Grid, ...] = ()
+    """Parts of a run that several commands asked for; empty for every combination of the settings above."""
 
     @field_validator("rules")
     @classmethod
@@ -141,7 +153,7 @@ class StudyConfig(BaseModel):
         unique = tuple(dict.fromkeys(ids))
         first: dict[str, str] = {}
         for name in unique:
-            if (twin := first.setdefault(Path(name).stem, name)) != name:
+            if (twin := first.setdefault(tree_name(name), name)) != name:
                 raise ValueError(f"'{twin}' and '{name}' would share their logs; rename one of the files")
         return unique
 
@@ -171,21 +183,42 @@ class StudyConfig(BaseModel):
 
     @model_validator(mode="after")
     def _check_size(self) -> StudyConfig:
-        players = sum(len(self.models) if name in MODEL_AGENT_NAMES else 1 for name in self.agents)
-        if (count := players * len(self.trees) * len(self.fake_levels) * self.seeds) > MAX_EPISODES:
+        if not all(self._whole.covers(grid) for grid in self.grids):
+            raise ValueError("grids: one names an agent, model, tree, fake level or seed that the study does not")
+        if (count := sum(part.size for part in self.parts)) > MAX_EPISODES:
             raise ValueError(f"{count:,} episodes are more than the {MAX_EPISODES:,} of a study; choose fewer seeds")
         return self
 
     @model_validator(mode="after")
     def _check_file_names(self) -> StudyConfig:
         first: dict[str, EpisodeSpec] = {}
-        for spec in self.specs():
-            if spec.seed or spec.fake_level != self.fake_levels[0]:
-                continue
+        for tree, (agent, label) in product(self.trees, self._whole.players):
+            spec = EpisodeSpec(agent, tree, self.fake_levels[0], self.first_seed, label)
             if (twin := first.setdefault(spec.file_name.casefold(), spec)) is not spec:
                 both = " and ".join(f"{each.player} on '{each.tree}'" for each in (twin, spec))
                 raise ValueError(f"{both} would share their logs; give the model another name")
         return self
+
+    @property
+    def _whole(self) -> Grid:
+        """Every combination of agents, models, trees, fake levels and seeds."""
+        labels = [model.label for model in self.models]
+        return Grid(
+            players=tuple((name, label) for name in self.agents for label in self._asked_by(name, labels)),
+            trees=self.trees,
+            fake_levels=self.fake_levels,
+            first_seed=self.first_seed,
+            seeds=self.seeds,
+        )
+
+    @staticmethod
+    def _asked_by(agent: str, labels: Sequence[str]) -> Sequence[str]:
+        return labels if agent in MODEL_AGENT_NAMES else ("",)
+
+    @property
+    def parts(self) -> tuple[Grid, ...]:
+        """Grids that make up the study; one, unless several commands asked for different parts of a run."""
+        return self.grids or (self._whole,)
 
     @property
     def reader_name(self) -> str:
@@ -207,24 +240,8 @@ class StudyConfig(BaseModel):
         return bool(spec.model) or self.reader is not None or self.judge is not None
 
     def specs(self) -> Iterator[EpisodeSpec]:
-        """Yield every episode, tree by tree."""
-        labels = [model.label for model in self.models]
-        players = [
-            (agent, label) for agent in self.agents for label in (labels if agent in MODEL_AGENT_NAMES else [""])
-        ]
-        for tree, (agent, label), level, seed in product(self.trees, players, self.fake_levels, range(self.seeds)):
-            yield EpisodeSpec(agent, tree, level, seed, label)
-
-    def differences(self, other: StudyConfig) -> list[str]:
-        """Return the names of the settings that make the episodes of ``other`` differ from this study's."""
-        mine, theirs = (
-            study.model_dump()
-            | {"models": [model.fixed_settings for model in study.models]}
-            | {"reader": study.reader and study.reader.fixed_settings}
-            | {"judge": study.judge and study.judge.fixed_settings}
-            for study in (self, other)
-        )
-        return [name for name, value in mine.items() if theirs[name] != value]
+        """Yield every episode once, tree by tree."""
+        return iter(dict.fromkeys(spec for part in self.parts for spec in _specs(part)))
 
     def options(self, spec: EpisodeSpec, tree: Tree) -> dict[str, Any]:
         """Return the reset options of an episode."""
@@ -238,6 +255,12 @@ class StudyConfig(BaseModel):
     def turn_limit(self, tree: Tree) -> int | Literal["default"] | None:
         """Return the turn limit for a tree, as `Rules.max_turns`."""
         return 3 * len(tree.subtopics) if self.max_turns == "3n" else self.max_turns
+
+
+def _specs(grid: Grid) -> Iterator[EpisodeSpec]:
+    seeds = range(grid.first_seed, grid.end)
+    for tree, (agent, label), level, seed in product(grid.trees, grid.players, grid.fake_levels, seeds):
+        yield EpisodeSpec(agent, tree, level, seed, label)
 
 
 def expand_all(names: Iterable[str]) -> Iterator[str]:
@@ -258,10 +281,7 @@ def make_study(*, tiers: Sequence[str] | None = None, **settings: Any) -> StudyC
         TreeError: a tree is unknown or invalid.
         EmbedderError: the embedder is unknown.
     """
-    try:
-        study = StudyConfig(**settings)
-    except ValidationError as error:
-        raise OptionError(f"the study cannot be run; {'; '.join(faults(error))}") from None
+    study = validated(settings)
     if tiers is not None:
         study = study.model_copy(update={"trees": _of_tiers(study.trees, tiers)})
     ids = [load_tree(tree).id for tree in study.trees]
@@ -272,6 +292,18 @@ def make_study(*, tiers: Sequence[str] | None = None, **settings: Any) -> StudyC
             f"no threshold has been calibrated for the embedder '{study.embedder}'; give the study a threshold"
         )
     return study
+
+
+def validated(settings: Mapping[str, Any]) -> StudyConfig:
+    """Return a study of the fields of `StudyConfig`.
+
+    Raises:
+        OptionError: naming every invalid setting.
+    """
+    try:
+        return StudyConfig(**settings)
+    except ValidationError as error:
+        raise OptionError(f"the study cannot be run; {'; '.join(faults(error))}") from None
 
 
 def _of_tiers(trees: Sequence[str], tiers: Sequence[str]) -> tuple[str, ...]:

@@ -401,7 +401,7 @@ def run_folder(tmp_path_factory) -> Path:
 
 
 def test_run_leaves_a_manifest_and_one_log_per_episode(run_folder: Path):
-    assert sorted(file.name for file in run_folder.iterdir()) == ["episodes", "run.json", "run.lock"]
+    assert sorted(file.name for file in run_folder.iterdir()) == ["episodes", "run.json", "run.lock", "trees"]
     assert len(list((run_folder / "episodes").glob("*.jsonl"))) == 16
 
 
@@ -413,9 +413,9 @@ def test_the_same_run_again_plays_nothing(inquitree: Inquitree, run_folder: Path
 
 
 def test_another_run_into_the_same_folder_is_refused(inquitree: Inquitree, run_folder: Path):
-    done = inquitree("run", "--agent", "random", "--papers", "8", "--out", run_folder)
+    done = inquitree("run", "--agent", "random", "--papers", "8", "--max-turns", 9, "--out", run_folder)
     assert (done.status, done.out) == (2, "")
-    assert "recorded settings differ (agents, trees, fake_levels, seeds); choose another folder with --out" in done.said
+    assert f"cannot add to '{run_folder}': max_turns is default there and 9 here; a run has one setting" in done.said
 
 
 def test_run_reads_a_study_file(inquitree: Inquitree, tmp_path: Path):

@@ -200,9 +200,17 @@ def test_a_dry_run_knows_what_is_there_torn_and_damaged(run: Run, service: Servi
 
 def test_a_dry_run_of_another_study_is_refused(run: Run, flags: tuple):
     run("--agent", "oracle", "--papers", "2", *flags[-2:])
-    status, _, err = run("--agent", "random", "--papers", "2", *flags[-2:], "--dry-run")
+    status, _, err = run("--agent", "oracle", "--papers", "2", "--max-turns", "3n", *flags[-2:], "--dry-run")
     assert status == 2
-    assert "recorded settings differ (agents)" in err
+    assert "max_turns is default there and 3n here" in err
+
+
+def test_a_dry_run_says_what_it_would_add(run: Run, flags: tuple, tmp_path: Path):
+    run("--agent", "oracle", "--papers", "2", "--seeds", 1, *flags[-2:])
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    status, out, _ = run("--agent", "oracle", "--papers", "2", "--seeds", 3, *flags[-2:], "--dry-run")
+    assert (status, "added to the run: 2 episodes; seeds 1, 2" in out) == (0, True)
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
 
 
 def test_a_plan_can_be_read_by_a_program(run: Run, service: Service, flags: tuple, tmp_path: Path):

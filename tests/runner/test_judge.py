@@ -13,6 +13,7 @@ from inquitree_gym.analysis import load_run
 from inquitree_gym.errors import JudgeError, OptionError
 from inquitree_gym.llm import Budget
 from inquitree_gym.runner import RunOptions, RunSummary, StudyConfig, run_study
+from inquitree_gym.runner.growth import differences
 from inquitree_gym.runner.study import make_study, read_study
 from tests.judges.test_llm import Grader
 from tests.runner import test_reader
@@ -117,9 +118,9 @@ def test_a_study_file_names_a_judge(tmp_path: Path):
     assert StudyConfig.model_validate(json.loads(json.dumps(study.model_dump(mode="json")))) == study
     table = '[judge]\nmodel = "gpt-4o-mini"\norders = 1\nvariants = false\ntimeout = 9\n'
     file.write_text(f'agents = ["oracle"]\ntrees = ["2"]\n{table}')
-    assert study.differences(read_study(file)) == []
+    assert list(differences(study, read_study(file))) == []
     file.write_text('agents = ["oracle"]\ntrees = ["2"]\njudge = "local"\n')
-    assert study.differences(read_study(file)) == ["judge"]
+    assert list(differences(study, read_study(file))) == ["judge is gpt-4o-mini there and not set here"]
     assert read_study(file).judge_name == "local"
     file.write_text('agents = ["oracle"]\njudge = "nli:my-model"\n')
     with pytest.raises(OptionError, match=r"judge: the judge of a study is 'local', .* inquitree judge asks others"):
@@ -143,7 +144,7 @@ def test_the_command_line_takes_a_judge(
     status, _, err = inquitree("run", *flags, *judge)
     assert (status, len(grading.requests)) == (0, 1), err
     status, _, err = inquitree("run", *flags)
-    assert (status, "recorded settings differ (judge)" in err) == (2, True)
+    assert (status, "judge is gpt-4o-mini there and not set here" in err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from inquitree_gym.trees import dump_tree
 from tests.strategies import make_tree
 from tests.test_independence import written_before
 
-DIFFERS = r"cannot resume .*: recorded settings differ \({}\); choose another folder with --out"
+DIFFERS = r"cannot add to .*: {}; a run has one setting of each, so choose another folder with --out"
 
 
 def logs(folder: Path) -> dict[str, bytes]:
@@ -93,12 +93,20 @@ def test_a_lost_episodes_folder_is_made_again(study: StudyConfig, run: Path):
     assert run_study(study, run).played == 16
 
 
-@pytest.mark.parametrize("change", [{"seeds": 3}, {"agents": ("random",)}, {"max_turns": "3n"}, {"threshold": 0.4}])
-def test_another_study_in_the_folder_is_refused(study: StudyConfig, tmp_path: Path, change: dict):
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"max_turns": "3n"}, "max_turns is default there and 3n here"),
+        ({"threshold": 0.4, "seeds": 3}, r"threshold is not set there and 0\.4 here"),
+        ({"embedder": "all-MiniLM-L6-v2"}, "embedder is inquitree-reader-1 there and all-MiniLM-L6-v2 here"),
+        ({"rules": {"on_tie": "ask"}}, "rules on_tie is nearest there and ask here"),
+    ],
+)
+def test_another_study_in_the_folder_is_refused(study: StudyConfig, tmp_path: Path, change: dict, told: str):
     small = study.model_copy(update={"trees": ("paper8",), "fake_levels": (0,), "seeds": 1})
     run_study(small, tmp_path)
     before = logs(tmp_path)
-    with pytest.raises(LogError, match=DIFFERS.format(*change)) as caught:
+    with pytest.raises(LogError, match=DIFFERS.format(told)) as caught:
         run_study(small.model_copy(update=change), tmp_path)
     assert str(tmp_path) in str(caught.value)
     assert logs(tmp_path) == before

@@ -219,7 +219,9 @@ def test_a_damaged_log_fails_alone(rote: Service, tmp_path: Path):
 def test_a_run_goes_on_with_another_pace_and_not_with_another_temperature(rote: Service, tmp_path: Path):
     run_study(study_of(rote, seeds=1), tmp_path)
     assert run_study(study_of(rote, seeds=1, timeout=9.0, requests_per_minute=600, retries=2), tmp_path).found == 1
-    with pytest.raises(LogError, match=r"cannot resume .*: recorded settings differ \(models\)"):
+    with pytest.raises(
+        LogError, match=r"cannot add to .*: model 'gpt-4o-mini', setting temperature is 0\.0 there and 1\.0 here; "
+    ):
         run_study(study_of(rote, seeds=1, temperature=1), tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from inquitree_gym.baselines.registry import CHAT_SETTINGS
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.errors import EmbedderError, OptionError, TreeError, UnknownTreeError
 from inquitree_gym.llm import ChatModel
+from inquitree_gym.runner.growth import differences
 from inquitree_gym.runner.study import EpisodeSpec, StudyConfig, make_study, read_study
 from inquitree_gym.trees import builtin_ids, dump_tree, load_tree
 from tests.servers import KEY
@@ -167,7 +169,8 @@ def test_rules_of_a_study_reach_its_episodes(tmp_path: Path):
     study = read_study(file)
     options = study.options(next(study.specs()), load_tree("paper8"))
     assert options == {"on_tie": "ask", "tie_margin": 0.1, "fake_key": 1, "fake_level": 0, "max_turns": "default"}
-    assert study.differences(make_study(agents=("random",), trees=("8",))) == ["rules"]
+    told = list(differences(study, make_study(agents=("random",), trees=("8",), rules={"tie_margin": 0.1})))
+    assert told == ["rules on_tie is ask there and nearest here", "rules fake_key is 1 there and 2 here"]
 
 
 @pytest.mark.parametrize(
@@ -301,16 +304,17 @@ def test_a_study_of_the_same_episodes_may_have_other_circumstances():
         return make_study(agents=("llm",), models=[LOCAL | changed], trees=("8",))
 
     for setting in ("timeout", "retries", "requests_per_minute", "tokens_per_minute", "max_tokens"):
-        assert study(**{setting: 7}).differences(study()) == []
-    assert study(api_key_env="OTHER").differences(study()) == []
+        assert list(differences(study(**{setting: 7}), study())) == []
+    assert list(differences(study(api_key_env="OTHER"), study())) == []
     for setting, other in {
         "temperature": 0,
         "context": 6000,
         "belief": False,
-        "name": "n",
         "seed": 1,
     }.items():
-        assert study(**{setting: other}).differences(study()) == ["models"]
+        (told,) = differences(study(**{setting: other}), study())
+        assert re.fullmatch(rf"model '.*', setting {setting} is .* there and .* here", told)
+    assert list(differences(study(name="n"), study())) == [], "another name is another row"
 
 
 def test_models_are_read_from_toml(tmp_path: Path):

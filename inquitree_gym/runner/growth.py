@@ -1,0 +1,219 @@
+"""Growth of a run: the studies that can share a folder, their union, and the episodes that a study adds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inquitree_gym import __version__
+from inquitree_gym.engine import Rules
+from inquitree_gym.errors import LogError
+from inquitree_gym.judges.local import VERSION as JUDGE_VERSION
+from inquitree_gym.log import TreeRef
+from inquitree_gym.log.records import LOG_VERSION
+from inquitree_gym.prompts import Prompts
+from inquitree_gym.runner.folder import MANIFEST, RunManifest, cannot_write, has_logs, load_manifest, write_manifest
+from inquitree_gym.runner.grids import hull, joined
+from inquitree_gym.runner.models import ModelSettings
+from inquitree_gym.runner.study import StudyConfig, tree_name, validated
+from inquitree_gym.runner.trees import DIGITS, keep_tree, logged_digests, version_name
+from inquitree_gym.trees import Tree, load_tree
+
+GROWING = frozenset({"agents", "models", "trees", "fake_levels", "first_seed", "seeds", "grids"})
+"""Settings of a study that may differ between the commands of a run: they say which episodes it has."""
+MAX_SHOWN = 10
+"""Most values of one kind that are named as added."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """A study as a run folder takes it in."""
+
+    study: StudyConfig
+    """The study, its trees named as in the folder."""
+    trees: Mapping[str, Tree]
+    """Trees of the study by name."""
+    manifest: RunManifest
+    """Everything that the folder was asked for so far, this study included."""
+    added: str = ""
+    """Episodes that a folder with episodes is asked for the first time, in words; empty for none."""
+
+
+def plan_run(folder: Path, study: StudyConfig, as_new_version: bool = False) -> RunPlan:
+    """Return how ``folder`` takes in a study; nothing is written.
+
+    A folder without episodes takes any study. Otherwise the study may ask for further episodes, under the same settings
+    and of the same versions of trees.
+
+    Args:
+        folder: of the run; it may not exist yet.
+        study: the study.
+        as_new_version: true to play a tree that was changed since as a further tree of the run.
+
+    Raises:
+        LogError: the settings contradict those of the folder, a tree was changed, or the manifest cannot be read.
+        OptionError: the union of both studies is too large, or two of its episodes would share their log.
+        TreeError: a tree cannot be loaded.
+    """
+    trees = {tree_name(name): load_tree(name) for name in study.trees}
+    study = _renamed(study, {name: tree_name(name) for name in study.trees})
+    if not ((folder / MANIFEST).exists() and has_logs(folder)):
+        return RunPlan(study, trees, _manifest(study, _refs(trees)))
+    there = load_manifest(folder)
+    known = {name: tree_name(name) for name in there.study.trees if tree_name(name) in trees}
+    before = _renamed(there.study, known)
+    names = _names_in(folder, there, trees, as_new_version)
+    study, trees = _renamed(study, names), {names[name]: tree for name, tree in trees.items()}
+    if found := list(differences(before, study)):
+        raise LogError(
+            f"cannot add to '{folder}': {'; '.join(found)}; a run has one setting of each, so choose another folder "
+            "with --out"
+        )
+    union = united(before, study)
+    return RunPlan(study, trees, _manifest(union, {**there.trees, **_refs(trees)}), addition(before, study))
+
+
+def take_in(folder: Path, plan: RunPlan) -> None:
+    """Write the trees and the manifest of a plan into its folder.
+
+    Raises:
+        LogError: the folder cannot be written.
+    """
+    try:
+        for tree in plan.trees.values():
+            keep_tree(folder, tree)
+        write_manifest(folder, plan.manifest)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+
+
+def differences(there: StudyConfig, here: StudyConfig) -> Iterator[str]:
+    """Yield the contradictions between two studies in words: every setting that decides how an episode is played.
+
+    Models are compared by label. Settings that do not affect replies may differ.
+    """
+    for name in type(here).model_fields:
+        if name in GROWING:
+            continue
+        yield from _compared(name, _fixed(getattr(there, name)), _fixed(getattr(here, name)))
+    models = {model.label: model for model in there.models}
+    for model in here.models:
+        if model.label in models:
+            name = f"model '{model.label}', setting"
+            yield from _compared(name, models[model.label].fixed_settings, model.fixed_settings)
+
+
+def united(there: StudyConfig, here: StudyConfig) -> StudyConfig:
+    """Return a study of the episodes of two that do not contradict each other.
+
+    Raises:
+        OptionError: it is too large, or two episodes would share their log.
+    """
+    grids = joined((*there.parts, *here.parts))
+    whole = hull(grids)
+    models = {model.label: model for model in (*there.models, *here.models)}
+    axes = {
+        "agents": tuple(dict.fromkeys(agent for agent, _ in whole.players)),
+        "models": tuple(models.values()),
+        "trees": whole.trees,
+        "fake_levels": whole.fake_levels,
+        "first_seed": whole.first_seed,
+        "seeds": whole.seeds,
+    }
+    study = validated(here.model_dump() | axes | {"grids": grids})
+    one = study.model_copy(update={"grids": ()})
+    return one if len(grids) == 1 and grids[0].covers(one.parts[0]) else study
+
+
+def addition(there: StudyConfig, here: StudyConfig) -> str:
+    """Return the episodes of a study that another lacks, in words; empty for none."""
+    old = set(there.specs())
+    new = [spec for spec in here.specs() if spec not in old]
+    if not new:
+        return ""
+    kinds = {"agents": "player", "trees": "tree", "fake levels": "fake_level", "seeds": "seed"}
+    shown = [f"{len(new)} episode{'s' * (len(new) != 1)}"]
+    for kind, attribute in kinds.items():
+        before = {getattr(spec, attribute) for spec in old}
+        values = list(dict.fromkeys(str(v) for spec in new if (v := getattr(spec, attribute)) not in before))
+        if values:
+            more = ", …" if len(values) > MAX_SHOWN else ""
+            shown.append(f"{kind} {', '.join(values[:MAX_SHOWN])}{more}")
+    return "; ".join(shown)
+
+
+def _names_in(folder: Path, there: RunManifest, trees: Mapping[str, Tree], as_new_version: bool) -> dict[str, str]:
+    """Return the names in the folder of trees by their own names.
+
+    Raises:
+        LogError: a tree was changed and may not be played as a new version.
+    """
+    names, changed = {}, []
+    for name, tree in trees.items():
+        versions = _versions_in(folder, there, name, tree)
+        other = version_name(name, tree.digest)
+        if not versions or tree.digest in versions:
+            names[name] = name
+        elif as_new_version or other in there.trees:
+            names[name] = other
+        else:
+            digests = " and ".join(sorted(digest[:DIGITS] for digest in versions))
+            changed.append(f"{name} has the digest {digests} there and {tree.digest[:DIGITS]} here")
+    if changed:
+        raise LogError(
+            f"cannot add to '{folder}': {'; '.join(changed)}; bring back the tree that was played, play the changed "
+            "one beside it with --as-new-version, or choose another folder with --out"
+        )
+    return names
+
+
+def _versions_in(folder: Path, there: RunManifest, name: str, tree: Tree) -> set[str]:
+    """Return the digests under which a run has played the tree ``name``; that of ``tree`` if the manifest has it."""
+    if name in there.trees and there.trees[name].digest == tree.digest:
+        return {tree.digest}
+    return logged_digests(folder, (spec for spec in there.study.specs() if tree_name(spec.tree) == name))
+
+
+def _renamed(study: StudyConfig, names: Mapping[str, str]) -> StudyConfig:
+    def rename(trees: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(names.get(name, name) for name in trees)
+
+    grids = tuple(grid.model_copy(update={"trees": rename(grid.trees)}) for grid in study.grids)
+    return study.model_copy(update={"trees": rename(study.trees), "grids": grids})
+
+
+def _refs(trees: Mapping[str, Tree]) -> dict[str, TreeRef]:
+    return {name: TreeRef(id=tree.id, version=tree.version, digest=tree.digest) for name, tree in trees.items()}
+
+
+def _manifest(study: StudyConfig, trees: dict[str, TreeRef]) -> RunManifest:
+    own = {"fake_level", "max_turns", "threshold"}
+    rules = {name: value for name, value in _fixed(study.rules).items() if name not in own}
+    versions = {
+        "inquitree-gym": __version__, "log": LOG_VERSION, "judge": JUDGE_VERSION, "prompts": Prompts(None).digest,
+    }  # fmt: skip
+    return RunManifest(study=study, trees=trees, versions=versions, rules=rules)
+
+
+def _fixed(value: Any) -> Any:
+    """Return the settings of a model, or all rules, as far as they decide how an episode is played."""
+    if isinstance(value, ModelSettings):
+        return value.fixed_settings
+    return Rules().override(value).as_dict() if isinstance(value, dict) else value
+
+
+def _compared(name: str, there: Any, here: Any) -> Iterator[str]:
+    if isinstance(there, dict) and isinstance(here, dict):
+        for key in {**there, **here}:
+            yield from _compared(f"{name} {key}", there.get(key), here.get(key))
+    elif there != here:
+        yield f"{name} is {_shown(there)} there and {_shown(here)} here"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        value = value.get("model", value)
+    return value if isinstance(value, str) else "not set" if value is None else json.dumps(value, default=str)
