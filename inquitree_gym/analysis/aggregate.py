@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from inquitree_gym.analysis.load import ScoredEpisode
 from inquitree_gym.errors import OptionError
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean, paired_difference
+from inquitree_gym.scoring.episode import told_apart
 from inquitree_gym.scoring.exposures import ALL, AUC, BRIER, FIRST, TELLABLE, TRUTH_SEEN, calibration
 from inquitree_gym.scoring.vigilance import CRITERION, D_PRIME, Counts, sensitivity
 
@@ -149,7 +150,11 @@ def by_player(episodes: Iterable[ScoredEpisode]) -> dict[Player, list[ScoredEpis
 
 
 def summarise(scores: Sequence[EpisodeScore]) -> list[SettingSummary]:
-    """Return one summary per agent, fake level, turn limit and reading, in order of first appearance."""
+    """Return one summary per agent, fake level, turn limit and reading, in order of first appearance.
+
+    Several configurations of one agent are several agents; see `told_apart`.
+    """
+    scores = told_apart(scores)
     groups = grouped(scores, setting_of)
     measures = {**MEASURES, NORMALISED: _normalised(groups)}
     return [
@@ -167,6 +172,7 @@ def compare(first: Sequence[EpisodeScore], second: Sequence[EpisodeScore]) -> li
     Raises:
         OptionError: the runs share no episode.
     """
+    first, second = told_apart(first), told_apart(second)
     matched = [field for field in _VARIED if any(len({getattr(s, field) for s in run}) > 1 for run in (first, second))]
     ours, theirs = (
         grouped(run, lambda score: (*(getattr(score, field) for field in matched), score.fake_level))

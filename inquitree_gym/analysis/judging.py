@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from inquitree_gym.analysis.aggregate import grouped
-from inquitree_gym.analysis.load import MissingEpisode, finished_episodes
+from inquitree_gym.analysis.load import finished_episodes
+from inquitree_gym.analysis.logs import AnyLogs, MissingEpisode, find_logs
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges import AsyncJudge, Judgement, JudgementFile, judge_all, read_judgements
 from inquitree_gym.judges.records import judgements_by_label, version_of
@@ -48,20 +49,20 @@ class JudgingResult:
 
 
 def run_conclusions(
-    folder: str | os.PathLike[str], on_damaged: Callable[[MissingEpisode], None] | None = None
+    logs: AnyLogs, on_damaged: Callable[[MissingEpisode], None] | None = None
 ) -> list[StatedConclusion]:
-    """Return the conclusions of the finished episodes of a run; see `finished_episodes` for ``on_damaged``.
+    """Return the conclusions of the finished episodes of logs; see `finished_episodes` for ``on_damaged``.
 
     Raises:
-        LogError: the folder is no run, a log is damaged, or there is no conclusion yet.
+        LogError: there is no log, a log is damaged, or there is no conclusion yet.
     """
     found = []
-    for spec, tree, episode in finished_episodes(folder, on_damaged=on_damaged):
-        text = read_trajectory(episode, tree).conclusion
+    for each in finished_episodes(logs, on_damaged=on_damaged):
+        text = read_trajectory(each.episode, each.tree).conclusion
         if text is not None:
-            found.append(StatedConclusion(spec.file_name, tree, text))
+            found.append(StatedConclusion(each.entry.file.name, each.tree, text))
     if not found:
-        raise LogError(f"'{folder}' holds no conclusion to judge yet; run its study first")
+        raise LogError(f"'{find_logs(logs).path}' holds no conclusion to judge yet; run its study first")
     return found
 
 
@@ -121,20 +122,21 @@ def judge_agreements(folder: str | os.PathLike[str]) -> dict[tuple[str, str], Ag
 
 
 def recorded_scores(
-    folder: str | os.PathLike[str], on_damaged: Callable[[MissingEpisode], None] | None = None
+    logs: AnyLogs, on_damaged: Callable[[MissingEpisode], None] | None = None
 ) -> dict[str, list[EpisodeScore]]:
-    """Return the scores of a run's episodes by every judge with stored judgements, by the judge's label.
+    """Return the scores of the episodes of one folder by every judge with stored judgements, by the judge's label.
 
     See `finished_episodes` for ``on_damaged``.
 
     Raises:
-        LogError: the folder is no run, or a log is damaged.
+        LogError: there is no log, or a log is damaged.
         JudgeError: a file of judgements is damaged.
     """
-    panel = judgements_by_label(read_judgements(folder))
+    logs = find_logs(logs)
+    panel = judgements_by_label(read_judgements(logs.path))
     found: dict[str, list[EpisodeScore]] = {label: [] for label in panel}
-    for spec, tree, episode in finished_episodes(folder, on_damaged=on_damaged):
+    for each in finished_episodes(logs, on_damaged=on_damaged):
         for label, judgements in panel.items():
-            judge = judgements.of(spec.file_name, tree)
-            found[label] += [] if judge is None else [score_episode(episode, tree, judge)]
+            judge = judgements.of(each.entry.file.name, each.tree)
+            found[label] += [] if judge is None else [score_episode(each.episode, each.tree, judge)]
     return found

@@ -1,28 +1,27 @@
-"""Load the episodes of a run folder and score them."""
+"""Load the episodes of logs and score them."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from inquitree_gym.analysis.recorded import recorded_judges
+from inquitree_gym.analysis.logs import AnyLogs, LoggedEpisode, Logs, MissingEpisode, find_logs
+from inquitree_gym.analysis.recorded import RecordedJudges, recorded_judges
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges import Judge
 from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.llm import Usage
 from inquitree_gym.llm.chat import is_cut_short, used_up
-from inquitree_gym.log import Episode, Turn, has_header, read_episode
+from inquitree_gym.log import Episode, Turn
 from inquitree_gym.readers import READER_ROLE
-from inquitree_gym.runner.folder import log_file, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
-from inquitree_gym.runner.trees import run_trees, score_name
+from inquitree_gym.runner.trees import score_name
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.exposures import Exposure, exposures
-from inquitree_gym.scoring.trajectory import check_log, choices, coverage_over_turns
+from inquitree_gym.scoring.trajectory import choices, coverage_over_turns
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.schema import Tier
 
@@ -118,27 +117,16 @@ class ScoredEpisode:
 
 
 @dataclass(frozen=True, slots=True)
-class MissingEpisode:
-    """An episode that cannot be scored."""
-
-    name: str
-    """File name of the log."""
-    status: str
-    """``missing``, ``torn`` (no footer), ``failed`` (ends with a failure) or ``damaged`` (unreadable, or no episode on
-    its tree; see `check_log`)."""
-    error: str
-    """Message of the failure or of the reader; empty without one."""
-
-
-@dataclass(frozen=True, slots=True)
 class ScoredRun:
-    """The scored episodes of one run."""
+    """The scored episodes of one run, or of the logs under one path."""
 
     folder: Path
     episodes: list[ScoredEpisode]
     missing: list[MissingEpisode]
     judged: dict[str, list[EpisodeScore]]
     """Scores by every other judge, by its label; see `inquitree judge`."""
+    trees: dict[str, Tree] = field(default_factory=dict)
+    """Trees of the episodes, by id."""
 
     @property
     def scores(self) -> list[EpisodeScore]:
@@ -146,80 +134,97 @@ class ScoredRun:
         return [episode.score for episode in self.episodes]
 
 
-def load_run(
-    folder: str | os.PathLike[str], progress: Callable[[EpisodeSpec], None] | None = None, judge: str = LOCAL
-) -> ScoredRun:
-    """Read and score every finished episode of a run folder.
+def load_run(logs: AnyLogs, progress: Callable[[EpisodeSpec], None] | None = None, judge: str = LOCAL) -> ScoredRun:
+    """Read and score every finished episode of a run folder, of another folder of logs, or of a single log.
 
     Stored judgements are reused. The local judge judges the other conclusions at once; any other judge must have judged
-    the run before (`inquitree judge`). A damaged log is among the missing ones.
+    the logs before (`inquitree judge`). A log that cannot be scored is among the missing ones.
 
     Args:
-        folder: a run folder.
-        progress: called after each episode of the study.
+        logs: a path, or the logs that were found there.
+        progress: called after each episode.
         judge: name or label of the judge; see `recorded_judges`.
 
     Raises:
-        LogError: the folder is no run, or holds no finished episode.
-        JudgeError: a file of judgements is damaged, or the judge has not judged the run.
+        LogError: there is no log, or no finished episode.
+        JudgeError: a file of judgements is damaged, or the judge has not judged the logs.
         OptionError: the judge is unknown.
     """
-    study = read_manifest(folder)
-    trees = run_trees(folder)
-    recorded = recorded_judges(folder, judge)
-    run = ScoredRun(Path(folder), [], [], {})
-    for spec in study.specs():
-        tree = trees[spec.tree]
-        episode = _read(log_file(folder, spec), tree)
-        if isinstance(episode, MissingEpisode):
-            run.missing.append(episode)
-        else:
-            shown: dict[str, Any] = {"tree": score_name(spec.tree, tree), "limit": study.limit}
-            found = scored_episode(episode, tree, recorded.chosen(spec.file_name, tree))
-            run.episodes.append(replace(found, score=replace(found.score, **shown)))
-            for label, other in recorded.others(spec.file_name, tree).items():
-                score = score_episode(episode, tree, other)
-                run.judged.setdefault(label, []).append(replace(score, **shown))
-        if progress is not None:
-            progress(spec)
+    run = score_logs(find_logs(logs), progress, judge)
     if not run.episodes:
-        reason = next((f" ({each.name}: {each.error})" for each in run.missing if each.error), "")
-        raise no_finished_episode(folder, reason)
+        raise no_finished_episode([run])
     return run
 
 
+def score_logs(logs: Logs, progress: Callable[[EpisodeSpec], None] | None = None, judge: str = LOCAL) -> ScoredRun:
+    """Read and score what can be scored, which may be nothing; see `load_run`."""
+    run = ScoredRun(logs.path, [], list(logs.foreign), {})
+    judges = {home.path: recorded_judges(home.path, judge) for home in logs.homes}
+    for entry in logs.entries:
+        found = entry.read()
+        gone = found if isinstance(found, MissingEpisode) else found.missing
+        if gone is not None:
+            run.missing.append(gone)
+        elif isinstance(found, LoggedEpisode):
+            _add_scores(run, found, judges[entry.home])
+        if progress is not None:
+            progress(entry.spec)
+    return run
+
+
+def _add_scores(run: ScoredRun, found: LoggedEpisode, judges: RecordedJudges) -> None:
+    """Score a finished episode by the chosen judge, and by the others that have judged it."""
+    episode, tree, log = found.episode, found.tree, found.entry.file.name
+    scored = scored_episode(episode, tree, judges.chosen(log, tree))
+    shown: dict[str, Any] = {"tree": score_name(found.entry.spec.tree, tree)}
+    shown["limit"] = found.entry.limit or scored.score.limit
+    run.episodes.append(replace(scored, score=replace(scored.score, **shown)))
+    for label, other in judges.others(log, tree).items():
+        run.judged.setdefault(label, []).append(replace(score_episode(episode, tree, other), **shown))
+    run.trees[shown["tree"]] = tree
+
+
 def finished_episodes(
-    folder: str | os.PathLike[str],
+    logs: AnyLogs,
     progress: Callable[[EpisodeSpec], None] | None = None,
     on_damaged: Callable[[MissingEpisode], None] | None = None,
-) -> Iterator[tuple[EpisodeSpec, Tree, Episode]]:
-    """Yield the finished episodes of a run folder with their trees.
+) -> Iterator[LoggedEpisode]:
+    """Yield the finished episodes of logs with their trees.
 
     Args:
-        folder: a run folder.
-        progress: called after each episode of the study.
-        on_damaged: called with each damaged log, which is then left out; None raises its error.
+        logs: a path, or the logs that were found there; see `find_logs` for the errors.
+        progress: called after each episode.
+        on_damaged: called with each file that cannot be read as a log on a tree at hand, which is then left out; None
+            raises its error. Missing and torn episodes are left out in silence.
 
     Raises:
-        LogError: the folder is no run, or a log is damaged.
+        LogError: a log is damaged.
     """
-    study = read_manifest(folder)
-    trees = run_trees(folder)
-    for spec in study.specs():
-        episode = _read(log_file(folder, spec), trees[spec.tree])
-        if isinstance(episode, Episode):
-            yield spec, trees[spec.tree], episode
-        elif episode.status == "damaged":
-            if on_damaged is None:
-                raise LogError(episode.error)
-            on_damaged(episode)
+    logs = find_logs(logs)
+
+    def leave_out(each: MissingEpisode) -> None:
+        if on_damaged is None:
+            raise LogError(each.error)
+        on_damaged(each)
+
+    for foreign in logs.foreign:
+        leave_out(foreign)
+    for entry in logs.entries:
+        found = entry.read()
+        if isinstance(found, LoggedEpisode):
+            if found.missing is None:
+                yield found
+        elif found.status != "missing":
+            leave_out(found)
         if progress is not None:
-            progress(spec)
+            progress(entry.spec)
 
 
-def no_finished_episode(folder: str | os.PathLike[str], reason: str = "") -> LogError:
-    """Return the error for a run folder without a finished episode."""
-    return LogError(f"'{folder}' holds no finished episode yet; run its study first{reason}")
+def no_finished_episode(runs: Sequence[ScoredRun]) -> LogError:
+    """Return the error for runs without a finished episode."""
+    reason = next((f" ({each.name}: {each.error})" for run in runs for each in run.missing if each.error), "")
+    paths = ", ".join(f"'{run.folder}'" for run in runs)
+    return LogError(f"{paths} holds no finished episode yet; run its study first{reason}")
 
 
 def scored_episode(episode: Episode, tree: Tree, judge: Judge) -> ScoredEpisode:
@@ -257,32 +262,6 @@ def cost_of(episode: Episode) -> EpisodeCost:
         agent_seconds=_known_sum(turn.agent_seconds for turn in episode.turns),
         env_seconds=sum(turn.env_seconds for turn in episode.turns),
     )
-
-
-def read_log(file: Path, tree: Tree) -> Episode:
-    """Return the episode in a log.
-
-    Raises:
-        LogError: naming the file, if it cannot be read or is no episode on ``tree``; see `check_log`.
-    """
-    episode = read_episode(file)
-    try:
-        check_log(episode, tree)
-    except LogError as error:
-        raise LogError(f"'{file}': {error}") from None
-    return episode
-
-
-def _read(file: Path, tree: Tree) -> Episode | MissingEpisode:
-    if not has_header(file):
-        return MissingEpisode(file.name, "missing", "")
-    try:
-        episode = read_log(file, tree)
-    except LogError as error:
-        return MissingEpisode(file.name, "damaged", str(error))
-    if episode.footer is not None:
-        return episode
-    return MissingEpisode(file.name, episode.status, "" if episode.failure is None else episode.failure.error)
 
 
 def _readings(episode: Episode) -> ReadingCounts:

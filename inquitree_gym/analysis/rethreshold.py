@@ -7,21 +7,21 @@ read other texts and acted differently, so only bounds on coverage are known.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from inquitree_gym.analysis.load import MissingEpisode, finished_episodes, no_finished_episode
+from inquitree_gym.analysis.load import ScoredRun, finished_episodes, no_finished_episode
+from inquitree_gym.analysis.logs import AnyLogs, MissingEpisode, find_logs
 from inquitree_gym.embeddings import Embedder, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.engine import Decision, Engine, Event, Kind, Phase, Reading, Reason, Rules, State
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import Episode, Turn
 from inquitree_gym.matching import Matcher
-from inquitree_gym.runner.folder import read_manifest
-from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
+from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.scoring.episode import reading_of
 from inquitree_gym.trees import Tree
 
 GRID = np.round(np.arange(0.20, 0.8001, 0.01), 2)
@@ -82,6 +82,14 @@ class RematchedEpisode:
     """Turns in a phase with candidates."""
     length: int
     """Turns of the episode, including the conclusion."""
+    log: str = ""
+    """Name of the log."""
+    embedder: str = ""
+    """Name of the embedder of the log."""
+    read_by: str = ""
+    """Name of the embedder or reader that the actions were read by."""
+    threshold: float = 0.0
+    """Threshold of the log."""
 
     def departs(self, threshold: float) -> RematchedTurn | None:
         """Return the first turn after which the inquiry differs from the log under a threshold, or None."""
@@ -94,59 +102,74 @@ class RematchedEpisode:
 
 
 def rematch_run(
-    folder: str | os.PathLike[str],
+    logs: AnyLogs,
     embedder: Embedder | None = None,
     progress: Callable[[EpisodeSpec], None] | None = None,
     on_damaged: Callable[[MissingEpisode], None] | None = None,
 ) -> list[RematchedEpisode]:
-    """Match every finished episode of a run again; see `rematch_episode`.
+    """Match every finished episode of logs again; see `rematch_episode`.
 
     Args:
-        folder: a run folder.
-        embedder: matches the actions; None uses the embedder or the reader of the run, with the logged similarities.
-        progress: called after each episode of the study.
+        logs: a path, or the logs that were found there.
+        embedder: matches the actions; None keeps the logged choices and similarities, those of a reader included.
+        progress: called after each episode.
         on_damaged: called with each log that is damaged or contradicts its own rules; None raises its error.
 
     Raises:
-        LogError: the folder is no run, holds no finished episode, or a log is damaged or contradicts its own rules.
+        LogError: there is no log or no finished episode, or a log is damaged or contradicts its own rules.
     """
-    reader_asked = read_manifest(folder).reader is not None and embedder is None
-    embedder = load_embedder(read_manifest(folder).embedder) if embedder is None else embedder
-    found = []
-    for spec, tree, episode in finished_episodes(folder, progress, on_damaged):
+    found, logs = [], find_logs(logs)
+    for each in finished_episodes(logs, progress, on_damaged):
+        vectors = None if embedder is None else tree_vectors(each.tree, embedder)
         try:
-            found.append(rematch_episode(episode, tree_vectors(tree, embedder), spec, trust_reader=reader_asked))
+            again = _rematch(each.episode, each.tree, each.entry.spec, vectors)
         except LogError as error:
             if on_damaged is None:
                 raise
-            on_damaged(MissingEpisode(spec.file_name, "damaged", f"'{spec.file_name}': {error}"))
+            on_damaged(MissingEpisode(each.entry.name, "damaged", f"'{each.entry.name}': {error}"))
+        else:
+            found.append(replace(again, log=each.entry.name))
     if not found:
-        raise no_finished_episode(folder)
+        raise no_finished_episode([ScoredRun(logs.path, [], list(logs.foreign), {})])
     return found
 
 
-def rematch_episode(
-    episode: Episode, vectors: TreeVectors, spec: EpisodeSpec, *, trust_reader: bool = False
-) -> RematchedEpisode:
+def rematch_episode(episode: Episode, vectors: TreeVectors, spec: EpisodeSpec) -> RematchedEpisode:
     """Match every action of an episode again, in its logged state, with the embedder of ``vectors``.
 
     With the embedder of the log, the logged similarities are used and nothing is embedded. The choices of a reader are
-    used only with ``trust_reader``; no reader is asked again.
+    not used, and no reader is asked again.
 
     Raises:
         LogError: the log is of another version of the tree, or contradicts its own rules.
     """
-    tree = vectors.tree
-    if episode.header.tree.digest != tree.digest:
+    return _rematch(episode, vectors.tree, spec, vectors)
+
+
+def _rematch(episode: Episode, tree: Tree, spec: EpisodeSpec, vectors: TreeVectors | None) -> RematchedEpisode:
+    """Match with ``vectors``; None keeps the logged choices and similarities."""
+    header = episode.header
+    if header.tree.digest != tree.digest:
         raise LogError(f"the episode was played on another version of {tree.id}; match it with that version")
-    engine = Engine(tree, Rules.recorded(episode.header.rules))
+    engine = Engine(tree, Rules.recorded(header.rules))
     steps = list(_replay(episode, engine, tree))
-    same = vectors.embedder.digest == episode.header.embedder.digest
-    if not (same if episode.header.reader is None else trust_reader):
+    if vectors is not None and (header.reader is not None or vectors.embedder.digest != header.embedder.digest):
         steps = _matched_again(steps, Matcher(engine, vectors), vectors)
     turns = tuple(_rematched(engine, tree, step) for step in steps if step.state.phase in _MATCHED)
     last = steps[-1].event.state if steps else engine.start(0).state
-    return RematchedEpisode(spec, tree.id, last.visited.bit_count() / engine.n, turns, len(steps))
+    used = header.embedder if vectors is None else vectors.embedder
+    asked = header.reader is not None and vectors is None
+    return RematchedEpisode(
+        spec=spec,
+        tree=tree.id,
+        coverage=last.visited.bit_count() / engine.n,
+        turns=turns,
+        length=len(steps),
+        log=spec.file_name,
+        embedder=header.embedder.name,
+        read_by=reading_of(header) if asked else used.name,
+        threshold=float(header.rules["threshold"]),
+    )
 
 
 def coverage_bounds(engine: Engine, state: State) -> CoverageBounds:
@@ -170,25 +193,32 @@ def coverage_bounds(engine: Engine, state: State) -> CoverageBounds:
     return CoverageBounds(low, min(engine.n, seen + reach) / engine.n)
 
 
-def threshold_for(embedder: Embedder, threshold: float | None) -> float:
+def threshold_for(embedder: Embedder | None, threshold: float | None) -> float:
     """Return a threshold, by default the calibrated one of the embedder.
 
     Raises:
         OptionError: neither is given, or the threshold lies outside [-1, 1].
     """
-    found = embedder.threshold if threshold is None else threshold
+    found = embedder.threshold if threshold is None and embedder is not None else threshold
     if found is None:
-        raise OptionError(
-            f"no threshold has been calibrated for the embedder '{embedder.name}'; give one with --threshold"
-        )
+        name = "of the logs" if embedder is None else f"'{embedder.name}'"
+        raise OptionError(f"no threshold has been calibrated for the embedder {name}; give one with --threshold")
     if not -1 <= found <= 1:
         raise OptionError(f"--threshold is a cosine similarity from -1 to 1, not {found:g}")
     return found
 
 
-def logged_threshold(study: StudyConfig) -> float:
-    """Return the threshold of a run; see `threshold_for` for the errors."""
-    return threshold_for(load_embedder(study.embedder), study.threshold)
+def logged_embedder(found: Sequence[RematchedEpisode]) -> Embedder:
+    """Return the embedder of the logs.
+
+    Raises:
+        OptionError: there are several.
+        EmbedderError: it is not known by its name here.
+    """
+    names = list(dict.fromkeys(each.embedder for each in found))
+    if len(names) > 1:
+        raise OptionError(f"the logs have several embedders ({', '.join(names)}); give a threshold with --threshold")
+    return load_embedder(names[0])
 
 
 @dataclass(frozen=True, slots=True)

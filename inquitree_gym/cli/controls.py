@@ -69,7 +69,6 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
 from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel
 from inquitree_gym.runner.study import ALL, expand_all
-from inquitree_gym.runner.trees import run_trees
 from inquitree_gym.scoring import Estimate
 from inquitree_gym.scoring.vigilance import SENSITIVITY
 from inquitree_gym.trees import Tree, generator, load_tree
@@ -111,7 +110,7 @@ def probe_results(  # noqa: PLR0913  (one parameter per flag)
     max_concurrency: Annotated[int, typer.Option(min=1, help="Questions asked at the same time.")] = 8,
     out_folder: Annotated[Path, typer.Option("--out", help="Folder of the answers.")] = Path("probes"),
     run_folder: Annotated[
-        Path | None, typer.Option("--run", help="Compare with the agents of this run, on the same results.")
+        Path | None, typer.Option("--run", help="Compare with the agents of these logs, on the same results.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -121,11 +120,10 @@ def probe_results(  # noqa: PLR0913  (one parameter per flag)
         ChatModel(model, base_url=base_url, reasoning_effort=reasoning_effort, max_tokens=limit),
         Budget(max_cost, max_total_tokens),
     )
-    if papers is None and run_folder is not None:
-        trees = list(run_trees(run_folder).values())
-    else:
-        trees = _load_trees((ALL,) if papers is None else split(papers))
-    episodes = [] if run_folder is None else load_scored(run_folder).episodes
+    runs = [] if run_folder is None else load_scored([run_folder])
+    episodes = [episode for run in runs for episode in run.episodes]
+    trees = [tree for run in runs for tree in run.trees.values()] if papers is None else _load_trees(split(papers))
+    trees = trees or _load_trees((ALL,))
     total = repeats * sum(len(probing.probe_items(tree)) for tree in trees)
     with progress(f"asking {model}", total) as advance:
         found = asyncio.run(

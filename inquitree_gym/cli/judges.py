@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,16 +18,16 @@ from inquitree_gym.analysis.judging import (
     recorded_scores,
     run_conclusions,
 )
-from inquitree_gym.analysis.load import MissingEpisode
+from inquitree_gym.analysis.logs import Logs, MissingEpisode, find_logs
 from inquitree_gym.cli.output import (
     REPLY_TOKENS,
     BaseUrlOption,
     EffortOption,
     JsonOption,
+    LogsArgument,
     MaxCostOption,
     MaxTotalTokensOption,
     ReplyTokensOption,
-    RunsArgument,
     note,
     note_missing,
     print_json,
@@ -60,7 +60,7 @@ CacheOption = Annotated[Path | None, typer.Option(help="Folder of cached replies
 
 @app.command("judge")
 def judge_runs(  # noqa: PLR0913  (one parameter per flag)
-    run_folders: RunsArgument,
+    run_folders: LogsArgument,
     judges: JudgeOption = "local",
     repeats: RepeatsOption = 1,
     orders: OrdersOption = 2,
@@ -79,11 +79,12 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     limit = reply_limit(reply_tokens)
     options = JudgeOptions(repeats, base_url, cache, budget, orders, not no_variants, limit, reasoning_effort)
     panel = make_judges(split(judges), options)
-    folders = list(dict.fromkeys(folder.resolve() for folder in run_folders))
-    done = {str(folder): [_judged(folder, judge, max_concurrency) for judge in panel] for folder in folders}
-    damaged: list[MissingEpisode] = []
-    scores = {str(folder): recorded_scores(folder, damaged.append) for folder in folders}
-    agreed = {str(folder): judge_agreements(folder) for folder in folders}
+    found = list(map(find_logs, dict.fromkeys(folder.resolve() for folder in run_folders)))
+    damaged: list[MissingEpisode] = [each for logs in found for each in logs.foreign]
+    folders = [replace(home, foreign=[]) for logs in found for home in logs.homes]
+    done = {str(logs.path): [_judged(logs, judge, max_concurrency) for judge in panel] for logs in folders}
+    scores = {str(logs.path): recorded_scores(logs, damaged.append) for logs in folders}
+    agreed = {str(logs.path): judge_agreements(logs.path) for logs in folders}
     if as_json:
         print_json([_run_as_plain(folder, done[folder], scores[folder], agreed[folder]) for folder in done])
         note_missing(damaged)
@@ -97,10 +98,10 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     note_missing(damaged)
 
 
-def _judged(folder: Path, judge: AsyncJudge, max_concurrency: int) -> JudgingResult:
-    conclusions = run_conclusions(folder, lambda damaged: None)  # damaged logs are named once, after all judges
+def _judged(logs: Logs, judge: AsyncJudge, max_concurrency: int) -> JudgingResult:
+    conclusions = run_conclusions(logs, lambda damaged: None)  # damaged logs are named once, after all judges
     with progress(f"{judge.name} judging", len(conclusions)) as advance:
-        return asyncio.run(judge_conclusions(folder, conclusions, judge, max_concurrency, advance))
+        return asyncio.run(judge_conclusions(logs.path, conclusions, judge, max_concurrency, advance))
 
 
 def print_usage(judge: str, judged: int, found: int, unscored: int, usage: Usage, unread: int) -> None:

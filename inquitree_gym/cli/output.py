@@ -22,11 +22,12 @@ from rich.table import Table
 from rich.text import Text
 
 from inquitree_gym.analysis.aggregate import as_plain
-from inquitree_gym.analysis.load import MissingEpisode
+from inquitree_gym.analysis.logs import NO_LOG, OTHER_TREE, MissingEpisode
 from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.llm import Budget, ChatModel
 from inquitree_gym.runner.models import GRACE
 from inquitree_gym.runner.run import Outcome, RunSummary
+from inquitree_gym.trees.catalogue import TREES_VARIABLE
 
 FAULTY, FAILED, INTERRUPTED = 1, 2, 130
 """Exit statuses: a check found faults; the command failed; the command was interrupted."""
@@ -61,8 +62,8 @@ err = _SafeConsole(stderr=True, markup=False)
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 TreeArgument = Annotated[str, typer.Argument(metavar="TREE", help="Id (paper12 or 12) or path of a tree file.")]
 TreesArgument = Annotated[list[str] | None, typer.Argument(metavar="[all|TREE…]", help="Ids or paths.")]
-RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
-RunsArgument = Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")]
+LogArgument = Annotated[Path, typer.Argument(metavar="LOGS", help="A run, another folder of logs, or a log.")]
+LogsArgument = Annotated[list[Path], typer.Argument(metavar="LOGS…", help="Runs, other folders of logs, and logs.")]
 PapersOption = Annotated[str, typer.Option(help="all, or ids, paper numbers and paths, comma-separated.")]
 CutoffsOption = Annotated[
     Path | None, typer.Option(help="TOML file of models with their training cutoffs, beside the package's own.")
@@ -129,20 +130,27 @@ def write(file: Path, text: str) -> None:
 
 
 def note_missing(missing: Iterable[MissingEpisode]) -> None:
-    """Name the episodes that are not among the results."""
-    missing = list(missing)
-    damaged = [episode for episode in missing if episode.status == "damaged"]
-    unfinished = [episode.name for episode in missing if episode.status != "damaged"]
-    if unfinished:
-        more = f" and {len(unfinished) - MAX_NAMES} more" if len(unfinished) > MAX_NAMES else ""
-        note(
-            f"missing or torn, and not scored: {', '.join(unfinished[:MAX_NAMES])}{more}; "
-            "run the study again to finish them"
-        )
-    for episode in damaged[:MAX_NAMES]:
-        note(f"damaged, and not scored: {episode.error}")
-    if len(damaged) > MAX_NAMES:
-        note(f"damaged, and not scored: {len(damaged) - MAX_NAMES} more logs")
+    """Name the episodes that are not among the results, a few of each kind."""
+    groups: dict[str, list[MissingEpisode]] = {}
+    for each in missing:
+        kind = each.status if each.status in (OTHER_TREE, NO_LOG, "damaged") else "unfinished"
+        groups.setdefault(each.error if kind == OTHER_TREE else kind, []).append(each)
+    for kind, found in groups.items():
+        if kind in (NO_LOG, "damaged"):
+            for each in found[:MAX_NAMES]:
+                note(f"{kind}, and not scored: {each.error}")
+            if len(found) > MAX_NAMES:
+                note(f"{kind}, and not scored: {len(found) - MAX_NAMES} more")
+            continue
+        names = ", ".join(each.name for each in found[:MAX_NAMES])
+        more = f" and {len(found) - MAX_NAMES} more" if len(found) > MAX_NAMES else ""
+        if kind == "unfinished":
+            note(f"missing or torn, and not scored: {names}{more}; run the study again to finish them")
+        else:
+            note(
+                f"not scored: {plural(len(found), 'log')} {kind}: {names}{more}; put that version of the tree into a "
+                f"folder named by {TREES_VARIABLE}"
+            )
 
 
 def check_svg(option: str, file: Path | None) -> None:

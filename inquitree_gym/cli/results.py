@@ -23,14 +23,15 @@ from inquitree_gym.analysis.aggregate import (
 )
 from inquitree_gym.analysis.cutoff import cutoff_table, split_by_cutoff
 from inquitree_gym.analysis.cutoff_models import ModelDates, load_models
-from inquitree_gym.analysis.load import MissingEpisode, ScoredRun, load_run
+from inquitree_gym.analysis.load import ScoredRun, no_finished_episode, score_logs
+from inquitree_gym.analysis.logs import MissingEpisode, find_logs
 from inquitree_gym.analysis.memorisation import Memorisation, compare_with_loop, grade_closed_book, memory_table
-from inquitree_gym.analysis.rethreshold import logged_threshold, rematch_run, threshold_for
+from inquitree_gym.analysis.rethreshold import logged_embedder, rematch_run, threshold_for
 from inquitree_gym.cli.output import (
     CutoffsOption,
     JsonOption,
-    RunArgument,
-    RunsArgument,
+    LogArgument,
+    LogsArgument,
     ScoredByOption,
     ThresholdOption,
     check_svg,
@@ -45,7 +46,7 @@ from inquitree_gym.cli.output import (
 from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges.registry import LOCAL
-from inquitree_gym.report import view_log, view_run, write_report
+from inquitree_gym.report import view_run, write_report
 from inquitree_gym.report.rethreshold import (
     changed_turns,
     changes_table,
@@ -55,10 +56,9 @@ from inquitree_gym.report.rethreshold import (
     threshold_curve,
 )
 from inquitree_gym.report.sections import scores_by_judge
-from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
-from inquitree_gym.runner.trees import run_trees
 from inquitree_gym.scoring import EpisodeScore
+from inquitree_gym.scoring.episode import told_apart
 from inquitree_gym.scoring.vigilance import D_PRIME
 
 SCORE_MEASURES = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")
@@ -90,25 +90,27 @@ app = typer.Typer()
 
 
 @app.command()
-def score(run_folder: RunArgument, judge: ScoredByOption = LOCAL, as_json: JsonOption = False) -> None:
-    """Score every episode of a run from its log."""
-    run = load_scored(run_folder, judge)
+def score(paths: LogsArgument, judge: ScoredByOption = LOCAL, as_json: JsonOption = False) -> None:
+    """Score every episode from its log."""
+    runs = load_scored(paths, judge)
+    scores = told_apart([each for run in runs for each in run.scores])
+    missing = [each for run in runs for each in run.missing]
     if as_json:
-        print_json([each.as_plain() for each in run.scores])
-        note_missing(run.missing)
+        print_json([each.as_plain() for each in scores])
+        note_missing(missing)
         return
     rows = [["tree", "agent", "fake level", "seed", *SCORE_MEASURES]]
-    for each in run.scores:
+    for each in scores:
         values = (MEASURES[name](each) for name in SCORE_MEASURES)
         cells = ("–" if value is None else f"{value:.3f}" for value in values)
         rows.append([each.tree, each.agent, str(each.fake_level), str(each.seed), *cells])
-    print_table(f"Episodes of {run_folder}, judged by {judged_by(run.scores)}", rows)
-    note_missing(run.missing)
+    print_table(f"Episodes of {', '.join(map(str, paths))}, judged by {judged_by(scores)}", rows)
+    note_missing(missing)
 
 
 @app.command()
 def report(
-    run_folders: RunsArgument,
+    paths: LogsArgument,
     out_path: Annotated[
         Path | None, typer.Option("--out", help="Also write a page, Markdown and CSV: an .html file or a folder.")
     ] = None,
@@ -124,10 +126,9 @@ def report(
 ) -> None:
     """Print the results of runs. Values are means over trees, with a 95 % interval from five trees on."""
     known_models = load_models(models)
-    folders = list(dict.fromkeys(folder.resolve() for folder in run_folders))
-    if paired and len(folders) != 2:
-        raise OptionError(f"--compare takes two runs, not {len(folders)}")
-    runs = [load_scored(folder, judge) for folder in folders]
+    if paired and (given := len({path.resolve() for path in paths})) != 2:
+        raise OptionError(f"--compare takes two runs, not {given}")
+    runs = load_scored(paths, judge)
     differences = compare(*(run.scores for run in runs)) if paired else []
     scores = [score for run in runs for score in run.scores]
     table, cutoffs = summarise(scores), split_by_cutoff(scores, known_models)
@@ -161,9 +162,9 @@ def report(
 
 @app.command()
 def view(  # noqa: PLR0913  (one parameter per flag)
-    path: Annotated[Path, typer.Argument(metavar="EPISODE|RUN", help="A log, or the folder of a run.")],
+    path: LogArgument,
     out_path: Annotated[
-        Path | None, typer.Option("--out", help="Page or folder; beside the log, or RUN/view, by default.")
+        Path | None, typer.Option("--out", help="Page or folder; beside the log, or FOLDER/view, by default.")
     ] = None,
     tree: Annotated[str | None, typer.Option(help="Only the episodes of this tree.")] = None,
     agent: Annotated[str | None, typer.Option(help="Only the episodes of this agent.")] = None,
@@ -172,47 +173,42 @@ def view(  # noqa: PLR0913  (one parameter per flag)
     seed: Annotated[int | None, typer.Option(help="Only the episodes with this seed.")] = None,
     judge: ScoredByOption = LOCAL,
 ) -> None:
-    """Write episodes as HTML pages, turn by turn. A run gets an index; the pages need no server."""
+    """Write episodes as HTML pages, turn by turn. A folder gets an index; the pages need no server."""
     given = {"agent": agent, "model": model, "fake_level": fake_level, "seed": seed}
     chosen = {name: value for name, value in given.items() if value is not None}
-    if not path.is_dir():
-        if chosen or tree is not None:
-            raise OptionError(
-                f"'{path}' is one log; --tree, --agent, --model, --fake-level and --seed choose from a run"
-            )
-        note(f"written: {view_log(path, out_path, judge)}")
-        return
     stem = None if tree is None else Path(f"paper{tree}" if tree.isascii() and tree.isdigit() else tree).stem
 
     def wanted(spec: EpisodeSpec) -> bool:
         return stem in (None, Path(spec.tree).stem) and all(getattr(spec, k) == v for k, v in chosen.items())
 
-    with progress("drawing", sum(map(wanted, read_manifest(path).specs()))) as advance:
-        page = view_run(path, out_path, wanted=wanted, progress=lambda spec: advance(spec.tree), judge=judge)
+    logs = find_logs(path)
+    with progress("drawing", sum(wanted(entry.spec) for entry in logs.entries)) as advance:
+        page = view_run(logs, out_path, wanted=wanted, progress=lambda spec: advance(spec.tree), judge=judge)
+    note_missing(logs.foreign)
     note(f"written: {page}")
 
 
 @app.command()
 def reread(
-    run_folder: RunArgument,
-    embedder: Annotated[str | None, typer.Option(help="Embedder that reads the actions; the run's by default.")] = None,
+    path: LogArgument,
+    embedder: Annotated[str | None, typer.Option(help="Embedder that reads the actions; the logs' by default.")] = None,
     threshold: ThresholdOption = None,
     figure: Annotated[Path | None, typer.Option(help="Write the figure over τ to this SVG file.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Read a run again with another embedder or threshold. Shows which readings change, and how coverage could move."""
+    """Read logs again with another embedder or threshold. Shows which readings change, and how coverage could move."""
     check_svg("--figure", figure)
-    study = read_manifest(run_folder)
-    reader = load_embedder(study.embedder if embedder is None else embedder)
-    threshold = threshold_for(reader, threshold)
+    reader = None if embedder is None else load_embedder(embedder)
+    logs = find_logs(path)
     damaged: list[MissingEpisode] = []
-    with progress("reading", len(list(study.specs()))) as advance:
-        again = None if embedder is None else reader
-        found = rematch_run(run_folder, again, lambda spec: advance(spec.tree), damaged.append)
+    with progress("reading", len(logs.entries)) as advance:
+        found = rematch_run(logs, reader, lambda spec: advance(spec.tree), damaged.append)
+    known = reader if reader is not None or threshold is not None else logged_embedder(found)
+    threshold = threshold_for(known, threshold)
     table = rematch_summaries(found, threshold)
-    read_by = reader.name if embedder is not None or study.reader is None else study.reader_name
+    read_by = ", ".join(dict.fromkeys(each.read_by for each in found))
     if figure is not None:
-        write(figure, rematch_chart(found, logged_threshold(study), threshold).document())
+        write(figure, rematch_chart(found, threshold).document())
     if as_json:
         print_json({
             "embedder": read_by, "threshold": threshold, "agents": as_plain(table),
@@ -227,10 +223,14 @@ def reread(
     note_missing(damaged)
 
 
-def load_scored(folder: Path, judge: str = LOCAL) -> ScoredRun:
-    """Read and score a run with a progress bar; see `load_run` for the errors."""
-    with progress("scoring", len(list(read_manifest(folder).specs()))) as advance:
-        return load_run(folder, lambda spec: advance(spec.tree), judge)
+def load_scored(paths: Sequence[Path], judge: str = LOCAL) -> list[ScoredRun]:
+    """Read and score the logs under each path with a progress bar; see `load_run` for the errors."""
+    found = list(map(find_logs, dict.fromkeys(path.resolve() for path in paths)))
+    with progress("scoring", sum(len(logs.entries) for logs in found)) as advance:
+        runs = [score_logs(logs, lambda spec: advance(spec.tree), judge) for logs in found]
+    if not any(run.episodes for run in runs):
+        raise no_finished_episode(runs)
+    return runs
 
 
 def judged_by(scores: Sequence[EpisodeScore]) -> str:
@@ -248,5 +248,5 @@ def _note_unnamed(models: Mapping[str, int]) -> None:
 
 def _memories(folder: Path, runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> Memorisation:
     """Compare the closed-book conclusions of a folder with runs, on the trees of the runs."""
-    trees = {tree.id: tree for run in runs for tree in run_trees(run.folder).values()}
+    trees = {name: tree for run in runs for name, tree in run.trees.items()}
     return compare_with_loop(grade_closed_book(folder, trees), scores_by_judge(runs), models)

@@ -19,6 +19,7 @@ from inquitree_gym.log.records import (
     TreeRef,
     Turn,
     read_episode,
+    read_header,
 )
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "file_stem",
     "has_header",
     "read_episode",
+    "read_header",
     "read_records",
     "settings_digest",
     "to_line",

@@ -238,6 +238,8 @@ class Episode:
 
 
 _RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+MAX_HEADER = 1_000_000
+"""Largest header, in bytes; a first line beyond it belongs to another kind of file."""
 _REMEDY = "the line is damaged: bring the file back, or remove it"
 
 
@@ -258,6 +260,32 @@ def read_episode(path: str | os.PathLike[str]) -> Episode:
     last = records[-1]
     footer = last if isinstance(last, Footer) else None
     return Episode(records[0], turns, footer, last if isinstance(last, Failure) else None, replies)
+
+
+def read_header(path: str | os.PathLike[str]) -> Header:
+    """Read the header of a log alone.
+
+    Raises:
+        LogError: the path is no regular file or cannot be read, its first line is no header, or the log is newer than
+            this release.
+    """
+    file = Path(path)
+    try:
+        if file.exists() and not file.is_file():
+            raise LogError(f"'{file}' is no regular file")
+        with file.open("rb") as stream:
+            line = stream.readline(MAX_HEADER)
+    except OSError as error:
+        raise LogError(f"cannot read '{file}': {error.strerror}") from error
+    if not line.endswith(b"\n"):
+        raise LogError(f"'{file}' is no episode log: it has no whole first line")
+    try:
+        (header,) = _Parser(file).parse(json.loads(line))
+    except (ValueError, RecursionError):
+        raise LogError(f"'{file}' is no episode log: its first line is no header") from None
+    if not isinstance(header, Header):
+        raise LogError(f"'{file}' is no episode log: its first line is no header")
+    return header
 
 
 class _Parser:

@@ -79,10 +79,10 @@ def changed_turns(found: Sequence[RematchedEpisode], threshold: float) -> Iterat
         for turn in episode.turns:
             fork = turn.at(threshold)
             if _is_changed(turn, fork):
-                log = episode.spec.file_name
                 yield ChangedTurn(
-                    log, turn.turn, turn.logged, fork.outcome, turn.similarity, departs=not fork.same, exact=exact
-                )
+                    episode.log, turn.turn, turn.logged, fork.outcome, turn.similarity,
+                    departs=not fork.same, exact=exact,
+                )  # fmt: skip
             exact = exact and fork.same
 
 
@@ -121,8 +121,8 @@ def changes_table(summaries: Sequence[RematchSummary]) -> Iterator[list[str]]:
             yield [each.agent, kind, str(turns), f"{turns / each.read:.1%}"]
 
 
-def rematch_chart(found: Sequence[RematchedEpisode], logged: float, threshold: float) -> Chart:
-    """Return shares and bounds of coverage over thresholds, with the one of the log and the new one marked."""
+def rematch_chart(found: Sequence[RematchedEpisode], threshold: float) -> Chart:
+    """Return shares and bounds of coverage over thresholds, with those of the logs and the new one marked."""
     points = threshold_curve(found)
     coverage = clustered_mean((episode.tree, episode.coverage) for episode in found).mean
 
@@ -135,7 +135,8 @@ def rematch_chart(found: Sequence[RematchedEpisode], logged: float, threshold: f
         for series, (share, label) in enumerate(labels.items(), 1):
             shares = [getattr(point, share) for point in points]
             axes.plot(x, shares, color=SERIES[series], linestyle=DASHES[series], label=label)
-        axes.axvline(logged, color=INK, linewidth=1, linestyle=":", label=f"τ of the log, {logged:g}")
+        for logged in sorted({episode.threshold for episode in found}):
+            axes.axvline(logged, color=INK, linewidth=1, linestyle=":", label=f"τ of the log, {logged:g}")
         axes.axvline(threshold, color=INK, linewidth=1.4, label=f"τ in question, {threshold:g}")
         axes.set(xlabel="threshold τ", ylabel="share, coverage", ylim=(-0.03, 1.03))
         draw_legend(axes)

@@ -29,6 +29,7 @@ from inquitree_gym.report.figures import Chart, bars, curves, spreads
 from inquitree_gym.report.tables import Table, counted, dollars, make_table, shaded
 from inquitree_gym.report.templating import paragraphs
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
+from inquitree_gym.scoring.episode import told_apart
 
 RESULTS = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|", NORMALISED)
 JUDGED = frozenset({"Q", "Q/|C|", NORMALISED, "mean S"})
@@ -139,8 +140,10 @@ def report_data(
     memories: Memorisation | None = None,
 ) -> ReportData:
     """Return the data of a report on ``runs``; see `write_report` for the arguments."""
-    episodes = [facts for run in runs for facts in run.episodes]
-    summary = summarise([facts.score for facts in episodes])
+    loaded = [facts for run in runs for facts in run.episodes]
+    apart = told_apart([facts.score for facts in loaded])
+    episodes = [replace(facts, score=score) for facts, score in zip(loaded, apart, strict=True)]
+    summary = summarise(apart)
     players = list(dict.fromkeys(row.setting.player for row in summary))
     several = [len({player[i] for player in players}) > 1 for i in range(3)]
     names = {player: ", ".join([player[0], *(player[i] for i in (1, 2) if several[i])]) for player in players}

@@ -7,23 +7,30 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
-from inquitree_gym.analysis.load import cost_of, read_log
+from inquitree_gym.analysis.load import cost_of
+from inquitree_gym.analysis.logs import (
+    LOG_SUFFIX,
+    OTHER_TREE,
+    AnyLogs,
+    LogEntry,
+    LoggedEpisode,
+    MissingEpisode,
+    find_logs,
+)
 from inquitree_gym.analysis.recorded import RecordedJudges, recorded_judges
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judges import Judge, evidence_ratios, local_judge
 from inquitree_gym.judges.registry import LOCAL
-from inquitree_gym.log import Episode, EventRecord, Reply, Turn, has_header, read_episode
+from inquitree_gym.log import Episode, EventRecord, Reply, Turn, has_header
 from inquitree_gym.report.tables import dollars
 from inquitree_gym.report.templating import render, write_text
-from inquitree_gym.runner.folder import EPISODES, MANIFEST, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
-from inquitree_gym.runner.trees import run_trees
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.episode import agent_label
-from inquitree_gym.trees import HINT_LEVELS, Tree, load_tree
+from inquitree_gym.trees import HINT_LEVELS, Tree
 from inquitree_gym.trees.drawing import diagram
 
 INDEX = "index.html"
@@ -71,62 +78,56 @@ class TurnView:
 
 
 def view_log(file: Path, out: Path | None = None, judge: str = LOCAL) -> Path:
-    """Write the page of one log, by default beside it, and return the page.
-
-    Args:
-        file: the log.
-        out: the page.
-        judge: name or label of the judge; see `recorded_judges`. Outside a run folder there is only the local one.
-
-    Raises:
-        LogError: the log cannot be read, or was played on another version of its tree.
-        TreeError: the tree cannot be found.
-        OptionError: the page cannot be written, or the judge is unknown.
-        JudgeError: the judge has not judged the episode.
-    """
-    episode = read_episode(file)
-    (run, tree), page = _run_and_tree(file, episode), out or file.with_suffix(".html")
-    if run is None and judge != LOCAL:
-        raise OptionError(f"'{file}' lies in no run folder, so only the judge '{LOCAL}' can score it, not '{judge}'")
-    episode = read_log(file, tree)
-    write_view(episode, tree, page, **({} if run is None else _judges(recorded_judges(run, judge), file.name, tree)))
-    return page
+    """Write the page of one log, by default beside it, and return the page; see `view_run`."""
+    return view_run(file, out, judge=judge)
 
 
 def view_run(
-    folder: Path, out: Path | None = None, *, wanted: Callable[[EpisodeSpec], bool] = lambda spec: True,
+    path: AnyLogs, out: Path | None = None, *, wanted: Callable[[EpisodeSpec], bool] = lambda spec: True,
     progress: Callable[[EpisodeSpec], None] | None = None, judge: str = LOCAL,
 ) -> Path:  # fmt: skip
-    """Write the pages of the wanted episodes of a run; return the index, or the page of a single episode.
+    """Write the pages of the wanted episodes of logs; return the index, or the page of a single episode.
 
     Args:
-        folder: of the run.
-        out: an ``.html`` file or a folder; by default the folder `VIEW` of the run. The pages of an index lie in a
-            folder beside it.
+        path: a run folder, another folder of logs, a log, or the logs that were found there.
+        out: an ``.html`` file or a folder; by default the folder `VIEW` of the path, or a page beside a single log. The
+            pages of an index lie in a folder beside it.
         wanted: selects episodes.
         progress: called with each episode after its page has been written.
         judge: name or label of the judge; see `recorded_judges`.
 
     Raises:
-        LogError: the folder is no run, or the single wanted log is damaged; an index lists damaged logs instead.
+        LogError: the path does not exist, or the single wanted log is damaged or of a tree that is not at hand; an
+            index lists such logs instead.
         OptionError: no wanted episode has been started, a page cannot be written, or the judge is unknown.
-        JudgeError: the judge has not judged the run.
+        JudgeError: the judge has not judged the logs.
     """
-    specs = [spec for spec in read_manifest(folder).specs() if wanted(spec)]
-    begun = [spec for spec in specs if has_header(folder / EPISODES / spec.file_name)]
+    logs = find_logs(path)
+    entries = [entry for entry in logs.entries if wanted(entry.spec)]
+    begun = [entry for entry in entries if has_header(entry.file)]
     if not begun:
-        raise OptionError(f"'{folder}' holds no episode of that kind: {len(specs)} match, none has been started")
-    out = folder / VIEW if out is None else out
-    is_page = out.suffix.lower() in (".html", ".htm")
-    if len(specs) == 1:
-        return view_log(folder / EPISODES / begun[0].file_name, out if is_page else out / _page_name(begun[0]), judge)
+        reason = f": {logs.foreign[0].error}" if logs.foreign else ", none has been started"
+        raise OptionError(f"'{logs.path}' holds no episode of that kind: {len(entries)} match{reason}")
+    is_page = out is not None and out.suffix.lower() in (".html", ".htm")
+    if len(entries) == 1:
+        page = begun[0].file.with_suffix(".html") if logs.path.is_file() else logs.path / VIEW / _page_name(begun[0])
+        return _write_page(begun[0], page if out is None else out if is_page else out / _page_name(begun[0]), judge)
+    out = logs.path / VIEW if out is None else out
     index = out if is_page else out / INDEX
-    lines = list(_index_lines(folder, specs, index, recorded_judges(folder, judge), progress))
+    lines = list(_index_lines(entries, index, judge, progress))
     judged_by = next((line["score"].judged_by for line in lines if line["score"]), "")
-    styles, title = ("base.css", "index.css"), f"Episodes of {folder.name}"
-    page = render("index.html", styles=styles, script="index.js", title=title, lines=lines, judged_by=judged_by)
-    write_text(index, page)
+    styles, title = ("base.css", "index.css"), f"Episodes of {logs.path.name}"
+    text = render("index.html", styles=styles, script="index.js", title=title, lines=lines, judged_by=judged_by)
+    write_text(index, text)
     return index
+
+
+def _write_page(entry: LogEntry, page: Path, judge: str) -> Path:
+    found = entry.read()
+    if isinstance(found, MissingEpisode):
+        raise LogError(found.error if found.status != OTHER_TREE else f"'{entry.file}' {found.error}")
+    write_view(found.episode, found.tree, page, **_judges(recorded_judges(entry.home, judge), found))
+    return page
 
 
 def write_view(
@@ -284,51 +285,30 @@ def _graded_items(tree: Tree, score: EpisodeScore | None, others: Mapping[str, J
 
 
 def _index_lines(
-    folder: Path,
-    specs: Sequence[EpisodeSpec],
-    index: Path,
-    recorded: RecordedJudges,
-    progress: Callable[[EpisodeSpec], None] | None,
+    entries: Sequence[LogEntry], index: Path, judge: str, progress: Callable[[EpisodeSpec], None] | None
 ) -> Iterator[dict[str, Any]]:
     """Write the page of every episode that has been started, and yield the line of each episode in the index."""
-    trees = run_trees(folder)
+    recorded = {home: recorded_judges(home, judge) for home in {entry.home for entry in entries}}
     pages = index.with_name(f"{index.stem}-episodes")
-    back = quote(os.path.relpath(index, pages))
-    for each in specs:
-        tree = trees[each.tree]
-        episode = _episode(folder / EPISODES / each.file_name, tree)
+    for entry in entries:
+        found = entry.read()
         score, address = None, ""
-        status = episode.status if isinstance(episode, Episode) else episode
-        if isinstance(episode, Episode):
-            page = pages / _page_name(each)
-            score = write_view(episode, tree, page, back, **_judges(recorded, each.file_name, tree))
-            address = quote(f"{pages.name}/{page.name}")
-        yield {"spec": each, "tree": tree.id, "page": address, "status": status, "score": score}
+        if isinstance(found, LoggedEpisode):
+            page = pages / _page_name(entry)
+            back = quote(os.path.relpath(index, page.parent))
+            score = write_view(found.episode, found.tree, page, back, **_judges(recorded[entry.home], found))
+            address = quote(f"{pages.name}/{_page_name(entry)}")
+        tree = found.tree.id if isinstance(found, LoggedEpisode) else Path(entry.spec.tree).stem
+        status = found.episode.status if isinstance(found, LoggedEpisode) else found.status
+        yield {"spec": entry.spec, "tree": tree, "page": address, "status": status, "score": score}
         if progress is not None:
-            progress(each)
+            progress(entry.spec)
 
 
-def _episode(file: Path, tree: Tree) -> Episode | Literal["missing", "damaged"]:
-    try:
-        return read_log(file, tree) if has_header(file) else "missing"
-    except LogError:
-        return "damaged"
+def _page_name(entry: LogEntry) -> str:
+    return f"{entry.name.removesuffix(LOG_SUFFIX)}.html"
 
 
-def _page_name(spec: EpisodeSpec) -> str:
-    return Path(spec.file_name).with_suffix(".html").name
-
-
-def _run_and_tree(file: Path, episode: Episode) -> tuple[Path | None, Tree]:
-    """Return the run folder of a log, None for a log outside of a run, and its tree, taken from the run if possible."""
-    name, episodes = episode.header.tree.id, file.resolve().parent
-    if episodes.name != EPISODES or not (episodes.parent / MANIFEST).is_file():
-        return None, load_tree(name)
-    trees = [tree for tree in run_trees(episodes.parent).values() if tree.id == name]
-    if not trees:
-        raise LogError(f"'{file}' was played on {name}, which is no tree of the run in '{episodes.parent}'")
-    return episodes.parent, next((tree for tree in trees if tree.digest == episode.header.tree.digest), trees[0])
-
-
-def _judges(recorded: RecordedJudges, log: str, tree: Tree) -> dict[str, Any]:
+def _judges(recorded: RecordedJudges, found: LoggedEpisode) -> dict[str, Any]:
+    log, tree = found.entry.file.name, found.tree
     return {"judge": recorded.chosen(log, tree), "others": recorded.others(log, tree)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from inquitree_gym.judges import Judge, Verdict, conclusion_quality
@@ -12,6 +13,9 @@ from inquitree_gym.log import Episode, Header
 from inquitree_gym.scoring.exposures import Calibration
 from inquitree_gym.scoring.trajectory import Trajectory, read_trajectory
 from inquitree_gym.trees import Tree
+
+MAX_SHOWN = 24
+"""Characters of a setting in a label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,8 @@ class EpisodeScore:
     """Q = Σ p·S (Eq. 9), in [0, |C|]; None without a conclusion, or with an unscored item."""
     items: int
     """|C|: number of conclusion items of the tree."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Configuration of the agent, as logged."""
 
     @property
     def judged_by(self) -> str:
@@ -77,31 +83,69 @@ def score_episode(episode: Episode, tree: Tree, judge: Judge) -> EpisodeScore:
         fake_level=int(episode.header.rules["fake_level"]),
         seed=episode.header.seed,
         limit=_limit(episode.header.rules["max_turns"], len(tree.subtopics)),
-        reading=_reading_of(episode.header),
+        reading=reading_of(episode.header),
         judge=judge.name,
         judge_version=judge.version,
         trajectory=trajectory,
         verdicts=verdicts,
         quality=conclusion_quality(tree, trajectory.proven, verdicts) if verdicts else None,
         items=len(tree.conclusions),
+        config=episode.header.agent,
     )
 
 
 def agent_label(config: Mapping[str, Any]) -> str:
-    """Return an agent's logged name with its model: the study's ``label`` for it, or its name and reasoning effort."""
-    name = str(config.get("name", "unknown"))
-    if label := config.get("label"):
-        return f"{name} {label}"
-    model = config.get("model")
-    effort = config.get("reasoning_effort")
-    return " ".join([name, *([str(model)] if model else []), *([f"({effort})"] if model and effort else [])])
+    """Return an agent's logged name with its model; see `agent_and_model`."""
+    return " ".join(filter(None, agent_and_model(config)))
+
+
+def agent_and_model(config: Mapping[str, Any]) -> tuple[str, str]:
+    """Return an agent's logged name, and its model: the study's ``label`` for it, or its name and reasoning effort.
+
+    The model of an agent without one is empty.
+    """
+    model, effort = (str(config.get(name) or "") for name in ("model", "reasoning_effort"))
+    return str(config.get("name", "unknown")), str(
+        config.get("label") or model + f" ({effort})" * bool(model and effort)
+    )
+
+
+def told_apart(scores: Sequence[EpisodeScore]) -> list[EpisodeScore]:
+    """Return the scores, in which a label of an agent that stands for several configurations names what differs."""
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    keys = [_as_key(score.config) for score in scores]
+    for score, key in zip(scores, keys, strict=True):
+        found.setdefault(score.agent, {})[key] = score.config
+    labels = {
+        (agent, key): label
+        for agent, configs in found.items()
+        if len(configs) > 1
+        for key, label in zip(configs, _labels(agent, list(configs.values())), strict=True)
+    }
+    return [
+        replace(score, agent=labels.get((score.agent, key), score.agent))
+        for score, key in zip(scores, keys, strict=True)
+    ]
+
+
+def _labels(agent: str, configs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    names = dict.fromkeys(name for config in configs for name in config)
+    varied = [name for name in names if len({_as_key(config.get(name)) for config in configs}) > 1]
+    for config in configs:
+        shown = [f"{name}={str(config[name])[:MAX_SHOWN]}" for name in varied if config.get(name) is not None]
+        yield f"{agent} ({', '.join(shown)})" if shown else agent
+
+
+def _as_key(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _word(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _reading_of(header: Header) -> str:
+def reading_of(header: Header) -> str:
+    """Return embedder and threshold, or the reader, that the actions of a log were read with."""
     if header.reader is not None:
         return str(header.reader.get("name", "unknown reader"))
     return f"{header.embedder.name} τ={header.rules['threshold']}"

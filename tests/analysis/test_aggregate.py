@@ -224,5 +224,5 @@ def test_a_run_without_a_finished_episode_says_so(study: StudyConfig, tmp_path: 
 
 
 def test_a_folder_that_is_no_run_says_so(tmp_path: Path):
-    with pytest.raises(LogError, match="is no run folder"):
+    with pytest.raises(LogError, match="holds no episode log"):
         load_run(tmp_path)

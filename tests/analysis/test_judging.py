@@ -142,7 +142,7 @@ def test_a_service_that_will_answer_nothing_ends_it_and_what_was_judged_is_kept(
 
 
 def test_a_run_without_a_conclusion_is_told(tmp_path: Path):
-    with pytest.raises(LogError, match="is no run folder"):
+    with pytest.raises(LogError, match="holds no episode log"):
         run_conclusions(tmp_path)
     run_study(make_study(agents=("oracle",), trees=("paper2",), seeds=1), tmp_path)
     for log in (tmp_path / "episodes").iterdir():

@@ -190,7 +190,6 @@ DAMAGE: list[tuple[Callable[[Episode], Episode], str]] = [
     (turn_with(0, node="nowhere"), "turn 1 of the log cannot have happened in paper8"),
     (turn_with(0, kind="declined"), "turn 1 of the log cannot have happened"),
     (turn_with(1, fake=9), "turn 2 of the log cannot have happened"),
-    (of_another_version, "was played on paper8 with digest 000000000000"),
 ]
 
 

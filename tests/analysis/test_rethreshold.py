@@ -17,7 +17,6 @@ from inquitree_gym.analysis.rethreshold import (
     GRID,
     RematchedEpisode,
     coverage_bounds,
-    logged_threshold,
     rematch_episode,
     rematch_run,
     threshold_for,
@@ -271,7 +270,7 @@ def found(study: StudyConfig, tmp_path_factory) -> list[RematchedEpisode]:
 
 def test_whole_episodes_of_a_run_are_read_again(study: StudyConfig, found: list[RematchedEpisode]):
     assert [each.spec.agent for each in found] == ["random-menu"] * 3 + ["oracle"] * 2
-    assert logged_threshold(study) == 0.4
+    assert {(each.threshold, each.read_by) for each in found} == {(0.4, "inquitree-reader-1")}
 
 
 def test_a_run_without_a_whole_episode_says_so(study: StudyConfig, tmp_path: Path):
@@ -329,7 +328,7 @@ def test_tables_and_the_picture(found: list[RematchedEpisode]):
     table = rematch_summaries(found, 0.6)
     assert [len(line) for line in rematch_table(table)] == [8] * 3
     assert [line[0] for line in changes_table(table)][1:] == ["random-menu"] * len(table[0].changes)
-    drawn = Page(rematch_chart(found, 0.4, 0.6).document())
+    drawn = Page(rematch_chart(found, 0.6).document())
     for wanted in ("threshold τ", "coverage, bounds", "τ of the log, 0.4", "τ in question, 0.6"):
         assert wanted in drawn.text
 

@@ -527,7 +527,7 @@ def test_missing_and_torn_episodes_are_told_on_the_error_stream(inquitree: Inqui
 def test_a_folder_that_is_no_run(inquitree: Inquitree, verb: str, tmp_path: Path):
     done = inquitree(verb, tmp_path)
     assert (done.status, done.out) == (2, "")
-    assert "is no run folder: cannot read run.json" in done.said
+    assert "holds no episode log" in done.said
 
 
 # check

@@ -61,7 +61,7 @@ def test_export_of_a_tree_of_ones_own(inquitree: Inquitree, tmp_path: Path):
 
 
 def test_export_of_nothing_says_so(inquitree: Inquitree, played: Path, tmp_path: Path):
-    assert "is no run folder" in inquitree("export", tmp_path).said
+    assert "holds no finished episode" in inquitree("export", tmp_path).said
     (tmp_path / "run.json").write_bytes((played / "run.json").read_bytes())
     done = inquitree("export", tmp_path, "--benchmark")
     assert (done.status, "holds no finished episode yet" in done.said) == (2, True)

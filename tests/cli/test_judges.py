@@ -100,7 +100,7 @@ def test_judge_says_what_it_took_and_what_the_budget_left_out(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("judge", "nowhere"), "is no run folder"),
+        (("judge", "nowhere"), "it does not exist"),
         (("judge", "nowhere", "--judge", "oracle"), "no judge is called 'oracle'"),
         (("judge", "nowhere", "--max-cost", "0"), "is a number above 0"),
         (("judge", "nowhere", "--repeats", "0"), "--repeats"),
@@ -166,7 +166,7 @@ def test_a_judge_that_was_not_asked_is_an_error_with_the_command(inquitree: Inqu
 def test_a_log_outside_of_a_run_has_the_local_judge_alone(inquitree: Inquitree, zeros: Path, tmp_path: Path):
     log = shutil.copy(next((zeros / "episodes").iterdir()), tmp_path / "one.jsonl")
     done = inquitree("view", log, "--judge", MODEL)
-    assert (done.status, "lies in no run folder" in done.said) == (2, True)
+    assert (done.status, "has not judged the conclusions" in done.said) == (2, True)
     assert inquitree("view", log).status == 0
 
 

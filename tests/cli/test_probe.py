@@ -126,7 +126,7 @@ def test_a_service_that_will_answer_nothing_ends_it_with_what_to_do(
         ((*MODEL, "--repeats", "0"), "--repeats"),
         ((*MODEL, "--max-concurrency", "0"), "--max-concurrency"),
         ((*MODEL, "--max-cost", "0"), "is a number above 0"),
-        ((*MODEL, "--run", "nowhere"), "is no run folder"),
+        ((*MODEL, "--run", "nowhere"), "it does not exist"),
         (("--model", "nobody-knows-me", "--papers", "2"), "litellm knows no provider"),
         (("--model", "openai/unpriced", "--max-cost", "1", "--papers", "2"), "knows no price"),
     ],

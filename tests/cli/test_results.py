@@ -89,9 +89,9 @@ def test_view_of_one_episode(inquitree: Inquitree, runs, tmp_path: Path):  # noq
 
 def test_view_refuses_choices_beside_a_log_and_tells_what_is_not_there(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
     log = runs[1] / "episodes" / "paper12_oracle_f0_s1.jsonl"
-    assert "choose from a run" in inquitree("view", log, "--seed", 1).said
+    assert "holds no episode of that kind: 0 match" in inquitree("view", log, "--seed", 0).said
     assert "cannot read" in inquitree("view", tmp_path / "none.jsonl").said
-    assert "is no run folder" in inquitree("view", tmp_path).said
+    assert f"'{tmp_path}' holds no episode log" in inquitree("view", tmp_path).said
     assert "holds no episode of that kind" in inquitree("view", runs[1], "--agent", "random").said
 
 

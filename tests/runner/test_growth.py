@@ -231,8 +231,8 @@ def test_logs_of_another_version_are_named_and_do_not_stop_the_rest(tmp_path: Pa
     run = load_run(folder)
     assert [each.score.tree for each in run.episodes] == ["paper2"]
     (missing,) = run.missing
-    assert (missing.name, missing.status) == (name, "damaged")
-    assert "the episode was played on mine with digest" in missing.error
+    assert (missing.name, missing.status) == (name, "other tree")
+    assert "was played on mine with digest" in missing.error
 
 
 def test_a_changed_or_lost_copy_is_told(tmp_path: Path, mine: Path):
@@ -243,5 +243,5 @@ def test_a_changed_or_lost_copy_is_told(tmp_path: Path, mine: Path):
     with pytest.raises(LogError, match=r"mine@.*' was changed: its digest is .*; bring the original copy back"):
         load_run(folder)
     copy.unlink()
-    with pytest.raises(LogError, match="lacks the copy of mine in trees/; bring it back"):
+    with pytest.raises(LogError, match=r"was played on mine with digest \w{12}, which is not at hand"):
         load_run(folder)
