@@ -13,6 +13,8 @@ from inquitree_gym.runner.study import ALL, MAX_EPISODES, expand_all
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.load import is_path
 
+FakeLevels = int | str | Sequence[int]
+"""One level from 0 to 10, or several, as a list or separated by commas."""
 MaxTurns = int | Literal["default", "3n", "none"] | None
 """Turn limit: see `Rules.max_turns`; ``3n`` allows a full traversal without a failure, ``none`` is None as text."""
 
@@ -57,7 +59,7 @@ def make_tasks(
     trees: str | Sequence[str] = ALL,
     *,
     seeds: int | Sequence[int] = 5,
-    fake_level: int | Sequence[int] = 0,
+    fake_level: FakeLevels = 0,
     max_turns: MaxTurns = "default",
     rules: Mapping[str, Any] | None = None,
 ) -> tuple[InquiryTask, ...]:
@@ -68,7 +70,7 @@ def make_tasks(
             are named by their id and found in the folders of ``INQUITREE_TREES``; a path is refused, since it may come
             from a client.
         seeds: number of seeds, 0, 1, 2, …, or the seeds themselves.
-        fake_level: one level from 0 to 10, or several.
+        fake_level: one level from 0 to 10, or several, as a list or separated by commas.
         max_turns: turn limit.
         rules: further rules of the episodes by name, as in `Rules`.
 
@@ -77,7 +79,7 @@ def make_tasks(
         TreeError: a tree is unknown, invalid, or may not be distributed.
     """
     names = [name.strip() for name in trees.split(",")] if isinstance(trees, str) else trees
-    levels = list(dict.fromkeys([fake_level] if isinstance(fake_level, int) else fake_level))
+    levels = _levels(fake_level)
     numbers = _seeds(seeds)
     found = {tree.id: tree for tree in map(tree_by_id, expand_all(names))}
     if not found or not levels:
@@ -107,6 +109,15 @@ def tree_by_id(tree: str) -> Tree:
             "INQUITREE_TREES"
         )
     return load_tree(tree)
+
+
+def _levels(levels: FakeLevels) -> list[int]:
+    if isinstance(levels, str):
+        try:
+            levels = [int(level) for level in levels.split(",")]
+        except ValueError:
+            raise OptionError(f"fake_level is a whole number from 0 to 10, or several, not {levels!r:.80}") from None
+    return list(dict.fromkeys([levels] if isinstance(levels, int) else levels))
 
 
 def _seeds(seeds: int | Sequence[int]) -> Sequence[int]:

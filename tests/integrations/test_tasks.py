@@ -37,6 +37,7 @@ def test_other_rules_are_in_options_and_key():
 
 def test_trees_and_seeds_may_be_named_in_any_form():
     assert make_tasks("paper12, 8", seeds=1) == make_tasks(("12", "paper8", "12"), seeds=[0, 0])
+    assert make_tasks("8", fake_level="0, 3") == make_tasks("8", fake_level=[0, 3, 0])
     assert make_tasks("8", seeds=1, max_turns="none")[0].options["max_turns"] is None
 
 
@@ -61,6 +62,7 @@ def test_a_tree_of_ones_own_is_named_by_its_id(tmp_path: Path, monkeypatch: pyte
         ({"trees": []}, "at least one tree"),
         ({"fake_level": []}, "at least one tree and one fake level"),
         ({"fake_level": 11}, "fake_level is a whole number from 0 to 10"),
+        ({"fake_level": "3,x"}, "fake_level is a whole number from 0 to 10, or several, not '3,x'"),
         ({"fake_level": [0, -1]}, "fake_level is a whole number"),
         ({"seeds": 0}, "seeds is a number of seeds"),
         ({"seeds": [-1]}, "seeds is a number of seeds"),
