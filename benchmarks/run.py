@@ -28,6 +28,7 @@ BENCHMARKS = (
     "playing",
     "judging",
     "synthetic",
+    "serving",
     "accelerator",
 )
 ON_REQUEST = ("embedders",)

@@ -15,11 +15,15 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder, 
 from tests.hashing import HashingEmbedder
 from tests.servers import KEY, Service, close_clients
 
-# These modules import torch, or packages that are installed with it, when they are collected.
-if find_spec("torch") is None:
-    collect_ignore = ["embeddings/test_artifacts.py", "embeddings/test_local.py", "integrations/test_sb3.py"]
-    collect_ignore += ["integrations/test_verifiers.py", "judges/test_nli.py"]
-    collect_ignore += ["test_examples.py", "wrappers/test_actions.py"]
+NEEDED = {
+    "torch": (
+        "embeddings/test_artifacts.py", "embeddings/test_local.py", "integrations/test_sb3.py",
+        "integrations/test_verifiers.py", "judges/test_nli.py", "test_examples.py", "wrappers/test_actions.py",
+    ),
+    "mcp": ("integrations/test_mcp.py",),
+}  # fmt: skip
+"""Modules that import a package when they are collected, and are left out where it, or what it needs, is missing."""
+collect_ignore = [file for package, files in NEEDED.items() if find_spec(package) is None for file in files]
 
 FAST = "not weights"
 """Marker expression of the fast tests."""

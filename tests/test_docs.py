@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
@@ -85,7 +86,8 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
         if file:
             Path(file).write_text(source, encoding="utf-8")
     names: dict[str, object] = {"__name__": "__main__"}
-    with mock.patch.dict(os.environ):
+    scripts = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}  # examples start `inquitree`
+    with mock.patch.dict(os.environ, scripts):
         for line, _, source in blocks(page, "python"):
             # Blank lines before it, so that a traceback names the line of the page.
             exec(compile("\n" * line + source, name(page), "exec"), names)

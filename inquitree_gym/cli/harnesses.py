@@ -1,19 +1,59 @@
-"""Verbs for other people's trainers and harnesses: export."""
+"""Verbs for other people's trainers and harnesses: mcp, export."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from inquitree_gym.analysis.export import check_contamination, had_other_prompts, message_row
 from inquitree_gym.analysis.load import ScoredRun, finished_episodes, no_finished_episode
 from inquitree_gym.analysis.logs import MissingEpisode, find_logs
-from inquitree_gym.cli.output import LogArgument, note, note_missing, plural, progress, write
+from inquitree_gym.cli.output import INTERRUPTED, LogArgument, note, note_missing, plural, progress, write
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER
+from inquitree_gym.errors import require
+from inquitree_gym.integrations import loopback
+from inquitree_gym.integrations.session import InquirySession
+from inquitree_gym.integrations.tasks import make_tasks, tree_by_id
+
+TreeIdArgument = Annotated[str, typer.Argument(metavar="TREE", help="Id of a tree: paper12 or 12.")]
+PortOption = Annotated[int | None, typer.Option(min=0, max=65535, help="Serve HTTP on this loopback port; 0: any.")]
 
 app = typer.Typer()
+
+
+@app.command("mcp")
+def mcp_server(
+    tree: TreeIdArgument,
+    fake_level: Annotated[int, typer.Option(help="Show fake results with probability LEVEL/10.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the episode.")] = 0,
+    max_turns: Annotated[str, typer.Option(help="A number, default for n(2H+3), 3n, or none.")] = "default",
+    embedder: Annotated[str, typer.Option(help="Embedder that reads the moves.")] = DEFAULT_EMBEDDER,
+    log: Annotated[Path | None, typer.Option(help="Log the episode to this file; a torn log is resumed.")] = None,
+    port: PortOption = None,
+) -> None:
+    """Serve one inquiry to MCP clients, over standard input and output or over HTTP on this machine."""
+    require("mcp", "mcp")
+    from inquitree_gym.integrations.mcp import begin, inquiry_server
+
+    limit: Any = int(max_turns) if max_turns.isdecimal() else max_turns
+    (task,) = make_tasks([tree_by_id(tree).id], seeds=[seed], fake_level=fake_level, max_turns=limit)
+    listening = None if port is None else loopback.listen(port)
+    session = InquirySession(task, embedder=embedder, file=log, agent={"name": "mcp"})
+    begin(session)
+    server = inquiry_server(session)
+    try:
+        if listening is None:
+            server.run("stdio")
+        else:
+            note(f"{task.key} is at {loopback.address(listening)}/mcp; press Ctrl-C to end")
+            loopback.serve(server.streamable_http_app(json_response=True), listening, "mcp")
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    finally:
+        session.close()
 
 
 @app.command()

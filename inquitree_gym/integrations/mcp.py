@@ -1,0 +1,109 @@
+"""MCP server of one inquiry, which a client plays with the tools ``look`` and ``move`` (extra ``mcp``)."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from typing import Annotated, Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import BaseModel, Field
+
+from inquitree_gym import __version__
+from inquitree_gym.errors import InquiTreeError
+from inquitree_gym.integrations.session import InquirySession, check_move
+from inquitree_gym.matching import MAX_ACTION_LENGTH
+from inquitree_gym.prompts import Prompts
+from inquitree_gym.rollout import in_step_thread
+
+TEMPLATE = "mcp_play"
+"""Template of the prompt and of the server's instructions."""
+
+
+class InquiryView(BaseModel):
+    """Structured content of both tools."""
+
+    observation: str
+    """The newest observation, which is the text content, too."""
+    turn: int
+    """Turns taken."""
+    over: bool
+    """True once the conclusion is written."""
+
+
+def inquiry_server(session: InquirySession) -> MCPServer[Any]:
+    """Return an MCP server for ``session``, which has begun.
+
+    All clients play the same inquiry, since a connection over HTTP has no session that could key another one.
+    """
+
+    async def look() -> Annotated[CallToolResult, InquiryView]:
+        """Show the newest message about the research project again; takes no turn."""
+        return await in_step_thread(_view, session)
+
+    async def move(
+        text: Annotated[str, Field(description="The move, in your own words.", max_length=MAX_ACTION_LENGTH)],
+    ) -> Annotated[CallToolResult, InquiryView]:
+        """Make the next move in the research project, which takes a turn, and show what follows."""
+        return await in_step_thread(_move, session, text)
+
+    looking = ToolAnnotations(title="Look again", read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+    moving = ToolAnnotations(title="Make a move", read_only_hint=False, destructive_hint=False, open_world_hint=False)
+    tools: list[Tool] = [
+        _CheckedTool.from_function(look, annotations=looking),
+        _CheckedTool.from_function(move, annotations=moving),
+    ]
+    first = session.episode.turns[:1]
+    opening = first[0].observation if first else session.observation
+    rules = Prompts(names=(TEMPLATE,)).render(TEMPLATE, opening=opening)
+    server = MCPServer[Any]("inquitree-gym", instructions=rules, version=__version__, tools=tools, log_level="WARNING")
+
+    @server.prompt(title="Lead the research project")
+    def play() -> str:
+        """Explain the rules of the inquiry and its tools."""
+        return rules
+
+    return server
+
+
+class _CheckedTool(Tool):
+    """Tool that refuses wrong arguments in one line; the SDK ignores unknown ones."""
+
+    async def run(self, arguments: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        known = self.parameters["properties"]
+        if unknown := sorted(arguments.keys() - known.keys()):
+            takes = ", ".join(known) or "no arguments"
+            raise ToolError(f"'{self.name}' takes {takes}; leave out {', '.join(unknown)}")
+        try:
+            for name in known:
+                check_move(arguments.get(name))
+            return await super().run(arguments, *args, **kwargs)
+        except InquiTreeError as error:
+            raise ToolError(str(error)) from error
+
+
+def _move(session: InquirySession, text: str) -> CallToolResult:
+    try:
+        session.move(text)
+    except InquiTreeError as error:
+        raise ToolError(str(error)) from error
+    return _view(session)
+
+
+def _view(session: InquirySession) -> CallToolResult:
+    view = InquiryView(observation=session.observation, turn=session.turn, over=session.over)
+    content = TextContent(type="text", text=view.observation)
+    return CallToolResult(content=[content], structured_content=view.model_dump())
+
+
+def begin(session: InquirySession) -> None:
+    """Begin ``session`` and keep whatever is printed meanwhile off the output stream, which the protocol needs.
+
+    Raises:
+        LogError: see `InquirySession.begin`.
+    """
+    with redirect_stdout(sys.stderr):
+        session.begin()

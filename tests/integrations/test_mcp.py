@@ -1,0 +1,303 @@
+"""An inquiry over MCP: the same episode over stdio and HTTP, resumed after a kill, deaf to whatever is no move."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from inquitree_gym.integrations.mcp import InquiryView, inquiry_server
+from inquitree_gym.integrations.session import InquirySession, play_task
+from inquitree_gym.integrations.tasks import InquiryTask, make_tasks
+from inquitree_gym.log import Episode, read_episode
+from inquitree_gym.matching import MAX_ACTION_LENGTH
+from tests.cli import test_cli
+from tests.cli.test_cli import Inquitree
+
+pytestmark = [pytest.mark.e2e, pytest.mark.weights]
+
+inquitree = test_cli.inquitree
+COMMAND = (sys.executable, "-c", "from inquitree_gym.cli import main; main()", "mcp")
+OPTIONS = ("paper2", "--fake-level", "3", "--seed", "4")
+KILLED_AT = 5
+
+
+@pytest.fixture(scope="module")
+def task() -> InquiryTask:
+    return make_tasks("paper2", seeds=[4], fake_level=3)[0]
+
+
+@pytest.fixture(scope="module")
+def played(task: InquiryTask) -> Episode:
+    """The episode of the oracle, by `play`."""
+    return play_task(task)
+
+
+@pytest.fixture
+def session(task: InquiryTask) -> InquirySession:
+    begun = InquirySession(task)
+    begun.begin()
+    return begun
+
+
+def told(result: Any) -> InquiryView:
+    """What a tool answered; its text is the observation itself."""
+    assert not result.is_error, result.content[0].text
+    view = InquiryView.model_validate(result.structured_content)
+    assert [content.text for content in result.content] == [view.observation]
+    return view
+
+
+async def play(client: Client, actions: tuple[str, ...]) -> list[InquiryView]:
+    calls = [("look", {}), *[("move", {"text": action}) for action in actions]]
+    return [told(await client.call_tool(tool, arguments)) for tool, arguments in calls]
+
+
+def check_play(shown: list[InquiryView], played: Episode) -> None:
+    assert [view.observation for view in shown] == [
+        *(turn.observation for turn in played.turns),
+        played.footer.observation,
+    ]
+    assert [view.turn for view in shown] == list(range(len(shown)))
+    assert [view.over for view in shown] == [False] * len(played.turns) + [True]
+
+
+# Over stdio
+
+
+def test_an_episode_over_stdio_is_the_episode_of_play(played: Episode, tmp_path: Path):
+    async def over_stdio() -> list[InquiryView]:
+        arguments = [*COMMAND[1:], *OPTIONS, "--log", str(tmp_path / "one.jsonl")]
+        server = StdioServerParameters(command=COMMAND[0], args=arguments, env=dict(os.environ))
+        async with Client(stdio_client(server)) as client:
+            return await play(client, played.actions)
+
+    check_play(asyncio.run(over_stdio()), played)
+    episode = read_episode(tmp_path / "one.jsonl")
+    assert episode.fingerprint == played.fingerprint
+    assert episode.header.agent == {"name": "mcp"}
+
+
+class Lines:
+    """A client that reads each line of the server's output, and can kill it."""
+
+    def __init__(self, *options: object) -> None:
+        command = [*COMMAND, *map(str, options)]
+        self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._last = 0
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        self.ask("initialize", client)
+        self._send({"method": "notifications/initialized"})
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self._last += 1
+        self._send({"id": self._last, "method": method, "params": params})
+        answer = json.loads(self._server.stdout.readline())
+        assert (answer["jsonrpc"], answer["id"]) == ("2.0", self._last)
+        return answer["result"]
+
+    def move(self, text: str) -> dict[str, Any]:
+        return self.ask("tools/call", {"name": "move", "arguments": {"text": text}})["structuredContent"]
+
+    def kill(self) -> None:
+        self._server.kill()
+        self._server.communicate()
+
+    def close(self) -> str:
+        """Close the input, on which the server ends; return what else it put out."""
+        rest, _ = self._server.communicate()
+        assert self._server.returncode == 0
+        return rest
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self._server.stdin.flush()
+
+
+def test_a_killed_server_resumes_to_the_same_fingerprint_and_puts_out_nothing_but_protocol(
+    played: Episode, tmp_path: Path
+):
+    log = tmp_path / "one.jsonl"
+    first = Lines(*OPTIONS, "--log", log)
+    for action in played.actions[:KILLED_AT]:
+        first.move(action)
+    first.kill()
+    assert len(read_episode(log).turns) == KILLED_AT
+    second = Lines(*OPTIONS, "--log", log)
+    shown = [second.move(action) for action in played.actions[KILLED_AT:]]
+    assert shown[0]["turn"] == KILLED_AT + 1
+    assert shown[-1]["over"]
+    assert second.close() == ""
+    assert read_episode(log).fingerprint == played.fingerprint
+
+
+# Over HTTP
+
+
+@contextmanager
+def serving(*options: object) -> Iterator[str]:
+    """Start a server on a free port; yield its address."""
+    command = [*COMMAND, *map(str, options), "--port", "0"]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        yield re.search(r"http://127\.0\.0\.1:\d+/mcp", server.stderr.readline())[0]
+    finally:
+        server.terminate()
+        server.communicate()
+
+
+def test_an_episode_over_http_is_the_same_whoever_makes_its_moves(played: Episode, tmp_path: Path):
+    async def over_http(url: str) -> list[InquiryView]:
+        async with Client(url) as one, Client(url) as other:
+            shown = await play(one, played.actions[:3])
+            assert told(await other.call_tool("look", {})) == shown[-1]
+            return [*shown, *(await play(other, played.actions[3:]))[1:]]
+
+    with serving(*OPTIONS, "--log", tmp_path / "one.jsonl") as url:
+        check_play(asyncio.run(over_http(url)), played)
+    assert read_episode(tmp_path / "one.jsonl").fingerprint == played.fingerprint
+
+
+# What a client is offered
+
+
+def test_a_client_is_told_the_rules_and_what_the_tools_do(session: InquirySession):
+    async def ask() -> tuple[Any, Any, Any]:
+        async with Client(inquiry_server(session)) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            (prompt,) = (await client.list_prompts()).prompts
+            return tools, await client.get_prompt(prompt.name), client.instructions
+
+    tools, prompt, instructions = asyncio.run(ask())
+    assert set(tools) == {"look", "move"}
+    assert tools["look"].annotations.read_only_hint
+    assert not tools["move"].annotations.read_only_hint
+    assert not tools["move"].annotations.destructive_hint
+    assert tools["move"].input_schema["required"] == ["text"]
+    assert set(tools["move"].output_schema["properties"]) == {"observation", "turn", "over"}
+    rules = prompt.messages[0].content.text
+    assert session.observation in rules
+    assert "`move`" in rules
+    assert instructions == rules
+
+
+def test_the_rules_are_those_of_the_opening_after_a_resume(task: InquiryTask, played: Episode, tmp_path: Path):
+    first = InquirySession(task, file=tmp_path / "one.jsonl")
+    opening = first.begin()
+    first.move(played.actions[0])
+    first.close()
+    second = InquirySession(task, file=tmp_path / "one.jsonl")
+    assert second.begin() != opening
+    assert opening in inquiry_server(second).instructions
+    second.close()
+
+
+# Whatever is no move
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("move", {"text": "x" * (MAX_ACTION_LENGTH + 1)}, "a move has at most"),
+        ("move", {"text": "  "}, "yours is empty"),
+        ("move", {"text": 3}, "a move is a text, not int"),
+        ("move", {}, "a move is a text, not NoneType"),
+        ("move", {"text": "Why?", "tree": "/etc/shadow"}, "'move' takes text; leave out tree"),
+        ("look", {"privileged": True}, "'look' takes no arguments; leave out privileged"),
+    ],
+)
+def test_what_is_no_move_is_refused_in_one_line_and_changes_nothing(
+    session: InquirySession, played: Episode, tool: str, arguments: dict[str, Any], message: str
+):
+    async def ask() -> tuple[Any, InquiryView]:
+        async with Client(inquiry_server(session)) as client:
+            refused = await client.call_tool(tool, arguments)
+            return refused, told(await client.call_tool("move", {"text": played.actions[0]}))
+
+    refused, after = asyncio.run(ask())
+    (content,) = refused.content
+    assert refused.is_error
+    assert message in content.text
+    assert "\n" not in content.text
+    assert (after.turn, after.observation) == (1, played.turns[1].observation)
+
+
+def test_moves_after_the_end_change_nothing(session: InquirySession, played: Episode):
+    async def ask() -> list[InquiryView]:
+        async with Client(inquiry_server(session)) as client:
+            return await play(client, (*played.actions, "One thing more: it is noise."))
+
+    *_, last, after = asyncio.run(ask())
+    assert after == last
+    assert session.episode.fingerprint == played.fingerprint
+
+
+def test_texts_that_look_like_json_are_texts(session: InquirySession):
+    async def ask() -> None:
+        async with Client(inquiry_server(session)) as client:
+            await play(client, ('{"text": 1}', "[1, 2]", "12", "null"))
+
+    asyncio.run(ask())
+    assert session.episode.actions == ('{"text": 1}', "[1, 2]", "12", "null")
+
+
+# The command
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("/etc/shadow",), "a tree is named by its id"),
+        (("paper2", "--fake-level", 11), "fake_level"),
+        (("paper2", "--max-turns", "soon"), "max_turns"),
+        (("paper6",), "may not be distributed"),
+        (("paper2", "--embedder", "none"), "embedder"),
+    ],
+)
+def test_wrong_options_end_the_command_in_one_line(inquitree: Inquitree, options, message: str):
+    done = inquitree("mcp", *options)
+    assert (done.status, done.out) == (2, "")
+    assert message in done.said
+    assert "Traceback" not in done.err
+
+
+def test_options_of_the_command_reach_the_episode(inquitree: Inquitree, tmp_path: Path):
+    options = ("--seed", 1, "--fake-level", 2, "--max-turns", "3n", "--embedder", "all-MiniLM-L6-v2")
+    server = Lines("2", *options, "--log", tmp_path / "one.jsonl")
+    server.close()
+    header = read_episode(tmp_path / "one.jsonl").header
+    assert (header.seed, header.rules["fake_level"], header.rules["max_turns"]) == (1, 2, 12)
+    assert header.embedder.name == "all-MiniLM-L6-v2"
+
+
+def test_a_finished_log_is_not_served_again(inquitree: Inquitree, task: InquiryTask, played: Episode, tmp_path: Path):
+    whole = InquirySession(task, file=tmp_path / "one.jsonl", agent={"name": "mcp"})
+    whole.begin()
+    for action in played.actions:
+        whole.move(action)
+    done = inquitree("mcp", *OPTIONS, "--log", tmp_path / "one.jsonl")
+    assert (done.status, "holds a complete episode" in done.said) == (2, True)
+
+
+def test_a_port_that_is_taken_is_told(inquitree: Inquitree):
+    with serving(*OPTIONS) as url:
+        port = url.split(":")[2].removesuffix("/mcp")
+        done = inquitree("mcp", *OPTIONS, "--port", port)
+    assert (done.status, f"cannot listen on port {port}" in done.said) == (2, True)
+
+
+def test_a_missing_extra_is_named(inquitree: Inquitree, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    done = inquitree("mcp", "paper2")
+    assert (done.status, "pip install 'inquitree-gym[mcp]'" in done.said) == (2, True)
