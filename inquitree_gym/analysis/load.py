@@ -114,6 +114,8 @@ class ScoredEpisode:
     """Results that the agent observed, in order."""
     tier: Tier | None = None
     """Evidence tier of the tree."""
+    file: Path | None = None
+    """The log; None for an episode that is in none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ def _add_scores(run: ScoredRun, found: LoggedEpisode, judges: RecordedJudges) ->
     scored = scored_episode(episode, tree, judges.chosen(log, tree))
     shown: dict[str, Any] = {"tree": score_name(found.entry.spec.tree, tree)}
     shown["limit"] = found.entry.limit or scored.score.limit
-    run.episodes.append(replace(scored, score=replace(scored.score, **shown)))
+    run.episodes.append(replace(scored, score=replace(scored.score, **shown), file=found.entry.file))
     for label, other in judges.others(log, tree).items():
         run.judged.setdefault(label, []).append(replace(score_episode(episode, tree, other), **shown))
     run.trees[shown["tree"]] = tree

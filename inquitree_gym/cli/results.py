@@ -23,6 +23,7 @@ from inquitree_gym.analysis.aggregate import (
 )
 from inquitree_gym.analysis.cutoff import cutoff_table, split_by_cutoff
 from inquitree_gym.analysis.cutoff_models import ModelDates, load_models
+from inquitree_gym.analysis.doubles import without_doubles
 from inquitree_gym.analysis.load import ScoredRun, no_finished_episode, score_logs
 from inquitree_gym.analysis.logs import MissingEpisode, find_logs
 from inquitree_gym.analysis.memorisation import Memorisation, compare_with_loop, grade_closed_book, memory_table
@@ -38,6 +39,7 @@ from inquitree_gym.cli.output import (
     note,
     note_missing,
     out,
+    plural,
     print_json,
     print_table,
     progress,
@@ -108,6 +110,14 @@ def score(paths: LogsArgument, judge: ScoredByOption = LOCAL, as_json: JsonOptio
     note_missing(missing)
 
 
+def _without_doubles(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
+    """Leave out copies of episodes, and report their number."""
+    found, doubles = without_doubles(runs)
+    if doubles:
+        note(f"{plural(doubles, 'episode')} given more than once, with equal fingerprints; each counts once")
+    return found
+
+
 @app.command()
 def report(
     paths: LogsArgument,
@@ -130,6 +140,7 @@ def report(
         raise OptionError(f"--compare takes two runs, not {given}")
     runs = load_scored(paths, judge)
     differences = compare(*(run.scores for run in runs)) if paired else []
+    runs = _without_doubles(runs)
     scores = [score for run in runs for score in run.scores]
     table, cutoffs = summarise(scores), split_by_cutoff(scores, known_models)
     memories = None if closed_book is None else _memories(closed_book, runs, known_models)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -139,6 +140,26 @@ def write_whole(file: Path, text: str) -> None:
 def cannot_write(folder: Path, error: OSError) -> LogError:
     """Return the error for a run folder that cannot be written."""
     return LogError(f"cannot write to '{folder}': {error.strerror}; choose another folder with --out")
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Yield a folder to fill, which gets its name only when the block ends without an error.
+
+    Raises:
+        LogError: something of that name exists, but for an empty folder, or the folder cannot be written.
+    """
+    part = folder.with_name(f".{folder.name}-{os.getpid()}.part")
+    try:
+        if folder.is_symlink() or (folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))):
+            raise LogError(f"'{folder}' exists already; nothing is overwritten: choose another folder with --out")
+        part.mkdir(parents=True)
+        yield part
+        part.replace(folder)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 @contextmanager

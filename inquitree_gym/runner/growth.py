@@ -59,21 +59,21 @@ def plan_run(folder: Path, study: StudyConfig, as_new_version: bool = False) -> 
         TreeError: a tree cannot be loaded.
     """
     trees = {tree_name(name): load_tree(name) for name in study.trees}
-    study = _renamed(study, {name: tree_name(name) for name in study.trees})
+    study = renamed(study, {name: tree_name(name) for name in study.trees})
     if not ((folder / MANIFEST).exists() and has_logs(folder)):
-        return RunPlan(study, trees, _manifest(study, _refs(trees)))
+        return RunPlan(study, trees, manifest_of(study, tree_refs(trees)))
     there = load_manifest(folder)
     known = {name: tree_name(name) for name in there.study.trees if tree_name(name) in trees}
-    before = _renamed(there.study, known)
+    before = renamed(there.study, known)
     names = _names_in(folder, there, trees, as_new_version)
-    study, trees = _renamed(study, names), {names[name]: tree for name, tree in trees.items()}
+    study, trees = renamed(study, names), {names[name]: tree for name, tree in trees.items()}
     if found := list(differences(before, study)):
         raise LogError(
             f"cannot add to '{folder}': {'; '.join(found)}; a run has one setting of each, so choose another folder "
             "with --out"
         )
     union = united(before, study)
-    return RunPlan(study, trees, _manifest(union, {**there.trees, **_refs(trees)}), addition(before, study))
+    return RunPlan(study, trees, manifest_of(union, {**there.trees, **tree_refs(trees)}), addition(before, study))
 
 
 def take_in(folder: Path, plan: RunPlan) -> None:
@@ -90,20 +90,20 @@ def take_in(folder: Path, plan: RunPlan) -> None:
         raise cannot_write(folder, error) from error
 
 
-def differences(there: StudyConfig, here: StudyConfig) -> Iterator[str]:
+def differences(there: StudyConfig, here: StudyConfig, places: tuple[str, str] = ("there", "here")) -> Iterator[str]:
     """Yield the contradictions between two studies in words: every setting that decides how an episode is played.
 
-    Models are compared by label. Settings that do not affect replies may differ.
+    Models are compared by label. Settings that do not affect replies may differ. ``places`` says where the studies are.
     """
     for name in type(here).model_fields:
         if name in GROWING:
             continue
-        yield from _compared(name, _fixed(getattr(there, name)), _fixed(getattr(here, name)))
+        yield from _compared(name, _fixed(getattr(there, name)), _fixed(getattr(here, name)), places)
     models = {model.label: model for model in there.models}
     for model in here.models:
         if model.label in models:
             name = f"model '{model.label}', setting"
-            yield from _compared(name, models[model.label].fixed_settings, model.fixed_settings)
+            yield from _compared(name, models[model.label].fixed_settings, model.fixed_settings, places)
 
 
 def united(there: StudyConfig, here: StudyConfig) -> StudyConfig:
@@ -177,7 +177,9 @@ def _versions_in(folder: Path, there: RunManifest, name: str, tree: Tree) -> set
     return logged_digests(folder, (spec for spec in there.study.specs() if tree_name(spec.tree) == name))
 
 
-def _renamed(study: StudyConfig, names: Mapping[str, str]) -> StudyConfig:
+def renamed(study: StudyConfig, names: Mapping[str, str]) -> StudyConfig:
+    """Return a study with other names for its trees; those that ``names`` does not have stay."""
+
     def rename(trees: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(names.get(name, name) for name in trees)
 
@@ -185,17 +187,19 @@ def _renamed(study: StudyConfig, names: Mapping[str, str]) -> StudyConfig:
     return study.model_copy(update={"trees": rename(study.trees), "grids": grids})
 
 
-def _refs(trees: Mapping[str, Tree]) -> dict[str, TreeRef]:
+def tree_refs(trees: Mapping[str, Tree]) -> dict[str, TreeRef]:
+    """Return id, version and digest of trees by the same names."""
     return {name: TreeRef(id=tree.id, version=tree.version, digest=tree.digest) for name, tree in trees.items()}
 
 
-def _manifest(study: StudyConfig, trees: dict[str, TreeRef]) -> RunManifest:
+def manifest_of(study: StudyConfig, trees: Mapping[str, TreeRef]) -> RunManifest:
+    """Return the manifest of a study whose trees have these versions, with the rules and versions of this release."""
     own = {"fake_level", "max_turns", "threshold"}
     rules = {name: value for name, value in _fixed(study.rules).items() if name not in own}
     versions = {
         "inquitree-gym": __version__, "log": LOG_VERSION, "judge": JUDGE_VERSION, "prompts": Prompts(None).digest,
     }  # fmt: skip
-    return RunManifest(study=study, trees=trees, versions=versions, rules=rules)
+    return RunManifest(study=study, trees=dict(trees), versions=versions, rules=rules)
 
 
 def _fixed(value: Any) -> Any:
@@ -205,12 +209,12 @@ def _fixed(value: Any) -> Any:
     return Rules().override(value).as_dict() if isinstance(value, dict) else value
 
 
-def _compared(name: str, there: Any, here: Any) -> Iterator[str]:
+def _compared(name: str, there: Any, here: Any, places: tuple[str, str]) -> Iterator[str]:
     if isinstance(there, dict) and isinstance(here, dict):
         for key in {**there, **here}:
-            yield from _compared(f"{name} {key}", there.get(key), here.get(key))
+            yield from _compared(f"{name} {key}", there.get(key), here.get(key), places)
     elif there != here:
-        yield f"{name} is {_shown(there)} there and {_shown(here)} here"
+        yield f"{name} is {_shown(there)} {places[0]} and {_shown(here)} {places[1]}"
 
 
 def _shown(value: Any) -> str:

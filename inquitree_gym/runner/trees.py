@@ -6,10 +6,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from inquitree_gym.errors import LogError, TreeError
-from inquitree_gym.log import Header
+from inquitree_gym.log import read_header
 from inquitree_gym.runner.folder import RunManifest, load_manifest, log_file, write_whole
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.trees import Tree, dump_tree, load_tree
@@ -93,8 +91,7 @@ def logged_digests(folder: Path, specs: Iterable[EpisodeSpec]) -> set[str]:
     found = set()
     for spec in specs:
         try:
-            with log_file(folder, spec).open("rb") as stream:
-                found.add(Header.model_validate_json(stream.readline()).tree.digest)
-        except (OSError, ValidationError):
+            found.add(read_header(log_file(folder, spec)).tree.digest)
+        except LogError:
             continue
     return found
