@@ -195,7 +195,7 @@ class Matcher:
     def _names_subtopic(self, text: str, decision: Decision) -> bool:
         """Return whether a text at a result, which makes ``decision``, may name a subtopic."""
         if decision == Decision.NONE:
-            return not asks_to_repeat(self._without_quotes(text))
+            return self._engine.rules.named_at_result == "any" or not asks_to_repeat(self._without_quotes(text))
         return decision == Decision.EXPLORE and self._engine.rules.explore == "direct"
 
     def _without_quotes(self, text: str) -> str:

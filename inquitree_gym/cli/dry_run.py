@@ -29,6 +29,7 @@ from inquitree_gym.prompts import Prompts
 from inquitree_gym.runner.folder import RunStatus, run_status
 from inquitree_gym.runner.growth import plan_run
 from inquitree_gym.runner.models import ModelSettings, missing_keys
+from inquitree_gym.runner.rules import expanded
 from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
 from inquitree_gym.trees import Tree, load_tree
 
@@ -182,9 +183,10 @@ def _estimate(study: StudyConfig, model: ModelSettings, wanted: Mapping[tuple[st
 
 async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, tree: Tree, policy: _Policy) -> Usage:
     """Let an agent play one episode whose proposals are read by ``policy``, and count its requests."""
-    rules = Rules(threshold=0.5, max_turns=study.turn_limit(tree)).override(study.rules)
+    rules = Rules(threshold=0.5, max_turns=study.turn_limit(tree)).override(expanded(study.rules))
     env = InquiryEnv(tree, embedder=study.embedder, threshold=rules.threshold)  # never embeds a text
-    agent = make_agent(agent_name, env, chat=model.chat_model(), **model.agent_settings)
+    settings = {"prompts": study.prompts_name, **model.agent_settings}
+    agent = make_agent(agent_name, env, chat=model.chat_model(), **settings)
     assert asks_models(agent)
     agent.reset(0)
     total = Usage()
@@ -194,15 +196,15 @@ async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, tree
         total += Usage(1, prompt_tokens=sum(map(estimated_tokens, messages)), completion_tokens=REPLY_TOKENS)
         return reply_record(1, role, _REPLY, check)
 
-    for observation, event in _walk(tree, rules, policy):
+    for observation, event in _walk(tree, rules, Prompts(study.prompts_name), policy):
         await agent.decide(observation, public_info(event), ask)
     return total
 
 
-def _walk(tree: Tree, rules: Rules, policy: _Policy) -> Iterator[tuple[str, Event]]:
+def _walk(tree: Tree, rules: Rules, prompts: Prompts, policy: _Policy) -> Iterator[tuple[str, Event]]:
     """Yield each observation of an episode with its event."""
     engine = Engine(tree, rules)
-    observations = ObservationRenderer(tree, Prompts(None), engine)
+    observations = ObservationRenderer(tree, prompts, engine)
     event = engine.start(0)
     while event.state.phase != Phase.END:
         yield observations.render(event), event

@@ -38,6 +38,7 @@ from inquitree_gym.cli.output import (
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.embeddings.protocol import Device
 from inquitree_gym.engine import Rules
+from inquitree_gym.engine.rules import Preset
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.rendering import to_terminal
 from inquitree_gym.errors import InquiTreeError, OptionError
@@ -50,6 +51,7 @@ from inquitree_gym.runner import RunOptions, RunSummary, StopConditions, StudyCo
 from inquitree_gym.runner.models import MAX_CONCURRENCY, JudgeSettings, missing_keys
 from inquitree_gym.runner.ray import RayExecutor
 from inquitree_gym.runner.ray_cluster import LOCAL
+from inquitree_gym.runner.rules import PRESET
 from inquitree_gym.runner.run import Executor, play_episodes
 from inquitree_gym.runner.study import ALL, make_study, read_study
 
@@ -68,6 +70,8 @@ MODEL_FLAGS = {
 }
 """Model settings by parameter."""
 
+RulesOption = Annotated[Preset, typer.Option("--rules", help="Preset of rules; paper is all as the paper prints it.")]
+PromptsOption = Annotated[str | None, typer.Option(help="default, paper or a folder; the preset's own if absent.")]
 RuleOption = Annotated[
     list[str] | None, typer.Option("--rule", help="Another rule of the episodes, as NAME=VALUE; may be repeated.")
 ]
@@ -94,17 +98,20 @@ app = typer.Typer()
 
 
 @app.command()
-def play(
+def play(  # noqa: PLR0913  (one parameter per flag)
     tree: TreeArgument,
     fake_level: Annotated[int, typer.Option(help="Show fake results with probability LEVEL/10.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the episode.")] = 0,
     max_turns: Annotated[int | None, typer.Option(help="Turn limit; n(2H+3) by default.")] = None,
+    rules: RulesOption = "default",
     rule: RuleOption = None,
+    prompts: PromptsOption = None,
     log: Annotated[Path | None, typer.Option(help="Log the episode to this file; a torn log is resumed.")] = None,
 ) -> None:
     """Play an inquiry yourself. End a message with an empty line; press Ctrl-C to leave."""
-    rules: dict[str, Any] = {"fake_level": fake_level} | ({} if max_turns is None else {"max_turns": max_turns})
-    env = InquiryEnv(tree, **Rules().override(rules | _rules(rule)).as_dict())
+    given: dict[str, Any] = {"fake_level": fake_level} | ({} if max_turns is None else {"max_turns": max_turns})
+    played = Rules.preset(rules).override(given | _rules(rule))
+    env = InquiryEnv(tree, prompts=rules if prompts is None else prompts, **played.as_dict())
     try:
         episode = play_episode(env, HumanAgent(_ask), seed, file=log)
     except (KeyboardInterrupt, EOFError):
@@ -138,7 +145,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     judge: RewardJudgeOption = LOCAL_JUDGE,
     judge_base_url: Annotated[str | None, typer.Option(help="Server of the judge's model.")] = None,
     threshold: ThresholdOption = None,
+    rules: RulesOption = "default",
     rule: RuleOption = None,
+    prompts: PromptsOption = None,
     study_file: Annotated[Path | None, typer.Option("--study", help="Read the options above from a TOML file.")] = None,
     out_folder: Annotated[Path, typer.Option("--out", help="Folder of the run.")] = Path("runs/latest"),
     as_new_version: NewVersionOption = False,
@@ -218,10 +227,10 @@ def _study(context: typer.Context) -> StudyConfig:
         trees=split(flags["papers"]),
         tiers=None if flags["tiers"] is None else split(flags["tiers"].upper()),
         fake_levels=whole_numbers("--fake-level", flags["fake_level"]),
-        rules=_rules(flags["rule"]),
+        rules={PRESET: flags["rules"]} | _rules(flags["rule"]),
         reader=_asked("reader", flags, lambda name: {"model": model_name(name)}),
         judge=_asked("judge", flags, JudgeSettings.named),
-        **{name: flags[name] for name in ("seeds", "first_seed", "max_turns", "embedder", "threshold")},
+        **{name: flags[name] for name in ("seeds", "first_seed", "max_turns", "embedder", "threshold", "prompts")},
     )
 
 

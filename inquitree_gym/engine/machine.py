@@ -159,7 +159,7 @@ class Engine:
         decision = reading.decision
         names = reading.candidate >= 0 and reading.similarity >= self._threshold
         if decision == Decision.NONE:
-            if not names or state.visited >> reading.candidate & 1:
+            if not names or (state.visited >> reading.candidate & 1 and self.rules.named_at_result == "unvisited"):
                 return self._wait(state)
             decision = Decision.EXPLORE
         if decision == Decision.REDO:
@@ -231,10 +231,13 @@ class Engine:
 
     def _run(self, state: State, study: int, reason: Reason = Reason.NONE, decision: Decision = Decision.NONE) -> Event:
         runs = _with(state.runs, study, state.runs[study] + 1)
-        if not self.rules.study_turn:
+        again = decision == Decision.REDO and self.rules.redo_turn
+        if not (again or self.rules.study_turn):
             return self._show(state, study, runs, reason, decision)
         after = _move(state, Phase.STUDY)._replace(study=study, runs=runs)
-        return Event(after, Kind.STUDY, study, 0, not reason, bool(reason), 0, False, reason, decision)
+        return Event(
+            after, Kind.REDO if again else Kind.STUDY, study, 0, not reason, bool(reason), 0, False, reason, decision
+        )
 
     def _show(
         self,

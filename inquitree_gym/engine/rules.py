@@ -17,6 +17,9 @@ Feedback = Literal["hint", "reason"]
 OnTie = Literal["nearest", "ask"]
 FakeKey = Literal[1, 2]
 Replication = Literal["exact", "varied"]
+NamedAtResult = Literal["unvisited", "any"]
+Evidence = Literal["groups", "results"]
+Preset = Literal["default", "paper"]
 
 TIE_MARGIN = 0.03
 """Default of ``tie_margin``."""
@@ -24,15 +27,24 @@ TIE_MARGIN = 0.03
 _CHOICES = {
     "candidates": Candidates, "on_last_hint": LastHint, "explore": Explore, "decisions": Decisions,
     "feedback": Feedback, "on_tie": OnTie, "fake_key": FakeKey, "replication": Replication,
+    "named_at_result": NamedAtResult, "evidence": Evidence,
 }  # fmt: skip
 """Rules that are one of several values."""
+_OF_EPISODE = ("threshold", "fake_level", "max_turns")
+"""Rules that no preset sets: they are settings of an experiment."""
+_PAPER: dict[str, Any] = {
+    "candidates": "all", "on_last_hint": "advance", "study_turn": False, "redo_turn": True, "explore": "hub",
+    "decisions": "tokens", "bare_decisions": False, "named_at_result": "any", "feedback": "hint", "on_tie": "nearest",
+    "tie_margin": 0.03, "fake_key": 2, "replication": "exact", "evidence": "results",
+}  # fmt: skip
+"""The preset ``paper``. It is frozen: another reading of the paper gets another name."""
 _FORMERLY: dict[str, Any] = {"bare_decisions": False, "fake_key": 1}
 """Values of rules in logs that were written before the rules existed, where they differ from the defaults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Rules of an inquiry. The defaults are our reading of the paper where it leaves a choice open."""
+    """Rules of an inquiry. The defaults are our reading of the paper; `preset` has the paper's own as printed."""
 
     threshold: float | None = None
     """Minimum cosine similarity of an accepted choice, τ in [-1, 1]; None takes the embedder's calibrated default."""
@@ -46,6 +58,8 @@ class Rules:
     """Effect of a failure after the last hint: "advance" makes the forced move, "repeat" repeats the hint."""
     study_turn: bool = False
     """Show the study in a separate turn before its result."""
+    redo_turn: bool = False
+    """Answer the decision to redo in a separate turn, with a text of its own, before the new result."""
     explore: Literal["hub", "direct"] = "hub"
     """Effect of an explore decision that names a subtopic: "hub" returns to the topic, "direct" enters it."""
     decisions: Literal["phrases", "tokens"] = "phrases"
@@ -67,6 +81,11 @@ class Rules:
     replication: Literal["exact", "varied"] = "exact"
     """True result of a study that is run again: the "exact" text, or "varied" wordings in turn, where the tree has
     any."""
+    named_at_result: Literal["unvisited", "any"] = "unvisited"
+    """Subtopics that a text without a decision may name at a result, which counts as exploring: "unvisited" ones,
+    unless the text speaks of repeating; or "any", visited or not and whatever else the text says."""
+    evidence: Literal["groups", "results"] = "groups"
+    """Unit of p (Eq. 8): "groups" of results, each met by any one of its results, or all required "results" singly."""
 
     def __post_init__(self) -> None:
         """Validate every rule.
@@ -82,7 +101,7 @@ class Rules:
         turns = self.max_turns
         if turns is not None and turns != "default" and not (_is_integer(turns) and turns >= 1):
             raise OptionError(f"max_turns is a whole number from 1, None or 'default', not {turns!r}")
-        for name in ("study_turn", "bare_decisions"):
+        for name in ("study_turn", "redo_turn", "bare_decisions"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name} is True or False, not {getattr(self, name)!r}")
         if not (_is_real(self.tie_margin) and 0 <= self.tie_margin <= 2):
@@ -90,6 +109,20 @@ class Rules:
         for name, kind in _CHOICES.items():
             if getattr(self, name) not in get_args(kind) or isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name} is one of {get_args(kind)}, not {getattr(self, name)!r}")
+
+    @classmethod
+    def preset(cls, name: str) -> Rules:
+        """Return the rules of a preset: ``"default"``, or ``"paper"`` for each choice as the paper prints it.
+
+        Raises:
+            OptionError: no preset has this name.
+        """
+        if name not in get_args(Preset):
+            raise OptionError(
+                f"no rules are called {name!r:.80}{suggest(str(name), get_args(Preset))}; known: "
+                f"{', '.join(get_args(Preset))}"
+            )
+        return cls(**_PAPER) if name == "paper" else cls()
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -127,6 +160,21 @@ class Rules:
         """Return the rules as plain values, for logs and for `Rules(**...)`."""
         return {name: getattr(self, name) for name in self.names()}
 
+    @property
+    def label(self) -> str:
+        """Name of the preset with the choices that differ from it: ``paper``, ``default, explore=direct``.
+
+        Threshold, fake level and turn limit are no part of it.
+        """
+        named = {name: self._differences(name) for name in get_args(Preset)}
+        nearest = min(named, key=lambda name: len(named[name]))
+        return ", ".join([nearest, *named[nearest]])
+
+    def _differences(self, preset: str) -> list[str]:
+        theirs = Rules.preset(preset).as_dict()
+        mine = {name: value for name, value in self.as_dict().items() if name not in _OF_EPISODE}
+        return [f"{name}={value}" for name, value in mine.items() if value != theirs[name]]
+
     def fewest_turns(self, n: int) -> int:
         """Return L of a full traversal without failures: 3n, or 2n + 1 with ``explore="direct"`` (appendix B)."""
         return (2 * n + 1 if self.explore == "direct" else 3 * n) + n * self.study_turn
@@ -138,6 +186,19 @@ class Rules:
     def turn_limit(self, n: int) -> int | None:
         """Return the number of turns until the limit prompt, or None for no limit."""
         return n * (2 * HINT_LEVELS + 3 + self.study_turn) if self.max_turns == "default" else self.max_turns
+
+
+def expand_preset(options: Mapping[str, Any], key: str = "rules") -> dict[str, Any]:
+    """Replace the preset that ``options[key]`` names by its rules, which the other options override.
+
+    Raises:
+        OptionError: no preset has this name.
+    """
+    if key not in options:
+        return dict(options)
+    preset = Rules.preset(options[key]).as_dict()
+    given = {name: value for name, value in options.items() if name != key}
+    return {name: value for name, value in preset.items() if name not in _OF_EPISODE} | given
 
 
 def _is_integer(value: object) -> bool:

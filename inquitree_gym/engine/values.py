@@ -42,6 +42,7 @@ class Kind(IntEnum):
     DECLINED = 10
     SUBTOPIC_TIE = 11
     STUDY_TIE = 12
+    REDO = 13
 
 
 class Reason(IntEnum):

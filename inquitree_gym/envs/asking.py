@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from inquitree_gym._litellm import run_sync
 from inquitree_gym.engine import Reading, State
+from inquitree_gym.engine.rules import Evidence
 from inquitree_gym.errors import BudgetError, JudgeError, RewardError, ServiceError
 from inquitree_gym.judges import AsyncJudge, Judgement, Verdict, conclusion_quality
 from inquitree_gym.judges.quality import NOTHING
@@ -97,8 +98,10 @@ class AskedJudge:
         text = conclusion[:MAX_ACTION_LENGTH]
         self._ahead = (tree, text, await self._ask(tree, text))
 
-    def reward(self, tree: Tree, state: State, conclusion: str) -> float:
+    def reward(self, tree: Tree, evidence: Evidence, state: State, conclusion: str) -> float:
         """Return Q/|C| of a conclusion in [0, 1] (Eq. 9); an item without a readable verdict adds nothing.
+
+        ``evidence`` is the rule of this name.
 
         Raises:
             RewardError: the judge gave no usable answer.
@@ -116,7 +119,7 @@ class AskedJudge:
         else:
             self.judgement = run_sync(self._ask(tree, text))
         scored = (each.score or NOTHING for each in self.judgement.verdicts)
-        quality = conclusion_quality(tree, state.proven, tuple(Verdict(score, "") for score in scored))
+        quality = conclusion_quality(tree, state.proven, tuple(Verdict(score, "") for score in scored), evidence)
         assert quality is not None
         return quality / len(tree.conclusions)
 

@@ -15,7 +15,7 @@ from inquitree_gym.engine import Event, Phase, Reading, Rules, State, splitmix64
 from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
 from inquitree_gym.envs.asking import AskedJudge, AskedReader
 from inquitree_gym.envs.keywords import TreeLike as TreeLike
-from inquitree_gym.envs.keywords import check_names, load_trees, suggest_keywords, with_threshold
+from inquitree_gym.envs.keywords import episode_rules, load_trees, suggest_keywords, with_threshold
 from inquitree_gym.envs.observations import MAX_OBSERVATION
 from inquitree_gym.envs.runtime import RuntimeCache, Transition, TreeRuntime, privileged_info, public_info
 from inquitree_gym.envs.spaces import FreeText
@@ -60,20 +60,26 @@ class InquiryEnv(gym.Env[str, str]):
     ``tree``: an id, a path, a `Tree`, or a sequence of them to sample from, by the seed of each episode.
     ``embedder``: a name or an `Embedder`. ``reader``: ``"local"`` matches actions by similarity, ``"llm:MODEL"`` or a
     `Reader` is asked which candidate is meant. ``judge``: ``"local"``, ``"nli:MODEL"``, ``"llm:MODEL"``,
-    ``"llm-paper:MODEL"`` or an `AsyncJudge`, which sets the reward. ``prompts``: a folder whose templates replace the
-    package's. ``privileged``: see Info. ``render_mode``: ``"ansi"``, ``"human"`` or ``"rgb_array"``. The others are
-    rules: ``threshold`` (τ in [-1, 1]; None for the embedder's own), ``fake_level`` (fakes with probability level/10,
-    0 to 10), ``max_turns`` ("default" for n(2H + 3), None for no limit), ``candidates`` (locked subtopics, too, or only
-    admissible ones), ``on_last_hint`` (advance to the target or repeat the hint), ``study_turn`` (the study takes a
-    turn before its result), ``explore`` (return to the topic, or directly to a subtopic that is named), ``decisions``
-    (phrases count, or only exact tokens), ``replication`` (one wording of a true result, or several); see `Rules`.
-    ``reset(options=...)`` takes ``tree`` and any rule, for that episode alone.
+    ``"llm-paper:MODEL"`` or an `AsyncJudge`, which sets the reward. ``prompts``: ``"default"``, ``"paper"``, or a
+    folder whose templates replace the package's; None for those of ``rules``. ``privileged``: see Info.
+    ``render_mode``: ``"ansi"``, ``"human"`` or ``"rgb_array"``. ``rules``: ``"default"``, or ``"paper"`` for every
+    choice as the paper prints it. The others are rules, which override those of ``rules``: ``threshold`` (τ in [-1, 1];
+    None for the embedder's own), ``fake_level`` (fakes with probability level/10, 0 to 10), ``max_turns`` ("default"
+    for n(2H + 3), None for no limit), ``candidates`` (locked subtopics, too, or only admissible ones),
+    ``on_last_hint`` (advance to the target or repeat the hint), ``study_turn`` and ``redo_turn`` (a study, or a redo,
+    takes a turn before its result), ``explore`` (return to the topic, or directly to a subtopic that is named),
+    ``decisions`` (phrases count, or only exact tokens), ``replication`` (one wording of a true result, or several);
+    see `Rules`. ``reset(options=...)`` takes ``tree``, ``rules`` (the prompts stay) and any rule, for that episode.
 
     ## Version history
     v0: first release.
     """
 
     metadata = {"render_modes": ["ansi", "human", "rgb_array"], "render_fps": 1}  # noqa: RUF012  (as Gymnasium has it)
+
+    _runtime: TreeRuntime | None = None
+    _score: float | None = None
+    _first_seed: int | None = None
 
     @suggest_keywords
     def __init__(  # noqa: PLR0913  (keywords)
@@ -86,12 +92,14 @@ class InquiryEnv(gym.Env[str, str]):
         prompts: str | os.PathLike[str] | None = None,
         privileged: bool = False,
         render_mode: str | None = None,
+        rules: Literal["default", "paper"] = "default",
         threshold: float | None = None,
         fake_level: int = 0,
         max_turns: int | Literal["default"] | None = "default",
         candidates: Candidates = "all",
         on_last_hint: LastHint = "advance",
         study_turn: bool = False,
+        redo_turn: bool = False,
         explore: Explore = "hub",
         decisions: Decisions = "phrases",
         bare_decisions: bool = True,
@@ -100,6 +108,8 @@ class InquiryEnv(gym.Env[str, str]):
         tie_margin: float = TIE_MARGIN,
         fake_key: FakeKey = 2,
         replication: Literal["exact", "varied"] = "exact",
+        named_at_result: Literal["unvisited", "any"] = "unvisited",
+        evidence: Literal["groups", "results"] = "groups",
     ) -> None:
         """See the class for the arguments.
 
@@ -108,28 +118,24 @@ class InquiryEnv(gym.Env[str, str]):
             TreeError: a tree is unknown or invalid.
         """
         given = locals()
-        rules = Rules(**{name: given[name] for name in Rules.names()})
+        chosen = Rules(**{name: given[name] for name in Rules.names()})
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise OptionError(f"render_mode is one of {self.metadata['render_modes']} or None, not {render_mode!r}")
         self.trees = load_trees(tree)
         self.embedder = load_embedder(embedder) if isinstance(embedder, str) else embedder
         if not hasattr(self.embedder, "embed"):
             raise OptionError(f"embedder is a name or has the methods of Embedder, not {embedder!r:.80}")
-        self.rules = with_threshold(rules, self.embedder)
+        self.rules = with_threshold(chosen, self.embedder)
         self.asked, self.judging = AskedReader.load(reader), AskedJudge.load(judge)
         """The reader that is asked about actions and the judge that sets the reward; None for the local ones."""
         self.prompts = Prompts(prompts)
         self.privileged, self.render_mode = privileged, render_mode
-        self.action_space = FreeText(MAX_ACTION_LENGTH)
-        self.observation_space = FreeText(MAX_OBSERVATION)
+        self.action_space, self.observation_space = FreeText(MAX_ACTION_LENGTH), FreeText(MAX_OBSERVATION)
         self.last_transition: Transition | None = None
         """The transition of the last `step` or `reset`; None before the first."""
         self.runtimes = RuntimeCache(self.embedder, self.prompts)
         """Runtimes of the trees; environments may share one cache."""
-        self._runtime: TreeRuntime | None = None
         self._events: list[Event] = []
-        self._score: float | None = None
-        self._first_seed: int | None = None
         self._episode = 0
         self._closed = False
 
@@ -210,9 +216,7 @@ class InquiryEnv(gym.Env[str, str]):
         """Return the trees to sample from and the rules of an episode with these `reset` options."""
         if not options:
             return self.trees, self.rules
-        check_names(options, ("tree", *Rules.names()), "reset")
-        rules = {name: value for name, value in options.items() if name != "tree"}
-        return self.requested_trees(options) or self.trees, with_threshold(self.rules.override(rules), self.embedder)
+        return self.requested_trees(options) or self.trees, episode_rules(self.rules, options, self.embedder)
 
     def requested_trees(self, options: Mapping[str, Any] | None) -> tuple[Tree, ...]:
         """Return the trees that `reset` options name, or none."""
@@ -242,7 +246,7 @@ class InquiryEnv(gym.Env[str, str]):
         event = runtime.engine.advance(state, reading)
         terminated = event.state.phase == _END
         judge = self.judging
-        given = runtime.reward if judge is None else partial(judge.reward, runtime.tree)
+        given = runtime.reward if judge is None else partial(judge.reward, runtime.tree, runtime.engine.rules.evidence)
         reward = given(event.state, action) if terminated else 0.0
         self.last_transition = Transition(reading, event, action)
         if self.render_mode is not None:

@@ -10,7 +10,20 @@ from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, get_type_hints
 
 from inquitree_gym.embeddings import Embedder
 from inquitree_gym.engine import Rules
-from inquitree_gym.engine.rules import Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie, Replication
+from inquitree_gym.engine.rules import (
+    Candidates,
+    Decisions,
+    Evidence,
+    Explore,
+    FakeKey,
+    Feedback,
+    LastHint,
+    NamedAtResult,
+    OnTie,
+    Preset,
+    Replication,
+    expand_preset,
+)
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.judges.registry import AsyncJudge
 from inquitree_gym.readers import Reader
@@ -28,12 +41,14 @@ class BatchKeywords(TypedDict, total=False):
     prompts: str | os.PathLike[str] | None
     privileged: bool
     render_mode: str | None
+    rules: Preset
     threshold: float | None
     fake_level: int
     max_turns: int | Literal["default"] | None
     candidates: Candidates
     on_last_hint: LastHint
     study_turn: bool
+    redo_turn: bool
     explore: Explore
     decisions: Decisions
     bare_decisions: bool
@@ -42,6 +57,8 @@ class BatchKeywords(TypedDict, total=False):
     tie_margin: float
     fake_key: FakeKey
     replication: Replication
+    named_at_result: NamedAtResult
+    evidence: Evidence
 
 
 class InquiryKeywords(BatchKeywords, total=False):
@@ -52,7 +69,10 @@ class InquiryKeywords(BatchKeywords, total=False):
 
 
 def suggest_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """Make ``function`` raise `OptionError` with a suggestion for an unknown keyword."""
+    """Make ``function`` raise `OptionError` with a suggestion for an unknown keyword, and expand ``rules``.
+
+    The preset that ``rules`` names stands for its rules and its prompts, unless these are given themselves.
+    """
     known = tuple(name for name in signature(function).parameters if name != "self")
 
     @wraps(function)
@@ -63,6 +83,9 @@ def suggest_keywords(function: Callable[P, R]) -> Callable[P, R]:
                 'pass reset(options={"tree": ...})'
             )
         check_names(kwargs, known, "the environment")
+        if "rules" in kwargs:
+            given = {**kwargs, "prompts": kwargs["rules"] if kwargs.get("prompts") is None else kwargs["prompts"]}
+            kwargs.update(expand_preset(given))
         return function(*args, **kwargs)
 
     return checked
@@ -120,3 +143,14 @@ def with_threshold(rules: Rules, embedder: Embedder) -> Rules:
     if embedder.threshold is None:
         raise OptionError(f"no threshold has been calibrated for the embedder '{embedder.name}'; pass threshold=...")
     return rules.override({"threshold": embedder.threshold})
+
+
+def episode_rules(rules: Rules, options: Mapping[str, Any], embedder: Embedder) -> Rules:
+    """Return the rules of an episode with these `reset` options, in an environment with ``rules``.
+
+    Raises:
+        OptionError: an option is unknown or out of range, or there is no threshold.
+    """
+    check_names(options, ("tree", "rules", *Rules.names()), "reset")
+    given = expand_preset({name: value for name, value in options.items() if name != "tree"})
+    return with_threshold(rules.override(given), embedder)

@@ -137,8 +137,8 @@ class Menu:
         """Return the actions that ``state`` allows, a new array of 0 and 1 of shape ``(size.actions,)``.
 
         TOPIC: every subtopic, including locked ones unless ``candidates="admissible"``. SUBTOPIC: its studies. STUDY:
-        everything, since any action ends it. RESULT: the decisions, and with ``explore="direct"`` the subtopics not
-        yet visited. CONCLUSION and END: the conclusion.
+        everything, since any action ends it. RESULT: the decisions, and with ``explore="direct"`` the subtopics that
+        may be named. CONCLUSION and END: the conclusion.
         """
         phase = state.phase
         if phase == _SUBTOPIC:
@@ -148,7 +148,8 @@ class Menu:
             mask[:] = 0
             mask[list(engine.admissible(state))] = 1
         elif phase == _RESULT and engine.rules.explore == "direct":
-            mask[[i for i in engine.candidates(state) if not state.visited >> i & 1]] = 1
+            closed = state.visited if engine.rules.named_at_result == "unvisited" else 0
+            mask[[i for i in engine.candidates(state) if not closed >> i & 1]] = 1
         return mask
 
     def _make_phase_masks(self, tree: Tree) -> tuple[NDArray[np.int8], ...]:

@@ -30,6 +30,7 @@ _TEMPLATES = {
     Kind.TOPIC: "topic",
     Kind.SUBTOPIC: "subtopic",
     Kind.STUDY: "study",
+    Kind.REDO: "redo",
     Kind.RESULT: "result",
     Kind.SUBTOPIC_HINT: "subtopic_hint",
     Kind.STUDY_HINT: "study_hint",
@@ -140,8 +141,10 @@ class ObservationRenderer:
         match kind:
             case Kind.START | Kind.TOPIC | Kind.DECLINED:
                 return {"topic": tree.topic}
-            case Kind.SUBTOPIC | Kind.STUDY:
-                return {kind.name.lower(): nodes[key.node].text}
+            case Kind.SUBTOPIC:
+                return {"subtopic": nodes[key.node].text}
+            case Kind.STUDY | Kind.REDO:
+                return {"study": nodes[key.node].text}
             case Kind.RESULT:
                 study = tree.studies[key.node]
                 result = study.results[key.fake] if key.fake else study.wordings[key.wording]
@@ -173,6 +176,11 @@ def observation_keys(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
         yield from (ObservationKey(Kind.STUDY_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
         for fake in range(len(study.fakes) + 1):
             yield from _result_keys(ObservationKey(Kind.RESULT, node, 0, fake))
+    yield from _keys_of_rules(tree, rules)
+
+
+def _keys_of_rules(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
+    """Yield the canonical keys of the texts that only some rules have."""
     if rules.feedback == "reason":
         for node, _ in enumerate(tree.subtopics):
             hints = (ObservationKey(Kind.SUBTOPIC_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
@@ -183,6 +191,8 @@ def observation_keys(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
         for node, study in enumerate(tree.studies):
             for wording in range(1, len(study.wordings)):
                 yield from _result_keys(ObservationKey(Kind.RESULT, node, wording=wording))
+    if rules.redo_turn:
+        yield from (ObservationKey(Kind.REDO, node) for node, _ in enumerate(tree.studies))
 
 
 def _result_keys(key: ObservationKey) -> Iterator[ObservationKey]:

@@ -44,7 +44,9 @@ class TreeRuntime:
         key = (state.proven, conclusion[:MAX_ACTION_LENGTH])
         reward = self._rewards.get(key)
         if reward is None:
-            reward = self._rewards[key] = conclusion_reward(self.judge, self.tree, state, conclusion)
+            reward = self._rewards[key] = conclusion_reward(
+                self.judge, self.tree, state, conclusion, self.engine.rules.evidence
+            )
             if len(self._rewards) > MAX_CACHED_REWARDS:
                 del self._rewards[next(iter(self._rewards))]
         return reward

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.engine import State
+from inquitree_gym.engine.rules import Evidence
 from inquitree_gym.trees import Tree
+from inquitree_gym.trees.schema import ConclusionItem
 
 FULL, PARTIAL, NOTHING = 1.0, 0.6, 0.0
 """Grades S of an item."""
@@ -57,25 +59,40 @@ def mean_score(verdicts: Collection[Verdict]) -> float | None:
     return fmean(scores) if scores and len(scores) == len(verdicts) else None
 
 
-def evidence_ratios(tree: Tree, proven: int) -> NDArray[np.float64]:
+def required(item: ConclusionItem, evidence: Evidence = "groups") -> tuple[tuple[str, ...], ...]:
+    """Return the groups of results that ``item`` needs; with ``evidence="results"`` each result alone, once."""
+    if evidence == "groups":
+        return item.needs
+    return tuple((name,) for name in dict.fromkeys(name for group in item.needs for name in group))
+
+
+def evidence_ratios(tree: Tree, proven: int, evidence: Evidence = "groups") -> NDArray[np.float64]:
     """Return p per conclusion item (Eq. 8): groups met by a true observation over all groups.
 
-    ``proven`` has bit k set if the true result of study k was observed. Shape ``(items,)``, values in [0, 1].
+    Args:
+        tree: the tree.
+        proven: has bit k set if the true result of study k was observed.
+        evidence: the rule of this name; with ``"results"`` every required result is a group of its own.
+
+    Returns: shape ``(items,)``, values in [0, 1].
     """
     index = {study.id: k for k, study in enumerate(tree.studies)}
-    met = [[any(proven >> index[name] & 1 for name in group) for group in item.needs] for item in tree.conclusions]
+    needed = [required(item, evidence) for item in tree.conclusions]
+    met = [[any(proven >> index[name] & 1 for name in group) for group in groups] for groups in needed]
     return np.array([sum(groups) / len(groups) for groups in met], np.float64)
 
 
-def conclusion_quality(tree: Tree, proven: int, verdicts: tuple[Verdict, ...]) -> float | None:
-    """Return Q = Σ p·S (Eq. 9), in [0, |C|]; None if an item is unscored."""
+def conclusion_quality(
+    tree: Tree, proven: int, verdicts: tuple[Verdict, ...], evidence: Evidence = "groups"
+) -> float | None:
+    """Return Q = Σ p·S (Eq. 9), in [0, |C|], with p as in `evidence_ratios`; None if an item is unscored."""
     scores = [verdict.score for verdict in verdicts]
     if any(score is None for score in scores):
         return None
-    return float(evidence_ratios(tree, proven) @ np.array(scores, np.float64))
+    return float(evidence_ratios(tree, proven, evidence) @ np.array(scores, np.float64))
 
 
-def conclusion_reward(judge: Judge, tree: Tree, state: State, conclusion: str) -> float:
+def conclusion_reward(judge: Judge, tree: Tree, state: State, conclusion: str, evidence: Evidence = "groups") -> float:
     """Return Q/|C|, in [0, 1]: the reward at the end of an episode."""
-    quality = conclusion_quality(tree, state.proven, judge.judge(conclusion))
+    quality = conclusion_quality(tree, state.proven, judge.judge(conclusion), evidence)
     return 0.0 if quality is None else quality / len(tree.conclusions)

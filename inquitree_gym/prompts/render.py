@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TEMPLATE_NAMES = (
     "start", "topic", "subtopic", "study", "result", "subtopic_hint", "study_hint", "ask_again", "conclusion", "limit",
-    "end", "declined", "subtopic_tie", "study_tie",
+    "end", "declined", "subtopic_tie", "study_tie", "redo",
 )  # fmt: skip
 """Templates of the observations of an environment."""
 AGENT_TEMPLATE_NAMES = (
@@ -26,21 +26,36 @@ AGENT_TEMPLATE_NAMES = (
 """Templates of the messages from an agent to language models."""
 BELIEF_TEMPLATE = "llm_belief"
 """Template that follows ``llm_system`` for an agent that asks for beliefs; the prompts of the others do not have it."""
+DEFAULT, PAPER = "default", "paper"
+"""Names of the prompts of the package."""
+PAPER_TEMPLATE_NAMES = (
+    "start", "topic", "subtopic", "redo", "result", "subtopic_hint", "study_hint", "ask_again", "conclusion", "limit",
+    "end", "llm_system",
+)  # fmt: skip
+"""Templates of the shape that the paper's have: eleven of the environment and one system prompt."""
 MAX_TEMPLATE_BYTES = 100_000
 
 
 class Prompts:
     """Prompt templates of the package, which a folder of templates may override."""
 
-    def __init__(self, folder: str | os.PathLike[str] | None = None, names: Sequence[str] = TEMPLATE_NAMES) -> None:
-        """Load the named templates of the package, overridden by the ``.md`` files in ``folder``.
+    def __init__(self, chosen: str | os.PathLike[str] | None = None, names: Sequence[str] = TEMPLATE_NAMES) -> None:
+        """Load the templates with these names.
+
+        Args:
+            chosen: ``"default"`` or None for the package's own, ``"paper"`` for those of the paper's shape, or a folder
+                whose ``.md`` files replace the package's own. It may hold templates of environments and of agents.
+            names: names of the templates.
 
         Raises:
             OptionError: the folder is missing, or a template in it has an unknown name, is too large, is not UTF-8 text
                 or has a syntax error; every such file is listed.
         """
-        self.folder = None if folder is None else Path(os.path.expanduser(folder))
+        self.folder = None if chosen in (None, DEFAULT, PAPER) else Path(os.path.expanduser(chosen))
         self._sources = {name: _packaged(name) for name in names}
+        if chosen == PAPER:
+            own_shape = [name for name in names if name in PAPER_TEMPLATE_NAMES]
+            self._sources |= {name: _packaged(name, PAPER) for name in own_shape}
         if self.folder is not None:
             own = _overrides(self.folder, names)
             self._sources |= own
@@ -102,15 +117,18 @@ class Prompts:
         return {"folder": self.folder, "_sources": self._sources}
 
 
-def _packaged(name: str) -> str:
-    return resources.files(__package__).joinpath("templates", f"{name}.md").read_text(encoding="utf-8")
+def _packaged(name: str, *folder: str) -> str:
+    return resources.files(__package__).joinpath("templates", *folder, f"{name}.md").read_text(encoding="utf-8")
 
 
 def _overrides(folder: Path, names: Sequence[str]) -> dict[str, str]:
     if not os.path.isdir(folder):
-        raise OptionError(f"no folder of templates at '{folder}'; give an existing one or None")
+        raise OptionError(f"no folder of templates at '{folder}'; give an existing one, '{DEFAULT}' or '{PAPER}'")
     found, faults = {}, []
+    shared = {*TEMPLATE_NAMES, *AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE}
     for file in sorted(folder.glob("*.md")):
+        if file.stem not in names and file.stem in shared and shared.issuperset(names):
+            continue  # a template of the environment beside those of the agent, or the other way round
         if file.stem not in names:
             faults.append(f"'{file}' is not a known template{suggest(file.stem, names)}; known: {', '.join(names)}")
         elif not file.is_file() or not file.resolve().is_relative_to(folder.resolve()):

@@ -21,10 +21,11 @@ from inquitree_gym.analysis.logs import (
     find_logs,
 )
 from inquitree_gym.analysis.recorded import RecordedJudges, recorded_judges
+from inquitree_gym.engine import Rules
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judges import Judge, evidence_ratios, local_judge
 from inquitree_gym.judges.registry import LOCAL
-from inquitree_gym.log import Episode, EventRecord, Reply, Turn, has_header
+from inquitree_gym.log import Episode, EventRecord, Header, Reply, Turn, has_header
 from inquitree_gym.report.tables import dollars
 from inquitree_gym.report.templating import render, write_text
 from inquitree_gym.runner.study import EpisodeSpec
@@ -164,7 +165,7 @@ def write_view(
         views=turn_views(episode, tree),
         cost=cost,
         dollars=dollars(cost.dollars, cost.unpriced),
-        items=_graded_items(tree, score, others or {}),
+        items=_graded_items(tree, header, score, others or {}),
         judges=list(others or {}),
         score=score,
         threshold=float(header.rules["threshold"]),
@@ -274,11 +275,13 @@ def _verdict(result: EventRecord | None, event: EventRecord) -> str:
     return "miss: a fake result is believed" if result.fake else ""
 
 
-def _graded_items(tree: Tree, score: EpisodeScore | None, others: Mapping[str, Judge]) -> list[tuple[Any, ...]]:
+def _graded_items(
+    tree: Tree, header: Header, score: EpisodeScore | None, others: Mapping[str, Judge]
+) -> list[tuple[Any, ...]]:
     """Return per conclusion item: the item, its evidence ratio p, the verdict, and the verdicts of other judges."""
     if score is None or not score.verdicts or score.trajectory.conclusion is None:
         return []
-    ratios = map(float, evidence_ratios(tree, score.trajectory.proven))
+    ratios = map(float, evidence_ratios(tree, score.trajectory.proven, Rules.recorded(header.rules).evidence))
     beside = [judge.judge(score.trajectory.conclusion) for judge in others.values()]
     by_item = zip(*beside, strict=True) if beside else [()] * len(tree.conclusions)
     return list(zip(tree.conclusions, ratios, score.verdicts, by_item, strict=True))

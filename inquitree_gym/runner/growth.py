@@ -18,6 +18,7 @@ from inquitree_gym.prompts import Prompts
 from inquitree_gym.runner.folder import MANIFEST, RunManifest, cannot_write, has_logs, load_manifest, write_manifest
 from inquitree_gym.runner.grids import hull, joined
 from inquitree_gym.runner.models import ModelSettings
+from inquitree_gym.runner.rules import expanded
 from inquitree_gym.runner.study import StudyConfig, tree_name, validated
 from inquitree_gym.runner.trees import DIGITS, keep_tree, logged_digests, version_name
 from inquitree_gym.trees import Tree, load_tree
@@ -96,9 +97,10 @@ def differences(there: StudyConfig, here: StudyConfig, places: tuple[str, str] =
     Models are compared by label. Settings that do not affect replies may differ. ``places`` says where the studies are.
     """
     for name in type(here).model_fields:
-        if name in GROWING:
+        if name in (*GROWING, "prompts"):
             continue
         yield from _compared(name, _fixed(getattr(there, name)), _fixed(getattr(here, name)), places)
+    yield from _compared("prompts", there.prompts_name, here.prompts_name, places)
     models = {model.label: model for model in there.models}
     for model in here.models:
         if model.label in models:
@@ -197,7 +199,8 @@ def manifest_of(study: StudyConfig, trees: Mapping[str, TreeRef]) -> RunManifest
     own = {"fake_level", "max_turns", "threshold"}
     rules = {name: value for name, value in _fixed(study.rules).items() if name not in own}
     versions = {
-        "inquitree-gym": __version__, "log": LOG_VERSION, "judge": JUDGE_VERSION, "prompts": Prompts(None).digest,
+        "inquitree-gym": __version__, "log": LOG_VERSION, "judge": JUDGE_VERSION,
+        "prompts": Prompts(study.prompts_name).digest,
     }  # fmt: skip
     return RunManifest(study=study, trees=dict(trees), versions=versions, rules=rules)
 
@@ -206,7 +209,7 @@ def _fixed(value: Any) -> Any:
     """Return the settings of a model, or all rules, as far as they decide how an episode is played."""
     if isinstance(value, ModelSettings):
         return value.fixed_settings
-    return Rules().override(value).as_dict() if isinstance(value, dict) else value
+    return Rules().override(expanded(value)).as_dict() if isinstance(value, dict) else value
 
 
 def _compared(name: str, there: Any, here: Any, places: tuple[str, str]) -> Iterator[str]:

@@ -38,6 +38,7 @@ from inquitree_gym.runner.models import (
     missing_keys,
     stops_run,
 )
+from inquitree_gym.runner.rules import expanded
 from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
 from inquitree_gym.runner.trees import run_tree
 
@@ -170,7 +171,8 @@ class _Player:
         self._judge = build_judge(run.study.judge, run.options, run.stop) or LOCAL_JUDGE
         self._settings = {model.label: model.agent_settings for model in run.study.models}
         self._embedder = load_embedder(run.study.embedder, device=run.options.device)
-        self._runtimes = RuntimeCache(self._embedder, Prompts(None))
+        self._prompts = Prompts(run.study.prompts_name)
+        self._runtimes = RuntimeCache(self._embedder, self._prompts)
         self._tree = cache(partial(run_tree, run.folder, load_manifest(run.folder)))
 
     async def play(self, spec: EpisodeSpec) -> None:
@@ -214,12 +216,13 @@ class _Player:
     def _arguments(self, spec: EpisodeSpec) -> dict[str, Any]:
         """Return the arguments of `play`, with an environment and an agent for this episode alone."""
         study, tree = self.run.study, self._tree(spec.tree)
-        settings = {"chat": self._chats[spec.model], **self._settings[spec.model]} if spec.model else {}
-        rules: dict[str, Any] = {} if study.threshold is None else {"threshold": study.threshold}
+        prompts = {"prompts": study.prompts_name}
+        settings = {"chat": self._chats[spec.model], **prompts, **self._settings[spec.model]} if spec.model else {}
+        rules: dict[str, Any] = expanded(study.rules) | {"threshold": study.threshold}
         env = InquiryEnv(tree, embedder=self._embedder, reader=self._reader, judge=self._judge, **rules)
         agent = make_agent(spec.agent, env, **settings)
         env.privileged = agent.needs_privileged
-        env.runtimes = self._runtimes
+        env.prompts, env.runtimes = self._prompts, self._runtimes
         file = log_file(self.run.folder, spec)
         if not has_header(file):
             file.unlink(missing_ok=True)  # torn within its header: nothing was played
@@ -288,6 +291,7 @@ async def arun_study(
     build_reader(study.reader, options, stop)
     build_judge(study.judge, options, stop)
     build_chats(study.models, options, stop)  # checks the models before anything is written
+    Prompts(study.prompts_name)  # likewise
     load_embedder(study.embedder, device=options.device)  # likewise; its weights are loaded on first use
     outcomes: list[Outcome] = []
 

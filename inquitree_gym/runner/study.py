@@ -22,14 +22,15 @@ from pydantic import (
 
 from inquitree_gym.baselines import AGENT_NAMES, MODEL_AGENT_NAMES
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
-from inquitree_gym.engine import Rules
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.judges.registry import LOCAL as JUDGE_LOCAL
+from inquitree_gym.prompts.render import DEFAULT
 from inquitree_gym.readers import LLM_PREFIX, model_name
 from inquitree_gym.readers import LOCAL as READER_LOCAL
 from inquitree_gym.runner.faults import faults
 from inquitree_gym.runner.grids import Grid
 from inquitree_gym.runner.models import JudgeSettings, ModelSettings, slug
+from inquitree_gym.runner.rules import PRESET, StudyRules, expanded
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.load import is_path
 from inquitree_gym.trees.schema import Tier
@@ -115,21 +116,14 @@ class StudyConfig(BaseModel):
     None, or ``local``, for the local judge."""
     threshold: float | None = Field(default=None, ge=-1, le=1)
     """Similarity threshold τ; None for the embedder's calibrated default."""
-    rules: dict[str, bool | int | float | str] = Field(default_factory=dict)
-    """Further rules of the episodes by name, as in `Rules`; a rule that is not named has its default."""
+    rules: StudyRules = Field(default_factory=dict)
+    """Name of a preset, or further rules of the episodes by name, as in `Rules`; ``preset`` among them names the preset
+    that the others override, the default one if absent."""
+    prompts: str | None = None
+    """Prompts of the episodes and of the agents that ask a model: ``default``, ``paper``, or a folder; None for those
+    of the preset."""
     grids: tuple[Grid, ...] = ()
     """Parts of a run that several commands asked for; empty for every combination of the settings above."""
-
-    @field_validator("rules")
-    @classmethod
-    def _check_rules(cls, rules: dict[str, Any]) -> dict[str, Any]:
-        if own := sorted(rules.keys() & {"fake_level", "max_turns", "threshold"}):
-            raise ValueError(f"{', '.join(own)} of a study stand beside its rules, not among them")
-        try:
-            Rules().override(rules)
-        except OptionError as error:
-            raise ValueError(str(error)) from error
-        return rules
 
     @field_validator("agents")
     @classmethod
@@ -200,6 +194,11 @@ class StudyConfig(BaseModel):
         return self
 
     @property
+    def prompts_name(self) -> str:
+        """Prompts of the episodes: those of the study, or else those of its preset."""
+        return self.prompts or str(self.rules.get(PRESET, DEFAULT))
+
+    @property
     def _whole(self) -> Grid:
         """Every combination of agents, models, trees, fake levels and seeds."""
         labels = [model.label for model in self.models]
@@ -245,7 +244,7 @@ class StudyConfig(BaseModel):
 
     def options(self, spec: EpisodeSpec, tree: Tree) -> dict[str, Any]:
         """Return the reset options of an episode."""
-        return {**self.rules, "fake_level": spec.fake_level, "max_turns": self.turn_limit(tree)}
+        return {**expanded(self.rules), "fake_level": spec.fake_level, "max_turns": self.turn_limit(tree)}
 
     @property
     def limit(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from inquitree_gym.engine import Rules
 from inquitree_gym.judges import Judge, Verdict, conclusion_quality
 from inquitree_gym.judges.quality import judge_label
 from inquitree_gym.log import Episode, Header
@@ -37,7 +38,7 @@ class EpisodeScore:
     """Turn limit: ``default`` for n(2H + 3), ``3n``, a number, or ``none``. A log alone does not tell 3n from the
     number; for a run, the study does."""
     reading: str
-    """Embedder and threshold, or reader, that the actions were read with."""
+    """Embedder and threshold, or reader, that the actions were read with, and rules other than the default's."""
     judge: str
     """Name of the judge."""
     judge_version: int
@@ -74,6 +75,7 @@ def score_episode(episode: Episode, tree: Tree, judge: Judge) -> EpisodeScore:
     """
     trajectory = read_trajectory(episode, tree)
     verdicts = () if trajectory.conclusion is None else judge.judge(trajectory.conclusion)
+    rules = Rules.recorded(episode.header.rules)
     return EpisodeScore(
         tree=tree.id,
         agent=agent_label(episode.header.agent),
@@ -88,7 +90,7 @@ def score_episode(episode: Episode, tree: Tree, judge: Judge) -> EpisodeScore:
         judge_version=judge.version,
         trajectory=trajectory,
         verdicts=verdicts,
-        quality=conclusion_quality(tree, trajectory.proven, verdicts) if verdicts else None,
+        quality=conclusion_quality(tree, trajectory.proven, verdicts, rules.evidence) if verdicts else None,
         items=len(tree.conclusions),
         config=episode.header.agent,
     )
@@ -145,10 +147,12 @@ def _word(value: Any) -> str | None:
 
 
 def reading_of(header: Header) -> str:
-    """Return embedder and threshold, or the reader, that the actions of a log were read with."""
+    """Return embedder and threshold, or the reader, that a log was read with, and rules other than the default's."""
+    by = f"{header.embedder.name} τ={header.rules['threshold']}"
     if header.reader is not None:
-        return str(header.reader.get("name", "unknown reader"))
-    return f"{header.embedder.name} τ={header.rules['threshold']}"
+        by = str(header.reader.get("name", "unknown reader"))
+    rules = Rules.recorded(header.rules).label
+    return by if rules == "default" else f"{by}, rules: {rules}"
 
 
 def _limit(turns: int | str | None, n: int) -> str:

@@ -21,7 +21,9 @@ from inquitree_gym.baselines import AGENT_NAMES
 from inquitree_gym.cli import app, main
 from inquitree_gym.cli.trees import MANY
 from inquitree_gym.embeddings import ReaderEmbedder
+from inquitree_gym.engine import Rules
 from inquitree_gym.log import read_episode
+from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees import Tree, builtin_ids, dump_tree, load_tree
 from inquitree_gym.trees.lint import lint_tree
 from tests.strategies import make_tree, with_paraphrases
@@ -347,6 +349,22 @@ def test_options_of_play_reach_the_episode(inquitree: Inquitree, moves: list[str
     assert [turn.event.limit for turn in episode.turns] == [False, True, False]
     assert episode.turns[1].event.fake > 0
     assert episode.header.agent == {"name": "human"}
+
+
+def test_a_preset_of_play_brings_its_rules_and_its_prompts(inquitree: Inquitree, moves: list[str], tmp_path: Path):
+    file = tmp_path / "e.jsonl"
+    flags = ("--rules", "paper", "--rule", "evidence=groups", "--log", file)
+    told = inquitree("play", "paper8", *flags, stdin=script(*moves[:2], "draw_conclusion", moves[3]))
+    assert told.status == 0
+    assert "Results can be wrong" not in flat(told.out)
+    header = read_episode(file).header
+    played = Rules(**header.rules).override({"threshold": None})
+    assert played == Rules.preset("paper").override({"evidence": "groups"})
+    assert header.prompts == Prompts("paper").digest
+    plain = ("play", "paper8", "--prompts", "paper", "--log", tmp_path / "p.jsonl")
+    assert inquitree(*plain, stdin=script(*moves)).status == 0
+    header = read_episode(tmp_path / "p.jsonl").header
+    assert (header.prompts, header.rules["decisions"]) == (Prompts("paper").digest, "phrases")
 
 
 def test_who_leaves_can_go_on_with_the_same_command(inquitree: Inquitree, moves: list[str], tmp_path: Path):

@@ -44,12 +44,15 @@ def test_the_least_is_what_a_perfect_model_is_asked(service: Service, tmp_path: 
     assert asked(service) < prompt < asked(service) + replies, "only replies may be of another length"
 
 
-@pytest.mark.parametrize("context", [32_000, 1_500])
-def test_the_most_is_to_the_token_what_a_hopeless_model_is_asked(service: Service, tmp_path: Path, context: int):
+@pytest.mark.parametrize(("context", "prompts"), [(32_000, None), (1_500, None), (32_000, "paper")])
+def test_the_most_is_to_the_token_what_a_hopeless_model_is_asked(
+    service: Service, tmp_path: Path, context: int, prompts: str | None
+):
     service.reply = lambda body: _REPLY_TEXT
     # Its one reply would decline every subtopic if bare decisions were read.
     model, rules = {"context": context, "belief": context > 2_000}, {"bare_decisions": False}
-    study = study_of(service, "llm", trees=("paper2",), seeds=1, max_turns=20, rules=rules, model=model)
+    settings = {"rules": rules, "prompts": prompts, "model": model}
+    study = study_of(service, "llm", trees=("paper2",), seeds=1, max_turns=20, **settings)
     run_study(study, tmp_path)
     (found,) = estimate(study, study.specs())
     assert found.most == Usage(
@@ -58,6 +61,8 @@ def test_the_most_is_to_the_token_what_a_hopeless_model_is_asked(service: Servic
         completion_tokens=REPLY_TOKENS * len(service.requests),
     )
     assert found.most.replies == 21
+    system = service.requests[0].body["messages"][0]["content"]
+    assert ("at most five sentences" in system) == (prompts == "paper")
 
 
 def test_only_what_is_left_to_do_counts_and_only_what_asks_the_model(service: Service):

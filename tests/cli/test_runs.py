@@ -14,8 +14,10 @@ from rich.console import Console
 from inquitree_gym.analysis import load_run, summarise
 from inquitree_gym.cli import main, output
 from inquitree_gym.cli import output as live
+from inquitree_gym.engine import Rules
 from inquitree_gym.llm import Budget, Completion
 from inquitree_gym.log import read_episode
+from inquitree_gym.prompts import Prompts
 from inquitree_gym.runner import Outcome
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.trees import load_tree
@@ -353,6 +355,26 @@ def test_rules_reach_the_episodes(run: Run, tmp_path: Path):
         0.05,
         "hub",
     )
+
+
+def test_a_preset_and_its_prompts_reach_the_episodes_and_what_is_named_beside_it_overrides_it(run: Run, tmp_path: Path):
+    given = ("--agent", "oracle", "--papers", "2", "--seeds", 1, "--fake-level", 4, "--rules", "paper")
+    for folder, flags, rules, prompts in (
+        ("a", (), {}, "paper"),
+        ("b", ("--rule", "decisions=phrases", "--prompts", "default"), {"decisions": "phrases"}, "default"),
+    ):
+        for _ in range(2):  # the second time, the manifest is compared
+            status, _, err = run(*given, *flags, "--out", tmp_path / folder)
+            assert status == 0, err
+        (file,) = (tmp_path / folder / "episodes").iterdir()
+        header = read_episode(file).header
+        played = {"threshold": header.rules["threshold"], "fake_level": 4}
+        assert Rules(**header.rules) == Rules.preset("paper").override(rules | played)
+        assert header.prompts == Prompts(prompts).digest
+        assert json.loads((tmp_path / folder / "run.json").read_text())["study"]["rules"] == {
+            "preset": "paper",
+            **rules,
+        }
 
 
 def test_the_device_goes_with_a_study_file_and_is_told_where_there_is_none(run: Run, tmp_path: Path):

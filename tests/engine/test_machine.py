@@ -29,6 +29,9 @@ RULE_SETS = st.builds(
     tie_margin=st.sampled_from([0.0, 0.2, 2.0]),
     fake_key=st.sampled_from([1, 2]),
     replication=st.sampled_from(["exact", "varied"]),
+    redo_turn=st.booleans(),
+    named_at_result=st.sampled_from(["unvisited", "any"]),
+    evidence=st.sampled_from(["groups", "results"]),
 )
 ACTIONS = st.lists(
     st.tuples(st.integers(0, 30), st.sampled_from([0.0, 0.3, 0.6, 1.0]), st.sampled_from(list(Decision))),

@@ -69,6 +69,10 @@ RULES = st.fixed_dictionaries(
         "tie_margin": st.sampled_from([0.0, 0.1, 2.0]),
         "fake_key": st.just(1),
         "replication": st.just("varied"),
+        "rules": st.just("paper"),
+        "redo_turn": st.booleans(),
+        "named_at_result": st.sampled_from(["unvisited", "any"]),
+        "evidence": st.sampled_from(["groups", "results"]),
     },
 )
 OPTIONS = st.fixed_dictionaries(
@@ -84,6 +88,8 @@ OPTIONS = st.fixed_dictionaries(
         "on_tie": st.sampled_from(["nearest", "ask"]),
         "tie_margin": st.just(1.0),
         "replication": st.sampled_from(["exact", "varied"]),
+        "rules": st.sampled_from(["default", "paper"]),
+        "redo_turn": st.booleans(),
     },
 )
 
@@ -312,7 +318,7 @@ def test_index_observations_number_rewordings_too():
     wordings = TREES["branched"].studies[0].wordings
     assert all(words in env.text_of(int(number)) for words, number in zip(wordings, numbers, strict=False))
     plain = InquiryBatchEnv(2, tree=TREES["branched"], embedder=LETTERS, observation="index")
-    with pytest.raises(OptionError, match="feedback, on_tie and replication"):
+    with pytest.raises(OptionError, match="feedback, on_tie, replication and redo_turn"):
         plain.reset(options={"replication": "varied"})
 
 

@@ -349,6 +349,9 @@ RULES = {
     "tie_margin": 2.0,
     "fake_key": 1,
     "replication": "varied",
+    "redo_turn": True,
+    "named_at_result": "any",
+    "evidence": "results",
 }
 NEEDS = {
     "on_tie": {"tie_margin": 2.0, "threshold": 0.0},

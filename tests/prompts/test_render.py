@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 from importlib import resources
@@ -20,7 +21,7 @@ from inquitree_gym.engine import Engine, Event, Reading, Rules
 from inquitree_gym.envs.observations import ObservationRenderer
 from inquitree_gym.errors import OptionError
 from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE, TEMPLATE_NAMES, Prompts
-from inquitree_gym.prompts.render import MAX_TEMPLATE_BYTES
+from inquitree_gym.prompts.render import MAX_TEMPLATE_BYTES, PAPER_TEMPLATE_NAMES
 from inquitree_gym.trees import dump_tree, parse_tree
 from tests.strategies import make_tree
 
@@ -46,6 +47,7 @@ VALUES: dict[str, dict[str, object]] = {
     "declined": {"topic": "Why salt?", "nothing_left": False},
     "subtopic_tie": {"first": "Think of the sea.", "second": "Think of mines."},
     "study_tie": {"first": "Think of scales.", "second": "Think of taste."},
+    "redo": {"study": "Weigh the salt."},
 }
 AGENT_VALUES: dict[str, dict[str, object]] = {
     "llm_system": {},
@@ -115,11 +117,53 @@ def test_templates_of_agents_are_apart_from_those_of_environments(folder: Path):
     mine = Prompts(folder, AGENT_TEMPLATE_NAMES)
     assert mine.render("llm_system") == pickle.loads(pickle.dumps(mine)).render("llm_system") == "Say 2."
     assert mine.digest != AGENTS.digest
-    with pytest.raises(OptionError, match=r"llm_system\.md' is not a known template.*; known: start, "):
-        Prompts(folder)
+    assert Prompts(folder).digest == Prompts().digest, "one folder may hold the templates of both"
+    with pytest.raises(OptionError, match=r"llm_system\.md' is not a known template.*; known: judge_system"):
+        Prompts(folder, ("judge_system",))
+
+
+PAPER = {name: Prompts("paper", names) for names in (TEMPLATE_NAMES, AGENT_TEMPLATE_NAMES) for name in names}
+PAPER_ALONE = [name for name in PAPER if name in PAPER_TEMPLATE_NAMES]
+
+
+def test_the_paper_has_eleven_templates_and_one_system_prompt():
+    assert len(PAPER_TEMPLATE_NAMES) == 12
+    assert sorted(set(PAPER_TEMPLATE_NAMES) - set(TEMPLATE_NAMES)) == ["llm_system"]
+    folder = resources.files("inquitree_gym.prompts").joinpath("templates", "paper")
+    assert {file.name for file in folder.iterdir()} == {f"{name}.md" for name in PAPER_TEMPLATE_NAMES}
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_a_template_of_the_paper_shows_the_same_texts(name: str):
+    text = PAPER[name].render(name, **VALUES_OF[name])
+    assert not any(mark in text for mark in ("{{", "{%", "{#", "None"))
+    shown = {key: value for key, value in VALUES_OF[name].items() if name != "start" or key not in DECISIONS}
+    assert all(value in text for value in shown.values() if isinstance(value, str))
+    assert (text == EVERY[name].render(name, **VALUES_OF[name])) == (name not in PAPER_TEMPLATE_NAMES)
+
+
+@pytest.mark.parametrize("name", PAPER_ALONE)
+def test_no_template_of_the_paper_warns_of_wrong_results_or_counts_turns_and_hints(name: str):
+    for level, limit in ((2, False), (4, True)):
+        values = VALUES_OF[name] | {"turns": 4321, "level": level, "levels": 4, "limit": limit, "nothing_left": True}
+        text = PAPER[name].render(name, **values).lower()
+        assert not re.search(r"\b(wrong|fake|false|trust|doubt|turns?|budget|4321|\d of \d|visited)\b", text), text
+
+
+def test_the_paper_asks_for_at_most_five_sentences_wherever_a_proposal_is_written():
+    proposing = ("start", "topic", "subtopic", "subtopic_hint", "study_hint", "llm_system")
+    assert all("at most five sentences" in PAPER[name].render(name, **VALUES_OF[name]) for name in proposing)
+
+
+def test_prompts_are_chosen_by_name():
+    assert Prompts("default").digest == Prompts(None).digest != Prompts("paper").digest
+    assert Prompts("paper", ("llm_correction",)).digest == Prompts(None, ("llm_correction",)).digest
+    with pytest.raises(OptionError, match="no folder of templates at 'papre'; give an existing one, 'default' or 'pa"):
+        Prompts("papre")
 
 
 def test_a_model_is_asked_for_the_form_that_is_read():
+    assert move_fault(PAPER["llm_system"].render("llm_system")) == ""
     for name in ("llm_system", "llm_correction"):
         assert move_fault(AGENTS.render(name, **AGENT_VALUES[name])) == ""
     assert split_belief("BELIEF: fake 0.8") == ("", 0.8)
@@ -231,7 +275,9 @@ def test_blocks_leave_no_blank_lines(folder: Path):
 def test_a_folder_that_is_not_there_is_refused_by_name(folder: Path):
     (folder / "file").write_text("")
     for path in (folder / "nosuch", folder / "file", "~nosuchuser/x", "x" * 5_000):
-        with pytest.raises(OptionError, match=r"no folder of templates at '.*'; give an existing one or None"):
+        with pytest.raises(
+            OptionError, match=r"no folder of templates at '.*'; give an existing one, 'default' or 'paper'"
+        ):
             Prompts(path)
 
 

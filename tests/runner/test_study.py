@@ -10,6 +10,7 @@ import pytest
 from inquitree_gym.baselines import AGENT_NAMES
 from inquitree_gym.baselines.registry import CHAT_SETTINGS
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
+from inquitree_gym.engine import Rules
 from inquitree_gym.errors import EmbedderError, OptionError, TreeError, UnknownTreeError
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.runner.growth import differences
@@ -174,8 +175,49 @@ def test_rules_of_a_study_reach_its_episodes(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
+    ("written", "overrides"),
+    [
+        ('rules = "paper"', {}),
+        ('rules = { preset = "paper", decisions = "phrases", study_turn = true }',
+         {"decisions": "phrases", "study_turn": True}),
+    ],
+)  # fmt: skip
+def test_a_study_takes_a_preset_and_single_rules_override_it(tmp_path: Path, written: str, overrides: dict):
+    file = tmp_path / "study.toml"
+    file.write_text(f'agents = ["random"]\ntrees = ["8"]\n{written}\n')
+    study = read_study(file)
+    played = Rules().override(study.options(next(study.specs()), load_tree("paper8")))
+    assert played == Rules.preset("paper").override(overrides)
+    assert study.prompts_name == "paper"
+    assert StudyConfig.model_validate_json(study.model_dump_json()) == study
+    told = list(differences(study, make_study(agents=("random",), trees=("8",))))
+    assert "prompts is paper there and default here" in told
+    assert "rules redo_turn is true there and false here" in told
+    spelled = make_study(agents=("random",), trees=("8",), rules=study.rules | {"redo_turn": True}, prompts="paper")
+    assert list(differences(study, spelled)) == [], "the same in other words"
+
+
+def test_prompts_of_a_study_go_before_those_of_its_preset(tmp_path: Path):
+    file = tmp_path / "study.toml"
+    file.write_text('agents = ["random"]\ntrees = ["8"]\nrules = "paper"\nprompts = "default"\n')
+    assert read_study(file).prompts_name == "default"
+    plain = make_study(agents=("random",), trees=("8",))
+    assert plain.prompts_name == "default"
+    paper = make_study(agents=("random",), trees=("8",), prompts="paper")
+    assert paper.prompts_name == "paper"
+    assert list(differences(plain, paper)) == ["prompts is default there and paper here"]
+
+
+def test_the_default_preset_is_no_difference():
+    plain, named = (make_study(agents=("random",), trees=("8",), **rules) for rules in ({}, {"rules": "default"}))
+    assert list(differences(plain, named)) == []
+
+
+@pytest.mark.parametrize(
     ("rules", "message"),
     [
+        ("papers", "no rules are called 'papers' .did you mean 'paper'"),
+        ({"preset": "paper", "rules": "paper"}, "unknown option 'rules'"),
         ({"on_ties": "ask"}, "unknown option 'on_ties' .did you mean 'on_tie'"),
         ({"tie_margin": 3}, "tie_margin is a number from 0 to 2"),
         ({"max_turns": 9}, "max_turns of a study stand"),

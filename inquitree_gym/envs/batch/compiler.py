@@ -138,7 +138,7 @@ def _row(engine: Engine, states: StateIndex, key: StateKey, reader: TextReader) 
             return _Row(Context.NO_MATCH, show_result(engine, states, shown.node))
         case Phase.RESULT:
             ask_again = transition(Op.GOTO, states.ask_again(shown.node))
-            return _Row(Context.RESULT, ask_again, run_study(engine, states, shown.node))
+            return _Row(Context.RESULT, ask_again, run_study(engine, states, shown.node, again=True))
         case Phase.CONCLUSION:
             return _Row(Context.NO_MATCH, transition(Op.END, states.end))
     return _Row(Context.NO_MATCH, transition(Op.GOTO, StateIndex.START))
@@ -192,8 +192,8 @@ def _state_table(
     kind = np.array([key.observation.kind for key in keys])
     index = np.array([key.observation.node for key in keys])
     entered, shown, declined = (kind == each for each in (Kind.SUBTOPIC, Kind.RESULT, Kind.DECLINED))
-    counted = entered | (kind == (Kind.STUDY if engine.rules.study_turn else Kind.RESULT))
-    of_study = np.isin(kind, (Kind.STUDY, Kind.STUDY_HINT, Kind.STUDY_TIE, Kind.RESULT, Kind.ASK_AGAIN))
+    counted = np.isin(kind, (Kind.SUBTOPIC, Kind.STUDY, Kind.REDO, Kind.RESULT))
+    of_study = np.isin(kind, (Kind.STUDY, Kind.STUDY_HINT, Kind.STUDY_TIE, Kind.REDO, Kind.RESULT, Kind.ASK_AGAIN))
     node = np.where(of_study, first_study + index, np.maximum(index, 0))
     word, bit = np.divmod(node, WORD_BITS)
     return StateTable(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from inquitree_gym.embeddings import TreeVectors
 from inquitree_gym.envs.batch.compiler import CompiledTree
 from inquitree_gym.envs.batch.encoding import REJECTED, UNREAD, WORD_BITS, Bools, Context, Ints
 from inquitree_gym.envs.batch.pool import Tables
+from inquitree_gym.judges.quality import required
 
 Rewards = NDArray[np.float64]
 
@@ -45,7 +47,7 @@ class Conclusions:
         self._tables = tables
         self._evidence = _bit_sets(tables, [tree.menu.evidence for tree in tables.trees])
         """Studies that bear on each conclusion item."""
-        self._needs = _bit_sets(tables, [_groups(tree) for tree in tables.trees])
+        self._needs = _bit_sets(tables, [[*chain.from_iterable(_groups(tree))] for tree in tables.trees])
         """Studies in each group of results that an item needs (Eq. 8)."""
         self._n_texts = tables.size.actions - 1
         self._first_study, self._n_studies = np.array(tables.size.subtopics), np.array(tables.size.studies)
@@ -186,9 +188,9 @@ class Conclusions:
         verdicts = tree.runtime.judge.judge(texts[column])
         scores = [0.0 if any(each.score is None for each in verdicts) else each.score or 0.0 for each in verdicts]
         shares = [
-            score / len(item.needs) / len(scores)
-            for score, item in zip(scores, tree.runtime.tree.conclusions, strict=True)
-            for _ in item.needs
+            score / len(groups) / len(scores)
+            for score, groups in zip(scores, _groups(tree), strict=True)
+            for _ in groups
         ]
         return np.array(shares + [0.0] * (self._needs.shape[2] - len(shares)))
 
@@ -213,11 +215,11 @@ class _Numbering:
         return self._numbers.take(at)
 
 
-def _groups(compiled: CompiledTree) -> list[list[int]]:
-    """Return the studies of every group of results that the conclusion items need, item by item."""
-    tree = compiled.runtime.tree
+def _groups(compiled: CompiledTree) -> list[list[list[int]]]:
+    """Return the studies of every group of results that each conclusion item needs."""
+    tree, evidence = compiled.runtime.tree, compiled.runtime.engine.rules.evidence
     numbers = {study.id: number for number, study in enumerate(tree.studies)}
-    return [[numbers[name] for name in group] for item in tree.conclusions for group in item.needs]
+    return [[[numbers[name] for name in group] for group in required(item, evidence)] for item in tree.conclusions]
 
 
 def _bit_sets(tables: Tables, sets: Sequence[Sequence[Sequence[int]]]) -> Ints:

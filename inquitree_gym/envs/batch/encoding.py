@@ -141,20 +141,11 @@ class StateKey(NamedTuple):
 
 
 _PHASES = {
-    Kind.START: Phase.TOPIC,
-    Kind.TOPIC: Phase.TOPIC,
-    Kind.SUBTOPIC: Phase.SUBTOPIC,
-    Kind.STUDY: Phase.STUDY,
-    Kind.RESULT: Phase.RESULT,
-    Kind.SUBTOPIC_HINT: Phase.TOPIC,
-    Kind.STUDY_HINT: Phase.SUBTOPIC,
-    Kind.ASK_AGAIN: Phase.RESULT,
-    Kind.CONCLUSION: Phase.CONCLUSION,
-    Kind.END: Phase.END,
-    Kind.DECLINED: Phase.TOPIC,
-    Kind.SUBTOPIC_TIE: Phase.TOPIC,
-    Kind.STUDY_TIE: Phase.SUBTOPIC,
-}
+    Kind.START: Phase.TOPIC, Kind.TOPIC: Phase.TOPIC, Kind.SUBTOPIC: Phase.SUBTOPIC, Kind.STUDY: Phase.STUDY,
+    Kind.REDO: Phase.STUDY, Kind.RESULT: Phase.RESULT, Kind.SUBTOPIC_HINT: Phase.TOPIC,
+    Kind.STUDY_HINT: Phase.SUBTOPIC, Kind.ASK_AGAIN: Phase.RESULT, Kind.CONCLUSION: Phase.CONCLUSION,
+    Kind.END: Phase.END, Kind.DECLINED: Phase.TOPIC, Kind.SUBTOPIC_TIE: Phase.TOPIC, Kind.STUDY_TIE: Phase.SUBTOPIC,
+}  # fmt: skip
 
 
 def phase_of(key: ObservationKey) -> Phase:
@@ -239,8 +230,17 @@ def _state_keys(engine: Engine) -> Iterator[StateKey]:
     yield StateKey(ObservationKey(Kind.TOPIC, nothing_left=True), accepted=True)
     for node, nothing_left in product(subtopics, (False, True)):
         yield StateKey(ObservationKey(Kind.DECLINED, node, nothing_left=nothing_left), accepted=True)
+    yield from _keys_of_rules(engine)
+
+
+def _keys_of_rules(engine: Engine) -> Iterator[StateKey]:
+    """Yield the states that only some rules have."""
+    if engine.rules.redo_turn:
+        yield from (
+            StateKey(ObservationKey(Kind.REDO, study), accepted=True) for study, _ in enumerate(engine.fakes_of)
+        )
     if engine.rules.on_tie == "ask":
-        yield from _ties(Kind.SUBTOPIC_TIE, subtopics)
+        yield from _ties(Kind.SUBTOPIC_TIE, range(engine.n))
         for group in engine.studies_of:
             yield from _ties(Kind.STUDY_TIE, group)
 

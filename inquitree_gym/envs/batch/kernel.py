@@ -209,6 +209,9 @@ class Kernel:
         tables = self.tables
         at, count_starts = states.take(visiting), self._count_starts.take(envs)
         columns = tables.states.counter.take(at)
+        if tables.study_turns:  # a run counts in the turn of its study, and not again where its result is shown
+            counted_before = tables.states.phase.take(self.state.take(envs)) == Phase.STUDY
+            columns[counted_before] = tables.n_counters - 1
         counts, counters = self._flat_counts, columns + count_starts
         before = counts.take(counters)
         counts[counters] = before + _ONE_VISIT
@@ -305,7 +308,7 @@ class Kernel:
             rows = ((contexts == Context.TOPIC) & tables.admissible.take(trees)).nonzero()[0]
             masks[rows, slots] = self.counts[rows if envs is None else envs.take(rows), slots] >= 0
             rows = ((contexts == Context.RESULT) & tables.direct.take(trees)).nonzero()[0]
-            masks[rows, slots] = self._unvisited_candidates(rows if envs is None else envs.take(rows))
+            masks[rows, slots] = self._nameable(rows if envs is None else envs.take(rows))
         return masks
 
     def visited_counts(self) -> Ints:
@@ -329,12 +332,13 @@ class Kernel:
         words, bits = np.divmod(columns, WORD_BITS)
         return envs, columns, self.counts[envs, columns], self.fooled[words, envs] >> bits & 1
 
-    def _unvisited_candidates(self, envs: Ints) -> Bools:
-        """Return which subtopics are candidates that were not visited, shape ``(len(envs), subtopics)``."""
+    def _nameable(self, envs: Ints) -> Bools:
+        """Return which subtopics may be named at a result, shape ``(len(envs), subtopics)``."""
         trees, counts = self.tree.take(envs), self.counts[envs, : self._n_slots]
         exist = np.arange(self._n_slots) < self.tables.n_subtopics.take(trees)[:, None]
         locked = (counts < 0) & exist & ~self.tables.admissible.take(trees)[:, None]
-        return np.asarray((counts == 0) | locked)
+        visited = (counts > 0) & self.tables.revisits.take(trees)[:, None]
+        return np.asarray((counts == 0) | locked | visited)
 
     def allows(self, actions: Ints) -> Bools:
         """Return whether each environment allows its action, shape ``(num_envs,)``."""

@@ -129,7 +129,7 @@ class IndexObserver:
             if not _has_texts(self._rules, compiled.runtime.engine.rules):
                 raise OptionError(
                     "index observations number the texts under the rules of the environment; make it with the same "
-                    "feedback, on_tie and replication, in place of giving them to reset"
+                    "feedback, on_tie, replication and redo_turn, in place of giving them to reset"
                 )
         return [self._first[each.runtime.tree] for each in trees]
 
@@ -197,11 +197,9 @@ def make_observer(
 
 def _has_texts(made_with: Rules, played: Rules) -> bool:
     """Return whether the texts under two sets of rules have the same numbers; see `observation_keys`."""
-    plain = Rules()
-    return any(
-        (played.feedback, played.on_tie, played.replication) == (each.feedback, each.on_tie, each.replication)
-        for each in (plain, made_with)
-    )
+    names = ("feedback", "on_tie", "replication", "redo_turn")
+    shown, *known = ([getattr(rules, name) for name in names] for rules in (played, Rules(), made_with))
+    return shown in known
 
 
 def feature_rows(features: FeatureLayout, runtime: TreeRuntime) -> FeatureRow:

@@ -122,6 +122,7 @@ class Tables:
         """Highest draw that shows a fake."""
         self.admissible = np.array([each.candidates == "admissible" for each in rules])
         self.direct = np.array([each.explore == "direct" for each in rules])
+        self.revisits = np.array([each.named_at_result == "any" for each in rules])
         self.start_states: Ints = self.first_states + StateIndex.START
         self.initial_counts: Counts = np.stack([each.initial_counts for each in self.trees])
         self.n_subtopics: Ints = np.array([engine.n for engine in engines])
@@ -129,6 +130,8 @@ class Tables:
         """True if any tree shows fakes."""
         self.varies = any(max(each.wordings_of) > 1 for each in engines)
         """True if any tree shows true results in several wordings."""
+        self.study_turns = any(each.study_turn or each.redo_turn for each in rules)
+        """True if a study takes a turn of its own in any tree."""
         self.asks = any(each.on_tie == "ask" for each in rules)
         """True if any tree asks which of two candidates is meant."""
         self.reasons = any(each.feedback == "reason" for each in rules)

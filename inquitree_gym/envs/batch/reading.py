@@ -133,7 +133,10 @@ class TextReader:
         """Return the branch number of ``text`` at a result."""
         reading = self._runtime.matcher.read(self.state(Context.RESULT), text)
         if reading.decision == Decision.NONE:
-            return self._name(reading, text, locked=_TO_TOPIC, none=REJECT, unvisited_only=True)
+            unvisited_only = self._engine.rules.named_at_result == "unvisited"
+            return self._name(
+                reading, text, locked=_TO_TOPIC, none=REJECT, unvisited_only=unvisited_only, enters=self._direct
+            )
         if reading.decision == Decision.REDO:
             return REDO
         if reading.decision == Decision.EXPLORE and self._direct:
@@ -149,6 +152,7 @@ class TextReader:
         locked: int,
         none: int,
         unvisited_only: bool = False,
+        enters: bool = True,
         asks: bool = False,
     ) -> int:
         """Return the branch number of a text that may name a subtopic.
@@ -159,13 +163,13 @@ class TextReader:
             locked: transition if the nearest subtopic lacks a prerequisite and no other one may count instead.
             none: transition if no subtopic is near enough.
             unvisited_only: reject a subtopic that was visited.
+            enters: enter the subtopic, rather than go back to the topic.
             asks: ask if two subtopics are equally near.
         """
         following = none
         number = self.number(Branch.always(following))
         named = self._named(reading, text)
         for place, (subtopic, _) in reversed(list(enumerate(named))):
-            enters = self._direct or not unvisited_only
             target = transition(Op.VISIT, self._states.of(Kind.SUBTOPIC, subtopic)) if enters else _TO_TOPIC
             if asks:
                 others = named[place + 1 :] if self._admissible else reading.top[1:2]
@@ -197,8 +201,10 @@ class TextReader:
         return [pair for pair in self._rank_subtopics(text) if pair[1] >= self._threshold]
 
 
-def run_study(engine: Engine, states: StateIndex, study: int, *, forced: bool = False) -> int:
-    """Return the transition of running ``study``."""
+def run_study(engine: Engine, states: StateIndex, study: int, *, forced: bool = False, again: bool = False) -> int:
+    """Return the transition of running ``study``, for the first time or ``again``."""
+    if again and engine.rules.redo_turn:
+        return transition(Op.VISIT, states.of(Kind.REDO, study))
     if engine.rules.study_turn:
         return transition(Op.VISIT, states.of(Kind.STUDY, study, forced=forced))
     return show_result(engine, states, study, forced=forced)
