@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from itertools import combinations
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
@@ -115,7 +116,7 @@ class SettingSummary:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """The second run minus the first, for one pair of settings."""
+    """The second run or agent minus the first, for one pair of settings."""
 
     name: str
     """The paired settings that differ, or of which a run has several values."""
@@ -172,20 +173,22 @@ def compare(first: Sequence[EpisodeScore], second: Sequence[EpisodeScore]) -> li
     Raises:
         OptionError: the runs share no episode.
     """
-    first, second = told_apart(first), told_apart(second)
-    matched = [field for field in _VARIED if any(len({getattr(s, field) for s in run}) > 1 for run in (first, second))]
-    ours, theirs = (
-        grouped(run, lambda score: (*(getattr(score, field) for field in matched), score.fake_level))
-        for run in (first, second)
-    )
-    differences = [_difference(ours[key], theirs[key], matched) for key in ours if key in theirs]
-    if not any(each.pairs for each in differences):
-        kinds = " | ".join(
-            "; ".join(sorted({f"{score.agent} at level {score.fake_level}" for score in run}))
-            for run in (first, second)
-        )
+    differences = _differences(told_apart(first), told_apart(second))
+    if not differences:
+        told = (sorted({f"{score.agent} at level {score.fake_level}" for score in run}) for run in (first, second))
+        kinds = " | ".join(map("; ".join, told))
         raise OptionError(f"the runs share no agent, fake level, tree and seed, so nothing can be paired: {kinds}")
-    return [each for each in differences if each.pairs]
+    return differences
+
+
+def compare_agents(scores: Sequence[EpisodeScore]) -> list[PairedDifference]:
+    """Return the paired differences of every two agents, later minus earlier; see `compare` for the errors."""
+    players = grouped(told_apart(scores), player_of)
+    differences = [each for pair in combinations(players.values(), 2) for each in _differences(*pair)]
+    if not differences:
+        names = ", ".join(f"'{player.agent}'" for player in players)
+        raise OptionError(f"a comparison takes two agents that share a fake level, tree and seed; these are {names}")
+    return differences
 
 
 def summary_table(summaries: Iterable[SettingSummary], measures: Sequence[str]) -> Iterator[list[str]]:
@@ -310,6 +313,17 @@ def _redo_change(scores: Sequence[EpisodeScore], without_fakes: Iterable[Episode
 
 def _span(values: list[int]) -> str:
     return str(min(values)) if min(values) == max(values) else f"{min(values)}–{max(values)}"
+
+
+def _differences(first: Sequence[EpisodeScore], second: Sequence[EpisodeScore]) -> list[PairedDifference]:
+    """Return the differences with at least one pair; see `compare`."""
+    matched = [field for field in _VARIED if any(len({getattr(s, field) for s in run}) > 1 for run in (first, second))]
+    ours, theirs = (
+        grouped(run, lambda score: (*(getattr(score, field) for field in matched), score.fake_level))
+        for run in (first, second)
+    )
+    found = (_difference(ours[key], theirs[key], matched) for key in ours if key in theirs)
+    return [each for each in found if each.pairs]
 
 
 def _difference(

@@ -26,6 +26,8 @@ from inquitree_gym.trees import Tree
 from inquitree_gym.trees.schema import Tier
 
 Number = TypeVar("Number", int, float)
+REFUSALS = ("refusal", "content_filter")
+"""Finish reasons of a reply that refuses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,10 @@ class EpisodeCost:
     """Replies that reached the limit of their tokens."""
     without_text: int
     """Replies that reached it before any text, by reasoning alone; each was asked for again."""
+    retries: int
+    """Failed requests before these replies."""
+    refused: int
+    """Replies in which the model or the service's filter refused to answer."""
     unread: int
     """Replies of a reader that name no candidate; see `LLMReader`."""
     prompt_tokens: int | None
@@ -255,6 +261,8 @@ def cost_of(episode: Episode) -> EpisodeCost:
         corrections=sum(reply.role == "correction" for reply in episode.replies),
         cut_short=sum(is_cut_short(reply.finish_reason) for reply in episode.replies),
         without_text=sum(used_up(reply.text, reply.finish_reason) for reply in episode.replies),
+        retries=sum(reply.retries for reply in episode.replies),
+        refused=sum(reply.finish_reason in REFUSALS for reply in episode.replies),
         unread=sum(reply.role == READER_ROLE and bool(reply.fault) for reply in episode.replies),
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +16,11 @@ from inquitree_gym.analysis.aggregate import (
     MEASURES,
     NORMALISED,
     SPLIT,
+    PairedDifference,
     as_plain,
     belief_table,
     compare,
+    compare_agents,
     differences_table,
     summarise,
     summary_table,
@@ -43,12 +47,13 @@ from inquitree_gym.cli.output import (
     print_json,
     print_table,
     progress,
+    sigterm_as_interrupt,
     write,
 )
 from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges.registry import LOCAL
-from inquitree_gym.report import view_run, write_report
+from inquitree_gym.report import follow_run, view_run, write_report
 from inquitree_gym.report.rethreshold import (
     changed_turns,
     changes_table,
@@ -81,6 +86,8 @@ REPORT_LEGEND = (
     "first: first results of a study. can be told: fakes that reasoning can tell, and true results, until the true\n"
     "result of the study was seen. Brier, AUC: of the stated probabilities that results are fake; stated: their number."
 )
+FOLLOW_SECONDS = 2.0
+"""Time between two looks at a run that is followed."""
 REREAD_LEGEND = (
     "Each logged action is matched again in its logged state. departing: episodes in which a turn leads elsewhere; up\n"
     "to and including that turn the result is exact. followed: share of the turns up to there. Later observations\n"
@@ -119,14 +126,17 @@ def _without_doubles(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
 
 
 @app.command()
-def report(
+def report(  # noqa: PLR0913  (one parameter per flag)
     paths: LogsArgument,
     out_path: Annotated[
         Path | None, typer.Option("--out", help="Also write a page, Markdown and CSV: an .html file or a folder.")
     ] = None,
     paired: Annotated[
-        bool, typer.Option("--compare", help="Compare two runs: second minus first, paired by tree and seed.")
+        bool, typer.Option("--compare", help="Compare two runs, or the agents of one run, paired by tree and seed.")
     ] = False,
+    agents: Annotated[
+        list[str] | None, typer.Option("--agent", help="With --compare, only this agent; may be repeated.")
+    ] = None,
     models: CutoffsOption = None,
     closed_book: Annotated[
         Path | None, typer.Option(help="Folder of inquitree closed-book, to compare with what models knew before.")
@@ -136,10 +146,9 @@ def report(
 ) -> None:
     """Print the results of runs. Values are means over trees, with a 95 % interval from five trees on."""
     known_models = load_models(models)
-    if paired and (given := len({path.resolve() for path in paths})) != 2:
-        raise OptionError(f"--compare takes two runs, not {given}")
+    _check_comparison(paired, paths, agents or ())
     runs = load_scored(paths, judge)
-    differences = compare(*(run.scores for run in runs)) if paired else []
+    differences = _differences(runs, agents or ()) if paired else []
     runs = _without_doubles(runs)
     scores = [score for run in runs for score in run.scores]
     table, cutoffs = summarise(scores), split_by_cutoff(scores, known_models)
@@ -161,7 +170,7 @@ def report(
     if any(row.stated for row in table):
         print_table("Stated beliefs", belief_table(table))
     if paired:
-        print_table(f"Second run minus first{by}", differences_table(differences))
+        print_table(f"Paired differences{by}", differences_table(differences))
     if cutoffs.splits:
         print_table(f"Before − after the training cutoff{by}", cutoff_table(cutoffs))
     if memories is not None:
@@ -182,6 +191,9 @@ def view(  # noqa: PLR0913  (one parameter per flag)
     model: Annotated[str | None, typer.Option(help="Only the episodes with this model.")] = None,
     fake_level: Annotated[int | None, typer.Option(help="Only the episodes at this fake level.")] = None,
     seed: Annotated[int | None, typer.Option(help="Only the episodes with this seed.")] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Write the pages of a run while it is played; they load themselves again.")
+    ] = False,
     judge: ScoredByOption = LOCAL,
 ) -> None:
     """Write episodes as HTML pages, turn by turn. A folder gets an index; the pages need no server."""
@@ -192,6 +204,17 @@ def view(  # noqa: PLR0913  (one parameter per flag)
     def wanted(spec: EpisodeSpec) -> bool:
         return stem in (None, Path(spec.tree).stem) and all(getattr(spec, k) == v for k, v in chosen.items())
 
+    if follow:
+        with (
+            sigterm_as_interrupt(),
+            suppress(KeyboardInterrupt),
+            closing(follow_run(path, out_path, wanted=wanted, judge=judge)) as rounds,
+        ):
+            for number, page in enumerate(rounds):
+                if not number:
+                    note(f"following: {page} (Ctrl-C ends this, not the run)")
+                time.sleep(FOLLOW_SECONDS)
+        return
     logs = find_logs(path)
     with progress("drawing", sum(wanted(entry.spec) for entry in logs.entries)) as advance:
         page = view_run(logs, out_path, wanted=wanted, progress=lambda spec: advance(spec.tree), judge=judge)
@@ -242,6 +265,25 @@ def load_scored(paths: Sequence[Path], judge: str = LOCAL) -> list[ScoredRun]:
     if not any(run.episodes for run in runs):
         raise no_finished_episode(runs)
     return runs
+
+
+def _check_comparison(paired: bool, paths: Sequence[Path], agents: Sequence[str]) -> None:
+    given = len({path.resolve() for path in paths})
+    if paired and given > 2:
+        raise OptionError(f"--compare takes two runs, or one run with several agents, not {given} runs")
+    if agents and not paired:
+        raise OptionError("--agent chooses what --compare compares; give both")
+
+
+def _differences(runs: Sequence[ScoredRun], agents: Sequence[str]) -> list[PairedDifference]:
+    """Compare two runs, or the agents of one run in the order in which they are named, if they are."""
+    chosen = [[score for score in run.scores if not agents or score.agent in agents] for run in runs]
+    known = dict.fromkeys(score.agent for run in runs for score in run.scores)
+    if strange := [agent for agent in agents if agent not in known]:
+        raise OptionError(f"no agent is called '{strange[0]}' here; there are {', '.join(map(repr, known))}")
+    if len(chosen) == 2:
+        return compare(*chosen)
+    return compare_agents(sorted(chosen[0], key=lambda score: agents.index(score.agent) if agents else 0))
 
 
 def judged_by(scores: Sequence[EpisodeScore]) -> str:

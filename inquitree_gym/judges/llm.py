@@ -38,8 +38,6 @@ JUDGE_ROLE = "judge"
 """Role of a judge's replies in logs, and the folder of its cached replies."""
 TEMPLATES = ("judge_system", "judge_request")
 """Templates of the messages."""
-MAX_REASON = 500
-"""Length at which a reason is cut off, in characters."""
 
 _GRADE = re.compile(r"(?:(?P<full>1(?:\.0+)?)|(?P<partial>0?\.60*)|(?P<nothing>0(?:\.0+)?))(?![\d.]*\d|\w)")
 _GRADES = {"full": FULL, "partial": PARTIAL, "nothing": NOTHING}
@@ -279,7 +277,7 @@ def _reason(code: str, before: str) -> str:
     """Return the last reason given before the verdict."""
     pattern = rf"\bREASON\b{_MARKUP}{re.escape(code)}{_MARKUP}[:=](.*?)(?=\b(?:REASON|VERDICT)\b{_MARKUP}F\d+-|\Z)"
     reasons = re.findall(pattern, before, re.IGNORECASE | re.DOTALL)
-    return " ".join(reasons[-1].split())[:MAX_REASON].strip("*_` ") if reasons else ""
+    return " ".join(reasons[-1].split()).strip("*_` ") if reasons else ""
 
 
 def _verdict(samples: Sequence[_Sample], orders: Sequence[bool], index: int) -> Verdict:

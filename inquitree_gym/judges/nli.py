@@ -177,7 +177,7 @@ class NLIJudge:
             if grade == NOTHING:
                 against.add(index)
             if grade == NOTHING or grade > (found[index].score or NOTHING):
-                found[index] = Verdict(grade, f"{relations[index]}: {claim[:120]}")
+                found[index] = Verdict(grade, f"{relations[index]}: {claim}")
         return tuple(found)
 
     def _relations(self, claims: Sequence[str]) -> list[list[_Relation]]:

@@ -10,11 +10,13 @@ from inquitree_gym.analysis.cutoff import CUTOFF_MEASURES, CutoffAnalysis, Cutof
 from inquitree_gym.analysis.memorisation import Memorisation
 from inquitree_gym.report.figures import bars, differences
 from inquitree_gym.report.sections import AXES, ReportData, Section
-from inquitree_gym.report.tables import Table, TableCell, as_csv, make_table
+from inquitree_gym.report.tables import Table, TableCell, as_csv, linked, make_table
 from inquitree_gym.report.templating import paragraphs
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
 from inquitree_gym.scoring.statistics import Agreement, agreement, item_pairs
 
+MAX_DRAWN = 24
+"""Differences that a chart shows; with more of them, only those of the lowest fake level."""
 _NO_ESTIMATE = Estimate(None, None, None, 0, 0)
 _MEMORY_HEADS = (
     "model", "judge", "cutoff", "conclusions", "not scored", "formless", "mean S", "before", "after", "before − after",
@@ -24,25 +26,34 @@ _GAIN_HEADS = ("agent", "judge", "mean S in the loop", "closed book", "gain", "t
 
 
 def comparison(report: ReportData) -> Section | None:
-    """Return the second run minus the first; None without a comparison."""
+    """Return the paired differences of two runs or of agents; None without a comparison."""
     if not report.differences:
         return None
+    level = min(each.fake_level for each in report.differences)
+    several = len(report.differences) <= MAX_DRAWN
+    drawn = [each for each in report.differences if several or each.fake_level == level]
     charts = tuple(
         report.name_judge(
             differences(
-                f"difference-{number}",
+                f"difference-{name}",
                 f"difference in {measure}",
-                {f"{each.name}, f{each.fake_level}": (each.estimates[measure],) for each in report.differences},
+                {f"{each.name}, f{each.fake_level}": (each.estimates[measure],) for each in drawn},
             ),
             measure,
         )
-        for number, measure in enumerate(("coverage", "Q/|C|"))
+        for name, measure in (("coverage", "coverage"), ("conclusion", "Q/|C|"))
     )
     lines = [
         [each.name, str(each.fake_level), each.pairs, *map(each.estimates.get, SHOWN)] for each in report.differences
     ]
-    found = make_table("Paired differences", ("agent", "fakes", "pairs", *SHOWN), lines)
-    return Section("comparison", "Comparison", paragraphs("comparison"), charts, (report.name_judge(found, *SHOWN),))
+    found = make_table("Paired differences", ("difference", "fakes", "pairs", *SHOWN), lines)
+    return Section(
+        "comparison",
+        "Comparison",
+        paragraphs("comparison", level=None if several else level),
+        charts,
+        (report.name_judge(found, *SHOWN),),
+    )
 
 
 def judges(report: ReportData) -> Section | None:
@@ -56,9 +67,13 @@ def judges(report: ReportData) -> Section | None:
         for judge, found in means.items()
     }
     lines = [
-        [report.name(row), str(row.fake_level), *(found.get(row.setting) for found in means.values())]
+        [
+            report.name(row), str(row.fake_level),
+            *linked((found.get(row.setting) for found in means.values()),
+                    agent=report.name(row), fakes=row.fake_level),
+        ]
         for row in report.table
-    ]
+    ]  # fmt: skip
     tables = (make_table("Conclusion Q/|C| by judge", ("agent", "fakes", *means), lines), _agreements(report))
     words = paragraphs("judges", level=report.level)
     return Section("judges", "Judges side by side", words, (bars("judges", "conclusion Q/|C|", shown),), tables)

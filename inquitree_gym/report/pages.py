@@ -1,8 +1,8 @@
-"""Report as a self-contained HTML page, with Markdown and CSV files beside it."""
+"""Report as a self-contained HTML page, with its numbers, figures and tables as files beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,11 @@ from inquitree_gym.analysis.cutoff import CutoffAnalysis
 from inquitree_gym.analysis.load import EpisodeCost, ScoredRun
 from inquitree_gym.analysis.memorisation import Memorisation
 from inquitree_gym.report import comparisons, sections, vigilance
+from inquitree_gym.report.latex import latex
+from inquitree_gym.report.listing import ListedEpisode, address, episode_page, write_list
 from inquitree_gym.report.sections import ReportData, Section, report_data
-from inquitree_gym.report.tables import as_csv
-from inquitree_gym.report.templating import render, render_markdown, write_text
+from inquitree_gym.report.tables import Table, as_csv, escaped, markdown, table_csv
+from inquitree_gym.report.templating import render, render_markdown, write_bytes, write_text
 
 PAGE = "report.html"
 """Name of the page in a folder."""
@@ -27,9 +29,11 @@ def write_report(
     split: CutoffAnalysis | None = None,
     memories: Memorisation | None = None,
 ) -> list[Path]:
-    """Write a report of ``runs`` and return its files: the page, Markdown, means as CSV, episodes as CSV.
+    """Write a report of ``runs``, and return what was written, the page first.
 
-    A split at training cutoffs adds a CSV file, and so does vigilance if fakes were shown.
+    Beside the page ``X.html`` lie the page of its episodes (``X-episodes.html``), the report as Markdown, the means and
+    the episodes as CSV, and two folders: every figure as SVG, PDF and PNG (``X-figures``), every table as CSV, Markdown
+    and LaTeX (``X-tables``). A split at training cutoffs adds a CSV file, and so does vigilance if fakes were shown.
 
     Args:
         runs: results of `load_run`, one or more.
@@ -46,19 +50,58 @@ def write_report(
     report = report_data(runs, differences, split, memories)
     parts = [section for make in _SECTIONS if (section := make(report)) is not None]
     values: dict[str, Any] = {"title": _title(report), "facts": _facts(report), "sections": parts}
+    figures, tables, episodes = (_beside(page, each) for each in ("figures", "tables", "episodes.html"))
+    drawn = {chart.name: chart.files() for section in parts for chart in section.charts}
+    places = {"figures": address(page, figures), "tables": address(page, tables), "episodes": address(page, episodes)}
     files = {
-        page: render("report.html", styles=("base.css", "report.css"), **values),
+        page: render("report.html", styles=("base.css", "report.css"), drawn=drawn, places=places, **values),
         page.with_suffix(".md"): render_markdown(**values),
         page.with_suffix(".csv"): _means_csv(report),
-        page.with_name(f"{page.stem}-episodes.csv"): _episodes_csv(report),
+        episodes.with_suffix(".csv"): _episodes_csv(report),
     }
     if split is not None and split.splits:
-        files[page.with_name(f"{page.stem}-cutoff.csv")] = comparisons.cutoffs_csv(report, split)
+        files[_beside(page, "cutoff.csv")] = comparisons.cutoffs_csv(report, split)
     if vigilance.vigilance_trends(report):
-        files[page.with_name(f"{page.stem}-vigilance.csv")] = vigilance.vigilance_csv(report)
+        files[_beside(page, "vigilance.csv")] = vigilance.vigilance_csv(report)
     for file, text in files.items():
         write_text(file, text)
-    return list(files)
+    for name, formats in drawn.items():
+        for suffix, content in formats.items():
+            write_bytes(figures / f"{name}.{suffix}", content)
+    _write_tables(tables, parts)
+    write_list(episodes, f"Episodes of {_named(report)}", list(_listed(report, episodes)), back=address(episodes, page))
+    return [*files, episodes, *([figures] if drawn else []), tables]
+
+
+def _beside(page: Path, name: str) -> Path:
+    return page.with_name(f"{page.stem}-{name}")
+
+
+def _write_tables(folder: Path, sections: Sequence[Section]) -> None:
+    """Write every table in every format."""
+    for section in sections:
+        for table in section.tables:
+            stem = section.file_of(table)
+            texts = {"csv": table_csv(table), "md": _titled(table), "tex": latex(table, stem)}
+            for suffix, text in texts.items():
+                write_text(folder / f"{stem}.{suffix}", text)
+
+
+def _titled(table: Table) -> str:
+    return f"**{escaped(table.caption)}**\n\n{markdown(table)}\n"
+
+
+def _listed(report: ReportData, file: Path) -> Iterator[ListedEpisode]:
+    """Yield the episodes of the report, with their viewer pages where `view_run` has written them."""
+    several = len(report.runs) > 1
+    for run in report.runs:
+        for each in run.episodes:
+            score, page = each.score, None if each.file is None else episode_page(run.folder, each.file)
+            yield ListedEpisode(
+                run=run.folder.name if several else "", tree=score.tree, agent=report.name(score),
+                fake_level=score.fake_level, seed=score.seed, status="concluded",
+                page=address(file, page) if page is not None and page.is_file() else "", score=score,
+            )  # fmt: skip
 
 
 def _settings(report: ReportData) -> Section:
@@ -75,7 +118,11 @@ _SECTIONS = (
 
 
 def _title(report: ReportData) -> str:
-    return "Report of " + ", ".join(dict.fromkeys(run.folder.name for run in report.runs))
+    return f"Report of {_named(report)}"
+
+
+def _named(report: ReportData) -> str:
+    return ", ".join(dict.fromkeys(run.folder.name for run in report.runs))
 
 
 def _facts(report: ReportData) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ from inquitree_gym.analysis.cutoff import CutoffAnalysis
 from inquitree_gym.analysis.load import EpisodeCost, ReadingCounts, ScoredEpisode, ScoredRun
 from inquitree_gym.analysis.memorisation import Memorisation
 from inquitree_gym.report.figures import Chart, bars, curves, spreads
-from inquitree_gym.report.tables import Table, counted, dollars, make_table, shaded
+from inquitree_gym.report.tables import Table, counted, dollars, linked, make_table, shaded
 from inquitree_gym.report.templating import paragraphs
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
 from inquitree_gym.scoring.episode import told_apart
@@ -49,15 +49,13 @@ TURN_STEP = 0.25
 OUTCOMES = ("accepted", "hinted", "asked", "forced", "limit")
 COUNTS = {
     "replies": "replies", "corrections": "corrections", "cut short": "cut_short", "without text": "without_text",
-    "prompt tokens": "prompt_tokens", "completion tokens": "completion_tokens", "reasoning tokens": "reasoning_tokens",
+    "retries": "retries", "refusals": "refused", "prompt tokens": "prompt_tokens",
+    "completion tokens": "completion_tokens", "reasoning tokens": "reasoning_tokens",
 }  # fmt: skip
 """Field of `EpisodeCost` by heading."""
 REASONS = ("below_threshold", "prerequisite_unmet", "unreadable_decision")
 MAX_OPEN = 10
 """Missing episodes that a page lists without folding the table."""
-MAX_ERROR = 300
-"""Characters shown of an error message."""
-
 
 Shown = TypeVar("Shown", Chart, Table)
 
@@ -74,6 +72,10 @@ class Section:
     tables: tuple[Table, ...] = ()
     folded: bool = False
     """True if a page hides the tables until the reader asks for them."""
+
+    def file_of(self, table: Table) -> str:
+        """Return the name of a table's files, without suffix, which no other table of the report has."""
+        return table.name if table.name == self.anchor else f"{self.anchor}-{table.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +127,12 @@ class ReportData:
         """Return some rows as a table; a cell tells its number of trees if it is not that of the row."""
         lines = [
             [
-                self.name(row), str(row.fake_level), f"{row.episodes:,} ({row.trees})",
-                *(counted(row.estimates.get(measure), row.trees) for measure in measures),
+                self.name(row), str(row.fake_level),
+                *linked(
+                    (f"{row.episodes:,} ({row.trees})",
+                     *(counted(row.estimates.get(measure), row.trees) for measure in measures)),
+                    agent=self.name(row), fakes=row.fake_level,
+                ),
             ]
             for row in shown
         ]  # fmt: skip
@@ -205,7 +211,20 @@ def papers(report: ReportData) -> Section:
     for title, measure in HEAT_MAPS.items():
         means = _tree_means(report.episodes, measure)
         trees = dict.fromkeys(tree for tree, _ in means)
-        lines = [[names[tree], *(shaded(means.get((tree, row.setting))) for row in columns)] for tree in trees]
+        lines = [
+            [
+                names[tree],
+                *(
+                    each
+                    for row in columns
+                    for each in linked(
+                        [shaded(means.get((tree, row.setting)))],
+                        tree=tree, agent=report.name(row), fakes=row.fake_level,
+                    )
+                ),
+            ]
+            for tree in trees
+        ]  # fmt: skip
         maps.append(report.name_judge(make_table(title, heads, lines), measure))
     words = paragraphs("papers", several=several, level=columns[0].fake_level)
     return Section("papers", "By paper", words, (), tuple(maps))
@@ -229,7 +248,13 @@ def readings(report: ReportData) -> Section:
         if found
     )
     lines = [
-        [name, tally.choices, *map(tally.share, OUTCOMES), *(tally.reasons[reason] for reason in REASONS)]
+        [
+            name,
+            *linked(
+                (tally.choices, *map(tally.share, OUTCOMES), *(tally.reasons[reason] for reason in REASONS)),
+                agent=name,
+            ),
+        ]
         for name, tally in tallies.items()
     ]
     heads = ("agent", "choices", *OUTCOMES, *(reason.replace("_", " ") for reason in REASONS))
@@ -246,10 +271,11 @@ def spending(report: ReportData) -> Section:
         spent = EpisodeCost.total(each.cost for each in group)
         paid = dollars(spent.dollars, spent.unpriced)
         counts = [getattr(spent, field) for field in COUNTS.values()]
-        costs.append([name, len(group), turns, *counts, paid, spent.unpriced])
+        costs.append([name, *linked((len(group), turns, *counts, paid, spent.unpriced), agent=name)])
         seconds = (spent.agent_seconds, spent.env_seconds)
         each_turn = (None if each is None or not turns else 1000 * each / turns for each in seconds)
-        times.append([name, *(value for pair in zip(seconds, each_turn, strict=True) for value in pair)])
+        by_side = [value for pair in zip(seconds, each_turn, strict=True) for value in pair]
+        times.append([name, *linked(by_side, agent=name)])
     heads = ("agent", "episodes", "turns", *COUNTS, "US dollars", "unpriced replies")
     tables = (
         make_table("Cost", heads, costs),
@@ -267,7 +293,7 @@ def missing(report: ReportData) -> Section:
         "unscored": sum(row.unscored for row in report.table),
     }
     words = paragraphs("missing", **{name: f"{count:,}" for name, count in counts.items()})
-    lines = [[run, each.name, each.status, each.error[:MAX_ERROR] or None] for run, each in gone]
+    lines = [[run, each.name, each.status, each.error or None] for run, each in gone]
     found = (make_table("Not scored", ("run", "episode", "status", "error"), lines, labels=4),) if gone else ()
     return Section("missing", "Failures and missing episodes", words, (), found, folded=len(gone) > MAX_OPEN)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlencode
 
 from inquitree_gym.analysis.aggregate import format_estimate
 from inquitree_gym.scoring import Estimate
@@ -25,6 +27,10 @@ class TableCell:
     """Second, smaller line, such as an interval."""
     shade: int | None = None
     """Step on the colour scale of the heat map; None for a plain cell."""
+    value: object = field(default=None, compare=False)
+    """Number or estimate that the text shows; None for words."""
+    link: str = field(default="", compare=False)
+    """Selection of the episodes behind the cell, as the list of episodes takes it; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +42,20 @@ class Table:
     lines: tuple[tuple[TableCell, ...], ...]
     labels: int = 1
     """Leading columns that hold words, aligned left; the others hold numbers."""
+    name: str = ""
+    """Caption as a word for files."""
 
 
 def make_table(caption: str, heads: Sequence[str], lines: Iterable[Sequence[object]], labels: int = 1) -> Table:
     """Return a table of plain values, each formatted by `cell`."""
-    return Table(caption, tuple(heads), tuple(tuple(map(cell, line)) for line in lines), labels)
+    name = re.sub(r"[^a-z0-9]+", "-", caption.lower()).strip("-")
+    return Table(caption, tuple(heads), tuple(tuple(map(cell, line)) for line in lines), labels, name)
+
+
+def linked(values: Iterable[object], **selection: object) -> list[TableCell]:
+    """Return cells that link to the episodes of a selection, such as ``agent="oracle", fakes=3``."""
+    link = urlencode(selection, errors="replace")
+    return [replace(cell(value), link=link) for value in values]
 
 
 def cell(value: object) -> TableCell:
@@ -48,11 +63,11 @@ def cell(value: object) -> TableCell:
     if isinstance(value, TableCell):
         return value
     if isinstance(value, Estimate):
-        return TableCell(*format_estimate(value))
+        return TableCell(*format_estimate(value), value=value)
     if isinstance(value, float):
-        return TableCell(number(value))
+        return TableCell(number(value), value=value)
     if isinstance(value, int):
-        return TableCell(f"{value:,}")
+        return TableCell(f"{value:,}", value=value)
     return TableCell(ABSENT if value is None else str(value))
 
 
@@ -61,7 +76,7 @@ def counted(estimate: Estimate | None, trees: int | None = None) -> TableCell:
     found = cell(estimate)
     if estimate is None or estimate.mean is None or estimate.trees == trees:
         return found
-    return TableCell(found.text, f"{found.below} n = {estimate.trees}".strip())
+    return replace(found, below=f"{found.below} n = {estimate.trees}".strip())
 
 
 def number(value: float) -> str:
@@ -78,7 +93,7 @@ def shaded(value: float | None) -> TableCell:
     """Return a cell of the heat map for a value in [0, 1]."""
     if value is None:
         return TableCell(ABSENT)
-    return TableCell(f"{value:z.2f}", shade=round(min(max(value, 0.0), 1.0) * SHADES))
+    return TableCell(f"{value:z.2f}", shade=round(min(max(value, 0.0), 1.0) * SHADES), value=value)
 
 
 def markdown(content: Table) -> str:
@@ -86,6 +101,22 @@ def markdown(content: Table) -> str:
     rule = "".join(" --- |" if i < content.labels else " --: |" for i in range(len(content.heads)))
     rows = ([f"{each.text} {each.below}".strip() for each in line] for line in content.lines)
     return "\n".join([_row(content.heads), f"|{rule}", *map(_row, rows)])
+
+
+def table_csv(content: Table) -> str:
+    """Return a table as CSV with unrounded numbers; an estimate also has columns for its interval and its trees."""
+    columns = [[line[i] for line in content.lines] for i in range(len(content.heads))]
+    wide = [any(isinstance(each.value, Estimate) for each in column) for column in columns]
+    heads = [
+        name
+        for head, is_wide in zip(content.heads, wide, strict=True)
+        for name in (head, *(f"{head}, {part}" for part in ("low", "high", "trees") if is_wide))
+    ]
+    lines = (
+        [value for each, is_wide in zip(line, wide, strict=True) for value in _csv_values(each, is_wide)]
+        for line in content.lines
+    )
+    return as_csv(heads, lines)
 
 
 def as_csv(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
@@ -106,6 +137,17 @@ def escaped(text: str) -> str:
 
 def _row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(map(escaped, cells)) + " |"
+
+
+def _csv_values(shown: TableCell, wide: bool) -> Iterator[object]:
+    """Yield the fields of a cell: one, or four in a column of estimates."""
+    estimate = shown.value if isinstance(shown.value, Estimate) else None
+    if estimate is None:
+        yield (None if shown.text == ABSENT else shown.text) if shown.value is None else shown.value
+    else:
+        yield estimate.mean
+    if wide:
+        yield from (None, None, None) if estimate is None else estimate[1:4]
 
 
 def _defused(value: object) -> object:

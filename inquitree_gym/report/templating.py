@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 PROSE, MARKDOWN = PLAIN = ("prose.txt", "report.md")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Content security policy of a page without a script: it may load nothing."""
+FRAMES = "; frame-src 'self' file:"
+"""Addition for a page that shows other pages of the same place."""
 
 
-def render(template: str, *, styles: tuple[str, ...], script: str | None = None, **values: Any) -> str:
+def render(
+    template: str, *, styles: tuple[str, ...], script: str | None = None, frames: bool = False, **values: Any
+) -> str:
     """Return an HTML page; ``styles`` and ``script`` name files beside the template that the page embeds.
 
     The content security policy allows this one script by its hash, so no other would run even if a value were not
@@ -34,7 +38,7 @@ def render(template: str, *, styles: tuple[str, ...], script: str | None = None,
     templates = _environment()
     code = "" if script is None else templates.get_template(script).render()
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-    policy = POLICY + (f"; script-src 'sha256-{digest}'" if code else "")
+    policy = POLICY + (f"; script-src 'sha256-{digest}'" if code else "") + (FRAMES if frames else "")
     embedded = {"policy": policy, "styles": styles, "script": Markup(code), "version": version("inquitree-gym")}
     return templates.get_template(template).render(**embedded, **values)
 
@@ -52,14 +56,21 @@ def paragraphs(block: str, **values: Any) -> tuple[str, ...]:
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a UTF-8 file and its folder; a lone surrogate becomes a question mark.
+    """Write a UTF-8 file and its folder; a lone surrogate becomes a question mark; see `write_bytes`."""
+    write_bytes(file, text.encode("utf-8", "replace"))
+
+
+def write_bytes(file: Path, content: bytes) -> None:
+    """Write a file and its folder; a reader sees the old content or the new one, never a part.
 
     Raises:
         OptionError: the file cannot be written.
     """
+    part = file.with_name(f"{file.name}.part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text.encode("utf-8", "replace"))
+        part.write_bytes(content)
+        part.replace(file)
     except OSError as error:
         raise OptionError(f"cannot write '{file}': {error.strerror}; choose another place with --out") from error
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from inquitree_gym.analysis.aggregate import CHANGE, SPLIT, by_player
 from inquitree_gym.analysis.vigilance import VigilanceBin, VigilanceTrend, vigilance_trend
-from inquitree_gym.report.figures import Chart, Curves, curves
+from inquitree_gym.report.figures import Chart, Curves, curves, levels
 from inquitree_gym.report.sections import ReportData, Section
 from inquitree_gym.report.tables import Table, as_csv, counted, make_table
 from inquitree_gym.report.templating import paragraphs
@@ -92,7 +92,7 @@ def _beliefs(report: ReportData) -> Table:
 def _charts(report: ReportData) -> tuple[Chart, ...]:
     axes = {"redo": "results redone", HITS: "fake results redone", FALSE_ALARMS: "true results redone"}
     rates = tuple(
-        curves(measure.replace(" ", "-"), ("fake level", axis), _by_level(report, measure), levels=True)
+        levels(measure.replace(" ", "-"), ("fake level", axis), _by_level(report, measure))
         for measure, axis in axes.items()
     )
     sensitivity = {
@@ -100,7 +100,7 @@ def _charts(report: ReportData) -> tuple[Chart, ...]:
         for name, points in _by_level(report, D_PRIME).items()
     }
     labels = ("fake level", "sensitivity d′")
-    return (*rates, curves("d-prime", labels, sensitivity, levels=True, share=False))
+    return (*rates, levels("d-prime", labels, sensitivity, share=False))
 
 
 def _by_level(report: ReportData, measure: str) -> Curves:

@@ -38,6 +38,8 @@ class Estimate(NamedTuple):
     """G: trees with at least one value."""
     episodes: int
     """n: values."""
+    values: tuple[float, ...] = ()
+    """Tree means by tree id, shown in the place of an interval below `FEWEST_TREES` trees; empty from there on."""
 
     def __str__(self) -> str:
         if self.mean is None:
@@ -91,7 +93,8 @@ def clustered_mean(values: Iterable[tuple[str, float | None]]) -> Estimate:
         return Estimate(None, None, None, 0, 0)
     mean = float(means.mean())
     if len(means) < FEWEST_TREES:
-        return Estimate(mean, None, None, len(means), episodes)
+        shown = [value for _, value in sorted(zip(by_tree, means.tolist(), strict=True))]
+        return Estimate(mean, None, None, len(means), episodes, tuple(shown))
     half = quantile(len(means) - 1) * float(means.std(ddof=1)) / math.sqrt(len(means))
     return Estimate(mean, mean - half, mean + half, len(means), episodes)
 

@@ -143,7 +143,9 @@ def test_a_row_as_json():
         "made", 2, 1, 1, 0,
     )  # fmt: skip
     assert set(plain["estimates"]) == {*MEASURES, "normalised", "redo − level 0", "d′", "c", "Brier", "AUC"}
-    assert plain["estimates"]["Q/|C|"] == {"mean": 0.5, "low": None, "high": None, "trees": 1, "episodes": 1}
+    assert plain["estimates"]["Q/|C|"] == {
+        "mean": 0.5, "low": None, "high": None, "trees": 1, "episodes": 1, "values": [0.5],
+    }  # fmt: skip
     assert plain["estimates"]["hits"]["mean"] is None, "absent is not zero"
 
 

@@ -46,7 +46,7 @@ def test_results_are_put_into_quarters_by_their_turn():
         ("0.50–0.75", 0.625, Counts(0, 0, 1, 1)),
         ("0.75–1.00", 0.875, Counts(1, 0, 1, 0)),
     ]
-    assert parts[3].estimates[HITS] == Estimate(0.0, None, None, 1, 1)
+    assert parts[3].estimates[HITS] == Estimate(0.0, None, None, 1, 1, (0.0,))
     assert parts[0].estimates[GAP].mean is None
 
 
@@ -105,7 +105,7 @@ def test_a_row_has_sensitivity_from_the_pooled_episodes_of_each_tree():
     scores += [score("t2", 1, 0, fake_level=5)]
     (row,) = summarise(scores)
     pooled = Counts(6, 3, 3, 0)  # per episode a hit, a miss and a right silence
-    assert row.estimates[D_PRIME] == Estimate(pooled.d_prime, None, None, 1, 1)
+    assert row.estimates[D_PRIME] == Estimate(pooled.d_prime, None, None, 1, 1, (pooled.d_prime,))
     assert row.estimates[CRITERION].mean == pytest.approx(pooled.criterion)
 
 
@@ -116,7 +116,7 @@ def test_the_change_of_redo_is_paired_with_level_0_of_the_same_agent_and_limit()
         score("t1", 1, 0, steps=STEPS, fake_level=4, seed=0, max_turns=9),
     ]  # fmt: skip
     changes = {(row.agent, row.fake_level, row.limit): row.estimates[CHANGE] for row in summarise(scores)}
-    assert changes["made", 4, "default"] == Estimate(pytest.approx(1 / 3), None, None, 1, 1)
+    assert changes["made", 4, "default"] == Estimate(pytest.approx(1 / 3), None, None, 1, 1, (pytest.approx(1 / 3),))
     assert changes["made", 0, "default"].mean is None, "level 0 is no change from itself"
     assert changes["made", 4, "9"].mean is None, "no level 0 at that limit"
 
@@ -167,9 +167,9 @@ def test_without_fakes_nothing_can_wear_off(run: ScoredRun):
 
 
 def test_the_page_draws_them_and_the_csv_holds_them(run: ScoredRun, tmp_path: Path):
-    page, *_, table = write_report([run], tmp_path / "r.html")
+    page, *others = write_report([run], tmp_path / "r.html")
     assert len([a for tag, a in read_page(page).tags if tag == "svg"]) == 3 + 5 + 1 + 2
-    assert table.name == "r-vigilance.csv"
+    (table,) = (file for file in others if file.name == "r-vigilance.csv")
     lines = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
     assert {line["agent"] for line in lines} == {"'=fading"}, "no formula for a spreadsheet"
     found = {(line["by"], line["part"], line["measure"]): line for line in lines}

@@ -46,7 +46,7 @@ def test_report_writes_a_page_beside_what_it_prints(inquitree: Inquitree, runs, 
 
 def test_report_compares_two_runs(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
     done = inquitree("report", *runs, "--compare", "--out", tmp_path)
-    assert "Second run minus first" in done.out
+    assert "Paired differences" in done.out
     assert "oracle − random-menu" in " ".join(done.out.split())
     assert read_page(tmp_path / "report.html").has("section", id="comparison")
     found = json.loads(inquitree("report", *runs, "--compare", "--json").out)
@@ -55,15 +55,34 @@ def test_report_compares_two_runs(inquitree: Inquitree, runs, tmp_path: Path):  
     assert "differences" not in json.loads(inquitree("report", *runs, "--json").out)
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_a_comparison_takes_two_runs(inquitree: Inquitree, runs, tmp_path: Path, count: int):  # noqa: F811
+def test_the_option_may_stand_before_the_two_runs(inquitree: Inquitree, runs):  # noqa: F811
+    assert "oracle − random-menu" in " ".join(inquitree("report", "--compare", *runs).out.split())
+
+
+def test_report_compares_the_agents_of_one_run(inquitree: Inquitree, tmp_path: Path):  # noqa: F811
+    from inquitree_gym.runner.run import run_study
+    from inquitree_gym.runner.study import make_study
+
+    run_study(make_study(agents=("random", "random-menu", "oracle"), trees=("paper8",), seeds=1), tmp_path)
+    found = json.loads(inquitree("report", tmp_path, "--compare", "--json").out)["differences"]
+    assert [each["name"] for each in found] == ["random-menu − random", "oracle − random", "oracle − random-menu"]
+    chosen = ("--agent", "oracle", "--agent", "random")
+    (one,) = json.loads(inquitree("report", tmp_path, "--compare", *chosen, "--json").out)["differences"]
+    assert (one["name"], one["pairs"]) == ("random − oracle", 1), "in the order in which they are named"
+    assert one["estimates"]["Q/|C|"]["mean"] == -1
+    assert "no agent is called 'orcale' here" in inquitree("report", tmp_path, "--compare", "--agent", "orcale").said
+    assert "give both" in inquitree("report", tmp_path, "--agent", "oracle").said
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "two agents that share"), (3, "not 3 runs")])
+def test_a_comparison_takes_two_runs_or_two_agents(inquitree: Inquitree, runs, tmp_path: Path, count: int, said: str):  # noqa: F811
     done = inquitree("report", *[*runs, tmp_path][:count], "--compare")
     assert (done.status, done.out) == (2, "")
-    assert f"--compare takes two runs, not {count}" in done.said
+    assert said in done.said
 
 
 def test_a_run_compared_with_itself_is_one_run(inquitree: Inquitree, runs):  # noqa: F811
-    assert "not 1" in inquitree("report", runs[0], runs[0], "--compare").said
+    assert "these are 'random-menu'" in inquitree("report", runs[0], runs[0], "--compare").said
 
 
 # view

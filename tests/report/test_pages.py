@@ -7,6 +7,8 @@ import io
 import re
 from dataclasses import fields, replace
 from pathlib import Path
+from urllib.parse import unquote_plus
+from xml.etree import ElementTree
 
 import pytest
 
@@ -14,8 +16,20 @@ from inquitree_gym.analysis.aggregate import compare, format_estimate, summarise
 from inquitree_gym.analysis.load import EpisodeCost, MissingEpisode, ReadingCounts, ScoredEpisode, ScoredRun
 from inquitree_gym.errors import OptionError
 from inquitree_gym.report import write_report
+from inquitree_gym.report.latex import _MARKS, latex, tex
 from inquitree_gym.report.sections import coverage_curve, papers, report_data, turns
-from inquitree_gym.report.tables import ABSENT, TableCell, as_csv, cell, counted, escaped, make_table, markdown, shaded
+from inquitree_gym.report.tables import (
+    ABSENT,
+    TableCell,
+    as_csv,
+    cell,
+    counted,
+    escaped,
+    make_table,
+    markdown,
+    shaded,
+    table_csv,
+)
 from inquitree_gym.report.vigilance import vigilance
 from inquitree_gym.scoring import EpisodeScore, Estimate
 from tests.analysis.test_aggregate import WHOLE, score
@@ -26,7 +40,7 @@ FAKES = [enter("s1"), result("s1a", 1), redo("s1a"), EXPLORE, enter("s2"), resul
 
 
 def facts(score: EpisodeScore, coverage: tuple[float, ...] = (0.5, 0.5, 0.5, 1.0), **spent) -> ScoredEpisode:
-    counts = dict.fromkeys(("replies", "corrections", "cut_short", "unpriced"), 0)
+    counts = dict.fromkeys(("replies", "corrections", "cut_short", "without_text", "retries", "refused", "unpriced"), 0)
     nothing = dict.fromkeys((field.name for field in fields(EpisodeCost)), None) | counts | {"env_seconds": 0.2}
     from collections import Counter
 
@@ -57,12 +71,14 @@ def files(runs: list[ScoredRun], tmp_path_factory) -> list[Path]:
 
 
 def test_a_report_is_a_page_with_markdown_and_csv_beside_it(files: list[Path]):
-    assert [file.name for file in files] == ["out.html", "out.md", "out.csv", "out-episodes.csv"]
+    assert [file.name for file in files] == [
+        "out.html", "out.md", "out.csv", "out-episodes.csv", "out-episodes.html", "out-figures", "out-tables",
+    ]  # fmt: skip
     assert all(file.stat().st_size for file in files)
 
 
 def test_in_a_folder_the_page_has_a_name_of_its_own(runs: list[ScoredRun], tmp_path: Path):
-    assert [file.name for file in write_report(runs, tmp_path)] == [
+    assert [file.name for file in write_report(runs, tmp_path)][:4] == [
         "report.html", "report.md", "report.csv", "report-episodes.csv",
     ]  # fmt: skip
 
@@ -88,8 +104,13 @@ def test_figures_take_their_colours_from_the_page(files: list[Path]):
 
 
 def test_a_page_is_the_same_for_the_same_runs(files: list[Path], runs: list[ScoredRun], tmp_path: Path):
-    again = write_report(runs, tmp_path)
-    assert [file.read_bytes() for file in again] == [file.read_bytes() for file in files]
+    again = write_report(runs, tmp_path / "out.html")
+    first, second = (
+        {str(file.relative_to(made[0].parent)): file.read_bytes() for file in made[0].parent.rglob("*.*")}
+        for made in (files, again)
+    )
+    assert len(first) > 50
+    assert first == second
 
 
 def test_numbers_of_the_page_are_those_of_the_table(files: list[Path], runs: list[ScoredRun]):
@@ -228,6 +249,76 @@ def test_markdown_shows_what_logs_hold_as_it_stands():
 def test_no_text_in_csv_is_a_formula(text: str):
     ((_, line),) = [list(csv.reader(io.StringIO(as_csv(["a", "b", "c"], [[text, -0.5, None]]))))]
     assert line == [f"'{text}", "-0.5", ""]
+
+
+def test_a_table_as_csv_has_unrounded_numbers_with_their_intervals():
+    whole, few = Estimate(1 / 3, 0.25, 0.75, 5, 9), Estimate(0.5, None, None, 2, 3)
+    table = make_table("c", ["agent", "Q", "n"], [["a", whole, 1234], ["=b", few, None], ["c", None, 1 / 3]])
+    found = list(csv.reader(io.StringIO(table_csv(table))))
+    assert found == [
+        ["agent", "Q", "Q, low", "Q, high", "Q, trees", "n"],
+        ["a", str(1 / 3), "0.25", "0.75", "5", "1234"],
+        ["'=b", "0.5", "", "", "2", ""],
+        ["c", "", "", "", "", str(1 / 3)],
+    ]
+
+
+def test_a_table_as_latex_has_the_rules_of_booktabs_and_a_line_for_intervals():
+    whole = Estimate(-1 / 3, -0.75, 0.25, 5, 9)
+    lines = latex(make_table("Means − all", ["agent", "Q/|C|"], [["a_b", whole], ["[c]", None]]), "means").splitlines()
+    assert [line for line in lines if "rule" in line] == [r"\toprule", r"\midrule", r"\bottomrule"]
+    assert r"\begin{tabular}{lr}" in lines
+    assert r"\caption{Means $-$ all}" in lines
+    assert r"\label{tab:means}" in lines
+    at = lines.index(r"a\_b & $-$0.333 \\")
+    assert lines[at + 1 : at + 3] == [r" & {\scriptsize [$-$0.75, 0.25]} \\", r"{[c]} & -- \\"]
+    assert r"agent & Q/\textbar{}C\textbar{} \\" in lines
+
+
+@pytest.mark.parametrize(
+    "text", [HOSTILE, r"\input{/etc/passwd}", "$x^2_{1}$ & 50% #1 ~ `a\\\\", "a\n\n\\end{table}%", "\ud800\x00--"]
+)
+def test_no_text_is_a_command_of_latex(text: str):
+    found = tex(text)
+    known = "|".join(re.escape(each) for each in sorted((*_MARKS.values(), r"\textbackslash{}"), key=len, reverse=True))
+    rest = re.sub(known, "", found)
+    assert not re.search(r"[\\{}$&#_%~^<>|\n]", rest), "nothing but escapes of single characters is left"
+    table = latex(make_table(text, ["agent"], [[text]]), "t")
+    assert table.count(r"\end{table}") == 1
+    assert len(table.splitlines()) == len(latex(make_table("c", ["agent"], [["a"]]), "t").splitlines())
+
+
+def test_every_figure_and_table_has_its_files_and_the_page_leads_to_them(files: list[Path]):
+    page, folder = read_page(files[0]), files[0].parent
+    places = {link for link in page.attributes("href") if not link.startswith("#")}
+    assert all((folder / link.partition("#")[0]).is_file() for link in places)
+    for name, suffixes in (("figures", ("svg", "pdf", "png")), ("tables", ("csv", "md", "tex"))):
+        made = sorted(file.name for file in (folder / f"out-{name}").iterdir())
+        stems = {file.rsplit(".")[0] for file in made}
+        assert made == sorted(f"{stem}.{suffix}" for stem in stems for suffix in suffixes)
+        assert {f"out-{name}/{file}" for file in made} <= places
+        assert len(stems) >= 10
+    shown = ElementTree.parse(folder / "out-figures" / "hits.svg").getroot()
+    assert shown.tag.endswith("svg")
+    board = (folder / "out-tables" / "leaderboard.md").read_text(encoding="utf-8")
+    assert "random-menu" in board
+
+
+def test_the_cost_has_retries_refusals_and_tokens(tmp_path: Path):
+    run = run_of(score("t1", 1, 1), retries=3, refused=2, prompt_tokens=5, completion_tokens=7)
+    write_report([run], tmp_path)
+    (line,) = csv.DictReader((tmp_path / "report-tables" / "cost.csv").read_text(encoding="utf-8").splitlines())
+    wanted = {"retries": "3", "refusals": "2", "prompt tokens": "5", "completion tokens": "7"}
+    assert wanted.items() <= line.items()
+
+
+def test_a_number_leads_to_its_episodes(files: list[Path]):
+    links = {unquote_plus(link) for link in read_page(files[0]).attributes("href")}
+    for wanted in ("agent=ours&fakes=3", "tree=t4&agent=random-menu&fakes=0", "agent=ours"):
+        assert f"out-episodes.html#{wanted}" in links
+    listed = read_page(files[0].with_name("out-episodes.html"))
+    assert listed.text.count("random-menu") == 6
+    assert "18 episodes" in listed.text
 
 
 def test_csv_holds_every_mean_and_every_episode(files: list[Path], runs: list[ScoredRun]):

@@ -14,7 +14,8 @@ from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import Episode, Failure, ReadingRecord, Reply, read_episode, to_line
 from inquitree_gym.report import view_log, view_run
-from inquitree_gym.report.viewer import TurnView, turn_views, write_view
+from inquitree_gym.report.turns import TurnView, turn_views
+from inquitree_gym.report.viewer import write_view
 from inquitree_gym.rollout import play
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.runner.study import EpisodeSpec, make_study

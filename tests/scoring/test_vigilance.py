@@ -114,7 +114,7 @@ def test_estimates_are_means_of_what_each_tree_gives_by_itself():
     by_tree = {"big": Counts(100, 100, 100, 0), "small": Counts(2, 1, 2, 1), "no fakes": Counts(0, 0, 4, 1)}
     found = sensitivity(by_tree)
     assert tuple(found) == SENSITIVITY
-    assert found[HITS] == Estimate(0.75, None, None, 2, 2)
+    assert found[HITS] == Estimate(0.75, None, None, 2, 2, found[HITS].values)
     assert found[FALSE_ALARMS].mean == pytest.approx((0 + 0.5 + 0.25) / 3)
     assert found[GAP].mean == pytest.approx(0.5)
     assert found[D_PRIME].mean == pytest.approx((2 * z(100.5 / 101) + 0) / 2)

@@ -6,6 +6,9 @@
   const help = document.getElementById("help");
   const all = document.querySelector('[data-go="all"]');
   const small = window.matchMedia("(max-width: 52rem)");
+  const PERIOD = 2000; // milliseconds between two readings of an episode that is being played
+  const live = Boolean(document.body.dataset.live);
+  const newest = Math.max(0, turns.length - 2); // the scores stand last
   let at = -1;
 
   // A piece of the trail: an arc from the place before, so that it keeps apart from the arrows.
@@ -65,7 +68,7 @@
     draw(turns[at]);
     where.textContent = at === turns.length - 1 ? "scores" : "turn " + (at + 1) + " of " + (turns.length - 1);
     if (!scroll) return; // an address given while the page loads would be scrolled to
-    history.replaceState(null, "", "#" + turns[at].id);
+    history.replaceState(null, "", live && at === newest ? "#" : "#" + turns[at].id); // stay with the newest turn
     goal().scrollIntoView({ block: "start", behavior: "instant" });
   };
 
@@ -106,7 +109,15 @@
     if (index >= 0 && index !== at) show(index, true);
   });
 
+  // The page that shows two episodes moves both.
+  window.addEventListener("message", (event) => {
+    const what = event.data?.go;
+    if (event.source === window.parent && ["first", "back", "on", "last"].includes(what)) go[what]();
+  });
+
   document.querySelector(".controls").hidden = false;
   document.body.classList.add("stepping");
-  show(Math.max(0, turns.findIndex((turn) => "#" + turn.id === location.hash)), false);
+  const named = turns.findIndex((turn) => "#" + turn.id === location.hash);
+  show(named >= 0 ? named : live ? newest : 0, false);
+  if (live) setInterval(() => help.open || location.reload(), PERIOD);
 })();
