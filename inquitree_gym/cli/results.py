@@ -148,8 +148,7 @@ def report(  # noqa: PLR0913  (one parameter per flag)
     known_models = load_models(models)
     _check_comparison(paired, paths, agents or ())
     runs = load_scored(paths, judge)
-    differences = _differences(runs, agents or ()) if paired else []
-    runs = _without_doubles(runs)
+    differences, runs = _differences(runs, agents or ()) if paired else [], _without_doubles(runs)
     scores = [score for run in runs for score in run.scores]
     table, cutoffs = summarise(scores), split_by_cutoff(scores, known_models)
     memories = None if closed_book is None else _memories(closed_book, runs, known_models)
