@@ -109,7 +109,7 @@ class Hearing(NamedTuple):
     def why(self) -> str:
         """The claim with its nearest statement's numbers."""
         nearest = int(self.similarity.argmax())
-        return f"similarity {self.similarity[nearest]:.3f}, sense {self.sense[nearest]:+.2f}: {self.claim}"
+        return f"similarity {self.similarity[nearest]:.3f}, sense {self.sense[nearest]:+.2f}: {self.claim[:120]}"
 
 
 class LocalJudge:
