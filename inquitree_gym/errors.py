@@ -5,6 +5,7 @@
     │   └── UnknownTreeError  there is no tree with that id, or it may not be distributed
     ├── OptionError           an option, rule or keyword is unknown or out of range
     ├── ActionError           an action is not a string
+    ├── AgentError            an agent of the user's own cannot be made, or failed
     ├── EmbedderError         an embedder cannot be found, loaded or trusted
     ├── ServiceError          a model service gave no usable answer
     │   ├── ReaderError       the model that reads the actions gave none
@@ -92,6 +93,10 @@ class OptionError(InquiTreeError, ValueError):
 
 class ActionError(InquiTreeError, TypeError):
     """An action is not a string."""
+
+
+class AgentError(InquiTreeError, RuntimeError):
+    """An agent of the user's own cannot be imported or loaded, is no agent, or failed while it acted."""
 
 
 class EmbedderError(InquiTreeError, RuntimeError):

@@ -82,7 +82,7 @@ def slug(heading: str) -> str:
 @pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page, "python"))], ids=name)
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for _, file, source in blocks(page, "json"):
+    for _, file, source in (*blocks(page, "json"), *blocks(page, "python")):
         if file:
             Path(file).write_text(source, encoding="utf-8")
     names: dict[str, object] = {"__name__": "__main__"}

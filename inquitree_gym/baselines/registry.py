@@ -11,8 +11,10 @@ import gymnasium as gym
 from inquitree_gym.baselines.agent import Agent
 from inquitree_gym.baselines.llm import LLMAgent, ScepticAgent
 from inquitree_gym.baselines.oracle import OracleAgent, RedoUntilTrue, WorstCaseAgent
+from inquitree_gym.baselines.own import CHAT, OWN_FORMS, POLICY, is_own, own_agent
 from inquitree_gym.baselines.policy import RetrievalAgent
 from inquitree_gym.baselines.random_agents import RandomAgent, RandomMenuAgent, RandomWordsAgent
+from inquitree_gym.baselines.saved import saved_policy
 from inquitree_gym.embeddings import TreeVectors, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.synthetic import SyntheticEnv
@@ -37,7 +39,10 @@ BASELINE_NAMES = tuple(_BASELINES)
 MODEL_AGENT_NAMES = tuple(_MODEL_AGENTS)
 """Names of the agents with a chat model."""
 AGENT_NAMES = (*BASELINE_NAMES, *MODEL_AGENT_NAMES)
-"""Names for `make_agent`. Replay, human and policy agents need more than an environment: use their classes."""
+"""Names for `make_agent`, beside those of agents of one's own. Replay and human agents need more than an environment:
+use their classes."""
+KNOWN_AGENTS = f"{', '.join(AGENT_NAMES)}; an agent of your own is {OWN_FORMS}"
+"""Names of agents, for messages."""
 CHAT_SETTINGS = tuple(field.name for field in fields(ChatModel) if field.name != "clock")
 """Settings of `make_agent` for `ChatModel`."""
 AGENT_SETTINGS = ("chat", "context", "prompts", "belief")
@@ -48,13 +53,16 @@ def make_agent(name: str, env: gym.Env[Any, Any], **settings: Any) -> Agent:
     """Return a new agent for the tree that ``env`` plays.
 
     Args:
-        name: one of `AGENT_NAMES`.
+        name: one of `AGENT_NAMES`, or an agent of your own: ``module:factory`` or ``FILE.py:factory``, called as
+            ``factory(env, **settings)``, or ``policy:FILE``, a model saved by Stable-Baselines3. The code is imported
+            from installed packages or the file.
         env: an `InquiryEnv`, wrapped or not, before or after a reset. An environment that draws its tree at each reset
             has to be reset first; the agent then plays that tree.
         settings: for one of `MODEL_AGENT_NAMES` ``model=...`` and other settings of `ChatModel` and `LLMAgent`, or
-            ``chat=...``; none for other agents.
+            ``chat=...``; those of your own factory; none for other agents.
 
     Raises:
+        AgentError: an agent of your own cannot be made; see `own_agent` and `saved_policy`.
         OptionError: the name or a setting is unknown, a value is out of range, a model is missing or not needed, or
             ``env`` is not an inquiry or has not drawn its tree yet.
     """
@@ -66,11 +74,18 @@ def make_agent(name: str, env: gym.Env[Any, Any], **settings: Any) -> Agent:
         )
     if name in _MODEL_AGENTS:
         return _make_model_agent(name, settings)
-    if name not in _BASELINES:
-        raise OptionError(f"unknown agent '{name}'{suggest(name, AGENT_NAMES)}; known: {', '.join(AGENT_NAMES)}")
+    if is_own(name) and not name.startswith(POLICY):
+        return own_agent(name, inquiry, **settings)
+    if name not in _BASELINES and not is_own(name):
+        raise OptionError(f"unknown agent '{name}'{suggest(name, AGENT_NAMES)}; known: {KNOWN_AGENTS}")
     if settings:
         raise OptionError(f"the agent '{name}' takes no settings; leave out {', '.join(settings)}")
-    return _BASELINES[name](inquiry)
+    return saved_policy(name, _vectors(inquiry), inquiry.rules) if is_own(name) else _BASELINES[name](inquiry)
+
+
+def takes_model(name: str) -> bool:
+    """Return whether the agent with this name is given a chat model."""
+    return name in MODEL_AGENT_NAMES or (is_own(name) and name.startswith(CHAT))
 
 
 def _make_model_agent(name: str, settings: Mapping[str, Any]) -> LLMAgent:

@@ -185,8 +185,7 @@ async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, tree
     """Let an agent play one episode whose proposals are read by ``policy``, and count its requests."""
     rules = Rules(threshold=0.5, max_turns=study.turn_limit(tree)).override(expanded(study.rules))
     env = InquiryEnv(tree, embedder=study.embedder, threshold=rules.threshold)  # never embeds a text
-    settings = {"prompts": study.prompts_name, **model.agent_settings}
-    agent = make_agent(agent_name, env, chat=model.chat_model(), **settings)
+    agent = make_agent(agent_name, env, chat=model.chat_model(), **study.agent_settings(agent_name, model))
     assert asks_models(agent)
     agent.reset(0)
     total = Usage()

@@ -11,7 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from inquitree_gym.analysis.aggregate import as_plain
-from inquitree_gym.baselines import AGENT_NAMES, HumanAgent
+from inquitree_gym.baselines import HumanAgent
+from inquitree_gym.baselines.own import is_own
+from inquitree_gym.baselines.registry import KNOWN_AGENTS
 from inquitree_gym.cli.dry_run import note_missing_keys, note_unsent_efforts, show_plan
 from inquitree_gym.cli.output import (
     FAILED,
@@ -125,7 +127,7 @@ def play(  # noqa: PLR0913  (one parameter per flag)
 @app.command()
 def run(  # noqa: PLR0913  (one parameter per flag)
     context: typer.Context,
-    agent: Annotated[str, typer.Option(help=f"Agents, comma-separated: {', '.join(AGENT_NAMES)}.")] = "random,oracle",
+    agent: Annotated[str, typer.Option(help=f"Agents, comma-separated: {KNOWN_AGENTS}.")] = "random,oracle",
     model: ModelsOption = None,
     base_url: BaseUrlOption = None,
     temperature: Annotated[str, typer.Option(help="Temperature, or none for the provider's default.")] = "0.0",
@@ -213,7 +215,10 @@ def _study(context: typer.Context) -> StudyConfig:
             raise InquiTreeError(
                 f"--study takes what to play from its file; leave out {_names(beside)}, or write it into the file"
             )
-        return read_study(flags["study_file"])
+        study = read_study(flags["study_file"])
+        for name in filter(is_own, study.agents):
+            note(f"'{flags['study_file']}' has the agent '{name}', whose code is run")
+        return study
     if flags["model"] is None and (idle := given & MODEL_FLAGS.keys()):
         raise InquiTreeError(f"{_names(idle)} without a model does nothing; name one with --model, or leave it out")
     settings = {setting: flags[name] for name, setting in MODEL_FLAGS.items()}

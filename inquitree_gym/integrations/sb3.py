@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from inspect import signature
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
-from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
-from inquitree_gym.baselines.policy import Policy
-from inquitree_gym.envs.menu import Mask
-from inquitree_gym.envs.observations import FeatureLayout, FeatureRow
+from inquitree_gym.baselines.saved import sb3_policy as sb3_policy
 from inquitree_gym.errors import OptionError
 
 
@@ -108,42 +104,6 @@ class BatchVecEnv(VecEnv):
     ) -> list[bool]:
         """Return False for each index: single inquiries of a batch are not wrapped."""
         return [False for _ in self._get_indices(indices)]
-
-
-def sb3_policy(model: BaseAlgorithm, *, deterministic: bool = True) -> Policy:
-    """Return the policy of ``model`` for `PolicyAgent`; a maskable model gets the mask.
-
-    Args:
-        model: a trained PPO or A2C, or MaskablePPO of sb3-contrib.
-        deterministic: take the most probable action instead of sampling with the generator of the agent.
-
-    Raises:
-        OptionError: the model has no distribution over actions, or was not trained on features.
-    """
-    policy: Any = model.policy
-    if not hasattr(policy, "get_distribution"):
-        raise OptionError(f"{type(model).__name__} has no distribution over actions; take PPO, A2C or MaskablePPO")
-    observed = _observed(model.observation_space)
-    masked = "action_masks" in signature(policy.get_distribution).parameters
-
-    def act(row: FeatureRow, mask: Mask, rng: np.random.Generator) -> int:
-        observation, _ = policy.obs_to_tensor(observed(row[None]))
-        found = policy.get_distribution(observation, **({"action_masks": mask[None]} if masked else {}))
-        chances = found.distribution.probs.detach().numpy()[0].astype(np.float64)
-        return int(chances.argmax() if deterministic else rng.choice(len(chances), p=chances / chances.sum()))
-
-    return act
-
-
-def _observed(space: gym.Space[Any]) -> Callable[[FeatureRow], Any]:
-    """Return a function from feature rows, shape ``(rows, size)``, to observations of ``space``."""
-    if isinstance(space, gym.spaces.Box):
-        return lambda rows: rows
-    if not isinstance(space, gym.spaces.Dict) or set(space) != set(FeatureLayout(0, 0, 0).parts):
-        raise OptionError(f"the model was trained on {space}, and not on features, flat or as a Dict")
-    subtopics, text_dim = (int(np.prod(space[name].shape or ())) for name in ("visited", "text"))
-    parts = FeatureLayout(subtopics, text_dim, text_dim).parts
-    return lambda rows: {name: rows[:, at] for name, at in parts.items()}
 
 
 def _row(infos: dict[str, Any], i: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,11 +13,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
-from inquitree_gym.baselines import make_agent
+from inquitree_gym.baselines import Agent, make_agent
 from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.runtime import RuntimeCache
-from inquitree_gym.errors import BudgetError, InquiTreeError, StoppedError
+from inquitree_gym.errors import AgentError, BudgetError, InquiTreeError, StoppedError
 from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
 from inquitree_gym.log import has_header
 from inquitree_gym.prompts import Prompts
@@ -169,7 +170,8 @@ class _Player:
         self._chats = build_chats(run.study.models, run.options, run.stop)
         self._reader = build_reader(run.study.reader, run.options, run.stop) or LOCAL
         self._judge = build_judge(run.study.judge, run.options, run.stop) or LOCAL_JUDGE
-        self._settings = {model.label: model.agent_settings for model in run.study.models}
+        self._models = {model.label: model for model in run.study.models}
+        self._configs: dict[str, str] = {}
         self._embedder = load_embedder(run.study.embedder, device=run.options.device)
         self._prompts = Prompts(run.study.prompts_name)
         self._runtimes = RuntimeCache(self._embedder, self._prompts)
@@ -216,11 +218,13 @@ class _Player:
     def _arguments(self, spec: EpisodeSpec) -> dict[str, Any]:
         """Return the arguments of `play`, with an environment and an agent for this episode alone."""
         study, tree = self.run.study, self._tree(spec.tree)
-        prompts = {"prompts": study.prompts_name}
-        settings = {"chat": self._chats[spec.model], **prompts, **self._settings[spec.model]} if spec.model else {}
+        settings: dict[str, Any] = {}
+        if spec.model:
+            settings = {"chat": self._chats[spec.model]} | study.agent_settings(spec.agent, self._models[spec.model])
         rules: dict[str, Any] = expanded(study.rules) | {"threshold": study.threshold}
         env = InquiryEnv(tree, embedder=self._embedder, reader=self._reader, judge=self._judge, **rules)
         agent = make_agent(spec.agent, env, **settings)
+        self._check_config(spec, agent)
         env.privileged = agent.needs_privileged
         env.prompts, env.runtimes = self._prompts, self._runtimes
         file = log_file(self.run.folder, spec)
@@ -229,6 +233,19 @@ class _Player:
         return {
             "env": env, "agent": agent, "seed": spec.seed, "file": file, "options": study.options(spec, tree),
         }  # fmt: skip
+
+    def _check_config(self, spec: EpisodeSpec, agent: Agent) -> None:
+        """Check that no two players of the study have one configuration, by which their logs are told apart.
+
+        Raises:
+            AgentError: they have.
+        """
+        twin = self._configs.setdefault(json.dumps(agent.config, sort_keys=True), spec.player)
+        if twin != spec.player:
+            raise AgentError(
+                f"'{spec.player}' and '{twin}' have the same config, so that their logs cannot be told apart; give one "
+                "of them another name or a setting in its config (chat.config, for an agent with a model)"
+            )
 
 
 def run_study(

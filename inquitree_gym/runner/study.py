@@ -21,6 +21,8 @@ from pydantic import (
 )
 
 from inquitree_gym.baselines import AGENT_NAMES, MODEL_AGENT_NAMES
+from inquitree_gym.baselines.own import file_part, is_own
+from inquitree_gym.baselines.registry import KNOWN_AGENTS, takes_model
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.judges.registry import LOCAL as JUDGE_LOCAL
@@ -65,7 +67,8 @@ class EpisodeSpec:
     @property
     def file_name(self) -> str:
         """File name of the log."""
-        player = f"{self.agent}_{slug(self.model)}" if self.model else self.agent
+        agent = self.agent if self.agent in AGENT_NAMES else file_part(self.agent)
+        player = f"{agent}_{slug(self.model)}" if self.model else agent
         return f"{tree_name(self.tree)}_{player}_f{self.fake_level}_s{self.seed}.jsonl"
 
 
@@ -97,6 +100,7 @@ class StudyConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     agents: tuple[str, ...] = Field(min_length=1)
+    """Names for `make_agent`. Agents of one's own are imported by a run, and by nothing that only reads the study."""
     models: tuple[ModelSettings, ...] = ()
     trees: tuple[str, ...] = Field(default=(ALL,), min_length=1, validate_default=True)
     """Ids, paper numbers or paths; ``all`` for every shipped tree."""
@@ -129,10 +133,8 @@ class StudyConfig(BaseModel):
     @classmethod
     def _check_agents(cls, agents: tuple[str, ...]) -> tuple[str, ...]:
         for name in agents:
-            if name not in AGENT_NAMES:
-                raise ValueError(
-                    f"no agent is called '{name}'{suggest(name, AGENT_NAMES)}; known: {', '.join(AGENT_NAMES)}"
-                )
+            if name not in AGENT_NAMES and not is_own(name):
+                raise ValueError(f"no agent is called '{name}'{suggest(name, AGENT_NAMES)}; known: {KNOWN_AGENTS}")
         return tuple(dict.fromkeys(agents))
 
     @field_validator("fake_levels")
@@ -166,7 +168,7 @@ class StudyConfig(BaseModel):
 
     @model_validator(mode="after")
     def _check_agents_against_models(self) -> StudyConfig:
-        asking = [name for name in self.agents if name in MODEL_AGENT_NAMES]
+        asking = [name for name in self.agents if takes_model(name)]
         if asking and not self.models:
             names = ", ".join(asking)
             raise ValueError(f"agents that ask a model ({names}) need one: give --model, or [[models]] in the file")
@@ -212,7 +214,7 @@ class StudyConfig(BaseModel):
 
     @staticmethod
     def _asked_by(agent: str, labels: Sequence[str]) -> Sequence[str]:
-        return labels if agent in MODEL_AGENT_NAMES else ("",)
+        return labels if takes_model(agent) else ("",)
 
     @property
     def parts(self) -> tuple[Grid, ...]:
@@ -233,6 +235,10 @@ class StudyConfig(BaseModel):
     def services(self) -> tuple[ModelSettings, ...]:
         """Every model that is asked: those of the agents, the reader and the judge."""
         return (*self.models, *(each for each in (self.reader, self.judge) if each is not None))
+
+    def agent_settings(self, agent: str, model: ModelSettings) -> dict[str, Any]:
+        """Return the settings of an agent with a model, apart from the chat; none for an agent of one's own."""
+        return {"prompts": self.prompts_name, **model.agent_settings} if agent in MODEL_AGENT_NAMES else {}
 
     def asks_model(self, spec: EpisodeSpec) -> bool:
         """Return whether an episode asks a model, for its agent, as the reader or as the judge."""

@@ -142,7 +142,7 @@ def test_help_of_run_names_agents_and_limits(inquitree: Inquitree):
     [
         (("lsit",), "No such command 'lsit'"),
         (("show",), "Missing argument 'TREE'"),
-        (("score",), "Missing argument 'RUN'"),
+        (("score",), "Missing argument 'LOGS…'"),
         (("report",), "Missing argument"),
         (("run", "--agnet", "random"), "No such option: --agnet"),
         (("run", "--seeds", "many"), "Invalid value for '--seeds'"),

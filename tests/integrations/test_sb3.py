@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import gymnasium as gym
 import numpy as np
 import pytest
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
-from stable_baselines3 import DQN, PPO
+from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
-from inquitree_gym import InquiryEnv, play
+from inquitree_gym import InquiryEnv, make_agent, play, read_episode
+from inquitree_gym.analysis import load_run, summarise
 from inquitree_gym.baselines import PolicyAgent
-from inquitree_gym.errors import OptionError
+from inquitree_gym.errors import AgentError, OptionError
 from inquitree_gym.integrations.sb3 import BatchVecEnv, sb3_policy
+from inquitree_gym.runner.run import run_study
+from inquitree_gym.runner.study import make_study
 from tests.envs.test_batch import LETTERS
 from tests.strategies import make_tree
 
@@ -187,3 +192,63 @@ def test_a_model_without_a_distribution_is_refused(minilm):
     model = DQN("MlpPolicy", gym.make(ID), buffer_size=10, device="cpu")
     with pytest.raises(OptionError, match="DQN has no distribution over actions; take PPO, A2C or MaskablePPO"):
         sb3_policy(model)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "keywords"),
+    [
+        (PPO, {}),
+        (A2C, {"text_dim": 16, "size": (6, 20)}),
+        (MaskablePPO, {"as_dict": True}),
+        (MaskablePPO, {"text_dim": 24, "size": (9, 12)}),
+    ],
+    ids=["PPO", "A2C", "dict", "masked"],
+)
+def test_a_saved_model_is_an_agent_by_the_name_of_its_file(algorithm, keywords, tmp_path, monkeypatch, minilm):
+    monkeypatch.chdir(tmp_path)
+    policy = "MultiInputPolicy" if "as_dict" in keywords else "MlpPolicy"
+    steps = {"n_steps": 8} | ({} if algorithm is A2C else {"batch_size": 16})
+    model = algorithm(policy, batch(2, max_turns=8, **keywords), seed=1, device="cpu", **steps)
+    model.save("model.zip")
+    rules = {"max_turns": 8, "fake_level": 5, "candidates": "admissible"}
+    env = InquiryEnv("paper8", **rules)
+    env.reset(seed=0)
+    size, text_dim = keywords.get("size", (5, 7)), keywords.get("text_dim", 384)
+    expected = play(
+        env, PolicyAgent(env.vectors, sb3_policy(model), size=size, text_dim=text_dim, rules=env.rules), seed=2
+    )
+    study = make_study(
+        agents=("policy:model.zip", "oracle"), trees=("8",), fake_levels=(5,), seeds=3, max_turns=8,
+        rules={"candidates": "admissible"},
+    )  # fmt: skip
+    assert run_study(study, "run").is_complete
+    episode = read_episode(next(Path("run/episodes").glob("paper8_policy-model-*_f5_s2.jsonl")))
+    assert episode.actions == expected.actions
+    told = episode.header.agent
+    assert (told["name"], told["file"], told["size"], told["text_dim"]) == (
+        "policy:model", "model.zip", list(size), text_dim,
+    )  # fmt: skip
+    Path("model.zip").unlink()
+    assert [row.agent for row in summarise(load_run("run").scores)] == ["policy:model", "oracle"]
+
+
+def test_a_file_that_holds_no_policy_of_the_discrete_view_is_refused(tmp_path, minilm):
+    env = InquiryEnv("paper8")
+    for name, told in (("none.zip", "cannot read .*No such file"), ("text.zip", "is no saved model .*MaskablePPO")):
+        (tmp_path / "text.zip").write_text("no archive")
+        with pytest.raises(AgentError, match=f"the agent 'policy:.*{name}'.*{told}"):
+            make_agent(f"policy:{tmp_path / name}", env)
+    PPO("MlpPolicy", gym.make("CartPole-v1"), n_steps=8, batch_size=8, device="cpu").save(tmp_path / "pole.zip")
+    with pytest.raises(AgentError, match="was trained on Box and Discrete of another kind"):
+        make_agent(f"policy:{tmp_path / 'pole.zip'}", env)
+    DQN("MlpPolicy", gym.make(ID), buffer_size=10, device="cpu").save(tmp_path / "dqn.zip")
+    with pytest.raises(AgentError, match="is no saved model of Stable-Baselines3"):
+        make_agent(f"policy:{tmp_path / 'dqn.zip'}", env)
+    made = batch(2, tree=make_tree([[]], [1]), text_dim=16)
+    PPO("MlpPolicy", made, n_steps=8, batch_size=8, device="cpu").save(tmp_path / "small.zip")
+    with pytest.raises(OptionError, match=r"paper8 has 5 subtopics and 7 studies, and the menu has 1 and 1 slots"):
+        make_agent(f"policy:{tmp_path / 'small.zip'}", env)
+    with pytest.raises(AgentError, match="trained with an embedder of other dimensions than 136"):
+        make_agent(f"policy:{tmp_path / 'small.zip'}", InquiryEnv("paper8", embedder=LETTERS, threshold=0.5))
+    with pytest.raises(OptionError, match="takes no settings"):
+        make_agent("policy:x.zip", env, seed=1)
