@@ -22,7 +22,8 @@ from inquitree_gym.envs.menu import Mask, MenuSize
 from inquitree_gym.envs.observations import FeatureLayout, FeatureRow
 from inquitree_gym.errors import AgentError, MissingExtraError, OptionError, require
 
-_ALGORITHMS = {
+_Fits = Callable[[dict[str, Any]], bool]
+_ALGORITHMS: dict[str, tuple[str, _Fits]] = {
     "MaskablePPO": ("sb3_contrib", lambda data: "maskable" in str(data["policy_class"]["__module__"])),
     "PPO": ("stable_baselines3", lambda data: "clip_range" in data),
     "A2C": ("stable_baselines3", lambda data: "gae_lambda" in data),
