@@ -22,6 +22,12 @@ from inquitree_gym.errors import require
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SECRET = re.compile(r"\b(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx)[-_]|AIza)[\w*-]{8,}|(?<=\bbearer )\S+", re.IGNORECASE)
 
+_CERTAIN_SECRET = re.compile(
+    r"\b(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx)[-_](?=[\w-]*\d)[\w-]{16,}|AIza[\w-]{30,})"
+    r"|(?<=\bbearer )(?=[\w.-]*\d)[\w.-]{20,}",
+    re.IGNORECASE,
+)
+
 
 def load_litellm() -> Any:
     """Import litellm.
@@ -53,10 +59,25 @@ def scrub(text: str, sent: str = "") -> str:
     """
     if sent:
         text = text.replace(sent, "[key]")
+    return _SECRET.sub("[key]", _without_secrets_of_environment(text))
+
+
+def scrub_file(text: str) -> str:
+    """Return the text of a file, such as a log, without secrets; see `scrub`.
+
+    Only what has the length and the digits of a key counts as a likely one, so that prose stays as it is.
+
+    >>> scrub_file("PK-deficient mice, bearer of sk-proj-a1b2c3d4e5f6g7h8")
+    'PK-deficient mice, bearer of [key]'
+    """
+    return _CERTAIN_SECRET.sub("[key]", _without_secrets_of_environment(text))
+
+
+def _without_secrets_of_environment(text: str) -> str:
     for name, value in os.environ.items():
         if len(value) >= 8 and names_secret(name):
             text = text.replace(value, f"[{name}]")
-    return _SECRET.sub("[key]", text)
+    return text
 
 
 def names_secret(variable: str) -> bool:

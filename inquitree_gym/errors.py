@@ -16,6 +16,7 @@
     ├── StoppedError          the run was stopped
     ├── LogError              an episode log cannot be read or written
     │   └── LogExistsError    the log file already exists
+    ├── PackError             an archive of a run cannot be written, or is damaged or unsafe
     └── MissingExtraError     an optional dependency is not installed
 
 Every message says what was expected, what came, and what to do next.
@@ -153,6 +154,10 @@ class LogError(InquiTreeError, RuntimeError):
 
 class LogExistsError(LogError):
     """The log file already exists; logs are never overwritten."""
+
+
+class PackError(InquiTreeError):
+    """An archive of a run cannot be written, or is damaged or unsafe."""
 
 
 class MissingExtraError(InquiTreeError, ImportError):
