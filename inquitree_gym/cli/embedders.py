@@ -17,8 +17,8 @@ from inquitree_gym.embeddings.onnx import COMPARED, LONGEST, export_onnx
 from inquitree_gym.embeddings.reader import READER
 from inquitree_gym.embeddings.static import scientific_sentences
 from inquitree_gym.errors import EmbedderError
-from inquitree_gym.runner.study import ALL
-from inquitree_gym.trees import builtin_ids, load_tree
+from inquitree_gym.runner.study import ALL, expand_all
+from inquitree_gym.trees import load_tree
 
 HEADING = ["read by", "right", "nearest alike", "correlation", "read alike"]
 LEGEND = (
@@ -76,8 +76,7 @@ def export(
 
 
 def _training_texts(names: list[str], folder: Path | None, sentences: int) -> TrainingTexts:
-    each_name = (name for given in names for name in (builtin_ids() if given == ALL else (given,)))
-    trees = {tree.id: tree for tree in map(load_tree, each_name)}
+    trees = {tree.id: tree for tree in map(load_tree, expand_all(names))}
     about = [each for each in load_proposals(folder) if each.tree in trees]
     found = matching_cases(about, trees.__getitem__)
     return TrainingTexts(tuple(trees.values()), tuple(found), tuple(scientific_sentences(sentences)))
