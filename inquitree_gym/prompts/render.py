@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,17 +101,7 @@ class Prompts:
 
     @cached_property
     def _environment(self) -> ImmutableSandboxedEnvironment:
-        from jinja2 import DictLoader, StrictUndefined
-        from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-        # No autoescape: the output is plain text for a model, not HTML.
-        environment = ImmutableSandboxedEnvironment(
-            loader=DictLoader(self._sources), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        )  # fmt: skip
-        # An observation depends on its values alone, and a template has no endless loops.
-        environment.globals.clear()
-        del environment.filters["random"]
-        return environment
+        return _sandbox(tuple(self._sources.items()))
 
     def __getstate__(self) -> dict[str, object]:
         return {"folder": self.folder, "_sources": self._sources}
@@ -143,3 +133,19 @@ def _overrides(folder: Path, names: Sequence[str]) -> dict[str, str]:
     if faults:
         raise OptionError("\n".join(faults))
     return found
+
+
+@lru_cache(maxsize=16)
+def _sandbox(sources: tuple[tuple[str, str], ...]) -> ImmutableSandboxedEnvironment:
+    """Return the environment of templates, given by name and source; equal ones are compiled once per process."""
+    from jinja2 import DictLoader, StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    # No autoescape: the output is plain text for a model, not HTML.
+    environment = ImmutableSandboxedEnvironment(
+        loader=DictLoader(dict(sources)), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    # An observation depends on its values alone, and a template has no endless loops.
+    environment.globals.clear()
+    del environment.filters["random"]
+    return environment
