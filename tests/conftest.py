@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -18,7 +20,7 @@ from tests.servers import KEY, Service, close_clients
 NEEDED = {
     "torch": (
         "embeddings/test_artifacts.py", "embeddings/test_local.py", "integrations/test_sb3.py",
-        "integrations/test_verifiers.py", "judges/test_nli.py", "test_examples.py", "wrappers/test_actions.py",
+        "integrations/test_verifiers.py", "judges/test_nli.py", "test_examples.py",
     ),
     "mcp": ("integrations/test_mcp.py",),
 }  # fmt: skip
@@ -27,17 +29,28 @@ collect_ignore = [file for package, files in NEEDED.items() if find_spec(package
 
 FAST = "not weights"
 """Marker expression of the fast tests."""
+ALL_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.(?:weights|e2e)\b", re.MULTILINE)
+"""Lines of a module that holds no fast test; many of these modules import torch."""
 
 # A timing never decides a test.
 settings.register_profile("untimed", deadline=None)
+settings.register_profile("fast", deadline=None, max_examples=30)
 settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the fast tests run without the weights."""
+    """Let the fast tests run without the weights, and their properties on fewer examples."""
     if config.option.markexpr == FAST:
+        settings.load_profile("fast")
         for name in registry._NAMED:
             registry._NAMED[name] = lambda device, name=name: HashingEmbedder(name)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave modules without a fast test unread where only the fast tests are wanted."""
+    if config.option.markexpr != FAST or collection_path.suffix != ".py":
+        return None
+    return ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) is not None or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

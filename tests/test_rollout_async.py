@@ -303,6 +303,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
+@pytest.mark.e2e
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 def test_a_forked_process_steps_in_a_thread_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("INQUITREE_CACHE", str(tmp_path))

@@ -52,6 +52,7 @@ def same_matplotlib() -> bool:
     return f"matplotlib=={importlib.metadata.version('matplotlib')}\n" in (ROOT / "constraints.txt").read_text()
 
 
+@pytest.mark.e2e
 def test_there_is_a_page_and_a_picture_for_every_shipped_tree_and_nothing_else(made: dict[str, str]) -> None:
     wanted = {"README.md"} | {f"{name}.md" for name in IDS} | {f"figures/{name}.svg" for name in IDS}
     there = {path.relative_to(FOLDER).as_posix() for path in (*FOLDER.glob("*.md"), *FOLDER.glob("figures/*"))}

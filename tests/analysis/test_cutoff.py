@@ -280,6 +280,7 @@ def scores() -> list[EpisodeScore]:
     return [*found, asked(0, "2022", "openai/our-own", 1, 1)]
 
 
+@pytest.mark.e2e
 def test_the_section_shows_splits_controls_and_what_is_left_out(scores: list[EpisodeScore], tmp_path: Path):
     run = run_of(*scores)
     split = split_by_cutoff(run.scores, load_models())
@@ -307,6 +308,7 @@ def test_the_section_shows_splits_controls_and_what_is_left_out(scores: list[Epi
     assert left == 3
 
 
+@pytest.mark.e2e
 def test_without_a_known_cutoff_the_section_says_so(scores: list[EpisodeScore], tmp_path: Path):
     run = run_of(*(score for score in scores if score.model != "openai/o3"))
     section = cutoffs(report_data([run], (), split_by_cutoff(run.scores, load_models())))

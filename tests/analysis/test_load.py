@@ -368,6 +368,7 @@ def test_a_judge_that_has_not_judged_the_run_is_an_error_that_names_the_command(
         load_run(whole, judge="llm:m")
 
 
+@pytest.mark.e2e
 def test_a_report_and_a_page_show_judges_side_by_side(whole: Path, tmp_path: Path):
     items = len(load_tree("paper8").conclusions)
     judged_by(whole, "llm:<b>", (0.6,) * items)

@@ -98,6 +98,7 @@ class _Stubborn(BaselineAgent):
         return self._actions[info["turn"]] if info["turn"] < len(self._actions) else "?"
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("threshold", [0.2, 0.44, 0.46, 0.7])
 def test_the_first_departure_is_where_the_environment_departs(paper, minilm, rules, threshold):

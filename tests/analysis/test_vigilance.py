@@ -166,6 +166,7 @@ def test_without_fakes_nothing_can_wear_off(run: ScoredRun):
     assert wearing(report_data([replace(run, episodes=run.episodes[:6])])) is None
 
 
+@pytest.mark.e2e
 def test_the_page_draws_them_and_the_csv_holds_them(run: ScoredRun, tmp_path: Path):
     page, *others = write_report([run], tmp_path / "r.html")
     assert len([a for tag, a in read_page(page).tags if tag == "svg"]) == 3 + 5 + 1 + 2

@@ -73,6 +73,7 @@ def test_the_dimension_is_asked_for_once(service: Service):
     assert len(service.requests) == 1
 
 
+@pytest.mark.e2e
 def test_a_request_leaves_no_event_loop_open(service: Service):
     embedder_of(service).embed(["one"])
     before = loops()

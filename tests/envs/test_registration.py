@@ -138,6 +138,7 @@ def test_user_trees_are_registered_and_faulty_ones_left_out_with_a_warning(tmp_p
     assert found["reward"] == [0.0] * 8, "at level 10 no result was true"
 
 
+@pytest.mark.e2e
 def test_a_folder_of_nothing_but_faults_leaves_the_import_and_the_shipped_trees_whole(tmp_path, shipped):
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00" * 50)
     (tmp_path / "empty.json").write_bytes(b"")

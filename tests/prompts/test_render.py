@@ -441,6 +441,7 @@ def test_the_digest_follows_the_words_and_not_the_folder(folder: Path):
 DIGEST = "import sys; from inquitree_gym.prompts import Prompts; print(Prompts(sys.argv[1]).digest, Prompts().digest)"
 
 
+@pytest.mark.e2e
 def test_the_digest_is_the_same_in_every_process(folder: Path):
     expected = [own(folder).digest, Prompts().digest]
     environment = os.environ | {"PYTHONHASHSEED": "99", "LC_ALL": "C", "PYTHONUTF8": "0"}

@@ -77,6 +77,7 @@ def test_a_report_is_a_page_with_markdown_and_csv_beside_it(files: list[Path]):
     assert all(file.stat().st_size for file in files)
 
 
+@pytest.mark.e2e
 def test_in_a_folder_the_page_has_a_name_of_its_own(runs: list[ScoredRun], tmp_path: Path):
     assert [file.name for file in write_report(runs, tmp_path)][:4] == [
         "report.html", "report.md", "report.csv", "report-episodes.csv",
@@ -103,6 +104,7 @@ def test_figures_take_their_colours_from_the_page(files: list[Path]):
     assert not [found for svg in drawn for found in re.findall(r"(?:fill|stroke): #(?!fff)\w+", svg)]
 
 
+@pytest.mark.e2e
 def test_a_page_is_the_same_for_the_same_runs(files: list[Path], runs: list[ScoredRun], tmp_path: Path):
     again = write_report(runs, tmp_path / "out.html")
     first, second = (
@@ -125,6 +127,7 @@ def test_numbers_of_the_page_are_those_of_the_table(files: list[Path], runs: lis
     assert "14,400" in page.text
 
 
+@pytest.mark.e2e
 def test_what_logs_hold_can_neither_run_nor_break_the_page(tmp_path: Path):
     named = [score(f"t{i}", 1, 0, agent=HOSTILE, fake_level=level, steps=FAKES) for i in range(5) for level in (0, 4)]
     missing = (MissingEpisode(HOSTILE, "failed", HOSTILE),)
@@ -136,6 +139,7 @@ def test_what_logs_hold_can_neither_run_nor_break_the_page(tmp_path: Path):
     assert "&lt;b&gt;" in page.text
 
 
+@pytest.mark.e2e
 def test_a_place_that_cannot_be_written_is_told(runs: list[ScoredRun], tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OptionError, match="choose another place with --out"):
@@ -145,6 +149,7 @@ def test_a_place_that_cannot_be_written_is_told(runs: list[ScoredRun], tmp_path:
 # Sections
 
 
+@pytest.mark.e2e
 def test_a_comparison_is_shown_when_two_runs_are_compared(runs: list[ScoredRun], tmp_path: Path):
     first, second = run_of(*(score(f"t{i}", 1, 0) for i in range(5))), run_of(*(score(f"t{i}", 1, 1) for i in range(5)))
     page = read_page(write_report([first, second], tmp_path, compare(first.scores, second.scores))[0])

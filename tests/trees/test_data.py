@@ -111,6 +111,7 @@ print(json.dumps({name: load_tree(name).digest for name in reversed(builtin_ids(
 """
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("hash_seed", ["1", "4242"])
 def test_digests_are_the_same_in_every_process_and_locale(hash_seed: str):
     environment = os.environ | {"PYTHONHASHSEED": hash_seed, "LC_ALL": "C", "PYTHONUTF8": "0"}

@@ -201,6 +201,7 @@ def test_a_figure_can_be_saved_as_png():
     assert buffer.getvalue().startswith(b"\x89PNG\r\n")
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", builtin_ids())
 def test_an_svg_holds_every_id_and_name_and_is_the_same_twice(name: str):
     tree = load_tree(name)
@@ -264,6 +265,7 @@ for draw in (figure, svg):
 """
 
 
+@pytest.mark.e2e
 def test_without_matplotlib_mermaid_works_and_the_rest_names_the_extra():
     run = subprocess.run([sys.executable, "-c", WITHOUT_MATPLOTLIB], capture_output=True, text=True, check=True)
     assert run.stdout.count("pip install 'inquitree-gym[plots]'") == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 import pytest
-import torch
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.wrappers import TimeLimit
 
@@ -72,17 +71,28 @@ def test_every_info_holds_a_fresh_mask_of_the_actions_that_the_state_allows(rule
 
 
 WHOLE_NUMBERS = [
-    3, np.int64(3), np.int32(3), np.uint8(3), np.array(3), np.array(3, np.int16), torch.tensor(3),
-    torch.tensor(3, dtype=torch.int32), np.array([3])[0], torch.tensor([3])[0],
+    3, np.int64(3), np.int32(3), np.uint8(3), np.array(3), np.array(3, np.int16), np.array([3])[0],
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("action", WHOLE_NUMBERS, ids=repr)
 def test_an_action_may_be_whatever_stands_for_a_whole_number(action, minilm):
+    assert MenuActions(InquiryEnv(TREE)).action_space.contains(action)
+    assert_is_played_as_three(action)
+
+
+@pytest.mark.weights
+def test_an_action_may_be_a_tensor_that_holds_a_whole_number(minilm):
+    import torch
+
+    for action in (torch.tensor(3), torch.tensor(3, dtype=torch.int32), torch.tensor([3])[0]):
+        assert_is_played_as_three(action)
+
+
+def assert_is_played_as_three(action):
     env, other = (MenuActions(InquiryEnv(TREE)) for _ in range(2))
     env.reset(seed=0)
     other.reset(seed=0)
-    assert isinstance(action, torch.Tensor) or env.action_space.contains(action)
     assert unmasked(env.step(action)) == unmasked(other.step(3))
 
 
@@ -182,16 +192,26 @@ def test_a_masked_action_is_refused_where_that_is_asked_for(minilm):
     ("action", "told"),
     [(1.0, "whole number, not float"), (True, "not bool"), ("3", "not str"), (None, "not NoneType"),
      (np.array([1]), "not ndarray"), (np.array(1.0), "not ndarray"), (np.array(True), "not ndarray"),
-     (np.float32(1), "not float32"), (np.bool_(True), "not bool"), (torch.tensor(1.0), "not Tensor"),
-     (torch.tensor([1]), "not Tensor"), (torch.tensor(True), "not Tensor"), ([1], "not list"),
-     (np.array(MACRO + 1), f"not {MACRO + 1}"), (torch.tensor(-1), f"lies in 0 to {MACRO}, not "),
-     (-1, f"lies in 0 to {MACRO}, not -1"), (MACRO + 1, f"not {MACRO + 1}")],
+     (np.float32(1), "not float32"), (np.bool_(True), "not bool"), ([1], "not list"),
+     (np.array(MACRO + 1), f"not {MACRO + 1}"), (-1, f"lies in 0 to {MACRO}, not -1"), (MACRO + 1, f"not {MACRO + 1}")],
     ids=str,
 )  # fmt: skip
 def test_actions_of_another_kind_are_refused(env: MenuActions, action, told: str):
     env.reset(seed=0)
     with pytest.raises(ActionError, match=told):
         env.step(action)
+
+
+@pytest.mark.weights
+def test_tensors_of_another_kind_are_refused(env: MenuActions):
+    import torch
+
+    env.reset(seed=0)
+    for action in (torch.tensor(1.0), torch.tensor([1]), torch.tensor(True)):
+        with pytest.raises(ActionError, match="not Tensor"):
+            env.step(action)
+    with pytest.raises(ActionError, match=f"lies in 0 to {MACRO}, not "):
+        env.step(torch.tensor(-1))
 
 
 def test_nothing_goes_before_the_first_reset(env: MenuActions):
