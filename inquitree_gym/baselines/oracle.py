@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from inquitree_gym.baselines.agent import Agent, BaselineAgent, asks_models, privileged
+from inquitree_gym.engine import Rules
+from inquitree_gym.engine.rules import Evidence
 from inquitree_gym.envs.menu import CONCLUDE, EXPLORE, REDO, numbered
 from inquitree_gym.errors import OptionError
+from inquitree_gym.judges.quality import required
 from inquitree_gym.trees import Tree
 
 MAX_RUNS = 32
@@ -27,17 +30,22 @@ class OracleAgent(BaselineAgent):
     name = "oracle"
     needs_privileged = True
 
-    def __init__(self, tree: Tree) -> None:
-        """Learn subtopics, studies and conclusion items of ``tree``."""
+    def __init__(self, tree: Tree, rules: Rules | None = None) -> None:
+        """Learn subtopics, studies and conclusion items of ``tree``, which is played under ``rules``, or the default's.
+
+        With ``evidence="results"`` every required result is a finding that conclusions need.
+        """
+        rules = rules or Rules()
         super().__init__()
         self._subtopics = tree.subtopics
         self._studies = tree.studies
         owners = [i for i, subtopic in enumerate(tree.subtopics) for _ in subtopic.studies]
-        self._plan = [(owners[study], study) for study in needed_studies(tree)]
+        self._plan = [(owners[study], study) for study in needed_studies(tree, rules.evidence)]
         self._conclusion = numbered([item.text for item in tree.conclusions])
         self._done: set[int] = set()
         self._runs = 0
         self._study_turns = 0
+        self._redo_turn = rules.redo_turn
 
     def reset(self, seed: int) -> None:
         """Start an episode."""
@@ -58,7 +66,8 @@ class OracleAgent(BaselineAgent):
                     self._entered = known["node"]
                 return self._study(self._entered)
             case "study":
-                self._study_turns = 1
+                if known["kind"] == "study":
+                    self._study_turns = 1
             case "result":
                 return self._decide(known, info["turn"])
             case "conclusion":
@@ -83,7 +92,7 @@ class OracleAgent(BaselineAgent):
         self._runs += 1
         self._done.add(known["node"])
         per_study = 3 + self._study_turns
-        redone = turn + 1 + self._study_turns
+        redone = turn + 1 + max(self._study_turns, self._redo_turn)
         limit = math.inf if known["turn_limit"] is None else known["turn_limit"]
         if known["fake"] and self._runs < MAX_RUNS and redone + 1 + per_study * len(self._left()) <= limit:
             return REDO
@@ -94,13 +103,13 @@ class OracleAgent(BaselineAgent):
         return CONCLUDE
 
 
-def needed_studies(tree: Tree) -> list[int]:
+def needed_studies(tree: Tree, evidence: Evidence = "groups") -> list[int]:
     """Return indices of studies that meet every evidence group of every conclusion item, and enter every subtopic.
 
     A study is chosen for the groups that it meets alone first, then for the most groups that are left.
     """
     index = {study.id: i for i, study in enumerate(tree.studies)}
-    groups = [{index[name] for name in group} for item in tree.conclusions for group in item.needs]
+    groups = [{index[name] for name in group} for item in tree.conclusions for group in required(item, evidence)]
     chosen: list[int] = sorted({study for group in groups if len(group) == 1 for study in group})
     while unmet := [group for group in groups if group.isdisjoint(chosen)]:
         chosen.append(max(sorted(set().union(*unmet)), key=lambda study: sum(study in group for group in unmet)))

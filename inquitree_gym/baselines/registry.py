@@ -26,7 +26,7 @@ _BASELINES: dict[str, Callable[[InquiryEnv], Agent]] = {
     "random": lambda env: RandomAgent(_tree(env)),
     "random-menu": lambda env: RandomMenuAgent(_tree(env)),
     "random-words": lambda env: RandomWordsAgent(),
-    "oracle": lambda env: OracleAgent(_tree(env)),
+    "oracle": lambda env: OracleAgent(_tree(env), env.rules if env.last_transition is None else env.episode_rules),
     "worst-case": lambda env: WorstCaseAgent(),
     "retrieval": lambda env: RetrievalAgent(_vectors(env)),
     "random-redo": lambda env: RedoUntilTrue(RandomAgent(_tree(env))),

@@ -58,7 +58,7 @@ def list_trees(as_json: JsonOption = False) -> None:
     if as_json:
         print_json(entries)
         return
-    table = Table(*COLUMNS, title="Research trees")
+    table = Table(*COLUMNS, title="Research trees", caption="dim: a tree that may not be distributed, or has faults")
     for entry in entries:
         columns = [entry[name] for name in COLUMNS]
         table.add_row(
@@ -229,9 +229,9 @@ def _faults(name: str, embedder: str) -> list[Fault]:
 def _describe(name: str) -> dict[str, Any]:
     entry = CATALOGUE.get(name)
     missing = dict.fromkeys(("depth", "width", "tier", "year", "journal", "doi"))
-    if name not in builtin_ids() and name not in user_files():
-        title = entry.title if entry and entry.title else "(tree may not be distributed)"
-        return {"id": name, "n": entry.subtopics if entry else None, "playable": False, "title": title} | missing
+    if entry is not None and name not in builtin_ids() and name not in user_files():
+        known = {"n": entry.subtopics, "playable": False, "title": entry.title}
+        return {"id": name, **known} | missing | {"journal": entry.journal}
     try:
         tree = load_tree(name)
     except TreeError as error:

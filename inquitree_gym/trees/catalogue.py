@@ -16,39 +16,57 @@ class CatalogueEntry(NamedTuple):
     """One paper of the pool."""
 
     id: str
-    subtopics: int | None
-    """Number of subtopics, or None if the tree may not be distributed."""
-    title: str | None
+    subtopics: int
+    """Number of subtopics of the paper's tree, as its Table 5 has it."""
+    title: str
+    journal: str
     doi: str | None
+    """None for a paper whose tree may not be distributed."""
     distributable: bool
 
 
-_SHIPPED: dict[int, tuple[int, str, str]] = {
-    1: (8, "Grid cells accurately track movement during path integration-based navigation despite switching reference frames", "10.1038/s41593-025-02054-6"),
-    2: (4, "Hippocampal spatio-predictive cognitive maps adaptively guide reward generalization", "10.1038/s41593-023-01283-x"),
-    3: (7, "Constructing future behavior in the hippocampal formation through composition and replay", "10.1038/s41593-025-01908-3"),
-    4: (10, "A flexible hippocampal population code for experience relative to reward", "10.1038/s41593-025-01985-4"),
-    5: (7, "Shared computational principles for language processing in humans and deep language models", "10.1038/s41593-022-01026-4"),
-    7: (7, "The cortical representation of language timescales is shared between reading and listening", "10.1038/s42003-024-05909-z"),
-    8: (5, "Brains and algorithms partially converge in natural language processing", "10.1038/s42003-022-03036-1"),
-    10: (7, "Dopamine-independent effect of rewards on choices through hidden-state inference", "10.1038/s41593-023-01542-x"),
-    11: (6, "Dopamine transients follow a striatal gradient of reward time horizons", "10.1038/s41593-023-01566-3"),
-    12: (7, "Maintaining and updating accurate internal representations of continuous variables with a handful of neurons", "10.1038/s41593-024-01766-5"),
-    17: (4, "Reduced neural feedback signaling despite robust neuron and gamma auditory responses during human sleep", "10.1038/s41593-022-01107-4"),
-    18: (6, "Longitudinal measures of monkey brain structure and activity through adolescence predict cognitive maturation", "10.1038/s41593-025-02076-0"),
-    20: (8, "BOLD signal changes can oppose oxygen metabolism across the human cortex", "10.1038/s41593-025-02132-9"),
-    24: (6, "Concept neurons in the human medial temporal lobe flexibly represent abstract relations between concepts", "10.1038/s41467-021-26327-3"),
-    25: (8, "Mapping the sequence specificity of heterotypic amyloid interactions enables the identification of aggregation modifiers", "10.1038/s41467-022-28955-9"),
-    27: (7, "Microglia regulate sleep through calcium-dependent modulation of norepinephrine transmission", "10.1038/s41593-023-01548-5"),
-    28: (5, "Ketamine activates adult-born immature granule neurons to rapidly alleviate depression-like behaviors in mice", "10.1038/s41467-022-30386-5"),
-    29: (8, "Recurrent pattern completion drives the neocortical representation of sensory inference", "10.1038/s41593-025-02055-5"),
+_SHIPPED: dict[int, tuple[int, str, str, str]] = {
+    1: (8, "Grid cells accurately track movement during path integration-based navigation despite switching reference frames", "Nature Neuroscience", "10.1038/s41593-025-02054-6"),
+    2: (4, "Hippocampal spatio-predictive cognitive maps adaptively guide reward generalization", "Nature Neuroscience", "10.1038/s41593-023-01283-x"),
+    3: (7, "Constructing future behavior in the hippocampal formation through composition and replay", "Nature Neuroscience", "10.1038/s41593-025-01908-3"),
+    4: (10, "A flexible hippocampal population code for experience relative to reward", "Nature Neuroscience", "10.1038/s41593-025-01985-4"),
+    5: (7, "Shared computational principles for language processing in humans and deep language models", "Nature Neuroscience", "10.1038/s41593-022-01026-4"),
+    7: (7, "The cortical representation of language timescales is shared between reading and listening", "Communications Biology", "10.1038/s42003-024-05909-z"),
+    8: (5, "Brains and algorithms partially converge in natural language processing", "Communications Biology", "10.1038/s42003-022-03036-1"),
+    10: (7, "Dopamine-independent effect of rewards on choices through hidden-state inference", "Nature Neuroscience", "10.1038/s41593-023-01542-x"),
+    11: (6, "Dopamine transients follow a striatal gradient of reward time horizons", "Nature Neuroscience", "10.1038/s41593-023-01566-3"),
+    12: (7, "Maintaining and updating accurate internal representations of continuous variables with a handful of neurons", "Nature Neuroscience", "10.1038/s41593-024-01766-5"),
+    17: (4, "Reduced neural feedback signaling despite robust neuron and gamma auditory responses during human sleep", "Nature Neuroscience", "10.1038/s41593-022-01107-4"),
+    18: (6, "Longitudinal measures of monkey brain structure and activity through adolescence predict cognitive maturation", "Nature Neuroscience", "10.1038/s41593-025-02076-0"),
+    20: (8, "BOLD signal changes can oppose oxygen metabolism across the human cortex", "Nature Neuroscience", "10.1038/s41593-025-02132-9"),
+    24: (6, "Concept neurons in the human medial temporal lobe flexibly represent abstract relations between concepts", "Nature Communications", "10.1038/s41467-021-26327-3"),
+    25: (8, "Mapping the sequence specificity of heterotypic amyloid interactions enables the identification of aggregation modifiers", "Nature Communications", "10.1038/s41467-022-28955-9"),
+    27: (7, "Microglia regulate sleep through calcium-dependent modulation of norepinephrine transmission", "Nature Neuroscience", "10.1038/s41593-023-01548-5"),
+    28: (5, "Ketamine activates adult-born immature granule neurons to rapidly alleviate depression-like behaviors in mice", "Nature Communications", "10.1038/s41467-022-30386-5"),
+    29: (8, "Recurrent pattern completion drives the neocortical representation of sensory inference", "Nature Neuroscience", "10.1038/s41593-025-02055-5"),
 }  # fmt: skip
-"""Number of subtopics, title and DOI of the papers whose trees are distributed."""
+"""Number of subtopics, title, journal and DOI of the papers whose trees are distributed."""
+_WITHHELD: dict[int, tuple[int, str, str]] = {
+    6: (12, "Semantic reconstruction of continuous language from non-invasive brain recordings", "Nature Neuroscience"),
+    9: (6, "Estrogen modulates reward prediction errors and reinforcement learning", "Nature Neuroscience"),
+    13: (7, "Unattended working memory items are coded by persistent activity in human medial temporal lobe neurons", "Nature Human Behaviour"),
+    14: (13, "Representation and computation in visual working memory", "Nature Neuroscience"),
+    15: (6, "Cortical evidence accumulation for visual perception occurs irrespective of reports", "Nature Communications"),
+    16: (7, "Mesoscale cortical mechanisms of perceptual conflict resolution in binocular rivalry", "Nature Human Behaviour"),
+    19: (9, "Psychedelics Promote Neuroplasticity Through Activation of Intracellular 5-HT2A Receptors", "Science"),
+    21: (7, "Neural basis of concurrent deliberation toward a choice and confidence judgment", "Nature Neuroscience"),
+    22: (12, "Dopamine Signaling in the Suprachiasmatic Nucleus Enables Weight Gain Associated with Hedonic Feeding", "Current Biology"),
+    23: (5, "Decoupling geographical constraints from human mobility", "Nature Human Behaviour"),
+    26: (7, "Stress-Induced Metabolic Disorder in Peripheral CD4+ T Cells Leads to Anxiety-like Behavior", "Cell"),
+    30: (7, "The cerebellum directly modulates the substantia nigra dopaminergic activity", "Nature Neuroscience"),
+}  # fmt: skip
+"""Number of subtopics, title and journal of the others, after the paper's Table 5."""
 
 
 def _entry(number: int) -> CatalogueEntry:
-    subtopics, title, doi = _SHIPPED.get(number, (None, None, None))
-    return CatalogueEntry(f"paper{number}", subtopics, title, doi, number in _SHIPPED)
+    if number in _SHIPPED:
+        return CatalogueEntry(f"paper{number}", *_SHIPPED[number], distributable=True)
+    return CatalogueEntry(f"paper{number}", *_WITHHELD[number], doi=None, distributable=False)
 
 
 CATALOGUE = {entry.id: entry for entry in map(_entry, range(1, 31))}

@@ -92,6 +92,27 @@ def test_with_3n_turns_the_oracle_enters_every_subtopic(tree_id: str):
 
 
 @pytest.mark.parametrize("tree_id", builtin_ids())
+def test_under_the_papers_rules_the_oracle_runs_every_required_study(tree_id: str):
+    env = InquiryEnv(tree_id, privileged=True, rules="paper")
+    tree = env.trees[0]
+    episode = play(env, make_agent("oracle", env), 0)
+    required = {name for item in tree.conclusions for group in item.needs for name in group}
+    assert {turn.event.node for turn in episode.turns if turn.event.kind == "result"} >= required
+    assert length(episode) == 3 * len(needed_studies(tree, "results")) >= 3 * len(needed_studies(tree))
+    assert episode.footer.episode_return == pytest.approx(1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_redo_with_a_turn_of_its_own_never_costs_the_oracle_a_subtopic(paper12: Tree, seed: int):
+    n = len(paper12.subtopics)
+    for spare in (0, 1, 2, 5):
+        env = InquiryEnv(paper12, privileged=True, rules="paper", fake_level=6, max_turns=3 * n + spare)
+        episode = play(env, make_agent("oracle", env), seed)
+        assert len({turn.event.node for turn in episode.turns if turn.event.kind == "subtopic"}) == n
+        assert sum(turn.event.kind == "redo" for turn in episode.turns) <= spare // 2
+
+
+@pytest.mark.parametrize("tree_id", builtin_ids())
 def test_a_study_turn_costs_the_oracle_4_turns_a_study(tree_id: str):
     episode = oracle_plays(tree_id, study_turn=True)
     assert length(episode) == 4 * len(needed_studies(load_tree(tree_id)))

@@ -16,6 +16,10 @@ SUBTOPICS = {
     1: 8, 2: 4, 3: 7, 4: 10, 5: 7, 7: 7, 8: 5, 10: 7, 11: 6, 12: 7, 17: 4, 18: 6, 20: 8, 24: 6, 25: 8, 27: 7, 28: 5,
     29: 8,
 }  # fmt: skip
+JOURNALS = {
+    "Nature Neuroscience", "Nature Human Behaviour", "Nature Communications", "Communications Biology", "Science",
+    "Current Biology", "Cell",
+}  # fmt: skip
 MAY_NOT_BE_SHARED = (6, 9, 13, 14, 15, 16, 19, 21, 22, 23, 26, 30)
 
 
@@ -30,15 +34,25 @@ def test_18_papers_may_be_shared_and_have_120_subtopics():
     assert sum(SUBTOPICS.values()) == 120
 
 
-def test_the_other_12_claim_nothing_about_their_trees():
+WITHHELD = {6: 12, 9: 6, 13: 7, 14: 13, 15: 6, 16: 7, 19: 9, 21: 7, 22: 12, 23: 5, 26: 7, 30: 7}
+
+
+def test_the_other_12_are_named_with_the_size_of_their_trees():
     assert {f"paper{number}" for number in MAY_NOT_BE_SHARED} == set(RESTRICTED)
-    assert all(CATALOGUE[name].subtopics is None and not CATALOGUE[name].distributable for name in RESTRICTED)
+    assert {name: CATALOGUE[name].subtopics for name in RESTRICTED} == {f"paper{i}": n for i, n in WITHHELD.items()}
+    assert not any(CATALOGUE[name].distributable for name in RESTRICTED)
+    assert CATALOGUE["paper26"][2:4] == (
+        "Stress-Induced Metabolic Disorder in Peripheral CD4+ T Cells Leads to Anxiety-like Behavior", "Cell",
+    )  # fmt: skip
 
 
-def test_every_shared_paper_has_a_title_and_a_doi_of_its_own():
+def test_every_paper_has_a_title_and_a_journal_and_a_shared_one_a_doi_of_its_own():
+    assert all(entry.journal in JOURNALS for entry in CATALOGUE.values())
+    assert len({entry.title for entry in CATALOGUE.values()}) == len(CATALOGUE)
     shared = [entry for entry in CATALOGUE.values() if entry.distributable]
-    assert all(entry.title and entry.doi and entry.doi.startswith("10.") for entry in shared)
-    assert len({entry.doi for entry in shared}) == len({entry.title for entry in shared}) == len(shared)
+    assert all(entry.doi and entry.doi.startswith("10.") for entry in shared)
+    assert len({entry.doi for entry in shared}) == len(shared)
+    assert all(entry.journal == load_tree(entry.id).paper.journal for entry in shared)
 
 
 @pytest.mark.parametrize("number", MAY_NOT_BE_SHARED)
