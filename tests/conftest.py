@@ -15,6 +15,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder, registry
 from tests.hashing import HashingEmbedder
+from tests.report.browser import CHROMIUM
 from tests.servers import KEY, Service, close_clients
 
 NEEDED = {
@@ -26,6 +27,7 @@ NEEDED = {
 }  # fmt: skip
 """Modules that import a package when they are collected, and are left out where it, or what it needs, is missing."""
 collect_ignore = [file for package, files in NEEDED.items() if find_spec(package) is None for file in files]
+collect_ignore += ["report/test_browser.py"] * (CHROMIUM is None)
 
 FAST = "not weights"
 """Marker expression of the fast tests."""

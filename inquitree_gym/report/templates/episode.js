@@ -7,6 +7,7 @@
   const all = document.querySelector('[data-go="all"]');
   const small = window.matchMedia("(max-width: 52rem)");
   const PERIOD = 2000; // milliseconds between two readings of an episode that is being played
+  const framed = window.parent !== window; // beside another episode
   const live = Boolean(document.body.dataset.live);
   const newest = Math.max(0, turns.length - 2); // the scores stand last
   let at = -1;
@@ -66,7 +67,9 @@
     links.forEach((link, i) => (i === at ? link.setAttribute("aria-current", "step") : link.removeAttribute("aria-current")));
     reveal(links[at]);
     draw(turns[at]);
-    where.textContent = at === turns.length - 1 ? "scores" : "turn " + (at + 1) + " of " + (turns.length - 1);
+    const told = at === turns.length - 1 ? "scores" : "turn " + (at + 1) + " of " + (turns.length - 1);
+    where.textContent = told;
+    if (framed) window.parent.postMessage({ told }, "*");
     if (!scroll) return; // an address given while the page loads would be scrolled to
     history.replaceState(null, "", live && at === newest ? "#" : "#" + turns[at].id); // stay with the newest turn
     goal().scrollIntoView({ block: "start", behavior: "instant" });
@@ -115,6 +118,7 @@
     if (event.source === window.parent && ["first", "back", "on", "last"].includes(what)) go[what]();
   });
 
+  document.body.classList.toggle("framed", framed);
   document.querySelector(".controls").hidden = false;
   document.body.classList.add("stepping");
   const named = turns.findIndex((turn) => "#" + turn.id === location.hash);

@@ -1,6 +1,7 @@
 "use strict";
 (() => {
   const keys = { ArrowLeft: "back", ArrowRight: "on", Home: "first", End: "last" };
+  const places = ["", ""]; // turns that the two pages show
   const frames = document.getElementById("frames");
 
   // Only pages of the same place: the address comes from the fragment, which anybody may have written.
@@ -36,6 +37,12 @@
     if (event.ctrlKey || event.altKey || event.metaKey || !keys[event.key]) return;
     event.preventDefault();
     send(keys[event.key]);
+  });
+  window.addEventListener("message", (event) => {
+    const at = [...frames.children].findIndex((frame) => frame.contentWindow === event.source);
+    if (at < 0) return;
+    places[at] = String(event.data?.told ?? "").slice(0, 40);
+    document.querySelector("output").textContent = places.join("  |  ");
   });
   window.addEventListener("hashchange", show);
   show();
