@@ -70,7 +70,7 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool, as_new_version: b
         LogError: the study contradicts the run in the folder; see `plan_run`.
     """
     plan = plan_run(folder, study, as_new_version)
-    study = plan.study
+    study = plan.study.model_copy(update={"prompts": study.prompts})  # nothing is copied yet
     status = run_status(folder, study.specs())
     remaining = status.remaining
     environment = study.services[len(study.models) :] if remaining else ()

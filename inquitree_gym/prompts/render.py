@@ -66,6 +66,11 @@ class Prompts:
         """SHA-256 of the names and sources of all templates, in hex."""
         return hashlib.sha256(repr(sorted(self._sources.items())).encode()).hexdigest()
 
+    @property
+    def changed(self) -> dict[str, str]:
+        """Templates that differ from the default ones of the package, by name."""
+        return {name: source for name, source in self._sources.items() if source != _packaged(name)}
+
     def render(self, name: str, **values: object) -> str:
         """Return the template ``name`` filled with values.
 

@@ -24,6 +24,7 @@ from inquitree_gym.runner.archive import PackManifest, write_archive
 from inquitree_gym.runner.folder import EPISODES, MANIFEST, RunManifest, load_manifest, log_file
 from inquitree_gym.runner.growth import renamed, tree_refs
 from inquitree_gym.runner.study import tree_name
+from inquitree_gym.runner.templates import PROMPTS
 from inquitree_gym.runner.trees import TREES, run_tree, version_name
 from inquitree_gym.trees import Tree, dump_tree
 from inquitree_gym.trees.schema import CANARY
@@ -130,6 +131,8 @@ def _texts(
             yield f"{EPISODES}/{file.name}", file.read_text(encoding="utf-8")
     for file in sorted((folder / JUDGEMENTS).glob("*.jsonl")):
         yield f"{JUDGEMENTS}/{file.name}", file.read_text(encoding="utf-8")
+    for file in sorted((folder / PROMPTS).glob("*/*.md")):
+        yield file.relative_to(folder).as_posix(), file.read_text(encoding="utf-8")
     yield MANIFEST, json.dumps(manifest.model_dump(mode="json"), indent=2) + "\n"
     for tree in {tree.digest: tree for tree in trees.values()}.values():
         yield f"{TREES}/{version_name(tree.id, tree.digest)}.json", dump_tree(tree)
@@ -243,8 +246,9 @@ Means over trees, with a 95 % interval from five trees on.
 ## Content
 
 - `{rows}`: one row per scored episode, `datasets.load_dataset(FOLDER, "episodes")`.
-- `episodes/`: the log of every episode, turn by turn; `trees/`: the research trees that were played; `judgements/`:
-  the verdicts of further judges, where there are any; `run.json`: the settings.
+- `episodes/`: the log of every episode, turn by turn; `trees/`: the research trees that were played; `run.json`: the
+  settings. Where there are any, `judgements/`: the verdicts of further judges; `prompts/`: templates that
+  inquitree-gym does not ship.
 - `manifest.json`: size and SHA-256 of every file.
 
 `inquitree report FOLDER` computes the means again, `inquitree view FOLDER` shows the episodes, and

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from inquitree_gym.runner.grids import hull, joined
 from inquitree_gym.runner.models import ModelSettings
 from inquitree_gym.runner.rules import expanded
 from inquitree_gym.runner.study import StudyConfig, tree_name, validated
+from inquitree_gym.runner.templates import keep_templates, named_by_digest, own_templates
 from inquitree_gym.runner.trees import DIGITS, keep_tree, logged_digests, version_name
 from inquitree_gym.trees import Tree, load_tree
 
@@ -34,11 +35,13 @@ class RunPlan:
     """A study as a run folder takes it in."""
 
     study: StudyConfig
-    """The study, its trees named as in the folder."""
+    """The study, its trees and its prompts named as in the folder."""
     trees: Mapping[str, Tree]
     """Trees of the study by name."""
     manifest: RunManifest
     """Everything that the folder was asked for so far, this study included."""
+    templates: Mapping[str, str] = field(default_factory=dict)
+    """Templates that the package does not ship, by name."""
     added: str = ""
     """Episodes that a folder with episodes is asked for the first time, in words; empty for none."""
 
@@ -56,13 +59,15 @@ def plan_run(folder: Path, study: StudyConfig, as_new_version: bool = False) -> 
 
     Raises:
         LogError: the settings contradict those of the folder, a tree was changed, or the manifest cannot be read.
-        OptionError: the union of both studies is too large, or two of its episodes would share their log.
+        OptionError: the union of both studies is too large, two of its episodes would share their log, or a template is
+            invalid.
         TreeError: a tree cannot be loaded.
     """
     trees = {tree_name(name): load_tree(name) for name in study.trees}
-    study = renamed(study, {name: tree_name(name) for name in study.trees})
+    templates, prompts = own_templates(study), Prompts(study.prompts_name).digest
+    study = renamed(named_by_digest(study, templates), {name: tree_name(name) for name in study.trees})
     if not ((folder / MANIFEST).exists() and has_logs(folder)):
-        return RunPlan(study, trees, manifest_of(study, tree_refs(trees)))
+        return RunPlan(study, trees, manifest_of(study, tree_refs(trees), prompts), templates)
     there = load_manifest(folder)
     known = {name: tree_name(name) for name in there.study.trees if tree_name(name) in trees}
     before = renamed(there.study, known)
@@ -73,12 +78,12 @@ def plan_run(folder: Path, study: StudyConfig, as_new_version: bool = False) -> 
             f"cannot add to '{folder}': {'; '.join(found)}; a run has one setting of each, so choose another folder "
             "with --out"
         )
-    union = united(before, study)
-    return RunPlan(study, trees, manifest_of(union, {**there.trees, **tree_refs(trees)}), addition(before, study))
+    manifest = manifest_of(united(before, study), {**there.trees, **tree_refs(trees)}, prompts)
+    return RunPlan(study, trees, manifest, templates, addition(before, study))
 
 
 def take_in(folder: Path, plan: RunPlan) -> None:
-    """Write the trees and the manifest of a plan into its folder.
+    """Write the trees, the templates and the manifest of a plan into its folder.
 
     Raises:
         LogError: the folder cannot be written.
@@ -86,6 +91,7 @@ def take_in(folder: Path, plan: RunPlan) -> None:
     try:
         for tree in plan.trees.values():
             keep_tree(folder, tree)
+        keep_templates(folder, plan.study, plan.templates)
         write_manifest(folder, plan.manifest)
     except OSError as error:
         raise cannot_write(folder, error) from error
@@ -194,14 +200,17 @@ def tree_refs(trees: Mapping[str, Tree]) -> dict[str, TreeRef]:
     return {name: TreeRef(id=tree.id, version=tree.version, digest=tree.digest) for name, tree in trees.items()}
 
 
-def manifest_of(study: StudyConfig, trees: Mapping[str, TreeRef]) -> RunManifest:
-    """Return the manifest of a study whose trees have these versions, with the rules and versions of this release."""
+def manifest_of(study: StudyConfig, trees: Mapping[str, TreeRef], prompts: str) -> RunManifest:
+    """Return the manifest of a study with the rules and versions of this release.
+
+    Args:
+        study: the study, its trees and its prompts named as in the folder.
+        trees: version of each tree by name.
+        prompts: digest of the templates of the observations.
+    """
     own = {"fake_level", "max_turns", "threshold"}
     rules = {name: value for name, value in _fixed(study.rules).items() if name not in own}
-    versions = {
-        "inquitree-gym": __version__, "log": LOG_VERSION, "judge": JUDGE_VERSION,
-        "prompts": Prompts(study.prompts_name).digest,
-    }  # fmt: skip
+    versions = {"inquitree-gym": __version__, "log": LOG_VERSION, "judge": JUDGE_VERSION, "prompts": prompts}
     return RunManifest(study=study, trees=dict(trees), versions=versions, rules=rules)
 
 

@@ -15,6 +15,7 @@ from inquitree_gym.log import read_episode
 from inquitree_gym.runner.folder import EPISODES, RunStatus, load_manifest, log_file, new_folder, run_status
 from inquitree_gym.runner.growth import RunPlan, differences, manifest_of, renamed, take_in, tree_refs, united
 from inquitree_gym.runner.study import EpisodeSpec, StudyConfig, tree_name
+from inquitree_gym.runner.templates import PROMPTS
 from inquitree_gym.runner.trees import DIGITS, run_tree
 from inquitree_gym.trees import Tree
 
@@ -43,6 +44,8 @@ class _Source:
     folder: Path
     study: StudyConfig
     trees: dict[str, Tree]
+    prompts: str
+    """Digest of the templates of the observations."""
     status: RunStatus
 
 
@@ -71,7 +74,9 @@ def merge_runs(folders: Sequence[Path], out: Path) -> MergeSummary:
     torn = _first(sources, (source.status.torn for source in sources), complete)
     with new_folder(out) as part:
         (part / EPISODES).mkdir()
-        take_in(part, RunPlan(study, trees, manifest_of(study, tree_refs(trees))))
+        take_in(part, RunPlan(study, trees, manifest_of(study, tree_refs(trees), sources[0].prompts)))
+        if (templates := sources[0].folder / PROMPTS).is_dir():
+            shutil.copytree(templates, part / PROMPTS)
         for name, source in {**complete, **torn}.items():
             shutil.copyfile(source.folder / EPISODES / name, part / EPISODES / name)
         for source in sources:
@@ -85,7 +90,8 @@ def _source(folder: Path) -> _Source:
     manifest = load_manifest(folder)
     trees = {tree_name(name): run_tree(folder, manifest, name) for name in manifest.study.trees}
     study = renamed(manifest.study, {name: tree_name(name) for name in manifest.study.trees})
-    return _Source(folder, study, trees, run_status(folder, study.specs()))
+    prompts = str(manifest.versions.get("prompts", ""))
+    return _Source(folder, study, trees, prompts, run_status(folder, study.specs()))
 
 
 def _check_agreement(one: _Source, other: _Source) -> None:

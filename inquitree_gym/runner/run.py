@@ -41,6 +41,7 @@ from inquitree_gym.runner.models import (
 )
 from inquitree_gym.runner.rules import expanded
 from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
+from inquitree_gym.runner.templates import with_kept_templates
 from inquitree_gym.runner.trees import run_tree
 
 
@@ -320,7 +321,7 @@ async def arun_study(
     with locked(folder):
         plan = plan_run(folder, study, options.as_new_version)
         take_in(folder, plan)
-        study = plan.study
+        study = with_kept_templates(plan.study, folder)
         status = run_status(folder, study.specs())
         for spec in status.complete:
             note(Outcome(spec, "found"))

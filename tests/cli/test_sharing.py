@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
+
+import pytest
 
 from inquitree_gym.report.pack import ROWS
 from inquitree_gym.runner import run_study
@@ -85,3 +88,23 @@ def test_unpack_checks_alone_and_refuses_what_is_changed(inquitree: Inquitree, t
     assert len(done.err.splitlines()) == 1
     assert "is no whole archive of inquitree pack" in done.said
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.e2e
+def test_the_commands_of_the_page_work_in_their_order(
+    inquitree: Inquitree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    page = (Path(__file__).parents[2] / "docs" / "runs.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\$ inquitree (.+)$", page, flags=re.MULTILINE)
+    assert len(commands) >= 10
+    monkeypatch.chdir(tmp_path)
+    said = {}
+    for command in commands:
+        done = inquitree(*command.split())
+        assert done.status == 0, done.err
+        said[command] = done.said
+    assert "added to the run: 4 episodes; seeds 3, 4" in said[commands[1]]
+    for told in re.findall(r"`(added to the run: .+?)`", page):
+        assert any(told in each for each in said.values())
+    refused = inquitree("run", "--agent", "random", "--papers", "8", "--max-turns", "3n", "--out", "runs/mine")
+    assert refused.said in page

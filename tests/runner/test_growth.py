@@ -245,3 +245,27 @@ def test_a_changed_or_lost_copy_is_told(tmp_path: Path, mine: Path):
     copy.unlink()
     with pytest.raises(LogError, match=r"was played on mine with digest \w{12}, which is not at hand"):
         load_run(folder)
+
+
+# Templates
+
+
+def test_templates_of_ones_own_are_kept_and_may_not_change(tmp_path: Path):
+    own, folder = tmp_path / "prompts", tmp_path / "run"
+    own.mkdir()
+    (own / "start.md").write_text("Welcome. {{ topic }}\n\nPropose a subtopic.\n")
+    run_study(study(prompts=str(own)), folder)
+    (copy,) = (folder / "prompts").glob("*/*.md")
+    assert copy.read_text() == (own / "start.md").read_text()
+    assert read_manifest(folder).prompts == copy.parent.relative_to(folder).as_posix()
+    moved = own.rename(tmp_path / "renamed")
+    assert run_study(study(prompts=str(moved), seeds=2), folder).added == "1 episode; seeds 1"
+    first, second = (read_episode(folder / "episodes" / name) for name in sorted(logs(folder)))
+    assert first.turns[0].observation.startswith("Welcome.")
+    assert first.header.prompts == second.header.prompts == load_manifest(folder).versions["prompts"]
+    (moved / "start.md").write_text("Hello. {{ topic }}")
+    with pytest.raises(LogError, match=rf"prompts is prompts/{copy.parent.name} there and prompts/\w+ here"):
+        run_study(study(prompts=str(moved), seeds=3), folder)
+    with pytest.raises(LogError, match=rf"prompts is prompts/{copy.parent.name} there and default here"):
+        run_study(study(seeds=3), folder)
+    assert len(load_run(folder).episodes) == 2
