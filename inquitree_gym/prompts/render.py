@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -112,6 +112,7 @@ class Prompts:
         return {"folder": self.folder, "_sources": self._sources}
 
 
+@cache
 def _packaged(name: str, *folder: str) -> str:
     return resources.files(__package__).joinpath("templates", *folder, f"{name}.md").read_text(encoding="utf-8")
 
