@@ -198,6 +198,16 @@ def find_logs(path: AnyLogs) -> Logs:
     return found
 
 
+def join_logs(found: Sequence[Logs]) -> Logs:
+    """Return logs under several paths as one, named by their place below the nearest folder that holds all of them."""
+    if len(found) == 1:
+        return found[0]
+    common = Path(os.path.commonpath([each.path.resolve() for each in found]))
+    entries = {entry.file.resolve(): entry for logs in found for entry in logs.entries}
+    named = [replace(entry, name=file.relative_to(common).as_posix()) for file, entry in entries.items()]
+    return Logs(common, named, list(dict.fromkeys(each for logs in found for each in logs.foreign)))
+
+
 def _add_run(found: Logs, folder: Path) -> bool:
     """Add the logs of a run folder and the missing ones; False if its manifest cannot be read."""
     try:

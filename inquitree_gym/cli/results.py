@@ -29,7 +29,7 @@ from inquitree_gym.analysis.cutoff import cutoff_table, split_by_cutoff
 from inquitree_gym.analysis.cutoff_models import ModelDates, load_models
 from inquitree_gym.analysis.doubles import without_doubles
 from inquitree_gym.analysis.load import ScoredRun, no_finished_episode, score_logs
-from inquitree_gym.analysis.logs import MissingEpisode, find_logs
+from inquitree_gym.analysis.logs import MissingEpisode, find_logs, join_logs
 from inquitree_gym.analysis.memorisation import Memorisation, compare_with_loop, grade_closed_book, memory_table
 from inquitree_gym.analysis.rethreshold import logged_embedder, rematch_run, threshold_for
 from inquitree_gym.cli.output import (
@@ -181,9 +181,9 @@ def report(  # noqa: PLR0913  (one parameter per flag)
 
 @app.command()
 def view(  # noqa: PLR0913  (one parameter per flag)
-    path: LogArgument,
+    paths: LogsArgument,
     out_path: Annotated[
-        Path | None, typer.Option("--out", help="Page or folder; beside the log, or FOLDER/view, by default.")
+        Path | None, typer.Option("--out", help="Page or folder; by default beside the log, or FOLDER/view.")
     ] = None,
     tree: Annotated[str | None, typer.Option(help="Only the episodes of this tree.")] = None,
     agent: Annotated[str | None, typer.Option(help="Only the episodes of this agent.")] = None,
@@ -203,18 +203,20 @@ def view(  # noqa: PLR0913  (one parameter per flag)
     def wanted(spec: EpisodeSpec) -> bool:
         return stem in (None, Path(spec.tree).stem) and all(getattr(spec, k) == v for k, v in chosen.items())
 
+    if len(paths) > 1 and (follow or out_path is None):
+        raise OptionError("--follow takes one run" if follow else "name the folder for pages of several with --out")
     if follow:
         with (
             sigterm_as_interrupt(),
             suppress(KeyboardInterrupt),
-            closing(follow_run(path, out_path, wanted=wanted, judge=judge)) as rounds,
+            closing(follow_run(paths[0], out_path, wanted=wanted, judge=judge)) as rounds,
         ):
             for number, page in enumerate(rounds):
                 if not number:
                     note(f"following: {page} (Ctrl-C ends this, not the run)")
                 time.sleep(FOLLOW_SECONDS)
         return
-    logs = find_logs(path)
+    logs = join_logs(list(map(find_logs, paths)))
     with progress("drawing", sum(wanted(entry.spec) for entry in logs.entries)) as advance:
         page = view_run(logs, out_path, wanted=wanted, progress=lambda spec: advance(spec.tree), judge=judge)
     note_missing(logs.foreign)

@@ -127,6 +127,49 @@ def test_view_chooses_by_model(inquitree: Inquitree, service: Service, tmp_path:
     assert "0 match" in inquitree("view", tmp_path, "--model", "nobody").said
 
 
+# Any logs
+
+
+@pytest.fixture
+def own(runs: tuple[Path, Path], tmp_path: Path) -> Path:
+    """A folder of logs without a run: an agent of one's own, a torn log, a foreign file and an unknown tree."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    whole = (runs[1] / "episodes" / "paper8_oracle_f0_s0.jsonl").read_bytes()
+    mine = whole.replace(b'"agent":{"name":"oracle"}', b'"agent":{"name":"mine","depth":2}', 1)
+    (folder / "mine.jsonl").write_bytes(mine)
+    (folder / "torn.jsonl").write_bytes(mine[:-20])
+    (folder / "foreign.jsonl").write_text('{"messages": []}\n')
+    (folder / "elsewhere.jsonl").write_bytes(mine.replace(b'"id":"paper8"', b'"id":"bread"', 1))
+    return folder
+
+
+@pytest.mark.parametrize("verb", ["score", "report", "view", "reread", "judge"])
+def test_logs_without_a_run_are_read_by_every_verb_and_what_is_none_is_named(
+    inquitree: Inquitree,  # noqa: F811
+    own: Path,
+    verb: str,
+):
+    done = inquitree(verb, own)
+    assert done.status == 0
+    assert "foreign.jsonl' is no episode log: its first line is no header" in done.said
+    if verb != "view":
+        assert "1 log was played on bread with digest" in done.said
+        assert "mine" in done.out or verb == "judge"
+
+
+def test_runs_folders_and_logs_are_reported_together(inquitree: Inquitree, runs, own: Path, tmp_path: Path):  # noqa: F811
+    other = tmp_path / "other.jsonl"
+    other.write_bytes((own / "mine.jsonl").read_bytes().replace(b'"depth":2', b'"depth":3', 1))
+    found = json.loads(inquitree("report", runs[1], own, other, tmp_path / "own" / "foreign.jsonl", "--json").out)
+    assert {row["agent"] for row in found["rows"]} == {"oracle", "mine (depth=2)", "mine (depth=3)"}
+    assert "--out" in inquitree("view", runs[1], own, other).said
+    assert inquitree("view", runs[1], own, other, "--out", tmp_path / "pages").status == 0
+    page = read_page(tmp_path / "pages" / "index.html")
+    shown = [each for each in page.attributes("href") if each.endswith((".html", ".html#"))]
+    assert len(set(shown)) >= 11
+
+
 # One bad log
 
 
