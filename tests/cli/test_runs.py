@@ -395,3 +395,57 @@ def test_an_unknown_device_is_answered_with_the_devices(run: Run, tmp_path: Path
     assert "'gpu'" in err
     assert all(f"'{name}'" in err for name in ("auto", "cpu", "cuda"))
     assert not (tmp_path / "run").exists()
+
+
+# Agents of one's own
+
+PATIENT = """
+from inquitree_gym.baselines import BaselineAgent
+
+
+class Patient(BaselineAgent):
+    name = "patient"
+
+    def __init__(self, env):
+        super().__init__()
+
+    def act(self, observation, info):
+        return "draw conclusion" if info["turn"] else "Let us see."
+
+
+class Mute(Patient):
+    name = "mute"
+
+    def act(self, observation, info):
+        return 3
+"""
+
+
+def test_agents_of_ones_own_are_played_beside_the_baselines(inquitree: Inquitree, tmp_path: Path):
+    file = tmp_path / "mine.py"
+    file.write_text(PATIENT)
+    names = f"random,{file}:Patient,{file}:Mute,nowhere:f"
+    flags = ("run", "--papers", "8", "--seeds", 2, "--max-turns", 3, "--out", tmp_path / "run")
+    done = inquitree(*flags, "--agent", names)
+    assert done.status == 2
+    assert "4 episodes played" in done.said
+    lines = [line for line in done.err.splitlines() if line.startswith("failed: ")]
+    assert len(lines) == 2
+    assert f"the agent '{file}:Mute' returned int from act; an action is a string" in lines[0]
+    assert "the agent 'nowhere:f' failed in its import: ModuleNotFoundError: No module named 'nowhere'" in lines[1]
+    assert "and 1 more" in lines[0]
+    assert "Traceback" not in done.said
+    found = json.loads(inquitree("report", tmp_path / "run", "--json").out)
+    assert [(row["agent"], row["episodes"]) for row in found["rows"]] == [("random", 2), ("patient", 2)]
+    assert "0 episodes played, 4 already complete" in inquitree(*flags, "--agent", f"random,{file}:Patient").said
+
+
+def test_a_study_file_says_which_code_it_runs(inquitree: Inquitree, tmp_path: Path):
+    file, study = tmp_path / "mine.py", tmp_path / "study.toml"
+    file.write_text(PATIENT)
+    study.write_text(f'agents = ["random", "{file}:Patient"]\ntrees = ["paper8"]\nseeds = 1\nmax_turns = 2\n')
+    done = inquitree("run", "--study", study, "--out", tmp_path / "run")
+    assert done.status == 0
+    assert f"'{study}' has the agent '{file}:Patient', whose code is run" in done.said
+    told = inquitree("run", "--agent", "patience", "--out", tmp_path / "other").said
+    assert "an agent of your own is module:factory, FILE.py:factory or policy:FILE" in told
