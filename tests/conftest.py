@@ -21,9 +21,11 @@ from tests.servers import KEY, Service, close_clients
 NEEDED = {
     "torch": (
         "embeddings/test_artifacts.py", "embeddings/test_local.py", "integrations/test_sb3.py",
-        "integrations/test_verifiers.py", "judges/test_nli.py", "test_examples.py",
+        "judges/test_nli.py", "test_examples.py",
     ),
     "mcp": ("integrations/test_mcp.py",),
+    "trl": ("integrations/test_trl.py",),
+    "verifiers": ("integrations/test_verifiers.py",),
 }  # fmt: skip
 """Modules that import a package when they are collected, and are left out where it, or what it needs, is missing."""
 collect_ignore = [file for package, files in NEEDED.items() if find_spec(package) is None for file in files]
