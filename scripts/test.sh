@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Make an environment of its own and pass the tests in it, two files at a time; those of Ray after the others, and those
-# of the environments also on the oldest Gymnasium we support.
+# of the environments also on the oldest Gymnasium we support, those of inspect_ai with packages that do not go with the
+# others.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python3 -m venv .venv-test
@@ -12,3 +13,6 @@ export HF_HUB_OFFLINE=1 INQUITREE_CACHE="$PWD/.venv-test/vectors"
 oldest=.venv-test/gymnasium-1.2.2
 test -d "$oldest" || .venv-test/bin/python -m pip install -q --no-deps --target "$oldest" gymnasium==1.2.2
 PYTHONPATH="$oldest" .venv-test/bin/python -m pytest -n 2 --dist loadfile -m "not weights" tests/envs tests/wrappers
+inspect=.venv-test/inspect
+test -d "$inspect" || .venv-test/bin/python -m pip install -q -c constraints-inspect.txt --target "$inspect" inspect-ai openai mcp
+PYTHONPATH="$inspect" .venv-test/bin/python -m pytest tests/integrations/test_inspect.py

@@ -13,7 +13,7 @@ from inquitree_gym.analysis.load import ScoredRun, finished_episodes, no_finishe
 from inquitree_gym.analysis.logs import MissingEpisode, find_logs
 from inquitree_gym.cli.output import INTERRUPTED, LogArgument, note, note_missing, plural, progress, write
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
-from inquitree_gym.errors import require
+from inquitree_gym.errors import OptionError, require
 from inquitree_gym.integrations import loopback
 from inquitree_gym.integrations.session import InquirySession
 from inquitree_gym.integrations.tasks import make_tasks, tree_by_id
@@ -60,12 +60,17 @@ def mcp_server(
 def export(
     path: LogArgument,
     to: Annotated[
-        Literal["messages"], typer.Option(help="messages: one JSON line per concluded episode.")
+        Literal["messages", "inspect"], typer.Option(help="messages: a JSON line per episode; inspect: .eval logs.")
     ] = "messages",
-    out_file: Annotated[Path | None, typer.Option("--out", help="File to write; in the folder by default.")] = None,
+    out_path: Annotated[
+        Path | None,
+        typer.Option("--out", help="File of messages, or folder of .eval logs; beside the logs by default."),
+    ] = None,
     benchmark: Annotated[bool, typer.Option("--benchmark", help="Export messages about shipped trees, too.")] = False,
 ) -> None:
-    """Export the concluded episodes of logs, as chat messages for fine-tuning."""
+    """Export the concluded episodes of logs, as chat messages for fine-tuning or as logs of inspect_ai."""
+    if to == "inspect" and benchmark:
+        raise OptionError("--benchmark concerns messages; leave it out with --to inspect")
     logs = find_logs(path)
     damaged: list[MissingEpisode] = []
     with progress("reading", len(logs.entries)) as advance:
@@ -73,10 +78,18 @@ def export(
         concluded = [(each.tree, each.episode) for each in finished if each.episode.status == "concluded"]
     if not concluded:
         raise no_finished_episode([ScoredRun(path, [], [], {})])
-    check_contamination((tree.id for tree, _ in concluded), benchmark)
+    home = path if path.is_dir() else path.parent
+    if to == "messages":
+        check_contamination((tree.id for tree, _ in concluded), benchmark)
+        rows = [json.dumps(message_row(episode, tree)) for tree, episode in concluded]
+        write(out_path or home / "messages.jsonl", "".join(f"{row}\n" for row in rows))
+    else:
+        require("inspect_ai", "inspect")
+        from inquitree_gym.integrations.inspect_log import write_inspect_logs
+
+        for file in write_inspect_logs(concluded, out_path or home / "inspect"):
+            note(f"written: {file}")
     note_missing(damaged)
-    rows = [json.dumps(message_row(episode, tree)) for tree, episode in concluded]
-    write(out_file or (path if path.is_dir() else path.parent) / f"{to}.jsonl", "".join(f"{row}\n" for row in rows))
     if others := sum(had_other_prompts(episode) for _, episode in concluded):
         note(f"{plural(others, 'episode')} had another system prompt; the messages have that of this release")
     if benchmark:

@@ -19,6 +19,7 @@ from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import read_trajectory
+from inquitree_gym.trees import Tree
 from inquitree_gym.wrappers import LogEpisodes
 
 
@@ -72,7 +73,7 @@ class InquirySession:
         """The newest observation; empty before `begin`."""
         self.over = False
         """True once the conclusion is written."""
-        self._log = LogEpisodes(_environment(task, embedder), folder, file=file, agent=agent)
+        self._log = LogEpisodes(task_environment(task, embedder), folder, file=file, agent=agent)
 
     @property
     def turn(self) -> int:
@@ -115,16 +116,7 @@ class InquirySession:
 
     def score(self) -> SessionScore | None:
         """Return the scores; None as long as the inquiry has no conclusion."""
-        episode = self.episode
-        if episode.footer is None or episode.status != "concluded":
-            return None
-        course = read_trajectory(episode, self.task.load())
-        return SessionScore(
-            conclusion=episode.footer.episode_return,
-            coverage=course.coverage,
-            unaided=course.unaided_coverage,
-            turns=course.turns,
-        )
+        return session_score(self.episode, self.task.load())
 
     def fail(self, error: str) -> None:
         """Log an error that is not the player's fault; a log in a file can be resumed."""
@@ -137,6 +129,23 @@ class InquirySession:
     def _step(self, text: str) -> None:
         self.observation, _, terminated, truncated, _ = self._log.step(text)
         self.over = terminated or truncated
+
+
+def session_score(episode: Episode, tree: Tree) -> SessionScore | None:
+    """Return the scores of an episode on ``tree``; None without a conclusion.
+
+    Raises:
+        LogError: the episode was played on another version of the tree.
+    """
+    if episode.footer is None or episode.status != "concluded":
+        return None
+    course = read_trajectory(episode, tree)
+    return SessionScore(
+        conclusion=episode.footer.episode_return,
+        coverage=course.coverage,
+        unaided=course.unaided_coverage,
+        turns=course.turns,
+    )
 
 
 def check_move(text: object) -> str:
@@ -160,13 +169,14 @@ def play_task(task: InquiryTask, agent: str = "oracle", *, embedder: str | Embed
     Raises:
         OptionError: the agent is unknown, or see `InquirySession`.
     """
-    env = _environment(task, embedder)
+    env = task_environment(task, embedder)
     player = make_agent(agent, env)
     env.privileged = player.needs_privileged
     return play(env, player, task.seed, options=dict(task.options))
 
 
-def _environment(task: InquiryTask, embedder: str | Embedder) -> InquiryEnv:
+def task_environment(task: InquiryTask, embedder: str | Embedder = DEFAULT_EMBEDDER) -> InquiryEnv:
+    """Return an environment for ``task``, whose options and seed go into its reset; see `InquirySession`."""
     env = InquiryEnv(task.load(), embedder=embedder)
     env.runtimes = _runtimes(env.embedder)
     return env

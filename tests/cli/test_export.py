@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
+from datasets import load_dataset
 
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.runner.study import make_study
@@ -65,3 +67,16 @@ def test_export_of_nothing_says_so(inquitree: Inquitree, played: Path, tmp_path:
     (tmp_path / "run.json").write_bytes((played / "run.json").read_bytes())
     done = inquitree("export", tmp_path, "--benchmark")
     assert (done.status, "holds no finished episode yet" in done.said) == (2, True)
+
+
+def test_logs_of_inspect_need_their_extra(inquitree: Inquitree, played: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "inspect_ai", None)
+    done = inquitree("export", played, "--to", "inspect")
+    assert (done.status, "pip install 'inquitree-gym[inspect]'" in done.said) == (2, True)
+
+
+def test_the_rows_load_in_datasets(inquitree: Inquitree, played: Path, tmp_path: Path):
+    assert inquitree("export", played, "--benchmark", "--out", tmp_path / "m.jsonl").status == 0
+    found = load_dataset("json", data_files=str(tmp_path / "m.jsonl"), split="train", cache_dir=str(tmp_path / "cache"))
+    assert found.num_rows == 3
+    assert found[0]["messages"] == rows(tmp_path / "m.jsonl")[0]["messages"]

@@ -1,0 +1,292 @@
+"""Inquiries in inspect_ai: the episodes of `inquitree run`, our scores, and its own agents over MCP.
+
+These tests need inspect_ai, which does not go with litellm's pins; scripts/test.sh runs them with an overlay.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import Task
+from inspect_ai import eval as inspect_eval
+from inspect_ai._util.registry import registry_info
+from inspect_ai.agent import react
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.model import get_model
+from inspect_ai.tool import mcp_server_stdio
+
+from inquitree_gym.errors import OptionError, TreeError
+from inquitree_gym.integrations.inspect import VERSION, inquiry
+from inquitree_gym.integrations.session import play_task
+from inquitree_gym.integrations.tasks import make_tasks
+from inquitree_gym.judges import local_judge
+from inquitree_gym.log import Episode, read_episode
+from inquitree_gym.runner.run import run_study
+from inquitree_gym.runner.study import make_study
+from inquitree_gym.scoring import score_episode
+from inquitree_gym.trees import load_tree
+from tests.cli import test_cli
+from tests.cli.test_cli import Inquitree
+from tests.servers import Body, Rote, Service, calling, failed
+from tests.test_docs import DOCS, blocks
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.weights,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # inspect_ai leaves streams open
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+inquitree = test_cli.inquitree
+TREES = ("paper2", "paper17")
+MODEL = "openai-api/loop/m"
+SCORES = {"conclusion", "coverage", "unaided", "turns"}
+ROOT = Path(__file__).parents[2]
+
+
+class Sloppy(Rote):
+    """Plays by heart, but forgets the form of every third answer until it is corrected."""
+
+    def __call__(self, body: Body) -> str:
+        messages = body["messages"]
+        corrected = messages[-1]["content"].startswith("Your answer could not be read")
+        if len(messages) % 3 == 0 and not corrected and "VERDICT" not in messages[0]["content"]:
+            return "I would look closer."
+        return super().__call__(body)
+
+
+@pytest.fixture(autouse=True)
+def playing(service: Service, monkeypatch: pytest.MonkeyPatch) -> Service:
+    """A server that plays, where inspect_ai looks for it."""
+    service.reply = Sloppy(*map(load_tree, TREES))
+    monkeypatch.setenv("LOOP_BASE_URL", service.address)
+    monkeypatch.setenv("LOOP_API_KEY", "sk-loop")
+    return service
+
+
+def run(*command: object, overlay: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run a Python module's command; without ``overlay`` in the environment of the other tests."""
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if not overlay:
+        paths = [path for path in paths if not (Path(path) / "inspect_ai").exists()]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "200"}
+    return subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, env=env, cwd=ROOT)
+
+
+def evaluate(folder: Path, *options: object) -> subprocess.CompletedProcess[str]:
+    """Run ``inspect eval``, which leaves its log in ``folder``."""
+    command = ("-m", "inspect_ai", "eval", "inquitree_gym/inquiry", "--model", MODEL, "--max-retries", 0)
+    return run(*command, "--display", "none", "--log-dir", folder, *options)
+
+
+def played(folder: Path) -> dict[tuple[str, int, int], Episode]:
+    """The episodes of a folder by tree, fake level and seed."""
+    episodes = [read_episode(file) for file in folder.rglob("*.jsonl")]
+    return {(each.header.tree.id, each.header.rules["fake_level"], each.header.seed): each for each in episodes}
+
+
+def evaluated(log: str | Path, **settings: Any) -> EvalLog:
+    """Evaluate in this process."""
+    given = {"papers": "paper2", "seeds": 1, **settings}
+    limits = {name: given.pop(name) for name in ("token_limit",) if name in given}
+    (found,) = inspect_eval(
+        inquiry(**given), model=get_model(MODEL, memoize=False), log_dir=str(log), display="none", **limits
+    )
+    return found
+
+
+# Played and scored
+
+
+def test_the_command_plays_and_scores_the_episodes_of_inquitree_run(tmp_path: Path, playing: Service):
+    ours = ["run", "--agent", "llm", "--model", "openai/m", "--base-url", playing.address, "--papers", ",".join(TREES)]
+    ours += ["--fake-level", "0,3", "--seeds", "1", "--out", tmp_path / "run"]
+    done = run("-c", "from inquitree_gym.cli import main; main()", *ours, overlay=False)
+    assert done.returncode == 0, done.stderr
+    options = ("-T", f"papers={','.join(TREES)}", "-T", "fake_level=0,3", "-T", "seeds=1")
+    done = evaluate(tmp_path / "logs", *options, "-T", f"episodes={tmp_path / 'episodes'}")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    expected, found = played(tmp_path / "run"), played(tmp_path / "episodes")
+    assert len(found) == 4
+    assert {name: each.fingerprint for name, each in found.items()} == {
+        name: each.fingerprint for name, each in expected.items()
+    }
+    for name, episode in found.items():
+        assert [reply.text for reply in episode.replies] == [reply.text for reply in expected[name].replies]
+        assert {reply.role for reply in episode.replies} == {"proposer", "correction"}
+        assert episode.replies[0].tokens == expected[name].replies[0].tokens
+
+    (file,) = (tmp_path / "logs").glob("*.eval")
+    log = read_eval_log(str(file))
+    assert (log.status, log.eval.task_version, log.eval.metadata) == ("success", VERSION, None)
+    for sample in log.samples:
+        (score,) = sample.scores.values()
+        episode = found[sample.metadata["tree"], sample.metadata["options"]["fake_level"], sample.metadata["seed"]]
+        ours = score_episode(episode, load_tree(episode.header.tree.id), local_judge(load_tree(episode.header.tree.id)))
+        assert score.value == pytest.approx({
+            "conclusion": ours.quality_share, "coverage": ours.trajectory.coverage,
+            "unaided": ours.trajectory.unaided_coverage, "turns": ours.trajectory.turns,
+        })  # fmt: skip
+        assert score.metadata["fingerprint"] == episode.fingerprint
+        assert score.answer == episode.actions[-1]
+        assert sample.messages[1].text == episode.turns[0].observation
+        assert len(sample.messages) == 1 + 2 * len(episode.turns)
+    assert {each.name for each in log.results.scores} == SCORES
+    assert {"mean", "ci_lower", "ci_upper"} <= {key for each in log.results.scores for key in each.metrics}
+
+    report = run("-c", "from inquitree_gym.cli import main; main()", "report", tmp_path / "episodes", overlay=False)
+    assert report.returncode == 0, report.stderr
+    assert "llm openai-api/loop/m" in " ".join(report.stdout.split())
+
+
+def test_settings_reach_the_episode(tmp_path: Path):
+    settings = {"fake_level": 2, "seeds": [7], "max_turns": "3n", "agent": "sceptic", "embedder": "all-MiniLM-L6-v2"}
+    log = evaluated(tmp_path / "logs", **settings, episodes=str(tmp_path / "episodes"))
+    ((name, episode),) = played(tmp_path / "episodes").items()
+    assert name == ("paper2", 2, 7)
+    assert log.samples[0].id == "paper2@" + f"{load_tree('paper2').version}/f2/s7/max_turns=12"
+    assert (episode.header.rules["max_turns"], episode.header.embedder.name) == (12, "all-MiniLM-L6-v2")
+    assert (episode.header.agent["name"], episode.header.agent["harness"]) == ("sceptic", "inspect_ai")
+
+
+def test_an_inquiry_without_a_conclusion_is_not_scored(tmp_path: Path):
+    log = evaluated(tmp_path / "logs", token_limit=500, episodes=str(tmp_path / "episodes"))
+    assert log.status == "success"
+    (score,) = log.samples[0].scores.values()
+    assert (math.isnan(score.value), score.reason) == (True, "not_concluded")
+    assert {each.unscored_samples for each in log.results.scores} == {1}
+
+
+def test_a_model_that_gives_no_answer_is_an_error_without_a_score(tmp_path: Path, playing: Service):
+    playing.planned.append(failed(400, "no such model"))
+    done = evaluate(tmp_path, "-T", "papers=paper2", "-T", "seeds=1", "-T", f"episodes={tmp_path / 'episodes'}")
+    (file,) = tmp_path.glob("*.eval")
+    log = read_eval_log(str(file))
+    assert (done.returncode != 0 or log.status == "error", log.samples[0].scores or None) == (True, None)
+    ((_, episode),) = played(tmp_path / "episodes").items()
+    assert (episode.status, "no such model" in episode.failure.error) == ("failed", True)
+
+
+def test_a_torn_log_is_resumed_without_asking_again(tmp_path: Path, playing: Service):
+    evaluated(tmp_path / "logs", episodes=str(tmp_path / "episodes"))
+    (file,) = (tmp_path / "episodes").iterdir()
+    whole, asked = read_episode(file), len(playing.requests)
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:8]))
+    log = evaluated(tmp_path / "logs", episodes=str(tmp_path / "episodes"))
+    assert read_episode(file).fingerprint == whole.fingerprint
+    assert len(playing.requests) < 2 * asked
+    (score,) = log.samples[0].scores.values()
+    assert score.metadata["fingerprint"] == whole.fingerprint
+
+
+# Its own agents, over MCP
+
+
+def test_react_plays_over_mcp(tmp_path: Path, playing: Service):
+    (task,) = make_tasks("paper2", seeds=[3], fake_level=3)
+    actions = play_task(task).actions
+
+    def call_tools(body: Body) -> Any:
+        done = sum(message["role"] == "tool" for message in body["messages"])
+        if done == 0:
+            return calling("look")
+        return calling("move", text=actions[done - 1]) if done <= len(actions) else calling("submit", answer="done")
+
+    playing.reply = call_tools
+    program = "from inquitree_gym.cli import main; main()"
+    options = ["mcp", "paper2", "--seed", "3", "--fake-level", "3", "--log", str(tmp_path / "one.jsonl")]
+    server = mcp_server_stdio(command=sys.executable, args=["-c", program, *options], env=dict(os.environ))
+    agent = react(prompt="Lead the research project with your tools.", tools=[server])
+    (log,) = inspect_eval(
+        Task(dataset=[Sample(input="Begin.")], solver=agent), model=get_model(MODEL, memoize=False),
+        log_dir=str(tmp_path / "logs"), display="none",
+    )  # fmt: skip
+    assert log.status == "success", log.error
+    assert read_episode(tmp_path / "one.jsonl").fingerprint == play_task(task).fingerprint
+    assert log.samples[0].output.completion == "done"
+
+
+# Our episodes in its viewer
+
+
+def test_episodes_are_exported_as_its_logs(inquitree: Inquitree, tmp_path: Path):
+    run_study(make_study(agents=("oracle", "random"), trees=("paper2",), fake_levels=(3,), seeds=2), tmp_path / "run")
+    done = inquitree("export", tmp_path / "run", "--to", "inspect")
+    assert (done.status, done.out) == (0, "")
+    episodes = [read_episode(file) for file in (tmp_path / "run" / "episodes").glob("*oracle*")]
+    assert {file.name for file in (tmp_path / "run" / "inspect").iterdir()} == {"oracle.eval", "random.eval"}
+    log = read_eval_log(str(tmp_path / "run" / "inspect" / "oracle.eval"))
+    assert (log.status, log.eval.model, log.results.completed_samples) == ("success", "oracle", 2)
+    assert {sample.metadata["fingerprint"] for sample in log.samples} == {each.fingerprint for each in episodes}
+    (name,) = {
+        f"paper2@{load_tree('paper2').version}/f3/s{each.header.seed}" for each in episodes if not each.header.seed
+    }
+    sample = next(sample for sample in log.samples if sample.id == name)
+    assert sample.scores["inquiry_scores"].value["coverage"] == 1.0
+    assert sample.messages[1].text == episodes[0].turns[0].observation
+    means = {score.name: score.metrics["mean"].value for score in log.results.scores}
+    assert means["conclusion"] == pytest.approx(sum(each.footer.episode_return for each in episodes) / 2)
+
+
+def test_the_folder_of_the_exported_logs_can_be_chosen(inquitree: Inquitree, tmp_path: Path):
+    run_study(make_study(agents=("random",), trees=("paper2",), seeds=1), tmp_path / "run")
+    assert inquitree("export", tmp_path / "run", "--to", "inspect", "--out", tmp_path / "logs").status == 0
+    assert [file.name for file in (tmp_path / "logs").iterdir()] == ["random.eval"]
+    done = inquitree("export", tmp_path / "run", "--to", "inspect", "--benchmark")
+    assert (done.status, "--benchmark concerns messages" in done.said) == (2, True)
+
+
+# Wrong settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"papers": "/etc/shadow"}, OptionError, "a tree is named by its id"),
+        ({"papers": "paper6"}, TreeError, "may not be distributed"),
+        ({"agent": "oracle"}, OptionError, "agent is llm or sceptic, not 'oracle'"),
+        ({"fake_level": 11}, OptionError, "fake_level"),
+        ({"seeds": 0}, OptionError, "seeds is a number"),
+        ({"embedder": "none"}, Exception, "embedder"),
+    ],
+)
+def test_wrong_settings_are_refused(settings: dict[str, Any], error: type[Exception], message: str):
+    with pytest.raises(error, match=message):
+        inquiry(**settings)
+
+
+# How it is found
+
+
+def test_the_entry_point_names_the_task():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module = import_module(project["entry-points"]["inspect_ai"]["inquitree_gym"])
+    assert registry_info(module.inquiry).name == "inquitree_gym/inquiry"
+
+
+@pytest.mark.parametrize("papers", [2, "2", "paper2", [2], ["paper2"]])
+def test_papers_are_named_in_every_form_of_the_command_line(papers):
+    samples = inquiry(papers=papers, seeds=["1", "3"], fake_level=["0", "2"]).dataset
+    assert {sample.metadata["tree"] for sample in samples} == {"paper2"}
+    assert {sample.metadata["seed"] for sample in samples} == {1, 3}
+    assert {sample.metadata["options"]["fake_level"] for sample in samples} == {0, 2}
+
+
+def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (source,) = [source for _, needs, source in blocks(DOCS / "integrations.md", "python") if needs == "inspect_ai"]
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(source, "integrations.md", "exec"), names)
+    assert names["log"].status == "success"
+    assert json.dumps(names["log"].samples[0].scores["inquiry_scores"].value)
