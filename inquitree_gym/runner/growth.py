@@ -19,7 +19,7 @@ from inquitree_gym.runner.folder import MANIFEST, RunManifest, cannot_write, has
 from inquitree_gym.runner.grids import hull, joined
 from inquitree_gym.runner.models import ModelSettings
 from inquitree_gym.runner.rules import expanded
-from inquitree_gym.runner.study import StudyConfig, tree_name, validated
+from inquitree_gym.runner.study import EpisodeSpec, StudyConfig, tree_name, validated
 from inquitree_gym.runner.templates import keep_templates, named_by_digest, own_templates
 from inquitree_gym.runner.trees import DIGITS, keep_tree, logged_digests, version_name
 from inquitree_gym.trees import Tree, load_tree
@@ -154,21 +154,21 @@ def addition(there: StudyConfig, here: StudyConfig) -> str:
 
 
 def _names_in(folder: Path, there: RunManifest, trees: Mapping[str, Tree], as_new_version: bool) -> dict[str, str]:
-    """Return the names in the folder of trees by their own names.
+    """Return the names in the folder of trees by their own names; a version that the folder has keeps its name.
 
     Raises:
         LogError: a tree was changed and may not be played as a new version.
     """
     names, changed = {}, []
+    known = {ref.digest: name for name, ref in there.trees.items()}
     for name, tree in trees.items():
-        versions = _versions_in(folder, there, name, tree)
-        other = version_name(name, tree.digest)
-        if not versions or tree.digest in versions:
-            names[name] = name
-        elif as_new_version or other in there.trees:
-            names[name] = other
+        played = logged_digests(folder, _of_tree(there.study, name)) if tree.digest not in known else set()
+        if tree.digest in known or not played or tree.digest in played:
+            names[name] = known.get(tree.digest, name)
+        elif as_new_version:
+            names[name] = version_name(name, tree.digest)
         else:
-            digests = " and ".join(sorted(digest[:DIGITS] for digest in versions))
+            digests = " and ".join(sorted(digest[:DIGITS] for digest in played))
             changed.append(f"{name} has the digest {digests} there and {tree.digest[:DIGITS]} here")
     if changed:
         raise LogError(
@@ -178,11 +178,8 @@ def _names_in(folder: Path, there: RunManifest, trees: Mapping[str, Tree], as_ne
     return names
 
 
-def _versions_in(folder: Path, there: RunManifest, name: str, tree: Tree) -> set[str]:
-    """Return the digests under which a run has played the tree ``name``; that of ``tree`` if the manifest has it."""
-    if name in there.trees and there.trees[name].digest == tree.digest:
-        return {tree.digest}
-    return logged_digests(folder, (spec for spec in there.study.specs() if tree_name(spec.tree) == name))
+def _of_tree(study: StudyConfig, name: str) -> Iterator[EpisodeSpec]:
+    return (spec for spec in study.specs() if tree_name(spec.tree) == name)
 
 
 def renamed(study: StudyConfig, names: Mapping[str, str]) -> StudyConfig:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import combinations
 from pathlib import Path
 
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges import JudgementFile, read_judgements
-from inquitree_gym.log import read_episode
+from inquitree_gym.log import read_episode, read_header
 from inquitree_gym.runner.folder import EPISODES, RunStatus, load_manifest, log_file, new_folder, run_status
 from inquitree_gym.runner.growth import RunPlan, differences, manifest_of, renamed, take_in, tree_refs, united
 from inquitree_gym.runner.study import EpisodeSpec, StudyConfig, tree_name
@@ -37,7 +37,7 @@ class MergeSummary:
     """Logs that were left out because they cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Source:
     """A run to be joined."""
 
@@ -47,6 +47,15 @@ class _Source:
     prompts: str
     """Digest of the templates of the observations."""
     status: RunStatus
+
+    @cached_property
+    def instruments(self) -> dict[str, set[str]]:
+        """Digests of the embedders and of the templates of the complete episodes."""
+        headers = [read_header(log_file(self.folder, spec)) for spec in self.status.complete]
+        return {
+            "an embedder": {header.embedder.digest for header in headers},
+            "templates": {header.prompts for header in headers},
+        }
 
 
 def merge_runs(folders: Sequence[Path], out: Path) -> MergeSummary:
@@ -102,8 +111,15 @@ def _check_agreement(one: _Source, other: _Source) -> None:
         digests = [source.trees[name].digest[:DIGITS] for source in (one, other)]
         if digests[0] != digests[1]:
             found.append(f"{name} has the digest {digests[0]} {places[0]} and {digests[1]} {places[1]}")
+    for name, digests in one.instruments.items():
+        if digests.isdisjoint(others := other.instruments[name]) and digests and others:
+            found.append(f"{name} with the digest {_listed(digests)} {places[0]} and {_listed(others)} {places[1]}")
     if found:
         raise LogError(f"these runs cannot be merged: {'; '.join(found)}; report them side by side instead")
+
+
+def _listed(digests: Iterable[str]) -> str:
+    return " and ".join(sorted(digest[:DIGITS] for digest in digests))
 
 
 def _complete(sources: Sequence[_Source]) -> tuple[dict[str, _Source], int]:

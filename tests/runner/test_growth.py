@@ -247,6 +247,14 @@ def test_a_changed_or_lost_copy_is_told(tmp_path: Path, mine: Path):
         load_run(folder)
 
 
+def test_a_run_goes_on_elsewhere_with_its_copies(tmp_path: Path, mine: Path):
+    run_study(study(trees=(str(mine),)), tmp_path / "run")
+    mine.unlink()
+    (copy,) = (tmp_path / "run" / "trees").iterdir()
+    assert run_study(study(trees=(str(copy),), seeds=2), tmp_path / "run").added == "1 episode; seeds 1"
+    assert set(logs(tmp_path / "run")) == {f"mine_oracle_f0_s{seed}.jsonl" for seed in (0, 1)}
+
+
 # Templates
 
 

@@ -93,6 +93,18 @@ def test_versions_of_a_tree_and_other_episodes_of_one_kind_are_contradictions(tm
         merge_runs([tmp_path / "one", copy], tmp_path / "both")
 
 
+def test_other_weights_or_templates_under_one_name_are_contradictions(tmp_path: Path):
+    run_study(study(), tmp_path / "one")
+    run_study(study(seeds=2), tmp_path / "other")
+    digests = read_episode(tmp_path / "one" / "episodes" / "paper2_oracle_f0_s0.jsonl").header
+    for what, digest in {"an embedder": digests.embedder.digest, "templates": digests.prompts}.items():
+        for log in (tmp_path / "other" / "episodes").iterdir():
+            log.write_bytes(log.read_bytes().replace(digest.encode(), b"f" * 64, 1))
+        told = rf"{what} with the digest {digest[:12]} in '.*one' and ffffffffffff in '.*other'"
+        with pytest.raises(LogError, match=told):
+            merge_runs([tmp_path / "one", tmp_path / "other"], tmp_path / "both")
+
+
 def test_nothing_is_overwritten(tmp_path: Path):
     run_study(study(), tmp_path / "one")
     run_study(study(seeds=2), tmp_path / "other")
