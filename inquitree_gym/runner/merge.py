@@ -111,9 +111,9 @@ def _check_agreement(one: _Source, other: _Source) -> None:
         digests = [source.trees[name].digest[:DIGITS] for source in (one, other)]
         if digests[0] != digests[1]:
             found.append(f"{name} has the digest {digests[0]} {places[0]} and {digests[1]} {places[1]}")
-    for name, digests in one.instruments.items():
-        if digests.isdisjoint(others := other.instruments[name]) and digests and others:
-            found.append(f"{name} with the digest {_listed(digests)} {places[0]} and {_listed(others)} {places[1]}")
+    for kind, ours in one.instruments.items():
+        if ours.isdisjoint(theirs := other.instruments[kind]) and ours and theirs:
+            found.append(f"{kind} with the digest {_listed(ours)} {places[0]} and {_listed(theirs)} {places[1]}")
     if found:
         raise LogError(f"these runs cannot be merged: {'; '.join(found)}; report them side by side instead")
 
