@@ -186,8 +186,9 @@ def coverage_bounds(engine: Engine, state: State) -> CoverageBounds:
     if engine.turn_limit is None:
         return CoverageBounds(low, 1.0)
     rules = engine.rules
-    lap = 2 + (rules.explore != "direct") + rules.study_turn
-    first = {Phase.TOPIC: 1, Phase.SUBTOPIC: lap, Phase.STUDY: lap - 1, Phase.RESULT: lap - 1 - rules.study_turn}
+    decide = 1 + (rules.explore != "direct")
+    lap = decide + 1 + rules.study_turn
+    first = {Phase.TOPIC: 1, Phase.SUBTOPIC: lap, Phase.STUDY: decide + 1, Phase.RESULT: decide}
     left = engine.turn_limit - state.turn - first[state.phase]
     reach = 0 if left < 0 else 1 + left // lap
     return CoverageBounds(low, min(engine.n, seen + reach) / engine.n)

@@ -57,7 +57,7 @@ class LLMAgent(BaselineAgent):
             context: limit of a request in `estimated_tokens`; the oldest exchanges are dropped to stay within. The
                 system prompt, the opening and the newest exchange stay. None for `ChatModel.largest_request`, or
                 `CONTEXT` where that is unknown.
-            prompts: folder whose templates replace the package's `AGENT_TEMPLATE_NAMES`.
+            prompts: ``"default"``, ``"paper"``, or a folder whose templates replace those of `AGENT_TEMPLATE_NAMES`.
             belief: ask for a line ``BELIEF: true|fake [probability]`` at each result, with the template
                 `BELIEF_TEMPLATE`; see `split_belief`. It is optional and not part of the action.
 

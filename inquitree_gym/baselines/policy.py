@@ -85,7 +85,8 @@ class PolicyAgent(BaselineAgent):
             name: name in the log.
             size: slots for subtopics and studies in the training; None for those of the tree.
             text_dim: length of the text features in the training; None for the embedder's own.
-            rules: rules of the episodes; the mask depends on ``candidates`` and ``explore``. None for the default.
+            rules: rules of the episodes; the mask depends on ``candidates``, ``explore`` and ``named_at_result``. None
+                for the default.
 
         Raises:
             OptionError: the tree does not fit into ``size``, or ``size`` or ``text_dim`` is out of range.

@@ -47,7 +47,7 @@ from tests.strategies import make_tree, trees
 CELL = EpisodeSpec("random-menu", "paper8", 4, 0)
 RULES = [
     {}, {"explore": "direct"}, {"candidates": "admissible", "study_turn": True}, {"on_last_hint": "repeat"},
-    {"bare_decisions": False, "feedback": "reason", "fake_key": 1},
+    {"bare_decisions": False, "feedback": "reason", "fake_key": 1}, {"rules": "paper"},
 ]  # fmt: skip
 
 
@@ -181,10 +181,11 @@ def best_way(engine: Engine, state: State) -> Iterator[State]:
 @settings(max_examples=60)
 @given(
     tree=trees(max_subtopics=6), draw=st.data(), explore=st.sampled_from(["hub", "direct"]), study_turn=st.booleans(),
-    limit=st.one_of(st.none(), st.integers(1, 40)),
+    preset=st.sampled_from(["default", "paper"]), limit=st.one_of(st.none(), st.integers(1, 40)),
 )  # fmt: skip
-def test_no_way_on_leaves_the_bounds_and_the_best_one_reaches_the_upper(tree, draw, explore, study_turn, limit):
-    rules = Rules(threshold=0.5, explore=explore, study_turn=study_turn, max_turns=limit)
+def test_no_way_on_leaves_the_bounds_and_the_best_one_reaches_the_upper(tree, draw, explore, study_turn, preset, limit):
+    own = {"threshold": 0.5, "explore": explore, "study_turn": study_turn, "max_turns": limit}
+    rules = Rules.preset(preset).override(own)
     engine = Engine(tree, rules)
     states = [engine.start(0).state, *wander(engine, engine.start(0).state, draw)]
     for state in states[:: max(1, len(states) // 4)]:

@@ -10,10 +10,13 @@ import gymnasium as gym
 import pytest
 from gymnasium.envs.registration import EnvSpec
 
-from inquitree_gym import InquiryEnv, Rules, load_tree
+from inquitree_gym import InquiryEnv, Rules, load_tree, play, score_episode
+from inquitree_gym.analysis import summarise
+from inquitree_gym.baselines import OracleAgent, RandomAgent, RedoUntilTrue, ReplayAgent
 from inquitree_gym.envs import SyntheticEnv
 from inquitree_gym.envs.synthetic import synthetic_vector
-from inquitree_gym.errors import OptionError
+from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.judges import local_judge
 from inquitree_gym.judges.quality import conclusion_quality, evidence_ratios, required
 from inquitree_gym.matching import Matcher
 from inquitree_gym.prompts import Prompts
@@ -180,3 +183,39 @@ def test_a_redo_is_paid_in_its_turn_by_arrays_and_by_single_environments_alike()
 
 def test_the_preset_can_be_written_as_json():
     assert json.loads(json.dumps(PAPER.as_dict()))["redo_turn"] is True
+
+
+def test_a_torn_log_under_the_preset_is_resumed_and_replayed(tmp_path: Path, minilm):
+    def env(**keywords: Any) -> InquiryEnv:
+        return InquiryEnv("paper2", rules="paper", fake_level=5, max_turns=30, privileged=True, **keywords)
+
+    def agent() -> RedoUntilTrue:
+        return RedoUntilTrue(RandomAgent(load_tree("paper2")))
+
+    whole = play(env(), agent(), 4, file=tmp_path / "whole.jsonl")
+    assert "redo" in [turn.event.kind for turn in whole.turns]
+    lines = (tmp_path / "whole.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "torn.jsonl").write_text("".join(lines[: len(lines) // 2]))
+    with pytest.raises(LogError, match=r"recorded settings differ \(rules: .*'redo_turn': True"):
+        play(env(redo_turn=False), agent(), 4, file=tmp_path / "torn.jsonl")
+    with pytest.raises(LogError, match=r"recorded settings differ \(prompts: "):
+        play(env(prompts="default"), agent(), 4, file=tmp_path / "torn.jsonl")
+    resumed = play(env(), agent(), 4, file=tmp_path / "torn.jsonl")
+    assert resumed.fingerprint == whole.fingerprint
+    rules = Rules.recorded(whole.header.rules).as_dict()
+    replayed = play(InquiryEnv("paper2", prompts="paper", **rules), ReplayAgent(whole.actions), 4)
+    assert replayed.fingerprint == whole.fingerprint
+
+
+def test_scores_tell_rules_apart_and_weigh_evidence_by_them(minilm):
+    tree = load_tree("paper12")
+    scores = {}
+    for evidence in ("groups", "results"):
+        env = InquiryEnv(tree, evidence=evidence, privileged=True)
+        episode = play(env, OracleAgent(tree), 0)
+        scores[evidence] = score_episode(episode, tree, local_judge(tree))
+        assert scores[evidence].quality_share == pytest.approx(episode.footer.episode_return)
+    assert scores["results"].quality_share < scores["groups"].quality_share
+    assert "rules" not in scores["groups"].reading
+    assert scores["results"].reading.endswith("rules: default, evidence=results")
+    assert len({each.setting for each in summarise(list(scores.values()))}) == 2
