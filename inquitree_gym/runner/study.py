@@ -40,7 +40,7 @@ from inquitree_gym.trees.schema import Tier
 ALL = "all"
 MAX_EPISODES = 1_000_000
 """Largest number of episodes of a study, which are listed in memory."""
-MAX_SEED = 2**31 - 1
+MAX_SEED = 1_000_000_000
 """Largest first seed."""
 
 FakeLevel = Annotated[int, Field(ge=0, le=10)]

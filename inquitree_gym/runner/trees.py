@@ -8,7 +8,7 @@ from pathlib import Path
 
 from inquitree_gym.errors import LogError, TreeError
 from inquitree_gym.log import read_header
-from inquitree_gym.runner.folder import RunManifest, load_manifest, log_file, write_whole
+from inquitree_gym.runner.folder import RunManifest, log_file, write_whole
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.trees import Tree, dump_tree, load_tree
 
@@ -78,12 +78,6 @@ def run_tree(folder: str | os.PathLike[str], manifest: RunManifest, name: str) -
     if tree.digest != ref.digest:
         raise LogError(f"{missing}, and {ref.id} has another version here; bring the copy back")
     return tree
-
-
-def run_trees(folder: str | os.PathLike[str]) -> dict[str, Tree]:
-    """Return the trees of a run folder by their names in its study; see `run_tree` for the errors."""
-    manifest = load_manifest(folder)
-    return {name: run_tree(folder, manifest, name) for name in manifest.study.trees}
 
 
 def logged_digests(folder: Path, specs: Iterable[EpisodeSpec]) -> set[str]:

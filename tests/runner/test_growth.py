@@ -18,7 +18,7 @@ from inquitree_gym.runner.folder import load_manifest, read_manifest
 from inquitree_gym.runner.grids import Grid, joined
 from inquitree_gym.runner.growth import united
 from inquitree_gym.runner.study import make_study
-from inquitree_gym.runner.trees import kept_tree, run_trees
+from inquitree_gym.runner.trees import kept_tree, run_tree
 from inquitree_gym.trees import Tree, dump_tree, load_tree
 from tests.strategies import make_tree
 
@@ -29,6 +29,11 @@ def study(*agents: str, **given: object) -> StudyConfig:
 
 def logs(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (folder / "episodes").iterdir()}
+
+
+def run_trees(folder: Path) -> dict[str, Tree]:
+    manifest = load_manifest(folder)
+    return {name: run_tree(folder, manifest, name) for name in manifest.study.trees}
 
 
 GROWN = {

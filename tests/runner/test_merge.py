@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,11 @@ from inquitree_gym.errors import LogError
 from inquitree_gym.judges import Judgement, JudgementFile, Verdict, read_judgements
 from inquitree_gym.log import read_episode
 from inquitree_gym.runner import StudyConfig, run_study
-from inquitree_gym.runner.folder import read_manifest
+from inquitree_gym.runner.folder import load_manifest, read_manifest
 from inquitree_gym.runner.merge import MergeSummary, merge_runs
 from inquitree_gym.runner.run import RunSummary
 from inquitree_gym.runner.study import make_study
-from inquitree_gym.runner.trees import run_trees
+from inquitree_gym.runner.trees import run_tree
 from inquitree_gym.scoring.trajectory import read_trajectory
 from inquitree_gym.trees import Tree, dump_tree, load_tree
 from tests.strategies import make_tree
@@ -28,6 +29,11 @@ def study(*agents: str, **given: object) -> StudyConfig:
 
 def logs(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (folder / "episodes").iterdir()}
+
+
+def run_trees(folder: Path) -> dict[str, Tree]:
+    manifest = load_manifest(folder)
+    return {name: run_tree(folder, manifest, name) for name in manifest.study.trees}
 
 
 def test_runs_are_joined_without_doubling(tmp_path: Path):
@@ -140,3 +146,16 @@ def test_a_run_that_is_reported_twice_counts_once(tmp_path: Path):
     assert (doubles, [len(run.episodes) for run in found]) == (2, [2, 1, 1])
     assert [episode.score.seed for episode in found[1].episodes] == [2]
     assert without_doubles(found) == (found, 0)
+
+
+def test_a_copy_has_no_grades_of_other_judges_either(tmp_path: Path):
+    tree = load_tree("paper2")
+    run_study(study(seeds=2), tmp_path / "one")
+    with JudgementFile(tmp_path / "one", "llm:m", {"version": 1}) as file:
+        for log in sorted((tmp_path / "one" / "episodes").iterdir()):
+            said = read_trajectory(read_episode(log), tree).conclusion
+            file.add(log.name, tree, said, Judgement((Verdict(0.6, ""),) * len(tree.conclusions)))
+    shutil.copytree(tmp_path / "one", tmp_path / "copy")
+    found, doubles = without_doubles([load_run(tmp_path / "one"), load_run(tmp_path / "copy")])
+    assert doubles == 2
+    assert [{label: len(scores) for label, scores in run.judged.items()} for run in found] == [{"llm:m v1": 2}, {}]

@@ -57,6 +57,7 @@ FAULTS = {
     "agents": (("oracel",), r"agents: .*no agent is called 'oracel' \(did you mean 'oracle'\?\); known: random, "),
     "fake_levels": ((0, 11), r"fake_levels\.1: needs at most 10"),
     "seeds": (0, "seeds: needs at least 1"),
+    "first_seed": (10**9 + 1, r"first_seed: needs at most 1e\+09"),
     "max_turns": (0, r"max_turns.*: needs at least 1"),
     "threshold": (1.5, "threshold: needs at most 1"),
     "trees": ((), r"trees: needs at least one entry"),
