@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -130,27 +130,34 @@ def write(file: Path, text: str) -> None:
 
 
 def note_missing(missing: Iterable[MissingEpisode]) -> None:
-    """Name the episodes that are not among the results, a few of each kind."""
-    groups: dict[str, list[MissingEpisode]] = {}
+    """Name the episodes that are not among the results, at most `MAX_NAMES` of each kind, and count the others."""
+    unfinished: list[str] = []
+    others: dict[str, list[str]] = {}
+    lines: dict[str, list[str]] = {"damaged, and not scored": [], "not scored": []}
     for each in missing:
-        kind = each.status if each.status in (OTHER_TREE, NO_LOG, "damaged") else "unfinished"
-        groups.setdefault(each.error if kind == OTHER_TREE else kind, []).append(each)
-    for kind, found in groups.items():
-        if kind in (NO_LOG, "damaged"):
-            for each in found[:MAX_NAMES]:
-                note(f"{kind}, and not scored: {each.error}")
-            if len(found) > MAX_NAMES:
-                note(f"{kind}, and not scored: {len(found) - MAX_NAMES} more")
-            continue
-        names = ", ".join(each.name for each in found[:MAX_NAMES])
-        more = f" and {len(found) - MAX_NAMES} more" if len(found) > MAX_NAMES else ""
-        if kind == "unfinished":
-            note(f"missing or torn, and not scored: {names}{more}; run the study again to finish them")
+        if each.status == OTHER_TREE:
+            others.setdefault(each.error, []).append(each.name)
+        elif each.status in (NO_LOG, "damaged"):
+            lines["not scored" if each.status == NO_LOG else "damaged, and not scored"].append(each.error)
         else:
-            note(
-                f"not scored: {plural(len(found), 'log')} {kind}: {names}{more}; put that version of the tree into a "
-                f"folder named by {TREES_VARIABLE}"
-            )
+            unfinished.append(each.name)
+    if unfinished:
+        note(f"missing or torn, and not scored: {_some(unfinished)}; run the study again to finish them")
+    lines["not scored"] += [
+        f"{plural(len(names), 'log')} {error}: {_some(names)}; put that version of the tree into a folder named by "
+        f"{TREES_VARIABLE}"
+        for error, names in others.items()
+    ]
+    for kind, texts in lines.items():
+        for text in texts[:MAX_NAMES]:
+            note(f"{kind}: {text}")
+        if len(texts) > MAX_NAMES:
+            note(f"{kind}: {len(texts) - MAX_NAMES} more of this kind")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more
 
 
 def check_svg(option: str, file: Path | None) -> None:
