@@ -29,6 +29,7 @@ BENCHMARKS = (
     "judging",
     "synthetic",
     "serving",
+    "doors",
     "accelerator",
 )
 ON_REQUEST = ("embedders",)

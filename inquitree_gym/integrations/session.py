@@ -169,20 +169,21 @@ def play_task(task: InquiryTask, agent: str = "oracle", *, embedder: str | Embed
     Raises:
         OptionError: the agent is unknown, or see `InquirySession`.
     """
-    env = task_environment(task, embedder)
+    env, options = task_environment(task, embedder), dict(task.options)
+    env.reset(seed=task.seed, options=options)  # the oracle asks for the rules of the episode
     player = make_agent(agent, env)
     env.privileged = player.needs_privileged
-    return play(env, player, task.seed, options=dict(task.options))
+    return play(env, player, task.seed, options=options)
 
 
 def task_environment(task: InquiryTask, embedder: str | Embedder = DEFAULT_EMBEDDER) -> InquiryEnv:
     """Return an environment for ``task``, whose options and seed go into its reset; see `InquirySession`."""
-    env = InquiryEnv(task.load(), embedder=embedder)
-    env.runtimes = _runtimes(env.embedder)
+    env = InquiryEnv(task.load(), embedder=embedder, prompts=task.preset)
+    env.runtimes = _runtimes(env.embedder, task.preset)
     return env
 
 
 @lru_cache(maxsize=8)
-def _runtimes(embedder: Embedder) -> RuntimeCache:
+def _runtimes(embedder: Embedder, prompts: str) -> RuntimeCache:
     """Return the runtimes that the sessions of a process share; building one takes longer than a turn."""
-    return RuntimeCache(embedder, Prompts(None))
+    return RuntimeCache(embedder, Prompts(prompts))

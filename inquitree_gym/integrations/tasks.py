@@ -8,7 +8,9 @@ from itertools import product
 from typing import Any, Literal
 
 from inquitree_gym.engine import Rules
+from inquitree_gym.engine.rules import expand_preset
 from inquitree_gym.errors import OptionError
+from inquitree_gym.prompts.render import DEFAULT
 from inquitree_gym.runner.study import ALL, MAX_EPISODES, expand_all
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.load import is_path
@@ -17,6 +19,9 @@ FakeLevels = int | str | Sequence[int]
 """One level from 0 to 10, or several, as a list or separated by commas."""
 MaxTurns = int | Literal["default", "3n", "none"] | None
 """Turn limit: see `Rules.max_turns`; ``3n`` allows a full traversal without a failure, ``none`` is None as text."""
+
+RulesLike = str | Mapping[str, Any] | None
+"""Name of a preset of rules, or rules by name; None for the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class InquiryTask:
     """Version of the tree."""
     seed: int
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Rules of the episode, as `InquiryEnv.reset` takes them."""
+    """Rules of the episode, as `InquiryEnv.reset` takes them; ``rules`` names a preset."""
 
     @property
     def key(self) -> str:
@@ -38,6 +43,11 @@ class InquiryTask:
         level = rules.pop("fake_level", 0)
         others = (f"{name}={value}" for name, value in sorted(rules.items()) if value != default.get(name))
         return "/".join([f"{self.tree}@{self.version}", f"f{level}", f"s{self.seed}", *others])
+
+    @property
+    def preset(self) -> str:
+        """Name of the preset of the rules, whose prompts are used."""
+        return str(self.options.get("rules", DEFAULT))
 
     def load(self) -> Tree:
         """Return the tree.
@@ -61,7 +71,7 @@ def make_tasks(
     seeds: int | Sequence[int] = 5,
     fake_level: FakeLevels = 0,
     max_turns: MaxTurns = "default",
-    rules: Mapping[str, Any] | None = None,
+    rules: RulesLike = None,
 ) -> tuple[InquiryTask, ...]:
     """Return a task for each tree, fake level and seed, tree by tree.
 
@@ -72,7 +82,7 @@ def make_tasks(
         seeds: number of seeds, 0, 1, 2, …, or the seeds themselves.
         fake_level: one level from 0 to 10, or several, as a list or separated by commas.
         max_turns: turn limit.
-        rules: further rules of the episodes by name, as in `Rules`.
+        rules: name of a preset, such as ``paper``, which brings its prompts; or further rules by name, as in `Rules`.
 
     Raises:
         OptionError: a value is out of range, a rule is unknown, or a tree is a path.
@@ -84,14 +94,15 @@ def make_tasks(
     found = {tree.id: tree for tree in map(tree_by_id, expand_all(names))}
     if not found or not levels:
         raise OptionError("there is no task to make; name at least one tree and one fake level")
-    if own := sorted((rules or {}).keys() & {"fake_level", "max_turns"}):
+    chosen = {"rules": rules} if isinstance(rules, str) else dict(rules or {})
+    if own := sorted(chosen.keys() & {"fake_level", "max_turns"}):
         raise OptionError(f"{', '.join(own)} stand beside the rules, not among them")
     if (count := len(found) * len(levels) * len(numbers)) > MAX_EPISODES:
         raise OptionError(f"{count:,} tasks are more than {MAX_EPISODES:,}; choose fewer seeds")
     tasks = []
     for tree, level, seed in product(found.values(), levels, numbers):
-        options = {"fake_level": level, "max_turns": _turn_limit(max_turns, tree), **(rules or {})}
-        Rules().override(options)
+        options = {"fake_level": level, "max_turns": _turn_limit(max_turns, tree), **chosen}
+        Rules().override(expand_preset(options))
         tasks.append(InquiryTask(tree.id, tree.version, seed, options))
     return tuple(tasks)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.errors import ActionError, InquiTreeError, require
 from inquitree_gym.integrations.session import InquirySession, check_move
-from inquitree_gym.integrations.tasks import FakeLevels, InquiryTask, MaxTurns, make_tasks
+from inquitree_gym.integrations.tasks import FakeLevels, InquiryTask, MaxTurns, RulesLike, make_tasks
 from inquitree_gym.runner.study import ALL
 
 
@@ -26,7 +26,7 @@ class InquirySpec:
         fake_level: FakeLevels = 0,
         max_turns: MaxTurns = "default",
         embedder: str = DEFAULT_EMBEDDER,
-        rules: Mapping[str, Any] | None = None,
+        rules: RulesLike = None,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
         """Choose the tasks.
@@ -37,7 +37,7 @@ class InquirySpec:
             fake_level: one level or several.
             max_turns: turn limit.
             embedder: reads the moves. TRL calls tools one by one, so take a static or an ONNX one for speed.
-            rules: further rules.
+            rules: name of a preset, or further rules.
             folder: folder for a log of every inquiry; None writes none.
 
         Raises:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from inquitree_gym.baselines import LLMAgent
 from inquitree_gym.baselines.conversation import read_move, system
@@ -40,7 +40,7 @@ class InquiryTasksetConfig(vf.TasksetConfig):
     fake_level: int | str | list[int] = 0
     max_turns: MaxTurns = "default"
     embedder: str = DEFAULT_EMBEDDER
-    rules: dict[str, Any] = Field(default_factory=dict)
+    rules: str | dict[str, Any] | None = None
 
     @property
     def tasks(self) -> tuple[InquiryTask, ...]:
@@ -93,11 +93,10 @@ class InquiryTaskset(vf.Taskset[InquiryVerifiersTask, InquiryTasksetConfig]):
 
     def load(self) -> Iterator[InquiryVerifiersTask]:
         """Yield the tasks."""
-        prompt = Prompts(None, AGENT_TEMPLATE_NAMES).render("llm_system")
         for task in self.config.tasks:
             data = InquiryTaskData(
                 name=task.key,
-                system_prompt=prompt,
+                system_prompt=Prompts(task.preset, AGENT_TEMPLATE_NAMES).render("llm_system"),
                 tree=task.tree,
                 version=task.version,
                 seed=task.seed,

@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 from gymnasium.error import ResetNeeded
 
+from inquitree_gym.baselines import make_agent
 from inquitree_gym.embeddings import Embedder
+from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import ActionError, LogError, OptionError
 from inquitree_gym.integrations.session import InquirySession, check_move, play_task
 from inquitree_gym.integrations.tasks import InquiryTask, make_tasks
 from inquitree_gym.judges import local_judge
 from inquitree_gym.log import read_episode
 from inquitree_gym.matching import MAX_ACTION_LENGTH
-from inquitree_gym.rollout import in_step_thread
+from inquitree_gym.rollout import in_step_thread, play
 from inquitree_gym.scoring import score_episode
 
 
@@ -39,6 +41,17 @@ def test_the_same_moves_leave_the_fingerprint_of_play(task, moves, minilm):
     assert session.over
     assert session.turn == len(moves)
     assert session.episode.fingerprint == play_task(task, "random", embedder=minilm).fingerprint
+
+
+def test_a_preset_brings_its_rules_and_prompts(minilm):
+    (task,) = make_tasks("paper8", seeds=[5], fake_level=4, rules="paper")
+    env = InquiryEnv("paper8", embedder=minilm, rules="paper", fake_level=4, privileged=True)
+    episode = play(env, make_agent("oracle", env), 5)
+    session = InquirySession(task, embedder=minilm)
+    session.begin()
+    for move in episode.actions:
+        session.move(move)
+    assert session.episode.fingerprint == episode.fingerprint == play_task(task, embedder=minilm).fingerprint
 
 
 def test_the_scores_are_those_of_the_package(task, minilm):

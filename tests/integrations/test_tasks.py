@@ -35,6 +35,12 @@ def test_other_rules_are_in_options_and_key():
     assert task.key == f"{P8}/f2/s4/max_turns=15/on_tie=ask/study_turn=True"
 
 
+def test_a_preset_of_rules_is_named_in_options_and_key():
+    (task,) = make_tasks("paper8", seeds=1, rules="paper")
+    assert (task.options["rules"], task.preset, task.key) == ("paper", "paper", f"{P8}/f0/s0/rules=paper")
+    assert make_tasks("paper8", seeds=1)[0].preset == "default"
+
+
 def test_trees_and_seeds_may_be_named_in_any_form():
     assert make_tasks("paper12, 8", seeds=1) == make_tasks(("12", "paper8", "12"), seeds=[0, 0])
     assert make_tasks("8", fake_level="0, 3") == make_tasks("8", fake_level=[0, 3, 0])
@@ -69,6 +75,7 @@ def test_a_tree_of_ones_own_is_named_by_its_id(tmp_path: Path, monkeypatch: pyte
         ({"seeds": [True]}, "seeds is a number of seeds"),
         ({"seeds": 1_000_001}, "1,000,001 tasks are more than 1,000,000"),
         ({"max_turns": 0}, "max_turns is a whole number from 1"),
+        ({"rules": "papier"}, "no rules are called 'papier'"),
         ({"rules": {"privileged": True}}, "unknown option 'privileged'"),
         ({"rules": {"fake_level": 3}}, "fake_level stand beside the rules"),
     ],
