@@ -146,14 +146,14 @@ def report_data(
     memories: Memorisation | None = None,
 ) -> ReportData:
     """Return the data of a report on ``runs``; see `write_report` for the arguments."""
-    loaded = [facts for run in runs for facts in run.episodes]
-    apart = told_apart([facts.score for facts in loaded])
-    episodes = [replace(facts, score=score) for facts, score in zip(loaded, apart, strict=True)]
-    summary = summarise(apart)
+    apart = iter(told_apart([facts.score for run in runs for facts in run.episodes]))
+    shown = [replace(run, episodes=[replace(facts, score=next(apart)) for facts in run.episodes]) for run in runs]
+    episodes = [facts for run in shown for facts in run.episodes]
+    summary = summarise([facts.score for facts in episodes])
     players = list(dict.fromkeys(row.setting.player for row in summary))
     several = [len({player[i] for player in players}) > 1 for i in range(3)]
     names = {player: ", ".join([player[0], *(player[i] for i in (1, 2) if several[i])]) for player in players}
-    return ReportData(runs, episodes, summary, names, scores_by_judge(runs), differences, cutoffs, memories)
+    return ReportData(shown, episodes, summary, names, scores_by_judge(runs), differences, cutoffs, memories)
 
 
 def scores_by_judge(runs: Sequence[ScoredRun]) -> dict[str, list[EpisodeScore]]:

@@ -14,6 +14,7 @@ from inquitree_gym.analysis.judging import judge_conclusions, recorded_scores, r
 from inquitree_gym.analysis.logs import LoggedEpisode, find_logs
 from inquitree_gym.analysis.rethreshold import rematch_run
 from inquitree_gym.baselines import BaselineAgent, RandomAgent, make_agent
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges import make_judges
 from inquitree_gym.log import LOG_VERSION, Episode, read_episode, to_line
@@ -214,7 +215,8 @@ def test_loose_logs_are_judged_once_and_their_judgements_lie_beside_them(played:
 def test_loose_logs_are_read_again_with_their_own_similarities(played: Path):
     found = rematch_run(played)
     assert [each.log for each in found][-2:] == ["deep/er/paper8-s0.jsonl", "deep/er/paper8-s1.jsonl"]
-    assert {(each.threshold, each.read_by) for each in found} == {(0.55, "inquitree-reader-1")}
+    reader = load_embedder(DEFAULT_EMBEDDER)
+    assert {(each.threshold, each.read_by) for each in found} == {(reader.threshold, reader.name)}
     assert all(each.departs(each.threshold) is None for each in found)
 
 
