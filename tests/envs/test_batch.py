@@ -201,8 +201,9 @@ def test_every_turn_is_that_of_the_loop_over_single_environments(data: st.DataOb
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=str)
-def test_whole_episodes_of_a_paper_end_with_the_same_rewards(mode: AutoresetMode, minilm):
-    batch, sync = pair(5, mode, fake_level=4, max_turns=30)
+@pytest.mark.parametrize("rules", ["default", "paper"])
+def test_whole_episodes_of_a_paper_end_with_the_same_rewards(rules: str, mode: AutoresetMode, minilm):
+    batch, sync = pair(5, mode, fake_level=4, max_turns=30, rules=rules)
     both(batch, sync, lambda env: env.reset(seed=7), "reset")
     total = np.zeros(5)
     ends, rng = play(batch, sync, np.random.default_rng(1), 150, 0.9), np.random.default_rng(2)
