@@ -90,6 +90,21 @@ def test_the_judge_sets_the_reward_and_every_reply_is_logged(
     assert episode.judge == {"name": "llm:gpt-4o-mini", **judge.config}
 
 
+@pytest.mark.parametrize(("rules", "share"), [("default", 1.0), ("paper", (1 / 2 + 1 + 1) / 3)])
+def test_the_papers_judge_gives_one_of_three_grades_and_the_rules_weigh_them(
+    tree: Tree, minilm: Embedder, service: Service, tmp_path: Path, rules: str, share: float
+):
+    service.reply = Grader(lambda place, text, asked: 0.6)
+    judge = new_judge(service, tmp_path / "cache", orders=1, variants=False)
+    env = InquiryEnv(tree, embedder=minilm, judge=judge, privileged=True, rules=rules)
+    episode = play(env, OracleAgent(tree), 3)  # which runs one of the first item's two studies
+    assert episode.footer.episode_return == pytest.approx(0.6 * share)
+    assert episode.judge["name"] == "llm-paper:gpt-4o-mini"
+    assert len(service.requests) == 1
+    verdicts = asyncio.run(judge.judge(tree, episode.actions[-1])).verdicts
+    assert {verdict.score for verdict in verdicts} == {0.6}
+
+
 def test_a_replay_asks_nothing_again(tree: Tree, minilm: Embedder, service: Service, judge: LLMJudge, tmp_path: Path):
     episode = play(open_env(tree, minilm, judge), OracleAgent(tree), 3)
     again = play(open_env(tree, minilm, new_judge(service, tmp_path / "cache")), ReplayAgent(episode.actions), 3)
