@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pickle
@@ -131,6 +132,13 @@ def test_the_paper_has_eleven_templates_and_one_system_prompt():
     assert sorted(set(PAPER_TEMPLATE_NAMES) - set(TEMPLATE_NAMES)) == ["llm_system"]
     folder = resources.files("inquitree_gym.prompts").joinpath("templates", "paper")
     assert {file.name for file in folder.iterdir()} == {f"{name}.md" for name in PAPER_TEMPLATE_NAMES}
+
+
+def test_the_prompts_of_the_paper_are_frozen():
+    folder = resources.files("inquitree_gym.prompts").joinpath("templates", "paper")
+    sources = sorted((file.name, file.read_text(encoding="utf-8")) for file in folder.iterdir())
+    frozen = "fa8ee161e2f23261ecc4d595a4c611688acc3e64537739613ce0530167027ef3"
+    assert hashlib.sha256(repr(sources).encode()).hexdigest() == frozen, "another text needs another name"
 
 
 @pytest.mark.parametrize("name", PAPER)

@@ -15,6 +15,7 @@ from inquitree_gym.analysis import load_run
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.llm import Budget, Completion, RateLimit, SystemClock
 from inquitree_gym.log import read_episode
+from inquitree_gym.prompts import Prompts
 from inquitree_gym.runner import Outcome, RunOptions, RunSummary, run_study
 from inquitree_gym.runner.models import PATIENCE, StopConditions
 from inquitree_gym.runner.run import interleave_models
@@ -35,6 +36,30 @@ from tests.servers import (
 pytestmark = pytest.mark.e2e
 
 # Agents, models, and all at once
+
+
+@pytest.mark.parametrize("rules", ["default", "paper"])
+def test_one_folder_of_prompts_is_that_of_the_episodes_and_of_the_models(rote: Service, tmp_path: Path, rules: str):
+    folder = tmp_path / "prompts"
+    folder.mkdir()
+    (folder / "topic.md").write_text("On with {{ topic }}")
+    own = Prompts(None, ("llm_system",)).render("llm_system") + "\nBe brief."
+    (folder / "llm_system.md").write_text(own)
+    model = {"model": "gpt-4o-mini", "base_url": rote.address}
+    played = {"rules": {"preset": rules, "decisions": "phrases"}, "prompts": str(folder)}
+    study = make_study(agents=("llm",), models=[model], trees=("2",), seeds=1, **played)
+    assert run_study(study, tmp_path / "run").is_complete
+    (episode,) = episodes(tmp_path / "run").values()
+    assert episode.header.prompts == Prompts(folder).digest
+    assert rote.requests[0].body["messages"][0]["content"] == own
+    assert any(turn.observation.startswith("On with") for turn in episode.turns)
+
+
+def test_a_folder_of_prompts_that_is_not_there_is_refused_before_anything_is_written(tmp_path: Path):
+    study = make_study(agents=("random",), trees=("2",), seeds=1, prompts=str(tmp_path / "nosuch"))
+    with pytest.raises(OptionError, match=r"no folder of templates at '.*nosuch'"):
+        run_study(study, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_models_and_agents_are_crossed_logged_and_told_apart(rote: Service, tmp_path: Path):
