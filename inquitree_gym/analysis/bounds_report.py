@@ -135,7 +135,7 @@ def draw_bounds(file: Path, trees: Sequence[AgentTurns], topologies: Sequence[Ag
         )
         places = iter(figure.subfigures(1, len(parts), squeeze=False)[0])
         if trees:
-            _draw_trees(next(places).subplots(), trees)
+            draw_trees(next(places).subplots(), trees)
         if topologies:
             agents = [agent for agent in (RANDOM, HELD) if any(each.agent == agent for each in topologies)]
             panels = next(places).subplots(len(agents), 1, squeeze=False)[:, 0]
@@ -147,8 +147,8 @@ def draw_bounds(file: Path, trees: Sequence[AgentTurns], topologies: Sequence[Ag
             raise InquiTreeError(f"cannot write '{file}': {error.strerror}") from error
 
 
-def _draw_trees(axes: Axes, found: Sequence[AgentTurns]) -> None:
-    """Draw one row per tree: its bounds as a band, and the quantiles of the agents."""
+def draw_trees(axes: Axes, found: Sequence[AgentTurns], columns: int = 4) -> None:
+    """Draw one row per tree: its bounds as a band, and the quantiles of the agents; ``columns`` are of the legend."""
     names = list(dict.fromkeys(each.subject for each in found))
     agents = list(dict.fromkeys(each.agent for each in found))
     for each in found:
@@ -165,7 +165,7 @@ def _draw_trees(axes: Axes, found: Sequence[AgentTurns]) -> None:
     _set_ticks(axes.xaxis)
     axes.set_title("By tree: 5–95 %, middle half, median", loc="left", fontsize=10)
     axes.figure.legend(
-        *axes.get_legend_handles_labels(), frameon=False, ncols=4, loc="outside upper center", fontsize=9
+        *axes.get_legend_handles_labels(), frameon=False, ncols=columns, loc="outside upper center", fontsize=9
     )
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -139,10 +139,10 @@ def split_by_cutoff(scores: Iterable[EpisodeScore], models: Sequence[ModelDates]
     players = grouped((score for score in scores if score.fake_level == level), player_of)
     asked = {player: dates[group[0].model] for player, group in players.items() if group[0].model}
     known = {player: found for player, found in asked.items() if found is not None}
-    splits = [_split(player, players[player], found) for player, found in known.items()]
+    splits = [split_at(player, players[player], found) for player, found in known.items()]
     if known:
         middle = _median(list(known.values()))
-        splits += [_split(player, group, middle) for player, group in players.items() if player not in asked]
+        splits += [split_at(player, group, middle) for player, group in players.items() if player not in asked]
     crossings = {
         name: diff_in_diff(_observations(players, known, measure)) for name, measure in CUTOFF_MEASURES.items() if known
     }
@@ -178,7 +178,8 @@ def _median(found: Sequence[ModelDates]) -> ModelDates:
     return next(each for each in found if each.window == middle)
 
 
-def _split(player: Player, scores: Sequence[EpisodeScore], dates: ModelDates) -> CutoffSplit:
+def split_at(player: Player, scores: Sequence[EpisodeScore], dates: ModelDates) -> CutoffSplit:
+    """Split the episodes of one player at the cutoff of a model."""
     groups = grouped(scores, lambda score: side_of(parse_date(score.published), dates.window))
     before, after = (
         {

@@ -7,13 +7,14 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from inquitree_gym.cli import controls, embedders, harnesses, judges, results, runs, sharing, trees
+from inquitree_gym.cli import controls, embedders, harnesses, judges, reproduce, results, runs, sharing, trees
 from inquitree_gym.cli.output import run_app
 
 GROUPS = {
     "Trees": trees.app,
     "Episodes": runs.app,
     "Results": results.app,
+    "The paper": reproduce.app,
     "Sharing": sharing.app,
     "Other harnesses": harnesses.app,
     "Judges": judges.app,

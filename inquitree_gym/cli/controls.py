@@ -122,8 +122,8 @@ def probe_results(  # noqa: PLR0913  (one parameter per flag)
     )
     runs = [] if run_folder is None else load_scored([run_folder])
     episodes = [episode for run in runs for episode in run.episodes]
-    trees = [tree for run in runs for tree in run.trees.values()] if papers is None else _load_trees(split(papers))
-    trees = trees or _load_trees((ALL,))
+    trees = [tree for run in runs for tree in run.trees.values()] if papers is None else load_trees(split(papers))
+    trees = trees or load_trees((ALL,))
     total = repeats * sum(len(probing.probe_items(tree)) for tree in trees)
     with progress(f"asking {model}", total) as advance:
         found = asyncio.run(
@@ -139,7 +139,7 @@ def probe_results(  # noqa: PLR0913  (one parameter per flag)
         for each in pairs:
             print_table(f"{', '.join(each.player)}: {each.items} results in common", _pair_rows(each))
         out.print(Text(PROBE_LEGEND))
-    _note_answers("answers", found.asked, f"; answers without a verdict: {found.unread}" if found.unread else "")
+    note_answers("answers", found.asked, f"; answers without a verdict: {found.unread}" if found.unread else "")
     if found.asked.failed or found.asked.left:
         raise typer.Exit(FAILED)
 
@@ -168,7 +168,7 @@ def closed_book(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Ask models for conclusions from the topic alone. Judges them, too; run again to do only what is missing."""
     known, budget = load_models(models), Budget(max_cost, max_total_tokens)
-    loaded = _load_trees(split(papers))
+    loaded = load_trees(split(papers))
     trees = {tree.id: tree for tree in loaded}
     if twins := [tree.id for tree in loaded if trees[tree.id] is not tree]:
         raise OptionError(f"two of the trees have the id '{twins[0]}'; give each an id of its own")
@@ -187,7 +187,7 @@ def closed_book(  # noqa: PLR0913  (one parameter per flag)
         print_table("Conclusions from the topic alone: mean S", memory_table(found))
         out.print(Text(MEMORY_LEGEND))
     for chat, each in zip(chats, asked, strict=True):
-        _note_answers(f"{chat.config['model']}: conclusions", each)
+        note_answers(f"{chat.config['model']}: conclusions", each)
     for done in judged:
         note(f"{done.judge}: conclusions judged: {done.judged}; judged before: {done.found}")
     for name in dict.fromkeys(each.model for each in found if find_model(known, each.model) is None):
@@ -218,7 +218,7 @@ def bounds(  # noqa: PLR0913  (one parameter per flag)
     agents, shapes = checked_agents(split(agent)), _shapes(topology, n)
     if figure is not None:
         check_figure(figure)
-    loaded = _load_trees(trees or [ALL] * (topology is None))
+    loaded = load_trees(trees or [ALL] * (topology is None))
     reader = load_embedder(embedder)
     by_tree: list[AgentTurns] = []
     by_shape: list[AgentTurns] = []
@@ -244,7 +244,7 @@ def bounds(  # noqa: PLR0913  (one parameter per flag)
     out.print(Text(LEGEND))
 
 
-def _load_trees(names: Iterable[str]) -> list[Tree]:
+def load_trees(names: Iterable[str]) -> list[Tree]:
     """Return the trees with the given names, each once."""
     return list({tree.digest: tree for tree in map(load_tree, expand_all(names))}.values())
 
@@ -260,7 +260,7 @@ def _judge(trees: Mapping[str, Tree], folder: Path, judge: AsyncJudge, max_concu
         return asyncio.run(judge_conclusions(folder, found, judge, max_concurrency, lambda _: advance("")))
 
 
-def _note_answers(name: str, asked: AskingResult, more: str = "") -> None:
+def note_answers(name: str, asked: AskingResult, more: str = "") -> None:
     """Print on the error stream the number of answers, their cost, and the questions left open."""
     paid = asked.paid
     price = f"${paid.cost or 0:.4f}" + (f" and {paid.unpriced} of unknown price" if paid.unpriced else "")

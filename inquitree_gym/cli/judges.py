@@ -82,7 +82,7 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     found = list(map(find_logs, dict.fromkeys(folder.resolve() for folder in run_folders)))
     damaged: list[MissingEpisode] = [each for logs in found for each in logs.foreign]
     folders = [replace(home, foreign=[]) for logs in found for home in logs.homes]
-    done = {str(logs.path): [_judged(logs, judge, max_concurrency) for judge in panel] for logs in folders}
+    done = {str(logs.path): [judge_logs(logs, judge, max_concurrency) for judge in panel] for logs in folders}
     scores = {str(logs.path): recorded_scores(logs, damaged.append) for logs in folders}
     agreed = {str(logs.path): judge_agreements(logs.path) for logs in folders}
     if as_json:
@@ -98,7 +98,8 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     note_missing(damaged)
 
 
-def _judged(logs: Logs, judge: AsyncJudge, max_concurrency: int) -> JudgingResult:
+def judge_logs(logs: Logs, judge: AsyncJudge, max_concurrency: int) -> JudgingResult:
+    """Judge what is missing of the conclusions in logs, with a progress bar."""
     conclusions = run_conclusions(logs, lambda damaged: None)  # damaged logs are named once, after all judges
     with progress(f"{judge.name} judging", len(conclusions)) as advance:
         return asyncio.run(judge_conclusions(logs.path, conclusions, judge, max_concurrency, advance))

@@ -77,7 +77,9 @@ PromptsOption = Annotated[str | None, typer.Option(help="default, paper or a fol
 RuleOption = Annotated[
     list[str] | None, typer.Option("--rule", help="Another rule of the episodes, as NAME=VALUE; may be repeated.")
 ]
-ModelsOption = Annotated[str | None, typer.Option(help="litellm's names of models, comma-separated: provider/name.")]
+ModelNamesOption = Annotated[
+    str | None, typer.Option(help="litellm's names of models, comma-separated: provider/name.")
+]
 RewardJudgeOption = Annotated[
     str, typer.Option(help="Judge of the reward: local, or llm:MODEL or llm-paper:MODEL to ask a model.")
 ]
@@ -128,7 +130,7 @@ def play(  # noqa: PLR0913  (one parameter per flag)
 def run(  # noqa: PLR0913  (one parameter per flag)
     context: typer.Context,
     agent: Annotated[str, typer.Option(help=f"Agents, comma-separated: {KNOWN_AGENTS}.")] = "random,oracle",
-    model: ModelsOption = None,
+    model: ModelNamesOption = None,
     base_url: BaseUrlOption = None,
     temperature: Annotated[str, typer.Option(help="Temperature, or none for the provider's default.")] = "0.0",
     reasoning_effort: EffortsOption = None,
@@ -173,34 +175,34 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         note_missing_keys(missing_keys(study.services, {model.label for model in study.services}))
     budget = Budget(max_cost, max_total_tokens, max_minutes and max_minutes * 60)
     options = RunOptions(max_concurrency, budget, cache, device=device, as_new_version=as_new_version)
-    summary = _run(study, out_folder, options, budget, ray)
-    _tell(summary, budget, out_folder, as_json)
-
-
-def _tell(summary: RunSummary, budget: Budget, folder: Path, as_json: bool) -> None:
-    """Print the summary of a run.
-
-    Raises:
-        InquiTreeError: the run is not complete.
-    """
-    print_summary(summary, budget, folder)
+    summary = play_study(study, out_folder, options, budget, ray)
     if as_json:
         failures = [{"episode": each.spec.file_name, "error": each.error} for each in summary.failures]
-        print_json({**as_plain(summary), "folder": str(folder), "failures": failures, "paid": budget.usage})
+        print_json({**as_plain(summary), "folder": str(out_folder), "failures": failures, "paid": budget.usage})
+    check_complete(summary)
+
+
+def check_complete(summary: RunSummary) -> None:
+    """Raise `InquiTreeError` if a run left or failed episodes."""
     if not summary.is_complete:
         failed = plural(len(summary.failures), "episode")
         raise InquiTreeError(f"{failed} failed and {summary.left} left; run the same command again to resume")
 
 
-def _run(study: StudyConfig, folder: Path, options: RunOptions, budget: Budget, ray: str | None) -> RunSummary:
+def play_study(
+    study: StudyConfig, folder: Path, options: RunOptions, budget: Budget, ray: str | None = None
+) -> RunSummary:
+    """Play what is missing of a study, with its progress and its summary on the error stream."""
     executor: Executor = play_episodes if ray is None else RayExecutor(ray)
     bar = RunProgress(sum(1 for _ in study.specs()), budget)
     try:
         with sigterm_as_interrupt(), bar.display():
-            return run_study(study, folder, options, bar.update, StopConditions(bar.announce_stop), executor)
+            summary = run_study(study, folder, options, bar.update, StopConditions(bar.announce_stop), executor)
     except KeyboardInterrupt:
         note(f"interrupted; run the same command again to resume: {folder}")
         raise typer.Exit(INTERRUPTED) from None
+    print_summary(summary, budget, folder)
+    return summary
 
 
 def _study(context: typer.Context) -> StudyConfig:
@@ -209,18 +211,18 @@ def _study(context: typer.Context) -> StudyConfig:
     Raises:
         InquiTreeError: an option would be ignored.
     """
-    flags, given = context.params, _given(context)
+    flags, set_here = context.params, given(context)
     if flags["study_file"] is not None:
-        if beside := given - RUN_FLAGS:
+        if beside := set_here - RUN_FLAGS:
             raise InquiTreeError(
-                f"--study takes what to play from its file; leave out {_names(beside)}, or write it into the file"
+                f"--study takes what to play from its file; leave out {flag_names(beside)}, or write it into the file"
             )
         study = read_study(flags["study_file"])
         for name in filter(is_own, study.agents):
             note(f"'{flags['study_file']}' has the agent '{name}', whose code is run")
         return study
-    if flags["model"] is None and (idle := given & MODEL_FLAGS.keys()):
-        raise InquiTreeError(f"{_names(idle)} without a model does nothing; name one with --model, or leave it out")
+    if flags["model"] is None and (idle := set_here & MODEL_FLAGS.keys()):
+        raise InquiTreeError(f"{flag_names(idle)} without a model does nothing; name one with --model, or leave it out")
     settings = {setting: flags[name] for name, setting in MODEL_FLAGS.items()}
     efforts = split(flags["reasoning_effort"] or "") or (None,)
     return make_study(
@@ -283,13 +285,13 @@ def _ask(observation: str, info: Mapping[str, Any]) -> str:
             lines.append(line)
 
 
-def _given(context: typer.Context) -> set[str]:
+def given(context: typer.Context) -> set[str]:
     """Return the parameters set on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
 
 
-def _names(parameters: Iterable[str]) -> str:
+def flag_names(parameters: Iterable[str]) -> str:
     """Return parameters as their flags."""
     names = {"context_tokens": "context"}
     return ", ".join("--" + names.get(name, name).replace("_", "-") for name in sorted(parameters))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
@@ -65,12 +65,30 @@ def write_report(
         files[_beside(page, "vigilance.csv")] = vigilance.vigilance_csv(report)
     for file, text in files.items():
         write_text(file, text)
+    beside = write_figures_and_tables(page, parts, drawn)
+    write_list(episodes, f"Episodes of {_named(report)}", list(_listed(report, episodes)), back=address(episodes, page))
+    return [*files, episodes, *beside]
+
+
+def write_figures_and_tables(
+    page: Path, sections: Sequence[Section], drawn: Mapping[str, Mapping[str, bytes]]
+) -> list[Path]:
+    """Write the figures and tables of a page in every format, and return their folders.
+
+    Args:
+        page: the page; the folders go beside it.
+        sections: the tables are theirs.
+        drawn: the figures by name and format; see `Chart.files`.
+
+    Raises:
+        OptionError: a file cannot be written.
+    """
+    figures, tables = _beside(page, "figures"), _beside(page, "tables")
     for name, formats in drawn.items():
         for suffix, content in formats.items():
             write_bytes(figures / f"{name}.{suffix}", content)
-    _write_tables(tables, parts)
-    write_list(episodes, f"Episodes of {_named(report)}", list(_listed(report, episodes)), back=address(episodes, page))
-    return [*files, episodes, *([figures] if drawn else []), tables]
+    _write_tables(tables, sections)
+    return [*([figures] if drawn else []), tables]
 
 
 def _beside(page: Path, name: str) -> Path:
