@@ -177,9 +177,13 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     options = RunOptions(max_concurrency, budget, cache, device=device, as_new_version=as_new_version)
     summary = play_study(study, out_folder, options, budget, ray)
     if as_json:
-        failures = [{"episode": each.spec.file_name, "error": each.error} for each in summary.failures]
-        print_json({**as_plain(summary), "folder": str(out_folder), "failures": failures, "paid": budget.usage})
+        print_json(_as_plain(summary, out_folder, budget))
     check_complete(summary)
+
+
+def _as_plain(summary: RunSummary, folder: Path, budget: Budget) -> dict[str, Any]:
+    failures = [{"episode": each.spec.file_name, "error": each.error} for each in summary.failures]
+    return {**as_plain(summary), "folder": str(folder), "failures": failures, "paid": budget.usage}
 
 
 def check_complete(summary: RunSummary) -> None:
