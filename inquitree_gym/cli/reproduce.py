@@ -17,7 +17,7 @@ from inquitree_gym.analysis.logs import find_logs
 from inquitree_gym.analysis.probe import ProbeResult, probe, probe_items
 from inquitree_gym.analysis.reproduction import STUDIES, Control, Target, paper_study, part_of_logs
 from inquitree_gym.cli.controls import load_trees, note_answers
-from inquitree_gym.cli.dry_run import note_missing_keys, note_unsent_efforts, show_plan
+from inquitree_gym.cli.dry_run import show_plan
 from inquitree_gym.cli.judges import judge_logs
 from inquitree_gym.cli.output import (
     REPLY_TOKENS,
@@ -38,6 +38,7 @@ from inquitree_gym.cli.runs import (
     check_complete,
     flag_names,
     given,
+    note_services,
     play_study,
 )
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
@@ -48,7 +49,7 @@ from inquitree_gym.llm import Budget, BudgetedChat
 from inquitree_gym.report.paper_figures import Reproduction
 from inquitree_gym.report.reproduction import write_reproduction
 from inquitree_gym.runner import RunOptions, StudyConfig
-from inquitree_gym.runner.models import MAX_CONCURRENCY, ModelSettings, missing_keys
+from inquitree_gym.runner.models import MAX_CONCURRENCY, ModelSettings
 from inquitree_gym.runner.study import ALL
 from inquitree_gym.trees import Tree
 
@@ -93,8 +94,7 @@ def reproduce(  # noqa: PLR0913  (one parameter per flag)
     if dry_run:
         show_plan(study, folder, as_json=False)
         return
-    note_unsent_efforts(study.services)
-    note_missing_keys(missing_keys(study.services, {each.label for each in study.services}))
+    note_services(study)
     judging = JudgeOptions(base_url=judge_base_url, cache=out_folder / REPLIES, budget=budget)
     scoring = make_judges([judge], judging)[0]
     summary = play_study(study, folder, RunOptions(max_concurrency, budget), budget)

@@ -170,9 +170,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     if dry_run:
         show_plan(study, out_folder, as_json, as_new_version)
         return
-    note_unsent_efforts(study.services)
-    if ray in (None, LOCAL):  # machines of another cluster have environments of their own
-        note_missing_keys(missing_keys(study.services, {model.label for model in study.services}))
+    note_services(study, ray)
     budget = Budget(max_cost, max_total_tokens, max_minutes and max_minutes * 60)
     options = RunOptions(max_concurrency, budget, cache, device=device, as_new_version=as_new_version)
     summary = play_study(study, out_folder, options, budget, ray)
@@ -184,6 +182,13 @@ def run(  # noqa: PLR0913  (one parameter per flag)
 def _as_plain(summary: RunSummary, folder: Path, budget: Budget) -> dict[str, Any]:
     failures = [{"episode": each.spec.file_name, "error": each.error} for each in summary.failures]
     return {**as_plain(summary), "folder": str(folder), "failures": failures, "paid": budget.usage}
+
+
+def note_services(study: StudyConfig, ray: str | None = None) -> None:
+    """Print on the error stream what is known to be wrong with the models of a study."""
+    note_unsent_efforts(study.services)
+    if ray in (None, LOCAL):  # machines of another cluster have environments of their own
+        note_missing_keys(missing_keys(study.services, {model.label for model in study.services}))
 
 
 def check_complete(summary: RunSummary) -> None:
