@@ -27,6 +27,7 @@ BENCHMARKS = (
     "running",
     "playing",
     "judging",
+    "reporting",
     "synthetic",
     "serving",
     "doors",

@@ -44,7 +44,12 @@ def comparison(report: ReportData) -> Section | None:
         for name, measure in (("coverage", "coverage"), ("conclusion", "Q/|C|"))
     )
     lines = [
-        [each.name, str(each.fake_level), each.pairs, *map(each.estimates.get, SHOWN)] for each in report.differences
+        [
+            each.name,
+            str(each.fake_level),
+            *linked((each.pairs, *map(each.estimates.get, SHOWN)), fakes=each.fake_level),
+        ]
+        for each in report.differences
     ]
     found = make_table("Paired differences", ("difference", "fakes", "pairs", *SHOWN), lines)
     return Section(
@@ -165,9 +170,12 @@ def _split_table(report: ReportData, splits: Sequence[CutoffSplit]) -> Table:
     heads = ("agent", "cutoff", "measure", "before", "trees", "after", "trees", "before − after", "df", "unclear trees")
     lines = [
         [
-            _label(report, each), each.cutoff, measure, each.before[measure], each.before[measure].trees,
-            each.after[measure], each.after[measure].trees, each.difference[measure], each.degrees[measure],
-            each.unclear,
+            _label(report, each), each.cutoff, measure,
+            *linked(
+                (each.before[measure], each.before[measure].trees, each.after[measure], each.after[measure].trees,
+                 each.difference[measure], each.degrees[measure], each.unclear),
+                agent=report.names[each.player],
+            ),
         ]
         for each in splits
         for measure in CUTOFF_MEASURES

@@ -112,14 +112,14 @@ def _titled(table: Table) -> str:
 def _listed(report: ReportData, file: Path) -> Iterator[ListedEpisode]:
     """Yield the episodes of the report, with their viewer pages where `view_run` has written them."""
     several = len(report.runs) > 1
-    for run in report.runs:
-        for each in run.episodes:
-            score, page = each.score, None if each.file is None else episode_page(run.folder, each.file)
-            yield ListedEpisode(
-                run=run.folder.name if several else "", tree=score.tree, agent=report.name(score),
-                fake_level=score.fake_level, seed=score.seed, status="concluded",
-                page=address(file, page) if page is not None and page.is_file() else "", score=score,
-            )  # fmt: skip
+    homes = (run for run in report.runs for _ in run.episodes)
+    for run, each in zip(homes, report.episodes, strict=True):
+        score, page = each.score, None if each.file is None else episode_page(run.folder, each.file)
+        yield ListedEpisode(
+            run=run.folder.name if several else "", tree=score.tree, agent=report.name(score),
+            fake_level=score.fake_level, seed=score.seed, status="concluded",
+            page=address(file, page) if page is not None and page.is_file() else "", score=score,
+        )  # fmt: skip
 
 
 def _settings(report: ReportData) -> Section:

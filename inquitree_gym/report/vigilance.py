@@ -8,7 +8,7 @@ from inquitree_gym.analysis.aggregate import CHANGE, SPLIT, by_player
 from inquitree_gym.analysis.vigilance import VigilanceBin, VigilanceTrend, vigilance_trend
 from inquitree_gym.report.figures import Chart, Curves, curves, levels
 from inquitree_gym.report.sections import ReportData, Section
-from inquitree_gym.report.tables import Table, as_csv, counted, make_table
+from inquitree_gym.report.tables import Table, as_csv, counted, linked, make_table
 from inquitree_gym.report.templating import paragraphs
 from inquitree_gym.scoring import Estimate
 from inquitree_gym.scoring.exposures import AUC, BRIER
@@ -81,8 +81,11 @@ def _csv_lines(found: dict[str, VigilanceTrend]) -> Iterator[tuple[object, ...]]
 def _beliefs(report: ReportData) -> Table:
     lines = [
         [
-            report.name(row), str(row.fake_level), row.stated,
-            *(counted(row.estimates[name], row.trees) for name in (BRIER, AUC)),
+            report.name(row), str(row.fake_level),
+            *linked(
+                (row.stated, *(counted(row.estimates[name], row.trees) for name in (BRIER, AUC))),
+                agent=report.name(row), fakes=row.fake_level,
+            ),
         ]
         for row in report.table
     ]  # fmt: skip
@@ -118,7 +121,7 @@ def _tables(found: dict[str, VigilanceTrend]) -> Iterator[Table]:
         "By context, thousands of tokens", {name: each.by_context for name, each in found.items()}, RATES
     )
     lines = [
-        [name, over, *(counted(slopes[measure]) for measure in RATES)]
+        [name, over, *linked((counted(slopes[measure]) for measure in RATES), agent=name)]
         for name, each in found.items()
         for over, slopes in (("the inquiry", each.over_position), (f"1,000 tokens, {_method(each)}", each.over_context))
     ]
@@ -128,8 +131,12 @@ def _tables(found: dict[str, VigilanceTrend]) -> Iterator[Table]:
 def _parts_table(caption: str, found: dict[str, list[VigilanceBin]], measures: tuple[str, ...]) -> Table:
     lines = [
         [
-            name, part.name, int(part.counts.fakes), int(part.counts.trues),
-            *(counted(part.estimates.get(measure)) for measure in measures),
+            name, part.name,
+            *linked(
+                (int(part.counts.fakes), int(part.counts.trues),
+                 *(counted(part.estimates.get(measure)) for measure in measures)),
+                agent=name,
+            ),
         ]
         for name, parts in found.items()
         for part in parts

@@ -326,6 +326,14 @@ def test_a_number_leads_to_its_episodes(files: list[Path]):
     assert "18 episodes" in listed.text
 
 
+def test_two_configurations_of_one_agent_are_listed_apart(tmp_path: Path):
+    scores = [replace(score("t1", 1, 1, seed=seed), config={"name": "made", "warmth": seed}) for seed in (0, 1)]
+    write_report([run_of(*scores)], tmp_path)
+    listed = read_page(tmp_path / "report-episodes.html").text
+    assert "made (warmth=0)" in listed
+    assert "made (warmth=1)" in listed
+
+
 def test_csv_holds_every_mean_and_every_episode(files: list[Path], runs: list[ScoredRun]):
     means = list(csv.DictReader(files[2].read_text(encoding="utf-8").splitlines()))
     table = {(row.agent, row.fake_level): row for row in summarise(runs[0].scores)}

@@ -49,6 +49,7 @@
   };
 
   const sort = (name, down) => {
+    if (name === sorted.column && down === sorted.down) return;
     sorted = { column: name, down };
     heads.forEach((head, i) => {
       if (names[i] === name) head.setAttribute("aria-sort", down ? "descending" : "ascending");
