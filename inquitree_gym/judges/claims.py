@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
+from typing import Literal
 
 from inquitree_gym.matching import readable
 
@@ -18,10 +20,14 @@ STEM_LETTERS = 5
 """Words with the same first letters, this many, count as the same word."""
 COPIED = 0.9
 """Share of a text's words from which a claim is a copy of it."""
+QUOTED = 0.75
+"""Share of the pairs of neighbouring words, of claim or text, whichever has fewer, from which a claim quotes a text."""
 ADDED_WORDS = 8
 """Maximum of additional words in a copy."""
 BOTH = 0.75
 """A claim states both of two texts if it has this share of the words that tell each from the other."""
+
+Side = Literal["true", "false", "both"]
 
 _CACHED_TEXTS = 1_024
 _NEGATION = re.compile(
@@ -50,6 +56,7 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 _CONTRAST = re.compile(r"\b(?:rather|instead|not)\b", re.IGNORECASE)
+_WORD_OR_NUMBER = re.compile(r"[^\W_]+")
 _WORD = re.compile(r"[^\W\d_]+")
 _MARK = re.compile(r"^[^\S\n]*(?:\(?\d{1,3}[.):]|[-*•–])[^\S\n]+", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
@@ -133,6 +140,22 @@ def states_both(claim: str, true: Sequence[str], false: Sequence[str]) -> bool:
     )
 
 
+def quoted_side(claim: str, true: Sequence[str], false: Sequence[str]) -> Side | None:
+    """Return the side whose words a claim repeats: true, false, or both alike; None for a claim in words of its own.
+
+    >>> true, false = ["Dough rises at night. Bread is sold at dawn."], ["Dough falls at night. Bread is sold at dawn."]
+    >>> quoted_side("The dough falls at night.", true, false)
+    'false'
+    >>> quoted_side("Bread is sold at dawn.", true, false)
+    'both'
+    """
+    said = _word_pairs(claim)
+    in_true, in_false = (max(_quoted_share(said, _word_pairs(text)) for text in side) for side in (true, false))
+    if max(in_true, in_false) < QUOTED:
+        return None
+    return "both" if in_true == in_false else "true" if in_true > in_false else "false"
+
+
 def wording(claim: str, true: str, false: Sequence[str]) -> float:
     """Return the words shared with the true text alone minus those with a false text alone, at the worst false text."""
     said, own = stems(claim), stems(true)
@@ -143,6 +166,16 @@ def wording(claim: str, true: str, false: Sequence[str]) -> float:
 def stems(text: str) -> frozenset[str]:
     """Return the first `STEM_LETTERS` letters of every word of ``text``, in lower case."""
     return frozenset(word[:STEM_LETTERS] for word in _words(text))
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def _word_pairs(text: str) -> frozenset[tuple[str, str]]:
+    """Return the pairs of neighbouring words or numbers of ``text``, in lower case."""
+    return frozenset(pairwise(_WORD_OR_NUMBER.findall(text.lower())))
+
+
+def _quoted_share(said: frozenset[tuple[str, str]], text: frozenset[tuple[str, str]]) -> float:
+    return len(said & text) / max(1, min(len(said), len(text)))
 
 
 def _has(said: frozenset[str], words: frozenset[str]) -> bool:

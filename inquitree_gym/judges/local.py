@@ -3,7 +3,8 @@
 A claim is compared with every *statement* of the tree: the conclusion items, each with its false variants, and the
 results of the studies, each with its fakes. The claim *speaks of* the statements that it is most similar to. Its
 *sense* tells whether it says the statement or one of its false texts: the contrast of the distances to them, and the
-words that it shares with one side alone.
+words that it shares with one side alone. A claim that quotes a text of one side takes that side; one that quotes what
+both sides say takes none.
 
 An item is stated in full by a claim that says the item, or by claims that say all the evidence it needs; in part (0.6)
 by part of that evidence, or by a claim that comes less near. It counts as contradicted if a claim says one of its false
@@ -32,6 +33,7 @@ from inquitree_gym.judges.claims import (
     is_negated,
     is_open,
     is_rejection,
+    quoted_side,
     states_both,
     wording,
 )
@@ -39,7 +41,7 @@ from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Verdict
 from inquitree_gym.matching import SIMILARITY_TOLERANCE
 from inquitree_gym.trees import Tree
 
-VERSION = 2
+VERSION = 3
 """Version of the verdicts; a change that moves any of them raises it."""
 JUDGE_EMBEDDER = JUDGE
 """Embedder of the claims, whatever embedder reads the actions."""
@@ -193,16 +195,28 @@ class LocalJudge:
         asked = 1 - (self._questions @ plain).max() - at.asked_at * (1 - similarity.max())
         asserted = np.maximum(true_adapted, false_adapted).max() - at.asserts_at
         about = np.minimum(similarity - self._speaks_at, similarity - similarity.max() + at.near)
-        speaks = (about >= 0) & (asked >= 0) & (asserted >= 0) & (self._open | (not is_open(claim)))
-        spoken_of = zip(speaks, self.statements, strict=True)
-        both = np.array([bool(is_about) and states_both(claim, *each) for is_about, each in spoken_of])
-        says = speaks & (sense >= self._says_at) & ~both
+        spoken_of = (about >= 0) & (asked >= 0) & (self._open | (not is_open(claim)))
         denies_at = np.where(self._are_items & (similarity >= at.full_at), at.denies_near_item, self._denies_at)
-        denies = speaks & ((sense <= -denies_at) | both)
+        # To reject one side says the other only where it is clear which side is rejected.
+        says_at = denies_at if is_rejection(claim) else self._says_at
+        both, quotes_false, quotes_shared = self._words_of(claim, spoken_of)
+        speaks = spoken_of & (asserted >= 0)
+        says = speaks & (sense >= says_at) & ~(both | quotes_false | quotes_shared)
+        denies = (speaks & ((sense <= -denies_at) | both)) | quotes_false
         margins = (asked, asserted, *about, *(similarity - at.full_at))
-        senses = (*(sense - self._says_at), *(sense + denies_at))
+        senses = (*(sense - says_at), *(sense + denies_at))
         margin = min(*map(abs, margins), min(map(abs, senses)) / self._sense_scale)
         return Hearing(claim, similarity, sense, says, denies, float(margin))
+
+    def _words_of(self, claim: str, spoken_of: Bools) -> tuple[Bools, Bools, Bools]:
+        """Return the statements of which a claim states both sides, quotes the false side, or quotes what both share.
+
+        To quote the true side in order to reject it counts as quoting the false one.
+        """
+        pairs = list(zip(spoken_of, self.statements, strict=True))
+        both = np.array([bool(is_about) and states_both(claim, *each) for is_about, each in pairs])
+        sides = np.array([quoted_side(claim, *each) if is_about else None for is_about, each in pairs])
+        return both, sides == ("true" if is_rejection(claim) else "false"), sides == "both"
 
     def _turned(self, claim: str, sense: Floats) -> Floats:
         """Return the sense of a claim that may reject a statement, or copy it with a "not" put in or left out."""

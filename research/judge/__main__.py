@@ -1,4 +1,4 @@
-"""Train the judge's adapter, and measure it: ``python -m research.judge train`` and ``crossvalidate``."""
+"""Train the judge's adapter, measure it, and search for what fools it: ``python -m research.judge --help``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import typer
 
-from inquitree_gym.cli.output import err, progress, run_app
+from inquitree_gym.cli.output import err, out, progress, run_app
 from inquitree_gym.embeddings import TreeVectors, load_embedder
 from inquitree_gym.embeddings.judge import JUDGE, JudgeEmbedder
 from inquitree_gym.embeddings.local import MINILM, find_device, minilm_folder
@@ -23,6 +23,7 @@ from inquitree_gym.trees.generator import synthetic_tree
 from research.datasets import load_conclusions
 from research.judge.conclusions import load_played
 from research.judge.crossval import EVIDENCE, evaluate, inputs_digest, tree_folds, write_evidence
+from research.judge.search import search
 from research.judge.statements import Lesson, lesson, synthetic_lesson
 from research.judge.training import Settings, train
 from research.reader.__main__ import DeviceOption
@@ -82,6 +83,18 @@ def crossvalidate(
         evidence = evaluate(played, written, judge_of, status.update)
     write_evidence(out_file, evidence, inputs_digest(played, written), Settings())
     err.print(f"written: {out_file}")
+
+
+@app.command("search")
+def search_command(
+    steps: Annotated[int, typer.Option(min=256, help="Conclusions that are written in training.")] = 4096,
+    step: Annotated[int, typer.Option(min=1, help="Take every STEP-th tree.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
+) -> None:
+    """Train PPO to compose conclusions that choose no side, and print the best that it found."""
+    trees = [load_tree(name) for name in builtin_ids()[::step]]
+    for name, value in search(trees, steps, seed)._asdict().items():
+        out.print(f"{name}: {value:.3f}" if isinstance(value, float) else f"{name}: {value}", highlight=False)
 
 
 def _lessons() -> list[Lesson]:

@@ -53,7 +53,7 @@ UNSEEN = {
 
 def fill(form: str, text: str, contrary: str) -> str:
     """Put a statement and its contrary into a form."""
-    return form.format(p=_inside(text), P=text.rstrip("."), c=_inside(contrary))
+    return form.format(p=_inside(text), P=text.rstrip("."), c=_inside(contrary), C=contrary.rstrip("."))
 
 
 def shuffled(text: str, draws: np.random.Generator) -> str:

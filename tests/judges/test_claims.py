@@ -15,6 +15,7 @@ from inquitree_gym.judges.claims import (
     is_negated,
     is_open,
     is_rejection,
+    quoted_side,
     split_claims,
     states_both,
     stems,
@@ -96,6 +97,24 @@ def test_a_copy_holds_nearly_all_words_and_few_others():
     assert not is_copy(f"{ITEM} {'more ' * (ADDED_WORDS + 1)}", ITEM)
     assert not is_copy("Small networks hold every heading.", ITEM)
     assert not is_copy("Anything.", "…")
+
+
+TRUE_RESULT = "Inference errors were smaller in people leaning on space (r = −0.43). Ratings took 3 s, choices 5 s."
+FAKE_RESULT = "Inference errors were larger in people leaning on space (r = 0.43). Ratings took 5 s, choices 3 s."
+
+
+@pytest.mark.parametrize(
+    ("claim", "side"),
+    [
+        (TRUE_RESULT, "true"), (FAKE_RESULT, "false"),
+        ("Inference errors were larger in people leaning on space (r = 0.43).", "false"),
+        ("So ratings took 3 s, choices 5 s.", "true"), ("So ratings took 5 s, choices 3 s.", "false"),
+        ("In people leaning on space.", "both"),
+        ("Those who leaned on space made fewer errors.", None), ("", None),
+    ],
+)  # fmt: skip
+def test_a_claim_that_repeats_the_words_of_one_side_quotes_it(claim: str, side: str | None):
+    assert quoted_side(claim, [TRUE_RESULT], [FAKE_RESULT]) == side
 
 
 def test_words_are_the_same_from_their_beginning():

@@ -71,6 +71,15 @@ def test_an_item_asserted_together_with_its_false_variant_is_nothing(judge: Loca
 
 
 @pytest.mark.weights
+def test_a_sentence_of_a_fake_denies_its_result_and_a_sentence_that_truth_and_fake_share_is_no_evidence():
+    judge = local_judge(load_tree("paper2"))
+    fake = judge.hear("Inference errors were larger in people leaning on space (r = 0.43).")
+    assert [judge.statements[k].true[0][:30] for k in np.flatnonzero(fake.denies)] == ["Never-sampled monsters of high"]
+    true = judge.hear("Inference errors were smaller in people leaning on space (r = −0.43).")
+    assert np.flatnonzero(true.says).tolist() == np.flatnonzero(fake.denies).tolist()
+
+
+@pytest.mark.weights
 def test_evidence_states_an_item_in_part_and_in_full(judge: LocalJudge, paper: Tree):
     results = {study.id: study.result for study in paper.studies}
     item = next(each for each in paper.conclusions if len(each.needs) > 1)

@@ -1,0 +1,44 @@
+"""The search for conclusions that choose no side and earn a reward all the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inquitree_gym.judges.claims import counted_claims
+from inquitree_gym.trees import load_tree
+from research.judge.gaming import BOUNDS
+from research.judge.search import POOLS, SIZES, ComposedConclusions, Plan, compose, mean_reward, search
+
+pytestmark = pytest.mark.weights
+COIN = 0.5
+"""Mean S of someone who knows every item and a false variant of it, and chooses between them by a coin."""
+
+
+def test_every_plan_is_said_both_ways_within_the_words_that_count():
+    tree, draws = load_tree("paper12"), np.random.default_rng(1)
+    for _ in range(200):
+        plan = Plan(*map(int, draws.integers(SIZES)))
+        text = compose(tree, plan, draws)
+        assert len(text.split()) <= 60 * len(tree.conclusions) + 600
+    every = Plan(0, POOLS.index("items"), 0, 2, 0, 0, 0)
+    claims = counted_claims(compose(tree, every, draws), len(tree.conclusions))
+    assert {text for item in tree.conclusions for text in (item.text, item.false_variants[0])} == set(claims)
+
+
+def test_a_plan_is_paid_by_the_environment_after_a_whole_inquiry():
+    env = ComposedConclusions([load_tree("paper2")])
+    env.reset(seed=3)
+    _, reward, terminated, _, _ = env.step(np.zeros(len(SIZES), np.int64))
+    assert terminated
+    assert 0 <= reward <= BOUNDS["both"][1]
+    assert env.tried == [(Plan(*[0] * len(SIZES)), reward)]
+
+
+@pytest.mark.e2e
+def test_a_learner_that_chooses_no_side_finds_less_than_a_coin_earns():
+    tree = load_tree("paper2")
+    found = search([tree], steps=256, seed=1)
+    assert found.tried == 256
+    assert 0 <= found.best < COIN, found.plan
+    assert mean_reward([tree], Plan(0, POOLS.index("results"), 0, 2, 0, 0, 0)) <= BOUNDS["both"][1]
