@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inquitree_gym import __version__
+from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.engine import Rules
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges.local import VERSION as JUDGE_VERSION
@@ -103,10 +104,12 @@ def differences(there: StudyConfig, here: StudyConfig, places: tuple[str, str] =
     Models are compared by label. Settings that do not affect replies may differ. ``places`` says where the studies are.
     """
     for name in type(here).model_fields:
-        if name in (*GROWING, "prompts"):
+        if name in (*GROWING, "prompts", "threshold"):
             continue
         yield from _compared(name, _fixed(getattr(there, name)), _fixed(getattr(here, name)), places)
     yield from _compared("prompts", there.prompts_name, here.prompts_name, places)
+    if there.threshold != here.threshold:
+        yield from _compared("threshold", _threshold(there), _threshold(here), places)
     models = {model.label: model for model in there.models}
     for model in here.models:
         if model.label in models:
@@ -216,6 +219,10 @@ def _fixed(value: Any) -> Any:
     if isinstance(value, ModelSettings):
         return value.fixed_settings
     return Rules().override(expanded(value)).as_dict() if isinstance(value, dict) else value
+
+
+def _threshold(study: StudyConfig) -> float | None:
+    return load_embedder(study.embedder).threshold if study.threshold is None else study.threshold
 
 
 def _compared(name: str, there: Any, here: Any, places: tuple[str, str]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym.analysis import load_run
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import read_episode
 from inquitree_gym.report import view_run
@@ -82,6 +83,7 @@ def test_a_run_that_was_not_asked_for_everything_misses_nothing(tmp_path: Path):
 def test_the_default_said_aloud_is_no_contradiction(tmp_path: Path):
     run_study(study(), tmp_path)
     assert run_study(study(rules={"on_tie": "nearest"}), tmp_path).found == 1
+    assert run_study(study(threshold=load_embedder(DEFAULT_EMBEDDER).threshold), tmp_path).found == 1
 
 
 def test_a_union_that_is_too_large_or_ambiguous_is_refused(tmp_path: Path):

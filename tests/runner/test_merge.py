@@ -68,7 +68,7 @@ def test_a_complete_episode_goes_before_a_torn_one_and_damaged_ones_are_named(tm
     ("change", "told"),
     [
         ({"max_turns": "3n"}, "max_turns is default in '{one}' and 3n in '{other}'"),
-        ({"rules": {"on_tie": "ask"}, "threshold": 0.4}, "threshold is not set in '{one}' and 0.4 in '{other}'"),
+        ({"rules": {"on_tie": "ask"}, "threshold": 0.4}, "threshold is 0.55 in '{one}' and 0.4 in '{other}'"),
     ],
 )
 def test_runs_that_contradict_each_other_are_refused(tmp_path: Path, change: dict, told: str):
