@@ -9,6 +9,7 @@ import pytest
 
 from inquitree_gym.analysis import load_run
 from inquitree_gym.analysis.doubles import without_doubles
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges import Judgement, JudgementFile, Verdict, read_judgements
 from inquitree_gym.log import read_episode
@@ -68,7 +69,7 @@ def test_a_complete_episode_goes_before_a_torn_one_and_damaged_ones_are_named(tm
     ("change", "told"),
     [
         ({"max_turns": "3n"}, "max_turns is default in '{one}' and 3n in '{other}'"),
-        ({"rules": {"on_tie": "ask"}, "threshold": 0.4}, "threshold is 0.55 in '{one}' and 0.4 in '{other}'"),
+        ({"rules": {"on_tie": "ask"}, "threshold": 0.4}, "threshold is {tau} in '{one}' and 0.4 in '{other}'"),
     ],
 )
 def test_runs_that_contradict_each_other_are_refused(tmp_path: Path, change: dict, told: str):
@@ -77,7 +78,7 @@ def test_runs_that_contradict_each_other_are_refused(tmp_path: Path, change: dic
     run_study(study(**change), other)
     with pytest.raises(LogError) as caught:
         merge_runs([one, other], tmp_path / "both")
-    assert told.format(one=one, other=other) in str(caught.value)
+    assert told.format(one=one, other=other, tau=load_embedder(DEFAULT_EMBEDDER).threshold) in str(caught.value)
     assert not (tmp_path / "both").exists()
 
 
