@@ -64,7 +64,7 @@ def compose(tree: Tree, plan: Plan, draws: np.random.Generator) -> str:
     return "\n".join([*preface, *_lines(said[: int((counts <= room).sum())], plan)])
 
 
-class ComposedConclusions(gym.Wrapper[NDArray[np.float32], NDArray[np.int64], str, str]):
+class ComposedConclusions(gym.Wrapper[Any, Any, Any, Any]):
     """Episodes of one step: the oracle has seen every result, and a plan of the conclusion is the only action.
 
     The observation is the tree, one-hot; the reward is the environment's Q/|C|, which is the mean S here.
@@ -73,7 +73,7 @@ class ComposedConclusions(gym.Wrapper[NDArray[np.float32], NDArray[np.int64], st
     def __init__(self, trees: Sequence[Tree]) -> None:
         super().__init__(InquiryEnv(trees, privileged=True))
         self._trees = list(trees)
-        self.action_space = gym.spaces.MultiDiscrete(SIZES)
+        self.action_space = gym.spaces.MultiDiscrete(list(SIZES))
         self.observation_space = gym.spaces.Box(0, 1, (len(trees),), np.float32)
         self.tried: list[tuple[Plan, float]] = []
         """Every plan that was played, with its reward."""
@@ -99,7 +99,8 @@ class ComposedConclusions(gym.Wrapper[NDArray[np.float32], NDArray[np.int64], st
         return self._observation(), float(reward), terminated, truncated, {}
 
     def _observation(self) -> NDArray[np.float32]:
-        return np.eye(len(self._trees), dtype=np.float32)[self._place]
+        observation: NDArray[np.float32] = np.eye(len(self._trees), dtype=np.float32)[self._place]
+        return observation
 
 
 class Found(NamedTuple):
