@@ -20,6 +20,7 @@ from inquitree_gym.readers import READER_ROLE
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.runner.trees import score_name
 from inquitree_gym.scoring import EpisodeScore, score_episode
+from inquitree_gym.scoring.episode import told_apart
 from inquitree_gym.scoring.exposures import Exposure, exposures
 from inquitree_gym.scoring.trajectory import choices, coverage_over_turns
 from inquitree_gym.trees import Tree
@@ -190,6 +191,20 @@ def _add_scores(run: ScoredRun, found: LoggedEpisode, judges: RecordedJudges) ->
     for label, other in judges.others(log, tree).items():
         run.judged.setdefault(label, []).append(replace(score_episode(episode, tree, other), **shown))
     run.trees[shown["tree"]] = tree
+
+
+def agents_apart(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
+    """Return runs whose scores have a label for each configuration of an agent; see `told_apart`."""
+    flat = [score for run in runs for scores in (run.scores, *run.judged.values()) for score in scores]
+    apart = iter(told_apart(flat))
+    return [
+        replace(
+            run,
+            episodes=[replace(facts, score=next(apart)) for facts in run.episodes],
+            judged={label: [next(apart) for _ in scores] for label, scores in run.judged.items()},
+        )
+        for run in runs
+    ]
 
 
 def finished_episodes(

@@ -181,7 +181,7 @@ def find_logs(path: AnyLogs) -> Logs:
     found = Logs(Path(path))
     if not found.path.exists():
         raise LogError(f"cannot read '{path}': it does not exist; give a run, another folder of logs, or a log")
-    if (run := _run_of(found.path)) is not None and _add_run(of_run := Logs(run), run):
+    if found.path.is_file() and (run := _run_of(found.path)) is not None and _add_run(of_run := Logs(run), run):
         found.entries.extend(entry for entry in of_run.entries if entry.file.name == found.path.name)
         found.foreign.extend(of_run.foreign if not found.entries else ())
     elif found.path.is_dir():
@@ -202,10 +202,15 @@ def join_logs(found: Sequence[Logs]) -> Logs:
     """Return logs under several paths as one, named by their place below the nearest folder that holds all of them."""
     if len(found) == 1:
         return found[0]
-    common = Path(os.path.commonpath([each.path.resolve() for each in found]))
-    entries = {entry.file.resolve(): entry for logs in found for entry in logs.entries}
-    named = [replace(entry, name=file.relative_to(common).as_posix()) for file, entry in entries.items()]
+    common = Path(os.path.commonpath([os.path.abspath(each.path) for each in found]))
+    entries = {os.path.abspath(entry.file): entry for logs in found for entry in logs.entries}
+    named = [replace(entry, name=_below(file, common)) for file, entry in entries.items()]
     return Logs(common, named, list(dict.fromkeys(each for logs in found for each in logs.foreign)))
+
+
+def _below(file: str, folder: Path) -> str:
+    """Return a path without the parts that would lead out of ``folder``, as through a link."""
+    return "/".join(part for part in Path(os.path.relpath(file, folder)).parts if part != os.pardir)
 
 
 def _add_run(found: Logs, folder: Path) -> bool:

@@ -278,8 +278,9 @@ def _check_comparison(paired: bool, paths: Sequence[Path], agents: Sequence[str]
 
 def _differences(runs: Sequence[ScoredRun], agents: Sequence[str]) -> list[PairedDifference]:
     """Compare two runs, or the agents of one run in the order in which they are named, if they are."""
-    chosen = [[score for score in run.scores if not agents or score.agent in agents] for run in runs]
-    known = dict.fromkeys(score.agent for run in runs for score in run.scores)
+    apart = [told_apart(run.scores) for run in runs]
+    chosen = [[score for score in scores if not agents or score.agent in agents] for scores in apart]
+    known = dict.fromkeys(score.agent for scores in apart for score in scores)
     if strange := [agent for agent in agents if agent not in known]:
         raise OptionError(f"no agent is called '{strange[0]}' here; there are {', '.join(map(repr, known))}")
     if len(chosen) == 2:

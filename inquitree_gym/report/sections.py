@@ -23,13 +23,12 @@ from inquitree_gym.analysis.aggregate import (
     summarise,
 )
 from inquitree_gym.analysis.cutoff import CutoffAnalysis
-from inquitree_gym.analysis.load import EpisodeCost, ReadingCounts, ScoredEpisode, ScoredRun
+from inquitree_gym.analysis.load import EpisodeCost, ReadingCounts, ScoredEpisode, ScoredRun, agents_apart
 from inquitree_gym.analysis.memorisation import Memorisation
 from inquitree_gym.report.figures import Chart, bars, curves, spreads
 from inquitree_gym.report.tables import Table, counted, dollars, linked, make_table, shaded
 from inquitree_gym.report.templating import paragraphs
 from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
-from inquitree_gym.scoring.episode import told_apart
 
 RESULTS = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|", NORMALISED)
 JUDGED = frozenset({"Q", "Q/|C|", NORMALISED, "mean S"})
@@ -146,14 +145,13 @@ def report_data(
     memories: Memorisation | None = None,
 ) -> ReportData:
     """Return the data of a report on ``runs``; see `write_report` for the arguments."""
-    apart = iter(told_apart([facts.score for run in runs for facts in run.episodes]))
-    shown = [replace(run, episodes=[replace(facts, score=next(apart)) for facts in run.episodes]) for run in runs]
-    episodes = [facts for run in shown for facts in run.episodes]
+    runs = agents_apart(runs)
+    episodes = [facts for run in runs for facts in run.episodes]
     summary = summarise([facts.score for facts in episodes])
     players = list(dict.fromkeys(row.setting.player for row in summary))
     several = [len({player[i] for player in players}) > 1 for i in range(3)]
     names = {player: ", ".join([player[0], *(player[i] for i in (1, 2) if several[i])]) for player in players}
-    return ReportData(shown, episodes, summary, names, scores_by_judge(runs), differences, cutoffs, memories)
+    return ReportData(runs, episodes, summary, names, scores_by_judge(runs), differences, cutoffs, memories)
 
 
 def scores_by_judge(runs: Sequence[ScoredRun]) -> dict[str, list[EpisodeScore]]:

@@ -11,7 +11,7 @@ import pytest
 from inquitree_gym import InquiryEnv, load_tree, play
 from inquitree_gym.analysis import load_run, summarise
 from inquitree_gym.analysis.judging import judge_conclusions, recorded_scores, run_conclusions
-from inquitree_gym.analysis.logs import LoggedEpisode, find_logs
+from inquitree_gym.analysis.logs import LoggedEpisode, find_logs, join_logs
 from inquitree_gym.analysis.rethreshold import rematch_run
 from inquitree_gym.baselines import BaselineAgent, RandomAgent, make_agent
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
@@ -236,6 +236,22 @@ def test_loose_logs_have_an_index_whose_pages_link_back(played: Path, tmp_path: 
     assert view_run(folder, wanted=lambda spec: (spec.agent, spec.seed) == ("me", 0)) == (
         folder / "view" / "deep" / "er" / "paper8-s0.html"
     )
+
+
+def test_logs_under_several_paths_are_one_with_names_of_their_own(played: Path, tmp_path: Path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.jsonl").symlink_to(played / "own-1-0.jsonl")
+    run_study(make_study(agents=("oracle",), trees=("paper8",), seeds=1, max_turns=4), tmp_path / "run")
+    log = tmp_path / "run" / "episodes" / "paper8_oracle_f0_s0.jsonl"
+    paths = (tmp_path / "a", tmp_path / "b", tmp_path / "b" / "x.jsonl", tmp_path / "run", log)
+    logs = join_logs([find_logs(path) for path in paths])
+    assert [entry.name for entry in logs.entries] == [
+        "a/x.jsonl", "b/x.jsonl", "run/episodes/paper8_oracle_f0_s0.jsonl",
+    ]  # fmt: skip
+    index = view_run(logs, tmp_path / "pages")
+    assert len(list((index.parent / "index-episodes").rglob("*.html"))) == 3
+    assert join_logs([logs]) is logs
 
 
 def test_a_log_is_read_with_its_tree_finished_or_not(tmp_path: Path):
