@@ -112,6 +112,7 @@ LIGHT = """
 import sys
 import inquitree_gym
 heavy = {"torch", "transformers", "sentence_transformers", "litellm", "sklearn", "scipy", "pydantic", "jinja2", "typer"}
+heavy |= {"datasets", "httpx", "inspect_ai", "mcp", "openenv", "trl", "verifiers"}
 print(sorted(heavy & set(sys.modules)))
 import gymnasium
 gymnasium.spec("InquiTree-paper12-v0")
