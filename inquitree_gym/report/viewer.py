@@ -86,7 +86,14 @@ def follow_run(
     Pages of unfinished episodes load themselves again until every wanted episode has ended, or the generator is
     closed. Only pages of logs that have grown are written again. See `view_run` for the arguments and the errors, but
     no episode need have been started, and there is always an index.
+
+    Raises:
+        OptionError: the path is no folder, or no episode is wanted.
     """
+    if path.is_file():
+        raise OptionError(f"a run is followed in its folder, and '{path}' is a file; view it without --follow")
+    if not any(wanted(entry.spec) for entry in find_logs(path).entries):
+        raise OptionError(f"'{path}' holds no episode of that kind to follow; start the run, or choose other episodes")
     pages = LogPages(path / VIEW if out is None else out, f"Episodes of {path.name}", judge)
     done = False
     try:

@@ -114,6 +114,14 @@ def test_view_refuses_choices_beside_a_log_and_tells_what_is_not_there(inquitree
     assert "holds no episode of that kind" in inquitree("view", runs[1], "--agent", "random").said
 
 
+def test_only_a_run_with_wanted_episodes_is_followed(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
+    log = runs[1] / "episodes" / "paper12_oracle_f0_s1.jsonl"
+    for options in ((log,), (runs[1], "--agent", "random"), (tmp_path,), (tmp_path / "none",)):
+        done = inquitree("view", *options, "--follow")
+        assert (done.status, len(done.said.strip().splitlines())) == (2, 1)
+        assert "error: " in done.said
+
+
 def test_view_chooses_by_model(inquitree: Inquitree, service: Service, tmp_path: Path):  # noqa: F811
     from inquitree_gym.runner.run import run_study
     from inquitree_gym.runner.study import make_study
