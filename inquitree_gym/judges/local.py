@@ -111,7 +111,7 @@ class Hearing(NamedTuple):
     def why(self) -> str:
         """The claim with its nearest statement's numbers."""
         nearest = int(self.similarity.argmax())
-        return f"similarity {self.similarity[nearest]:.3f}, sense {self.sense[nearest]:+.2f}: {self.claim[:120]}"
+        return f"similarity {self.similarity[nearest]:.3f}, sense {self.sense[nearest]:+.2f}: {self.claim}"
 
 
 class LocalJudge:

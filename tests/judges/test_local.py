@@ -9,7 +9,7 @@ import pytest
 
 from inquitree_gym.embeddings import Embedder, TreeVectors, load_embedder
 from inquitree_gym.judges.claims import MAX_WORDS
-from inquitree_gym.judges.local import JUDGE_EMBEDDER, SETTINGS, LocalJudge, judge_vectors, local_judge
+from inquitree_gym.judges.local import JUDGE_EMBEDDER, SETTINGS, Hearing, LocalJudge, judge_vectors, local_judge
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.generator import synthetic_tree
 
@@ -216,3 +216,9 @@ def test_its_two_spaces_are_minilm_and_the_adapted_one(minilm: Embedder):
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
     own = [float(a @ b) for a, b in product(rows[:1, minilm.dim :], rows[1:, minilm.dim :])]
     assert abs(own[0] - float(rows[0, : minilm.dim] @ rows[1, : minilm.dim])) > 0.01
+
+
+def test_a_reason_holds_the_whole_claim():
+    claim = "Memory improved " + "and improved " * 40 + "again."
+    nothing = np.zeros(1, np.bool_)
+    assert Hearing(claim, np.ones(1), np.zeros(1), nothing, nothing, 1.0).why.endswith(f": {claim}")
