@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Make an environment of its own and pass the tests in it, two files at a time; those of Ray after the others, and those
-# of the environments also on the oldest Gymnasium we support, those of inspect_ai with packages that do not go with the
-# others.
+# of the environments also on the oldest Gymnasium we support, those of inspect_ai and OpenEnv with packages that do not go
+# with the others.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python3 -m venv .venv-test
@@ -16,3 +16,6 @@ PYTHONPATH="$oldest" .venv-test/bin/python -m pytest -n 2 --dist loadfile -m "no
 inspect=.venv-test/inspect
 test -d "$inspect" || .venv-test/bin/python -m pip install -q -c constraints-inspect.txt --target "$inspect" inspect-ai openai mcp
 PYTHONPATH="$inspect" .venv-test/bin/python -m pytest tests/integrations/test_inspect.py
+openenv=.venv-test/openenv
+test -d "$openenv" || .venv-test/bin/python -m pip install -q -c constraints-openenv.txt --target "$openenv" openenv
+PYTHONPATH="$openenv" .venv-test/bin/python -m pytest tests/integrations/test_openenv.py

@@ -28,6 +28,7 @@ NEEDED = {
     "verifiers": ("integrations/test_verifiers.py",),
     "datasets": ("cli/test_export.py",),
     "inspect_ai": ("integrations/test_inspect.py",),
+    "openenv": ("integrations/test_openenv.py",),
 }  # fmt: skip
 """Modules that import a package when they are collected, and are left out where it, or what it needs, is missing."""
 collect_ignore = [file for package, files in NEEDED.items() if find_spec(package) is None for file in files]

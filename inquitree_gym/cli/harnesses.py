@@ -1,4 +1,4 @@
-"""Verbs for other people's trainers and harnesses: mcp, export."""
+"""Verbs for other people's trainers and harnesses: mcp, serve, export."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from inquitree_gym.errors import OptionError, require
 from inquitree_gym.integrations import loopback
 from inquitree_gym.integrations.session import InquirySession
 from inquitree_gym.integrations.tasks import make_tasks, tree_by_id
+from inquitree_gym.runner.study import ALL
 
 TreeIdArgument = Annotated[str, typer.Argument(metavar="TREE", help="Id of a tree: paper12 or 12.")]
 PortOption = Annotated[int | None, typer.Option(min=0, max=65535, help="Serve HTTP on this loopback port; 0: any.")]
@@ -54,6 +55,32 @@ def mcp_server(
         raise typer.Exit(INTERRUPTED) from None
     finally:
         session.close()
+
+
+@app.command("serve")
+def openenv_server(
+    papers: Annotated[str, typer.Option(help="all, or ids and paper numbers, comma-separated.")] = ALL,
+    fake_level: Annotated[str, typer.Option(help="Fake levels, comma-separated, each 0 to 10.")] = "0",
+    seeds: Annotated[int, typer.Option(help="Tasks per tree and level.")] = 5,
+    max_turns: Annotated[str, typer.Option(help="A number, default for n(2H+3), 3n, or none.")] = "default",
+    embedder: Annotated[str, typer.Option(help="Embedder that reads the moves.")] = DEFAULT_EMBEDDER,
+    episodes: Annotated[Path | None, typer.Option(help="Folder for a log of every episode.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0: any.")] = 8000,
+) -> None:
+    """Serve inquiries to OpenEnv clients on this machine, each of which has a session of its own."""
+    require("openenv", "openenv")
+    from inquitree_gym.integrations.openenv import inquiry_app
+
+    limit: Any = int(max_turns) if max_turns.isdecimal() else max_turns
+    application = inquiry_app(
+        papers, seeds=seeds, fake_level=fake_level, max_turns=limit, embedder=embedder, episodes=episodes
+    )
+    listening = loopback.listen(port)
+    note(f"inquiries are at {loopback.address(listening)}; press Ctrl-C to end")
+    try:
+        loopback.serve(application, listening, "openenv")
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
 
 
 @app.command()

@@ -6,18 +6,23 @@ import sys
 from contextlib import redirect_stdout
 from typing import Annotated, Any
 
-from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.tools import Tool
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from inquitree_gym import __version__
-from inquitree_gym.errors import InquiTreeError
+from inquitree_gym.errors import InquiTreeError, require
 from inquitree_gym.integrations.session import InquirySession, check_move
 from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.rollout import in_step_thread
+
+try:
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.tools import Tool
+    from mcp.types import CallToolResult, TextContent, ToolAnnotations
+except ModuleNotFoundError:
+    require("mcp", "mcp")
+    raise
 
 TEMPLATE = "mcp_play"
 """Template of the prompt and of the server's instructions."""

@@ -1,0 +1,1 @@
+"""InquiTree for OpenEnv."""

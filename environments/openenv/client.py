@@ -1,0 +1,5 @@
+"""Client of the environment; actions and observations are dictionaries with a ``text``."""
+
+from openenv.core.generic_client import GenericEnvClient
+
+InquiryClient = GenericEnvClient

@@ -1,0 +1,16 @@
+"""Server of the OpenEnv environment ``inquitree``."""
+
+import uvicorn
+
+from inquitree_gym.integrations.openenv import inquiry_app
+
+app = inquiry_app()
+
+
+def main() -> None:
+    """Serve on loopback until the process ends; a container names another address."""
+    uvicorn.run(app, host="127.0.0.1", port=8000)
+
+
+if __name__ == "__main__":
+    main()
