@@ -348,5 +348,9 @@ def test_the_tasks_say_what_the_model_is_told():
     (task,) = InquiryTaskset(vf.taskset_config_type("inquitree")(id="inquitree", trees="paper2", seeds=1))
     assert task.data.system_prompt == Prompts(None, AGENT_TEMPLATE_NAMES).render("llm_system")
     assert task.data.prompt is None
+    settings = vf.taskset_config_type("inquitree")(id="inquitree", trees="paper2", seeds=1, rules="paper")
+    assert next(InquiryTaskset(settings).load()).data.system_prompt == Prompts("paper", ["llm_system"]).render(
+        "llm_system"
+    )
     assert task.key == task.data.name == make_tasks("paper2", seeds=1)[0].key
     assert play_task(task.data.inquiry).footer.episode_return > 0
