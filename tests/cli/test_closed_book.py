@@ -37,8 +37,9 @@ cutoff = { date = "2022-12", source = "us" }
 def recited(inquitree: Inquitree, service: Service, tmp_path: Path) -> Path:
     service.reply = knowing(TREES, "paper17")
     done = inquitree("closed-book", "--model", "openai/o3", "--papers", "2,17", "--base-url", service.address,
-                     "--out", tmp_path / "known")  # fmt: skip
+                     "--reply-tokens", 600, "--out", tmp_path / "known")  # fmt: skip
     assert done.status == 0, done.err
+    assert {request.body["max_completion_tokens"] for request in service.requests} == {600}
     return tmp_path / "known"
 
 

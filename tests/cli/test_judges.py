@@ -52,6 +52,16 @@ def test_judge_keeps_judgements_beside_the_run(inquitree: Inquitree, run: Path):
     assert again.said.count("local:") == 1, "a run named twice is one run"
 
 
+def test_effort_and_reply_tokens_reach_the_model_of_a_judge(
+    inquitree: Inquitree, run: Path, reading: Service, tmp_path: Path
+):
+    options = ("--base-url", reading.address, "--cache", tmp_path / "cache", "--reasoning-effort", "low")
+    done = inquitree("judge", run, "--judge", "llm:o3-mini", *options, "--reply-tokens", 700)
+    assert done.status == 0, done.err
+    sent = {(each.body["reasoning_effort"], each.body["max_completion_tokens"]) for each in reading.requests}
+    assert sent == {("low", 700)}
+
+
 def test_judges_side_by_side_as_json(inquitree: Inquitree, run: Path, reading: Service, tmp_path: Path):
     options = (
         "--base-url",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from inquitree_gym.analysis.recorded import CURRENT
 from inquitree_gym.analysis.reproduction import TARGETS
 from inquitree_gym.log import read_episode
 from inquitree_gym.trees import load_tree
@@ -47,7 +48,7 @@ def test_the_commands_of_the_page_make_their_figures(inquitree: Inquitree, comma
     assert "inquitree-gym" in (tmp_path / f"{target}.md").read_text()
     assert {file.suffix for file in (tmp_path / f"{target}-tables").iterdir()} == {".csv", ".md", ".tex"}
     if flags:
-        assert "judged by local v2; rules: paper" in page.text
+        assert f"judged by {CURRENT}; rules: paper" in page.text
         assert "does not have the shape of the paper's: papers: 2 in the place of" in page.text
         (episode, *_) = sorted((tmp_path / "run" / "episodes").iterdir())
         assert read_episode(episode).header.rules["decisions"] == "tokens"
