@@ -78,7 +78,7 @@ def test_models_conclude_from_the_topic_alone(inquitree: Inquitree, service: Ser
 
 def test_other_judges_on_their_own_server(inquitree: Inquitree, service: Service, recited: Path, tmp_path: Path):
     service.begin(Grader(lambda place, text, asked: 1))
-    options = ("--papers", "2,17", "--base-url", service.address, "--out", recited)
+    options = ("--papers", "2,17", "--base-url", service.address, "--reply-tokens", 600, "--out", recited)
     done = inquitree("closed-book", "--model", "openai/o3", *options, "--judge", "local,llm:gpt-4o-mini",
                      "--judge-base-url", service.address, "--cache", tmp_path / "cache", "--json")  # fmt: skip
     assert done.status == 0

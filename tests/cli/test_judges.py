@@ -10,6 +10,7 @@ import pytest
 
 from inquitree_gym.analysis.recorded import CURRENT
 from inquitree_gym.judges.local import VERSION
+from inquitree_gym.report.figures import DOTS
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.runner.study import make_study
 from tests.cli import test_cli
@@ -146,7 +147,8 @@ def test_one_judge_for_every_table(inquitree: Inquitree, zeros: Path, service: S
     done = inquitree("report", zeros, "--judge", label, "--out", tmp_path / "r.html")
     assert f"Results, judged by {label}" in " ".join(done.out.split())
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    for caption in ("conclusion Q/|C| by agent", "Leaderboard", "Conclusion Q/|C|", "Before and after", "Results"):
+    chart = f"conclusion Q/|C| by agent; {DOTS}"
+    for caption in (chart, "Leaderboard", "Conclusion Q/|C|", "Before and after", "Results"):
         assert (f"{caption}, judged by {label}<" in page) is (caption != "Before and after"), caption
     assert f"coverage r_c by agent, judged by {label}" not in page
     assert label in (tmp_path / "r.csv").read_text(encoding="utf-8")
