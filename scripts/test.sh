@@ -13,9 +13,9 @@ export HF_HUB_OFFLINE=1 INQUITREE_CACHE="$PWD/.venv-test/vectors"
 oldest=.venv-test/gymnasium-1.2.2
 test -d "$oldest" || .venv-test/bin/python -m pip install -q --no-deps --target "$oldest" gymnasium==1.2.2
 PYTHONPATH="$oldest" .venv-test/bin/python -m pytest -n 2 --dist loadfile -m "not weights" tests/envs tests/wrappers
-inspect=.venv-test/inspect
+inspect=$PWD/.venv-test/inspect
 test -d "$inspect" || .venv-test/bin/python -m pip install -q -c constraints-inspect.txt --target "$inspect" inspect-ai openai mcp
 PYTHONPATH="$inspect" .venv-test/bin/python -m pytest tests/integrations/test_inspect.py
-openenv=.venv-test/openenv
+openenv=$PWD/.venv-test/openenv
 test -d "$openenv" || .venv-test/bin/python -m pip install -q -c constraints-openenv.txt --target "$openenv" openenv
 PYTHONPATH="$openenv" .venv-test/bin/python -m pytest tests/integrations/test_openenv.py
