@@ -141,7 +141,7 @@ def _figure(table: Sequence[SettingSummary]) -> str:
     curves = {
         agent: [(float(row.fake_level), row.estimates["Q/|C|"]) for row in group] for agent, group in found.items()
     }
-    return figures.curves("reference", ("fake level", "conclusion Q/|C|"), curves, levels=True).document()
+    return figures.levels("reference", ("fake level", "conclusion Q/|C|"), curves).document()
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def file_part(name: str) -> str:
     """Return the name of an agent of one's own as part of a file name, unique by eight digits of a hash.
 
     >>> file_part("my/agents.py:Curious")
-    'agents.py-Curious-de9206e1'
+    'agents.py-Curious-bcb7d9fe'
     """
     place, _, rest = name.rpartition(":")
     shown = f"{place} {Path(rest).stem}" if name.startswith(POLICY) else f"{Path(place).name} {rest}"
