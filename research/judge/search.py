@@ -124,7 +124,9 @@ def search(trees: Sequence[Tree], steps: int, seed: int = 0) -> Found:
 
     env = ComposedConclusions(trees)
     env.reset(seed=seed)
-    PPO("MlpPolicy", env, seed=seed, n_steps=256, batch_size=64, gamma=1.0, ent_coef=0.01, device="cpu").learn(steps)
+    rollout = min(steps, 256)
+    model = PPO("MlpPolicy", env, seed=seed, n_steps=rollout, batch_size=rollout // 4, ent_coef=0.01, device="cpu")
+    model.learn(steps)
     rewards = [reward for _, reward in env.tried]
     tenth = max(1, len(rewards) // 10)
     promising = dict.fromkeys(plan for plan, _ in sorted(env.tried, key=lambda each: -each[1]))
