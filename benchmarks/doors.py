@@ -8,18 +8,14 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 
-import verifiers.v1 as vf
-from measure import Row, alternate, hand_over, seconds, spread
-from serving import TREE, bare, played
+from measure import Row, hand_over, seconds
+from serving import TREE, Way, measured
 
-import inquitree_gym as it
-from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.integrations.trl import InquirySpec
 
 sys.path.append(str(Path(__file__).parents[1] / "environments" / "inquitree"))
@@ -78,9 +74,11 @@ def over_trl(actions: Sequence[str]) -> float:
     return 1_000 * seconds(lambda: [environment.move(action) for action in actions]) / len(actions)
 
 
-def over_verifiers(model: Prompter, actions: Sequence[str]) -> float:
+def over_verifiers(actions: Sequence[str]) -> float:
     """Return the median milliseconds from one request of a rollout to the next; its start, 30 ms, is left out."""
-    model.asked.clear()
+    import verifiers.v1 as vf
+
+    model = Prompter(actions)
 
     async def rollout() -> bool:
         env = vf.load_environment(vf.resolve_env_config({"taskset": {"id": "inquitree", "trees": TREE, "seeds": 1}}))
@@ -91,33 +89,22 @@ def over_verifiers(model: Prompter, actions: Sequence[str]) -> float:
             episode = await env.run_slot(env.slots(task)[0], context)
         return episode.ok
 
-    assert asyncio.run(rollout())
+    try:
+        assert asyncio.run(rollout())
+    finally:
+        model.shutdown()
+        model.server_close()
     assert len(model.asked) == len(actions)
     return 1_000 * statistics.median(later - sooner for sooner, later in pairwise(model.asked))
 
 
 def main() -> list[Row]:
     """Return the rows of the table."""
-    env = InquiryEnv(TREE, privileged=True)
-    env.reset(seed=0)
-    actions = it.play(env, it.make_agent("oracle", env), 0).actions
-    model = Prompter(actions)
-    ways: list[Callable[[Sequence[str]], float]] = [
-        partial(bare, env), partial(played, env), over_trl, partial(over_verifiers, model),
-    ]  # fmt: skip
-    tasks = [partial(way, actions) for way in ways]
-    alternate(tasks, 1)
-    step, play, trl, verifiers = map(spread, alternate(tasks, ROUNDS))
-    model.shutdown()
-    model.server_close()
-    against = f"bare step {step.show('.3f', 'ms')}, `play` {play.show('.2f', 'ms')}"
-    return [
-        Row(f"turn over {name}", took.show(form, "ms"), against, target=f"≤ {most:g} ms", met=took.median <= most)
-        for name, took, form, most in (
-            ("TRL", trl, ".3f", TRL_TARGET),
-            ("verifiers, with a model on loopback", verifiers, ".1f", VERIFIERS_TARGET),
-        )
-    ]
+    ways = (
+        Way("turn over TRL", over_trl, TRL_TARGET, "trl", form=".3f"),
+        Way("turn over verifiers, with a model on loopback", over_verifiers, VERIFIERS_TARGET, "verifiers"),
+    )
+    return measured(ways, ROUNDS)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Measure turns through servers and harnesses, beside the bare environment and `play`; all texts have been seen.
 
-What is not installed is left out; give its folder in ``PYTHONPATH``, as scripts/test.sh does.
+A row says what is not installed; inspect_ai and OpenEnv go in folders named in ``PYTHONPATH``, as in scripts/test.sh.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
-from measure import Row, alternate, hand_over, seconds, spread
+from measure import Row, Spread, alternate, hand_over, seconds, spread
 
 import inquitree_gym as it
 from inquitree_gym.baselines import ReplayAgent
@@ -28,6 +27,36 @@ ROUNDS = 5
 MCP_TARGET, INSPECT_TARGET, OPENENV_TARGET = 6.0, 12.0, 1.0
 """Milliseconds per turn at most."""
 COMMAND = [sys.executable, "-c", "from inquitree_gym.cli import main; main()"]
+
+
+class Way(NamedTuple):
+    """A way to take turns."""
+
+    name: str
+    call: Callable[[Sequence[str]], float]
+    """Takes turns with the given actions, and returns milliseconds per turn."""
+    target: float
+    """Milliseconds per turn at most."""
+    package: str
+    least: int = 0
+    """Oldest major version of the package that will do."""
+    form: str = ".1f"
+
+    @property
+    def is_installed(self) -> bool:
+        """True if the package is installed."""
+        try:
+            return int(version(self.package).split(".")[0]) >= self.least
+        except PackageNotFoundError:
+            return False
+
+    def row(self, took: Spread | None, against: str) -> Row:
+        """Return the row of the table; None says that the package is not installed."""
+        if took is None:
+            needed = f"{self.package} {self.least}" if self.least else self.package
+            return Row(self.name, f"not measured: {needed} is not installed", target=f"≤ {self.target:g} ms")
+        met = took.median <= self.target
+        return Row(self.name, took.show(self.form, "ms"), against, target=f"≤ {self.target:g} ms", met=met)
 
 
 def bare(env: InquiryEnv, actions: Sequence[str]) -> float:
@@ -112,26 +141,31 @@ def in_inspect(actions: Sequence[str]) -> float:
         return 1_000 * log.samples[0].total_time / len(actions)  # read from the file
 
 
-def main() -> list[Row]:
+WAYS = (
+    Way("turn over MCP, stdio", over_stdio, MCP_TARGET, "mcp", 2),  # OpenEnv brings an older one
+    Way("turn over MCP, HTTP", over_http, MCP_TARGET, "mcp", 2),
+    Way("turn in inspect_ai", in_inspect, INSPECT_TARGET, "inspect-ai"),
+    Way("turn over OpenEnv's WebSocket", over_websocket, OPENENV_TARGET, "openenv"),
+)
+
+
+def measured(ways: Sequence[Way], rounds: int) -> list[Row]:
+    """Measure the ways whose package is installed, beside the bare environment and `play`."""
     env = InquiryEnv(TREE, privileged=True)
     env.reset(seed=0)
     actions = it.play(env, it.make_agent("oracle", env), 0).actions
-    ways: dict[str, tuple[Callable[[Sequence[str]], float], float]] = {}
-    if version("mcp") >= "2":  # OpenEnv brings an older one
-        ways |= {"over MCP, stdio": (over_stdio, MCP_TARGET), "over MCP, HTTP": (over_http, MCP_TARGET)}
-    if find_spec("inspect_ai") is not None:
-        ways["in inspect_ai"] = (in_inspect, INSPECT_TARGET)
-    if find_spec("openenv") is not None:
-        ways["over OpenEnv's WebSocket"] = (over_websocket, OPENENV_TARGET)
-    tasks = [partial(bare, env, actions), partial(played, env, actions)]
-    tasks += [partial(way, actions) for way, _ in ways.values()]
+    present = [way for way in ways if way.is_installed]
+    tasks = [partial(call, actions) for call in (partial(bare, env), partial(played, env), *(w.call for w in present))]
     alternate(tasks, 1)
-    step, play, *others = map(spread, alternate(tasks, ROUNDS))
+    step, play, *others = map(spread, alternate(tasks, rounds))
     against = f"bare step {step.show('.3f', 'ms')}, `play` {play.show('.2f', 'ms')}"
-    return [
-        Row(f"turn {name}", took.show(".1f", "ms"), against, target=f"≤ {most:g} ms", met=took.median <= most)
-        for (name, (_, most)), took in zip(ways.items(), others, strict=True)
-    ]
+    took = dict(zip((way.name for way in present), others, strict=True))
+    return [way.row(took.get(way.name), against) for way in ways]
+
+
+def main() -> list[Row]:
+    """Return the rows of the table."""
+    return measured(WAYS, ROUNDS)
 
 
 if __name__ == "__main__":
