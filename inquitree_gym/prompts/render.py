@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from inquitree_gym.errors import OptionError, suggest
 
 if TYPE_CHECKING:
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from inquitree_gym.prompts.sandbox import Sandbox
 
 TEMPLATE_NAMES = (
     "start", "topic", "subtopic", "study", "result", "subtopic_hint", "study_hint", "ask_again", "conclusion", "limit",
@@ -82,7 +82,7 @@ class Prompts:
         if name not in self._sources:
             raise OptionError(f"no template '{name}'{suggest(name, self._sources)}; known: {', '.join(self._sources)}")
         try:
-            return self._environment.get_template(name).render(values).strip()
+            return self._environment.fill(name, values).strip()
         except (TemplateError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise OptionError(
                 f"template '{name}.md' {self._where}: {error}; known values: {', '.join(values) or 'none'}"
@@ -101,12 +101,16 @@ class Prompts:
                 self._environment.get_template(name)
             except TemplateSyntaxError as error:
                 faults.append(f"template '{name}.md' {self._where}, line {error.lineno}: {error.message}")
+            except (ArithmeticError, MemoryError, RecursionError, SyntaxError, ValueError) as error:
+                faults.append(f"template '{name}.md' {self._where} cannot be compiled: {error}")
         if faults:
             raise OptionError("\n".join(faults))
 
     @cached_property
-    def _environment(self) -> ImmutableSandboxedEnvironment:
-        return _sandbox(tuple(self._sources.items()))
+    def _environment(self) -> Sandbox:
+        from inquitree_gym.prompts.sandbox import sandbox  # Jinja is imported when a text is due
+
+        return sandbox(tuple(self._sources.items()))
 
     def __getstate__(self) -> dict[str, object]:
         return {"folder": self.folder, "_sources": self._sources}
@@ -139,19 +143,3 @@ def _overrides(folder: Path, names: Sequence[str]) -> dict[str, str]:
     if faults:
         raise OptionError("\n".join(faults))
     return found
-
-
-@lru_cache(maxsize=16)
-def _sandbox(sources: tuple[tuple[str, str], ...]) -> ImmutableSandboxedEnvironment:
-    """Return the environment of templates, given by name and source; equal ones are compiled once per process."""
-    from jinja2 import DictLoader, StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    # No autoescape: the output is plain text for a model, not HTML.
-    environment = ImmutableSandboxedEnvironment(
-        loader=DictLoader(dict(sources)), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    # An observation depends on its values alone, and a template has no endless loops.
-    environment.globals.clear()
-    del environment.filters["random"]
-    return environment

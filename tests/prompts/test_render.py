@@ -23,6 +23,7 @@ from inquitree_gym.envs.observations import ObservationRenderer
 from inquitree_gym.errors import OptionError
 from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE, TEMPLATE_NAMES, Prompts
 from inquitree_gym.prompts.render import MAX_TEMPLATE_BYTES, PAPER_TEMPLATE_NAMES
+from inquitree_gym.prompts.sandbox import MAX_LITERAL, MAX_TEXT
 from inquitree_gym.trees import dump_tree, parse_tree
 from tests.strategies import make_tree
 
@@ -382,7 +383,7 @@ def test_an_unknown_template_is_refused_with_a_suggestion():
         "{{ topic + 1 }}",
         "{{ topic.encode('nosuch') }}",
         "{{ '%d' % topic }}",
-        "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+        "{% include 'topic' %}",
     ],
 )
 def test_a_template_that_fails_names_itself_and_the_values_it_may_use(folder: Path, source: str):
@@ -419,6 +420,71 @@ def test_a_template_that_fails_names_itself_and_the_values_it_may_use(folder: Pa
 def test_no_template_leaves_the_sandbox(folder: Path, source: str):
     with pytest.raises(OptionError, match=r"template 'topic\.md' in "):
         own(folder, "topic", source).render("topic", topic="Why?", turns=3)
+
+
+LONG = "x" * (MAX_LITERAL + 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("{{ 'x' * 10 }}", "take numbers alone"),
+        ("{{ [1] * 10 }}", "take numbers alone"),
+        ("{{ 2 ** 3 }}", r"no '\*\*'"),
+        ("{{ '%9d' % 1 }}", "take numbers alone"),
+        ("{{ 'x'|center(9) }}", "No filter named 'center'"),
+        ("{{ '%9d'|format(1) }}", "No filter named 'format'"),
+        ("{{ topic.ljust(9) }}", "unsafe"),
+        ("{{ topic.replace('', topic) }}", "unsafe"),
+        ("{{ topic.__mul__(9) }}", "unsafe"),
+        ("{{ (5).to_bytes(9) }}", "unsafe"),
+        ("{% macro m() %}x{% endmacro %}{{ m() }}{{ m() }}", "line 1: 'macro' is not part"),
+        ("{% set x %}x{% endset %}", "'set without =' is not part"),
+        ("{% with x = [topic, topic] %}{{ x }}{% endwith %}", "'with' is not part"),
+        ("{% block b %}x{% endblock %}{{ self.b() }}", "'block' is not part"),
+        ("{% filter upper %}x{% endfilter %}", "'filter' is not part"),
+        ("{% set x = topic ~ topic %}", "'set' takes a value as it is"),
+        ("{% set x = (topic if turns else [topic, topic]) %}", "'set' takes a value as it is"),
+        ("{% for i in [1] recursive %}x{% endfor %}", "'recursive' is not part"),
+        (f"{{% for i in '{LONG}' %}}{{% endfor %}}", "or a short list"),
+        (f"{{% for i in {list(LONG)} %}}{{% endfor %}}", "or a short list"),
+        (f"{{% for i in topic|default('{LONG}') %}}{{% endfor %}}", "or a short list"),
+        ("{% for i in topic|join(topic) %}{% endfor %}", "or a short list"),
+        ("{% for i in topic ~ topic %}{% endfor %}", "or a short list"),
+        ("{% for i in topic %}{% for j in topic %}{% for k in topic %}{% endfor %}{% endfor %}{% endfor %}", "2 deep"),
+        ("{% for i in topic %}{% include 'end' %}{% endfor %}", "a loop includes a template"),
+        ("{% include 'end' %}{% include 'end' %}{% include 'end' %}", "more than 2 templates are included"),
+        ("{{ " + "9" * 5000 + " }}", "cannot be compiled"),
+        ("{{ " + "(" * 5000 + ")" * 5000 + " }}", "cannot be compiled"),
+    ],
+)
+def test_nothing_makes_a_text_grow_beyond_its_template_and_values(folder: Path, source: str, reason: str):
+    with pytest.raises(OptionError, match=rf"(?s)template 'topic\.md' in .*{reason}"):
+        own(folder, "topic", source).render("topic", topic="Why?", turns=3)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for i in topic %}{% for j in topic %}{{ topic }}{% endfor %}{% endfor %}",
+        "{{ [topic, topic, topic]|join(topic) }}",
+    ],
+)
+def test_a_text_has_a_greatest_length(folder: Path, source: str):
+    prompts = own(folder, "topic", source)
+    assert len(prompts.render("topic", topic="x" * 10)) <= 1000
+    with pytest.raises(OptionError, match=r"longer than 1,000,000 characters"):
+        prompts.render("topic", topic="x" * (MAX_TEXT // 5))
+
+
+def test_loops_choices_and_filters_are_at_hand(folder: Path):
+    source = (
+        "{% set n = turns %}{% for i in topic.split() if i %}{{ loop.index * 2 }}{{ i|upper }}{{ n % 2 }}"
+        "{{ ', ' if not loop.last }}{% endfor %}{% for d in ['a', 'b'] %}{{ d ~ '.' }}{% endfor %}"
+        "{{ topic.split()[:1]|join(' ')|lower|trim }}{% include 'end' %}"
+    )
+    (folder / "end.md").write_text("!")
+    assert own(folder, "topic", source).render("topic", topic="Why salt", turns=3) == "2WHY1, 4SALT1a.b.why!"
 
 
 def test_a_template_cannot_change_the_values_it_is_given(folder: Path):
