@@ -22,6 +22,7 @@ from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import EmbedderError, LogError, OptionError
 from inquitree_gym.llm import Completion, Message
 from inquitree_gym.log import Episode, Turn, read_episode
+from inquitree_gym.prompts import Prompts
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.wrappers import FakeResults, LogEpisodes, RewardShaping, Transcript, TurnLimit
@@ -348,10 +349,29 @@ def test_a_torn_episode_is_resumed_only_as_it_was_begun(
     torn = b"".join(file.read_bytes().splitlines(keepends=True)[:5])
     file.write_bytes(torn)
     with pytest.raises(
-        LogError, match=rf"recorded settings differ \({named}: recorded .*\)\. Resume with the recorded settings, or"
+        LogError, match=rf"recorded settings differ \({named}: recorded .*\)\. Resume with the recorded settings or"
     ):
         play(InquiryEnv(paper8, **rules), agent(paper8), seed, file=file)
     assert file.read_bytes() == torn
+
+
+def test_a_log_from_before_the_template_of_a_redo_is_resumed_where_no_redo_shows_it(paper8: Tree, tmp_path: Path):
+    for redo_turn in (False, True):
+        file = tmp_path / f"{redo_turn}.jsonl"
+        whole = play(InquiryEnv(paper8, redo_turn=redo_turn), RandomAgent(paper8), 6, file=file)
+        former = Prompts().digest_without("redo")
+        lines = file.read_text().replace(whole.header.prompts, former).splitlines(keepends=True)
+        file.write_text("".join(lines[:5]))
+        env = InquiryEnv(paper8, redo_turn=redo_turn)
+        if redo_turn:
+            with pytest.raises(
+                LogError, match=f"prompts: recorded {former}, now .* or the release that wrote the file"
+            ):
+                play(env, RandomAgent(paper8), 6, file=file)
+        else:
+            again = play(env, RandomAgent(paper8), 6, file=file)
+            assert again.actions == whole.actions
+            assert read_episode(file).header.prompts == former
 
 
 def test_a_log_that_does_not_come_out_again_is_refused(paper8: Tree, tmp_path: Path):

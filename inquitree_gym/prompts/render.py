@@ -64,7 +64,12 @@ class Prompts:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the names and sources of all templates, in hex."""
-        return hashlib.sha256(repr(sorted(self._sources.items())).encode()).hexdigest()
+        return self.digest_without()
+
+    def digest_without(self, *names: str) -> str:
+        """Return the digest that these templates have without those with these names."""
+        kept = [(name, source) for name, source in sorted(self._sources.items()) if name not in names]
+        return hashlib.sha256(repr(kept).encode()).hexdigest()
 
     @property
     def changed(self) -> dict[str, str]:

@@ -248,7 +248,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def _resume(self, file: Path, header: log.Header) -> None:
         writer = log.JsonlWriter(file, resume=True)  # locks the file before it is read
         try:
-            torn = read_torn(file, header)
+            torn = read_torn(file, header, self._inquiry.prompts)
         except LogError:
             writer.close()
             raise

@@ -9,6 +9,7 @@ from inquitree_gym.engine import Rules
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import Episode, Header, Turn, has_header, read_episode
 from inquitree_gym.matching import SIMILARITY_TOLERANCE
+from inquitree_gym.prompts import Prompts
 
 _NOT_COMPARED = {"started", "versions", "log_version"}
 """Fields of a header that may differ when an episode is resumed."""
@@ -23,8 +24,8 @@ def former_rules(file: Path | None) -> dict[str, Any]:
     return Rules.unnamed(read_episode(file).header.rules) if file is not None and has_header(file) else {}
 
 
-def read_torn(file: Path, header: Header) -> Episode:
-    """Return the episode in a file that is to be resumed by one with ``header``.
+def read_torn(file: Path, header: Header, prompts: Prompts) -> Episode:
+    """Return the episode in a file that is to be resumed by one with ``header`` and ``prompts``.
 
     Raises:
         LogError: the file is damaged, holds a complete episode, or one with other settings.
@@ -37,11 +38,13 @@ def read_torn(file: Path, header: Header) -> Episode:
         recorded["rules"] = Rules.recorded(torn.header.rules).as_dict()
     except OptionError as error:
         raise LogError(f"cannot resume '{file}': {error}; resume with the release that wrote it") from error
+    if not header.rules["redo_turn"] and recorded["prompts"] == prompts.digest_without("redo"):
+        recorded["prompts"] = current["prompts"]  # written before that template, which only its rule shows
     if differing := [name for name in current if current[name] != recorded[name]]:
         listed = "; ".join(f"{name}: recorded {recorded[name]}, now {current[name]}" for name in differing)
         raise LogError(
-            f"Cannot resume '{file}': recorded settings differ ({listed}). Resume with the recorded settings, or "
-            "remove the file"
+            f"Cannot resume '{file}': recorded settings differ ({listed}). Resume with the recorded settings or the "
+            "release that wrote the file, or remove it to play the episode anew"
         )
     return torn
 
