@@ -51,9 +51,12 @@ PUBLIC = {
         "JudgementFile", "Judgements", "LLMJudge", "LocalJudge", "NLIJudge", "Verdict", "conclusion_quality",
         "evidence_ratios", "judge", "judge_all", "load_judge", "local_judge", "make_judges", "read_judgements",
     },
+    "inquitree_gym.report": {
+        "PackSummary", "follow_run", "pack_run", "view_log", "view_run", "write_report",
+    },
     "inquitree_gym.runner": {
-        "EpisodeSpec", "ModelSettings", "Outcome", "RunOptions", "RunSummary", "StopConditions",
-        "StudyConfig", "arun_study", "make_study", "read_study", "run_study",
+        "EpisodeSpec", "MergeSummary", "ModelSettings", "Outcome", "PackManifest", "RunOptions", "RunSummary",
+        "StopConditions", "StudyConfig", "arun_study", "make_study", "merge_runs", "read_study", "run_study", "unpack",
     },
     "inquitree_gym.scoring": {
         "EpisodeScore", "Estimate", "Trajectory", "clustered_mean", "paired_difference", "read_trajectory",
