@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from jinja2 import DictLoader, StrictUndefined, TemplateRuntimeError, TemplateSyntaxError, nodes
+from jinja2 import (
+    DictLoader,
+    Environment,
+    StrictUndefined,
+    TemplateRuntimeError,
+    TemplateSyntaxError,
+    nodes,
+    pass_environment,
+)
 from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -58,7 +66,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         # No autoescape: the output is plain text for a model, not HTML.
         super().__init__(loader=DictLoader(sources), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         self.globals.clear()
-        self.filters = {name: self.filters[name] for name in _FILTERS} | {"join": _join}
+        self.filters = {name: self.filters[name] for name in _FILTERS} | {"join": _join, "map": _map}
 
     def fill(self, name: str, values: Mapping[str, object]) -> str:
         """Return a template filled with values.
@@ -141,6 +149,12 @@ def _join(values: Iterable[object], d: str = "") -> str:
     texts = [str(value) for value in values]
     _check_length(sum(map(len, texts)) + len(d) * len(texts))
     return d.join(texts)
+
+
+@pass_environment
+def _map(environment: Environment, values: Iterable[object], *, attribute: str) -> list[Any]:
+    """Return an attribute of each value; the `map` of Jinja can also apply filters, which may nest."""
+    return [environment.getattr(value, attribute) for value in values]
 
 
 def _check_length(length: int) -> None:

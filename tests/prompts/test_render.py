@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from jinja2.exceptions import SecurityError
 
 from inquitree_gym.baselines.conversation import move_fault, opinion_fault, split_belief
 from inquitree_gym.decisions import read_decision
@@ -23,7 +24,7 @@ from inquitree_gym.envs.observations import ObservationRenderer
 from inquitree_gym.errors import OptionError
 from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE, TEMPLATE_NAMES, Prompts
 from inquitree_gym.prompts.render import MAX_TEMPLATE_BYTES, PAPER_TEMPLATE_NAMES
-from inquitree_gym.prompts.sandbox import MAX_LITERAL, MAX_TEXT
+from inquitree_gym.prompts.sandbox import MAX_LITERAL, MAX_TEXT, Sandbox
 from inquitree_gym.trees import dump_tree, parse_tree
 from tests.strategies import make_tree
 
@@ -92,6 +93,23 @@ def test_there_is_a_packaged_template_for_every_name_and_no_other():
     assert len(set(TEMPLATE_NAMES)) == len(TEMPLATE_NAMES)
     packaged = {file.name for file in resources.files("inquitree_gym.prompts").joinpath("templates").iterdir()}
     assert {f"{name}.md" for name in EVERY} <= packaged
+
+
+@pytest.mark.parametrize("folder", ["", "paper"])
+def test_every_packaged_template_keeps_to_the_sandbox(folder: str):
+    files = Path(str(resources.files("inquitree_gym.prompts") / "templates" / folder)).glob("*.md")
+    environment = Sandbox({file.stem: file.read_text(encoding="utf-8") for file in files})
+    for name in environment.list_templates():
+        environment.get_template(name)
+
+
+def test_an_attribute_of_each_value_is_taken_and_no_hidden_one():
+    environment = Sandbox(
+        {"ok": "{{ all | map(attribute='code') | join(', ') }}", "bad": "{{ all | map(attribute='__class__') | join }}"}
+    )
+    assert environment.fill("ok", {"all": [{"code": "F1"}, {"code": "F2"}]}) == "F1, F2"
+    with pytest.raises(SecurityError):
+        environment.fill("bad", {"all": ["F1"]})
 
 
 @pytest.mark.parametrize("name", EVERY)
