@@ -204,7 +204,9 @@ def view(  # noqa: PLR0913  (one parameter per flag)
         return stem in (None, Path(spec.tree).stem) and all(getattr(spec, k) == v for k, v in chosen.items())
 
     if len(paths) > 1 and (follow or out_path is None):
-        raise OptionError("--follow takes one run" if follow else "name the folder for pages of several with --out")
+        raise OptionError(
+            "--follow takes one run" if follow else "several runs or logs need --out with a folder for the pages"
+        )
     if follow:
         with (
             sigterm_as_interrupt(),

@@ -72,8 +72,10 @@ MODEL_FLAGS = {
 }
 """Model settings by parameter."""
 
-RulesOption = Annotated[Preset, typer.Option("--rules", help="Preset of rules; paper is all as the paper prints it.")]
-PromptsOption = Annotated[str | None, typer.Option(help="default, paper or a folder; the preset's own if absent.")]
+RulesOption = Annotated[
+    Preset, typer.Option("--rules", help="Preset of rules: default, or paper for those of the paper.")
+]
+PromptsOption = Annotated[str | None, typer.Option(help="default, paper, or a folder; by default those of --rules.")]
 RuleOption = Annotated[
     list[str] | None, typer.Option("--rule", help="Another rule of the episodes, as NAME=VALUE; may be repeated.")
 ]
@@ -228,7 +230,7 @@ def _study(context: typer.Context) -> StudyConfig:
             )
         study = read_study(flags["study_file"])
         for name in filter(is_own, study.agents):
-            note(f"'{flags['study_file']}' has the agent '{name}', whose code is run")
+            note(f"'{flags['study_file']}' names the agent '{name}', whose code is run")
         return study
     if flags["model"] is None and (idle := set_here & MODEL_FLAGS.keys()):
         raise InquiTreeError(f"{flag_names(idle)} without a model does nothing; name one with --model, or leave it out")

@@ -1,4 +1,4 @@
-"""Verbs that join runs and take them elsewhere: merge, pack, unpack."""
+"""Verbs that merge runs and take them elsewhere: merge, pack, unpack."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def merge(
     out_folder: Annotated[Path, typer.Option("--out", help="Folder of the new run; it must not exist.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Join runs into a new one. Every episode is taken once, with its tree and its judgements."""
+    """Merge runs into a new one. Every episode is taken once, with its tree and its judgements."""
     summary = merge_runs(run_folders, out_folder)
     if summary.doubles:
         note(f"{plural(summary.doubles, 'episode')} held by several runs; each counts once")

@@ -119,7 +119,7 @@ class Rules:
         """
         if name not in get_args(Preset):
             raise OptionError(
-                f"no rules are called {name!r:.80}{suggest(str(name), get_args(Preset))}; known: "
+                f"unknown preset {name!r:.80}{suggest(str(name), get_args(Preset))}; known: "
                 f"{', '.join(get_args(Preset))}"
             )
         return cls(**_PAPER) if name == "paper" else cls()

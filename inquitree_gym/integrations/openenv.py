@@ -177,7 +177,7 @@ class InquiryEnvironment(Environment[InquiryAction, InquiryObservation, InquiryS
         index = options.get("index")
         if seed is not None or set(options) != {"split", "index"} or options["split"] != SPLIT:
             raise OptionError(
-                f"a task is chosen by split='{SPLIT}' and index alone, which name its tree, seed and rules"
+                f"a task is chosen by split='{SPLIT}' and index alone; leave out its tree, seed and rules"
             )
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(self._tasks):
             raise OptionError(f"index is a whole number from 0 to {len(self._tasks) - 1}, not {index!r:.80}")

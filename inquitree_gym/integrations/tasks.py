@@ -96,7 +96,7 @@ def make_tasks(
         raise OptionError("there is no task to make; name at least one tree and one fake level")
     chosen = {"rules": rules} if isinstance(rules, str) else dict(rules or {})
     if own := sorted(chosen.keys() & {"fake_level", "max_turns"}):
-        raise OptionError(f"{', '.join(own)} stand beside the rules, not among them")
+        raise OptionError(f"{', '.join(own)} cannot be among the rules; give each as a setting of its own")
     if (count := len(found) * len(levels) * len(numbers)) > MAX_EPISODES:
         raise OptionError(f"{count:,} tasks are more than {MAX_EPISODES:,}; choose fewer seeds")
     tasks = []

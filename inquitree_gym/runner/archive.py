@@ -161,9 +161,9 @@ def _checked_manifest(file: Path, archive: zipfile.ZipFile) -> PackManifest:
     try:
         manifest = PackManifest.model_validate_json(archive.read(listed))
     except ValidationError as error:
-        raise _damaged(file, f"its {PACK_MANIFEST} is none of this release") from error
+        raise _damaged(file, f"its {PACK_MANIFEST} is not one that this release can read") from error
     if odd := sorted(by_name.keys() ^ manifest.files.keys()):
-        raise _damaged(file, f"'{odd[0]}' stands in only one of the archive and its {PACK_MANIFEST}")
+        raise _damaged(file, f"'{odd[0]}' is in only one of the archive and its {PACK_MANIFEST}")
     return manifest
 
 
@@ -184,7 +184,7 @@ def _check_names(file: Path, names: Iterable[str]) -> None:
     for name in names:
         parts = name.split("/")
         if len(name) > MAX_PATH or _UNSAFE.search(name) or any(not part or part[-1] in ". " for part in parts):
-            raise _unsafe(file, f"the path {name[:80]!r} could leave the folder or be no file name")
+            raise _unsafe(file, f"the path {name[:80]!r} could leave the folder or is no file name")
         key = unicodedata.normalize("NFC", name).casefold()
         if key in seen:
             raise _unsafe(file, f"the path {name[:80]!r} is the same as another one on some systems")

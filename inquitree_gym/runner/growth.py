@@ -44,7 +44,7 @@ class RunPlan:
     templates: Mapping[str, str] = field(default_factory=dict)
     """Templates that the package does not ship, by name."""
     added: str = ""
-    """Episodes that a folder with episodes is asked for the first time, in words; empty for none."""
+    """Episodes that the study adds to a folder with earlier episodes, in words; empty for none."""
 
 
 def plan_run(folder: Path, study: StudyConfig, as_new_version: bool = False) -> RunPlan:

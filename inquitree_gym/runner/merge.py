@@ -1,4 +1,4 @@
-"""Joining of runs into one: every episode once, with its tree and its judgements."""
+"""Merging of runs into one: every episode once, with its tree and its judgements."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class MergeSummary:
 
 @dataclass(frozen=True)
 class _Source:
-    """A run to be joined."""
+    """A run to be merged."""
 
     folder: Path
     study: StudyConfig
@@ -59,7 +59,7 @@ class _Source:
 
 
 def merge_runs(folders: Sequence[Path], out: Path) -> MergeSummary:
-    """Join runs into a new folder.
+    """Merge runs into a new folder.
 
     An episode that several runs hold is taken once; a complete one goes before a torn one. Judgements come along.
 

@@ -21,7 +21,7 @@ def _by_name(given: Any) -> Any:
 
 def _checked(rules: dict[str, Any]) -> dict[str, Any]:
     if own := sorted(rules.keys() & {"fake_level", "max_turns", "threshold"}):
-        raise ValueError(f"{', '.join(own)} of a study stand beside its rules, not among them")
+        raise ValueError(f"{', '.join(own)} cannot be among the rules of a study; give each as a setting of its own")
     try:
         Rules().override(expanded(rules))
     except OptionError as error:

@@ -49,7 +49,7 @@ def test_the_commands_of_the_page_make_their_figures(inquitree: Inquitree, comma
     assert {file.suffix for file in (tmp_path / f"{target}-tables").iterdir()} == {".csv", ".md", ".tex"}
     if flags:
         assert f"judged by {CURRENT}; rules: paper" in page.text
-        assert "does not have the shape of the paper's: papers: 2 in the place of" in page.text
+        assert "differs from the paper's experiment: papers: 2 in the place of" in page.text
         (episode, *_) = sorted((tmp_path / "run" / "episodes").iterdir())
         assert read_episode(episode).header.rules["decisions"] == "tokens"
 
@@ -105,9 +105,9 @@ def test_a_failed_episode_is_counted_on_the_page_and_played_by_the_same_command(
     done = inquitree(*command)
     assert done.status == 2
     assert "1 episode failed and 0 left; run the same command again to resume" in done.said
-    assert "Of the episodes, 1 are missing or failed" in (tmp_path / "table2.md").read_text()
+    assert "Missing or failed episodes: 1." in (tmp_path / "table2.md").read_text()
     assert inquitree(*command).status == 0
-    assert "missing or failed" not in (tmp_path / "table2.md").read_text()
+    assert "Missing or failed" not in (tmp_path / "table2.md").read_text()
 
 
 def test_spending_is_capped(inquitree: Inquitree, service: Service, tmp_path: Path):

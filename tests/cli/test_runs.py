@@ -446,6 +446,6 @@ def test_a_study_file_says_which_code_it_runs(inquitree: Inquitree, tmp_path: Pa
     study.write_text(f'agents = ["random", "{file}:Patient"]\ntrees = ["paper8"]\nseeds = 1\nmax_turns = 2\n')
     done = inquitree("run", "--study", study, "--out", tmp_path / "run")
     assert done.status == 0
-    assert f"'{study}' has the agent '{file}:Patient', whose code is run" in done.said
+    assert f"'{study}' names the agent '{file}:Patient', whose code is run" in done.said
     told = inquitree("run", "--agent", "patience", "--out", tmp_path / "other").said
     assert "an agent of your own is module:factory, FILE.py:factory or policy:FILE" in told

@@ -31,7 +31,7 @@ def test_the_preset_is_frozen():
 
 
 def test_an_unknown_preset_is_refused_with_a_suggestion():
-    with pytest.raises(OptionError, match=r"no rules are called 'papr' \(did you mean 'paper'\?\); known: default, pa"):
+    with pytest.raises(OptionError, match=r"unknown preset 'papr' \(did you mean 'paper'\?\); known: default, pa"):
         Rules.preset("papr")
 
 

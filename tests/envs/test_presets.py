@@ -62,9 +62,9 @@ def test_every_environment_takes_the_preset_with_its_prompts(env, tmp_path: Path
 
 
 def test_an_unknown_preset_is_refused_as_keyword_and_as_option(minilm):
-    with pytest.raises(OptionError, match=r"no rules are called 'papers' \(did you mean 'paper'"):
+    with pytest.raises(OptionError, match=r"unknown preset 'papers' \(did you mean 'paper'"):
         gym.make("InquiTree-paper12-v0", rules="papers")
-    with pytest.raises(OptionError, match="no rules are called 3; known: default, paper"):
+    with pytest.raises(OptionError, match="unknown preset 3; known: default, paper"):
         InquiryEnv("paper12").reset(options={"rules": 3})
 
 

@@ -75,9 +75,9 @@ def test_a_tree_of_ones_own_is_named_by_its_id(tmp_path: Path, monkeypatch: pyte
         ({"seeds": [True]}, "seeds is a number of seeds"),
         ({"seeds": 1_000_001}, "1,000,001 tasks are more than 1,000,000"),
         ({"max_turns": 0}, "max_turns is a whole number from 1"),
-        ({"rules": "papier"}, "no rules are called 'papier'"),
+        ({"rules": "papier"}, "unknown preset 'papier'"),
         ({"rules": {"privileged": True}}, "unknown option 'privileged'"),
-        ({"rules": {"fake_level": 3}}, "fake_level stand beside the rules"),
+        ({"rules": {"fake_level": 3}}, "fake_level cannot be among the rules"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict, message: str):

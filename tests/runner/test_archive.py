@@ -134,8 +134,8 @@ def test_a_path_that_leaves_the_folder_or_is_no_file_is_refused(tmp_path: Path, 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_entries_and_manifest_have_to_agree(tmp_path: Path):
     cases = {
-        "stands in only one of": ([("a", b"x"), ("b", b"y")], {"a": b"x"}),
-        "stands in only one": ([("a", b"x")], {"a": b"x", "b": b"y"}),
+        "is in only one of": ([("a", b"x"), ("b", b"y")], {"a": b"x"}),
+        "is in only one": ([("a", b"x")], {"a": b"x", "b": b"y"}),
         "two entries have the same path": ([("a", b"x"), ("a", b"y")], {"a": b"y"}),
         "'a' is not what its manifest.json lists": ([("a", b"x")], {"a": b"y"}),
     }

@@ -217,11 +217,11 @@ def test_the_default_preset_is_no_difference():
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
-        ("papers", "no rules are called 'papers' .did you mean 'paper'"),
+        ("papers", "unknown preset 'papers' .did you mean 'paper'"),
         ({"preset": "paper", "rules": "paper"}, "unknown option 'rules'"),
         ({"on_ties": "ask"}, "unknown option 'on_ties' .did you mean 'on_tie'"),
         ({"tie_margin": 3}, "tie_margin is a number from 0 to 2"),
-        ({"max_turns": 9}, "max_turns of a study stand"),
+        ({"max_turns": 9}, "max_turns cannot be among the rules of a study"),
     ],
 )
 def test_rules_of_a_study_are_checked(rules: dict, message: str):
