@@ -12,6 +12,7 @@ from inquitree_gym.analysis.export import check_contamination, had_other_prompts
 from inquitree_gym.analysis.load import ScoredRun, finished_episodes, no_finished_episode
 from inquitree_gym.analysis.logs import MissingEpisode, find_logs
 from inquitree_gym.cli.output import INTERRUPTED, LogArgument, note, note_missing, plural, progress, write
+from inquitree_gym.cli.runs import RulesOption
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.errors import OptionError, require
 from inquitree_gym.integrations import loopback
@@ -26,12 +27,13 @@ app = typer.Typer()
 
 
 @app.command("mcp")
-def mcp_server(
+def mcp_server(  # noqa: PLR0913  (one parameter per flag)
     tree: TreeIdArgument,
     fake_level: Annotated[int, typer.Option(help="Show fake results with probability LEVEL/10.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the episode.")] = 0,
     max_turns: Annotated[str, typer.Option(help="A number, default for n(2H+3), 3n, or none.")] = "default",
     embedder: Annotated[str, typer.Option(help="Embedder that reads the moves.")] = DEFAULT_EMBEDDER,
+    rules: RulesOption = "default",
     log: Annotated[Path | None, typer.Option(help="Log the episode to this file; a torn log is resumed.")] = None,
     port: PortOption = None,
 ) -> None:
@@ -40,7 +42,7 @@ def mcp_server(
     from inquitree_gym.integrations.mcp import begin, inquiry_server
 
     limit: Any = int(max_turns) if max_turns.isdecimal() else max_turns
-    (task,) = make_tasks([tree_by_id(tree).id], seeds=[seed], fake_level=fake_level, max_turns=limit)
+    (task,) = make_tasks([tree_by_id(tree).id], seeds=[seed], fake_level=fake_level, max_turns=limit, rules=rules)
     listening = None if port is None else loopback.listen(port)
     session = InquirySession(task, embedder=embedder, file=log, agent={"name": "mcp"})
     begin(session)
@@ -58,12 +60,13 @@ def mcp_server(
 
 
 @app.command("serve")
-def openenv_server(
+def openenv_server(  # noqa: PLR0913  (one parameter per flag)
     papers: Annotated[str, typer.Option(help="all, or ids and paper numbers, comma-separated.")] = ALL,
     fake_level: Annotated[str, typer.Option(help="Fake levels, comma-separated, each 0 to 10.")] = "0",
     seeds: Annotated[int, typer.Option(help="Tasks per tree and level.")] = 5,
     max_turns: Annotated[str, typer.Option(help="A number, default for n(2H+3), 3n, or none.")] = "default",
     embedder: Annotated[str, typer.Option(help="Embedder that reads the moves.")] = DEFAULT_EMBEDDER,
+    rules: RulesOption = "default",
     episodes: Annotated[Path | None, typer.Option(help="Folder for a log of every episode.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0: any.")] = 8000,
 ) -> None:
@@ -73,7 +76,13 @@ def openenv_server(
 
     limit: Any = int(max_turns) if max_turns.isdecimal() else max_turns
     application = inquiry_app(
-        papers, seeds=seeds, fake_level=fake_level, max_turns=limit, embedder=embedder, episodes=episodes
+        papers,
+        seeds=seeds,
+        fake_level=fake_level,
+        max_turns=limit,
+        embedder=embedder,
+        rules=rules,
+        episodes=episodes,
     )
     listening = loopback.listen(port)
     note(f"inquiries are at {loopback.address(listening)}; press Ctrl-C to end")

@@ -32,7 +32,7 @@ from inquitree_gym.analysis.export import message_row
 from inquitree_gym.baselines import MODEL_AGENT_NAMES, make_agent
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.integrations.session import session_score, task_environment
-from inquitree_gym.integrations.tasks import FakeLevels, InquiryTask, MaxTurns, make_tasks
+from inquitree_gym.integrations.tasks import FakeLevels, InquiryTask, MaxTurns, RulesLike, make_tasks
 from inquitree_gym.llm import MAX_REPLY, Completion, Message
 from inquitree_gym.log import Episode, file_stem
 from inquitree_gym.rollout import aplay, in_step_thread
@@ -46,13 +46,14 @@ _ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": Cha
 
 
 @task
-def inquiry(
+def inquiry(  # noqa: PLR0913  (one parameter per -T)
     papers: str | int | Sequence[str | int] = ALL,
     fake_level: FakeLevels = 0,
     seeds: int | Sequence[int | str] = 5,
     max_turns: MaxTurns = "default",
     agent: str = "llm",
     embedder: str = DEFAULT_EMBEDDER,
+    rules: RulesLike = None,
     episodes: str | None = None,
 ) -> Task:
     """Let a model lead inquiries over research trees.
@@ -64,6 +65,7 @@ def inquiry(
         max_turns: see `make_tasks`.
         agent: ``llm`` or ``sceptic``.
         embedder: reads the moves.
+        rules: see `make_tasks`.
         episodes: folder for a log of every episode, which ``inquitree report`` reads; None writes none.
 
     Raises:
@@ -74,7 +76,7 @@ def inquiry(
         raise OptionError(f"agent is {' or '.join(MODEL_AGENT_NAMES)}, not {agent!r:.80}")
     load_embedder(embedder)
     names = papers if isinstance(papers, str) else [str(name) for name in _listed(papers)]
-    tasks = make_tasks(names, seeds=_numbers(seeds), fake_level=_numbers(fake_level), max_turns=max_turns)
+    tasks = make_tasks(names, seeds=_numbers(seeds), fake_level=_numbers(fake_level), max_turns=max_turns, rules=rules)
     return Task(
         dataset=MemoryDataset([_sample(each) for each in tasks], name="inquitree"),
         solver=play_inquiry(agent, embedder, episodes),
@@ -92,7 +94,7 @@ def play_inquiry(agent: str = "llm", embedder: str = DEFAULT_EMBEDDER, episodes:
         given = InquiryTask(**{name: state.metadata[name] for name in ("tree", "version", "seed", "options")})
         model = get_model()
         env = await in_step_thread(task_environment, given, embedder)
-        player = make_agent(agent, env, chat=InspectChat(model))
+        player = make_agent(agent, env, chat=InspectChat(model), prompts=given.preset)
         file = None if episodes is None else _log_file(Path(episodes), state, f"{agent} {model}")
         episode = await aplay(env, player, given.seed, file=file, options=dict(given.options))
         _record(state, episode)

@@ -11,7 +11,7 @@ from inquitree_gym import __version__
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import OptionError, require, suggest
 from inquitree_gym.integrations.session import InquirySession, check_move
-from inquitree_gym.integrations.tasks import FakeLevels, InquiryTask, MaxTurns, make_tasks, tree_by_id
+from inquitree_gym.integrations.tasks import FakeLevels, InquiryTask, MaxTurns, RulesLike, make_tasks, tree_by_id
 from inquitree_gym.rollout import in_step_thread
 from inquitree_gym.runner.study import ALL
 
@@ -168,10 +168,11 @@ class InquiryEnvironment(Environment[InquiryAction, InquiryObservation, InquiryS
             served = ", ".join(dict.fromkeys(task.tree for task in self._tasks))
             raise OptionError(f"the tree '{tree}' is not served here; served: {served}")
         rules = dict(like.options)
-        rules.update({name: options[name] for name in ("fake_level", "max_turns") if name in options})
-        if isinstance(rules["fake_level"], bool) or not isinstance(rules["fake_level"], int):
-            raise OptionError(f"fake_level is a whole number from 0 to 10, not {rules['fake_level']!r:.80}")
-        return make_tasks([tree], seeds=[like.seed if seed is None else seed], **rules)[0]
+        level, limit = (options.get(name, rules.pop(name)) for name in ("fake_level", "max_turns"))
+        if isinstance(level, bool) or not isinstance(level, int):
+            raise OptionError(f"fake_level is a whole number from 0 to 10, not {level!r:.80}")
+        seeds = [like.seed if seed is None else seed]
+        return make_tasks([tree], seeds=seeds, fake_level=level, max_turns=limit, rules=rules)[0]
 
     def _numbered(self, seed: int | None, options: dict[str, Any]) -> InquiryTask:
         index = options.get("index")
@@ -191,8 +192,8 @@ def inquiry_app(
     fake_level: FakeLevels = 0,
     max_turns: MaxTurns = "default",
     embedder: str = DEFAULT_EMBEDDER,
+    rules: RulesLike = None,
     episodes: Path | None = None,
-    concurrency: ConcurrencyConfig | None = None,
 ) -> Any:
     """Return the server of inquiries, a FastAPI application.
 
@@ -202,14 +203,14 @@ def inquiry_app(
         fake_level: see `make_tasks`.
         max_turns: see `make_tasks`.
         embedder: reads the moves.
+        rules: see `make_tasks`.
         episodes: folder for a log of every episode; None writes none.
-        concurrency: most sessions, and seconds until an idle one ends; `MAX_SESSIONS` and `SESSION_TIMEOUT` by default.
 
     Raises:
         OptionError: a value is out of range.
         TreeError, EmbedderError: a tree or the embedder is unknown.
     """
-    tasks = make_tasks(trees, seeds=seeds, fake_level=fake_level, max_turns=max_turns)
+    tasks = make_tasks(trees, seeds=seeds, fake_level=fake_level, max_turns=max_turns, rules=rules)
     load_embedder(embedder)
     return create_app(
         partial(InquiryEnvironment, tasks, embedder, episodes),
@@ -217,6 +218,5 @@ def inquiry_app(
         InquiryObservation,
         env_name=ENV_NAME,
         state_cls=InquiryState,
-        concurrency_config=concurrency
-        or ConcurrencyConfig(max_concurrent_envs=MAX_SESSIONS, session_timeout=SESSION_TIMEOUT),
+        concurrency_config=ConcurrencyConfig(max_concurrent_envs=MAX_SESSIONS, session_timeout=SESSION_TIMEOUT),
     )

@@ -95,6 +95,8 @@ def make_tasks(
     if not found or not levels:
         raise OptionError("there is no task to make; name at least one tree and one fake level")
     chosen = {"rules": rules} if isinstance(rules, str) else dict(rules or {})
+    if chosen.get("rules") == DEFAULT:
+        del chosen["rules"]
     if own := sorted(chosen.keys() & {"fake_level", "max_turns"}):
         raise OptionError(f"{', '.join(own)} cannot be among the rules; give each as a setting of its own")
     if (count := len(found) * len(levels) * len(numbers)) > MAX_EPISODES:

@@ -20,7 +20,7 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import InquiTreeError, require
 from inquitree_gym.integrations.session import InquirySession, play_task
 from inquitree_gym.integrations.tasks import InquiryTask, MaxTurns, make_tasks
-from inquitree_gym.llm import Completion, Message
+from inquitree_gym.llm import MAX_REPLY, Completion, Message
 from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, Prompts
 from inquitree_gym.rollout import in_step_thread
 from inquitree_gym.runner.study import ALL
@@ -129,7 +129,8 @@ class InquiryVerifiersEnv(vf.Env[InquiryEnvConfig]):
             async with agents.player.interaction(task) as player:
                 while not session.over and not (segment := await player.turn(session.observation)).terminated:
                     # The text as it was said: `last_reply` has no white space at its ends.
-                    await in_step_thread(session.move, read_move(_text(segment.messages[-1])))
+                    reply = _text(segment.messages[-1])[:MAX_REPLY]
+                    await in_step_thread(session.move, read_move(reply))
         finally:
             session.close()
         if (score := session.score()) is not None:
@@ -207,7 +208,8 @@ class _EndpointChat:
         response = await self.client.post(f"{self._session.endpoint}/chat/completions", json=body)
         response.raise_for_status()
         (choice,) = response.json()["choices"]
-        return Completion(choice["message"].get("content") or "", choice.get("finish_reason") or "", {}, None)
+        text = choice["message"].get("content") or ""
+        return Completion(text[:MAX_REPLY], choice.get("finish_reason") or "", {}, None)
 
 
 def _text(message: vf.Message) -> str:

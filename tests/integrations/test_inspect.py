@@ -31,6 +31,7 @@ from inquitree_gym.integrations.session import play_task
 from inquitree_gym.integrations.tasks import make_tasks
 from inquitree_gym.judges import local_judge
 from inquitree_gym.log import Episode, read_episode
+from inquitree_gym.prompts import Prompts
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.scoring import score_episode
@@ -158,6 +159,14 @@ def test_settings_reach_the_episode(tmp_path: Path):
     assert log.samples[0].id == "paper2@" + f"{load_tree('paper2').version}/f2/s7/max_turns=12"
     assert (episode.header.rules["max_turns"], episode.header.embedder.name) == (12, "all-MiniLM-L6-v2")
     assert (episode.header.agent["name"], episode.header.agent["harness"]) == ("sceptic", "inspect_ai")
+
+
+def test_a_preset_brings_its_rules_and_prompts(tmp_path: Path, playing: Service):
+    playing.reply = lambda body: "THOUGHT: enough.\nACTION: draw_conclusion"
+    evaluated(tmp_path / "logs", rules="paper", max_turns=4, episodes=str(tmp_path / "episodes"))
+    (episode,) = played(tmp_path / "episodes").values()
+    assert episode.header.rules["decisions"] == "tokens"
+    assert playing.chats[0][0]["content"] == Prompts("paper", ["llm_system"]).render("llm_system")
 
 
 def test_an_inquiry_without_a_conclusion_is_not_scored(tmp_path: Path):

@@ -274,11 +274,11 @@ def test_wrong_options_end_the_command_in_one_line(inquitree: Inquitree, options
 
 def test_options_of_the_command_reach_the_episode(inquitree: Inquitree, tmp_path: Path):
     options = ("--seed", 1, "--fake-level", 2, "--max-turns", "3n", "--embedder", "all-MiniLM-L6-v2")
-    server = Lines("2", *options, "--log", tmp_path / "one.jsonl")
+    server = Lines("2", *options, "--rules", "paper", "--log", tmp_path / "one.jsonl")
     server.close()
     header = read_episode(tmp_path / "one.jsonl").header
     assert (header.seed, header.rules["fake_level"], header.rules["max_turns"]) == (1, 2, 12)
-    assert header.embedder.name == "all-MiniLM-L6-v2"
+    assert (header.embedder.name, header.rules["decisions"]) == ("all-MiniLM-L6-v2", "tokens")
 
 
 def test_a_finished_log_is_not_served_again(inquitree: Inquitree, task: InquiryTask, played: Episode, tmp_path: Path):

@@ -250,9 +250,10 @@ def test_wrong_options_end_the_command_in_one_line(inquitree: Inquitree, options
 
 
 def test_other_options_of_the_command_reach_the_episode(tmp_path: Path):
-    options = ("--papers", "2", "--max-turns", "3n", "--embedder", "all-MiniLM-L6-v2", "--episodes", tmp_path)
-    with serving(*options) as url, GenericEnvClient(base_url=url).sync() as client:
-        client.reset()
+    options = ("--papers", "2", "--max-turns", "3n", "--embedder", "all-MiniLM-L6-v2", "--rules", "paper")
+    with serving(*options, "--episodes", tmp_path) as url, GenericEnvClient(base_url=url).sync() as client:
+        client.reset(seed=0, tree="2")
+        assert client.state()["task"].endswith("/max_turns=12/rules=paper")
     (file,) = tmp_path.glob("*.jsonl")
     header = read_episode(file).header
     assert (header.rules["max_turns"], header.embedder.name, header.agent) == (
@@ -260,6 +261,14 @@ def test_other_options_of_the_command_reach_the_episode(tmp_path: Path):
         "all-MiniLM-L6-v2",
         {"name": "openenv"},
     )
+    assert header.rules["decisions"] == "tokens"
+
+
+def test_single_rules_hold_for_every_reset():
+    env = InquiryEnvironment(make_tasks("paper2", seeds=1, rules={"study_turn": True}))
+    env.reset(seed=3, fake_level=2, max_turns=None)
+    assert env.state.task.endswith("/f2/s3/max_turns=None/study_turn=True")
+    env.close()
 
 
 def test_the_example_of_the_page_runs(address: str):

@@ -39,6 +39,7 @@ def test_a_preset_of_rules_is_named_in_options_and_key():
     (task,) = make_tasks("paper8", seeds=1, rules="paper")
     assert (task.options["rules"], task.preset, task.key) == ("paper", "paper", f"{P8}/f0/s0/rules=paper")
     assert make_tasks("paper8", seeds=1)[0].preset == "default"
+    assert make_tasks("paper8", seeds=1, rules="default") == make_tasks("paper8", seeds=1)
 
 
 def test_trees_and_seeds_may_be_named_in_any_form():

@@ -23,6 +23,7 @@ from verifiers.v1.serve import EnvClient, serve_env
 from inquitree_gym.integrations.session import play_task
 from inquitree_gym.integrations.tasks import InquiryTask, make_tasks
 from inquitree_gym.integrations.verifiers import InquiryHarness, InquiryTaskset, InquiryVerifiersEnv
+from inquitree_gym.llm import MAX_REPLY
 from inquitree_gym.log import read_episode
 from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, Prompts
 from inquitree_gym.runner import make_study, run_study
@@ -157,6 +158,13 @@ def test_an_empty_answer_is_corrected_once_and_then_a_move(service: Service, ans
     (file,) = (tmp_path / "logs").iterdir()
     assert episode.ok
     assert read_episode(file).actions[0] == ""
+
+
+def test_a_reply_that_is_too_long_is_cut_as_in_a_run(service: Service, tmp_path: Path):
+    service.reply = lambda body: f"THOUGHT: no end.\nACTION: draw conclusion{' and on' * MAX_REPLY}"
+    tasks = make_tasks("paper8", seeds=1)
+    played = run_study_on(service, tasks, tmp_path / "run")
+    assert fingerprints(evaluate(service, {"trees": "paper8", "seeds": 1})) == {tasks[0].key: played["paper8 0"]}
 
 
 @pytest.mark.parametrize(
