@@ -13,7 +13,7 @@ from inquitree_gym.scoring import EpisodeScore
 
 
 def without_doubles(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], int]:
-    """Return runs in which every episode stands once, the first time, and the number of copies left out.
+    """Return the runs with the first copy of every episode only, and the number of copies left out.
 
     Two logs hold one episode if agent, tree, fake level, seed, limit and reading are the same, and so are their
     fingerprints. Only logs that agree in the former are read again.

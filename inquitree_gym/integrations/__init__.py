@@ -1,1 +1,1 @@
-"""Bridges to other people's trainers; each needs an extra of its own."""
+"""Adapters for trainers, harnesses and clients of other projects; all but `tasks` and `session` need an extra."""

@@ -151,12 +151,12 @@ def chat_messages(messages: Sequence[Message]) -> list[ChatMessage]:
 
 
 def _listed(papers: int | Sequence[str | int]) -> Sequence[str | int]:
-    """Return papers as a list; the command line of inspect_ai makes a number of one in digits."""
+    """Return papers as a list; the command line of inspect_ai passes a paper in digits as a number."""
     return [papers] if isinstance(papers, int) else papers
 
 
 def _numbers(given: Any) -> Any:
-    """Return a list with numbers in the place of digits; the command line of inspect_ai leaves these in lists."""
+    """Return a list with digits as numbers; the command line of inspect_ai passes them as text within lists."""
     if not isinstance(given, list):
         return given
     return [int(each) if isinstance(each, str) and each.isdecimal() else each for each in given]

@@ -18,7 +18,7 @@ from inquitree_gym.trees.load import is_path
 FakeLevels = int | str | Sequence[int]
 """One level from 0 to 10, or several, as a list or separated by commas."""
 MaxTurns = int | Literal["default", "3n", "none"] | None
-"""Turn limit: see `Rules.max_turns`; ``3n`` allows a full traversal without a failure, ``none`` is None as text."""
+"""Turn limit: see `Rules.max_turns`; ``3n`` allows a full traversal without a failure, ``none`` is None as a word."""
 
 RulesLike = str | Mapping[str, Any] | None
 """Name of a preset of rules, or rules by name; None for the default."""

@@ -16,7 +16,7 @@ from inquitree_gym.runner.study import ALL
 
 
 class InquirySpec:
-    """Data set, environments and rewards for ``GRPOTrainer``, each an attribute of that argument's name."""
+    """Data set, environments and rewards for ``GRPOTrainer``, each as an attribute named like the argument."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ MAX_TEXT = 1_000_000
 MAX_LOOPS = 2
 """Depth of loops within each other."""
 MAX_LITERAL = 100
-"""Characters of a text, or items of a list, that a loop goes through and that stands in the template itself."""
+"""Characters or items of a text or list, written in the template itself, that a loop may go through."""
 MAX_INCLUDES = 2
 """Templates that one template may take in."""
 _FILTERS = frozenset((

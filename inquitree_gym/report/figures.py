@@ -32,7 +32,7 @@ DPI = 200
 FORMATS = ("svg", "pdf", "png")
 """Formats of a chart as a file of its own."""
 FEWEST_JOINED = 3
-"""Points from which a line joins them: a line through two would claim a course that nothing shows."""
+"""Fewest points that a line joins: a line through two would suggest a course that the data do not show."""
 DODGE, MAX_SPREAD = 0.12, 0.6
 """Horizontal offset between series at one level, and of all series together; levels are 1 apart."""
 DOTS = "hollow dots: single trees, too few for an interval"

@@ -33,7 +33,7 @@ MAX_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """A study as a run folder takes it in."""
+    """A study named as in a run folder, and what it adds to the run."""
 
     study: StudyConfig
     """The study, its trees and its prompts named as in the folder."""
@@ -48,7 +48,7 @@ class RunPlan:
 
 
 def plan_run(folder: Path, study: StudyConfig, as_new_version: bool = False) -> RunPlan:
-    """Return how ``folder`` takes in a study; nothing is written.
+    """Return how a study is added to ``folder``; nothing is written.
 
     A folder without episodes takes any study. Otherwise the study may ask for further episodes, under the same settings
     and of the same versions of trees.
@@ -157,7 +157,7 @@ def addition(there: StudyConfig, here: StudyConfig) -> str:
 
 
 def _names_in(folder: Path, there: RunManifest, trees: Mapping[str, Tree], as_new_version: bool) -> dict[str, str]:
-    """Return the names in the folder of trees by their own names; a version that the folder has keeps its name.
+    """Return the name of each tree in the folder, by its own name; a version that the folder has keeps its name.
 
     Raises:
         LogError: a tree was changed and may not be played as a new version.
