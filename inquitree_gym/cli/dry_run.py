@@ -110,7 +110,7 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool, as_new_version: b
 
 def note_missing_keys(keys: Mapping[str, MissingKey]) -> None:
     """Print the missing API keys on the error stream."""
-    for lack in keys.values():
+    for lack in dict.fromkeys(keys.values()):
         more = "" if lack.certain else "; without credentials of another kind every request will be refused"
         note(f"missing key: {lack.message}{more}")
 

@@ -104,7 +104,10 @@ def test_a_failed_episode_is_counted_on_the_page_and_played_by_the_same_command(
     command = ("reproduce", "table2", *model, *SMALL, "--out", tmp_path)
     done = inquitree(*command)
     assert done.status == 2
-    assert "1 episode failed and 0 left; run the same command again to resume" in done.said
+    assert (
+        "1 episode failed and 0 left; mend what the lines above name, then run the same command again to resume"
+        in done.said
+    )
     assert "Missing or failed episodes: 1." in (tmp_path / "table2.md").read_text()
     assert inquitree(*command).status == 0
     assert "Missing or failed" not in (tmp_path / "table2.md").read_text()

@@ -245,6 +245,8 @@ def test_a_missing_key_is_told_before_anything_is_played(run: Run, tmp_path: Pat
     status, out, err = run(*told[:3], "gpt-4o-mini", *told[4:], "--out", tmp_path / "run", "--json")
     assert status == 2
     assert err.startswith("missing key: the model 'gpt-4o-mini' needs a key")
+    efforts = ("--model", "gpt-4o-mini", "--reasoning-effort", "low,high", "--dry-run")
+    assert run("--agent", "llm", *efforts)[2].count("missing key") == 1, "one key for both efforts"
     assert logs(tmp_path) == []
     summary = json.loads(out)
     assert (summary["left"], summary["failures"], list(summary["models"])) == (1, [], ["gpt-4o-mini"])
@@ -259,7 +261,9 @@ def test_failures_are_counted_by_kind_and_the_command_ends_with_status_2(run: Ru
     assert status == 2
     assert "2 episodes played, 0 already complete" in err
     assert re.search(r"failed: paper2_llm_gpt-4o-mini_f0_s0\.jsonl and 1 more: the model .*an odd prompt", err)
-    assert err.endswith("error: 2 episodes failed and 0 left; run the same command again to resume")
+    assert err.endswith(
+        "2 episodes failed and 0 left; mend what the lines above name, then run the same command again to resume"
+    )
     assert run("--agent", "llm,oracle", "--model", "gpt-4o-mini", *flags)[0] == 0
 
 
