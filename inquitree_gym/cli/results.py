@@ -191,7 +191,7 @@ def view(  # noqa: PLR0913  (one parameter per flag)
     fake_level: Annotated[int | None, typer.Option(help="Only the episodes at this fake level.")] = None,
     seed: Annotated[int | None, typer.Option(help="Only the episodes with this seed.")] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Write the pages of a run while it is played; they load themselves again.")
+        bool, typer.Option("--follow", help="Rewrite the pages while the run is played; open pages reload.")
     ] = False,
     judge: ScoredByOption = LOCAL,
 ) -> None:

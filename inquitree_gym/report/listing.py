@@ -44,7 +44,7 @@ def write_list(file: Path, title: str, lines: Sequence[ListedEpisode], *, back: 
         title: heading of the page.
         lines: the episodes.
         back: address of a page to link to; empty for none.
-        live: True if the run is being played: the page loads itself again every few seconds.
+        live: True if the run is being played: the page reloads itself every few seconds.
 
     Raises:
         OptionError: a file cannot be written.

@@ -254,7 +254,7 @@ Means over trees, with a 95 % interval from five trees on.
 `inquitree report FOLDER` computes the means again, `inquitree view FOLDER` shows the episodes, and
 `inquitree unpack FILE --check` checks the archive.
 
-The texts are benchmark data and do not belong into training corpora. They hold this string, by which they can be found:
+The texts are benchmark data and do not belong in training corpora. They hold this string, by which they can be found:
 
     {canary}
 """

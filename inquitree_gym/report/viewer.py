@@ -83,7 +83,7 @@ def follow_run(
 ) -> Generator[Path, None, None]:  # fmt: skip
     """Write the pages of a run again and again while it is being played; yield the index after each round.
 
-    Pages of unfinished episodes load themselves again until every wanted episode has ended, or the generator is
+    Pages of unfinished episodes reload themselves until every wanted episode has ended, or the generator is
     closed. Only pages of logs that have grown are written again. See `view_run` for the arguments and the errors, but
     no episode need have been started, and there is always an index.
 
@@ -123,7 +123,7 @@ class LogPages:
         Args:
             entries: logs of the index.
             progress: called with each episode after its page has been written.
-            live: True if pages of unfinished episodes and the index load themselves again.
+            live: True if pages of unfinished episodes and the index reload themselves.
         """
         lines = []
         for entry in entries:
@@ -175,7 +175,7 @@ def write_view(
         back: address of an index to link to.
         judge: gives the scores; None takes the local judge.
         others: judges by label whose grades stand beside the scores.
-        live: True if the episode is being played: unless it has ended, the page loads itself again.
+        live: True if the episode is being played: unless it has ended, the page reloads itself.
 
     Raises:
         LogError: the episode was played on another version of the tree.
