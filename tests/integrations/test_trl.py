@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from datasets import Dataset
 from transformers.utils import get_json_schema
-from trl import GRPOConfig, GRPOTrainer
+from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
+from inquitree_gym.analysis.export import message_row
 from inquitree_gym.embeddings import Embedder
 from inquitree_gym.errors import ActionError, LogError, OptionError
 from inquitree_gym.integrations.session import play_task
@@ -139,3 +141,24 @@ def test_a_model_that_plays_by_heart_is_rewarded_and_trained(tmp_path: Path, mon
         assert step["rewards/Inquiry/mean"] > 0
         assert math.isfinite(step["loss"])
     assert first["loss"] or second["loss"]
+
+
+@pytest.mark.e2e
+@pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.* is deprecated:FutureWarning")  # TRL's own calls
+def test_exported_messages_train_in_the_trainer_for_fine_tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("INQUITREE_TREES", str(tmp_path))
+    tree = make_tree([[]], [1], tree_id="tiny")
+    (tmp_path / "tiny.json").write_text(dump_tree(tree), encoding="utf-8")
+    (task,) = InquirySpec("tiny", seeds=1).tasks
+    model, tokenizer = memorise([conversation(task)], steps=1)
+    settings = SFTConfig(
+        output_dir=str(tmp_path / "out"), use_cpu=True, bf16=False, max_steps=2, logging_steps=1, save_strategy="no",
+        report_to=[], disable_tqdm=True, max_length=None,
+    )  # fmt: skip
+    rows = Dataset.from_list([message_row(play_task(task), tree)])
+    trainer = SFTTrainer(model=model, args=settings, train_dataset=rows, processing_class=tokenizer)
+    trainer.train()
+    losses = [step["loss"] for step in trainer.state.log_history if "loss" in step]
+    assert len(losses) == 2
+    assert all(map(math.isfinite, losses))
+    assert losses[1] < losses[0]
