@@ -9,13 +9,15 @@ from typing import Any
 
 from inquitree_gym import __version__
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
-from inquitree_gym.errors import OptionError, require, suggest
+from inquitree_gym.errors import InquiTreeError, OptionError, require, suggest
 from inquitree_gym.integrations.session import InquirySession, check_move
 from inquitree_gym.integrations.tasks import FakeLevels, InquiryTask, MaxTurns, RulesLike, make_tasks, tree_by_id
 from inquitree_gym.rollout import in_step_thread
 from inquitree_gym.runner.study import ALL
 
 try:
+    from fastapi import Request
+    from fastapi.responses import JSONResponse
     from openenv.core.env_server.http_server import create_app
     from openenv.core.env_server.interfaces import Environment
     from openenv.core.env_server.types import Action, ConcurrencyConfig, EnvironmentMetadata, Observation, State
@@ -101,7 +103,7 @@ class InquiryEnvironment(Environment[InquiryAction, InquiryObservation, InquiryS
             ActionError: the text is empty or too long.
         """
         if self._session is None:
-            raise OptionError("no inquiry has been started; call reset first")
+            raise OptionError("no inquiry has been started; call reset first, over the same WebSocket")
         text, was_over = check_move(action.text), self._session.over
         text = self._session.move(text)
         self._state.step_count, self._state.over = self._session.turn, self._session.over
@@ -149,7 +151,10 @@ class InquiryEnvironment(Environment[InquiryAction, InquiryObservation, InquiryS
         Raises:
             IndexError: there is none with this number.
         """
-        return self.get_task_range(split)[index]
+        tasks = self.get_task_range(split)
+        if index < 0:
+            raise IndexError(f"there is no task {index}")
+        return tasks[index]
 
     def get_task_range(self, split: str, start: int | None = None, stop: int | None = None) -> list[dict[str, Any]]:
         """Return tasks from ``start`` up to ``stop``; those of an unknown split are none."""
@@ -212,7 +217,7 @@ def inquiry_app(
     """
     tasks = make_tasks(trees, seeds=seeds, fake_level=fake_level, max_turns=max_turns, rules=rules)
     load_embedder(embedder)
-    return create_app(
+    app = create_app(
         partial(InquiryEnvironment, tasks, embedder, episodes),
         InquiryAction,
         InquiryObservation,
@@ -220,3 +225,9 @@ def inquiry_app(
         state_cls=InquiryState,
         concurrency_config=ConcurrencyConfig(max_concurrent_envs=MAX_SESSIONS, session_timeout=SESSION_TIMEOUT),
     )
+    app.add_exception_handler(InquiTreeError, _refuse)  # requests over HTTP, outside a WebSocket
+    return app
+
+
+async def _refuse(request: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"detail": str(error)}, status_code=400)

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 from openenv.cli.commands.push import _validate_openenv_directory
@@ -185,6 +186,22 @@ def test_a_wrong_move_is_refused_and_the_session_goes_on(client: Any, played: Ep
         client.step(action)
     assert client.state()["step_count"] == 0
     assert client.step({"text": played.actions[0]}).observation["text"] == played.turns[1].observation
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("reset", {"privileged": True}, "unknown option 'privileged'"),
+        ("reset", {"tree": "/etc/shadow"}, "a tree is named by its id"),
+        ("step", {"action": {"text": "Why?"}}, "call reset first, over the same WebSocket"),
+        ("inquitree/task", {"split": "test", "index": -1}, "Invalid task index"),
+    ],
+)
+def test_a_wrong_request_over_http_is_refused_in_one_line(address: str, path: str, body: Any, message: str):
+    with pytest.raises(HTTPError) as refused:
+        ask(f"{address}/{path}", body)
+    with refused.value as answer:
+        assert (answer.status, message in json.load(answer)["detail"]) == (400, True)
 
 
 def test_a_move_before_a_reset_is_refused(client: Any):
