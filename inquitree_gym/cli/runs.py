@@ -197,7 +197,7 @@ def check_complete(summary: RunSummary) -> None:
     """Raise `InquiTreeError` if a run left or failed episodes."""
     if not summary.is_complete:
         failed = plural(len(summary.failures), "episode")
-        first = "mend what the lines above name, then " if summary.failures else ""
+        first = "correct the faults named above, then " if summary.failures else ""
         raise InquiTreeError(f"{failed} failed and {summary.left} left; {first}run the same command again to resume")
 
 

@@ -105,7 +105,7 @@ def test_a_failed_episode_is_counted_on_the_page_and_played_by_the_same_command(
     done = inquitree(*command)
     assert done.status == 2
     assert (
-        "1 episode failed and 0 left; mend what the lines above name, then run the same command again to resume"
+        "1 episode failed and 0 left; correct the faults named above, then run the same command again to resume"
         in done.said
     )
     assert "Missing or failed episodes: 1." in (tmp_path / "table2.md").read_text()

@@ -262,7 +262,7 @@ def test_failures_are_counted_by_kind_and_the_command_ends_with_status_2(run: Ru
     assert "2 episodes played, 0 already complete" in err
     assert re.search(r"failed: paper2_llm_gpt-4o-mini_f0_s0\.jsonl and 1 more: the model .*an odd prompt", err)
     assert err.endswith(
-        "2 episodes failed and 0 left; mend what the lines above name, then run the same command again to resume"
+        "2 episodes failed and 0 left; correct the faults named above, then run the same command again to resume"
     )
     assert run("--agent", "llm,oracle", "--model", "gpt-4o-mini", *flags)[0] == 0
 
