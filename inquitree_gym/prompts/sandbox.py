@@ -86,6 +86,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         grows = callable(value) and type(obj).__module__ == "builtins" and attr not in _METHODS
         return not grows and super().is_safe_attribute(obj, attr, value)
 
+    def wrap_str_format(self, value: Any) -> None:
+        """Give texts no ``format`` in place of their own, which `is_safe_attribute` refuses: a width has no bound."""
+
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Multiply numbers, and divide them with a remainder; neither repeats nor formats a text."""
         if operator == "**" or not isinstance(left, int | float) or not isinstance(right, int | float):

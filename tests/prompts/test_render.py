@@ -453,6 +453,8 @@ LONG = "x" * (MAX_LITERAL + 1)
         ("{{ 'x'|center(9) }}", "No filter named 'center'"),
         ("{{ '%9d'|format(1) }}", "No filter named 'format'"),
         ("{{ topic.ljust(9) }}", "unsafe"),
+        ("{{ '{:9}'.format(1) }}", "unsafe"),
+        ("{{ '{x:9}'.format_map({'x': 1}) }}", "unsafe"),
         ("{{ topic.replace('', topic) }}", "unsafe"),
         ("{{ topic.__mul__(9) }}", "unsafe"),
         ("{{ (5).to_bytes(9) }}", "unsafe"),
