@@ -141,7 +141,9 @@ def states_both(claim: str, true: Sequence[str], false: Sequence[str]) -> bool:
 
 
 def quoted_side(claim: str, true: Sequence[str], false: Sequence[str]) -> Side | None:
-    """Return the side whose words a claim repeats: true, false, or both alike; None for a claim in words of its own.
+    """Return the side whose words a claim repeats: true, false, or both alike.
+
+    None for a claim in words of its own, and for one that quotes both to set one against the other.
 
     >>> true, false = ["Dough rises at night. Bread is sold at dawn."], ["Dough falls at night. Bread is sold at dawn."]
     >>> quoted_side("The dough falls at night.", true, false)
@@ -151,7 +153,8 @@ def quoted_side(claim: str, true: Sequence[str], false: Sequence[str]) -> Side |
     """
     said = _word_pairs(claim)
     in_true, in_false = (max(_quoted_share(said, _word_pairs(text)) for text in side) for side in (true, false))
-    if max(in_true, in_false) < QUOTED:
+    sets_apart = min(in_true, in_false) >= QUOTED and _CONTRAST.search(claim)
+    if max(in_true, in_false) < QUOTED or sets_apart:
         return None
     return "both" if in_true == in_false else "true" if in_true > in_false else "false"
 

@@ -197,26 +197,24 @@ class LocalJudge:
         about = np.minimum(similarity - self._speaks_at, similarity - similarity.max() + at.near)
         spoken_of = (about >= 0) & (asked >= 0) & (self._open | (not is_open(claim)))
         denies_at = np.where(self._are_items & (similarity >= at.full_at), at.denies_near_item, self._denies_at)
-        # To reject one side says the other only where it is clear which side is rejected.
-        says_at = denies_at if is_rejection(claim) else self._says_at
-        both, quotes_false, quotes_shared = self._words_of(claim, spoken_of)
+        both, sides = self._words_of(claim, spoken_of)
+        rejected = is_rejection(claim)
+        # To reject a side that is quoted says the other one only where it is clear which side it is.
+        says_at = np.where((sides != "") & rejected, denies_at, self._says_at)
+        quotes_false = sides == ("true" if rejected else "false")
         speaks = spoken_of & (asserted >= 0)
-        says = speaks & (sense >= says_at) & ~(both | quotes_false | quotes_shared)
+        says = speaks & (sense >= says_at) & ~(both | quotes_false | (sides == "both"))
         denies = (speaks & ((sense <= -denies_at) | both)) | quotes_false
         margins = (asked, asserted, *about, *(similarity - at.full_at))
         senses = (*(sense - says_at), *(sense + denies_at))
         margin = min(*map(abs, margins), min(map(abs, senses)) / self._sense_scale)
         return Hearing(claim, similarity, sense, says, denies, float(margin))
 
-    def _words_of(self, claim: str, spoken_of: Bools) -> tuple[Bools, Bools, Bools]:
-        """Return the statements of which a claim states both sides, quotes the false side, or quotes what both share.
-
-        To quote the true side in order to reject it counts as quoting the false one.
-        """
+    def _words_of(self, claim: str, spoken_of: Bools) -> tuple[Bools, NDArray[np.str_]]:
+        """Return the statements of which a claim states both sides, and the side of each that it quotes, or ""."""
         pairs = list(zip(spoken_of, self.statements, strict=True))
         both = np.array([bool(is_about) and states_both(claim, *each) for is_about, each in pairs])
-        sides = np.array([quoted_side(claim, *each) if is_about else None for is_about, each in pairs])
-        return both, sides == ("true" if is_rejection(claim) else "false"), sides == "both"
+        return both, np.array([quoted_side(claim, *each) or "" if is_about else "" for is_about, each in pairs])
 
     def _turned(self, claim: str, sense: Floats) -> Floats:
         """Return the sense of a claim that may reject a statement, or copy it with a "not" put in or left out."""
