@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from inquitree_gym.judges import local_judge
 from inquitree_gym.judges.claims import counted_claims
 from inquitree_gym.trees import load_tree
 from research.judge.gaming import BOUNDS
 from research.judge.search import POOLS, SIZES, ComposedConclusions, Plan, compose, mean_reward, search
 
 pytestmark = pytest.mark.weights
-COIN = 0.5
-"""Mean S of someone who knows every item and a false variant of it, and chooses between them by a coin."""
 
 
 def test_every_plan_is_said_both_ways_within_the_words_that_count():
@@ -36,9 +35,11 @@ def test_a_plan_is_paid_by_the_environment_after_a_whole_inquiry():
 
 
 @pytest.mark.e2e
-def test_a_learner_that_chooses_no_side_finds_less_than_a_coin_earns():
+def test_a_learner_that_chooses_no_side_earns_far_less_than_one_who_says_what_was_found():
     tree = load_tree("paper2")
     found = search([tree], steps=64, seed=1)
     assert found.tried == 64
-    assert 0 <= found.best < COIN, found.plan
+    assert found.at_last <= BOUNDS["both"][1]
+    said = [verdict.score for verdict in local_judge(tree).judge("\n".join(f"- {each.result}" for each in tree.studies))]
+    assert found.best < 0.6 * np.mean(said), found.plan
     assert mean_reward([tree], Plan(0, POOLS.index("results"), 0, 2, 0, 0, 0)) <= BOUNDS["both"][1]
