@@ -40,6 +40,8 @@ def test_a_learner_that_chooses_no_side_earns_far_less_than_one_who_says_what_wa
     found = search([tree], steps=64, seed=1)
     assert found.tried == 64
     assert found.at_last <= BOUNDS["both"][1]
-    said = [verdict.score for verdict in local_judge(tree).judge("\n".join(f"- {each.result}" for each in tree.studies))]
+    said = [
+        verdict.score for verdict in local_judge(tree).judge("\n".join(f"- {each.result}" for each in tree.studies))
+    ]
     assert found.best < 0.6 * np.mean(said), found.plan
     assert mean_reward([tree], Plan(0, POOLS.index("results"), 0, 2, 0, 0, 0)) <= BOUNDS["both"][1]
