@@ -41,7 +41,9 @@ def test_rows_are_unit_vectors_in_the_order_of_the_texts(service: Service):
     assert (vectors.dtype, vectors.shape) == (np.float32, (4, DIM))
     assert vectors == pytest.approx(unit(texts), abs=1e-6)
     assert service.requests[0].path == "/v1/embeddings"
-    assert service.requests[0].body == {"model": "text-embedding-3-small", "input": texts}
+    # An older litellm names what it leaves to the service, as null.
+    sent = {name: value for name, value in service.requests[0].body.items() if value is not None}
+    assert sent == {"model": "text-embedding-3-small", "input": texts}
 
 
 @pytest.mark.parametrize(
