@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from inquitree_gym.baselines import OracleAgent
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.judges import local_judge
-from inquitree_gym.judges.claims import MAX_WORDS, WORDS_PER_ITEM
+from inquitree_gym.judges.claims import counted_words
 from inquitree_gym.trees import Tree
 from research.judge.templates import ASSERTIONS, OPEN, REJECTIONS, UNSEEN, fill, keywords
 
@@ -58,7 +58,7 @@ def compose(tree: Tree, plan: Plan, draws: np.random.Generator) -> str:
     pairs = [pair if draws.random() < 0.5 else pair[::-1] for pair in _pairs(tree, POOLS[plan.pool])]
     kept = pairs[: max(1, round(SHARES[plan.share] * len(pairs)))]
     preface = _preface(tree, PREFACES[plan.preface], draws)
-    room = max(MAX_WORDS, WORDS_PER_ITEM * len(tree.conclusions)) - sum(len(line.split()) for line in preface)
+    room = counted_words(len(tree.conclusions)) - sum(len(line.split()) for line in preface)
     said = [_both_ways(FORMS[plan.form], pair) for pair in kept] * REPEATS[plan.repeats]
     counts = np.cumsum([sum(len(claim.split()) + 1 for claim in claims) for claims in said])
     return "\n".join([*preface, *_lines(said[: int((counts <= room).sum())], plan)])
@@ -180,7 +180,7 @@ def _preface(tree: Tree, kind: str, draws: np.random.Generator) -> list[str]:
 
 
 def _both_ways(form: str, pair: Pair) -> list[str]:
-    """Return a form filled in both ways round; a form that names both texts as they stand is symmetric enough."""
+    """Return a form filled in with each of two texts first, so that it takes no side."""
     return list(dict.fromkeys([fill(form, *pair), fill(form, *pair[::-1])]))
 
 
