@@ -8,13 +8,31 @@ from typing import Any
 from inquitree_gym.engine import Engine, Rules
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.runner import StudyConfig
+from inquitree_gym.runner.folder import load_manifest
 from inquitree_gym.runner.study import make_study
-from inquitree_gym.trees import load_tree
+from inquitree_gym.runner.trees import run_tree
+from inquitree_gym.trees import Tree, load_tree
 from tests.servers import Service
 
 TREE = load_tree("paper2")
 TURNS = 3 * len(TREE.subtopics) + 1
 """Of an episode played by heart, its conclusion among them."""
+
+
+def small_study(*agents: str, **given: object) -> StudyConfig:
+    """A study of one episode without a model, unless more is given."""
+    return make_study(**{"agents": agents or ("oracle",), "trees": ("2",), "seeds": 1} | given)
+
+
+def logs(folder: Path) -> dict[str, bytes]:
+    """The logs of a run by file name, as bytes."""
+    return {file.name: file.read_bytes() for file in (folder / "episodes").iterdir()}
+
+
+def run_trees(folder: Path) -> dict[str, Tree]:
+    """The trees of a run, from its folder."""
+    manifest = load_manifest(folder)
+    return {name: run_tree(folder, manifest, name) for name in manifest.study.trees}
 
 
 def sent_seed(seed: int) -> int:

@@ -14,28 +14,15 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import read_episode
 from inquitree_gym.report import view_run
-from inquitree_gym.runner import RunOptions, RunSummary, StudyConfig, run_study
+from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runner.folder import load_manifest, read_manifest
 from inquitree_gym.runner.grids import Grid, joined
 from inquitree_gym.runner.growth import united
-from inquitree_gym.runner.study import make_study
-from inquitree_gym.runner.trees import kept_tree, run_tree
+from inquitree_gym.runner.trees import kept_tree
 from inquitree_gym.trees import Tree, dump_tree, load_tree
+from tests.runner.played import logs, run_trees
+from tests.runner.played import small_study as study
 from tests.strategies import make_tree
-
-
-def study(*agents: str, **given: object) -> StudyConfig:
-    return make_study(**{"agents": agents or ("oracle",), "trees": ("2",), "seeds": 1} | given)
-
-
-def logs(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in (folder / "episodes").iterdir()}
-
-
-def run_trees(folder: Path) -> dict[str, Tree]:
-    manifest = load_manifest(folder)
-    return {name: run_tree(folder, manifest, name) for name in manifest.study.trees}
-
 
 GROWN = {
     "seeds": ({"seeds": 3}, "2 episodes; seeds 1, 2"),
