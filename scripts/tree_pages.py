@@ -16,7 +16,8 @@ from typing import get_args
 
 from inquitree_gym.trees import CANARY, Tree, builtin_ids, load_tree
 from inquitree_gym.trees.drawing import depths, layers, svg
-from inquitree_gym.trees.schema import ConclusionItem, Paper, PublicationDate, Strength, Study, Subtopic
+from inquitree_gym.trees.provenance import Paper, PublicationDate, Strength
+from inquitree_gym.trees.schema import ConclusionItem, Study, Subtopic
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "trees"
 REVIEWS = FOLDER / "reviews"

@@ -24,7 +24,7 @@ from inquitree_gym.scoring.episode import told_apart
 from inquitree_gym.scoring.exposures import Exposure, exposures
 from inquitree_gym.scoring.trajectory import choices, coverage_over_turns
 from inquitree_gym.trees import Tree
-from inquitree_gym.trees.schema import Tier
+from inquitree_gym.trees.provenance import Tier
 
 Number = TypeVar("Number", int, float)
 REFUSALS = ("refusal", "content_filter")

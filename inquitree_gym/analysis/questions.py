@@ -15,7 +15,7 @@ from inquitree_gym.llm import Chat, Completion, Message, Usage
 from inquitree_gym.llm.chat import complete_with_text
 from inquitree_gym.log import JsonlWriter, has_header
 from inquitree_gym.log.jsonl import JsonlRecord, file_stem, read_records, settings_digest
-from inquitree_gym.trees.schema import CANARY
+from inquitree_gym.trees.fields import CANARY
 
 T = TypeVar("T")
 

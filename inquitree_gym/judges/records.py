@@ -19,7 +19,7 @@ from inquitree_gym.llm import Completion, Usage
 from inquitree_gym.log import JsonlWriter, file_stem, has_header, read_records, settings_digest
 from inquitree_gym.log.jsonl import JsonlRecord
 from inquitree_gym.trees import Tree
-from inquitree_gym.trees.schema import CANARY
+from inquitree_gym.trees.fields import CANARY
 
 JUDGEMENTS = "judgements"
 """Folder in a run folder."""

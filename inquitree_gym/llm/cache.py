@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from inquitree_gym.errors import CacheError
 from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message
-from inquitree_gym.trees.schema import CANARY
+from inquitree_gym.trees.fields import CANARY
 
 _COMPLETION = TypeAdapter(Completion)
 

@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter
 
 from inquitree_gym.errors import LogError
 from inquitree_gym.log.jsonl import JsonlRecord, read_lines
-from inquitree_gym.trees.schema import CANARY
+from inquitree_gym.trees.fields import CANARY
 
 LOG_VERSION = 4
 """Version 1 had no `Reply`; a turn held the raw reply behind its action. Version 2 had no `EventRecord.other`, 3 had no

@@ -27,7 +27,7 @@ from inquitree_gym.runner.study import tree_name
 from inquitree_gym.runner.templates import PROMPTS
 from inquitree_gym.runner.trees import TREES, run_tree, version_name
 from inquitree_gym.trees import Tree, dump_tree
-from inquitree_gym.trees.schema import CANARY
+from inquitree_gym.trees.fields import CANARY
 
 CARD = "README.md"
 ROWS = "data/episodes.jsonl"

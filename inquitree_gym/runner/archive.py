@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from inquitree_gym import __version__
 from inquitree_gym.errors import PackError
 from inquitree_gym.runner.folder import new_folder
-from inquitree_gym.trees.schema import CANARY
+from inquitree_gym.trees.fields import CANARY
 
 PACK_MANIFEST = "manifest.json"
 MAX_ENTRIES = 100_000

@@ -35,7 +35,7 @@ from inquitree_gym.runner.models import JudgeSettings, ModelSettings, slug
 from inquitree_gym.runner.rules import PRESET, StudyRules, expanded
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.load import is_path
-from inquitree_gym.trees.schema import Tier
+from inquitree_gym.trees.provenance import Tier
 
 ALL = "all"
 MAX_EPISODES = 1_000_000

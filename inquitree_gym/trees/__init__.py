@@ -7,9 +7,11 @@ from inquitree_gym._lazy import lazy
 if TYPE_CHECKING:
     from inquitree_gym.errors import Fault
     from inquitree_gym.trees.catalogue import CATALOGUE, CatalogueEntry, builtin_ids, user_files
+    from inquitree_gym.trees.disclosure import Disclosure, ProjectionTask
+    from inquitree_gym.trees.fields import CANARY
     from inquitree_gym.trees.generator import Difficulty, synthetic_tree, tree_seed
     from inquitree_gym.trees.load import dump_tree, load_tree, parse_tree
-    from inquitree_gym.trees.schema import CANARY, HINT_LEVELS, Tree
+    from inquitree_gym.trees.schema import HINT_LEVELS, Tree
 
 __all__ = [
     "CANARY",
@@ -17,7 +19,9 @@ __all__ = [
     "HINT_LEVELS",
     "CatalogueEntry",
     "Difficulty",
+    "Disclosure",
     "Fault",
+    "ProjectionTask",
     "Tree",
     "builtin_ids",
     "dump_tree",
@@ -32,7 +36,9 @@ __getattr__ = lazy(
     __name__,
     {
         "rules": "Fault",
-        "schema": "CANARY HINT_LEVELS Tree",
+        "disclosure": "Disclosure ProjectionTask",
+        "fields": "CANARY",
+        "schema": "HINT_LEVELS Tree",
         "catalogue": "CATALOGUE CatalogueEntry builtin_ids user_files",
         "generator": "Difficulty synthetic_tree tree_seed",
         "load": "dump_tree load_tree parse_tree",

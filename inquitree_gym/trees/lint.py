@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from inquitree_gym.errors import Fault
 from inquitree_gym.trees.candidates import Embed
 from inquitree_gym.trees.meaning import ladder_faults, meaning_faults
+from inquitree_gym.trees.provenance import GENERATED
 from inquitree_gym.trees.rules import (
     CENTRAL_SHARE,
     LENGTH_RATIO,
@@ -27,7 +28,7 @@ from inquitree_gym.trees.rules import (
     MIN_TELLABLE_SHARE,
     fault,
 )
-from inquitree_gym.trees.schema import GENERATED, Study, Tree
+from inquitree_gym.trees.schema import Study, Tree
 
 _TODO = re.compile(r"\bTODO\b")
 _OR = re.compile(r"(?<!with )(?<!more )\bor\b(?! not\b)", re.IGNORECASE)

@@ -61,7 +61,7 @@ RULES = {
     "T113": Rule("error", "no paraphrase repeats a text or paraphrase of its node or of a sibling"),
     "T114": Rule("error", "prerequisites name subtopics, each once"),
     "T115": Rule("error", "prerequisites form no cycle"),
-    "T116": Rule("error", "conclusion items need existing studies"),
+    "T116": Rule("error", "conclusion items and disclosed claims need existing studies"),
     "T117": Rule("error", "provenance names existing nodes and sources, and source ids are unique"),
     "T118": Rule("error", "a fake is told by other studies of the tree, each named once"),
     "T201": Rule("error", "no prerequisite is already implied by another one"),
@@ -168,12 +168,20 @@ def _dangling(tree: Tree) -> Iterator[Fault]:
                 yield fault("T114", subtopic.id, f"{path}[{i}]", message)
         if len(set(subtopic.prerequisites)) < len(subtopic.prerequisites):
             yield fault("T114", subtopic.id, path, "a prerequisite is listed twice")
+    for node, path, name in _named_evidence(tree):
+        if name not in studies:
+            yield fault("T116", node, path, f"needs '{name}', which is not a study of this tree")
+
+
+def _named_evidence(tree: Tree) -> Iterator[tuple[str, str, str]]:
+    """Yield the node, place and name of each study that a conclusion item or a disclosed claim rests on."""
     for item in tree.conclusions:
         for i, group in enumerate(item.needs):
             for k, name in enumerate(group):
-                if name not in studies:
-                    path = f"{tree.paths[item.id]}.needs[{i}][{k}]"
-                    yield fault("T116", item.id, path, f"needs '{name}', which is not a study of this tree")
+                yield item.id, f"{tree.paths[item.id]}.needs[{i}][{k}]", name
+    for i, claim in enumerate(tree.disclosure.claims if tree.disclosure else ()):
+        for k, name in enumerate(claim.evidence):
+            yield claim.id, f"disclosure.claims[{i}].evidence[{k}]", name
 
 
 def _dangling_clues(tree: Tree) -> Iterator[Fault]:

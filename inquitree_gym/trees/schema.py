@@ -6,19 +6,11 @@ The linter checks quality: rising hint ladders, distinguishable siblings, fair f
 
 from __future__ import annotations
 
-import datetime
-import hashlib
-import json
-import re
-from collections.abc import Mapping
 from functools import cached_property
 from operator import not_
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
@@ -29,68 +21,19 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from inquitree_gym.trees.disclosure import Disclosure
+from inquitree_gym.trees.fields import CLEAN, Canary, FrozenModel, Identifier, Node, Text, document_digest
+from inquitree_gym.trees.provenance import Paper, Provenance
 from inquitree_gym.trees.rules import playability_faults
 
 HINT_LEVELS = 4
 """H: hints per ladder, level 1 vague to level 4 explicit."""
-CANARY = "inquitree-gym benchmark data; keep out of training corpora; canary 5b0e0f8c-6a6e-4d0c-9d39-0f5c2b8a7e41"
-"""Text in every shipped tree and every log by which leaked data can be found."""
-GENERATED = "generated:"
-"""Start of the address of a source that was made up together with the tree."""
-MAX_TEXT = 4_000
-"""Maximum length of a text, in characters."""
 MAX_PARAPHRASES = 12
 """Largest number of paraphrases of a subtopic or study, and of rewordings of a result."""
 MAX_SUBTOPICS = 1_000
 
-ID_PATTERN = r"^[a-z][a-z0-9_.-]{0,63}$"
-SOURCE_PATTERN = r"^S\d{1,2}$"
-FACT_PATTERN = r"^[FMB]\d{1,2}$"
-DATE_PATTERN = r"^\d{4}-\d{2}-\d{2}$"
-DOI_PATTERN = r"^$|^10\.\d{4,9}/\S+$"
-
-_CONTROL = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # control codes, surrogates, non-characters
-    r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # line separators and bidirectional controls
-    r"\ufeff\U000e0000-\U000e007f]"  # text that is invisible to people but not to models
-)
-
-
-def _clean(text: str) -> str:
-    if text != text.strip():
-        raise PydanticCustomError("untidy_text", "text starts or ends with white space; strip it")
-    if found := _CONTROL.search(text):
-        message = "text holds the control character {code}; remove it"
-        raise PydanticCustomError("control_character", message, {"code": f"U+{ord(found.group()):04X}"})
-    return text
-
-
-Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_clean)]
 _TEXT: TypeAdapter[str] = TypeAdapter(Text)
-Identifier = Annotated[str, Field(pattern=ID_PATTERN)]
-SourceId = Annotated[str, Field(pattern=SOURCE_PATTERN)]
-FactId = Annotated[str, Field(pattern=FACT_PATTERN)]
 Hints = Annotated[tuple[Text, ...], Field(min_length=HINT_LEVELS, max_length=HINT_LEVELS)]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a validated copy with some fields replaced; ``deep`` has no effect on frozen values.
-
-        Raises:
-            ValidationError: a new value is invalid.
-        """
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self).model_validate(fields | dict(update or {}))
-
-
-class Node(_Model):
-    """A node whose text is matched with actions or conclusions."""
-
-    id: Identifier
-    text: Text
 
 
 class Candidate(Node):
@@ -100,77 +43,7 @@ class Candidate(Node):
     """The same question or protocol in other words; left out of documents without any."""
 
 
-class PublicationDate(_Model):
-    """Publication date of a paper, with its precision."""
-
-    date: str = Field(pattern=DATE_PATTERN)
-    """ISO date; the first day of the period if the precision is month or year."""
-    precision: Literal["day", "month", "year"]
-
-    @model_validator(mode="after")
-    def _is_a_date(self) -> PublicationDate:
-        try:
-            datetime.date.fromisoformat(self.date)
-        except ValueError as error:
-            raise PydanticCustomError("no_date", "'{date}' is not a calendar date", {"date": self.date}) from error
-        return self
-
-    @property
-    def written(self) -> str:
-        """The date at its precision: ``2024-10-03``, ``2024-10`` or ``2024``."""
-        return self.date[: {"day": 10, "month": 7, "year": 4}[self.precision]]
-
-
-class Paper(_Model):
-    """The paper behind the tree."""
-
-    title: Text
-    authors: tuple[Text, ...] = Field(min_length=1)
-    journal: Text
-    year: int = Field(ge=1600, le=2200)
-    published: PublicationDate
-    doi: Annotated[str, Field(pattern=DOI_PATTERN, max_length=300), AfterValidator(_clean)]
-    """Digital object identifier without resolver, or an empty string."""
-    licence: Text
-
-
-class Source(_Model):
-    """A public address of the facts."""
-
-    id: SourceId
-    address: Text
-    what: Text
-
-
-Strength = Literal["full_text", "released_material", "recomputed", "abstract", "secondary", "unconfirmed"]
-"""Directness of the support for a statement, strongest first."""
-
-
-class Support(_Model):
-    """Sources of the statement of one node."""
-
-    node: Text
-    sources: tuple[SourceId, ...]
-    facts: tuple[FactId, ...] = ()
-    """Ids in the paper's fact sheet: F for findings, M for methods, B for background."""
-    strength: Strength
-    note: Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_clean)] = ""
-
-
-Tier = Literal["A", "B", "C"]
-"""Evidence behind a tree: A the full text, B the abstract with data or code, C the abstract."""
-
-
-class Provenance(_Model):
-    """Sources of the facts, and the support for each node."""
-
-    tier: Tier | None = Field(default=None, exclude_if=not_)
-    """Evidence tier of the whole tree; left out of documents without one."""
-    sources: tuple[Source, ...] = ()
-    support: tuple[Support, ...] = ()
-
-
-class Fake(_Model):
+class Fake(FrozenModel):
     """A false result. A document may give its text alone, which is also how a fake with nothing else is written."""
 
     text: Text
@@ -228,7 +101,7 @@ class Study(Candidate):
 class Subtopic(Candidate):
     """A question that is unlocked once all its prerequisites have been visited."""
 
-    name: Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_clean)]
+    name: Annotated[str, Field(min_length=1, max_length=60), CLEAN]
     prerequisites: tuple[Identifier, ...] = ()
     hints: Hints
     studies: tuple[Study, ...] = Field(min_length=1)
@@ -242,30 +115,13 @@ class ConclusionItem(Node):
     false_variants: tuple[Text, ...] = Field(min_length=1)
 
 
-class Claim(_Model):
-    """An outcome as subject, relation and object."""
-
-    subject: Text
-    relation: Text
-    object: Text
-
-
-class Disclosure(_Model):
-    """Optional block for progressive disclosure."""
-
-    research_question: Text
-    null_hypothesis: Text
-    procedure: Text
-    claims: tuple[Claim, ...] = Field(min_length=1)
-
-
-class Tree(_Model):
+class Tree(FrozenModel):
     """A research tree: a topic, a DAG of subtopics with studies and results, and conclusion items."""
 
     format: Literal["inquitree/1"]
     id: Identifier
     version: int = Field(ge=1)
-    canary: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_clean)]
+    canary: Canary
     paper: Paper
     topic: Text
     """Open question given to the agent; it implies no answer."""
@@ -273,6 +129,7 @@ class Tree(_Model):
     """Subtopics in reading order, which breaks ties between hint targets."""
     conclusions: tuple[ConclusionItem, ...] = Field(min_length=1)
     disclosure: Disclosure | None = None
+    """Material of the projection task; no inquiry shows it, so it is outside the digest."""
     provenance: Provenance
 
     @model_validator(mode="after")
@@ -307,9 +164,8 @@ class Tree(_Model):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the canonical document, in hex; identifies the tree in logs and caches."""
-        document = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(document.encode()).hexdigest()
+        """SHA-256 of the canonical document without its disclosure, in hex; identifies the tree in logs and caches."""
+        return document_digest(self, exclude={"disclosure"})
 
     def texts(self) -> dict[str, str]:
         """Return all texts that can be matched or judged, by path, such as ``s1/s1a/result``."""

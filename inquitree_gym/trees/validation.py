@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from inquitree_gym.errors import Fault
-from inquitree_gym.trees import schema
+from inquitree_gym.trees import fields, provenance
 from inquitree_gym.trees.rules import fault
 from inquitree_gym.trees.schema import HINT_LEVELS
 
@@ -46,11 +46,11 @@ _MESSAGES = {
     "less_than_equal": "is {value}, needs at most {le}",
 }
 _FORMATS = {
-    schema.ID_PATTERN: "an id: a lower-case letter, then up to 63 of a-z, 0-9, '_', '.' and '-'",
-    schema.DOI_PATTERN: "a DOI; write it without resolver, such as 10.1038/s41593-025-02054-6, or leave it empty",
-    schema.DATE_PATTERN: "a date; write YYYY-MM-DD",
-    schema.SOURCE_PATTERN: "a source id; write S1 to S99",
-    schema.FACT_PATTERN: "a fact id; write F, M or B and a number, such as F1",
+    fields.ID_PATTERN: "an id: a lower-case letter, then up to 63 of a-z, 0-9, '_', '.' and '-'",
+    provenance.DOI_PATTERN: "a DOI; write it without resolver, such as 10.1038/s41593-025-02054-6, or leave it empty",
+    provenance.DATE_PATTERN: "a date; write YYYY-MM-DD",
+    provenance.SOURCE_PATTERN: "a source id; write S1 to S99",
+    provenance.FACT_PATTERN: "a fact id; write F, M or B and a number, such as F1",
 }
 
 

@@ -13,7 +13,7 @@ from inquitree_gym.judges.records import judgements_by_label
 from inquitree_gym.llm import Usage
 from inquitree_gym.scoring import score_episode
 from inquitree_gym.trees import Tree, load_tree
-from inquitree_gym.trees.schema import CANARY
+from inquitree_gym.trees.fields import CANARY
 from tests.scoring.test_trajectory import CONCLUDE, END, enter, episode_of, result
 from tests.strategies import make_tree
 

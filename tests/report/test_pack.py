@@ -21,7 +21,7 @@ from inquitree_gym.runner.archive import PACK_MANIFEST, unpack
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.scoring.trajectory import read_trajectory
 from inquitree_gym.trees import dump_tree, load_tree
-from inquitree_gym.trees.schema import CANARY
+from inquitree_gym.trees.fields import CANARY
 from tests.strategies import make_tree
 
 SECRET = "correct-horse-battery-staple"

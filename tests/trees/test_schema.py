@@ -16,8 +16,10 @@ from pydantic import ValidationError
 
 from inquitree_gym.errors import TreeError
 from inquitree_gym.trees import HINT_LEVELS, Tree, dump_tree, parse_tree
+from inquitree_gym.trees.disclosure import tree_task
+from inquitree_gym.trees.fields import MAX_TEXT
 from inquitree_gym.trees.rules import MAX_CYCLES
-from inquitree_gym.trees.schema import MAX_PARAPHRASES, MAX_SUBTOPICS, MAX_TEXT
+from inquitree_gym.trees.schema import MAX_PARAPHRASES, MAX_SUBTOPICS
 from tests.strategies import make_tree, study, trees
 
 Break = Callable[[dict], object]
@@ -195,7 +197,7 @@ SHAPE_FAULTS: list[tuple[str, Break, str]] = [
     ),
     (
         "an unfinished disclosure",
-        lambda d: d.update(disclosure={"research_question": "Why?"}),
+        lambda d: d.update(disclosure={"question": "Why?"}),
         "disclosure › null_hypothesis: is missing",
     ),
 ]
@@ -532,14 +534,6 @@ CHANGES: list[Break] = [
     lambda d: d["provenance"].update(tier="B"),
     lambda d: d["subtopics"][0].update(paraphrases=["Why?"]),
     lambda d: d["subtopics"][0]["studies"][0].update(paraphrases=["Why?"]),
-    lambda d: d.update(
-        disclosure={
-            "research_question": "Why?",
-            "null_hypothesis": "For no reason.",
-            "procedure": "Ask.",
-            "claims": [{"subject": "a", "relation": "causes", "object": "b"}],
-        }
-    ),
 ]
 
 
@@ -550,6 +544,46 @@ def test_any_change_of_content_changes_the_digest():
         change(found)
         digests.add(read(found).digest)
     assert len(digests) == len(CHANGES) + 1
+
+
+DISCLOSURE: dict[str, object] = {
+    "topic": "Yeast",
+    "domain": "baking",
+    "question": "How does yeast bear on dough?",
+    "hypothesis": "If dough has yeast, then it rises.",
+    "null_hypothesis": "If dough has yeast, then its height does not change.",
+    "procedure": ["Measure the height of dough with and without yeast."],
+    "outcome": "This study finds that dough with yeast rises.",
+    "claims": [
+        {
+            "id": "p1",
+            "independent": "yeast in the dough",
+            "relation": "increases",
+            "dependent": "the height of the dough",
+            "contraries": ["Yeast in the dough decreases the height of the dough."],
+            "evidence": ["s1a"],
+        }
+    ],
+}
+
+
+def test_a_disclosure_moves_the_digest_of_its_task_but_not_of_its_tree():
+    plain, told, other = document(), document() | {"disclosure": DISCLOSURE}, document()
+    other["disclosure"] = DISCLOSURE | {"topic": "Bread"}
+    trees = [read(each) for each in (plain, told, other)]
+    assert len({tree.digest for tree in trees}) == 1
+    tasks = [tree_task(tree) for tree in trees]
+    assert tasks[0] is None
+    assert tasks[1] is not None
+    assert tasks[2] is not None
+    assert tasks[1].digest != tasks[2].digest
+    assert tasks[1].claims[0].text == "Yeast in the dough increases the height of the dough."
+
+
+def test_a_disclosed_claim_rests_on_studies_of_the_tree():
+    claims = [DISCLOSURE["claims"][0] | {"evidence": ["s1a", "s9"]}]  # type: ignore[index]
+    (fault,) = faults(document() | {"disclosure": DISCLOSURE | {"claims": claims}})
+    assert "p1: needs 's9', which is not a study of this tree" in fault
 
 
 @settings(deadline=None, max_examples=20)
@@ -574,7 +608,7 @@ def test_a_document_without_paraphrases_and_tier_keeps_its_canonical_form_and_it
     for subtopic in empty["subtopics"]:
         subtopic["paraphrases"] = []
     assert (
-        read(empty).digest == read(plain).digest == "41e602e0e0cdbf22043ca1c91da7b8363baa9cd31d73c06a5d62102aebe95452"
+        read(empty).digest == read(plain).digest == "3d32b66d8ff3c9078ae09776f07f067c685b34c87ae3ecd05897eec974da71f1"
     )
     assert dump_tree(read(empty)) == dump_tree(read(plain))
     assert not {"paraphrases", "tier"} & set(re.findall(r'"(\w+)":', dump_tree(read(plain))))

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from inquitree_gym.errors import OptionError
+from inquitree_gym.trees.fields import CANARY
 from inquitree_gym.trees.generator.causal_model import CausalModel, Parents, draw_model
 from inquitree_gym.trees.generator.difficulty import TOPOLOGIES, Difficulty, count_range
 from inquitree_gym.trees.generator.rng import RandomStream
 from inquitree_gym.trees.generator.templates import TOPIC
 from inquitree_gym.trees.generator.text import RelationText, relation_texts
-from inquitree_gym.trees.schema import CANARY, GENERATED, Tree
+from inquitree_gym.trees.provenance import GENERATED
+from inquitree_gym.trees.schema import Tree
 
 VERSION = 2
 """Version of the generator; a seed identifies a tree only within one version."""

@@ -1,0 +1,132 @@
+"""Disclosures: a study told step by step, and the claims of its outcome; the material of a projection task.
+
+The steps and claims are those of ProjectionBench (arXiv:2605.30284); the texts are the project's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from inquitree_gym.trees.fields import CLEAN, Canary, FrozenModel, Identifier, Text, document_digest
+from inquitree_gym.trees.provenance import Paper, Provenance
+
+if TYPE_CHECKING:
+    from inquitree_gym.trees.schema import Tree
+
+Level = Literal["question", "null", "procedure"]
+"""Step of a disclosure: topic and question, null hypothesis, procedure."""
+LEVELS: tuple[Level, ...] = ("question", "null", "procedure")
+MAX_CLAIMS = 50
+
+
+class OutcomeClaim(FrozenModel):
+    """One relation that the study found between a manipulated and a measured variable."""
+
+    id: Identifier
+    independent: Text
+    """Independent variable, a noun phrase."""
+    relation: Text
+    """Effect with its direction, such as "increases"; at most five words."""
+    dependent: Text
+    """Dependent variable, a noun phrase."""
+    contraries: tuple[Text, ...] = Field(min_length=1)
+    """Sentences that cannot be true if the claim is: the opposite effect, or none."""
+    evidence: tuple[Identifier, ...] = Field(min_length=1)
+    """Studies whose true result shows the claim."""
+
+    @cached_property
+    def text(self) -> str:
+        """The claim as a sentence."""
+        sentence = f"{self.independent} {self.relation} {self.dependent}"
+        return sentence[0].upper() + sentence[1:].removesuffix(".") + "."
+
+
+class Disclosure(FrozenModel):
+    """A study told step by step. Agents never see ``hypothesis``, ``outcome`` and ``claims``."""
+
+    topic: Text
+    """Field of the study, at most four words."""
+    domain: Annotated[str, Field(min_length=1, max_length=60), CLEAN]
+    """Group of papers in reports."""
+    question: Text
+    """Open question, at most nine words."""
+    hypothesis: Text
+    """Expected effect: "If …, then …" or "When …, then …"."""
+    null_hypothesis: Text
+    """The same without a direction: no change."""
+    procedure: tuple[Text, ...] = Field(min_length=1)
+    """Steps, without results."""
+    outcome: Text
+    """All claims in one sentence."""
+    claims: tuple[OutcomeClaim, ...] = Field(min_length=1, max_length=MAX_CLAIMS)
+
+    @model_validator(mode="after")
+    def _has_unique_claims(self) -> Disclosure:
+        ids = [claim.id for claim in self.claims]
+        if twins := sorted({name for name in ids if ids.count(name) > 1}):
+            raise PydanticCustomError("repeated_claim", "claims: several have the id {id}", {"id": ", ".join(twins)})
+        return self
+
+    def texts_of(self, level: Level) -> tuple[str, ...]:
+        """Return the texts that a level adds: topic and question, null hypothesis, or steps of the procedure."""
+        match level:
+            case "question":
+                return self.topic, self.question
+            case "null":
+                return (self.null_hypothesis,)
+            case "procedure":
+                return self.procedure
+
+
+class ProjectionTask(FrozenModel):
+    """A disclosure with its paper: one task of the projection environments."""
+
+    format: Literal["projection/1"]
+    id: Identifier
+    version: int = Field(ge=1)
+    canary: Canary
+    paper: Paper
+    disclosure: Disclosure
+    provenance: Provenance
+    """Sources of the facts."""
+
+    def __hash__(self) -> int:
+        """Return the hash of the digest, so that caches keyed by a task are fast."""
+        return hash(self.digest)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical document, in hex; identifies the task in logs and caches."""
+        return document_digest(self)
+
+    @property
+    def claims(self) -> tuple[OutcomeClaim, ...]:
+        """The claims of the outcome."""
+        return self.disclosure.claims
+
+    def texts(self) -> Iterator[str]:
+        """Yield every text that a judge compares: claims, contraries, and what is disclosed."""
+        for claim in self.claims:
+            yield from (claim.text, *claim.contraries)
+        for level in LEVELS:
+            yield from self.disclosure.texts_of(level)
+
+
+def tree_task(tree: Tree) -> ProjectionTask | None:
+    """Return the projection task of a tree; None for a tree without a disclosure."""
+    if tree.disclosure is None:
+        return None
+    return ProjectionTask(
+        format="projection/1",
+        id=tree.id,
+        version=tree.version,
+        canary=tree.canary,
+        paper=tree.paper,
+        disclosure=tree.disclosure,
+        provenance=tree.provenance,
+    )

@@ -1,0 +1,68 @@
+"""Field types and base class of the documents: trees, papers and projection tasks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+CANARY = "inquitree-gym benchmark data; keep out of training corpora; canary 5b0e0f8c-6a6e-4d0c-9d39-0f5c2b8a7e41"
+"""Text in every shipped document and every log by which leaked data can be found."""
+MAX_TEXT = 4_000
+"""Maximum length of a text, in characters."""
+ID_PATTERN = r"^[a-z][a-z0-9_.-]{0,63}$"
+
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # control codes, surrogates, non-characters
+    r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # line separators and bidirectional controls
+    r"\ufeff\U000e0000-\U000e007f]"  # text that is invisible to people but not to models
+)
+
+
+def _clean(text: str) -> str:
+    if text != text.strip():
+        raise PydanticCustomError("untidy_text", "text starts or ends with white space; strip it")
+    if found := _CONTROL.search(text):
+        message = "text holds the control character {code}; remove it"
+        raise PydanticCustomError("control_character", message, {"code": f"U+{ord(found.group()):04X}"})
+    return text
+
+
+CLEAN = AfterValidator(_clean)
+"""Validator of texts: no control characters, no outer white space. It stands behind the bounds."""
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), CLEAN]
+Identifier = Annotated[str, Field(pattern=ID_PATTERN)]
+Canary = Annotated[str, Field(min_length=1, max_length=200), CLEAN]
+
+
+class FrozenModel(BaseModel):
+    """Base of every part of a document: frozen, strict, without unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a validated copy with some fields replaced; ``deep`` has no effect on frozen values.
+
+        Raises:
+            ValidationError: a new value is invalid.
+        """
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self).model_validate(fields | dict(update or {}))
+
+
+class Node(FrozenModel):
+    """A node whose text is matched with actions or conclusions."""
+
+    id: Identifier
+    text: Text
+
+
+def document_digest(document: FrozenModel, *, exclude: set[str] | None = None) -> str:
+    """Return the SHA-256 of the canonical form of a document, in hex, without the fields in ``exclude``."""
+    written = json.dumps(document.model_dump(mode="json", exclude=exclude), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(written.encode()).hexdigest()
