@@ -46,16 +46,20 @@ def is_path(tree: str | os.PathLike[str]) -> bool:
 
 def load_file(path: str | os.PathLike[str]) -> Tree:
     """Read and validate one tree file; see `load_tree` for the errors."""
+    return parse_tree(read_document(path), where=os.path.expanduser(path))
+
+
+def read_document(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file of at most `MAX_FILE_BYTES`; see `load_tree` for the errors."""
     file = Path(os.path.expanduser(path))
     if not os.path.isfile(file):
         raise UnknownTreeError(f"no tree file at '{file}'; give a path to an existing .json file, or an id")
     if (size := file.stat().st_size) > MAX_FILE_BYTES:
         raise _unreadable(str(file), f"{size:,} bytes; a tree file may hold at most {MAX_FILE_BYTES:,}")
     try:
-        document = file.read_bytes()
+        return file.read_bytes()
     except OSError as error:
         raise _unreadable(str(file), f"cannot be read: {error.strerror}") from error
-    return parse_tree(document, where=str(file))
 
 
 def load_user_tree(file: Path) -> Tree:
@@ -94,7 +98,7 @@ def parse_tree(document: bytes, where: str = "tree") -> Tree:
     Raises:
         TreeError: the document is invalid; all faults that can be found at once are listed.
     """
-    _refuse_ambiguous_json(document, where)
+    refuse_ambiguous_json(document, where)
     try:
         return Tree.model_validate_json(document)
     except ValidationError as error:
@@ -143,7 +147,7 @@ def _load_builtin(name: str) -> Tree:
     return parse_tree(builtin_file(name).read_bytes(), name)
 
 
-def _refuse_ambiguous_json(document: bytes, where: str) -> None:
+def refuse_ambiguous_json(document: bytes, where: str) -> None:
     """Refuse repeated keys, NaN and bytes that are not UTF-8, which JSON readers treat differently."""
     faults: dict[Fault, None] = {}
 

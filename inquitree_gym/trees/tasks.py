@@ -1,0 +1,91 @@
+"""Projection tasks by id or path: those of trees with a disclosure, and files that hold a task alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from inquitree_gym.errors import Fault, TreeError, UnknownTreeError
+from inquitree_gym.trees.catalogue import builtin_ids
+from inquitree_gym.trees.disclosure import ProjectionTask, tree_task
+from inquitree_gym.trees.load import is_path, load_tree, parse_tree, read_document, refuse_ambiguous_json
+from inquitree_gym.trees.rules import fault
+from inquitree_gym.trees.schema import Tree
+from inquitree_gym.trees.validation import validation_faults
+
+TASK_FORMAT = "projection/1"
+
+TaskLike = str | os.PathLike[str] | Tree | ProjectionTask
+"""An id, a path of a tree or task file, a tree with a disclosure, or a task."""
+
+
+def load_task(task: TaskLike) -> ProjectionTask:
+    """Return the projection task with an id (``"paper12"``, ``"12"``), at a path, or of a tree.
+
+    Raises:
+        UnknownTreeError: the id or file does not exist, or the tree has no disclosure.
+        TreeError: the file is invalid; every fault is listed with its place.
+    """
+    if isinstance(task, ProjectionTask):
+        return task
+    if isinstance(task, Tree):
+        return _task_of(task)
+    if is_path(task):
+        return parse_task(read_document(task), where=str(task))
+    return _task_of(load_tree(task))
+
+
+def builtin_tasks() -> tuple[str, ...]:
+    """Return the ids of the shipped tasks, in the order of the shipped trees."""
+    return builtin_ids()
+
+
+def parse_task(document: bytes, where: str = "task") -> ProjectionTask:
+    """Validate one JSON document: a task, or a tree with a disclosure.
+
+    Raises:
+        UnknownTreeError: it is a tree without a disclosure.
+        TreeError: it is invalid; all faults that can be found at once are listed.
+    """
+    refuse_ambiguous_json(document, where)
+    found = json.loads(document)
+    if not isinstance(found, dict) or found.get("format") != TASK_FORMAT:
+        return _task_of(parse_tree(document, where))
+    try:
+        task = ProjectionTask.model_validate_json(document)
+    except ValidationError as error:
+        raise TreeError(where, list(validation_faults(error, found))) from None
+    if faults := _unsupported_evidence(task):
+        raise TreeError(where, faults)
+    return task
+
+
+@lru_cache(maxsize=256)
+def _task_of(tree: Tree) -> ProjectionTask:
+    task = tree_task(tree)
+    if task is None:
+        raise UnknownTreeError(
+            f"'{tree.id}' has no disclosure, so there is nothing to project; add one to the tree, or choose another"
+        )
+    return task
+
+
+def _unsupported_evidence(task: ProjectionTask) -> list[Fault]:
+    """Return a fault for each study that a claim names and the provenance does not; a task alone has no tree."""
+    known = {support.node for support in task.provenance.support}
+    return [
+        fault("T116", claim.id, f"disclosure.claims[{i}].evidence[{k}]", f"needs '{name}', which has no support")
+        for i, claim in enumerate(task.claims)
+        for k, name in enumerate(claim.evidence)
+        if name not in known
+    ]
+
+
+def is_task_file(path: Path) -> bool:
+    """Return whether a file says that it holds a projection task alone."""
+    with path.open("rb") as stream:
+        return TASK_FORMAT.encode() in stream.read(200)
