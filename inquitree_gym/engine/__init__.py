@@ -5,9 +5,10 @@ action, and returns a frozen `Event` with the next state and the outcome. Subtop
 tree, studies by their index over the whole tree, subtopic by subtopic.
 """
 
-from inquitree_gym.engine.machine import Engine, splitmix64
+from inquitree_gym.engine.machine import Engine
 from inquitree_gym.engine.rules import Rules
 from inquitree_gym.engine.values import Decision, Event, Kind, Phase, Reading, Reason, State, event_values
+from inquitree_gym.trees.hashing import splitmix64
 
 __all__ = [
     "Decision",

@@ -7,20 +7,10 @@ from hashlib import blake2b
 from inquitree_gym.engine.rules import Rules
 from inquitree_gym.engine.values import Decision, Event, Kind, Phase, Reading, Reason, State
 from inquitree_gym.errors import OptionError
+from inquitree_gym.trees.hashing import splitmix64
 from inquitree_gym.trees.schema import HINT_LEVELS, Tree
 
 _WORD = (1 << 64) - 1
-
-
-def splitmix64(*words: int) -> int:
-    """Hash whole numbers to 64 bits with the finaliser of SplitMix64, chained over the words."""
-    mixed = 0
-    for word in words:
-        mixed = ((mixed ^ word) + 0x9E3779B97F4A7C15) & _WORD
-        mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & _WORD
-        mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & _WORD
-        mixed ^= mixed >> 31
-    return mixed
 
 
 class Engine:

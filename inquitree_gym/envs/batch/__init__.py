@@ -27,6 +27,6 @@ One step, for all environments:
    and run, and wordings taken in turn; first hints choose the least visited node; conclusions are scored.
 4. Environments at their turn limit go to ``states.at_limit``.
 
-Observations and infos are lookups by state (`observations`). Episode seeds and the choice of a tree are in `pool`;
+Observations and infos are lookups by state (`observations`). Episode seeds and the choice of a tree are in `seeds`;
 `env.InquiryBatchEnv` is the Gymnasium interface.
 """

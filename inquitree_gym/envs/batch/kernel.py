@@ -20,8 +20,10 @@ from inquitree_gym.envs.batch.encoding import (
     Ints,
     Op,
 )  # fmt: skip
-from inquitree_gym.envs.batch.pool import EpisodeSeeds, Tables, hash_words
+from inquitree_gym.envs.batch.pool import Tables
+from inquitree_gym.envs.batch.seeds import EpisodeSeeds
 from inquitree_gym.trees import HINT_LEVELS
+from inquitree_gym.trees.hashing import hash_words
 
 # Zero-dimensional arrays: a ufunc takes one in half the time that a Python integer takes.
 _ZERO, _ONE, _REJECT, _LOCKED, _TARGET_MASK, _TARGET_BITS = (

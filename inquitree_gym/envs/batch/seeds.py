@@ -1,0 +1,108 @@
+"""Seeds of the episodes of many environments: counter-based, so that no environment depends on another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from inquitree_gym.envs.batch.encoding import Ints
+from inquitree_gym.errors import OptionError
+from inquitree_gym.trees.hashing import Hashes, hash_words
+
+Seed = int | Sequence[int | None] | None
+
+_NEXT = np.ones((), np.uint64)
+_WORD = (1 << 64) - 1
+
+
+class EpisodeSeeds:
+    """Episode seeds of all environments: the seed given, or for the k-th episode after it a hash of it and k."""
+
+    def __init__(self, num_envs: int) -> None:
+        """Allocate the arrays; no environment is seeded."""
+        self.first: Hashes = np.zeros(num_envs, np.uint64)
+        self.episode: Hashes = np.zeros(num_envs, np.uint64)
+        self._roots: Hashes = np.zeros(num_envs, np.uint64)
+        self.hashes: Hashes = np.zeros(num_envs, np.uint64)
+        """``splitmix64(seed)`` of the current episode, which its draws extend; see `advance`."""
+        self._seeded = np.zeros(num_envs, np.bool_)
+
+    def reset(self, envs: Ints, seeds: Sequence[int | None], rng: np.random.Generator) -> None:
+        """Set the seeds of these environments' next episodes; None continues from the seed before, or draws one."""
+        given = np.array([seed is not None for seed in seeds])
+        new = envs[~given & ~self._seeded[envs]]
+        self.advance(envs[~given & self._seeded[envs]])
+        self._set(new, rng.integers(1 << 63, size=len(new), dtype=np.uint64))
+        self._set(envs[given], np.array([seed & _WORD for seed in seeds if seed is not None], np.uint64))
+        self._seeded[envs] = True
+
+    def _set(self, envs: Ints, seeds: Hashes) -> None:
+        self.first[envs] = seeds
+        self.episode[envs] = 0
+        self.hashes[envs] = self._roots[envs] = hash_words(np.zeros_like(seeds), seeds)
+
+    def advance(self, envs: Ints, *, update_hashes: bool = True) -> None:
+        """Go on to the next episode of these environments; `hashes` may be left out of date if nothing is drawn."""
+        episode = self.episode.take(envs)
+        episode += _NEXT
+        self.episode[envs] = episode
+        if update_hashes:
+            seeds = hash_words(self._roots.take(envs), episode)
+            self.hashes[envs] = hash_words(np.zeros_like(seeds), seeds)
+
+    def choose(self, envs: Ints, numbers: Ints, own: Ints | None = None) -> Ints:
+        """Return the tree of each environment's episode, out of ``numbers``; or a single one for all.
+
+        Args:
+            envs: the environments.
+            numbers: numbers of the trees to choose from, by the seeds of the episodes.
+            own: index into ``numbers`` of every environment's tree, if that is fixed.
+        """
+        if own is not None:
+            return numbers.take(own.take(envs))
+        if len(numbers) == 1:
+            return numbers
+        count = np.array(len(numbers), np.uint64)
+        return numbers.take((hash_words(self.hashes.take(envs), count) % count).astype(np.int64))
+
+    def of(self, env: int) -> int:
+        """Return the seed of the current episode."""
+        seed = (
+            self.first[env] if not self.episode[env] else hash_words(self._roots[env : env + 1], self.episode[env])[0]
+        )
+        return int(seed)
+
+
+def spread_seeds(seed: Seed, num_envs: int) -> list[int | None]:
+    """Return one seed per environment; a single seed increases by 1 from each environment to the next.
+
+    Raises:
+        OptionError: ``seed`` is neither None, a whole number from 0, nor a list of ``num_envs`` of these.
+    """
+    if seed is None or isinstance(seed, int):
+        seeds = [None if seed is None else seed + i for i in range(num_envs)]
+    else:
+        seeds = list(seed) if isinstance(seed, Sequence) else []
+    if len(seeds) != num_envs or not all(each is None or (isinstance(each, int) and each >= 0) for each in seeds):
+        raise OptionError(
+            f"seed is None, a whole number from 0, or a list of one or the other for each of the {num_envs} "
+            f"environments, not {seed!r:.80}"
+        )
+    return seeds
+
+
+def envs_to_reset(mask: Any, num_envs: int) -> Ints:
+    """Return the indices of the environments to reset; None resets all.
+
+    Raises:
+        OptionError: ``mask`` is not a bool array of shape ``(num_envs,)``, or False everywhere.
+    """
+    if mask is None:
+        return np.arange(num_envs)
+    fits = isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.shape == (num_envs,)
+    if not (fits and mask.any()):
+        raise OptionError(f"reset_mask is a bool array of shape ({num_envs},), True somewhere, not {mask!r:.80}")
+    envs: Ints = mask.nonzero()[0]
+    return envs
