@@ -40,11 +40,12 @@ PUBLIC = {
         "SentenceTransformerEmbedder", "StaticEmbedder", "TreeVectors", "load_embedder", "tree_vectors",
     },
     "inquitree_gym.engine": {
-        "Decision", "Engine", "Event", "Kind", "Phase", "Reading", "Reason", "Rules", "State", "event_values",
-        "splitmix64",
+        "Decision", "Engine", "Event", "Kind", "Phase", "Reading", "Reason", "RuleSet", "Rules", "State",
+        "event_values", "seed_of_agent", "splitmix64",
     },
     "inquitree_gym.envs": {
-        "FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "SyntheticEnv", "Transition",
+        "FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "ProjectionEnv", "ProjectionRules",
+        "SyntheticEnv", "Transition",
     },
     "inquitree_gym.judges": {
         "AsyncJudge", "CrossEncoderInference", "Judge", "JudgeOptions", "JudgeReply", "JudgedConclusion", "Judgement",
@@ -63,8 +64,9 @@ PUBLIC = {
         "score_episode",
     },
     "inquitree_gym.trees": {
-        "CANARY", "CATALOGUE", "CatalogueEntry", "Difficulty", "Fault", "HINT_LEVELS", "Tree", "builtin_ids",
-        "dump_tree", "load_tree", "parse_tree", "synthetic_tree", "tree_seed", "user_files",
+        "CANARY", "CATALOGUE", "CatalogueEntry", "Difficulty", "Disclosure", "Fault", "HINT_LEVELS",
+        "ProjectionTask", "Tree", "builtin_ids", "dump_tree", "load_tree", "parse_tree", "synthetic_tree", "tree_seed",
+        "user_files",
     },
     "inquitree_gym.wrappers": {
         "EmbeddingObservation", "FakeResults", "LogEpisodes", "MenuActions", "RewardShaping", "Transcript", "TurnLimit",

@@ -7,8 +7,9 @@ tree, studies by their index over the whole tree, subtopic by subtopic.
 
 from inquitree_gym.engine.machine import Engine
 from inquitree_gym.engine.rules import Rules
+from inquitree_gym.engine.ruleset import RuleSet
 from inquitree_gym.engine.values import Decision, Event, Kind, Phase, Reading, Reason, State, event_values
-from inquitree_gym.trees.hashing import splitmix64
+from inquitree_gym.trees.hashing import seed_of_agent, splitmix64
 
 __all__ = [
     "Decision",
@@ -18,8 +19,10 @@ __all__ = [
     "Phase",
     "Reading",
     "Reason",
+    "RuleSet",
     "Rules",
     "State",
     "event_values",
+    "seed_of_agent",
     "splitmix64",
 ]

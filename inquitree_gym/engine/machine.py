@@ -7,7 +7,7 @@ from hashlib import blake2b
 from inquitree_gym.engine.rules import Rules
 from inquitree_gym.engine.values import Decision, Event, Kind, Phase, Reading, Reason, State
 from inquitree_gym.errors import OptionError
-from inquitree_gym.trees.hashing import splitmix64
+from inquitree_gym.trees.hashing import seed_of_agent, splitmix64
 from inquitree_gym.trees.schema import HINT_LEVELS, Tree
 
 _WORD = (1 << 64) - 1
@@ -100,8 +100,7 @@ class Engine:
         """
         if self.rules.fake_key == 1:
             return seed
-        key = (seed & _WORD).to_bytes(8, "big") + self._tree_id.encode()
-        return int.from_bytes(blake2b(key, digest_size=8, person=b"inquitree agent").digest(), "big") >> 1
+        return seed_of_agent(seed, self._tree_id)
 
     def wording_shown(self, seed: int, study: int, run: int) -> int:
         """Return the wording that the ``run``-th run of ``study`` has if it shows the true result.

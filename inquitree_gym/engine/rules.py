@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from inquitree_gym.engine.ruleset import RuleSet
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.trees.schema import HINT_LEVELS
 
@@ -43,7 +44,7 @@ _FORMERLY: dict[str, Any] = {"bare_decisions": False, "fake_key": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(RuleSet):
     """Rules of an inquiry. The defaults are our reading of the paper; `preset` has the paper's own as printed."""
 
     threshold: float | None = None
@@ -125,11 +126,6 @@ class Rules:
         return cls(**_PAPER) if name == "paper" else cls()
 
     @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """Return the names of all rules."""
-        return tuple(cls.__dataclass_fields__)  # not fields(), which takes much of the time of reading a log
-
-    @classmethod
     def recorded(cls, values: Mapping[str, Any]) -> Rules:
         """Return the rules in the header of a log; a rule that the log does not name has the effect it had then.
 
@@ -142,23 +138,6 @@ class Rules:
     def unnamed(values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the rules that the header of a log does not name but whose effect then was not today's default."""
         return {name: value for name, value in _FORMERLY.items() if name not in values}
-
-    def override(self, options: Mapping[str, Any]) -> Rules:
-        """Return a copy with some rules replaced.
-
-        Raises:
-            OptionError: a rule is unknown or out of range.
-        """
-        for name in options:
-            if name not in self.names():
-                raise OptionError(
-                    f"unknown option '{name}'{suggest(name, self.names())}; known: {', '.join(self.names())}"
-                )
-        return Rules(**{**self.as_dict(), **options})
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the rules as plain values, for logs and for `Rules(**...)`."""
-        return {name: getattr(self, name) for name in self.names()}
 
     @property
     def label(self) -> str:

@@ -7,12 +7,23 @@ from inquitree_gym._lazy import lazy
 if TYPE_CHECKING:
     from inquitree_gym.envs.batch.env import InquiryBatchEnv
     from inquitree_gym.envs.inquiry import InquiryEnv
+    from inquitree_gym.envs.projection.env import ProjectionEnv
+    from inquitree_gym.envs.projection.rules import ProjectionRules
     from inquitree_gym.envs.runtime import Transition
     from inquitree_gym.envs.spaces import FreeText
     from inquitree_gym.envs.synthetic import SyntheticEnv
     from inquitree_gym.envs.vector import InquiryVectorEnv
 
-__all__ = ["FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "SyntheticEnv", "Transition"]
+__all__ = [
+    "FreeText",
+    "InquiryBatchEnv",
+    "InquiryEnv",
+    "InquiryVectorEnv",
+    "ProjectionEnv",
+    "ProjectionRules",
+    "SyntheticEnv",
+    "Transition",
+]
 
 __getattr__ = lazy(
     __name__,
@@ -20,6 +31,8 @@ __getattr__ = lazy(
         "spaces": "FreeText",
         "batch.env": "InquiryBatchEnv",
         "inquiry": "InquiryEnv",
+        "projection.env": "ProjectionEnv",
+        "projection.rules": "ProjectionRules",
         "vector": "InquiryVectorEnv",
         "runtime": "Transition",
         "synthetic": "SyntheticEnv",

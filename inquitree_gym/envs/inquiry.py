@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, Literal
 
 import gymnasium as gym
-from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.error import ResetNeeded
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder
-from inquitree_gym.engine import Event, Phase, Reading, Rules, State, splitmix64
+from inquitree_gym.engine import Event, Phase, Reading, Rules, State
 from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
 from inquitree_gym.envs.asking import AskedJudge, AskedReader
 from inquitree_gym.envs.keywords import TreeLike as TreeLike
@@ -19,7 +19,8 @@ from inquitree_gym.envs.keywords import episode_rules, load_trees, suggest_keywo
 from inquitree_gym.envs.observations import MAX_OBSERVATION
 from inquitree_gym.envs.runtime import RuntimeCache, Transition, TreeRuntime, privileged_info, public_info
 from inquitree_gym.envs.spaces import FreeText
-from inquitree_gym.errors import ActionError, OptionError
+from inquitree_gym.envs.text import TextEnv, draw_one, not_a_text_error
+from inquitree_gym.errors import OptionError
 from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
 from inquitree_gym.judges.registry import AsyncJudge
 from inquitree_gym.matching import MAX_ACTION_LENGTH
@@ -30,7 +31,7 @@ from inquitree_gym.trees import Tree
 _END = Phase.END  # looked up once, for speed
 
 
-class InquiryEnv(gym.Env[str, str]):
+class InquiryEnv(TextEnv):
     """Re-live the inquiry behind a paper in free text.
 
     ## Description
@@ -79,7 +80,6 @@ class InquiryEnv(gym.Env[str, str]):
 
     _runtime: TreeRuntime | None = None
     _score: float | None = None
-    _first_seed: int | None = None
 
     @suggest_keywords
     def __init__(  # noqa: PLR0913  (keywords)
@@ -119,8 +119,7 @@ class InquiryEnv(gym.Env[str, str]):
         """
         given = locals()
         chosen = Rules(**{name: given[name] for name in Rules.names()})
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise OptionError(f"render_mode is one of {self.metadata['render_modes']} or None, not {render_mode!r}")
+        self._check_render_mode(render_mode)
         self.trees = load_trees(tree)
         self.embedder = load_embedder(embedder) if isinstance(embedder, str) else embedder
         if not hasattr(self.embedder, "embed"):
@@ -136,8 +135,6 @@ class InquiryEnv(gym.Env[str, str]):
         self.runtimes = RuntimeCache(self.embedder, self.prompts)
         """Runtimes of the trees; environments may share one cache."""
         self._events: list[Event] = []
-        self._episode = 0
-        self._closed = False
 
     @property
     def runtime(self) -> TreeRuntime:
@@ -237,7 +234,7 @@ class InquiryEnv(gym.Env[str, str]):
         if runtime is None or last is None:
             raise self._not_started()
         if not isinstance(action, str):
-            raise ActionError(f"an action is a string, not {type(action).__name__} ({action!r:.80})")
+            raise not_a_text_error(action)
         state = last.event.state
         if state.phase == _END:
             raise ResetNeeded("the episode is over: its conclusion was written; call reset() before the next step()")
@@ -292,26 +289,12 @@ class InquiryEnv(gym.Env[str, str]):
 
     def close(self) -> None:
         """End the episode for good; a closed environment takes neither `step` nor `reset`."""
-        self._closed = True
+        super().close()
         self._runtime = self.last_transition = None
-
-    def _not_started(self) -> ResetNeeded | ClosedEnvironmentError:
-        if self._closed:
-            return ClosedEnvironmentError("the environment was closed; make another one")
-        return ResetNeeded("no episode has been started; call reset() first")
-
-    def _next_seed(self, seed: int | None) -> int:
-        """Return the episode's seed: the given one, or for the k-th episode after it a hash of that seed and k."""
-        if seed is not None or self._first_seed is None:
-            self._first_seed = int(self.np_random_seed) if seed is None else seed
-            self._episode = 0
-            return self._first_seed
-        self._episode += 1
-        return splitmix64(self._first_seed, self._episode)
 
     def _choose_tree(self, trees: tuple[Tree, ...], episode_seed: int) -> Tree:
         """Return the tree of an episode; one of several is drawn by the episode's seed."""
-        return trees[splitmix64(episode_seed, len(trees)) % len(trees)] if len(trees) > 1 else trees[0]
+        return draw_one(trees, episode_seed)
 
     def _info(self, event: Event) -> dict[str, Any]:
         info = public_info(event)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, get_type_hints
+from typing import Any, Literal, NamedTuple, ParamSpec, TypedDict, TypeVar, get_type_hints
 
 from inquitree_gym.embeddings import Embedder
 from inquitree_gym.engine import Rules
@@ -68,6 +68,28 @@ class InquiryKeywords(BatchKeywords, total=False):
     judge: str | AsyncJudge
 
 
+class _Made(NamedTuple):
+    """The keyword that a synthetic environment does not take, because it makes that itself."""
+
+    rule: str
+    """Rule that only environments of the same kind have."""
+    advice: str
+
+
+_MADE = {
+    "tree": _Made(
+        "fake_level",
+        "a synthetic inquiry makes its own trees; to play one of yours, make InquiTree-v0 with tree=..., or "
+        'pass reset(options={"tree": ...})',
+    ),
+    "task": _Made(
+        "form",
+        "a synthetic projection makes its own tasks; to play one of yours, make ProjectionBench-v0 with task=..., or "
+        'pass reset(options={"task": ...})',
+    ),
+}
+
+
 def suggest_keywords(function: Callable[P, R]) -> Callable[P, R]:
     """Make ``function`` raise `OptionError` with a suggestion for an unknown keyword, and expand ``rules``.
 
@@ -77,11 +99,9 @@ def suggest_keywords(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        if "tree" in kwargs and "tree" not in known:
-            raise OptionError(
-                "a synthetic inquiry makes its own trees; to play one of yours, make InquiTree-v0 with tree=..., or "
-                'pass reset(options={"tree": ...})'
-            )
+        for name in _MADE.keys() & kwargs.keys() - set(known):
+            if _MADE[name].rule in known:
+                raise OptionError(_MADE[name].advice)
         check_names(kwargs, known, "the environment")
         if "rules" in kwargs:
             given = {**kwargs, "prompts": kwargs["rules"] if kwargs.get("prompts") is None else kwargs["prompts"]}
@@ -91,13 +111,11 @@ def suggest_keywords(function: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
-def unpack_keywords(
-    template: Callable[..., Any], keywords: type[BatchKeywords]
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def unpack_keywords(template: Callable[..., Any], keywords: type[Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator of functions that take ``**keywords: Unpack[...]``.
 
-    Their signature names each of these ``keywords`` with the default that it has in ``template``, as `help` shows it,
-    and an unknown one raises `OptionError` with a suggestion.
+    Their signature names each of these ``keywords``, a `TypedDict`, with the default that it has in ``template``, as
+    `help` shows it, and an unknown one raises `OptionError` with a suggestion.
     """
     offered = [each for name, each in signature(template).parameters.items() if name in keywords.__annotations__]
 
@@ -120,9 +138,14 @@ def load_trees(tree: TreeLike | Sequence[TreeLike]) -> tuple[Tree, ...]:
     """
     if isinstance(tree, str | os.PathLike | Tree):
         return (load_tree(tree),)
-    if not isinstance(tree, Sequence) or not tree:
-        raise OptionError(f"tree is an id, a path, a Tree, or a sequence with at least one of them, not {tree!r:.80}")
+    check_several(tree, "tree is an id, a path, a Tree")
     return tuple(load_tree(each) for each in tree)
+
+
+def check_several(given: Any, kinds: str) -> None:
+    """Raise `OptionError` unless ``given`` is a sequence with at least one item; ``kinds`` names what one item is."""
+    if not isinstance(given, Sequence) or not given:
+        raise OptionError(f"{kinds}, or a sequence with at least one of them, not {given!r:.80}")
 
 
 def check_names(given: Mapping[str, Any], known: tuple[str, ...], taker: str) -> None:

@@ -31,7 +31,11 @@ def as_text(tree: Tree, event: Event, observation: str) -> str:
     """Return the observation as plain text below a status line."""
     state = event.state
     seen = f"{state.visited.bit_count()} of {len(state.visits)} subtopics"
-    status = f"{tree.id} · turn {state.turn} · {state.phase.name.lower()} · {seen}"
+    return under_status(f"{tree.id} · turn {state.turn} · {state.phase.name.lower()} · {seen}", observation)
+
+
+def under_status(status: str, observation: str) -> str:
+    """Return an observation as plain text below a status line."""
     return f"{status}\n{'─' * len(status)}\n{observation}\n"
 
 

@@ -20,6 +20,8 @@ TEMPLATE_NAMES = (
     "end", "declined", "subtopic_tie", "study_tie", "redo",
 )  # fmt: skip
 """Templates of the observations of an environment."""
+PROJECTION_TEMPLATE_NAMES = ("projection", "projection_end")
+"""Templates of the observations of a projection environment."""
 AGENT_TEMPLATE_NAMES = (
     "llm_system", "llm_correction", "llm_dropped", "sceptic_system", "sceptic_check", "sceptic_note",
 )  # fmt: skip
@@ -130,7 +132,7 @@ def _overrides(folder: Path, names: Sequence[str]) -> dict[str, str]:
     if not os.path.isdir(folder):
         raise OptionError(f"no folder of templates at '{folder}'; give an existing one, '{DEFAULT}' or '{PAPER}'")
     found, faults = {}, []
-    shared = {*TEMPLATE_NAMES, *AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE}
+    shared = {*TEMPLATE_NAMES, *PROJECTION_TEMPLATE_NAMES, *AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE}
     for file in sorted(folder.glob("*.md")):
         if file.stem not in names and file.stem in shared and shared.issuperset(names):
             continue  # a template of the environment beside those of the agent, or the other way round

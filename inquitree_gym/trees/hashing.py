@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +23,12 @@ def splitmix64(*words: int) -> int:
         mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & _WORD
         mixed ^= mixed >> 31
     return mixed
+
+
+def seed_of_agent(seed: int, document: str) -> int:
+    """Return a one-way hash of an episode's seed and the id of its tree or task, from 0 to 2^63 - 1."""
+    key = (seed & _WORD).to_bytes(8, "big") + document.encode()
+    return int.from_bytes(blake2b(key, digest_size=8, person=b"inquitree agent").digest(), "big") >> 1
 
 
 def hash_words(hashes: Hashes, words: NDArray[np.integer]) -> Hashes:

@@ -9,6 +9,8 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from inquitree_gym.trees.disclosure import ProjectionTask
+
 Floats = NDArray[np.float64]
 
 MAX_EXTRAS = 3
@@ -148,3 +150,14 @@ class ProjectionJudge(Protocol):
 
     def align(self, projection: str) -> Alignment:
         """Align a projection, one sentence or one claim per line, with the true claims."""
+
+
+class InProcessProjectionJudge(Protocol):
+    """Judge of projections about any task that computes in this process."""
+
+    @property
+    def name(self) -> str:
+        """Name that it was requested by."""
+
+    def for_task(self, task: ProjectionTask) -> ProjectionJudge:
+        """Return the judge of a task, the same for the same task."""

@@ -1,0 +1,236 @@
+"""`ProjectionEnv`: the expected outcome of one study in free text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.error import ResetNeeded
+
+from inquitree_gym.engine import seed_of_agent
+from inquitree_gym.envs.keywords import suggest_keywords
+from inquitree_gym.envs.observations import MAX_OBSERVATION
+from inquitree_gym.envs.projection.keywords import load_tasks, projection_rules
+from inquitree_gym.envs.projection.rules import Form, ProjectionRules, RewardTime
+from inquitree_gym.envs.projection.runtime import (
+    ProjectionRuntime,
+    ProjectionRuntimes,
+    ProjectionState,
+    ProjectionTransition,
+    privileged_projection_info,
+    projection_info,
+)
+from inquitree_gym.envs.spaces import FreeText
+from inquitree_gym.envs.text import TextEnv, TextStep, TextVectors, draw_one, not_a_text_error
+from inquitree_gym.judges.projections.alignment import InProcessProjectionJudge
+from inquitree_gym.matching import MAX_ACTION_LENGTH
+from inquitree_gym.prompts import PROJECTION_TEMPLATE_NAMES, Prompts
+from inquitree_gym.trees.disclosure import LEVELS, Level, ProjectionTask
+from inquitree_gym.trees.tasks import TaskLike
+
+
+class ProjectionEnv(TextEnv):
+    """Say what a study will find, while it is disclosed step by step (ProjectionBench, arXiv:2605.30284).
+
+    ## Description
+    A study is disclosed level by level: its topic and question, a null hypothesis, its procedure. At each level the
+    agent projects the outcome, without ever being told how right it was.
+
+    ## Action space
+    `FreeText`: any string. It is split into claims, which are aligned with those of the true outcome. Text beyond the
+    length of the space is ignored; an empty text claims nothing.
+
+    ## Observation space
+    `FreeText`: everything disclosed so far, so that an agent without memory sees all of it. The last one says that the
+    task is over.
+
+    ## Reward
+    w·F1 of the projection at each turn (or their sum at the end), with the weights of the trapezoid over the levels, ¼,
+    ½, ¼ for three: the return is in [0, 1], and AUC/2 for three levels.
+
+    ## Episode end
+    ``terminated`` after the projection at the last level; ``truncated`` is never set.
+
+    ## Info
+    ``state`` ("project" or "end"), ``level`` (the last one disclosed), ``turn``; with ``privileged=True`` also a dict
+    ``privileged`` that the agent must not see: the true ``claims``, and after a step the ``analogous`` and
+    ``extraneous`` claims of the last projection, their ratings in both orders and averaged, and its score.
+
+    ## Arguments
+    ``task``: an id, a path, a `Tree` with a disclosure, a `ProjectionTask`, or a sequence of them to sample from, by
+    the seed of each episode. ``levels``, ``form``, ``reward``: see `ProjectionRules`. ``judge``: aligns the claims.
+    ``prompts``: ``"default"``, or a folder whose templates replace the package's. ``privileged``: see Info.
+    ``render_mode``: ``"ansi"`` or ``"human"``. ``reset(options=...)`` takes ``task`` and any rule, for that episode.
+
+    ## Version history
+    v0: first release.
+    """
+
+    metadata = {"render_modes": ["ansi", "human"], "render_fps": 1}  # noqa: RUF012  (as Gymnasium has it)
+
+    _runtime: ProjectionRuntime | None = None
+
+    @suggest_keywords
+    def __init__(  # noqa: PLR0913  (keywords)
+        self,
+        task: TaskLike | Sequence[TaskLike],
+        *,
+        levels: Sequence[Level] = LEVELS,
+        form: Form = "sentence",
+        reward: RewardTime = "each",
+        judge: InProcessProjectionJudge,
+        prompts: str | os.PathLike[str] | None = None,
+        privileged: bool = False,
+        render_mode: str | None = None,
+    ) -> None:
+        """See the class for the arguments.
+
+        Raises:
+            OptionError: an unknown keyword, or a value out of range.
+            TreeError: a task is unknown or invalid.
+        """
+        self.rules = ProjectionRules(levels=levels, form=form, reward=reward)  # type: ignore[arg-type]
+        self._check_render_mode(render_mode)
+        self.tasks = load_tasks(task)
+        self.prompts = Prompts(prompts, PROJECTION_TEMPLATE_NAMES)
+        self.privileged, self.render_mode = privileged, render_mode
+        self.action_space, self.observation_space = FreeText(MAX_ACTION_LENGTH), FreeText(MAX_OBSERVATION)
+        self.last_transition: ProjectionTransition | None = None
+        """The transition of the last `step` or `reset`; None before the first."""
+        self.runtimes = ProjectionRuntimes(judge.for_task, self.prompts)
+        """Runtimes of the tasks; environments may share one cache."""
+        self._earned = 0.0
+
+    @property
+    def runtime(self) -> ProjectionRuntime:
+        """Rules, texts and judge of this episode.
+
+        Raises:
+            ResetNeeded: before the first reset.
+            ClosedEnvironmentError: after `close`.
+        """
+        if self._runtime is None:
+            raise self._not_started()
+        return self._runtime
+
+    @property
+    def task(self) -> ProjectionTask:
+        """The task of this episode."""
+        return self.runtime.task
+
+    @property
+    def episode_rules(self) -> ProjectionRules:
+        """The rules of this episode, including the options of its reset."""
+        return self.runtime.rules
+
+    @property
+    def state(self) -> ProjectionState:
+        """Seed of the episode and turns so far; privileged."""
+        if self.last_transition is None:
+            raise self._not_started()
+        return self.last_transition.state
+
+    @property
+    def agent_seed(self) -> int:
+        """Seed for the agent of this episode, a hash of seed and task; pass it to `Agent.reset`."""
+        return seed_of_agent(self.state.seed, self.task.id)
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Start an episode.
+
+        Args:
+            seed: determines the choice of a task and the seed of the agent. Without it, the k-th episode after a seeded
+                reset is seeded by a hash of that seed and k.
+            options: ``task`` and rules, for this episode alone.
+
+        Returns: what is disclosed at the first level, and info.
+
+        Raises:
+            OptionError: an unknown option or a value out of range.
+            TreeError: the task is unknown or invalid.
+            ClosedEnvironmentError: after `close`.
+        """
+        if self._closed:
+            raise self._not_started()
+        tasks, rules = self.resolve_options(options)
+        super().reset(seed=seed)
+        episode_seed = self._next_seed(seed)
+        self._runtime = self.runtimes.get(self._choose_task(tasks, episode_seed), rules)
+        self.last_transition = ProjectionTransition(ProjectionState(episode_seed, 0))
+        self._earned = 0.0
+        if self.render_mode == "human":
+            self.render()
+        return self._runtime.observations.render(0), self._info()
+
+    def resolve_options(self, options: Mapping[str, Any] | None) -> tuple[tuple[ProjectionTask, ...], ProjectionRules]:
+        """Return the tasks to sample from and the rules of an episode with these `reset` options."""
+        if not options:
+            return self.tasks, self.rules
+        tasks = load_tasks(options["task"]) if "task" in options else self.tasks
+        return tasks, projection_rules(self.rules, options)
+
+    def step(self, action: str) -> TextStep:
+        """Project the outcome at one level.
+
+        Returns: observation, reward, terminated, truncated (always False) and info.
+
+        Raises:
+            ActionError: the action is not a string.
+            ResetNeeded: before the first reset, or after the end.
+            ClosedEnvironmentError: after `close`.
+        """
+        runtime, last = self._runtime, self.last_transition
+        if runtime is None or last is None:
+            raise self._not_started()
+        if not isinstance(action, str):
+            raise not_a_text_error(action)
+        (seed, turn), levels = last.state, runtime.rules.levels
+        if turn == len(levels):
+            raise ResetNeeded("the episode is over: all levels were projected; call reset() before the next step()")
+        assessment = runtime.assess(action)
+        self._earned += (gain := runtime.weights[turn] * assessment.f1)
+        terminated = turn + 1 == len(levels)
+        self.last_transition = ProjectionTransition(ProjectionState(seed, turn + 1), levels[turn], assessment, action)
+        if self.render_mode == "human":
+            self.render()
+        reward = gain if runtime.rules.reward == "each" else self._earned * terminated
+        return runtime.observations.render(turn + 1), reward, terminated, False, self._info()
+
+    def uncached_texts(self, action: str) -> Iterator[tuple[TextVectors, str]]:
+        """Return the texts that `step` will embed for ``action``, each with its vector cache."""
+        return self.runtime.uncached_texts(action)
+
+    def ask_ahead(self, action: str) -> Coroutine[Any, Any, None] | None:
+        """Return a coroutine that asks the judge about ``action`` ahead of its step; None if it is not asked."""
+        return None
+
+    def render(self) -> Any:
+        """Return text for ``ansi``; print for ``human``."""
+        if self.render_mode is None:
+            gym.logger.warn("render() was called without a render_mode; pass one to gym.make(...)")
+            return None
+        from inquitree_gym.envs import rendering
+
+        runtime, (_, turn) = self.runtime, self.state
+        parts = (runtime.task.id, f"turn {turn} of {len(runtime.weights)}", projection_info(runtime, turn)["level"])
+        text = rendering.under_status(" · ".join(parts), runtime.observations.render(turn))
+        return rendering.to_terminal(text) if self.render_mode == "human" else text
+
+    def close(self) -> None:
+        """End the episode for good; a closed environment takes neither `step` nor `reset`."""
+        super().close()
+        self._runtime = self.last_transition = None
+
+    def _choose_task(self, tasks: tuple[ProjectionTask, ...], episode_seed: int) -> ProjectionTask:
+        """Return the task of an episode; one of several is drawn by the episode's seed."""
+        return draw_one(tasks, episode_seed)
+
+    def _info(self) -> dict[str, Any]:
+        assert self._runtime is not None
+        assert self.last_transition is not None
+        info = projection_info(self._runtime, self.last_transition.state.turn)
+        if self.privileged:
+            info["privileged"] = privileged_projection_info(self._runtime, self.last_transition.assessment)
+        return info

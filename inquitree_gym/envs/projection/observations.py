@@ -1,0 +1,52 @@
+"""Observations of a projection, rendered as text."""
+
+from __future__ import annotations
+
+from inquitree_gym.envs.observations import MAX_OBSERVATION
+from inquitree_gym.envs.projection.rules import ProjectionRules
+from inquitree_gym.errors import OptionError
+from inquitree_gym.prompts import Prompts
+from inquitree_gym.trees.disclosure import Level, ProjectionTask
+
+_OPENING, _END = "projection", "projection_end"
+
+
+class ProjectionRenderer:
+    """Renderer of the observation texts of one task; each text is rendered once."""
+
+    def __init__(self, task: ProjectionTask, prompts: Prompts, rules: ProjectionRules) -> None:
+        """Bind a task to templates."""
+        self._task, self._prompts, self._rules = task, prompts, rules
+        self._rendered: list[str | None] = [None] * (len(rules.levels) + 1)
+
+    def render(self, turn: int) -> str:
+        """Return the text after ``turn`` turns: what is disclosed up to that level, or that the task is over.
+
+        The text is the same whatever was projected, so it tells nothing about the score.
+
+        Raises:
+            OptionError: a template produces more than `MAX_OBSERVATION` characters.
+        """
+        text = self._rendered[turn]
+        if text is None:
+            text = self._rendered[turn] = self._render(self._rules.levels[: turn + 1], turn == len(self._rules.levels))
+        return text
+
+    def _render(self, disclosed: tuple[Level, ...], over: bool) -> str:
+        name = _END if over else _OPENING
+        text = self._prompts.render(name, **({} if over else self._values(disclosed)))
+        if len(text) > MAX_OBSERVATION:
+            raise OptionError(f"template '{name}.md' makes {len(text):,} characters; at most {MAX_OBSERVATION:,} fit")
+        return text
+
+    def _values(self, disclosed: tuple[Level, ...]) -> dict[str, object]:
+        """Return the values of the template; those of levels that are not disclosed are None."""
+        told = self._task.disclosure
+        asked, hypothesised, planned = (level in disclosed for level in ("question", "null", "procedure"))
+        return {
+            "topic": told.topic if asked else None,
+            "question": told.question if asked else None,
+            "null_hypothesis": told.null_hypothesis if hypothesised else None,
+            "procedure": told.procedure if planned else None,
+            "form": self._rules.form,
+        }

@@ -1,0 +1,49 @@
+"""Rules of a projection that can be switched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from inquitree_gym.engine import RuleSet
+from inquitree_gym.errors import OptionError
+from inquitree_gym.trees.disclosure import LEVELS, Level
+
+Form = Literal["sentence", "claims"]
+RewardTime = Literal["each", "end"]
+
+_CHOICES = {"form": Form, "reward": RewardTime}
+"""Rules that are one of several values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectionRules(RuleSet):
+    """Rules of a projection. The defaults are our reading of ProjectionBench (arXiv:2605.30284)."""
+
+    levels: tuple[Level, ...] = LEVELS
+    """Levels in the order in which they are disclosed, each at most once; one turn per level."""
+    form: Form = "sentence"
+    """Form of a projection: one "sentence" with all claims, or "claims", one per line."""
+    reward: RewardTime = "each"
+    """Time of the reward: w·F1 at "each" turn, or their sum at the "end"."""
+
+    def __post_init__(self) -> None:
+        """Validate every rule.
+
+        Raises:
+            OptionError: a rule is out of range.
+        """
+        levels = tuple(self.levels) if isinstance(self.levels, list | tuple) else ()
+        unknown = [level for level in levels if level not in LEVELS]
+        if not levels or unknown or len(set(levels)) < len(levels):
+            raise OptionError(
+                f"levels is a sequence of one or more of {', '.join(LEVELS)}, each at most once, not {self.levels!r}"
+            )
+        object.__setattr__(self, "levels", levels)  # a specification in JSON holds a list
+        for name, kind in _CHOICES.items():
+            if getattr(self, name) not in get_args(kind):
+                raise OptionError(f"{name} is one of {get_args(kind)}, not {getattr(self, name)!r}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the rules by name as plain values, for logs and for the constructor."""
+        return {"levels": list(self.levels), "form": self.form, "reward": self.reward}
