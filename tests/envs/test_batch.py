@@ -477,7 +477,7 @@ def test_calls_at_the_wrong_time_are_refused():
     env.step([0, 0])
     env.step([0, 0])
     env.reset(options={"reset_mask": np.array([True, False])})
-    with pytest.raises(ResetNeeded, match="the episode of inquiry 1 is over; call reset"):
+    with pytest.raises(ResetNeeded, match="the episode of environment 1 is over; call reset"):
         env.step([0, 0])
     env.close()
     for call in (lambda: env.step([0, 0]), env.reset):
@@ -488,9 +488,9 @@ def test_calls_at_the_wrong_time_are_refused():
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"trees": ["paper2"]}, r"trees is a sequence with one tree for each of the 2 inquiries, not \['paper2'\]"),
-        ({"trees": "ab"}, "trees is a sequence with one tree for each of the 2 inquiries, not 'ab'"),
-        ({"trees": 2}, "trees is a sequence with one tree for each of the 2 inquiries, not 2"),
+        ({"trees": ["paper2"]}, r"trees is a sequence with one tree for each of the 2 environments, not \['paper2'\]"),
+        ({"trees": "ab"}, "trees is a sequence with one tree for each of the 2 environments, not 'ab'"),
+        ({"trees": 2}, "trees is a sequence with one tree for each of the 2 environments, not 2"),
         ({"trees": [["paper2"], "paper8"]}, r"each of trees is an id, a path or a Tree, not \['paper2'\]"),
         (
             {"tree": "paper2", "autoreset_mode": "Never"},

@@ -200,7 +200,7 @@ def test_each_environment_can_have_a_tree_of_its_own(minilm):
     assert all(load_tree(name).topic in text for name, text in zip(names, observations, strict=True))
     second, _ = env.reset()
     assert [load_tree(name).topic in text for name, text in zip(names, second, strict=True)] == [True] * 3
-    with pytest.raises(OptionError, match="one tree for each of the 3 inquiries, not"):
+    with pytest.raises(OptionError, match="one tree for each of the 3 environments, not"):
         gym.make_vec("InquiTree-v0", 3, vectorization_mode="vector_entry_point", trees=names[:2])
 
 
@@ -268,7 +268,7 @@ def test_an_inquiry_that_is_over_and_not_reset_is_not_stepped(minilm):
     options = {"reset_mask": np.array([True, False])}
     env.reset(options=options)
     assert list(options) == ["reset_mask"], "the caller's options stay as they are"
-    with pytest.raises(ResetNeeded, match="the episode of inquiry 1 is over; call reset"):
+    with pytest.raises(ResetNeeded, match="the episode of environment 1 is over; call reset"):
         env.step((JUNK, JUNK))
 
 
@@ -276,7 +276,7 @@ def test_an_inquiry_that_is_over_and_not_reset_is_not_stepped(minilm):
     ("count", "keywords", "told"),
     [
         (0, {}, "num_envs is a whole number from 1, not 0"),
-        (2, {"trees": "ab"}, "trees is a sequence with one tree for each of the 2 inquiries, not 'ab'"),
+        (2, {"trees": "ab"}, "trees is a sequence with one tree for each of the 2 environments, not 'ab'"),
         (2, {"autoreset_mode": "Never"}, 'autoreset_mode is one of "NextStep", "SameStep", "Disabled", not \'Never\''),
         (2, {"fake_levle": 1}, "did you mean 'fake_level'"),
     ],

@@ -33,7 +33,8 @@ from inquitree_gym.envs.keywords import BatchKeywords, unpack_keywords
 from inquitree_gym.envs.menu import Mask, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.envs.observations import FeatureLayout, FeatureRow
 from inquitree_gym.envs.runtime import PHASE_NAMES, RuntimeCache
-from inquitree_gym.envs.vector import check_vector_arguments, episode_over_error, split_trees
+from inquitree_gym.envs.text_vector import check_vector_arguments, episode_over_error
+from inquitree_gym.envs.vector import split_trees
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.trees import Tree
 

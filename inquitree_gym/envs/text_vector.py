@@ -1,0 +1,142 @@
+"""`TextVectorEnv`: environments in free text whose actions are embedded in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from numpy.typing import NDArray
+
+from inquitree_gym._litellm import run_sync
+from inquitree_gym.embeddings import Embedder
+from inquitree_gym.envs.asking import all_at_once
+from inquitree_gym.envs.text import TextEnv, TextVectors
+from inquitree_gym.errors import ActionError, OptionError
+
+VectorStep = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+
+class TextVectorEnv(SyncVectorEnv):
+    """A `SyncVectorEnv` that embeds all texts of a step in one call, and asks services at the same time.
+
+    Autoreset modes, ``reset_mask``, seeds, options and infos are those of `SyncVectorEnv`. A vector depends on its
+    batch in the last bits (1.7e-7 measured), so similarities agree with those of a single environment within 1e-5. A
+    text that is that close to a threshold is embedded again alone, so that every action is read as in a single
+    environment.
+    """
+
+    def __init__(self, envs: Sequence[TextEnv], autoreset_mode: AutoresetMode) -> None:
+        """Step ``envs``, at least one, together."""
+        self._members = tuple(envs)
+        super().__init__([partial(_itself, env) for env in envs], autoreset_mode=autoreset_mode)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """Start episodes.
+
+        See `SyncVectorEnv.reset` for seeds and ``reset_mask``, and the single environment for the other options.
+
+        Raises:
+            OptionError: an unknown option or a value out of range.
+            ClosedEnvironmentError: after `close`.
+        """
+        self._check_open()
+        # Gymnasium removes reset_mask from the dict that it is given, and takes several seeds only as a list.
+        seeds = seed if seed is None or isinstance(seed, int) else list(seed)
+        return super().reset(seed=seeds, options=None if options is None else dict(options))
+
+    def step(self, actions: Sequence[str]) -> VectorStep:
+        """Take one turn in every environment.
+
+        Args:
+            actions: one string per environment.
+
+        Returns: observations (a tuple of str), rewards, terminations and truncations, arrays of shape ``(num_envs,)``,
+            and infos.
+
+        Raises:
+            ActionError: not one string per environment; none takes a turn.
+            ReaderError, RewardError: a reader or judge gave no usable answer; no environment takes a turn.
+            ResetNeeded: before the first reset, or after an end with autoreset mode "Disabled".
+            ClosedEnvironmentError: after `close`.
+        """
+        self._check_open()
+        self._check(actions)
+        self._ask(actions)
+        self._embed(actions)
+        return super().step(tuple(actions))
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ClosedEnvironmentError("the environment was closed; make another one")
+
+    def _check(self, actions: Sequence[str]) -> None:
+        """Check all actions before any environment takes its turn; finished ones ignore theirs."""
+        if isinstance(actions, str) or not hasattr(actions, "__len__") or len(actions) != self.num_envs:
+            raise ActionError(f"actions are {self.num_envs} strings, one for each environment, not {actions!r:.80}")
+        over = self._autoreset_envs
+        if self.autoreset_mode == AutoresetMode.DISABLED and over.any():
+            raise episode_over_error(int(over.argmax()))
+        for i, action in enumerate(actions):
+            if not over[i] and not isinstance(action, str):
+                raise ActionError(
+                    f"an action is a string, not {type(action).__name__} ({action!r:.80}, environment {i})"
+                )
+
+    def _ask(self, actions: Sequence[str]) -> None:
+        """Put the actions of this step to their readers and judges at the same time."""
+        pending = zip(self._members, actions, self._autoreset_envs, strict=True)
+        asking = [env.ask_ahead(action) for env, action, over in pending if not over]
+        if waiting := [each for each in asking if each is not None]:
+            run_sync(all_at_once(waiting))
+
+    def _embed(self, actions: Sequence[str]) -> None:
+        """Embed the uncached texts of this step in one call per embedder."""
+        wanted: dict[Embedder, dict[str, list[TextVectors]]] = {}
+        for env, action, over in zip(self._members, actions, self._autoreset_envs, strict=True):
+            if not over:
+                for vectors, text in env.uncached_texts(action):
+                    wanted.setdefault(vectors.embedder, {}).setdefault(text, []).append(vectors)
+        for embedder, texts in wanted.items():
+            for (text, takers), vector in zip(texts.items(), embedder.embed(list(texts)), strict=True):
+                for vectors in takers:
+                    vectors.take(text, vector)
+
+
+def check_vector_arguments(
+    num_envs: int, each: Sequence[Any] | None, autoreset_mode: str | AutoresetMode, *, name: str = "trees"
+) -> AutoresetMode:
+    """Check the arguments that vector environments share, and return the autoreset mode.
+
+    Raises:
+        OptionError: ``num_envs`` is not an integer from 1, ``each``, the argument called ``name``, is no sequence of
+            that length, or ``autoreset_mode`` is unknown.
+    """
+    if type(num_envs) is not int or num_envs < 1:
+        raise OptionError(f"num_envs is a whole number from 1, not {num_envs!r:.80}")
+    if each is not None and (isinstance(each, str) or not isinstance(each, Sequence) or len(each) != num_envs):
+        raise OptionError(
+            f"{name} is a sequence with one {name[:-1]} for each of the {num_envs} environments, not {each!r:.80}"
+        )
+    try:
+        return AutoresetMode(autoreset_mode)
+    except ValueError as error:
+        known = ", ".join(f'"{mode.value}"' for mode in AutoresetMode)
+        raise OptionError(f"autoreset_mode is one of {known}, not {autoreset_mode!r:.80}") from error
+
+
+def episode_over_error(environment: int) -> ResetNeeded:
+    """Return the error for a step of a finished environment that is not reset automatically."""
+    return ResetNeeded(
+        f"the episode of environment {environment} is over; call reset(options={{'reset_mask': ...}}) before the next "
+        f"step(), or choose another autoreset_mode"
+    )
+
+
+def _itself(env: TextEnv) -> TextEnv:
+    return env
