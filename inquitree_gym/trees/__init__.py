@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from inquitree_gym.trees.catalogue import CATALOGUE, CatalogueEntry, builtin_ids, user_files
     from inquitree_gym.trees.disclosure import Disclosure, ProjectionTask
     from inquitree_gym.trees.fields import CANARY
-    from inquitree_gym.trees.generator import Difficulty, synthetic_tree, tree_seed
+    from inquitree_gym.trees.generator import Difficulty, WorldSettings, synthetic_task, synthetic_tree, tree_seed
     from inquitree_gym.trees.load import dump_tree, load_tree, parse_tree
     from inquitree_gym.trees.schema import HINT_LEVELS, Tree
 
@@ -23,10 +23,12 @@ __all__ = [
     "Fault",
     "ProjectionTask",
     "Tree",
+    "WorldSettings",
     "builtin_ids",
     "dump_tree",
     "load_tree",
     "parse_tree",
+    "synthetic_task",
     "synthetic_tree",
     "tree_seed",
     "user_files",
@@ -40,7 +42,7 @@ __getattr__ = lazy(
         "fields": "CANARY",
         "schema": "HINT_LEVELS Tree",
         "catalogue": "CATALOGUE CatalogueEntry builtin_ids user_files",
-        "generator": "Difficulty synthetic_tree tree_seed",
+        "generator": "Difficulty WorldSettings synthetic_task synthetic_tree tree_seed",
         "load": "dump_tree load_tree parse_tree",
     },
 )

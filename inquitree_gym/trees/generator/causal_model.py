@@ -110,7 +110,7 @@ def draw_model(parents: Parents, settings: Difficulty, seed: int) -> CausalModel
     """
     stream, fate = RandomStream(seed, "world"), RandomStream(seed, "mechanisms")
     science = SCIENCES[stream.choice(settings.fields)]
-    pool = _VariablePool(science, RandomStream(seed, "names"), stream)
+    pool = VariablePool(science, RandomStream(seed, "names"), stream)
     place = pool.named(science.scene)
     relations: list[Relation] = []
     for needs in parents:
@@ -127,7 +127,7 @@ def draw_model(parents: Parents, settings: Difficulty, seed: int) -> CausalModel
     return CausalModel(science, place, tuple(relations))
 
 
-class _VariablePool:
+class VariablePool:
     """Draws variables. No quantity, thing or factor repeats before all have been used, and no name ever does."""
 
     def __init__(self, science: Science, names: RandomStream, stream: RandomStream) -> None:

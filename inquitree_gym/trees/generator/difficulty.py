@@ -61,12 +61,12 @@ class Difficulty:
         Raises:
             OptionError: a setting is out of range.
         """
-        object.__setattr__(self, "subtopics", _checked_count("subtopics", self.subtopics, MAX_SUBTOPICS))
-        object.__setattr__(self, "studies", _checked_count("studies", self.studies, MAX_STUDIES))
+        object.__setattr__(self, "subtopics", checked_count("subtopics", self.subtopics, MAX_SUBTOPICS))
+        object.__setattr__(self, "studies", checked_count("studies", self.studies, MAX_STUDIES))
         if self.topology not in get_args(Topology):
             raise OptionError(f"topology is one of {get_args(Topology)}, not {self.topology!r}")
         if self.density is not None:
-            object.__setattr__(self, "density", _checked_number("density", self.density, 0, 1))
+            object.__setattr__(self, "density", checked_number("density", self.density, 0, 1))
             if self.topology in ("independent", "chain"):
                 raise OptionError(
                     f"density has no effect on the topology '{self.topology}'; leave it out, or take 'dag'"
@@ -76,7 +76,7 @@ class Difficulty:
         if not _is_integer(self.fakes) or not MIN_FAKES <= self.fakes <= MAX_FAKES:
             raise OptionError(f"fakes is a whole number from {MIN_FAKES} to {MAX_FAKES}, not {self.fakes!r}")
         for name, low, high in (("effect", 0.05, 4), ("noise", 0, 0.3), ("nearness", 0, 1), ("null_share", 0, 1)):
-            object.__setattr__(self, name, _checked_number(name, getattr(self, name), low, high))
+            object.__setattr__(self, name, checked_number(name, getattr(self, name), low, high))
         if self.null_share * (self.fakes + 1) > 1:
             raise OptionError(
                 f"null_share is at most 1/(fakes + 1) = {1 / (self.fakes + 1):.3f}, not {self.null_share}: every fake "
@@ -135,15 +135,24 @@ def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _checked_count(name: str, value: object, most: int) -> Count:
-    """Return a valid count; JSON gives a pair as a list, which becomes a tuple."""
+def checked_count(name: str, value: object, most: int) -> Count:
+    """Return a valid count, 1 to ``most``; JSON gives a pair as a list, which becomes a tuple.
+
+    Raises:
+        OptionError: it is neither a whole number nor a pair of them, or out of range.
+    """
     pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
     if len(pair) != 2 or not all(map(_is_integer, pair)) or not 1 <= pair[0] <= pair[1] <= most:
         raise OptionError(f"{name} is a whole number from 1 to {most:,}, or a pair (fewest, most), not {value!r:.80}")
     return pair if isinstance(value, list | tuple) else pair[0]
 
 
-def _checked_number(name: str, value: object, low: float, high: float) -> float:
+def checked_number(name: str, value: object, low: float, high: float) -> float:
+    """Return a valid number from ``low`` to ``high``.
+
+    Raises:
+        OptionError: it is no number, or out of range.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise OptionError(f"{name} is a number from {low} to {high}, not {value!r:.80}")
     return float(value)

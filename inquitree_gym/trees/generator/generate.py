@@ -32,7 +32,7 @@ LETTERS = "abcd"
 Split = Literal["train", "test"]
 Document = dict[str, Any]
 
-_PAPER: Document = {
+FICTION: Document = {
     "authors": ("the generator of inquitree-gym",),
     "journal": "none: generated fiction, true of no world but its own",
     "year": 2026,
@@ -40,6 +40,7 @@ _PAPER: Document = {
     "doi": "",
     "licence": "Apache-2.0, as the generator",
 }
+"""Paper of everything that is generated, without its title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,7 @@ def synthetic_tree(seed: int, difficulty: Difficulty | Mapping[str, Any] | None 
     Raises:
         OptionError: the seed is out of range, or a setting is unknown or out of range.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
-        raise OptionError(f"the seed of a synthetic tree is a whole number from 0 to 2^63 - 1, not {seed!r:.80}")
+    check_seed(seed)
     settings = Difficulty.of(difficulty)
     shape = RandomStream(seed, "shape")
     topology = shape.choice(TOPOLOGIES) if settings.topology == "mixed" else settings.topology
@@ -78,6 +78,16 @@ def synthetic_tree(seed: int, difficulty: Difficulty | Mapping[str, Any] | None 
     if settings.shuffled:
         drafts = _shuffled(drafts, shape)
     return Tree.model_validate(_document(seed, settings, model, drafts))
+
+
+def check_seed(seed: object) -> None:
+    """Check the seed of a synthetic document.
+
+    Raises:
+        OptionError: it is no whole number from 0 to 2^63 - 1.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
+        raise OptionError(f"the seed of a synthetic document is a whole number from 0 to 2^63 - 1, not {seed!r:.80}")
 
 
 def tree_seed(number: int, split: str) -> int:
@@ -165,7 +175,7 @@ def _document(seed: int, settings: Difficulty, model: CausalModel, drafts: list[
         "id": f"synthetic-{seed}-{settings.digest}",
         "version": VERSION,
         "canary": CANARY,
-        "paper": _PAPER | {"title": f"Synthetic tree {seed}: {model.science.subject} of {model.place}"},
+        "paper": FICTION | {"title": f"Synthetic tree {seed}: {model.science.subject} of {model.place}"},
         "topic": TOPIC.format(subject=model.science.subject, scene=model.place),
         "subtopics": subtopics,
         "conclusions": conclusions,

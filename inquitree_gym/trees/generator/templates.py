@@ -1,4 +1,4 @@
-"""Vocabulary and sentence templates, read once from ``data/vocabulary.toml`` and ``data/sentences.toml``."""
+"""Vocabulary and sentence templates, read once from the TOML files in ``data/``."""
 
 from __future__ import annotations
 
@@ -85,6 +85,37 @@ class KindTemplates(_Template):
     """Conclusion, by effect."""
 
 
+Pair = tuple[str, str]
+"""Wordings of a rise and of a fall."""
+
+
+class FactTemplate(_Template):
+    """A wording of a known link between two variables."""
+
+    text: str
+    verb: Pair
+
+
+class WorldTemplates(_Template):
+    """All sentences of a synthetic world."""
+
+    topic: str
+    question: str
+    hypothesis: str
+    change: Pair
+    null: str
+    trial: str
+    measurement: str
+    open: str
+    """Step that names a link without its direction."""
+    outcome: str
+    independent: str
+    relation: Pair
+    unchanged: str
+    """Relation of a contrary without an effect."""
+    facts: tuple[FactTemplate, ...]
+
+
 class _Vocabulary(_Template):
     syllables: tuple[str, ...]
     sciences: dict[str, Science]
@@ -111,3 +142,5 @@ TOPIC = _sentences.topic
 FIRST_HINTS = _sentences.first_hints
 KINDS = _sentences.kinds
 """Templates by kind of question."""
+WORLD = WorldTemplates.model_validate(_data("worlds"))
+"""Templates of synthetic worlds."""

@@ -119,9 +119,9 @@ class Measurements:
         count = len(self._relation.causes)
         alone = [self._measured(mechanism.response(*(float(i == j) for i in range(count)))) for j in range(count)]
         return {
-            "effects": _listed([_percent(change) for change in alone]),
-            "weights": _listed([f"{change / self._relation.large:+.2f}" for change in alone]),
-            "remains": _listed([self._value(sum(alone) - change) for change in alone]),
+            "effects": listed([_percent(change) for change in alone]),
+            "weights": listed([f"{change / self._relation.large:+.2f}" for change in alone]),
+            "remains": listed([self._value(sum(alone) - change) for change in alone]),
             "t": self._value(sum(alone)),
             "who": _attributed(mechanism),
         }
@@ -176,8 +176,8 @@ def _relation_words(relation: Relation) -> Words:
         "thing": outcome.thing, "units": outcome.units,
     }  # fmt: skip
     if len(relation.causes) > 1:
-        words["lists"] = _listed([cause.short for cause in relation.causes])
-        words["listn"] = _listed(brief)
+        words["lists"] = listed([cause.short for cause in relation.causes])
+        words["listn"] = listed(brief)
     return words | {name.capitalize(): _capitalised(word) for name, word in words.items()}
 
 
@@ -222,8 +222,10 @@ def _percent(change: float) -> str:
     return f"{round(100 * (_ratio(change) - 1)):+d}"
 
 
-def _listed(parts: list[str]) -> str:
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+def listed(parts: list[str]) -> str:
+    """Return the parts as one phrase, the last joined by "and"."""
+    *rest, last = parts
+    return f"{', '.join(rest)} and {last}" if rest else last
 
 
 def _sentence(form: str, words: Words) -> str:
