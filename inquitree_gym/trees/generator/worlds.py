@@ -93,7 +93,7 @@ def world_numbers(seeds: Hashes, settings: WorldSettings) -> WorldNumbers:
 
 
 def _draw(roots: Hashes, word: int) -> Hashes:
-    return hash_words(roots, np.uint64(word))
+    return hash_words(roots, np.array(word, np.uint64))
 
 
 def _ranks(roots: Hashes, is_claim: NDArray[np.bool_]) -> NDArray[np.int64]:
