@@ -44,7 +44,7 @@ the proposals about it."""
 Advance = Callable[[str], None]
 Similarities = list[NDArray[np.float32]]
 """Similarities of every proposal to its candidates."""
-TextVectors = Mapping[str, Mapping[str, Vectors]]
+VectorTaker = Mapping[str, Mapping[str, Vectors]]
 """Vectors by tree and text."""
 
 
@@ -157,7 +157,7 @@ def _embedded(texts: Sequence[str], teacher: MiniLMEmbedder, advance: Advance) -
         advance("texts")
 
 
-def _read_known_trees(data: TrainingTexts, fit: TableFit) -> TextVectors:
+def _read_known_trees(data: TrainingTexts, fit: TableFit) -> VectorTaker:
     """Return the vectors of every tree under a fit without the proposals about it."""
     known = {}
     for tree in data.trees:
@@ -166,7 +166,7 @@ def _read_known_trees(data: TrainingTexts, fit: TableFit) -> TextVectors:
     return known
 
 
-def _read_new_trees(data: TrainingTexts, vocabulary: Vocabulary, vectors: Vectors, advance: Advance) -> TextVectors:
+def _read_new_trees(data: TrainingTexts, vocabulary: Vocabulary, vectors: Vectors, advance: Advance) -> VectorTaker:
     """Return the vectors of every tree under a fit without its fold and the proposals about that fold."""
     known: dict[str, Mapping[str, Vectors]] = {}
     for fold in _folds(data):
@@ -188,7 +188,7 @@ def _folds(data: TrainingTexts) -> list[tuple[Tree, ...]]:
     return [data.trees[start::count] for start in range(count)]
 
 
-def _all(data: TrainingTexts, vectors: Vectors) -> TextVectors:
+def _all(data: TrainingTexts, vectors: Vectors) -> VectorTaker:
     """Return the same vectors for every tree."""
     by_text = dict(zip(data.texts, vectors, strict=True))
     return {tree.id: by_text for tree in data.trees}

@@ -17,7 +17,7 @@ T = TypeVar("T")
 TextStep = tuple[str, float, bool, bool, dict[str, Any]]
 
 
-class TextVectors(Protocol):
+class VectorTaker(Protocol):
     """Vectors by text, as `TextEnv.uncached_texts` names them."""
 
     embedder: Embedder
@@ -41,7 +41,7 @@ class TextEnv(gym.Env[str, str]):
         """Seed for the agent of this episode; pass it to `Agent.reset`."""
         raise NotImplementedError
 
-    def uncached_texts(self, action: str) -> Iterator[tuple[TextVectors, str]]:
+    def uncached_texts(self, action: str) -> Iterator[tuple[VectorTaker, str]]:
         """Return the texts that `step` will embed for ``action``, each with its vector cache."""
         raise NotImplementedError
 

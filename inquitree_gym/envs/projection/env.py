@@ -23,7 +23,7 @@ from inquitree_gym.envs.projection.runtime import (
     projection_info,
 )
 from inquitree_gym.envs.spaces import FreeText
-from inquitree_gym.envs.text import TextEnv, TextStep, TextVectors, draw_one, not_a_text_error
+from inquitree_gym.envs.text import TextEnv, TextStep, VectorTaker, draw_one, not_a_text_error
 from inquitree_gym.judges.projections.alignment import InProcessProjectionJudge
 from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.prompts import PROJECTION_TEMPLATE_NAMES, Prompts
@@ -198,7 +198,7 @@ class ProjectionEnv(TextEnv):
         reward = gain if runtime.rules.reward == "each" else self._earned * terminated
         return runtime.observations.render(turn + 1), reward, terminated, False, self._info()
 
-    def uncached_texts(self, action: str) -> Iterator[tuple[TextVectors, str]]:
+    def uncached_texts(self, action: str) -> Iterator[tuple[VectorTaker, str]]:
         """Return the texts that `step` will embed for ``action``, each with its vector cache."""
         return self.runtime.uncached_texts(action)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from inquitree_gym.envs.projection.observations import ProjectionRenderer
 from inquitree_gym.envs.projection.rules import ProjectionRules
-from inquitree_gym.envs.text import TextVectors
+from inquitree_gym.envs.text import VectorTaker
 from inquitree_gym.judges.projections.alignment import (
     Alignment,
     Floats,
@@ -89,7 +89,7 @@ class ProjectionRuntime:
         """Return whether the assessment of a projection is cached."""
         return projection[:MAX_ACTION_LENGTH] in self._assessments
 
-    def uncached_texts(self, projection: str) -> Iterator[tuple[TextVectors, str]]:
+    def uncached_texts(self, projection: str) -> Iterator[tuple[VectorTaker, str]]:
         """Return the texts that `assess` will embed, each with its vector cache."""
         embeds = getattr(self.judge, "uncached_texts", None)
         return iter(()) if embeds is None or self.is_assessed(projection) else embeds(projection[:MAX_ACTION_LENGTH])
