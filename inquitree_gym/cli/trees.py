@@ -37,10 +37,12 @@ from inquitree_gym.errors import SEVERITIES, OptionError, TreeError, UnknownTree
 from inquitree_gym.matching import MatchState, match
 from inquitree_gym.runner.study import ALL, expand_all
 from inquitree_gym.scoring import Estimate
-from inquitree_gym.trees import CATALOGUE, Fault, Tree, builtin_ids, dump_tree, load_tree, user_files
+from inquitree_gym.trees import CATALOGUE, Fault, ProjectionTask, Tree, builtin_ids, dump_tree, load_tree, user_files
 from inquitree_gym.trees.drawing import depths, layers, mermaid, svg
 from inquitree_gym.trees.lint import lint_tree
+from inquitree_gym.trees.lint_disclosure import lint_task
 from inquitree_gym.trees.load import id_faults, is_path, new_tree
+from inquitree_gym.trees.tasks import TaskKind, is_task_file, load_task
 
 MANY = 6
 """Number of trees from which they are checked in several processes."""
@@ -170,9 +172,12 @@ def new(
 
 
 @app.command()
-def schema() -> None:
-    """Print the JSON Schema of tree files, for editors."""
-    print_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **Tree.model_json_schema()})
+def schema(
+    env: Annotated[TaskKind, typer.Option(help="Kind of environment whose files it describes.")] = "inquiry",
+) -> None:
+    """Print the JSON Schema of tree files, or of files with a projection task alone, for editors."""
+    model = Tree if env == "inquiry" else ProjectionTask
+    print_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()})
 
 
 def _measure(names: list[str], file: Path, embedder: str, as_json: bool) -> None:
@@ -212,7 +217,9 @@ def _workers(names: list[str], embedder: str) -> Iterator[Callable[..., Iterator
 
 
 def _faults(name: str, embedder: str) -> list[Fault]:
-    """Return the faults of a tree: those of its file, or else those of its id and of its content."""
+    """Return the faults of a tree or task file: those of its form, or else those of its id and of its content."""
+    if is_task_file(name):
+        return _task_faults(name, embedder)
     try:
         tree = load_tree(name)
     except UnknownTreeError:
@@ -224,6 +231,14 @@ def _faults(name: str, embedder: str) -> list[Fault]:
         return faults + lint_tree(tree)
     vectors = tree_vectors(tree, load_embedder(embedder))
     return faults + lint_tree(tree, lambda texts: vectors.matrix(tuple(texts)))
+
+
+def _task_faults(path: str, embedder: str) -> list[Fault]:
+    try:
+        task = load_task(path)
+    except TreeError as error:
+        return list(error.faults)
+    return lint_task(task, None if embedder == "none" else load_embedder(embedder).embed)
 
 
 def _describe(name: str) -> dict[str, Any]:

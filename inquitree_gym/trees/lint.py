@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from inquitree_gym.errors import Fault
 from inquitree_gym.trees.candidates import Embed
+from inquitree_gym.trees.lint_disclosure import disclosure_faults
 from inquitree_gym.trees.meaning import ladder_faults, meaning_faults
 from inquitree_gym.trees.provenance import GENERATED
 from inquitree_gym.trees.rules import (
@@ -46,6 +47,8 @@ def lint_tree(tree: Tree, embed: Embed | None = None) -> list[Fault]:
     if unfinished := list(_todo_faults(tree)):
         return faults + unfinished
     faults += [*_wording_faults(tree), *result_faults(tree), *ladder_faults(tree, char_tfidf, "T501")]
+    if tree.disclosure is not None:
+        faults += disclosure_faults(tree.disclosure, embed)
     return faults if embed is None else [*faults, *meaning_faults(tree, embed)]
 
 

@@ -41,6 +41,10 @@ MAX_SIBLING_SIMILARITY = 0.80
 """Maximum similarity between two subtopics, and between two studies of one subtopic."""
 MAX_LEAK = 0.10
 """Maximum lead of the true result over the nearest fake in similarity to a topic, question or low hint."""
+MAX_TOPIC_WORDS, MAX_QUESTION_WORDS, MAX_RELATION_WORDS = 4, 9, 5
+"""Maximum lengths in a disclosure, in words; those of ProjectionBench."""
+MAX_CLAIM_SIMILARITY = 0.80
+"""Maximum similarity between two disclosed claims."""
 LOW_HINTS = 2
 """Highest level of the hints that must not reveal the result."""
 
@@ -72,7 +76,7 @@ RULES = {
     "T206": Rule("error", "such an entry names a source or has the strength `unconfirmed`"),
     "T207": Rule("error", "no scored result or conclusion item of a tree with a public source is `unconfirmed`"),
     "T208": Rule("note", "the tree states its evidence tier"),
-    "T301": Rule("error", "no text says TODO; while one does, T302 to T701 are not checked"),
+    "T301": Rule("error", "no text says TODO; while one does, T302 to T807 are not checked"),
     "T302": Rule("warning", f"the first hint has at least {MIN_FIRST_HINT_WORDS} words"),
     "T303": Rule("warning", "no conclusion item with alternative evidence joins two findings by “or”"),
     "T304": Rule(
@@ -111,8 +115,25 @@ RULES = {
         "no topic, question or hint of level 1 or 2 reveals a true result: its similarity to the true result exceeds "
         f"that to the nearest fake by at most {MAX_LEAK:.2f}",
     ),
+    "T801": Rule(
+        "error",
+        f"a disclosed topic has at most {MAX_TOPIC_WORDS} words; the question at most {MAX_QUESTION_WORDS}, and ends "
+        "with a question mark",
+    ),
+    "T802": Rule("error", f"the relation of a disclosed claim has at most {MAX_RELATION_WORDS} words"),
+    "T803": Rule(
+        "error", "both hypotheses say “If …, then …” or “When …, then …”, and the null hypothesis that nothing changes"
+    ),
+    "T804": Rule("error", "the outcome is one sentence that starts “This study finds”"),
+    "T805": Rule("error", "a contrary repeats neither its claim nor another contrary"),
+    "T806": Rule("error", f"the similarity of two disclosed claims is at most {MAX_CLAIM_SIMILARITY:.2f}"),
+    "T807": Rule(
+        "error",
+        "no disclosed text reveals a claim: its similarity to the claim exceeds that to the nearest contrary by at "
+        f"most {MAX_LEAK:.2f}",
+    ),
 }
-"""Rules by code: T1 the file, T2 structure, T3 texts, T4 fakes, T5 hints, T6 siblings, T7 leaks."""
+"""Rules by code: T1 the file, T2 structure, T3 texts, T4 fakes, T5 hints, T6 siblings, T7 leaks, T8 disclosures."""
 
 
 def fault(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -18,6 +19,8 @@ from inquitree_gym.trees.schema import Tree
 from inquitree_gym.trees.validation import validation_faults
 
 TASK_FORMAT = "projection/1"
+TaskKind = Literal["inquiry", "projection"]
+"""Kind of task: a tree that is played as an inquiry, or a disclosure whose outcome is projected."""
 
 TaskLike = str | os.PathLike[str] | Tree | ProjectionTask
 """An id, a path of a tree or task file, a tree with a disclosure, or a task."""
@@ -85,7 +88,10 @@ def _unsupported_evidence(task: ProjectionTask) -> list[Fault]:
     ]
 
 
-def is_task_file(path: Path) -> bool:
-    """Return whether a file says that it holds a projection task alone."""
-    with path.open("rb") as stream:
+def is_task_file(name: str) -> bool:
+    """Return whether a name is the path of a file that says that it holds a projection task alone."""
+    if not is_path(name):
+        return False
+    with suppress(OSError), open(os.path.expanduser(name), "rb") as stream:
         return TASK_FORMAT.encode() in stream.read(200)
+    return False

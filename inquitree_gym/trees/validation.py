@@ -17,6 +17,9 @@ from inquitree_gym.trees.schema import HINT_LEVELS
 _ITEMS = {
     "hints": "hint",
     "studies": "study",
+    "contraries": "contrary",
+    "evidence": "study",
+    "procedure": "step",
     "fakes": "fake",
     "rewordings": "rewording",
     "needs": "group",

@@ -21,6 +21,7 @@ from inquitree_gym.trees.fields import MAX_TEXT
 from inquitree_gym.trees.rules import MAX_CYCLES
 from inquitree_gym.trees.schema import MAX_PARAPHRASES, MAX_SUBTOPICS
 from tests.strategies import make_tree, study, trees
+from tests.tasks import DISCLOSURE
 
 Break = Callable[[dict], object]
 
@@ -544,27 +545,6 @@ def test_any_change_of_content_changes_the_digest():
         change(found)
         digests.add(read(found).digest)
     assert len(digests) == len(CHANGES) + 1
-
-
-DISCLOSURE: dict[str, object] = {
-    "topic": "Yeast",
-    "domain": "baking",
-    "question": "How does yeast bear on dough?",
-    "hypothesis": "If dough has yeast, then it rises.",
-    "null_hypothesis": "If dough has yeast, then its height does not change.",
-    "procedure": ["Measure the height of dough with and without yeast."],
-    "outcome": "This study finds that dough with yeast rises.",
-    "claims": [
-        {
-            "id": "p1",
-            "independent": "yeast in the dough",
-            "relation": "increases",
-            "dependent": "the height of the dough",
-            "contraries": ["Yeast in the dough decreases the height of the dough."],
-            "evidence": ["s1a"],
-        }
-    ],
-}
 
 
 def test_a_disclosure_moves_the_digest_of_its_task_but_not_of_its_tree():
