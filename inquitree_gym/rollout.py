@@ -16,7 +16,6 @@ import gymnasium as gym
 
 from inquitree_gym.baselines import Agent
 from inquitree_gym.baselines.agent import ask_for_reply, asks_models, stated_belief
-from inquitree_gym.envs.inquiry import unwrap_inquiry
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges.llm import JUDGE_ROLE
 from inquitree_gym.llm import Chat, Message, run_sync
@@ -45,12 +44,13 @@ def play(
     raised again; with ``file`` the episode can then be resumed.
 
     Args:
-        env: an inquiry environment, wrapped or not; a `LogEpisodes` among its wrappers is used as it is.
+        env: an environment of this package, or another `RecordedEnv`, wrapped or not; a `LogEpisodes` among its
+            wrappers is used as it is.
         agent: the agent.
-        seed: seed of the episode; the agent gets `InquiryEnv.agent_seed`, which depends on seed and tree.
+        seed: seed of the episode; the agent gets `EpisodeRecords.agent_seed`, which depends on seed and task.
         file: log file, written as the episode happens. A torn log is resumed: its turns are replayed, and no reply that
             it holds is asked for again.
-        options: options of this episode; see `InquiryEnv.reset`.
+        options: options of this episode; see `reset` of the environment.
 
     Raises:
         LogError: the file holds a complete episode or one with other settings, or cannot be written.
@@ -128,7 +128,7 @@ async def _play(
     observation, info = await call(lambda: env.reset(seed=seed, options=options))
     over = False
     with _failures_logged(recorder):
-        agent.reset(unwrap_inquiry(recorder).agent_seed)
+        agent.reset(recorder.records.agent_seed)
         while not over:
             action = await _next_action(agent, recorder, observation, info, call)
             if ahead:
@@ -199,7 +199,7 @@ async def _ask_ahead(recorder: LogEpisodes, action: Any) -> None:
     """Ask reader or judge about an action before its step, so that the steps of other episodes need not wait."""
     if recorder.expected is not None or not isinstance(action, str):
         return
-    if (asking := unwrap_inquiry(recorder).ask_ahead(action)) is not None:
+    if (asking := recorder.records.ask_ahead(action)) is not None:
         await asking
 
 

@@ -85,7 +85,7 @@ def test_an_episode_holds_what_was_shown_and_said(paper8: Tree):
     episode = play(InquiryEnv(paper8), PaidAgent(paper8), 4, options={"fake_level": 7, "max_turns": 9})
     assert episode.status == "concluded"
     assert (episode.header.seed, episode.header.rules["fake_level"], episode.header.rules["max_turns"]) == (4, 7, 9)
-    assert episode.header.tree.digest == paper8.digest
+    assert episode.header.task.digest == paper8.digest
     assert len(episode.turns) == episode.footer.turns == 10
     assert episode.turns[8].event.limit
     assert episode.footer.episode_return == sum(turn.reward for turn in episode.turns)
@@ -165,7 +165,7 @@ from inquitree_gym import read_episode, play, InquiryEnv
 from inquitree_gym.baselines import ReplayAgent
 for name in sys.argv[1:]:
     old = read_episode(name)
-    env = InquiryEnv(old.header.tree.id, embedder=old.header.embedder.name, **old.header.rules)
+    env = InquiryEnv(old.header.task.id, embedder=old.header.embedder.name, **old.header.rules)
     new = play(env, ReplayAgent(old.actions), old.header.seed, file=name + ".again")
     print(json.dumps([name, hash("InquiTree"), new.fingerprint]))
 """

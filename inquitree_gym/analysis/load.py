@@ -293,15 +293,15 @@ def _readings(episode: Episode) -> ReadingCounts:
     chosen = choices(episode.turns)
     return ReadingCounts(
         outcomes=Counter(map(_outcome, chosen)),
-        reasons=Counter(turn.event.reason for turn in episode.turns if turn.event.reason != "none"),
-        accepted=tuple(turn.reading.similarity for turn in chosen if turn.event.accepted),
-        refused=tuple(turn.reading.similarity for turn in chosen if not turn.event.accepted),
+        reasons=Counter(turn.inquiry_event.reason for turn in episode.turns if turn.inquiry_event.reason != "none"),
+        accepted=tuple(turn.inquiry_reading.similarity for turn in chosen if turn.inquiry_event.accepted),
+        refused=tuple(turn.inquiry_reading.similarity for turn in chosen if not turn.inquiry_event.accepted),
     )
 
 
 def _outcome(turn: Turn) -> str:
     """Return the outcome of a choice; a choice cut off by the turn limit got no hint."""
-    event = turn.event
+    event = turn.inquiry_event
     if event.accepted or event.forced:
         return "accepted" if event.accepted else "forced"
     return "limit" if event.limit else "asked" if event.reason == "tie" else "hinted"

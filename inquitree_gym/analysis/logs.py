@@ -14,8 +14,7 @@ from pathlib import Path
 
 from inquitree_gym.errors import LogError, TreeError, UnknownTreeError
 from inquitree_gym.judges.records import JUDGEMENTS
-from inquitree_gym.log import Episode, Header, has_header, read_episode, read_header
-from inquitree_gym.log.records import TreeRef
+from inquitree_gym.log import Episode, Header, TaskRef, has_header, read_episode, read_header
 from inquitree_gym.runner.folder import EPISODES, MANIFEST, log_file, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.runner.trees import kept_tree
@@ -49,9 +48,9 @@ class TreeShelf:
         self._run = run
         self._names = names
         self._found: dict[str, Tree] = {}
-        self._errors: dict[TreeRef, str] = {}
+        self._errors: dict[TaskRef, str] = {}
 
-    def find(self, tree: TreeRef) -> Tree:
+    def find(self, tree: TaskRef) -> Tree:
         """Return the tree with this id and digest.
 
         Raises:
@@ -66,7 +65,7 @@ class TreeShelf:
             raise LogError(self._errors[tree])
         return self._found[tree.digest]
 
-    def _load(self, wanted: TreeRef) -> Tree:
+    def _load(self, wanted: TaskRef) -> Tree:
         at_hand = ""
         if (kept := self._kept(wanted)) is not None:
             return kept
@@ -84,13 +83,13 @@ class TreeShelf:
                 at_hand = f"; the tree at hand has {found.digest[:12]}"
         raise LogError(f"was played on {wanted.id} with digest {wanted.digest[:12]}, which is not at hand{at_hand}")
 
-    def _kept(self, wanted: TreeRef) -> Tree | None:
+    def _kept(self, wanted: TaskRef) -> Tree | None:
         try:
             return None if self._run is None else kept_tree(self._run, wanted.id, wanted.digest)
         except TreeError as error:
             raise LogError(f"was played on {wanted.id}, whose copy is damaged: {str(error).splitlines()[0]}") from None
 
-    def _places(self, wanted: TreeRef) -> Iterator[str]:
+    def _places(self, wanted: TaskRef) -> Iterator[str]:
         yield from (name for name in self._names if name == wanted.id or Path(name).suffix)
         if wanted.id not in self._names:
             yield wanted.id
@@ -120,7 +119,7 @@ class LogEntry:
         except LogError as error:
             return MissingEpisode(self.name, "damaged", str(error))
         try:
-            tree = self.trees.find(episode.header.tree)
+            tree = self.trees.find(episode.header.task)
         except LogError as error:
             return MissingEpisode(self.name, OTHER_TREE, str(error))
         try:
@@ -260,4 +259,4 @@ def _run_of(file: Path) -> Path | None:
 def _spec_of(header: Header) -> EpisodeSpec:
     agent, model = agent_and_model(header.agent)
     level = header.rules.get("fake_level")
-    return EpisodeSpec(agent, header.tree.id, level if isinstance(level, int) else 0, header.seed, model)
+    return EpisodeSpec(agent, header.task.id, level if isinstance(level, int) else 0, header.seed, model)

@@ -149,15 +149,15 @@ def rematch_episode(episode: Episode, vectors: TreeVectors, spec: EpisodeSpec) -
 def _rematch(episode: Episode, tree: Tree, spec: EpisodeSpec, vectors: TreeVectors | None) -> RematchedEpisode:
     """Match with ``vectors``; None keeps the logged choices and similarities."""
     header = episode.header
-    if header.tree.digest != tree.digest:
+    if header.task.digest != tree.digest:
         raise LogError(f"the episode was played on another version of {tree.id}; match it with that version")
     engine = Engine(tree, Rules.recorded(header.rules))
     steps = list(_replay(episode, engine, tree))
-    if vectors is not None and (header.reader is not None or vectors.embedder.digest != header.embedder.digest):
+    if vectors is not None and (header.reader is not None or vectors.embedder.digest != header.inquiry_embedder.digest):
         steps = _matched_again(steps, Matcher(engine, vectors), vectors)
     turns = tuple(_rematched(engine, tree, step) for step in steps if step.state.phase in _MATCHED)
     last = steps[-1].event.state if steps else engine.start(0).state
-    used = header.embedder if vectors is None else vectors.embedder
+    used = header.inquiry_embedder if vectors is None else vectors.embedder
     asked = header.reader is not None and vectors is None
     return RematchedEpisode(
         spec=spec,
@@ -166,7 +166,7 @@ def _rematch(episode: Episode, tree: Tree, spec: EpisodeSpec, vectors: TreeVecto
         turns=turns,
         length=len(steps),
         log=spec.file_name,
-        embedder=header.embedder.name,
+        embedder=header.inquiry_embedder.name,
         read_by=reading_of(header) if asked else used.name,
         threshold=float(header.rules["threshold"]),
     )
@@ -241,7 +241,7 @@ def _replay(episode: Episode, engine: Engine, tree: Tree) -> Iterator[_Step]:
         reading = _logged_reading(turn, state, tree)
         event = engine.advance(state, reading)
         replayed = (event.kind.name.lower(), event.state.phase.name.lower(), event.fake, event.wording, event.accepted)
-        logged = turn.event
+        logged = turn.inquiry_event
         if (*replayed, event.hint_level) != (
             logged.kind, logged.state, logged.fake, logged.wording, logged.accepted, logged.hint_level,
         ):  # fmt: skip
@@ -255,7 +255,7 @@ def _replay(episode: Episode, engine: Engine, tree: Tree) -> Iterator[_Step]:
 def _logged_reading(turn: Turn, state: State, tree: Tree) -> Reading:
     nodes = tree.studies if state.phase == Phase.SUBTOPIC else tree.subtopics
     index = {node.id: i for i, node in enumerate(nodes)}
-    logged = turn.reading
+    logged = turn.inquiry_reading
     try:
         candidate = -1 if logged.candidate is None else index[logged.candidate]
         top = tuple((index[name], similarity) for name, similarity in logged.top)

@@ -14,6 +14,7 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, lo
 from inquitree_gym.engine import Event, Phase, Reading, Rules, State
 from inquitree_gym.engine.rules import TIE_MARGIN, Candidates, Decisions, Explore, FakeKey, Feedback, LastHint, OnTie
 from inquitree_gym.envs.asking import AskedJudge, AskedReader
+from inquitree_gym.envs.inquiry_records import InquiryRecords
 from inquitree_gym.envs.keywords import TreeLike as TreeLike
 from inquitree_gym.envs.keywords import episode_rules, load_trees, suggest_keywords, with_threshold
 from inquitree_gym.envs.observations import MAX_OBSERVATION
@@ -181,6 +182,11 @@ class InquiryEnv(TextEnv):
         """Seed for the agent of this episode, a hash of seed and tree; pass it to `Agent.reset`."""
         return self.runtime.engine.agent_seed(self.state.seed)
 
+    @property
+    def records(self) -> InquiryRecords:
+        """Records of its episodes, for logs."""
+        return InquiryRecords(self)
+
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Start an episode.
 
@@ -245,7 +251,7 @@ class InquiryEnv(TextEnv):
         judge = self.judging
         given = runtime.reward if judge is None else partial(judge.reward, runtime.tree, runtime.engine.rules.evidence)
         reward = given(event.state, action) if terminated else 0.0
-        self.last_transition = Transition(reading, event, action)
+        self.last_transition = Transition(reading, event, action, state.phase)
         if self.render_mode is not None:
             self._record(event, reward if terminated else None)
         return runtime.observations.render(event), reward, terminated, False, self._info(event)

@@ -120,6 +120,8 @@ class Transition(NamedTuple):
     event: Event
     action: str = ""
     """The action as text; empty after a reset."""
+    phase: Phase = Phase.TOPIC
+    """Phase in which the action was taken."""
 
 
 def public_info(event: Event) -> dict[str, Any]:
@@ -136,7 +138,7 @@ def public_info(event: Event) -> dict[str, Any]:
 
 def privileged_info(transition: Transition, turn_limit: int | None) -> dict[str, Any]:
     """Return the info that agents must not see, as plain values."""
-    reading, event, _ = transition
+    reading, event = transition.reading, transition.event
     values = event_values(event)
     return {
         **{name: values[name] for name in ("kind", "node", "other", "fake", "wording", "limit", "reason", "decision")},

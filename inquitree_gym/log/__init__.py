@@ -5,6 +5,7 @@ can be resumed by replaying its actions, and is never scored. A torn last line i
 """
 
 from inquitree_gym.log.jsonl import JsonlWriter, file_stem, has_header, read_records, settings_digest, to_line
+from inquitree_gym.log.reading import read_episode, read_header
 from inquitree_gym.log.records import (
     LOG_VERSION,
     EmbedderRef,
@@ -13,13 +14,13 @@ from inquitree_gym.log.records import (
     Failure,
     Footer,
     Header,
+    ProjectionRecord,
     ReadingRecord,
     Record,
     Reply,
-    TreeRef,
+    TaskKind,
+    TaskRef,
     Turn,
-    read_episode,
-    read_header,
 )
 
 __all__ = [
@@ -31,10 +32,12 @@ __all__ = [
     "Footer",
     "Header",
     "JsonlWriter",
+    "ProjectionRecord",
     "ReadingRecord",
     "Record",
     "Reply",
-    "TreeRef",
+    "TaskKind",
+    "TaskRef",
     "Turn",
     "file_stem",
     "has_header",

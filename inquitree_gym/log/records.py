@@ -1,35 +1,50 @@
-"""Records of an episode log, one per line, and their reading."""
+"""Records of an episode log, one per line."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
 from operator import not_
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from inquitree_gym.errors import LogError
-from inquitree_gym.log.jsonl import JsonlRecord, read_lines
+from inquitree_gym.log.jsonl import JsonlRecord
 from inquitree_gym.trees.fields import CANARY
 
-LOG_VERSION = 4
+LOG_VERSION = 5
 """Version 1 had no `Reply`; a turn held the raw reply behind its action. Version 2 had no `EventRecord.other`, 3 had no
-`Footer.judge` and no `Turn.belief`. Rules that a header does not name have the values of `Rules.recorded`. All versions
-are read."""
-
-
+`Footer.judge` and no `Turn.belief`. Up to version 4 every episode was an inquiry, and its header named a ``tree``.
+Rules that a header does not name have the values of `Rules.recorded`. All versions are read."""
 FIRST_JUDGE = {"name": "local", "version": 1}
 """Judge of the rewards in logs up to version 3, which do not name it."""
 
 
-class TreeRef(JsonlRecord):
-    """Identity of a tree."""
+OTHER_KIND = "name the kind of environment with --env, or leave the log out"
+"""Remedy for a log of another kind of environment."""
 
+
+def is_none(value: object) -> bool:
+    """Return whether a value is None, so that it is not written."""
+    return value is None
+
+
+def nan_to_none(rating: Any) -> Any:
+    """Return None for NaN, which JSON has not, and any other value as it is."""
+    return None if isinstance(rating, float) and math.isnan(rating) else rating
+
+
+TaskKind = Literal["inquiry", "projection"]
+"""Kind of environment: inquiries play a research tree, projections a disclosure."""
+
+
+class TaskRef(JsonlRecord):
+    """Identity of a task: a research tree for inquiries, a `ProjectionTask` for projections."""
+
+    kind: TaskKind = "inquiry"
     id: str
     version: int
     digest: str
@@ -50,12 +65,16 @@ class Header(JsonlRecord):
     canary: str = CANARY
     versions: dict[str, str | None]
     """Versions of Python and of the packages that affect an episode; None for a package that is not installed."""
-    tree: TreeRef
+    task: TaskRef
     rules: dict[str, Any]
-    """All rules, the threshold as a number."""
+    """All rules; those of an inquiry have the threshold as a number."""
     seed: int
-    """Seed of the episode, which determines its fake results."""
-    embedder: EmbedderRef
+    """Seed of the episode, which determines the fake results of an inquiry."""
+    embedder: EmbedderRef | None
+    """Embedder that reads the actions; None where no action is read by one, as in projections."""
+    judge: dict[str, Any] | None = Field(default=None, exclude_if=is_none)
+    """Judge of a projection, which rewards every turn: its name, version and settings. None, and not written, for an
+    inquiry, whose conclusion alone is judged; see `Footer.judge`."""
     reader: dict[str, Any] | None = None
     """Configuration of the reader that was asked about actions; None where the embedder read them."""
     prompts: str
@@ -64,6 +83,17 @@ class Header(JsonlRecord):
     """Configuration of the agent; holds at least its name when played by `play`."""
     started: str
     """UTC time, ISO 8601."""
+
+    @property
+    def inquiry_embedder(self) -> EmbedderRef:
+        """The embedder that reads the actions of an inquiry.
+
+        Raises:
+            LogError: it is a header of another kind of environment.
+        """
+        if self.embedder is None:
+            raise LogError(f"the episode on {self.task.id} was not read by an embedder; {OTHER_KIND}")
+        return self.embedder
 
 
 class ReadingRecord(JsonlRecord):
@@ -104,6 +134,32 @@ class EventRecord(JsonlRecord):
     """Wording of a true result: 0 as the tree has it, which is not written, i for its i-th rewording."""
 
 
+Rating = Annotated[float | None, BeforeValidator(nan_to_none)]
+"""Rating of two claims in [-1, 1]; None for a pair that was not rated. NaN is taken as None and written as null."""
+
+
+class ProjectionRecord(JsonlRecord):
+    """Outcome of a projection: its claims, and their ratings against the M claims of the true outcome."""
+
+    kind: Literal["projection"] = "projection"
+    level: str
+    """Level of the disclosure that the action answered."""
+    state: str
+    """Phase of the next action: ``project``, or ``end``."""
+    analogous: tuple[str | None, ...]
+    """Shape (M,): the projected claim that is analogous to each true claim; None for none."""
+    extraneous: tuple[str, ...]
+    """Shape (E,): projected claims beyond the analogous ones."""
+    pair_ratings: tuple[tuple[Rating, ...], ...]
+    """Shape (M, 2): ratings of the pairs in both orders; None without an analogous claim, or without a readable one."""
+    extra_ratings: tuple[tuple[tuple[Rating, ...], ...], ...]
+    """Shape (E, M, 2): ratings of each extraneous claim against every true claim."""
+    f1: float | None
+    """F1 in [0, 1]; None for a projection that the judge could not score. Its reward is 0, and it is counted."""
+    reasons: tuple[str, ...] = ()
+    """Reasons of the judge; empty if it gives none."""
+
+
 class Reply(JsonlRecord):
     """Reply of a model, written before it is used."""
 
@@ -134,6 +190,16 @@ class Reply(JsonlRecord):
     """Fault against the format of its role; empty for a valid reply."""
 
 
+def _event_tag(event: Any) -> str:
+    kind = event.get("kind") if isinstance(event, dict) else getattr(event, "kind", None)
+    return "projection" if kind == "projection" else "inquiry"
+
+
+AnyEvent = Annotated[
+    Annotated[EventRecord, Tag("inquiry")] | Annotated[ProjectionRecord, Tag("projection")], Discriminator(_event_tag)
+]
+
+
 class Turn(JsonlRecord):
     """One action and its outcome."""
 
@@ -143,8 +209,9 @@ class Turn(JsonlRecord):
     observation: str
     """Observation before the action."""
     action: str
-    reading: ReadingRecord
-    event: EventRecord
+    reading: ReadingRecord | None
+    """None for a projection, which is not matched with candidates."""
+    event: AnyEvent
     reward: float
     terminated: bool
     truncated: bool
@@ -156,6 +223,31 @@ class Turn(JsonlRecord):
     """Probability, as stated by the agent, that the result in the observation is fake; None without a statement."""
     agent_seconds: float | None = None
     env_seconds: float
+
+    @property
+    def inquiry_event(self) -> EventRecord:
+        """The event of a turn of an inquiry.
+
+        Raises:
+            LogError: it is a turn of another kind of environment.
+        """
+        if not isinstance(self.event, EventRecord):
+            raise LogError(f"turn {self.turn} is a {self.event.kind}, not a turn of an inquiry; {OTHER_KIND}")
+        return self.event
+
+    @property
+    def inquiry_reading(self) -> ReadingRecord:
+        """The reading of a turn of an inquiry; see `inquiry_event`."""
+        if self.reading is None:
+            raise LogError(f"turn {self.turn} has no reading, so it is no turn of an inquiry; {OTHER_KIND}")
+        return self.reading
+
+    @property
+    def projection(self) -> ProjectionRecord:
+        """The event of a turn of a projection; see `inquiry_event`."""
+        if not isinstance(self.event, ProjectionRecord):
+            raise LogError(f"turn {self.turn} is a turn of an inquiry, not a projection; {OTHER_KIND}")
+        return self.event
 
 
 class Failure(JsonlRecord):
@@ -178,7 +270,8 @@ class Footer(JsonlRecord):
     """Sum of rewards, undiscounted."""
     seconds: float
     judge: dict[str, Any] | None = None
-    """Judge of the reward: its name, version and settings. None without a conclusion; see `Episode.judge`."""
+    """Judge of the reward: its name, version and settings. None for an episode that did not conclude; see
+    `Episode.judge`."""
 
 
 Record = Header | Reply | Turn | Failure | Footer
@@ -216,6 +309,11 @@ class Episode:
         return self.footer.judge or FIRST_JUDGE
 
     @property
+    def unscored(self) -> int:
+        """Number of projections that the judge could not score; 0 for an inquiry."""
+        return sum(isinstance(turn.event, ProjectionRecord) and turn.event.f1 is None for turn in self.turns)
+
+    @property
     def actions(self) -> tuple[str, ...]:
         """The actions in order."""
         return tuple(turn.action for turn in self.turns)
@@ -235,105 +333,3 @@ class Episode:
             kept = record.model_dump(exclude=_CIRCUMSTANCES)
             whole.update(json.dumps(kept, sort_keys=True).encode())
         return whole.hexdigest()
-
-
-_RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
-MAX_HEADER = 1_000_000
-"""Largest header, in bytes; a first line beyond it belongs to another kind of file."""
-_REMEDY = "the line is damaged: bring the file back, or remove it"
-
-
-def read_episode(path: str | os.PathLike[str]) -> Episode:
-    """Read one log; a torn last line is left out.
-
-    Raises:
-        LogError: the file is missing, a line is damaged, the log is newer than this release, or it has no header.
-    """
-    file = Path(path)
-    parser = _Parser(file)
-    records = [record for parsed in read_lines(file, parser.parse, remedy=_REMEDY) for record in parsed]
-    if not records or not isinstance(records[0], Header):
-        raise LogError(
-            f"'{file}' has no header line; it is not an episode log, or was torn before its first turn: remove it"
-        )
-    turns, replies = _in_order(file, records)
-    last = records[-1]
-    footer = last if isinstance(last, Footer) else None
-    return Episode(records[0], turns, footer, last if isinstance(last, Failure) else None, replies)
-
-
-def read_header(path: str | os.PathLike[str]) -> Header:
-    """Read the header of a log alone.
-
-    Raises:
-        LogError: the path is no regular file or cannot be read, its first line is no header, or the log is newer than
-            this release.
-    """
-    file = Path(path)
-    try:
-        if file.exists() and not file.is_file():
-            raise LogError(f"'{file}' is no regular file")
-        with file.open("rb") as stream:
-            line = stream.readline(MAX_HEADER)
-    except OSError as error:
-        raise LogError(f"cannot read '{file}': {error.strerror}") from error
-    if not line.endswith(b"\n"):
-        raise LogError(f"'{file}' is no episode log: it has no whole first line")
-    try:
-        (header,) = _Parser(file).parse(json.loads(line))
-    except (ValueError, RecursionError):
-        raise LogError(f"'{file}' is no episode log: its first line is no header") from None
-    if not isinstance(header, Header):
-        raise LogError(f"'{file}' is no episode log: its first line is no header")
-    return header
-
-
-class _Parser:
-    """Parse the lines of one file, whose header gives their version."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._version = LOG_VERSION
-
-    def parse(self, document: Any) -> list[Record]:
-        replies: list[Record] = []
-        if isinstance(document, dict):
-            self._version = self._checked(document.get("log_version", self._version))
-            if self._version == 1 and document.get("reply") is not None:
-                replies.append(_reply_of_version_1(document))
-            if self._version == 1:
-                document.pop("reply", None)
-        return [*replies, _RECORD.validate_python(document)]
-
-    def _checked(self, version: Any) -> Any:
-        if isinstance(version, int) and version > LOG_VERSION:
-            raise LogError(
-                f"'{self._file}' has log version {version}; this release reads up to {LOG_VERSION}: "
-                "update inquitree-gym"
-            )
-        return version
-
-
-def _reply_of_version_1(turn: dict[str, Any]) -> Reply:
-    """Return the raw reply of a turn as a record."""
-    return Reply(
-        turn=turn.get("turn", 0),
-        role="proposer",
-        text=turn["reply"],
-        finish_reason="",
-        tokens=turn.get("tokens"),
-        cost=turn.get("cost"),
-        seconds=turn.get("agent_seconds") or 0.0,
-    )
-
-
-def _in_order(file: Path, records: Sequence[Record]) -> tuple[tuple[Turn, ...], tuple[Reply, ...]]:
-    """Return the turns, numbered from 1, and the replies, each of which precedes its turn."""
-    turns: list[Turn] = []
-    replies: list[Reply] = []
-    for record in records:
-        if isinstance(record, Turn | Reply):
-            if record.turn != len(turns) + 1:
-                raise LogError(f"'{file}' has a {record.kind} {record.turn} after turn {len(turns)}; it is damaged")
-            (turns if isinstance(record, Turn) else replies).append(record)  # type: ignore[arg-type]
-    return tuple(turns), tuple(replies)

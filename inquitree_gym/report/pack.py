@@ -155,7 +155,7 @@ def _row(episode: ScoredEpisode) -> dict[str, Any]:
     return {
         "key": episode.file.stem,
         "tree": score.tree,
-        "tree_digest": log.header.tree.digest,
+        "tree_digest": log.header.task.digest,
         "agent": score.agent,
         "model": score.model,
         "fake_level": score.fake_level,

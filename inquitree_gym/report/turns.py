@@ -58,7 +58,7 @@ def turn_views(episode: Episode, tree: Tree) -> list[TurnView]:
     result: EventRecord | None = None
     found = []
     for turn in episode.turns:
-        event = turn.event
+        event = turn.inquiry_event
         if event.kind == "subtopic" and event.node is not None:
             path = (*path, event.node)
         if event.kind == "declined":

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from inquitree_gym.errors import LogError
-from inquitree_gym.log import TreeRef, has_header, read_episode
+from inquitree_gym.log import TaskRef, has_header, read_episode
 from inquitree_gym.log.jsonl import lock
 from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
 
@@ -71,7 +71,7 @@ class RunManifest(BaseModel):
     format: str = RUN_FORMAT
     study: StudyConfig
     """Everything that the folder was asked for so far."""
-    trees: dict[str, TreeRef] = {}
+    trees: dict[str, TaskRef] = {}
     """Version of each tree by its name in the study; empty in a run of a release that kept no copies."""
     rules: dict[str, Any] = {}
     """Rules of the episodes under the latest command, defaults included."""

@@ -13,7 +13,7 @@ from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.engine import Rules
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges.local import VERSION as JUDGE_VERSION
-from inquitree_gym.log import TreeRef
+from inquitree_gym.log import TaskRef
 from inquitree_gym.log.records import LOG_VERSION
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.runner.folder import MANIFEST, RunManifest, cannot_write, has_logs, load_manifest, write_manifest
@@ -195,12 +195,12 @@ def renamed(study: StudyConfig, names: Mapping[str, str]) -> StudyConfig:
     return study.model_copy(update={"trees": rename(study.trees), "grids": grids})
 
 
-def tree_refs(trees: Mapping[str, Tree]) -> dict[str, TreeRef]:
+def tree_refs(trees: Mapping[str, Tree]) -> dict[str, TaskRef]:
     """Return id, version and digest of trees by the same names."""
-    return {name: TreeRef(id=tree.id, version=tree.version, digest=tree.digest) for name, tree in trees.items()}
+    return {name: TaskRef(id=tree.id, version=tree.version, digest=tree.digest) for name, tree in trees.items()}
 
 
-def manifest_of(study: StudyConfig, trees: Mapping[str, TreeRef], prompts: str) -> RunManifest:
+def manifest_of(study: StudyConfig, trees: Mapping[str, TaskRef], prompts: str) -> RunManifest:
     """Return the manifest of a study with the rules and versions of this release.
 
     Args:

@@ -53,7 +53,7 @@ class _Source:
         """Digests of the embedders and of the templates of the complete episodes."""
         headers = [read_header(log_file(self.folder, spec)) for spec in self.status.complete]
         return {
-            "an embedder": {header.embedder.digest for header in headers},
+            "an embedder": {header.inquiry_embedder.digest for header in headers},
             "templates": {header.prompts for header in headers},
         }
 

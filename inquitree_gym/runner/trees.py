@@ -85,7 +85,7 @@ def logged_digests(folder: Path, specs: Iterable[EpisodeSpec]) -> set[str]:
     found = set()
     for spec in specs:
         try:
-            found.add(read_header(log_file(folder, spec)).tree.digest)
+            found.add(read_header(log_file(folder, spec)).task.digest)
         except LogError:
             continue
     return found

@@ -148,7 +148,7 @@ def _word(value: Any) -> str | None:
 
 def reading_of(header: Header) -> str:
     """Return embedder and threshold, or the reader, that a log was read with, and rules other than the default's."""
-    by = f"{header.embedder.name} τ={header.rules['threshold']}"
+    by = f"{header.inquiry_embedder.name} τ={header.rules['threshold']}"
     if header.reader is not None:
         by = str(header.reader.get("name", "unknown reader"))
     rules = Rules.recorded(header.rules).label

@@ -99,8 +99,8 @@ def exposures(episode: Episode, tree: Tree) -> tuple[Exposure, ...]:
     read = list(accumulate(tokens))
     found = []
     for place, turn in enumerate(episode.turns):
-        name, fake = turn.event.node, turn.event.fake
-        if turn.event.kind == "result" and name is not None:
+        name, fake = turn.inquiry_event.node, turn.inquiry_event.fake
+        if turn.inquiry_event.kind == "result" and name is not None:
             redone, belief = _response(episode.turns[place + 1 :])
             found.append(
                 Exposure(
@@ -153,8 +153,8 @@ def _response(later: Sequence[Turn]) -> tuple[bool | None, float | None]:
     belief = None
     for turn in later:
         belief = belief if turn.belief is None else turn.belief
-        if turn.event.decision != "none":
-            return turn.event.decision == "redo", belief
+        if turn.inquiry_event.decision != "none":
+            return turn.inquiry_event.decision == "redo", belief
     return None, belief
 
 

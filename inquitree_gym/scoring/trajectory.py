@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from inquitree_gym.engine import Rules
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import Episode, Turn
+from inquitree_gym.log.records import OTHER_KIND
 from inquitree_gym.scoring.exposures import ALL, Belief, beliefs, exposures, tally
 from inquitree_gym.scoring.vigilance import Counts
 from inquitree_gym.trees import Tree
@@ -76,17 +77,17 @@ def read_trajectory(episode: Episode, tree: Tree) -> Trajectory:
         coverage=len(entries) / n,
         unaided_coverage=sum(unaided for _, unaided in entries.values()) / n,
         coverage_at_3n=sum(turn <= 3 * n for turn, _ in entries.values()) / n,
-        turns=len(episode.turns) - any(turn.event.kind == "end" for turn in episode.turns),
+        turns=len(episode.turns) - any(turn.inquiry_event.kind == "end" for turn in episode.turns),
         fewest_turns=rules.fewest_turns(n),
         most_turns=rules.most_turns(n),
         choices=len(chosen),
-        accepted=sum(turn.event.accepted for turn in chosen),
-        hints=sum(turn.event.hint_level > 0 and not turn.event.limit for turn in episode.turns),
-        forced=sum(turn.event.forced for turn in episode.turns),
+        accepted=sum(turn.inquiry_event.accepted for turn in chosen),
+        hints=sum(turn.inquiry_event.hint_level > 0 and not turn.inquiry_event.limit for turn in episode.turns),
+        forced=sum(turn.inquiry_event.forced for turn in episode.turns),
         showings=tally(shown),
         beliefs=beliefs(shown),
         proven=sum(1 << index[study] for study in {each.study for each in shown if not each.fake}),
-        conclusion=next((turn.action for turn in episode.turns if turn.event.kind == "end"), None),
+        conclusion=next((turn.action for turn in episode.turns if turn.inquiry_event.kind == "end"), None),
     )
 
 
@@ -97,9 +98,11 @@ def check_log(episode: Episode, tree: Tree) -> None:
         LogError: it does not.
     """
     header = episode.header
-    if header.tree.digest != tree.digest:
+    if header.task.kind != "inquiry":
+        raise LogError(f"the episode on {header.task.id} is a {header.task.kind}, not an inquiry; {OTHER_KIND}")
+    if header.task.digest != tree.digest:
         raise LogError(
-            f"the episode was played on {header.tree.id} with digest {header.tree.digest[:12]}, "
+            f"the episode was played on {header.task.id} with digest {header.task.digest[:12]}, "
             f"but the given tree has {tree.digest[:12]}; score it with the tree it was played on"
         )
     if absent := {"threshold", "fake_level", "max_turns"} - header.rules.keys():
@@ -114,7 +117,7 @@ def check_log(episode: Episode, tree: Tree) -> None:
     known = {subtopic.id for subtopic in tree.subtopics} | results.keys()
     entered = Counter[str | None]()
     for turn in episode.turns:
-        event = turn.event
+        event = turn.inquiry_event
         entered[event.node] += {"subtopic": 1, "declined": -1}.get(event.kind, 0)
         if (
             not {event.node, event.other} <= known | {None}
@@ -129,16 +132,16 @@ def coverage_over_turns(episode: Episode, tree: Tree) -> list[float]:
     visits: Counter[str | None] = Counter()
     curve = []
     for turn in episode.turns:
-        visits[turn.event.node] += {"subtopic": 1, "declined": -1}.get(turn.event.kind, 0)
+        visits[turn.inquiry_event.node] += {"subtopic": 1, "declined": -1}.get(turn.inquiry_event.kind, 0)
         curve.append(sum(count > 0 for count in visits.values()) / len(tree.subtopics))
     return curve
 
 
 def choices(turns: tuple[Turn, ...]) -> list[Turn]:
     """Return the turns at the topic or at a subtopic that made no decision."""
-    phases = ["topic", *(turn.event.state for turn in turns)]
+    phases = ["topic", *(turn.inquiry_event.state for turn in turns)]
     chosen = (turn for turn, phase in zip(turns, phases, strict=False) if phase in ("topic", "subtopic"))
-    return [turn for turn in chosen if turn.event.decision == "none"]
+    return [turn for turn in chosen if turn.inquiry_event.decision == "none"]
 
 
 def first_entries(turns: tuple[Turn, ...]) -> dict[str, tuple[int, bool]]:
@@ -152,7 +155,7 @@ def first_entries(turns: tuple[Turn, ...]) -> dict[str, tuple[int, bool]]:
     told: set[str | None] = set()
     hinted = False
     for turn in turns:
-        event = turn.event
+        event = turn.inquiry_event
         if event.kind == "subtopic" and event.node is not None:
             unaided = not (hinted or event.forced or event.node in told)
             entries.setdefault(event.node, []).append((turn.turn, unaided))

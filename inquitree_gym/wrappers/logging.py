@@ -21,17 +21,11 @@ import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from inquitree_gym import log
-from inquitree_gym.engine import Event, Kind, Phase, Reading, event_values
-from inquitree_gym.envs.inquiry import InquiryEnv, unwrap_inquiry
+from inquitree_gym.envs.recorded import unwrap_records
 from inquitree_gym.errors import LogError, LogExistsError, OptionError
-from inquitree_gym.judges.llm import JUDGE_ROLE
-from inquitree_gym.llm import Completion
-from inquitree_gym.readers import READER_ROLE, ReaderAnswer
-from inquitree_gym.trees import Tree
-from inquitree_gym.wrappers.resuming import agree, former_rules, read_torn
+from inquitree_gym.wrappers.resuming import agree, former_options, read_torn
 
 _PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "sentence-transformers", "torch", "litellm")
-_SUBTOPIC_KINDS = (Kind.SUBTOPIC, Kind.SUBTOPIC_HINT, Kind.SUBTOPIC_TIE, Kind.DECLINED)
 
 
 class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -39,7 +33,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     With ``folder`` every episode gets a new file. With ``file`` there is one episode; if the file holds a torn one, its
     turns are replayed and compared, and new turns are appended. Texts are logged in any order of wrappers: a numbered
-    action by its text, an observation in numbers by the text that the inquiry shows.
+    action by its text, an observation in numbers by the text that the environment shows.
     """
 
     def __init__(
@@ -53,13 +47,14 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """Wrap ``env``; ``agent`` is the agent's configuration for the headers.
 
         Raises:
-            OptionError: ``env`` is not an inquiry, or both a folder and a file are given.
+            OptionError: the episodes of ``env`` cannot be recorded, or both a folder and a file are given.
         """
         if folder is not None and file is not None:
             raise OptionError("give LogEpisodes a folder for many episodes or a file for one, not both")
         RecordConstructorArgs.__init__(self, folder=folder, file=file, agent=agent)
         gym.Wrapper.__init__(self, env)
-        self._inquiry: InquiryEnv = unwrap_inquiry(self)
+        self.records = unwrap_records(self)
+        """Records of the environment inside."""
         self._folder = None if folder is None else Path(folder)
         self._file = None if file is None else Path(file)
         self.names_agent = agent is not None
@@ -120,7 +115,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         Raises:
             LogError: the file holds a complete episode or one with other settings, or cannot be written.
         """
-        options = {**former_rules(self._file), **(options or {})} or None
+        options = {**former_options(self._file, self.records), **(options or {})} or None
         observation, info = self.env.reset(seed=seed, options=options)
         self.finish("abandoned")
         self._turns, self._replies, self._footer, self._failure = [], [], None, None
@@ -135,20 +130,19 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         Raises:
             LogError: the turn cannot be written, or a replay diverges from the log.
         """
-        self._recall()
+        if self.expected is not None:
+            self.records.recall(self.expected)
         started = time.perf_counter()
         observation, reward, terminated, truncated, info = self.env.step(action)
         seconds = time.perf_counter() - started
-        transition = self._inquiry.last_transition
-        assert transition is not None
-        self._add_reader_reply()
-        self._add_judge_replies(bool(terminated))
+        self._add_service_replies()
+        taken = self.records.last_step()
         turn = log.Turn(
             turn=len(self._turns) + 1,
             observation=self._observation,
-            action=action if isinstance(action, str) else transition.action,
-            reading=_reading_record(self._inquiry.tree, self._turns, transition.reading),
-            event=_event_record(self._inquiry.tree, transition.event),
+            action=action if isinstance(action, str) else taken.action,
+            reading=taken.reading,
+            event=taken.event,
             reward=float(reward),
             terminated=bool(terminated),
             truncated=bool(truncated),
@@ -164,29 +158,10 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self.finish("concluded" if terminated else "truncated")
         return observation, reward, terminated, truncated, info
 
-    def _recall(self) -> None:
-        """Give logged choice and reward to the next step of a replay, so that reader and judge are not asked again."""
-        asked, judging, logged = self._inquiry.asked, self._inquiry.judging, self.expected
-        if logged is None:
-            return
-        if asked is not None and (request := self._inquiry.reader_request(logged.action)) is not None:
-            asked.take(request, ReaderAnswer(logged.reading.candidate))
-        if judging is not None and logged.terminated:
-            judging.recall(logged.reward)
-
-    def _add_reader_reply(self) -> None:
-        answer = None if self._inquiry.asked is None else self._inquiry.asked.answer
-        if answer is not None and answer.reply is not None:
-            self._add_completion(READER_ROLE, answer.reply, answer.fault)
-
-    def _add_judge_replies(self, terminated: bool) -> None:
-        judgement = None if self._inquiry.judging is None or not terminated else self._inquiry.judging.judgement
-        for each in () if judgement is None else judgement.replies:
-            self._add_completion(JUDGE_ROLE, each.reply, each.fault)
-
-    def _add_completion(self, role: str, reply: Completion, fault: str) -> None:
-        values = asdict(reply) | {"tokens": reply.tokens or None}
-        self.add_reply(log.Reply(turn=len(self._turns) + 1, role=role, fault=fault, **values))
+    def _add_service_replies(self) -> None:
+        for role, reply, fault in self.records.replies():
+            values = asdict(reply) | {"tokens": reply.tokens or None}
+            self.add_reply(log.Reply(turn=len(self._turns) + 1, role=role, fault=fault, **values))
 
     def finish(self, status: Literal["concluded", "truncated", "abandoned"]) -> None:
         """Write the footer and close the file; do nothing without an unfinished episode."""
@@ -198,7 +173,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             turns=len(self._turns),
             episode_return=sum(turn.reward for turn in self._turns),
             seconds=sum(turn.env_seconds + (turn.agent_seconds or 0) for turn in self._turns),
-            judge=_judge(self._inquiry) if status == "concluded" else None,
+            judge=_as_read_back(self.records.judge()) if status == "concluded" else None,
         )
         if not self._expected:  # an unfinished replay leaves the file as torn as it was
             self._write(self._footer)
@@ -217,24 +192,10 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def _text(self, observation: Any) -> str:
         """Return the observation as text; of a view in numbers, the text that it stands for."""
-        if isinstance(observation, str):
-            return observation
-        assert self._inquiry.last_transition is not None
-        return self._inquiry.runtime.observations.render(self._inquiry.last_transition.event)
+        return observation if isinstance(observation, str) else self.records.observation()
 
     def _make_header(self) -> log.Header:
-        env, tree = self._inquiry, self._inquiry.tree
-        return log.Header(
-            versions=dict(_versions()),
-            tree=log.TreeRef(id=tree.id, version=tree.version, digest=tree.digest),
-            rules=env.episode_rules.as_dict(),
-            seed=env.state.seed,
-            embedder=log.EmbedderRef(name=env.embedder.name, digest=env.embedder.digest),
-            reader=None if env.asked is None else json.loads(json.dumps(env.asked.reader.config)),
-            prompts=env.prompts.digest,
-            agent=json.loads(json.dumps(self.agent)),  # as it will be read back
-            started=_now(),
-        )
+        return self.records.header(agent=_as_read_back(self.agent), versions=dict(_versions()), started=_now())
 
     def _open(self, header: log.Header) -> None:
         self._expected.clear()
@@ -243,12 +204,12 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         elif self._file is not None:
             self._writer = log.JsonlWriter(self._file, header=header)
         elif self._folder is not None:
-            self._writer = _new_file(self._folder, f"{header.tree.id}-s{header.seed}", header)
+            self._writer = _new_file(self._folder, f"{header.task.id}-s{header.seed}", header)
 
     def _resume(self, file: Path, header: log.Header) -> None:
         writer = log.JsonlWriter(file, resume=True)  # locks the file before it is read
         try:
-            torn = read_torn(file, header, self._inquiry.prompts)
+            torn = read_torn(file, header, self.records)
         except LogError:
             writer.close()
             raise
@@ -278,12 +239,9 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self._writer = None
 
 
-def _judge(inquiry: InquiryEnv) -> dict[str, Any]:
-    """Return name, version and settings of the judge of the reward, as they will be read back."""
-    if inquiry.judging is not None:
-        return dict(json.loads(json.dumps(inquiry.judging.config)))
-    local = inquiry.runtime.judge
-    return {"name": local.name, "version": local.version}
+def _as_read_back(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as a log gives them back."""
+    return dict(json.loads(json.dumps(dict(settings))))
 
 
 @cache
@@ -297,25 +255,6 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _reading_record(tree: Tree, before: Sequence[log.Turn], reading: Reading) -> log.ReadingRecord:
-    """Name the candidates by id; they are studies if the previous turn ended at a subtopic."""
-    at_subtopic = bool(before) and before[-1].event.state == Phase.SUBTOPIC.name.lower()
-    nodes = tree.studies if at_subtopic else tree.subtopics
-    return log.ReadingRecord(
-        candidate=nodes[reading.candidate].id if reading.candidate >= 0 else None,
-        similarity=reading.similarity,
-        decision=reading.decision.name.lower(),
-        margin=reading.margin,
-        top=tuple((nodes[index].id, similarity) for index, similarity in reading.top),
-    )
-
-
-def _event_record(tree: Tree, event: Event) -> log.EventRecord:
-    nodes = tree.subtopics if event.kind in _SUBTOPIC_KINDS else tree.studies
-    named = {name: nodes[i].id if i >= 0 else None for name, i in (("node", event.node), ("other", event.other))}
-    return log.EventRecord(**event_values(event) | named)
 
 
 def _tokens(replies: Sequence[log.Reply]) -> dict[str, int] | None:

@@ -178,8 +178,8 @@ def turn_with(index: int, **event: object) -> Callable[[Episode], Episode]:
 
 
 def of_another_version(episode: Episode) -> Episode:
-    tree = episode.header.tree.model_copy(update={"digest": "0" * 64})
-    return replace(episode, header=episode.header.model_copy(update={"tree": tree}))
+    tree = episode.header.task.model_copy(update={"digest": "0" * 64})
+    return replace(episode, header=episode.header.model_copy(update={"task": tree}))
 
 
 DAMAGE: list[tuple[Callable[[Episode], Episode], str]] = [

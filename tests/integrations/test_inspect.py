@@ -93,7 +93,7 @@ def evaluate(folder: Path, *options: object) -> subprocess.CompletedProcess[str]
 def played(folder: Path) -> dict[tuple[str, int, int], Episode]:
     """The episodes of a folder by tree, fake level and seed."""
     episodes = [read_episode(file) for file in folder.rglob("*.jsonl")]
-    return {(each.header.tree.id, each.header.rules["fake_level"], each.header.seed): each for each in episodes}
+    return {(each.header.task.id, each.header.rules["fake_level"], each.header.seed): each for each in episodes}
 
 
 def evaluated(log: str | Path, **settings: Any) -> EvalLog:
@@ -134,7 +134,7 @@ def test_the_command_plays_and_scores_the_episodes_of_inquitree_run(tmp_path: Pa
     for sample in log.samples:
         (score,) = sample.scores.values()
         episode = found[sample.metadata["tree"], sample.metadata["options"]["fake_level"], sample.metadata["seed"]]
-        ours = score_episode(episode, load_tree(episode.header.tree.id), local_judge(load_tree(episode.header.tree.id)))
+        ours = score_episode(episode, load_tree(episode.header.task.id), local_judge(load_tree(episode.header.task.id)))
         assert score.value == pytest.approx({
             "conclusion": ours.quality_share, "coverage": ours.trajectory.coverage,
             "unaided": ours.trajectory.unaided_coverage, "turns": ours.trajectory.turns,

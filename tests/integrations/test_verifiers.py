@@ -86,7 +86,7 @@ def run_study_on(service: Service, tasks: tuple[InquiryTask, ...], folder: Path)
     study = make_study(agents=("llm",), models=(model,), trees=trees, fake_levels=(level,), seeds=seeds)
     assert run_study(study, folder).is_complete
     played = map(read_episode, sorted((folder / "episodes").iterdir()))
-    return {f"{each.header.tree.id} {each.header.seed}": each.fingerprint for each in played}
+    return {f"{each.header.task.id} {each.header.seed}": each.fingerprint for each in played}
 
 
 def test_a_model_leaves_the_fingerprints_that_it_leaves_in_a_run(service: Service, tmp_path: Path):
@@ -106,7 +106,7 @@ def test_a_model_leaves_the_fingerprints_that_it_leaves_in_a_run(service: Servic
     assert {log.header.agent["model"] for log in logs} == {"m"}
     for episode, task in zip(episodes, tasks, strict=True):
         (trace,) = episode.traces
-        (log,) = (log for log in logs if (log.header.tree.id, log.header.seed) == (task.tree, task.seed))
+        (log,) = (log for log in logs if (log.header.task.id, log.header.seed) == (task.tree, task.seed))
         assert trace.reward == log.footer.episode_return
         assert trace.rewards.keys() == {"conclusion"}
         assert trace.metrics.keys() >= {"coverage", "unaided", "turns"}

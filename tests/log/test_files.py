@@ -6,7 +6,9 @@ import json
 import os
 import resource
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,11 +25,13 @@ from inquitree_gym.log import (
     Footer,
     Header,
     JsonlWriter,
+    ProjectionRecord,
     ReadingRecord,
     Reply,
-    TreeRef,
+    TaskRef,
     Turn,
     read_episode,
+    read_header,
     to_line,
 )
 from inquitree_gym.rollout import play
@@ -35,7 +39,7 @@ from inquitree_gym.trees import CANARY, load_tree
 
 HEADER = Header(
     versions={"python": "3.12.1"},
-    tree=TreeRef(id="paper8", version=2, digest="ab" * 32),
+    task=TaskRef(id="paper8", version=2, digest="ab" * 32),
     rules={"threshold": 0.4, "fake_level": 3, "max_turns": None},
     seed=2**63,
     embedder=EmbedderRef(name="an embedder", digest="cd" * 32),
@@ -142,6 +146,79 @@ def old(record: Turn, text: str | None) -> str:
     return json.dumps({**record.model_dump(), "reply": text}) + "\n"
 
 
+def old_header(version: int) -> str:
+    """The header as versions up to 4 had it."""
+    document = HEADER.model_dump() | {"log_version": version, "tree": HEADER.task.model_dump(exclude={"kind"})}
+    return json.dumps({name: value for name, value in document.items() if name != "task"}) + "\n"
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_a_log_up_to_version_4_names_its_tree(tmp_path: Path, version: int):
+    file = tmp_path / "old.jsonl"
+    file.write_text(old_header(version) + to_line(turn()) + to_line(FOOTER))
+    found = read_episode(file)
+    assert found.header == read_header(file) == HEADER.model_copy(update={"log_version": version})
+    assert found.fingerprint == Episode(HEADER, (turn(),), FOOTER).fingerprint
+
+
+def test_a_tree_in_the_header_is_a_fault_since_version_5(tmp_path: Path):
+    file = tmp_path / "new.jsonl"
+    file.write_text(old_header(5))
+    with pytest.raises(LogError, match=r"line 1: Field required at header\.task"):
+        read_episode(file)
+
+
+def projected(**changes: Any) -> ProjectionRecord:
+    plain: dict[str, Any] = {
+        "level": "null",
+        "state": "project",
+        "analogous": ("Rest lowers the rate.", None),
+        "extraneous": ("Age raises the rate.",),
+        "pair_ratings": np.array([[1.0, 0.5], [np.nan, np.nan]]).tolist(),
+        "extra_ratings": np.zeros((1, 2, 2)).tolist(),
+        "f1": 0.6,
+    }
+    return ProjectionRecord(**{**plain, **changes})
+
+
+def test_a_projection_is_read_as_it_was_written_and_absent_ratings_are_null(tmp_path: Path):
+    header = HEADER.model_copy(
+        update={
+            "task": TaskRef(kind="projection", id="paper8", version=2, digest="ab" * 32),
+            "rules": {"levels": ["question", "null"]},
+            "embedder": None,
+            "judge": {"name": "local", "version": 1},
+        }
+    )
+    known, unknown = turn(reading=None, event=projected()), turn(2, reading=None, event=projected(f1=None))
+    file = write(tmp_path / "projection.jsonl", header, known, unknown, FOOTER)
+    found = read_episode(file)
+    assert (found.header, found.turns) == (header, (known, unknown))
+    line = json.loads(file.read_text().splitlines()[1])
+    assert (line["reading"], line["event"]["pair_ratings"]) == (None, [[1.0, 0.5], [None, None]])
+    assert found.unscored == 1
+    assert found.turns[0].projection == projected()
+
+
+def test_a_turn_of_one_kind_is_not_taken_for_another():
+    with pytest.raises(LogError, match="turn 1 is a projection, not a turn of an inquiry; name the kind"):
+        _ = turn(reading=None, event=projected()).inquiry_event
+    with pytest.raises(LogError, match="turn 1 has no reading"):
+        _ = turn(reading=None, event=projected()).inquiry_reading
+    with pytest.raises(LogError, match="turn 1 is a turn of an inquiry, not a projection"):
+        _ = turn().projection
+    with pytest.raises(LogError, match="the episode on paper8 was not read by an embedder"):
+        _ = HEADER.model_copy(update={"embedder": None}).inquiry_embedder
+
+
+def test_a_damaged_projection_names_its_field(tmp_path: Path):
+    damaged = to_line(turn(reading=None, event=projected())).replace('"f1":0.6,', "")
+    file = tmp_path / "damaged.jsonl"
+    file.write_text(to_line(HEADER) + damaged)
+    with pytest.raises(LogError, match=r"line 2: Field required at turn\.event\.projection\.f1"):
+        read_episode(file)
+
+
 def test_a_log_of_version_1_has_its_raw_replies_as_records(tmp_path: Path):
     header = HEADER.model_copy(update={"log_version": 1})
     paid = turn(2, tokens={"prompt": 7}, cost=0.125, agent_seconds=2.5)
@@ -210,7 +287,10 @@ DAMAGES = {
     "another record": (lambda line: b'{"kind": "melody"}', "line 3: Input tag 'melody'"),
     "no record": (lambda line: b"[1, 2]", "line 3: Input should be"),
     "nested too deeply": (lambda line: b"[" * 100_000, "line 3: not JSON"),
-    "a value lost": (lambda line: line.replace(b'"fake":2,', b""), r"line 3: Field required at turn\.event\.fake"),
+    "a value lost": (
+        lambda line: line.replace(b'"fake":2,', b""),
+        r"line 3: Field required at turn\.event\.inquiry\.fake",
+    ),
     "a value replaced": (lambda line: line.replace(b'"turn":2', b'"turn":"x"'), r"line 3: .* integer.* at turn\.turn"),
     "a value added": (lambda line: b'{"smell":1,' + line[1:], r"line 3: Extra inputs .* at turn\.smell"),
 }

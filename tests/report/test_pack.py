@@ -99,7 +99,7 @@ def test_the_table_is_flat_and_its_columns_have_one_type(run: Path, tmp_path: Pa
         )  # fmt: skip
         assert (row["quality_share"], row["hits"]) == (score.quality_share, score.trajectory.hit_rate)
         log = read_episode(run / "episodes" / f"{row['key']}.jsonl")
-        assert (row["fingerprint"], row["tree_digest"]) == (log.fingerprint, log.header.tree.digest)
+        assert (row["fingerprint"], row["tree_digest"]) == (log.fingerprint, log.header.task.digest)
         assert row["canary"] == CANARY
 
 
@@ -153,7 +153,7 @@ def test_judgements_travel_and_give_the_scores(run: Path, tmp_path: Path):
     with JudgementFile(run, "llm:m", {"version": 1}) as file:
         for log in sorted((run / "episodes").iterdir()):
             episode = read_episode(log)
-            tree = load_tree(run / "trees" / f"{episode.header.tree.id}@{episode.header.tree.digest[:12]}.json")
+            tree = load_tree(run / "trees" / f"{episode.header.task.id}@{episode.header.task.digest[:12]}.json")
             said = read_trajectory(episode, tree).conclusion
             file.add(log.name, tree, said, Judgement((Verdict(0.6, "partly"),) * len(tree.conclusions)))
     pack_run(run, tmp_path / "run.zip", judge="llm:m")

@@ -171,7 +171,7 @@ def test_a_changed_tree_can_be_played_beside_the_former_one(tmp_path: Path, mine
     name = f"mine@{second.digest[:12]}"
     assert summary.added == f"1 episode; trees {name}"
     assert set(logs(folder)) == {"mine_oracle_f0_s0.jsonl", f"{name}_oracle_f0_s0.jsonl"}
-    assert read_episode(folder / "episodes" / f"{name}_oracle_f0_s0.jsonl").header.tree.digest == second.digest
+    assert read_episode(folder / "episodes" / f"{name}_oracle_f0_s0.jsonl").header.task.digest == second.digest
     assert {each.score.tree for each in load_run(folder).episodes} == {"mine", name}
     assert run_study(study(trees=(str(mine),), seeds=2), folder).added == "1 episode; seeds 1", "known by now"
     mine.write_text(dump_tree(first))

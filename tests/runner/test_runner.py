@@ -50,7 +50,7 @@ def test_every_episode_is_logged_as_the_study_says(study: StudyConfig, run: Path
     assert sorted(found) == sorted(cell.file_name for cell in study.specs())
     for cell in study.specs():
         header = found[cell.file_name].header
-        assert (header.agent["name"], header.tree.id, header.seed) == (cell.agent, cell.tree, cell.seed)
+        assert (header.agent["name"], header.task.id, header.seed) == (cell.agent, cell.tree, cell.seed)
         assert header.rules["fake_level"] == cell.fake_level
         assert found[cell.file_name].status == "concluded"
     assert read_manifest(run) == study

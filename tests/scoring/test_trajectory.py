@@ -10,7 +10,7 @@ from inquitree_gym.baselines import RandomMenuAgent, WorstCaseAgent
 from inquitree_gym.engine import Rules
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import LogError
-from inquitree_gym.log import EmbedderRef, Episode, EventRecord, Footer, Header, ReadingRecord, TreeRef, Turn
+from inquitree_gym.log import EmbedderRef, Episode, EventRecord, Footer, Header, ReadingRecord, TaskRef, Turn
 from inquitree_gym.rollout import play
 from inquitree_gym.scoring import read_trajectory
 from inquitree_gym.scoring.exposures import ALL
@@ -55,7 +55,7 @@ def episode_of(tree: Tree, *steps: Step, agent: dict[str, Any] | None = None, se
     turns = tuple(_turn(number, **step) for number, step in enumerate(steps, 1))
     header = Header(
         versions={},
-        tree=TreeRef(id=tree.id, version=tree.version, digest=tree.digest),
+        task=TaskRef(id=tree.id, version=tree.version, digest=tree.digest),
         rules=Rules(**{"threshold": 0.5, **rules}).as_dict(),
         seed=seed,
         embedder=EmbedderRef(name="none", digest="00"),

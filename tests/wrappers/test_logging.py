@@ -61,7 +61,7 @@ def test_a_log_holds_everything_that_fixes_the_episode(tmp_path, reader):
     assert logged == env.episode
     header = logged.header
     assert (header.canary, header.seed, header.agent) == (CANARY, 3, {"name": "tester", "temperature": 0})
-    assert (header.tree.id, header.tree.version, header.tree.digest) == (TREE.id, TREE.version, TREE.digest)
+    assert (header.task.id, header.task.version, header.task.digest) == (TREE.id, TREE.version, TREE.digest)
     assert header.rules == env.unwrapped.episode_rules.as_dict()
     assert header.rules["threshold"] == reader.threshold
     assert (header.embedder.name, header.embedder.digest) == (reader.name, reader.digest)
@@ -253,8 +253,9 @@ def test_folder_and_file_together_are_refused(tmp_path):
         LogEpisodes(inquiry(), tmp_path, file=tmp_path / "x.jsonl")
 
 
-def test_only_inquiries_are_logged(tmp_path):
-    with pytest.raises(OptionError, match="LogEpisodes wraps an InquiryEnv, not CartPoleEnv"):
+def test_only_recorded_environments_are_logged(tmp_path):
+    refused = "LogEpisodes wraps an environment of this package or a RecordedEnv, not CartPoleEnv"
+    with pytest.raises(OptionError, match=refused):
         LogEpisodes(gym.make("CartPole-v1"), tmp_path)
 
 
@@ -367,6 +368,19 @@ def test_a_torn_episode_goes_on_where_it_stopped(torn: Path, minilm):
     assert logged.fingerprint == env.episode.fingerprint == whole().fingerprint
 
 
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_a_torn_log_of_an_older_version_goes_on(torn: Path, version: int, minilm):
+    header, *turns = torn.read_text().splitlines()
+    document = json.loads(header)
+    tree = {name: value for name, value in document.pop("task").items() if name != "kind"}
+    torn.write_text("\n".join([json.dumps(document | {"log_version": version, "tree": tree}), *turns, ""]))
+    env = LogEpisodes(inquiry(), file=torn)
+    trajectory(env, 3, ACTIONS)
+    whole = LogEpisodes(inquiry())
+    trajectory(whole, 3, ACTIONS)
+    assert read_episode(torn).fingerprint == whole.episode.fingerprint
+
+
 def test_what_was_paid_for_a_replayed_turn_stays(tmp_path, minilm):
     file = tmp_path / "x.jsonl"
     env = LogEpisodes(inquiry(), file=file)
@@ -398,7 +412,7 @@ def test_a_line_torn_in_the_middle_is_dropped_and_played_again(torn: Path, cut: 
         ("rules", lambda file: LogEpisodes(inquiry(max_turns=29), file=file).reset(seed=3)),
         ("rules", lambda file: LogEpisodes(FakeResults(inquiry(), 6), file=file).reset(seed=3)),
         ("rules", lambda file: LogEpisodes(inquiry(), file=file).reset(seed=3, options={"explore": "direct"})),
-        ("tree", lambda file: LogEpisodes(inquiry(), file=file).reset(seed=3, options={"tree": "paper8"})),
+        ("task", lambda file: LogEpisodes(inquiry(), file=file).reset(seed=3, options={"tree": "paper8"})),
         ("agent", lambda file: LogEpisodes(inquiry(), file=file, agent={"name": "other"}).reset(seed=3)),
     ],
 )

@@ -1,0 +1,103 @@
+"""Seam between an environment and its log: what every kind of environment says about an episode.
+
+`play`, `LogEpisodes` and the resumption of torn logs know an environment by this protocol alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import gymnasium as gym
+
+from inquitree_gym.errors import OptionError
+from inquitree_gym.llm import Completion
+from inquitree_gym.log import EventRecord, Header, ProjectionRecord, ReadingRecord, Turn
+
+
+class RecordedStep(NamedTuple):
+    """The last step of an environment, as a log keeps it."""
+
+    action: str
+    """The action as text."""
+    event: EventRecord | ProjectionRecord
+    reading: ReadingRecord | None = None
+    """Interpretation of the action; None for an environment that matches no candidates."""
+
+
+class ServiceReply(NamedTuple):
+    """Reply of a chat model that an environment asked in its last step."""
+
+    role: str
+    """``reader`` or ``judge``; see `Reply.role`."""
+    reply: Completion
+    fault: str = ""
+    """Fault against the format of its role; empty for a valid reply."""
+
+
+class EpisodeRecords(Protocol):
+    """Records of the episode that an environment plays, all of them privileged."""
+
+    @property
+    def agent_seed(self) -> int:
+        """Seed for the agent of this episode."""
+
+    def header(self, *, agent: Mapping[str, Any], versions: Mapping[str, str | None], started: str) -> Header:
+        """Return the header of this episode's log, with the task, the rules and everything else that determines it.
+
+        Args:
+            agent: configuration of the agent, in values of JSON.
+            versions: versions of Python and packages.
+            started: UTC time, ISO 8601.
+        """
+
+    def observation(self) -> str:
+        """Return the last observation as text, whatever a wrapper made of it."""
+
+    def last_step(self) -> RecordedStep:
+        """Return the last step; call it after a step, not after a reset."""
+
+    def replies(self) -> Iterator[ServiceReply]:
+        """Yield the replies of reader and judge that the last step asked for, in their order."""
+
+    def judge(self) -> Mapping[str, Any]:
+        """Return name, version and settings of the judge of the reward."""
+
+    def recall(self, turn: Turn) -> None:
+        """Take the answers of reader and judge for the next step from a logged turn, so that neither is asked again."""
+
+    def ask_ahead(self, action: str) -> Coroutine[Any, Any, None] | None:
+        """Return a coroutine that asks reader or judge about ``action`` ahead of its step; None if neither is asked."""
+
+    def former_options(self, header: Header) -> dict[str, Any]:
+        """Return the `reset` options under which the torn log of an older release has to be resumed."""
+
+    def in_current_form(self, header: Header) -> Header:
+        """Return the header of an older release as this one writes it, where both mean the same episode.
+
+        Raises:
+            OptionError: it has rules that this release does not know.
+        """
+
+
+@runtime_checkable
+class RecordedEnv(Protocol):
+    """An environment whose episodes can be played by `play` and logged by `LogEpisodes`."""
+
+    @property
+    def records(self) -> EpisodeRecords:
+        """Records of its episodes."""
+
+
+def unwrap_records(env: gym.Env[Any, Any]) -> EpisodeRecords:
+    """Return the records of the environment inside ``env``.
+
+    Raises:
+        OptionError: its episodes cannot be recorded.
+    """
+    inner = env.unwrapped
+    if not isinstance(inner, RecordedEnv):
+        raise OptionError(
+            f"{type(env).__name__} wraps an environment of this package or a RecordedEnv, not {type(inner).__name__}"
+        )
+    return inner.records
