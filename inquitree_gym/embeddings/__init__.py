@@ -10,7 +10,7 @@ from inquitree_gym.embeddings.protocol import Embedder
 from inquitree_gym.embeddings.reader import ReaderEmbedder
 from inquitree_gym.embeddings.registry import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.embeddings.static import StaticEmbedder
-from inquitree_gym.embeddings.vectors import TreeVectors, tree_vectors
+from inquitree_gym.embeddings.vectors import TextVectors, TreeVectors, tree_vectors
 
 __all__ = [
     "DEFAULT_EMBEDDER",
@@ -21,6 +21,7 @@ __all__ = [
     "ReaderEmbedder",
     "SentenceTransformerEmbedder",
     "StaticEmbedder",
+    "TextVectors",
     "TreeVectors",
     "load_embedder",
     "tree_vectors",

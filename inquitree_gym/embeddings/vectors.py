@@ -1,4 +1,4 @@
-"""Vectors of the texts of a tree, cached on disk, and of actions, cached in memory."""
+"""Vectors of the texts of a tree or projection task, cached on disk, and of actions, cached in memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 import os
 import tempfile
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -31,24 +31,20 @@ Vector = NDArray[np.float32]
 _logger = logging.getLogger(__name__)
 
 
-class TreeVectors:
-    """Vectors by text. Texts of the tree come from the disk cache; other texts are embedded alone and remembered."""
+class TextVectors:
+    """Vectors by text. Some texts come from the disk cache; other texts are embedded alone and remembered."""
 
-    def __init__(
-        self, tree: Tree, embedder: Embedder, *, lasting: bool = True, texts: tuple[str, ...] | None = None
-    ) -> None:
-        """Bind a tree to an embedder; texts are embedded on first use.
+    def __init__(self, source: str, texts: tuple[str, ...], embedder: Embedder, *, lasting: bool = True) -> None:
+        """Bind texts of a document to an embedder; they are embedded on first use, in one call.
 
         Args:
-            tree: the tree.
+            source: digest of the document that the texts come from; names the file of their vectors.
+            texts: the texts.
             embedder: the embedder.
-            lasting: embed all texts of the tree in one call and store the vectors on disk. False is for a tree that is
-                played once: it writes nothing, and embeds subtopics and studies when the first action is matched,
-                and the other texts when one of them is needed.
-            texts: the texts to embed and store at once, for a use that needs few of them; None for all.
+            lasting: store their vectors on disk.
         """
-        self.tree = tree
         self.embedder = embedder
+        self._source = source
         self._lasting = lasting
         self._texts = texts
         self._known: dict[str, Vector] = {}
@@ -83,27 +79,14 @@ class TreeVectors:
         """Return the vectors of several texts, shape ``(len(texts), dim)``."""
         return np.stack([self.of(text) for text in texts])
 
-    @cached_property
-    def subtopics(self) -> Vectors:
-        """Vectors that proposals are matched with: the centroid of each subtopic, in tree order."""
-        return self._candidates(self.tree.subtopics)
-
-    @cached_property
-    def studies(self) -> Vectors:
-        """Vectors that designs are matched with: the centroid of each study, in tree order."""
-        return self._candidates(self.tree.studies)
-
-    def _candidates(self, nodes: Sequence[Candidate]) -> Vectors:
-        found = centroids(nodes, lambda texts: self.matrix(tuple(texts)))
-        found.flags.writeable = False
-        return found
+    def _groups(self) -> Iterable[Iterable[str]]:
+        """Return the texts to embed, in groups of which each is embedded in one call."""
+        return (self._texts,)
 
     @cached_property
     def _pending(self) -> list[tuple[str, ...]]:
         """Groups of texts that are not embedded yet; each group is embedded in one call on first use."""
-        every = self._texts or tuple(self.tree.texts().values())
-        groups = [every] if self._lasting or self._texts else _matched(self.tree)
-        return [tuple(dict.fromkeys(group)) for group in groups]
+        return [tuple(dict.fromkeys(group)) for group in self._groups()]
 
     def _find(self, text: str) -> Vector | None:
         if self._pending:
@@ -121,19 +104,59 @@ class TreeVectors:
                 return
 
     def stored(self, texts: tuple[str, ...]) -> Vectors:
-        """Return the vectors of texts of the tree, from the disk cache or embedded in one call.
+        """Return the vectors of texts of the document, from the disk cache or embedded in one call.
 
         Shape ``(len(texts), dim)``.
         """
         if not self._lasting:
             return self.embedder.embed(texts)
         order = hashlib.sha256("\n".join(texts).encode()).hexdigest()
-        file = cache_folder() / f"{self.tree.digest[:24]}-{order[:8]}-{self.embedder.digest[:24]}.npy"
+        file = cache_folder() / f"{self._source[:24]}-{order[:8]}-{self.embedder.digest[:24]}.npy"
         rows = _read(file, len(texts))
         if rows is None:
             rows = self.embedder.embed(texts)
             _write(file, rows)
         return rows
+
+
+class TreeVectors(TextVectors):
+    """Vectors of the texts of a tree, of its candidates, and of actions."""
+
+    def __init__(
+        self, tree: Tree, embedder: Embedder, *, lasting: bool = True, texts: tuple[str, ...] | None = None
+    ) -> None:
+        """Bind a tree to an embedder; texts are embedded on first use.
+
+        Args:
+            tree: the tree.
+            embedder: the embedder.
+            lasting: embed all texts of the tree in one call and store the vectors on disk. False is for a tree that is
+                played once: it writes nothing, and embeds subtopics and studies when the first action is matched,
+                and the other texts when one of them is needed.
+            texts: the texts to embed and store at once, for a use that needs few of them; None for all.
+        """
+        super().__init__(tree.digest, texts or (), embedder, lasting=lasting)
+        self.tree = tree
+
+    def _groups(self) -> Iterable[Iterable[str]]:
+        if self._texts:
+            return super()._groups()
+        return (self.tree.texts().values(),) if self._lasting else _matched(self.tree)
+
+    @cached_property
+    def subtopics(self) -> Vectors:
+        """Vectors that proposals are matched with: the centroid of each subtopic, in tree order."""
+        return self._candidates(self.tree.subtopics)
+
+    @cached_property
+    def studies(self) -> Vectors:
+        """Vectors that designs are matched with: the centroid of each study, in tree order."""
+        return self._candidates(self.tree.studies)
+
+    def _candidates(self, nodes: Sequence[Candidate]) -> Vectors:
+        found = centroids(nodes, lambda texts: self.matrix(tuple(texts)))
+        found.flags.writeable = False
+        return found
 
 
 def _matched(tree: Tree) -> tuple[list[str], list[str]]:

@@ -21,33 +21,24 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import TreeVectors, load_embedder
-from inquitree_gym.embeddings.judge import JUDGE
-from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.embeddings.vectors import Vector
-from inquitree_gym.judges.claims import (
-    counted_claims,
-    is_copy,
-    is_negated,
-    is_open,
-    is_rejection,
-    quoted_side,
-    states_both,
-    wording,
-)
+from inquitree_gym.judges.claims import counted_claims, is_open, is_rejection
 from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Verdict
-from inquitree_gym.matching import SIMILARITY_TOLERANCE
+from inquitree_gym.judges.sense import (
+    JUDGE_EMBEDDER,
+    Bools,
+    Floats,
+    SenseReader,
+    SenseWeights,
+    Statement,
+    hear_surely,
+)
 from inquitree_gym.trees import Tree
 
 VERSION = 3
 """Version of the verdicts; a change that moves any of them raises it."""
-JUDGE_EMBEDDER = JUDGE
-"""Embedder of the claims, whatever embedder reads the actions."""
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 class LocalJudgeSettings(NamedTuple):
@@ -76,24 +67,15 @@ class LocalJudgeSettings(NamedTuple):
     """The same for a claim that is as near to the item as `full_at`."""
     denies_result: float = 4.0
     """A claim says a fake of the result that it speaks of if its sense is at most minus this."""
-    plain_weight: float = 2.0
-    """Weight of the contrast in MiniLM's space."""
-    adapted_weight: float = 6.0
-    """Weight of the contrast in the space of the judge's adapter."""
-    wording_weight: float = 0.35
-    """Weight per word that is shared with one side alone."""
+    plain_weight: float = SenseWeights().plain
+    """See `SenseWeights`."""
+    adapted_weight: float = SenseWeights().adapted
+    """See `SenseWeights`."""
+    wording_weight: float = SenseWeights().wording
+    """See `SenseWeights`."""
 
 
 SETTINGS = LocalJudgeSettings()
-_LEAST = 0.02
-"""Least sum of two distances that a contrast is scaled by; below it, their difference is noise."""
-
-
-class Statement(NamedTuple):
-    """Texts that say one thing, and texts that say something else in its place."""
-
-    true: tuple[str, ...]
-    false: tuple[str, ...]
 
 
 class Hearing(NamedTuple):
@@ -137,9 +119,8 @@ class LocalJudge:
         self._n_items = len(tree.conclusions)
         place = {study.id: self._n_items + k for k, study in enumerate(tree.studies)}
         self._evidence = [[[place[study] for study in group] for group in item.needs] for item in tree.conclusions]
-        weights = settings.plain_weight + settings.adapted_weight
-        self._sense_scale = max(1.0, 2 * weights / _LEAST)
-        """Change of the sense per unit of similarity, at most."""
+        weights = SenseWeights(settings.plain_weight, settings.adapted_weight, settings.wording_weight)
+        self._sense = SenseReader(vectors, self.statements, question_texts(tree), weights)
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
         """Return one verdict per conclusion item, in tree order."""
@@ -155,11 +136,7 @@ class LocalJudge:
 
     def hear(self, claim: str) -> Hearing:
         """Compare one claim with all statements of the tree."""
-        heard = self._hear(claim, self.vectors.of(claim))
-        if heard.margin < 2 * SIMILARITY_TOLERANCE and self.vectors.is_rough(claim):
-            # The last bits of a batched vector could decide, so embed the claim alone.
-            heard = self._hear(claim, self.vectors.settle(claim))
-        return heard
+        return hear_surely(claim, self.vectors, lambda vector: self._hear(claim, vector))
 
     def _verdict(self, item: int, heard: Sequence[Hearing], said: Bools, denied: Bools) -> Verdict:
         """Judge one item; ``said`` and ``denied`` tell of each statement whether any claim says or denies it."""
@@ -185,19 +162,13 @@ class LocalJudge:
         return Verdict(NOTHING, "not claimed")
 
     def _hear(self, claim: str, vector: Vector) -> Hearing:
-        at, (plain, adapted) = self._settings, _spaces(vector, self.vectors.embedder.name)
-        texts, adapted_texts = self._texts
-        true, false = self._by_side(texts @ plain)
-        true_adapted, false_adapted = self._by_side(adapted_texts @ adapted)
-        similarity = np.maximum(true, false)
-        sense = at.plain_weight * _contrast(true, false) + at.adapted_weight * _contrast(true_adapted, false_adapted)
-        sense = self._turned(claim, sense + at.wording_weight * self._wordings(claim))
-        asked = 1 - (self._questions @ plain).max() - at.asked_at * (1 - similarity.max())
-        asserted = np.maximum(true_adapted, false_adapted).max() - at.asserts_at
+        at, (similarity, adapted, sense, nearest_question) = self._settings, self._sense.compare(claim, vector)
+        asked = 1 - nearest_question - at.asked_at * (1 - similarity.max())
+        asserted = adapted.max() - at.asserts_at
         about = np.minimum(similarity - self._speaks_at, similarity - similarity.max() + at.near)
         spoken_of = (about >= 0) & (asked >= 0) & (self._open | (not is_open(claim)))
         denies_at = np.where(self._are_items & (similarity >= at.full_at), at.denies_near_item, self._denies_at)
-        both, sides = self._words_of(claim, spoken_of)
+        both, sides = self._sense.sides(claim, spoken_of)
         rejected = is_rejection(claim)
         # To reject a side that is quoted says the other one only where it is clear which side it is.
         says_at = np.where((sides != "") & rejected, denies_at, self._says_at)
@@ -207,37 +178,8 @@ class LocalJudge:
         denies = (speaks & ((sense <= -denies_at) | both)) | quotes_false
         margins = (asked, asserted, *about, *(similarity - at.full_at))
         senses = (*(sense - says_at), *(sense + denies_at))
-        margin = min(*map(abs, margins), min(map(abs, senses)) / self._sense_scale)
+        margin = min(*map(abs, margins), min(map(abs, senses)) / self._sense.scale)
         return Hearing(claim, similarity, sense, says, denies, float(margin))
-
-    def _words_of(self, claim: str, spoken_of: Bools) -> tuple[Bools, NDArray[np.str_]]:
-        """Return the statements of which a claim states both sides, and the side of each that it quotes, or ""."""
-        pairs = list(zip(spoken_of, self.statements, strict=True))
-        both = np.array([bool(is_about) and states_both(claim, *each) for is_about, each in pairs])
-        return both, np.array([quoted_side(claim, *each) or "" if is_about else "" for is_about, each in pairs])
-
-    def _turned(self, claim: str, sense: Floats) -> Floats:
-        """Return the sense of a claim that may reject a statement, or copy it with a "not" put in or left out."""
-        if is_rejection(claim):
-            return -sense
-        negated = is_negated(claim)
-        texts = (each.true[0] for each in self.statements)
-        turned = [negated != is_negated(text) and is_copy(claim, text) for text in texts]
-        return np.where(turned, -np.abs(sense), sense)
-
-    def _wordings(self, claim: str) -> Floats:
-        return np.array([wording(claim, each.true[0], each.false) for each in self.statements])
-
-    def _by_side(self, similarities: Floats) -> tuple[Floats, Floats]:
-        """Return the highest similarity to a true and to a false text of each statement."""
-        sides = np.maximum.reduceat(similarities, self._starts)
-        return sides[::2], sides[1::2]
-
-    @cached_property
-    def _starts(self) -> NDArray[np.intp]:
-        """Index of the first text of each side of each statement, true before false."""
-        sizes = [len(side) for each in self.statements for side in each]
-        return np.cumsum([0, *sizes[:-1]])
 
     @cached_property
     def _speaks_at(self) -> Floats:
@@ -265,17 +207,6 @@ class LocalJudge:
     def _open(self) -> Bools:
         """True for each statement that leaves something open itself."""
         return np.array([is_open(each.true[0]) for each in self.statements])
-
-    @cached_property
-    def _texts(self) -> tuple[Floats, Floats]:
-        """Vectors of all texts of the statements in both spaces, in double precision."""
-        texts = tuple(text for each in self.statements for side in each for text in side)
-        return _spaces(self.vectors.matrix(texts), self.vectors.embedder.name)
-
-    @cached_property
-    def _questions(self) -> Floats:
-        """Vectors of the `question_texts`, in MiniLM's space."""
-        return _spaces(self.vectors.matrix(question_texts(self.vectors.tree)), self.vectors.embedder.name)[0]
 
 
 @lru_cache(maxsize=64)
@@ -306,22 +237,3 @@ def question_texts(tree: Tree) -> tuple[str, ...]:
     hints = (*(subtopic.hints for subtopic in tree.subtopics), *(study.hints for study in tree.studies))
     nodes = (*tree.subtopics, *tree.studies)
     return tree.topic, *(node.text for node in nodes), *(ladder[-2] for ladder in hints)
-
-
-def _contrast(true: Floats, false: Floats) -> Floats:
-    """Return how much nearer the true side is than the false one, in [-1, 1]."""
-    near, far = 1 - true, 1 - false
-    return (far - near) / np.maximum(near + far, _LEAST)
-
-
-def _spaces(rows: Vectors, embedder: str) -> tuple[Floats, Floats]:
-    """Return vectors in MiniLM's space and in the adapter's, each of unit length."""
-    halves = np.split(rows, 2, axis=-1) if embedder == JUDGE_EMBEDDER else (rows, rows)
-    plain, adapted = (_scaled(half.astype(np.float64)) for half in halves)
-    return plain, adapted
-
-
-def _scaled(vectors: Floats) -> Floats:
-    """Return vectors scaled to unit length; a zero vector stays zero."""
-    scaled: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
-    return scaled

@@ -13,12 +13,13 @@ from typing import Any, Protocol
 from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.judges.llm import LLM_PREFIX, PAPER_PREFIX, LLMJudge
-from inquitree_gym.judges.local import JUDGE_EMBEDDER, SETTINGS, local_judge
+from inquitree_gym.judges.local import SETTINGS, local_judge
 from inquitree_gym.judges.local import VERSION as LOCAL_VERSION
 from inquitree_gym.judges.nli import CONTRADICTS_AT, ENTAILS_AT, CrossEncoderInference, NLIJudge
 from inquitree_gym.judges.nli import VERSION as NLI_VERSION
 from inquitree_gym.judges.quality import Judge, Verdict, mean_score
 from inquitree_gym.judges.records import Judgement, version_of
+from inquitree_gym.judges.sense import JUDGE_EMBEDDER
 from inquitree_gym.llm import Budget, ChatModel, ReplyCache, run_sync
 from inquitree_gym.trees import Tree, load_tree
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inquitree_gym.judges.local import Statement, tree_statements
+from inquitree_gym.judges.local import tree_statements
+from inquitree_gym.judges.sense import Statement
 from inquitree_gym.trees import Tree
 from research.datasets import ConclusionSet
 from research.judge import templates

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from inquitree_gym.judges.local import Statement
+from inquitree_gym.judges.sense import Statement
 from research.judge.statements import Claim, Lesson, reworked
 from research.reader.lora import TrainableEncoder, descend
 

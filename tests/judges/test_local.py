@@ -9,7 +9,8 @@ import pytest
 
 from inquitree_gym.embeddings import Embedder, TreeVectors, load_embedder
 from inquitree_gym.judges.claims import MAX_WORDS
-from inquitree_gym.judges.local import JUDGE_EMBEDDER, SETTINGS, Hearing, LocalJudge, judge_vectors, local_judge
+from inquitree_gym.judges.local import SETTINGS, Hearing, LocalJudge, judge_vectors, local_judge
+from inquitree_gym.judges.sense import JUDGE_EMBEDDER
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.generator import synthetic_tree
 
