@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import get_args
 
 from inquitree_gym.trees import CANARY, Tree, builtin_ids, load_tree
+from inquitree_gym.trees.disclosure import Disclosure
 from inquitree_gym.trees.drawing import depths, layers, svg
 from inquitree_gym.trees.provenance import Paper, PublicationDate, Strength
 from inquitree_gym.trees.schema import ConclusionItem, Study, Subtopic
@@ -111,6 +112,7 @@ def page(tree: Tree) -> str:
         *(block for subtopic in tree.subtopics for block in _studies(subtopic)),
         "## Conclusion items",
         *_folded("Conclusion items (spoilers)", _conclusions(tree.conclusions)),
+        *([] if tree.disclosure is None else _disclosure(tree.disclosure)),
         *_provenance(tree),
         *_reviews(tree),
     )
@@ -177,6 +179,25 @@ def _conclusions(items: Iterable[ConclusionItem]) -> str:
     return _table(["id", "item", "evidence needed", "false variants"], rows)
 
 
+def _disclosure(disclosure: Disclosure) -> Iterator[str]:
+    yield "## Projection task"
+    yield (
+        "An agent projects the outcome of the study from topic and question, then also with the null hypothesis, then "
+        "also with the procedure."
+    )
+    steps = "<br>".join(f"{i}. {_plain(step)}" for i, step in enumerate(disclosure.procedure, 1))
+    shown = [["topic", disclosure.topic], ["question", disclosure.question], ["null", disclosure.null_hypothesis]]
+    told = [[name, _plain(text)] for name, text in shown]
+    yield _table(["level", "text"], [*told, ["procedure", steps], ["domain", _plain(disclosure.domain)]])
+    hidden = [["hypothesis", disclosure.hypothesis], ["outcome", disclosure.outcome]]
+    claims = [
+        [claim.id, _plain(claim.text), "<br>".join(map(_plain, claim.contraries)), ", ".join(claim.evidence)]
+        for claim in disclosure.claims
+    ]
+    yield from _folded("Hypothesis and outcome (spoilers)", _table(["", "text"], [[a, _plain(b)] for a, b in hidden]))
+    yield from _folded("Claims (spoilers)", _table(["id", "claim", "contraries", "evidence"], claims))
+
+
 def _provenance(tree: Tree) -> Iterator[str]:
     yield "## Provenance"
     yield (
@@ -198,7 +219,8 @@ def _reviews(tree: Tree) -> Iterator[str]:
     yield (
         "Two passes reviewed the tree; the reviewer was not its author. The content pass looks for findings revealed "
         "too early, interpretation in results, fakes that are true, supportive or recognisable, and statements without "
-        "a source. The structure pass checks whether each prerequisite is necessary and whether any is missing. "
+        "a source. The structure pass checks whether each prerequisite is necessary and whether any is missing. A "
+        "second reader mended the disclosure against the fact sheet; its rows say disclosure. "
         "Suggested prerequisites come from the paper's fact sheet. Quotations are from the draft."
     )
     yield "\n".join(review_rows(tree.id))

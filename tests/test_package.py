@@ -37,7 +37,7 @@ PUBLIC = {
     },
     "inquitree_gym.embeddings": {
         "DEFAULT_EMBEDDER", "Embedder", "LiteLLMEmbedder", "MiniLMEmbedder", "OnnxEmbedder", "ReaderEmbedder",
-        "SentenceTransformerEmbedder", "StaticEmbedder", "TreeVectors", "load_embedder", "tree_vectors",
+        "SentenceTransformerEmbedder", "StaticEmbedder", "TextVectors", "TreeVectors", "load_embedder", "tree_vectors",
     },
     "inquitree_gym.engine": {
         "Decision", "Engine", "Event", "Kind", "Phase", "Reading", "Reason", "RuleSet", "Rules", "State",
@@ -65,8 +65,8 @@ PUBLIC = {
     },
     "inquitree_gym.trees": {
         "CANARY", "CATALOGUE", "CatalogueEntry", "Difficulty", "Disclosure", "Fault", "HINT_LEVELS",
-        "ProjectionTask", "Tree", "builtin_ids", "dump_tree", "load_tree", "parse_tree", "synthetic_tree", "tree_seed",
-        "user_files",
+        "ProjectionTask", "Tree", "WorldSettings", "builtin_ids", "dump_tree", "load_tree", "parse_tree",
+        "synthetic_task", "synthetic_tree", "tree_seed", "user_files",
     },
     "inquitree_gym.wrappers": {
         "EmbeddingObservation", "FakeResults", "LogEpisodes", "MenuActions", "RewardShaping", "Transcript", "TurnLimit",
