@@ -1,4 +1,4 @@
-"""Registered ids: one per shipped tree, one per user tree, one for any tree and one for generated trees."""
+"""Registered ids of inquiries and of projections: one per shipped or user tree, one for any, one for generated ones."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ BATCH_ENTRY_POINT = "inquitree_gym.envs.batch.env:InquiryBatchEnv"
 SYNTHETIC_ENTRY_POINT = "inquitree_gym.envs.synthetic:SyntheticEnv"
 SYNTHETIC_VECTOR_ENTRY_POINT = "inquitree_gym.envs.synthetic:synthetic_vector"
 SYNTHETIC_MENU_ENTRY_POINT = "inquitree_gym.wrappers.actions:synthetic_menu_env"
+PROJECTION_ENTRY_POINT = "inquitree_gym.envs.projection.env:ProjectionEnv"
+PROJECTION_VECTOR_ENTRY_POINT = "inquitree_gym.envs.projection.vector:ProjectionVectorEnv"
 
 
 def register_all() -> None:
@@ -28,15 +30,32 @@ def register_all() -> None:
         vector_entry_point=SYNTHETIC_VECTOR_ENTRY_POINT,
     )
     gym.register("InquiTree-synthetic-menu-v0", entry_point=SYNTHETIC_MENU_ENTRY_POINT)
+    _register_projection("ProjectionBench", list(shipped))
     for tree_id in shipped:
         _register(f"InquiTree-{tree_id}", tree_id)
+        _register_projection(f"ProjectionBench-{tree_id}", tree_id)
     for folder in missing_folders():
         warnings.warn(f"{TREES_VARIABLE} names '{folder:.200}', which is not a folder", stacklevel=2)
-    for tree_id, file in user_files().items():
-        if fault := _user_fault(file):
-            warnings.warn(f"a tree in {TREES_VARIABLE} is left out: {fault}", stacklevel=2)
-        else:
-            _register(f"InquiTree-{tree_id}", str(file.absolute()))
+    for name, file in user_files().items():
+        _register_user_file(name, file)
+
+
+def _register_user_file(name: str, file: Path) -> None:
+    """Register the environments of a user's tree or task; leave out an invalid one with a warning."""
+    from inquitree_gym.errors import TreeError
+    from inquitree_gym.trees.schema import Tree
+    from inquitree_gym.trees.tasks import load_user_file
+
+    try:
+        found = load_user_file(file)
+    except (TreeError, OSError) as error:
+        warnings.warn(f"a tree in {TREES_VARIABLE} is left out: {error}", stacklevel=3)
+        return
+    is_tree, path = isinstance(found, Tree), str(file.absolute())
+    if is_tree:
+        _register(f"InquiTree-{name}", path)
+    if not is_tree or found.disclosure is not None:
+        _register_projection(f"ProjectionBench-{name}", path)
 
 
 def _register(name: str, tree: str | list[str]) -> None:
@@ -53,12 +72,11 @@ def _register(name: str, tree: str | list[str]) -> None:
         )
 
 
-def _user_fault(file: Path) -> str | None:
-    from inquitree_gym.errors import TreeError
-    from inquitree_gym.trees.load import load_user_tree
-
-    try:
-        load_user_tree(file)
-    except (TreeError, OSError) as error:
-        return str(error)
-    return None
+def _register_projection(name: str, task: str | list[str]) -> None:
+    """Register the text view of a projection task, or of several to sample from."""
+    gym.register(
+        f"{name}-v0",
+        entry_point=PROJECTION_ENTRY_POINT,
+        vector_entry_point=PROJECTION_VECTOR_ENTRY_POINT,
+        kwargs={"task": task},
+    )

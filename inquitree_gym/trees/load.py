@@ -9,15 +9,21 @@ from collections.abc import Iterator
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
 from inquitree_gym.errors import Fault, TreeError, UnknownTreeError, suggest
 from inquitree_gym.trees.catalogue import RESTRICTED, TREES_VARIABLE, builtin_file, builtin_ids, user_files
+from inquitree_gym.trees.fields import FrozenModel
 from inquitree_gym.trees.rules import fault
 from inquitree_gym.trees.schema import Tree
 from inquitree_gym.trees.validation import legible, validation_faults
+
+if TYPE_CHECKING:
+    from inquitree_gym.trees.disclosure import ProjectionTask
+
+M = TypeVar("M", bound=FrozenModel)
 
 MAX_FILE_BYTES = 8_000_000
 MAX_FAULTS = 10_000
@@ -74,8 +80,8 @@ def load_user_tree(file: Path) -> Tree:
     return tree
 
 
-def id_faults(tree: Tree, file: Path) -> list[Fault]:
-    """Return the reasons why the tree of a user's file cannot be known by its id.
+def id_faults(tree: Tree | ProjectionTask, file: Path) -> list[Fault]:
+    """Return the reasons why the tree or task of a user's file cannot be known by its id.
 
     The id has to agree with the file name and must not be that of a shipped tree.
     """
@@ -98,9 +104,14 @@ def parse_tree(document: bytes, where: str = "tree") -> Tree:
     Raises:
         TreeError: the document is invalid; all faults that can be found at once are listed.
     """
+    return validated(Tree, document, where)
+
+
+def validated(model: type[M], document: bytes, where: str) -> M:
+    """Validate one JSON document against the model of its kind; see `parse_tree` for the errors."""
     refuse_ambiguous_json(document, where)
     try:
-        return Tree.model_validate_json(document)
+        return model.model_validate_json(document)
     except ValidationError as error:
         if (count := error.error_count()) > MAX_FAULTS:
             raise _too_many(where, count) from None

@@ -8,15 +8,20 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Literal
 
-from pydantic import ValidationError
-
 from inquitree_gym.errors import Fault, TreeError, UnknownTreeError
-from inquitree_gym.trees.catalogue import builtin_ids
+from inquitree_gym.trees.catalogue import builtin_ids, user_files
 from inquitree_gym.trees.disclosure import ProjectionTask, tree_task
-from inquitree_gym.trees.load import is_path, load_tree, parse_tree, read_document, refuse_ambiguous_json
+from inquitree_gym.trees.load import (
+    id_faults,
+    is_path,
+    load_tree,
+    parse_tree,
+    read_document,
+    refuse_ambiguous_json,
+    validated,
+)
 from inquitree_gym.trees.rules import fault
 from inquitree_gym.trees.schema import Tree
-from inquitree_gym.trees.validation import validation_faults
 
 TASK_FORMAT = "projection/1"
 TaskKind = Literal["inquiry", "projection"]
@@ -39,6 +44,9 @@ def load_task(task: TaskLike) -> ProjectionTask:
         return _task_of(task)
     if is_path(task):
         return parse_task(read_document(task), where=str(task))
+    if str(task) not in builtin_ids() and (file := user_files().get(str(task))) is not None:
+        found = load_user_file(file)
+        return _task_of(found) if isinstance(found, Tree) else found
     return _task_of(load_tree(task))
 
 
@@ -54,17 +62,36 @@ def parse_task(document: bytes, where: str = "task") -> ProjectionTask:
         UnknownTreeError: it is a tree without a disclosure.
         TreeError: it is invalid; all faults that can be found at once are listed.
     """
+    found = parse_document(document, where)
+    return _task_of(found) if isinstance(found, Tree) else found
+
+
+def parse_document(document: bytes, where: str) -> Tree | ProjectionTask:
+    """Validate one JSON document: a task if it says that it is one, otherwise a tree.
+
+    Raises:
+        TreeError: it is invalid; all faults that can be found at once are listed.
+    """
     refuse_ambiguous_json(document, where)
     found = json.loads(document)
     if not isinstance(found, dict) or found.get("format") != TASK_FORMAT:
-        return _task_of(parse_tree(document, where))
-    try:
-        task = ProjectionTask.model_validate_json(document)
-    except ValidationError as error:
-        raise TreeError(where, list(validation_faults(error, found))) from None
+        return parse_tree(document, where)
+    task = validated(ProjectionTask, document, where)
     if faults := _unsupported_evidence(task):
         raise TreeError(where, faults)
     return task
+
+
+def load_user_file(file: Path) -> Tree | ProjectionTask:
+    """Read a file in a folder of `INQUITREE_TREES`, which has to be named after the id of its tree or task.
+
+    Raises:
+        TreeError: the file is invalid, or its id cannot be registered; see `id_faults`.
+    """
+    found = parse_document(read_document(file), str(file))
+    if faults := id_faults(found, file):
+        raise TreeError(str(file), faults)
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -1,25 +1,400 @@
-"""The environment of projections under Gymnasium's interface, on a task of its own."""
+"""The environment of projections under Gymnasium's interface, on small tasks and a judge that compares texts."""
 
 from __future__ import annotations
 
-from inquitree_gym.envs import ProjectionEnv
+import copy
+import json
+import pickle
+from itertools import permutations
+from types import MappingProxyType
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inquitree_gym.engine import seed_of_agent, splitmix64
+from inquitree_gym.envs import FreeText, ProjectionEnv, ProjectionRules
+from inquitree_gym.envs.observations import MAX_OBSERVATION
+from inquitree_gym.errors import ActionError, OptionError, TreeError, UnknownTreeError
+from inquitree_gym.judges.projections.alignment import area_under_levels, level_weights
+from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.trees.disclosure import LEVELS
 from tests.envs.projection.tasks import WordJudge, make_task
+from tests.envs.test_inquiry import HOSTILE
+
+TASK = make_task()
+RIGHT = "\n".join(claim.text for claim in TASK.claims)
+WRONG = "\n".join(claim.contraries[0] for claim in TASK.claims)
+HALF = f"{TASK.claims[0].text}\n{TASK.claims[1].contraries[0]}\nBread rises."
+SAYINGS = [RIGHT, WRONG, HALF, TASK.claims[1].text, "", "Bread rises.", *(text[:20_000] for text in HOSTILE.values())]
+ORDERS = [order for size in (1, 2, 3) for order in permutations(LEVELS, size)]
+WITHHELD = (TASK.disclosure.hypothesis, TASK.disclosure.outcome, *(claim.text for claim in TASK.claims))
+RULES: dict[str, Any] = {"levels": ("procedure", "question"), "form": "claims", "reward": "end"}
+"""Every rule at another value than its default."""
+
+
+def make(task: Any = TASK, **keywords: Any) -> ProjectionEnv:
+    return ProjectionEnv(task, **{"judge": WordJudge(), **keywords})
+
+
+def trajectory(env: gym.Env, seed: int | None, actions: Any, options: Any = None) -> list[tuple]:
+    """What reset and every step returned, up to the end of the episode."""
+    steps: list[tuple] = [env.reset(seed=seed, options=options)]
+    for action in actions:
+        steps.append(env.step(action))
+        if steps[-1][2]:
+            break
+    return steps
+
+
+# Turns and rewards
 
 
 def test_an_episode_discloses_one_level_per_turn_and_pays_the_weighted_f1():
-    task = make_task()
-    env = ProjectionEnv(task, judge=WordJudge())
-    first, info = env.reset(seed=3)
-    told = task.disclosure
+    env, told = make(), TASK.disclosure
+    (first, info), *found = trajectory(env, 3, [RIGHT, "", RIGHT])
     assert info == {"state": "project", "level": "question", "turn": 0}
     assert told.question in first
     assert told.null_hypothesis not in first
-    right = "\n".join(claim.text for claim in task.claims)
-    found = [env.step(action) for action in (right, "", right)]
     assert told.null_hypothesis in found[0][0]
     assert told.procedure[0] not in found[0][0]
-    assert all(text in found[1][0] for text in (told.question, told.null_hypothesis, *told.procedure))
+    assert all(text in found[1][0] for text in (told.topic, told.question, told.null_hypothesis, *told.procedure))
     assert [step[1] for step in found] == [0.25, 0, 0.25]
-    assert [step[2] for step in found] == [False, False, True]
-    assert [step[4]["level"] for step in found] == [*LEVELS[1:], LEVELS[-1]]
+    assert [step[2:4] for step in found] == [(False, False), (False, False), (True, False)]
+    assert [step[4] for step in found] == [
+        {"state": "project", "level": "null", "turn": 1},
+        {"state": "project", "level": "procedure", "turn": 2},
+        {"state": "end", "level": "procedure", "turn": 3},
+    ]
+
+
+@given(st.sampled_from(ORDERS), st.lists(st.sampled_from(SAYINGS), min_size=3, max_size=3), st.integers(0, 2**64 - 1))
+def test_the_return_is_the_weighted_f1_whatever_is_said_in_whatever_order(levels, actions, seed):
+    each = trajectory(make(levels=levels, privileged=True), seed, actions)
+    end = trajectory(make(levels=levels, reward="end"), seed, actions)
+    f1 = np.array([step[4]["privileged"]["f1"] for step in each[1:]])
+    rewards = [step[1] for step in each[1:]]
+    assert len(rewards) == len(levels)
+    assert rewards == list(level_weights(len(levels)) * f1)
+    assert sum(rewards) * max(1, len(levels) - 1) == pytest.approx(area_under_levels(f1))
+    assert 0 <= sum(rewards) <= 1
+    assert [step[1] for step in end[1:]] == [0.0] * (len(levels) - 1) + [sum(rewards)]
+    assert all(type(step[1]) is float for step in each[1:] + end[1:])
+
+
+@given(
+    st.sampled_from(ORDERS),
+    st.lists(st.one_of(st.sampled_from(SAYINGS), st.text(max_size=60)), min_size=3, max_size=3),
+    st.sampled_from(["sentence", "claims"]),
+)
+def test_observations_add_up_and_tell_nothing_of_the_score_or_of_what_is_withheld(levels, actions, form):
+    said = [step[0] for step in trajectory(make(levels=levels, form=form), 1, actions)]
+    silent = [step[0] for step in trajectory(make(levels=levels, form=form), 1, [""] * 3)]
+    assert said == silent
+    for turn, text in enumerate(said[:-1]):
+        for level in LEVELS:
+            shown = all(part in text for part in TASK.disclosure.texts_of(level))
+            assert shown == (level in levels[: turn + 1])
+    assert not any(part in text for part in WITHHELD for text in said)
+    assert said[-1] == "Your projection is filed. The task is over."
+
+
+def test_only_the_privileged_info_tells_of_the_score():
+    right, wrong = (trajectory(make(), 5, [action] * 3) for action in (RIGHT, WRONG))
+    assert [step[4] for step in right[1:]] == [step[4] for step in wrong[1:]]
+    assert [step[0] for step in right] == [step[0] for step in wrong]
+    assert [step[1] for step in right[1:]] != [step[1] for step in wrong[1:]]
+
+
+def test_the_null_is_shown_as_unverified():
+    observation, _ = make(levels=("null",)).reset(seed=0)
+    assert f"Unverified hypothesis: {TASK.disclosure.null_hypothesis}" in observation
+
+
+def test_each_form_asks_for_itself():
+    sentence, claims = (make(form=form).reset(seed=0)[0] for form in ("sentence", "claims"))
+    assert "write one sentence" in sentence
+    assert "write one claim per line" in claims
+    assert sentence.splitlines()[:-1] == claims.splitlines()[:-1]
+
+
+def test_a_text_that_was_judged_is_not_judged_again():
+    env = make()
+    for _ in range(2):
+        trajectory(env, 1, [RIGHT, HALF, RIGHT])
+    assert env.runtime.judge.asked == [RIGHT, HALF]
+
+
+def test_only_so_many_characters_are_read():
+    env, padding = make(privileged=True), "\n" * MAX_ACTION_LENGTH
+    steps = trajectory(env, 1, [padding + RIGHT, padding[: MAX_ACTION_LENGTH - len(RIGHT)] + RIGHT, "x" * 20_000])
+    assert [step[4]["privileged"]["f1"] for step in steps[1:]] == [0, 1, 0]
+    assert env.last_transition.action == "x" * 20_000
+
+
+# Info
+
+
+def test_privileged_info_holds_claims_pairs_ratings_and_score():
+    (_, start), first, *_ = trajectory(make(privileged=True), 1, [HALF] * 3)
+    claims = [
+        {
+            "id": claim.id, "text": claim.text, "independent": claim.independent, "relation": claim.relation,
+            "dependent": claim.dependent, "contraries": list(claim.contraries),
+        }
+        for claim in TASK.claims
+    ]  # fmt: skip
+    assert start["privileged"] == {"claims": claims}
+    assert first[4]["privileged"] == {
+        "claims": claims,
+        "analogous": [TASK.claims[0].text, TASK.claims[1].contraries[0], None],
+        "extraneous": ["Bread rises."],
+        "pair_ratings": [[1.0, 1.0], [-1.0, -1.0], [None, None]],
+        "extra_ratings": [[[0.0, 0.0]] * 3],
+        "pairs": [1.0, -1.0, None],
+        "extras": [0.0],
+        "true_positives": 1.0,
+        "false_positives": 1.0,
+        "relevant": 3.0,
+        "precision": 0.5,
+        "recall": pytest.approx(1 / 3),
+        "f1": pytest.approx(0.4),
+    }
+
+
+def test_infos_are_plain_and_made_fresh_each_step():
+    steps = trajectory(make(privileged=True), 1, [HALF] * 3)
+    infos = [step[-1] for step in steps]
+    assert all(json.loads(json.dumps(info)) == info for info in infos)
+    kept = copy.deepcopy(infos)
+    env = make(privileged=True)
+    _, info = env.reset(seed=1)
+    for expected in kept[1:]:
+        info["privileged"]["claims"][0].clear()
+        info["privileged"].get("pairs", []).clear()
+        info.clear()
+        info = env.step(HALF)[4]
+        assert info == expected
+
+
+# Seeds and tasks
+
+
+TASKS = [make_task(task_id=name) for name in ("tiny", "small", "little")]
+
+
+def test_the_seed_draws_the_task_and_the_seed_of_the_agent():
+    one, other = make(TASKS), make(TASKS)
+    drawn = []
+    for seed in range(60):
+        assert one.reset(seed=seed) == other.reset(seed=seed)
+        assert one.agent_seed == other.agent_seed == seed_of_agent(seed, one.task.id)
+        drawn.append(one.task.id)
+    assert {name: drawn.count(name) >= 10 for name in set(drawn)} == dict.fromkeys(("tiny", "small", "little"), True)
+
+
+def test_the_kth_unseeded_episode_is_seeded_by_the_first_seed_and_k():
+    env = make()
+    env.reset(seed=7)
+    for k in (1, 2, 3):
+        env.reset()
+        assert env.state.seed == splitmix64(7, k)
+
+
+@pytest.mark.parametrize("given_task", [[], (), 12, None, {"paper12"}])
+def test_what_is_no_task_is_refused(given_task: Any):
+    env = make()
+    for ask in (lambda: make(given_task), lambda: env.reset(options={"task": given_task})):
+        with pytest.raises(OptionError, match="task is an id, a path, a Tree with a disclosure, a ProjectionTask, or"):
+            ask()
+
+
+@pytest.mark.parametrize("name", ["paper99", "no/such/file.json"])
+def test_an_unknown_task_is_refused(name: str):
+    with pytest.raises(UnknownTreeError, match=name):
+        make(name)
+
+
+def test_a_broken_task_lists_its_faults_with_their_places(tmp_path):
+    document = TASK.model_dump(mode="json")
+    document["disclosure"]["claims"][1]["contraries"] = []
+    document["disclosure"]["claims"][0]["evidence"] = []
+    (tmp_path / "tiny.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(TreeError) as caught:
+        make(tmp_path / "tiny.json")
+    assert [fault.path for fault in caught.value.faults] == [
+        "disclosure.claims[0].evidence",
+        "disclosure.claims[1].contraries",
+    ]
+
+
+def test_a_task_whose_text_is_too_long_says_so():
+    long = TASK.model_copy(update={"disclosure": TASK.disclosure.model_copy(update={"procedure": ("x" * 4_000,) * 5})})
+    env = make(long)
+    with pytest.raises(OptionError, match=r"'projection\.md' makes 20,\d+ characters; at most 16,384 fit"):
+        trajectory(env, 1, ["", "", ""])
+
+
+# Rules
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_means_the_same_as_keyword_and_as_option(rule: str):
+    changed = {rule: RULES[rule]}
+    keyword, option = make(**changed), make()
+    plain = trajectory(option, 3, [RIGHT] * 3)
+    played = trajectory(keyword, 3, [RIGHT] * 3)
+    assert trajectory(option, 3, [RIGHT] * 3, changed) == played != plain
+    assert trajectory(option, 3, [RIGHT] * 3) == plain, "an option holds for one episode"
+    assert keyword.rules == ProjectionRules(**changed) == ProjectionRules(**keyword.rules.as_dict())
+
+
+def test_every_rule_is_tested():
+    assert set(RULES) == set(ProjectionRules.names())
+
+
+def test_a_task_as_option_holds_for_one_episode():
+    env = make()
+    for each in TASKS[1:]:
+        assert each.disclosure.topic in env.reset(seed=1, options={"task": each})[0]
+        env.reset()
+        assert env.task == TASK
+    drawn = {(env.reset(seed=s, options={"task": TASKS}), env.task.id)[1] for s in range(20)}
+    assert drawn == {"tiny", "small", "little"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [
+        ("levels", ()), ("levels", ("null", "null")), ("levels", ("outcome",)), ("levels", "question"),
+        ("levels", ("question", 3)), ("levels", None), ("levels", ([],)), ("form", "claim"), ("form", None),
+        ("reward", "last"), ("reward", True), ("form", []),
+    ],
+)  # fmt: skip
+def test_a_rule_out_of_range_is_refused(rule: str, value: Any):
+    env = make()
+    for ask in (lambda: make(**{rule: value}), lambda: env.reset(options={rule: value})):
+        with pytest.raises(OptionError, match=rf"^{rule} is .*, not "):
+            ask()
+
+
+@pytest.mark.parametrize(("typo", "meant"), [("level", "levels"), ("rewrd", "reward"), ("tsk", "task")])
+def test_an_unknown_name_is_refused_with_a_suggestion(typo: str, meant: str):
+    with pytest.raises(OptionError, match=rf"unknown option '{typo}' .did you mean '{meant}'.*; reset takes: task, "):
+        make().reset(options={typo: 1})
+    with pytest.raises(OptionError, match=rf"unknown option '{typo}' .did you mean '{meant}'"):
+        make(**{typo: 1})
+
+
+@pytest.mark.parametrize("name", ["embedder", "privileged", "tree", "seed"])
+def test_what_is_no_rule_is_no_option(name: str):
+    with pytest.raises(OptionError, match=f"unknown option '{name}'.*reset takes"):
+        make().reset(options={name: "x"})
+
+
+def test_a_tree_is_no_keyword():
+    with pytest.raises(OptionError, match=r"unknown option 'tree'.*; the environment takes: task, "):
+        make(tree="paper12")
+
+
+def test_options_are_never_changed():
+    env, options = make(), {"task": list(TASKS), "levels": ["null"]}
+    kept = copy.deepcopy(options)
+    env.reset(seed=1, options=options)
+    assert options == kept
+    assert env.reset(seed=1, options=MappingProxyType(options)) == env.reset(seed=1, options=options)
+
+
+def test_a_folder_of_templates_changes_what_is_read(tmp_path):
+    (tmp_path / "projection_end.md").write_text("⚑ Bye.", encoding="utf-8")
+    (tmp_path / "start.md").write_text("of an inquiry, and not read here", encoding="utf-8")
+    ours, theirs = (trajectory(make(prompts=prompts), 1, [RIGHT] * 3) for prompts in (None, tmp_path))
+    assert theirs[:-1] == ours[:-1]
+    assert theirs[-1] == ("⚑ Bye.", *ours[-1][1:])
+    (tmp_path / "projections.md").write_text("x", encoding="utf-8")
+    with pytest.raises(OptionError, match=r"projections\.md' is not a known template .did you mean 'projection'"):
+        make(prompts=tmp_path)
+
+
+# Actions and order of calls
+
+
+@pytest.mark.parametrize("action", [None, b"rises", 3, 2.5, ["It rises."], np.array("x")])
+def test_an_action_that_is_no_text_is_refused_and_changes_nothing(action: Any):
+    env = make()
+    env.reset(seed=1)
+    before = env.last_transition
+    with pytest.raises(ActionError, match=f"an action is a string, not {type(action).__name__}"):
+        env.step(action)
+    assert env.last_transition is before
+    assert env.step("")[4]["turn"] == 1
+
+
+def test_before_reset_after_the_end_and_after_close_the_error_says_what_to_do():
+    env = make(render_mode="ansi")
+    for ask in (lambda: env.step("x"), env.render, lambda: env.task, lambda: env.state, lambda: env.episode_rules):
+        with pytest.raises(ResetNeeded, match=r"call reset\(\) first"):
+            ask()
+    trajectory(env, 1, [RIGHT] * 3)
+    with pytest.raises(ResetNeeded, match=r"all levels were projected; call reset\(\)"):
+        env.step("x")
+    env.close()
+    for ask in (lambda: env.step("x"), env.reset, env.render, lambda: env.task, lambda: env.state):
+        with pytest.raises(ClosedEnvironmentError, match="make another one"):
+            ask()
+
+
+def test_a_refused_reset_is_no_episode():
+    env = make()
+    env.reset(seed=3)
+    env.step(RIGHT)
+    with pytest.raises(OptionError):
+        env.reset(options={"form": "verse"})
+    assert env.step(RIGHT)[4]["turn"] == 2
+    env.reset()
+    assert env.state.seed == splitmix64(3, 1)
+
+
+@pytest.mark.parametrize("how", [lambda env: pickle.loads(pickle.dumps(env)), copy.deepcopy], ids=["pickle", "copy"])
+@pytest.mark.parametrize("taken", [0, 1, 2])
+def test_a_copy_goes_on_identically(how, taken: int):
+    env, actions = make(privileged=True, reward="end"), [RIGHT, HALF, WRONG]
+    trajectory(env, 21, actions[:taken])
+    other = how(env)
+    after = [env.step(action) for action in actions[taken:]]
+    assert [other.step(action) for action in actions[taken:]] == after
+    assert trajectory(other, None, actions) == trajectory(env, None, actions)
+
+
+def test_spaces_hold_every_text():
+    env = make()
+    assert (env.action_space, env.observation_space) == (FreeText(MAX_ACTION_LENGTH), FreeText(MAX_OBSERVATION))
+    assert all(step[0] in env.observation_space for step in trajectory(env, 1, [RIGHT] * 3))
+
+
+# Views
+
+
+def test_ansi_shows_task_turn_level_and_text():
+    env = make(render_mode="ansi")
+    observation, _ = env.reset(seed=1)
+    assert env.render() == f"tiny · turn 0 of 3 · question\n{'─' * 29}\n{observation}\n"
+    *_, last = trajectory(env, 1, [RIGHT] * 3)
+    assert env.render() == f"tiny · turn 3 of 3 · procedure\n{'─' * 30}\n{last[0]}\n"
+
+
+def test_human_prints_every_turn(capsys):
+    env = make(render_mode="human")
+    trajectory(env, 1, [RIGHT] * 3)
+    printed = capsys.readouterr().out
+    assert [printed.count(f"tiny · turn {turn} of 3") for turn in range(4)] == [1, 1, 1, 1]
+    assert "Your projection is filed" in printed
+
+
+def test_an_unknown_render_mode_is_refused():
+    with pytest.raises(OptionError, match=r"render_mode is one of .* not 'rgb_array'"):
+        make(render_mode="rgb_array")
