@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from inquitree_gym._litellm import run_sync
 from inquitree_gym.engine import Reading, State
@@ -14,9 +15,14 @@ from inquitree_gym.judges import AsyncJudge, Judgement, Verdict, conclusion_qual
 from inquitree_gym.judges.quality import NOTHING
 from inquitree_gym.judges.records import version_of
 from inquitree_gym.judges.registry import LOCAL, InProcessJudge, load_judge
+from inquitree_gym.llm import Usage
 from inquitree_gym.matching import MAX_ACTION_LENGTH, Matcher
 from inquitree_gym.readers import Reader, ReaderAnswer, ReaderRequest, load_reader
 from inquitree_gym.trees import Tree
+
+J = TypeVar("J", bound="NamedJudge")
+D = TypeVar("D")
+G = TypeVar("G")
 
 
 class AskedReader:
@@ -61,17 +67,96 @@ class AskedReader:
         return matcher.read_choice(state, action, self.answer.candidate)
 
 
-class AskedJudge:
-    """The judge of the reward of one environment where it is not the local one, and its last judgement."""
+class NamedJudge(Protocol):
+    """The part that judges of conclusions and of projections share."""
+
+    @property
+    def name(self) -> str:
+        """Name that it was requested by."""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Settings that determine its judgements."""
+
+
+class JudgeAhead(ABC, Generic[J, D, G]):
+    """A judge of type J that one environment asks about documents of type D, and its last judgement, of type G."""
+
+    graded: ClassVar[str]
+    """Kind of text that is graded, for messages."""
+
+    def __init__(self, judge: J, *, waits: bool) -> None:
+        """Ask ``judge``.
+
+        Args:
+            judge: the judge.
+            waits: True if it waits for a service, so that several may be asked at the same time.
+        """
+        self.judge, self.waits = judge, waits
+        self.judgement: G | None = None
+        """Judgement behind the last reward; None if that was recalled from a log."""
+        self._ahead: tuple[D, str, G] | None = None
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Name, version and settings of the judge, for logs."""
+        return {"name": self.judge.name, "version": version_of(self.judge.config), **self.judge.config}
+
+    async def ask_ahead(self, document: D, text: str) -> None:
+        """Ask about the text that comes next, and keep the judgement for its step.
+
+        Raises:
+            RewardError: the judge gave no usable answer.
+            BudgetError: a cap is reached.
+        """
+        text = text[:MAX_ACTION_LENGTH]
+        self._ahead = (document, text, await self._ask(document, text))
+
+    def _judge(self, document: D, text: str) -> G:
+        """Return the judgement of a text, asked for ahead or now; see `ask_ahead` for the errors."""
+        ahead, self._ahead, self.judgement = self._ahead, None, None
+        text = text[:MAX_ACTION_LENGTH]
+        if ahead is not None and ahead[0] is document and ahead[1] == text:
+            self.judgement = ahead[2]
+        else:
+            self.judgement = self._judge_here(document, text) or run_sync(self._ask(document, text))
+        return self.judgement
+
+    async def _ask(self, document: D, text: str) -> G:
+        try:
+            judgement = await self._request(document, text)
+        except ServiceError as error:
+            raise RewardError(
+                f"the judge could not grade {self.graded}: {error}", status=error.status, transient=error.transient
+            ) from error
+        usage, missing = self._shortfall(document, judgement)
+        if missing and usage.skipped:
+            raise BudgetError(f"the judge could not grade {self.graded}; {missing}")
+        if missing and usage.failed:
+            raise RewardError(f"the judge could not grade {self.graded}: {missing}", transient=True)
+        return judgement
+
+    @abstractmethod
+    def _judge_here(self, document: D, text: str) -> G | None:
+        """Return the judgement of a judge that computes in this process; None for one that has to be awaited."""
+
+    @abstractmethod
+    async def _request(self, document: D, text: str) -> G:
+        """Await the judgement."""
+
+    @abstractmethod
+    def _shortfall(self, document: D, judgement: G) -> tuple[Usage, str]:
+        """Return the usage of a judgement, and the reason why something in it is unscored, or an empty text."""
+
+
+class AskedJudge(JudgeAhead[AsyncJudge, Tree, Judgement]):
+    """The judge of the conclusions of one environment where it is not the local one."""
+
+    graded = "a conclusion"
 
     def __init__(self, judge: AsyncJudge) -> None:
         """Ask ``judge``."""
-        self.judge = judge
-        self.judgement: Judgement | None = None
-        """Judgement behind the last reward; None if that was recalled from a log."""
-        self.waits = not isinstance(judge, InProcessJudge)
-        """True if the judge waits for a service, so that several may be asked at the same time."""
-        self._ahead: tuple[Tree, str, Judgement] | None = None
+        super().__init__(judge, waits=not isinstance(judge, InProcessJudge))
         self._recalled: float | None = None
 
     @classmethod
@@ -79,24 +164,9 @@ class AskedJudge:
         """Return the judge with a name, or as given; None for the local one. See `load_judge`."""
         return None if judge == LOCAL else cls(load_judge(judge))
 
-    @property
-    def config(self) -> dict[str, Any]:
-        """Name, version and settings of the judge, for logs."""
-        return {"name": self.judge.name, "version": version_of(self.judge.config), **self.judge.config}
-
     def recall(self, reward: float) -> None:
         """Take the next reward from a log instead of asking."""
         self._recalled = reward
-
-    async def ask_ahead(self, tree: Tree, conclusion: str) -> None:
-        """Ask about the conclusion that comes next, and keep the judgement for its step.
-
-        Raises:
-            RewardError: the judge gave no usable answer.
-            BudgetError: a cap is reached.
-        """
-        text = conclusion[:MAX_ACTION_LENGTH]
-        self._ahead = (tree, text, await self._ask(tree, text))
 
     def reward(self, tree: Tree, evidence: Evidence, state: State, conclusion: str) -> float:
         """Return Q/|C| of a conclusion in [0, 1] (Eq. 9); an item without a readable verdict adds nothing.
@@ -107,40 +177,31 @@ class AskedJudge:
             RewardError: the judge gave no usable answer.
             BudgetError: a cap is reached.
         """
-        recalled, ahead = self._recalled, self._ahead
-        self._recalled = self._ahead = self.judgement = None
+        recalled, self._recalled = self._recalled, None
         if recalled is not None:
+            self._ahead = self.judgement = None
             return recalled
-        text = conclusion[:MAX_ACTION_LENGTH]
-        if ahead is not None and ahead[0] is tree and ahead[1] == text:
-            self.judgement = ahead[2]
-        elif isinstance(self.judge, InProcessJudge):
-            self.judgement = Judgement(self.judge.for_tree(tree).judge(text))
-        else:
-            self.judgement = run_sync(self._ask(tree, text))
-        scored = (each.score or NOTHING for each in self.judgement.verdicts)
+        scored = (each.score or NOTHING for each in self._judge(tree, conclusion).verdicts)
         quality = conclusion_quality(tree, state.proven, tuple(Verdict(score, "") for score in scored), evidence)
         assert quality is not None
         return quality / len(tree.conclusions)
 
-    async def _ask(self, tree: Tree, conclusion: str) -> Judgement:
-        try:
-            judgement = await self.judge.judge(tree, conclusion)
-        except ServiceError as error:
-            raise RewardError(
-                f"the judge could not grade a conclusion: {error}", status=error.status, transient=error.transient
-            ) from error
+    def _judge_here(self, tree: Tree, conclusion: str) -> Judgement | None:
+        if not isinstance(self.judge, InProcessJudge):
+            return None
+        return Judgement(self.judge.for_tree(tree).judge(conclusion))
+
+    async def _request(self, tree: Tree, conclusion: str) -> Judgement:
+        return await self.judge.judge(tree, conclusion)
+
+    def _shortfall(self, tree: Tree, judgement: Judgement) -> tuple[Usage, str]:
         if len(judgement.verdicts) != len(tree.conclusions):
             raise JudgeError(
                 f"the judge '{self.judge.name}' returned {len(judgement.verdicts)} verdicts on the "
                 f"{len(tree.conclusions)} items of {tree.id}; return one per item, in tree order"
             )
-        missing = [verdict.why for verdict in judgement.verdicts if verdict.score is None]
-        if missing and judgement.usage.skipped:
-            raise BudgetError(f"the judge could not grade a conclusion; {missing[0]}")
-        if missing and judgement.usage.failed:
-            raise RewardError(f"the judge could not grade a conclusion: {missing[0]}", transient=True)
-        return judgement
+        missing = (verdict.why or "no verdict" for verdict in judgement.verdicts if verdict.score is None)
+        return judgement.usage, next(missing, "")
 
 
 async def all_at_once(asking: Sequence[Coroutine[Any, Any, None]]) -> None:

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import gymnasium as gym
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
-from inquitree_gym.embeddings import Embedder
-from inquitree_gym.embeddings.vectors import Vector
+from inquitree_gym.embeddings import TextVectors
 from inquitree_gym.engine import splitmix64
 from inquitree_gym.errors import ActionError, OptionError
 
 T = TypeVar("T")
 TextStep = tuple[str, float, bool, bool, dict[str, Any]]
-
-
-class VectorTaker(Protocol):
-    """Vectors by text, as `TextEnv.uncached_texts` names them."""
-
-    embedder: Embedder
-
-    def take(self, text: str, vector: Vector) -> None:
-        """Store a vector from a batch."""
 
 
 class TextEnv(gym.Env[str, str]):
@@ -41,7 +31,7 @@ class TextEnv(gym.Env[str, str]):
         """Seed for the agent of this episode; pass it to `Agent.reset`."""
         raise NotImplementedError
 
-    def uncached_texts(self, action: str) -> Iterator[tuple[VectorTaker, str]]:
+    def uncached_texts(self, action: str) -> Iterator[tuple[TextVectors, str]]:
         """Return the texts that `step` will embed for ``action``, each with its vector cache."""
         raise NotImplementedError
 

@@ -12,9 +12,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 from inquitree_gym._litellm import run_sync
-from inquitree_gym.embeddings import Embedder
+from inquitree_gym.embeddings import Embedder, TextVectors
 from inquitree_gym.envs.asking import all_at_once
-from inquitree_gym.envs.text import TextEnv, VectorTaker
+from inquitree_gym.envs.text import TextEnv
 from inquitree_gym.errors import ActionError, OptionError
 
 VectorStep = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
@@ -97,7 +97,7 @@ class TextVectorEnv(SyncVectorEnv):
 
     def _embed(self, actions: Sequence[str]) -> None:
         """Embed the uncached texts of this step in one call per embedder."""
-        wanted: dict[Embedder, dict[str, list[VectorTaker]]] = {}
+        wanted: dict[Embedder, dict[str, list[TextVectors]]] = {}
         for env, action, over in zip(self._members, actions, self._autoreset_envs, strict=True):
             if not over:
                 for vectors, text in env.uncached_texts(action):

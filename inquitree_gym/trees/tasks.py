@@ -6,6 +6,7 @@ import json
 import os
 from contextlib import suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal
 
 from inquitree_gym.errors import Fault, TreeError, UnknownTreeError

@@ -14,8 +14,8 @@ from inquitree_gym.errors import TreeError, UnknownTreeError
 from inquitree_gym.trees import ProjectionTask, Tree, dump_tree
 from inquitree_gym.trees.catalogue import TREES_VARIABLE
 from inquitree_gym.trees.tasks import load_task, load_user_file, parse_task
-from tests.envs.projection.tasks import make_task
 from tests.strategies import make_tree
+from tests.tasks import make_task
 from tests.trees.test_load import VALUES
 
 DOCUMENT = make_task().model_dump(mode="json")
@@ -108,7 +108,7 @@ def test_a_flood_of_faults_is_counted_and_not_listed():
 
 
 def test_a_task_is_itself_and_its_file(tmp_path):
-    task, file = make_task(), tmp_path / "tiny.json"
+    task, file = make_task(), tmp_path / "bread.json"
     file.write_text(TEXT, encoding="utf-8")
     assert load_task(task) is task
     assert load_task(file) == load_task(str(file)) == task
@@ -123,11 +123,11 @@ def test_a_tree_without_a_disclosure_has_no_task(tmp_path):
 
 
 def test_a_task_in_a_folder_of_the_user_is_known_by_its_id(tmp_path, monkeypatch):
-    (tmp_path / "tiny.json").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "bread.json").write_text(TEXT, encoding="utf-8")
     (tmp_path / "other.json").write_text(TEXT, encoding="utf-8")
     (tmp_path / "bare.json").write_text(dump_tree(make_tree([[]], [1], tree_id="bare")), encoding="utf-8")
     monkeypatch.setenv(TREES_VARIABLE, str(tmp_path))
-    assert load_task("tiny") == make_task()
+    assert load_task("bread") == make_task()
     assert isinstance(load_user_file(tmp_path / "bare.json"), Tree)
-    with pytest.raises(TreeError, match="holds the id 'tiny'; file name and id have to agree"):
+    with pytest.raises(TreeError, match="holds the id 'bread'; file name and id have to agree"):
         load_task("other")

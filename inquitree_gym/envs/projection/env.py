@@ -9,12 +9,15 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.error import ResetNeeded
 
+from inquitree_gym.embeddings import Embedder, TextVectors
 from inquitree_gym.engine import seed_of_agent
 from inquitree_gym.envs.keywords import suggest_keywords
 from inquitree_gym.envs.observations import MAX_OBSERVATION
+from inquitree_gym.envs.projection.judging import LocalProjections, load_asked_judge
 from inquitree_gym.envs.projection.keywords import load_tasks, projection_rules
 from inquitree_gym.envs.projection.rules import Form, ProjectionRules, RewardTime
 from inquitree_gym.envs.projection.runtime import (
+    Assessment,
     ProjectionRuntime,
     ProjectionRuntimes,
     ProjectionState,
@@ -23,8 +26,10 @@ from inquitree_gym.envs.projection.runtime import (
     projection_info,
 )
 from inquitree_gym.envs.spaces import FreeText
-from inquitree_gym.envs.text import TextEnv, TextStep, VectorTaker, draw_one, not_a_text_error
-from inquitree_gym.judges.projections.alignment import InProcessProjectionJudge
+from inquitree_gym.envs.text import TextEnv, TextStep, draw_one, not_a_text_error
+from inquitree_gym.errors import OptionError
+from inquitree_gym.judges.projections.judgement import AsyncProjectionJudge
+from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.prompts import PROJECTION_TEMPLATE_NAMES, Prompts
 from inquitree_gym.trees.disclosure import LEVELS, Level, ProjectionTask
@@ -60,9 +65,11 @@ class ProjectionEnv(TextEnv):
 
     ## Arguments
     ``task``: an id, a path, a `Tree` with a disclosure, a `ProjectionTask`, or a sequence of them to sample from, by
-    the seed of each episode. ``levels``, ``form``, ``reward``: see `ProjectionRules`. ``judge``: aligns the claims.
-    ``prompts``: ``"default"``, or a folder whose templates replace the package's. ``privileged``: see Info.
-    ``render_mode``: ``"ansi"`` or ``"human"``. ``reset(options=...)`` takes ``task`` and any rule, for that episode.
+    the seed of each episode. ``levels``, ``form``, ``reward``: see `ProjectionRules`. ``judge``: ``"local"``, or an
+    `AsyncProjectionJudge`, which aligns the claims. ``embedder``: a name or an `Embedder` for the local judge, instead
+    of the one that it is calibrated for. ``prompts``: ``"default"``, or a folder whose templates replace the
+    package's. ``privileged``: see Info. ``render_mode``: ``"ansi"`` or ``"human"``. ``reset(options=...)`` takes
+    ``task`` and any rule, for that episode.
 
     ## Version history
     v0: first release.
@@ -80,7 +87,8 @@ class ProjectionEnv(TextEnv):
         levels: Sequence[Level] = LEVELS,
         form: Form = "sentence",
         reward: RewardTime = "each",
-        judge: InProcessProjectionJudge,
+        judge: str | AsyncProjectionJudge = LOCAL,
+        embedder: str | Embedder | None = None,
         prompts: str | os.PathLike[str] | None = None,
         privileged: bool = False,
         render_mode: str | None = None,
@@ -94,12 +102,16 @@ class ProjectionEnv(TextEnv):
         self.rules = ProjectionRules(levels=levels, form=form, reward=reward)  # type: ignore[arg-type]
         self._check_render_mode(render_mode)
         self.tasks = load_tasks(task)
+        self.judging = load_asked_judge(judge)
+        """The judge that sets the reward; None for the local one."""
+        if self.judging is not None and embedder is not None:
+            raise OptionError(f"embedder is of the judge '{LOCAL}'; leave it out with another judge")
         self.prompts = Prompts(prompts, PROJECTION_TEMPLATE_NAMES)
         self.privileged, self.render_mode = privileged, render_mode
         self.action_space, self.observation_space = FreeText(MAX_ACTION_LENGTH), FreeText(MAX_OBSERVATION)
         self.last_transition: ProjectionTransition | None = None
         """The transition of the last `step` or `reset`; None before the first."""
-        self.runtimes = ProjectionRuntimes(judge.for_task, self.prompts)
+        self.runtimes = ProjectionRuntimes(LocalProjections.load(embedder), self.prompts)
         """Runtimes of the tasks; environments may share one cache."""
         self._earned = 0.0
 
@@ -178,6 +190,8 @@ class ProjectionEnv(TextEnv):
 
         Raises:
             ActionError: the action is not a string.
+            RewardError: the judge gave no usable answer; the same step can be taken again.
+            BudgetError: a cap of the judge is reached.
             ResetNeeded: before the first reset, or after the end.
             ClosedEnvironmentError: after `close`.
         """
@@ -189,8 +203,9 @@ class ProjectionEnv(TextEnv):
         (seed, turn), levels = last.state, runtime.rules.levels
         if turn == len(levels):
             raise ResetNeeded("the episode is over: all levels were projected; call reset() before the next step()")
-        assessment = runtime.assess(action)
-        self._earned += (gain := runtime.weights[turn] * assessment.f1)
+        judge = self.judging
+        assessment = runtime.assess(action) if judge is None else Assessment.of(judge.align(runtime.task, action))
+        self._earned += (gain := runtime.weights[turn] * (assessment.f1 or 0.0))
         terminated = turn + 1 == len(levels)
         self.last_transition = ProjectionTransition(ProjectionState(seed, turn + 1), levels[turn], assessment, action)
         if self.render_mode == "human":
@@ -198,13 +213,15 @@ class ProjectionEnv(TextEnv):
         reward = gain if runtime.rules.reward == "each" else self._earned * terminated
         return runtime.observations.render(turn + 1), reward, terminated, False, self._info()
 
-    def uncached_texts(self, action: str) -> Iterator[tuple[VectorTaker, str]]:
+    def uncached_texts(self, action: str) -> Iterator[tuple[TextVectors, str]]:
         """Return the texts that `step` will embed for ``action``, each with its vector cache."""
-        return self.runtime.uncached_texts(action)
+        return self.runtime.uncached_texts(action) if self.judging is None else iter(())
 
     def ask_ahead(self, action: str) -> Coroutine[Any, Any, None] | None:
-        """Return a coroutine that asks the judge about ``action`` ahead of its step; None if it is not asked."""
-        return None
+        """Return a coroutine that asks the judge about ``action`` ahead of its step; None if it need not wait."""
+        if self.judging is None or not self.judging.waits:
+            return None
+        return self.judging.ask_ahead(self.task, action)
 
     def render(self) -> Any:
         """Return text for ``ansi``; print for ``human``."""
@@ -232,5 +249,5 @@ class ProjectionEnv(TextEnv):
         assert self.last_transition is not None
         info = projection_info(self._runtime, self.last_transition.state.turn)
         if self.privileged:
-            info["privileged"] = privileged_projection_info(self._runtime, self.last_transition.assessment)
+            info["privileged"] = privileged_projection_info(self._runtime.task, self.last_transition.assessment)
         return info

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
+from inquitree_gym.embeddings import Embedder
 from inquitree_gym.envs.keywords import check_names, check_several
-from inquitree_gym.envs.projection.rules import ProjectionRules
+from inquitree_gym.envs.projection.rules import Form, ProjectionRules, RewardTime
+from inquitree_gym.judges.projections.judgement import AsyncProjectionJudge
 from inquitree_gym.trees import Tree
-from inquitree_gym.trees.disclosure import ProjectionTask
+from inquitree_gym.trees.disclosure import Level, ProjectionTask
 from inquitree_gym.trees.tasks import TaskLike, load_task
+
+
+class ProjectionKeywords(TypedDict, total=False):
+    """Keywords of `ProjectionEnv`; its signature has the defaults."""
+
+    levels: Sequence[Level]
+    form: Form
+    reward: RewardTime
+    judge: str | AsyncProjectionJudge
+    embedder: str | Embedder | None
+    prompts: str | os.PathLike[str] | None
+    privileged: bool
+    render_mode: str | None
 
 
 def load_tasks(task: TaskLike | Sequence[TaskLike]) -> tuple[ProjectionTask, ...]:

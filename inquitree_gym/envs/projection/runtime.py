@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from inquitree_gym.embeddings import TextVectors
+from inquitree_gym.envs.projection.judging import LocalProjections
 from inquitree_gym.envs.projection.observations import ProjectionRenderer
 from inquitree_gym.envs.projection.rules import ProjectionRules
-from inquitree_gym.envs.text import VectorTaker
-from inquitree_gym.judges.projections.alignment import (
-    Alignment,
-    Floats,
-    ProjectionJudge,
-    ProjectionScore,
-    level_weights,
-)
+from inquitree_gym.envs.runtime import Scope
+from inquitree_gym.judges.projections.alignment import Alignment, Floats, ProjectionScore, level_weights
+from inquitree_gym.judges.projections.local import LocalProjectionJudge
 from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees.disclosure import Level, OutcomeClaim, ProjectionTask
@@ -29,14 +26,18 @@ MAX_CACHED_TASKS = 64
 class Assessment(NamedTuple):
     """One projection as a judge aligned it, and its score."""
 
-    alignment: Alignment
-    score: ProjectionScore
-    f1: float
-    """F1 in [0, 1]."""
+    alignment: Alignment | None
+    """None for a projection that the judge could not align."""
+    score: ProjectionScore | None
+    """None if a rating is missing."""
+    f1: float | None
+    """F1 in [0, 1]; None for an unscored projection, which earns nothing."""
 
     @classmethod
-    def of(cls, alignment: Alignment) -> Assessment:
+    def of(cls, alignment: Alignment | None) -> Assessment:
         """Return an alignment with its score as printed."""
+        if alignment is None or not alignment.complete:
+            return cls(alignment, None, None)
         score = alignment.score()
         return cls(alignment, score, float(score.f1))
 
@@ -68,15 +69,14 @@ class ProjectionRuntime:
     task: ProjectionTask
     rules: ProjectionRules
     observations: ProjectionRenderer
-    judge: ProjectionJudge
-    """Judge of projections about this task that computes in this process."""
+    judge: LocalProjectionJudge
     weights: tuple[float, ...]
     """Weight of the F1 of each turn; they sum to 1."""
     _assessments: dict[str, Assessment] = field(default_factory=dict)
     """Latest assessments by the text that is read."""
 
     def assess(self, projection: str) -> Assessment:
-        """Return a projection as the judge aligns it, cached by the text that is read."""
+        """Return a projection as the local judge aligns it, cached by the text that is read."""
         text = projection[:MAX_ACTION_LENGTH]
         assessment = self._assessments.get(text)
         if assessment is None:
@@ -85,38 +85,35 @@ class ProjectionRuntime:
                 del self._assessments[next(iter(self._assessments))]
         return assessment
 
-    def is_assessed(self, projection: str) -> bool:
-        """Return whether the assessment of a projection is cached."""
-        return projection[:MAX_ACTION_LENGTH] in self._assessments
-
-    def uncached_texts(self, projection: str) -> Iterator[tuple[VectorTaker, str]]:
+    def uncached_texts(self, projection: str) -> Iterator[tuple[TextVectors, str]]:
         """Return the texts that `assess` will embed, each with its vector cache."""
-        embeds = getattr(self.judge, "uncached_texts", None)
-        return iter(()) if embeds is None or self.is_assessed(projection) else embeds(projection[:MAX_ACTION_LENGTH])
+        text = projection[:MAX_ACTION_LENGTH]
+        return iter(()) if text in self._assessments else self.judge.uncached_texts(text)
 
 
 class ProjectionRuntimes:
-    """Runtimes by task and rules, for one judge and one set of templates; built on first use."""
+    """Runtimes by task and rules, for one local judge and one set of templates; built on first use."""
 
-    def __init__(
-        self, judge_of: Callable[[ProjectionTask], ProjectionJudge], prompts: Prompts, *, lasting: bool = True
-    ) -> None:
-        """Create an empty cache.
-
-        Args:
-            judge_of: returns the judge of a task.
-            prompts: templates of the observations.
-            lasting: False drops a runtime after its episode, for tasks that are played once.
-        """
-        self._judge_of, self._prompts, self._lasting = judge_of, prompts, lasting
+    def __init__(self, judges: LocalProjections, prompts: Prompts) -> None:
+        """Create an empty cache; ``judges`` in scope "episode" are for tasks that are played once, and not cached."""
+        self._judges, self._prompts = judges, prompts
         self._runtimes: dict[tuple[ProjectionTask, ProjectionRules], ProjectionRuntime] = {}
+
+    @property
+    def scope(self) -> Scope:
+        """Lifetime of the vectors of a task; see `RuntimeCache`."""
+        return self._judges.scope
+
+    def within(self, scope: Scope) -> ProjectionRuntimes:
+        """Return an empty cache with vectors of another lifetime."""
+        return ProjectionRuntimes(self._judges.within(scope), self._prompts)
 
     def get(self, task: ProjectionTask, rules: ProjectionRules) -> ProjectionRuntime:
         """Return the runtime of ``task`` under ``rules``, the same object while it is cached."""
         runtime = self._runtimes.get((task, rules))
         if runtime is None:
             runtime = self._build(task, rules)
-            if self._lasting:
+            if self.scope != "episode":
                 self._runtimes[task, rules] = runtime
             if len(self._runtimes) > MAX_CACHED_TASKS:
                 del self._runtimes[next(iter(self._runtimes))]
@@ -127,7 +124,7 @@ class ProjectionRuntimes:
             task=task,
             rules=rules,
             observations=ProjectionRenderer(task, self._prompts, rules),
-            judge=self._judge_of(task),
+            judge=self._judges.for_task(task),
             weights=tuple(level_weights(len(rules.levels)).tolist()),
         )
 
@@ -139,21 +136,20 @@ def projection_info(runtime: ProjectionRuntime, turn: int) -> dict[str, Any]:
     return {"state": "end" if over else "project", "level": levels[turn - over], "turn": turn}
 
 
-def privileged_projection_info(runtime: ProjectionRuntime, assessment: Assessment | None) -> dict[str, Any]:
+def privileged_projection_info(task: ProjectionTask, assessment: Assessment | None) -> dict[str, Any]:
     """Return the info that agents must not see, as plain values; without an assessment the true claims alone."""
-    info: dict[str, Any] = {"claims": [_claim_info(claim) for claim in runtime.task.claims]}
+    info: dict[str, Any] = {"claims": [_claim_info(claim) for claim in task.claims]}
     if assessment is None:
         return info
     alignment, score, _ = assessment
-    return info | {
-        "analogous": list(alignment.analogous),
-        "extraneous": list(alignment.extraneous),
-        "pair_ratings": _plain(alignment.pair_ratings),
-        "extra_ratings": _plain(alignment.extra_ratings),
-        "pairs": _plain(alignment.pairs),
-        "extras": _plain(alignment.extras),
-        **{name: float(value) for name, value in score._asdict().items()},
-    }
+    scores = dict.fromkeys(ProjectionScore._fields) if score is None else score._asdict()
+    info |= {name: None if value is None else float(value) for name, value in scores.items()}
+    return info if alignment is None else info | _alignment_info(alignment)
+
+
+def _alignment_info(alignment: Alignment) -> dict[str, Any]:
+    ratings = {name: _plain(getattr(alignment, name)) for name in ("pair_ratings", "extra_ratings", "pairs", "extras")}
+    return {"analogous": list(alignment.analogous), "extraneous": list(alignment.extraneous), **ratings}
 
 
 def _claim_info(claim: OutcomeClaim) -> dict[str, Any]:

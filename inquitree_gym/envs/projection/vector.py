@@ -45,6 +45,7 @@ class ProjectionVectorEnv(TextVectorEnv):
         each = [shared] * num_envs if tasks is None else [{"task": one} for one in tasks]
         projections = [env_fn(**one, **keywords) for one in each]
         super().__init__(projections, mode)
-        runtimes = projections[0].runtimes.private()
-        for env in projections:
-            env.runtimes = runtimes
+        if projections[0].runtimes.scope == "shared":
+            runtimes = projections[0].runtimes.within("private")
+            for env in projections:
+                env.runtimes = runtimes

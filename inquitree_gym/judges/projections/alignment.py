@@ -9,8 +9,6 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.trees.disclosure import ProjectionTask
-
 Floats = NDArray[np.float64]
 
 MAX_EXTRAS = 3
@@ -132,6 +130,12 @@ class Alignment:
         mean: Floats = self.extra_ratings.mean(axis=(1, 2))
         return mean
 
+    @cached_property
+    def complete(self) -> bool:
+        """True if every rating that is due is there; a projection with a missing one is unscored."""
+        due = np.array([claim is not None for claim in self.analogous], np.bool_)
+        return not (np.isnan(self.pair_ratings[due]).any() or np.isnan(self.extra_ratings).any())
+
     def score(self, variant: Variant = "paper") -> ProjectionScore:
         """Return the score; see `projection_score`."""
         return projection_score(self.pairs, self.extras, variant=variant)
@@ -150,14 +154,3 @@ class ProjectionJudge(Protocol):
 
     def align(self, projection: str) -> Alignment:
         """Align a projection, one sentence or one claim per line, with the true claims."""
-
-
-class InProcessProjectionJudge(Protocol):
-    """Judge of projections about any task that computes in this process."""
-
-    @property
-    def name(self) -> str:
-        """Name that it was requested by."""
-
-    def for_task(self, task: ProjectionTask) -> ProjectionJudge:
-        """Return the judge of a task, the same for the same task."""

@@ -1,78 +1,32 @@
-"""A small projection task, and a judge that compares its claims by text."""
+"""Small projection tasks, and a judge that compares claims by their text."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from inquitree_gym.judges.projections.alignment import MAX_EXTRAS, ORDERS, Alignment
-from inquitree_gym.trees import load_tree
-from inquitree_gym.trees.disclosure import ProjectionTask
-
-RELATIONS = (("raises", "lowers"), ("lowers", "raises"), ("does not change", "raises"))
-
-
-def make_task(claims: int = 3, task_id: str = "tiny") -> ProjectionTask:
-    """A task with claims that rise, fall and stay in turn."""
-    paper, provenance = load_tree("paper12").paper, load_tree("paper12").provenance
-    return ProjectionTask.model_validate_json(
-        __import__("json").dumps(
-            {
-                "format": "projection/1",
-                "id": task_id,
-                "version": 1,
-                "canary": "a canary",
-                "paper": paper.model_dump(mode="json"),
-                "provenance": provenance.model_dump(mode="json"),
-                "disclosure": disclosure(claims, task_id),
-            }
-        )
-    )
+from inquitree_gym.judges.projections.judgement import InProcessProjectionJudge
+from inquitree_gym.trees import ProjectionTask
+from tests.tasks import make_task
 
 
-def disclosure(claims: int, name: str) -> dict[str, Any]:
-    said = [RELATIONS[i % 3] for i in range(claims)]
-    return {
-        "topic": f"Light and {name}",
-        "domain": "plants",
-        "question": "How does light act on growth?",
-        "hypothesis": "If plants get more light, then they grow more.",
-        "null_hypothesis": "If plants get more light, then there is no change in growth.",
-        "procedure": ["Plants are kept under three lamps.", "Their height is measured each day."],
-        "outcome": "This study finds that light acts on growth.",
-        "claims": [
-            {
-                "id": f"p{i}",
-                "independent": f"lamp {i}",
-                "relation": relation,
-                "dependent": f"trait {i}",
-                "contraries": [f"Lamp {i} {contrary} trait {i}."],
-                "evidence": ["s1a"],
-            }
-            for i, (relation, contrary) in enumerate(said)
-        ],
-    }
+def named_task(name: str) -> ProjectionTask:
+    """The task about bread under another id and topic."""
+    return make_task(topic=f"{name} dough").model_copy(update={"id": name})
 
 
 class WordJudge:
-    """Judge of any task: a line that is a claim's text is right, one that is a contrary wrong, any other unrelated."""
+    """A line that is the text of a true claim is right, one that is a contrary wrong, and any other unrelated."""
 
-    name = "words"
-
-    def for_task(self, task: ProjectionTask) -> TaskWordJudge:
-        return TaskWordJudge(task)
-
-
-class TaskWordJudge:
     name, version = "words", 1
 
     def __init__(self, task: ProjectionTask) -> None:
         self.task = task
-        self.asked: list[str] = []
 
     def align(self, projection: str) -> Alignment:
-        self.asked.append(projection)
         lines = [line.strip() for line in projection.splitlines() if line.strip()]
         pairs, analogous = [], []
         for claim in self.task.claims:
@@ -86,3 +40,16 @@ class TaskWordJudge:
             pair_ratings=np.repeat(np.array(pairs)[:, None], ORDERS, axis=1),
             extra_ratings=np.zeros((len(extraneous), len(pairs), ORDERS)),
         )
+
+
+def _config() -> dict[str, Any]:
+    return {"version": WordJudge.version, "reads": "lines"}
+
+
+@cache
+def _judge(task: ProjectionTask) -> WordJudge:
+    return WordJudge(task)
+
+
+WORDS = InProcessProjectionJudge("words", _config, _judge)
+"""The judge of any task."""

@@ -21,16 +21,18 @@ from inquitree_gym.envs import FreeText, ProjectionEnv, ProjectionRules
 from inquitree_gym.envs.observations import MAX_OBSERVATION
 from inquitree_gym.errors import ActionError, OptionError, TreeError, UnknownTreeError
 from inquitree_gym.judges.projections.alignment import area_under_levels, level_weights
+from inquitree_gym.judges.projections.local import LocalProjectionJudge
 from inquitree_gym.matching import MAX_ACTION_LENGTH
 from inquitree_gym.trees.disclosure import LEVELS
-from tests.envs.projection.tasks import WordJudge, make_task
+from tests.envs.projection.tasks import WORDS, named_task
 from tests.envs.test_inquiry import HOSTILE
+from tests.tasks import make_task
 
 TASK = make_task()
 RIGHT = "\n".join(claim.text for claim in TASK.claims)
 WRONG = "\n".join(claim.contraries[0] for claim in TASK.claims)
-HALF = f"{TASK.claims[0].text}\n{TASK.claims[1].contraries[0]}\nBread rises."
-SAYINGS = [RIGHT, WRONG, HALF, TASK.claims[1].text, "", "Bread rises.", *(text[:20_000] for text in HOSTILE.values())]
+HALF = f"{TASK.claims[0].text}\n{TASK.claims[1].contraries[0]}\nOvens cool."
+SAYINGS = [RIGHT, WRONG, HALF, TASK.claims[1].text, "", "Ovens cool.", *(text[:20_000] for text in HOSTILE.values())]
 ORDERS = [order for size in (1, 2, 3) for order in permutations(LEVELS, size)]
 WITHHELD = (TASK.disclosure.hypothesis, TASK.disclosure.outcome, *(claim.text for claim in TASK.claims))
 RULES: dict[str, Any] = {"levels": ("procedure", "question"), "form": "claims", "reward": "end"}
@@ -38,7 +40,7 @@ RULES: dict[str, Any] = {"levels": ("procedure", "question"), "form": "claims", 
 
 
 def make(task: Any = TASK, **keywords: Any) -> ProjectionEnv:
-    return ProjectionEnv(task, **{"judge": WordJudge(), **keywords})
+    return ProjectionEnv(task, **{"judge": WORDS, **keywords})
 
 
 def trajectory(env: gym.Env, seed: int | None, actions: Any, options: Any = None) -> list[tuple]:
@@ -122,11 +124,14 @@ def test_each_form_asks_for_itself():
     assert sentence.splitlines()[:-1] == claims.splitlines()[:-1]
 
 
-def test_a_text_that_was_judged_is_not_judged_again():
-    env = make()
-    for _ in range(2):
-        trajectory(env, 1, [RIGHT, HALF, RIGHT])
-    assert env.runtime.judge.asked == [RIGHT, HALF]
+def test_a_text_that_was_judged_is_not_judged_again(monkeypatch):
+    aligned: list[str] = []
+    align = LocalProjectionJudge.align
+    monkeypatch.setattr(LocalProjectionJudge, "align", lambda self, text: aligned.append(text) or align(self, text))
+    env = make(judge="local")
+    trajectory(env, 1, [RIGHT, HALF, RIGHT])
+    trajectory(env, 2, [HALF] * 3)
+    assert aligned == [RIGHT, HALF]
 
 
 def test_only_so_many_characters_are_read():
@@ -152,7 +157,7 @@ def test_privileged_info_holds_claims_pairs_ratings_and_score():
     assert first[4]["privileged"] == {
         "claims": claims,
         "analogous": [TASK.claims[0].text, TASK.claims[1].contraries[0], None],
-        "extraneous": ["Bread rises."],
+        "extraneous": ["Ovens cool."],
         "pair_ratings": [[1.0, 1.0], [-1.0, -1.0], [None, None]],
         "extra_ratings": [[[0.0, 0.0]] * 3],
         "pairs": [1.0, -1.0, None],
@@ -184,7 +189,7 @@ def test_infos_are_plain_and_made_fresh_each_step():
 # Seeds and tasks
 
 
-TASKS = [make_task(task_id=name) for name in ("tiny", "small", "little")]
+TASKS = [named_task(name) for name in ("rye", "spelt", "wheat")]
 
 
 def test_the_seed_draws_the_task_and_the_seed_of_the_agent():
@@ -194,7 +199,7 @@ def test_the_seed_draws_the_task_and_the_seed_of_the_agent():
         assert one.reset(seed=seed) == other.reset(seed=seed)
         assert one.agent_seed == other.agent_seed == seed_of_agent(seed, one.task.id)
         drawn.append(one.task.id)
-    assert {name: drawn.count(name) >= 10 for name in set(drawn)} == dict.fromkeys(("tiny", "small", "little"), True)
+    assert {name: drawn.count(name) >= 10 for name in set(drawn)} == dict.fromkeys(("rye", "spelt", "wheat"), True)
 
 
 def test_the_kth_unseeded_episode_is_seeded_by_the_first_seed_and_k():
@@ -223,9 +228,9 @@ def test_a_broken_task_lists_its_faults_with_their_places(tmp_path):
     document = TASK.model_dump(mode="json")
     document["disclosure"]["claims"][1]["contraries"] = []
     document["disclosure"]["claims"][0]["evidence"] = []
-    (tmp_path / "tiny.json").write_text(json.dumps(document), encoding="utf-8")
+    (tmp_path / "bread.json").write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(TreeError) as caught:
-        make(tmp_path / "tiny.json")
+        make(tmp_path / "bread.json")
     assert [fault.path for fault in caught.value.faults] == [
         "disclosure.claims[0].evidence",
         "disclosure.claims[1].contraries",
@@ -264,7 +269,7 @@ def test_a_task_as_option_holds_for_one_episode():
         env.reset()
         assert env.task == TASK
     drawn = {(env.reset(seed=s, options={"task": TASKS}), env.task.id)[1] for s in range(20)}
-    assert drawn == {"tiny", "small", "little"}
+    assert drawn == {"rye", "spelt", "wheat"}
 
 
 @pytest.mark.parametrize(
@@ -382,16 +387,16 @@ def test_spaces_hold_every_text():
 def test_ansi_shows_task_turn_level_and_text():
     env = make(render_mode="ansi")
     observation, _ = env.reset(seed=1)
-    assert env.render() == f"tiny · turn 0 of 3 · question\n{'─' * 29}\n{observation}\n"
+    assert env.render() == f"bread · turn 0 of 3 · question\n{'─' * 30}\n{observation}\n"
     *_, last = trajectory(env, 1, [RIGHT] * 3)
-    assert env.render() == f"tiny · turn 3 of 3 · procedure\n{'─' * 30}\n{last[0]}\n"
+    assert env.render() == f"bread · turn 3 of 3 · procedure\n{'─' * 31}\n{last[0]}\n"
 
 
 def test_human_prints_every_turn(capsys):
     env = make(render_mode="human")
     trajectory(env, 1, [RIGHT] * 3)
     printed = capsys.readouterr().out
-    assert [printed.count(f"tiny · turn {turn} of 3") for turn in range(4)] == [1, 1, 1, 1]
+    assert [printed.count(f"bread · turn {turn} of 3") for turn in range(4)] == [1, 1, 1, 1]
     assert "Your projection is filed" in printed
 
 
