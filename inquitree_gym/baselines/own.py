@@ -18,7 +18,6 @@ from types import ModuleType
 from typing import Any
 
 from inquitree_gym.baselines.agent import Agent, Ask, ModelAgent, asks_models, stated_belief
-from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.errors import AgentError, InquiTreeError
 from inquitree_gym.log import file_stem
 
@@ -49,7 +48,7 @@ def file_part(name: str) -> str:
     return f"{file_stem(shown)}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def own_agent(name: str, env: InquiryEnv, **settings: Any) -> Agent:
+def own_agent(name: str, env: Any, **settings: Any) -> Agent:
     """Import a factory, call it as ``factory(env, **settings)``, and return its agent.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 
@@ -17,12 +17,25 @@ from inquitree_gym.baselines.random_agents import RandomAgent, RandomMenuAgent, 
 from inquitree_gym.baselines.saved import saved_policy
 from inquitree_gym.embeddings import TreeVectors, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.envs.projection.env import ProjectionEnv
 from inquitree_gym.envs.synthetic import SyntheticEnv
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.llm import ChatModel
+from inquitree_gym.log import TaskKind
 from inquitree_gym.trees import Tree
 
-_BASELINES: dict[str, Callable[[InquiryEnv], Agent]] = {
+Maker = Callable[[Any], Agent]
+"""Makes an agent for an environment without its wrappers."""
+
+
+class _Agents(NamedTuple):
+    """The agents of one kind of environment, by name."""
+
+    baselines: Mapping[str, Maker]
+    with_model: Mapping[str, type[LLMAgent]]
+
+
+_INQUIRY: dict[str, Callable[[InquiryEnv], Agent]] = {
     "random": lambda env: RandomAgent(_tree(env)),
     "random-menu": lambda env: RandomMenuAgent(_tree(env)),
     "random-words": lambda env: RandomWordsAgent(),
@@ -32,63 +45,90 @@ _BASELINES: dict[str, Callable[[InquiryEnv], Agent]] = {
     "random-redo": lambda env: RedoUntilTrue(RandomAgent(_tree(env))),
     "retrieval-redo": lambda env: RedoUntilTrue(RetrievalAgent(_vectors(env))),
 }
-_MODEL_AGENTS: dict[str, type[LLMAgent]] = {"llm": LLMAgent, "sceptic": ScepticAgent}
+_PROJECTION: dict[str, Callable[[ProjectionEnv], Agent]] = {}
+_AGENTS: dict[TaskKind, _Agents] = {
+    "inquiry": _Agents(_INQUIRY, {"llm": LLMAgent, "sceptic": ScepticAgent}),
+    "projection": _Agents(_PROJECTION, {}),
+}
 
-BASELINE_NAMES = tuple(_BASELINES)
-"""Names of the agents without a chat model."""
-MODEL_AGENT_NAMES = tuple(_MODEL_AGENTS)
-"""Names of the agents with a chat model."""
+BASELINE_NAMES = tuple(_INQUIRY)
+"""Names of the agents of inquiries without a chat model."""
+MODEL_AGENT_NAMES = tuple(_AGENTS["inquiry"].with_model)
+"""Names of the agents of inquiries with a chat model."""
 AGENT_NAMES = (*BASELINE_NAMES, *MODEL_AGENT_NAMES)
-"""Names for `make_agent`, beside those of agents of one's own. Replay and human agents need more than an environment:
-use their classes."""
-KNOWN_AGENTS = f"{', '.join(AGENT_NAMES)}; an agent of your own is {OWN_FORMS}"
-"""Names of agents, for messages."""
+"""Names for `make_agent` in inquiries, beside those of agents of one's own. Replay and human agents need more than an
+environment: use their classes."""
 CHAT_SETTINGS = tuple(field.name for field in fields(ChatModel) if field.name != "clock")
 """Settings of `make_agent` for `ChatModel`."""
 AGENT_SETTINGS = ("chat", "context", "prompts", "belief")
 """Settings of `make_agent` for `LLMAgent`; ``chat`` replaces those for a `ChatModel`."""
 
 
+def agent_names(kind: TaskKind) -> tuple[str, ...]:
+    """Return the names for `make_agent` in a kind of environment, beside those of agents of one's own."""
+    return (*_AGENTS[kind].baselines, *_AGENTS[kind].with_model)
+
+
+def model_agent_names(kind: TaskKind) -> tuple[str, ...]:
+    """Return the names of the agents with a chat model in a kind of environment."""
+    return tuple(_AGENTS[kind].with_model)
+
+
+def known_agents(kind: TaskKind) -> str:
+    """Return the names of agents in a kind of environment, for messages."""
+    return "; ".join(filter(None, (", ".join(agent_names(kind)), f"an agent of your own is {OWN_FORMS}")))
+
+
 def make_agent(name: str, env: gym.Env[Any, Any], **settings: Any) -> Agent:
-    """Return a new agent for the tree that ``env`` plays.
+    """Return a new agent for the tree or the task that ``env`` plays.
 
     Args:
-        name: one of `AGENT_NAMES`, or an agent of your own: ``module:factory`` or ``FILE.py:factory``, called as
-            ``factory(env, **settings)``, or ``policy:FILE``, a model saved by Stable-Baselines3. The code is imported
-            from installed packages or the file.
-        env: an `InquiryEnv`, wrapped or not, before or after a reset. An environment that draws its tree at each reset
-            has to be reset first; the agent then plays that tree.
-        settings: for one of `MODEL_AGENT_NAMES` ``model=...`` and other settings of `ChatModel` and `LLMAgent`, or
+        name: one of `agent_names`, or an agent of your own: ``module:factory`` or ``FILE.py:factory``, called as
+            ``factory(env, **settings)``, or for an inquiry ``policy:FILE``, a model saved by Stable-Baselines3. The
+            code is imported from installed packages or the file.
+        env: an `InquiryEnv` or a `ProjectionEnv`, wrapped or not, before or after a reset. An environment that draws
+            its tree at each reset has to be reset first; the agent then plays that tree.
+        settings: for one of `model_agent_names` ``model=...`` and other settings of `ChatModel` and `LLMAgent`, or
             ``chat=...``; those of your own factory; none for other agents.
 
     Raises:
         AgentError: an agent of your own cannot be made; see `own_agent` and `saved_policy`.
         OptionError: the name or a setting is unknown, a value is out of range, a model is missing or not needed, or
-            ``env`` is not an inquiry or has not drawn its tree yet.
+            ``env`` is of another kind or has not drawn its tree yet.
     """
-    inquiry = getattr(env, "unwrapped", None)
-    if not isinstance(inquiry, InquiryEnv):
-        raise OptionError(
-            f"make_agent takes an inquiry environment, such as gym.make('InquiTree-paper12-v0'), not "
-            f"{type(env).__name__}"
-        )
-    if name in _MODEL_AGENTS:
-        return _make_model_agent(name, settings)
-    if is_own(name) and not name.startswith(POLICY):
-        return own_agent(name, inquiry, **settings)
-    if name not in _BASELINES and not is_own(name):
-        raise OptionError(f"unknown agent '{name}'{suggest(name, AGENT_NAMES)}; known: {KNOWN_AGENTS}")
+    inner: Any = getattr(env, "unwrapped", None)
+    kind, agents = _kind_of(inner, env)
+    if name in agents.with_model:
+        return _make_model_agent(name, agents.with_model[name], settings)
+    is_policy = is_own(name) and name.startswith(POLICY)
+    if is_own(name) and not is_policy:
+        return own_agent(name, inner, **settings)
+    if name not in agents.baselines and not (is_policy and kind == "inquiry"):
+        near = suggest(name, agent_names(kind))
+        raise OptionError(f"unknown agent '{name}'{near}; known: {known_agents(kind)}")
     if settings:
         raise OptionError(f"the agent '{name}' takes no settings; leave out {', '.join(settings)}")
-    return saved_policy(name, _vectors(inquiry), inquiry.rules) if is_own(name) else _BASELINES[name](inquiry)
+    return saved_policy(name, _vectors(inner), inner.rules) if is_policy else agents.baselines[name](inner)
+
+
+def _kind_of(inner: Any, env: Any) -> tuple[TaskKind, _Agents]:
+    if isinstance(inner, InquiryEnv):
+        return "inquiry", _AGENTS["inquiry"]
+    if isinstance(inner, ProjectionEnv):
+        return "projection", _AGENTS["projection"]
+    raise OptionError(
+        "make_agent takes an inquiry or a projection environment, such as gym.make('InquiTree-paper12-v0'), not "
+        f"{type(env).__name__}"
+    )
 
 
 def takes_model(name: str) -> bool:
     """Return whether the agent with this name is given a chat model."""
-    return name in MODEL_AGENT_NAMES or (is_own(name) and name.startswith(CHAT))
+    named = any(name in agents.with_model for agents in _AGENTS.values())
+    return named or (is_own(name) and name.startswith(CHAT))
 
 
-def _make_model_agent(name: str, settings: Mapping[str, Any]) -> LLMAgent:
+def _make_model_agent(name: str, agent: type[LLMAgent], settings: Mapping[str, Any]) -> LLMAgent:
     known = (*CHAT_SETTINGS, *AGENT_SETTINGS)
     for setting in settings:
         if setting not in known:
@@ -103,7 +143,7 @@ def _make_model_agent(name: str, settings: Mapping[str, Any]) -> LLMAgent:
         agent_settings["chat"] = ChatModel(**chat_settings)
     elif chat_settings:
         raise OptionError(f"chat= has its own settings; leave out {', '.join(chat_settings)}")
-    return _MODEL_AGENTS[name](**agent_settings)
+    return agent(**agent_settings)
 
 
 def _tree(env: InquiryEnv) -> Tree:

@@ -13,7 +13,7 @@ import typer
 from inquitree_gym.analysis.aggregate import as_plain
 from inquitree_gym.baselines import HumanAgent
 from inquitree_gym.baselines.own import is_own
-from inquitree_gym.baselines.registry import KNOWN_AGENTS
+from inquitree_gym.baselines.registry import known_agents
 from inquitree_gym.cli.dry_run import note_missing_keys, note_unsent_efforts, show_plan
 from inquitree_gym.cli.output import (
     FAILED,
@@ -131,7 +131,7 @@ def play(  # noqa: PLR0913  (one parameter per flag)
 @app.command()
 def run(  # noqa: PLR0913  (one parameter per flag)
     context: typer.Context,
-    agent: Annotated[str, typer.Option(help=f"Agents, comma-separated: {KNOWN_AGENTS}.")] = "random,oracle",
+    agent: Annotated[str, typer.Option(help=f"Agents, comma-separated: {known_agents('inquiry')}.")] = "random,oracle",
     model: ModelNamesOption = None,
     base_url: BaseUrlOption = None,
     temperature: Annotated[str, typer.Option(help="Temperature, or none for the provider's default.")] = "0.0",

@@ -4,12 +4,13 @@ A log has a header, one line per turn, preceded by its model replies, and a foot
 can be resumed by replaying its actions, and is never scored. A torn last line is dropped on reading.
 """
 
+from inquitree_gym.log.episode import Episode
 from inquitree_gym.log.jsonl import JsonlWriter, file_stem, has_header, read_records, settings_digest, to_line
 from inquitree_gym.log.reading import read_episode, read_header
 from inquitree_gym.log.records import (
     LOG_VERSION,
+    AlignmentRecord,
     EmbedderRef,
-    Episode,
     EventRecord,
     Failure,
     Footer,
@@ -25,6 +26,7 @@ from inquitree_gym.log.records import (
 
 __all__ = [
     "LOG_VERSION",
+    "AlignmentRecord",
     "EmbedderRef",
     "Episode",
     "EventRecord",

@@ -11,8 +11,9 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 
 from inquitree_gym.errors import LogError
+from inquitree_gym.log.episode import Episode
 from inquitree_gym.log.jsonl import read_lines
-from inquitree_gym.log.records import LOG_VERSION, Episode, Failure, Footer, Header, Record, Reply, Turn
+from inquitree_gym.log.records import LOG_VERSION, Failure, Footer, Header, Record, Reply, Turn
 
 _RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 TASK_VERSION = 5

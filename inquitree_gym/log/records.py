@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from dataclasses import dataclass
 from operator import not_
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from inquitree_gym.errors import LogError
 from inquitree_gym.log.jsonl import JsonlRecord
@@ -19,8 +16,6 @@ LOG_VERSION = 5
 """Version 1 had no `Reply`; a turn held the raw reply behind its action. Version 2 had no `EventRecord.other`, 3 had no
 `Footer.judge` and no `Turn.belief`. Up to version 4 every episode was an inquiry, and its header named a ``tree``.
 Rules that a header does not name have the values of `Rules.recorded`. All versions are read."""
-FIRST_JUDGE = {"name": "local", "version": 1}
-"""Judge of the rewards in logs up to version 3, which do not name it."""
 
 
 OTHER_KIND = "name the kind of environment with --env, or leave the log out"
@@ -134,30 +129,46 @@ class EventRecord(JsonlRecord):
     """Wording of a true result: 0 as the tree has it, which is not written, i for its i-th rewording."""
 
 
-Rating = Annotated[float | None, BeforeValidator(nan_to_none)]
+Rating = Annotated[Annotated[float, Field(ge=-1, le=1)] | None, BeforeValidator(nan_to_none)]
 """Rating of two claims in [-1, 1]; None for a pair that was not rated. NaN is taken as None and written as null."""
 
 
-class ProjectionRecord(JsonlRecord):
-    """Outcome of a projection: its claims, and their ratings against the M claims of the true outcome."""
+class AlignmentRecord(JsonlRecord):
+    """Claims of a projection, and their ratings against the M claims of the true outcome.
+
+    All is empty where the judge could not find the claims.
+    """
+
+    analogous: tuple[str | None, ...]
+    """Shape (M,): the projected claim that is analogous to each true claim; None for none."""
+    extraneous: tuple[str, ...]
+    """Shape (E,): projected claims beyond the analogous ones."""
+    pair_ratings: tuple[tuple[Rating, Rating], ...]
+    """Shape (M, 2): ratings of the pairs in both orders; None without an analogous claim, or without a readable one."""
+    extra_ratings: tuple[tuple[tuple[Rating, Rating], ...], ...]
+    """Shape (E, M, 2): ratings of each extraneous claim against every true claim."""
+    f1: float | None = Field(ge=0, le=1)
+    """F1 in [0, 1]; None for a projection that the judge could not score. Its reward is 0, and it is counted."""
+    reasons: tuple[str, ...] = ()
+    """Reasons of the pairs' ratings, one per true claim; empty if the judge gives none."""
+
+    @model_validator(mode="after")
+    def _has_a_rating_for_every_pair(self) -> Self:
+        claims = len(self.analogous)
+        rows = [len(self.pair_ratings) - claims, *(len(each) - claims for each in self.extra_ratings)]
+        if any(rows) or len(self.extra_ratings) != len(self.extraneous):
+            raise ValueError("the ratings are not of the shape of the claims")
+        return self
+
+
+class ProjectionRecord(AlignmentRecord):
+    """Outcome of a projection."""
 
     kind: Literal["projection"] = "projection"
     level: str
     """Level of the disclosure that the action answered."""
     state: str
     """Phase of the next action: ``project``, or ``end``."""
-    analogous: tuple[str | None, ...]
-    """Shape (M,): the projected claim that is analogous to each true claim; None for none."""
-    extraneous: tuple[str, ...]
-    """Shape (E,): projected claims beyond the analogous ones."""
-    pair_ratings: tuple[tuple[Rating, ...], ...]
-    """Shape (M, 2): ratings of the pairs in both orders; None without an analogous claim, or without a readable one."""
-    extra_ratings: tuple[tuple[tuple[Rating, ...], ...], ...]
-    """Shape (E, M, 2): ratings of each extraneous claim against every true claim."""
-    f1: float | None
-    """F1 in [0, 1]; None for a projection that the judge could not score. Its reward is 0, and it is counted."""
-    reasons: tuple[str, ...] = ()
-    """Reasons of the judge; empty if it gives none."""
 
 
 class Reply(JsonlRecord):
@@ -275,61 +286,3 @@ class Footer(JsonlRecord):
 
 
 Record = Header | Reply | Turn | Failure | Footer
-_CIRCUMSTANCES = {
-    "log_version", "started", "agent_seconds", "env_seconds", "seconds", "versions", "agent", "tokens", "cost",
-    "judge", "belief",
-}  # fmt: skip
-"""Fields outside the fingerprint: clocks, versions, the judge (its reward is inside), and the origin of the actions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Episode:
-    """A logged episode."""
-
-    header: Header
-    turns: tuple[Turn, ...]
-    footer: Footer | None = None
-    failure: Failure | None = None
-    """Failure at the end of a torn episode."""
-    replies: tuple[Reply, ...] = ()
-    """All replies in order; those for a turn that was never taken come last."""
-
-    @property
-    def status(self) -> str:
-        """``concluded``, ``truncated`` or ``abandoned``; without a footer ``failed`` or ``torn``."""
-        if self.footer is not None:
-            return self.footer.status
-        return "torn" if self.failure is None else "failed"
-
-    @property
-    def judge(self) -> dict[str, Any] | None:
-        """Judge of the reward, the first local judge for a log that names none; None without a conclusion."""
-        if self.footer is None or self.footer.status != "concluded":
-            return None
-        return self.footer.judge or FIRST_JUDGE
-
-    @property
-    def unscored(self) -> int:
-        """Number of projections that the judge could not score; 0 for an inquiry."""
-        return sum(isinstance(turn.event, ProjectionRecord) and turn.event.f1 is None for turn in self.turns)
-
-    @property
-    def actions(self) -> tuple[str, ...]:
-        """The actions in order."""
-        return tuple(turn.action for turn in self.turns)
-
-    def replies_to(self, turn: int) -> tuple[Reply, ...]:
-        """Return the replies behind the action of a turn, 1 for the first."""
-        return tuple(reply for reply in self.replies if reply.turn == turn)
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 of the played episode, equal for an episode and its replay by any agent.
-
-        Excludes clocks, versions and the origin of the actions (agent, replies, tokens, cost, beliefs).
-        """
-        whole = hashlib.sha256()
-        for record in filter(None, (self.header, *self.turns, self.footer)):
-            kept = record.model_dump(exclude=_CIRCUMSTANCES)
-            whole.update(json.dumps(kept, sort_keys=True).encode())
-        return whole.hexdigest()

@@ -22,7 +22,7 @@ from pydantic import (
 
 from inquitree_gym.baselines import AGENT_NAMES, MODEL_AGENT_NAMES
 from inquitree_gym.baselines.own import file_part, is_own
-from inquitree_gym.baselines.registry import KNOWN_AGENTS, takes_model
+from inquitree_gym.baselines.registry import known_agents, takes_model
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.judges.registry import LOCAL as JUDGE_LOCAL
@@ -134,7 +134,9 @@ class StudyConfig(BaseModel):
     def _check_agents(cls, agents: tuple[str, ...]) -> tuple[str, ...]:
         for name in agents:
             if name not in AGENT_NAMES and not is_own(name):
-                raise ValueError(f"no agent is called '{name}'{suggest(name, AGENT_NAMES)}; known: {KNOWN_AGENTS}")
+                raise ValueError(
+                    f"no agent is called '{name}'{suggest(name, AGENT_NAMES)}; known: {known_agents('inquiry')}"
+                )
         return tuple(dict.fromkeys(agents))
 
     @field_validator("fake_levels")

@@ -97,7 +97,9 @@ def test_the_tree_is_that_of_the_episode(minilm: MiniLMEmbedder):
 
 def test_what_is_no_environment_is_told(minilm: MiniLMEmbedder):
     for wrong, told in ((tree_vectors(load_tree("paper2"), minilm), "TreeVectors"), ("paper2", "str")):
-        with pytest.raises(OptionError, match=rf"takes an inquiry environment, such as gym\.make\(.*not {told}"):
+        with pytest.raises(
+            OptionError, match=rf"takes an inquiry or a projection environment, such as gym\.make\(.*not {told}"
+        ):
             make_agent("random", wrong)
     with pytest.raises(OptionError, match="not TimeLimit"):
         make_agent("llm", gym.make("CartPole-v1"), model="gpt-4o-mini")
