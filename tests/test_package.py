@@ -45,7 +45,7 @@ PUBLIC = {
     },
     "inquitree_gym.envs": {
         "FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "ProjectionEnv", "ProjectionRules",
-        "SyntheticEnv", "Transition",
+        "ProjectionVectorEnv", "SyntheticEnv", "Transition",
     },
     "inquitree_gym.judges": {
         "AsyncJudge", "CrossEncoderInference", "Judge", "JudgeOptions", "JudgeReply", "JudgedConclusion", "Judgement",

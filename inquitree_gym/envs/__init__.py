@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from inquitree_gym.envs.inquiry import InquiryEnv
     from inquitree_gym.envs.projection.env import ProjectionEnv
     from inquitree_gym.envs.projection.rules import ProjectionRules
+    from inquitree_gym.envs.projection.vector import ProjectionVectorEnv
     from inquitree_gym.envs.runtime import Transition
     from inquitree_gym.envs.spaces import FreeText
     from inquitree_gym.envs.synthetic import SyntheticEnv
@@ -21,6 +22,7 @@ __all__ = [
     "InquiryVectorEnv",
     "ProjectionEnv",
     "ProjectionRules",
+    "ProjectionVectorEnv",
     "SyntheticEnv",
     "Transition",
 ]
@@ -33,6 +35,7 @@ __getattr__ = lazy(
         "inquiry": "InquiryEnv",
         "projection.env": "ProjectionEnv",
         "projection.rules": "ProjectionRules",
+        "projection.vector": "ProjectionVectorEnv",
         "vector": "InquiryVectorEnv",
         "runtime": "Transition",
         "synthetic": "SyntheticEnv",
