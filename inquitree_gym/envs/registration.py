@@ -18,18 +18,22 @@ SYNTHETIC_VECTOR_ENTRY_POINT = "inquitree_gym.envs.synthetic:synthetic_vector"
 SYNTHETIC_MENU_ENTRY_POINT = "inquitree_gym.wrappers.actions:synthetic_menu_env"
 PROJECTION_ENTRY_POINT = "inquitree_gym.envs.projection.env:ProjectionEnv"
 PROJECTION_VECTOR_ENTRY_POINT = "inquitree_gym.envs.projection.vector:ProjectionVectorEnv"
+PROJECTION_MENU_ENTRY_POINT = "inquitree_gym.envs.projection.menu:projection_menu_env"
+PROJECTION_BATCH_ENTRY_POINT = "inquitree_gym.envs.projection.batch:projection_batch"
+WORLD_ENTRY_POINT = "inquitree_gym.envs.projection.synthetic:SyntheticProjectionEnv"
+WORLD_VECTOR_ENTRY_POINT = "inquitree_gym.envs.projection.synthetic:synthetic_projection_vector"
+WORLD_MENU_ENTRY_POINT = "inquitree_gym.envs.projection.synthetic:synthetic_projection_menu_env"
+WORLD_BATCH_ENTRY_POINT = "inquitree_gym.envs.projection.synthetic:synthetic_projection_batch"
 
 
 def register_all() -> None:
     """Register every environment. Opens no shipped tree; an invalid user tree is left out with a warning."""
     shipped = builtin_ids()
     _register("InquiTree", list(shipped))
-    gym.register(
-        "InquiTree-synthetic-v0",
-        entry_point=SYNTHETIC_ENTRY_POINT,
-        vector_entry_point=SYNTHETIC_VECTOR_ENTRY_POINT,
-    )
-    gym.register("InquiTree-synthetic-menu-v0", entry_point=SYNTHETIC_MENU_ENTRY_POINT)
+    _register_view("InquiTree-synthetic-v0", SYNTHETIC_ENTRY_POINT, SYNTHETIC_VECTOR_ENTRY_POINT)
+    _register_view("InquiTree-synthetic-menu-v0", SYNTHETIC_MENU_ENTRY_POINT, None)
+    _register_view("ProjectionBench-synthetic-v0", WORLD_ENTRY_POINT, WORLD_VECTOR_ENTRY_POINT)
+    _register_view("ProjectionBench-synthetic-menu-v0", WORLD_MENU_ENTRY_POINT, WORLD_BATCH_ENTRY_POINT)
     _register_projection("ProjectionBench", list(shipped))
     for tree_id in shipped:
         _register(f"InquiTree-{tree_id}", tree_id)
@@ -60,23 +64,15 @@ def _register_user_file(name: str, file: Path) -> None:
 
 def _register(name: str, tree: str | list[str]) -> None:
     """Register the text view and the discrete view of a tree, or of several to sample from."""
-    for view, entry_point, vector_entry_point in (
-        ("", ENTRY_POINT, VECTOR_ENTRY_POINT),
-        ("-menu", MENU_ENTRY_POINT, BATCH_ENTRY_POINT),
-    ):
-        gym.register(
-            f"{name}{view}-v0",
-            entry_point=entry_point,
-            vector_entry_point=vector_entry_point,
-            kwargs={"tree": tree},
-        )
+    _register_view(f"{name}-v0", ENTRY_POINT, VECTOR_ENTRY_POINT, tree=tree)
+    _register_view(f"{name}-menu-v0", MENU_ENTRY_POINT, BATCH_ENTRY_POINT, tree=tree)
 
 
 def _register_projection(name: str, task: str | list[str]) -> None:
-    """Register the text view of a projection task, or of several to sample from."""
-    gym.register(
-        f"{name}-v0",
-        entry_point=PROJECTION_ENTRY_POINT,
-        vector_entry_point=PROJECTION_VECTOR_ENTRY_POINT,
-        kwargs={"task": task},
-    )
+    """Register the text view and the discrete view of a projection task, or of several to sample from."""
+    _register_view(f"{name}-v0", PROJECTION_ENTRY_POINT, PROJECTION_VECTOR_ENTRY_POINT, task=task)
+    _register_view(f"{name}-menu-v0", PROJECTION_MENU_ENTRY_POINT, PROJECTION_BATCH_ENTRY_POINT, task=task)
+
+
+def _register_view(name: str, entry_point: str, vector_entry_point: str | None, **keywords: str | list[str]) -> None:
+    gym.register(name, entry_point=entry_point, vector_entry_point=vector_entry_point, kwargs=keywords)

@@ -23,11 +23,10 @@ from inquitree_gym.envs.batch.observations import (
     InfoTable,
     ObservationKind,
     Observations,
-    env_mask,
     make_observer,
 )  # fmt: skip
 from inquitree_gym.envs.batch.pool import TreePool
-from inquitree_gym.envs.batch.seeds import Seed, envs_to_reset, spread_seeds
+from inquitree_gym.envs.batch.seeds import Seed, env_mask, envs_to_reset, spread_seeds
 from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike
 from inquitree_gym.envs.keywords import BatchKeywords, unpack_keywords
 from inquitree_gym.envs.menu import Mask, MenuSize, OnMasked, check_on_masked

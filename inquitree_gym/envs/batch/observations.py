@@ -15,6 +15,7 @@ from inquitree_gym.envs.batch.compiler import CompiledTree
 from inquitree_gym.envs.batch.encoding import WORD_BITS, Bools, Ints, phase_of
 from inquitree_gym.envs.batch.kernel import Kernel
 from inquitree_gym.envs.batch.pool import Tables
+from inquitree_gym.envs.batch.seeds import env_mask
 from inquitree_gym.envs.observations import FeatureLayout, FeatureRow, observation_keys, observation_vectors
 from inquitree_gym.envs.runtime import PHASE_NAMES, RuntimeCache, Transition, TreeRuntime, privileged_info
 from inquitree_gym.errors import OptionError
@@ -257,13 +258,6 @@ class InfoTable:
             "forced": rows["forced"],
             "action_mask": masks,
         }
-
-
-def env_mask(envs: Ints, num_envs: int) -> Bools:
-    """Return True at the indices ``envs``, shape ``(num_envs,)``."""
-    mask = np.zeros(num_envs, np.bool_)
-    mask[envs] = True
-    return mask
 
 
 def _scatter(values: NDArray[Any], present: Bools) -> NDArray[Any]:

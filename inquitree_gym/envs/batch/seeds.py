@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from inquitree_gym.envs.batch.encoding import Ints
+from inquitree_gym.envs.batch.encoding import Bools, Ints
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees.hashing import Hashes, hash_words
 
@@ -67,12 +67,14 @@ class EpisodeSeeds:
         count = np.array(len(numbers), np.uint64)
         return numbers.take((hash_words(self.hashes.take(envs), count) % count).astype(np.int64))
 
+    def current(self, envs: Ints) -> Hashes:
+        """Return the seeds of the current episodes of these environments, shape ``(len(envs),)``."""
+        episode = self.episode.take(envs)
+        return np.where(episode > 0, hash_words(self._roots.take(envs), episode), self.first.take(envs))
+
     def of(self, env: int) -> int:
         """Return the seed of the current episode."""
-        seed = (
-            self.first[env] if not self.episode[env] else hash_words(self._roots[env : env + 1], self.episode[env])[0]
-        )
-        return int(seed)
+        return int(self.current(np.array([env]))[0])
 
 
 def spread_seeds(seed: Seed, num_envs: int) -> list[int | None]:
@@ -106,3 +108,10 @@ def envs_to_reset(mask: Any, num_envs: int) -> Ints:
         raise OptionError(f"reset_mask is a bool array of shape ({num_envs},), True somewhere, not {mask!r:.80}")
     envs: Ints = mask.nonzero()[0]
     return envs
+
+
+def env_mask(envs: Ints, num_envs: int) -> Bools:
+    """Return True at the indices ``envs``, shape ``(num_envs,)``."""
+    mask = np.zeros(num_envs, np.bool_)
+    mask[envs] = True
+    return mask

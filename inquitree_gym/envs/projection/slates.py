@@ -1,0 +1,164 @@
+"""Slates of the discrete view: the options for every true claim of many tasks, in numbers.
+
+Each claim has three options: the claim itself, its first contrary, and nothing. A seed shuffles them claim by claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inquitree_gym.envs.text import draw_one
+from inquitree_gym.errors import OptionError
+from inquitree_gym.judges.projections.direction import is_null, polarity
+from inquitree_gym.trees.disclosure import OutcomeClaim, ProjectionTask
+from inquitree_gym.trees.generator import WorldSettings, synthetic_task, tree_seed
+from inquitree_gym.trees.generator.worlds import world_numbers
+from inquitree_gym.trees.hashing import Hashes, hash_words
+
+Signs = NDArray[np.int8]
+
+ITSELF, CONTRARY, NOTHING = range(3)
+OPTIONS = 3
+"""Options for every claim."""
+RATINGS = np.array([1.0, -1.0, np.nan])
+"""Alignment a of each option with its claim; NaN for nothing, which has no analogous claim."""
+_ORDERS = np.array(list(permutations(range(OPTIONS))))
+_SHUFFLE = 1 << 32
+"""First of the words that a seed's hash is extended with to shuffle the options of each claim."""
+
+
+class ClaimNumbers(NamedTuple):
+    """Claims of N tasks in numbers, in a fixed number of slots."""
+
+    claims: NDArray[np.int64]
+    """Shape (N,): number of claims M; the slots behind them are empty."""
+    directions: Signs
+    """Shape (N, slots, 2): direction that the claim and its contrary state, 1 a rise, -1 a fall, 0 neither."""
+    given: Signs
+    """Shape (N, slots): direction that the procedure gives away; 0 for none."""
+
+
+class Slates(NamedTuple):
+    """Options of N tasks; the fields of empty slots are 0."""
+
+    claims: NDArray[np.int64]
+    """Shape (N,): number of claims M."""
+    options: NDArray[np.int64]
+    """Shape (N, slots, 3): `ITSELF`, `CONTRARY` or `NOTHING`, in the order of the actions."""
+    directions: Signs
+    """Shape (N, slots, 3): direction that each option states."""
+    given: Signs
+    """Shape (N, slots): direction that the procedure gives away; 0 for none."""
+
+    @classmethod
+    def shuffled(cls, numbers: ClaimNumbers, seeds: Hashes) -> Slates:
+        """Return the options in the order that ``seeds``, shape (N,), draw for each claim."""
+        slots = numbers.given.shape[1]
+        words = np.arange(_SHUFFLE, _SHUFFLE + slots, dtype=np.uint64)
+        roots = hash_words(np.zeros_like(seeds), seeds)
+        draws = hash_words(np.repeat(roots[:, None], slots, axis=1), words)
+        options = _ORDERS[(draws % np.uint64(len(_ORDERS))).astype(np.int64)]
+        with_nothing = np.pad(numbers.directions, ((0, 0), (0, 0), (0, 1)))
+        return cls(numbers.claims, options, np.take_along_axis(with_nothing, options, axis=2), numbers.given)
+
+
+class TaskSource(Protocol):
+    """Tasks to draw from by the seeds of episodes."""
+
+    most_claims: int
+    """Largest number of claims of a task."""
+
+    def numbers(self, seeds: Hashes, slots: int) -> ClaimNumbers:
+        """Return the claims of the tasks that ``seeds``, shape (N,), draw, in at least `most_claims` slots."""
+
+    def task(self, seed: int) -> ProjectionTask:
+        """Return the task that a seed draws."""
+
+
+class WorldSource:
+    """A new synthetic world for every seed."""
+
+    def __init__(self, settings: WorldSettings, split: str) -> None:
+        """Draw from a split.
+
+        Raises:
+            OptionError: the split is unknown.
+        """
+        self._settings, self._first = settings, tree_seed(0, split)
+        self._split = split
+        self.most_claims = settings.most_claims
+
+    def numbers(self, seeds: Hashes, slots: int) -> ClaimNumbers:
+        """Return the claims of the worlds of ``seeds``."""
+        own = (seeds << np.uint64(2) >> np.uint64(1)) + np.uint64(self._first)  # `tree_seed` in arrays
+        claims, signs, deducible = world_numbers(own, self._settings)
+        empty = ((0, 0), (0, slots - self.most_claims))
+        signs, given = np.pad(signs, empty), np.pad(signs * deducible, empty)
+        return ClaimNumbers(claims, np.stack([signs, -signs], axis=2), given)
+
+    def task(self, seed: int) -> ProjectionTask:
+        """Return the world of a seed as a task."""
+        return synthetic_task(tree_seed(seed, self._split), self._settings)
+
+
+class TaskTable:
+    """Given tasks, of which each seed draws one."""
+
+    def __init__(self, tasks: Sequence[ProjectionTask]) -> None:
+        """Read the directions that claims and contraries state from their words; see `polarity`."""
+        self._tasks = tuple(tasks)
+        self.most_claims = max(len(task.claims) for task in tasks)
+        self._claims = np.array([len(task.claims) for task in tasks])
+        self._directions = np.zeros((len(tasks), self.most_claims, 2), np.int8)
+        for table, task in zip(self._directions, tasks, strict=True):
+            table[: len(task.claims)] = [stated_directions(claim) for claim in task.claims]
+
+    def numbers(self, seeds: Hashes, slots: int) -> ClaimNumbers:
+        """Return the claims of the tasks that ``seeds`` draw; nothing of theirs is given away."""
+        count = np.array(len(self._tasks), np.uint64)
+        drawn = hash_words(hash_words(np.zeros_like(seeds), seeds), count) % count  # `draw_one` in arrays
+        directions = self._directions[drawn.astype(np.int64)]
+        directions = np.pad(directions, ((0, 0), (0, slots - self.most_claims), (0, 0)))
+        return ClaimNumbers(self._claims[drawn.astype(np.int64)], directions, np.zeros(directions.shape[:2], np.int8))
+
+    def task(self, seed: int) -> ProjectionTask:
+        """Return the task that a seed draws."""
+        return draw_one(self._tasks, seed)
+
+
+def stated_directions(claim: OutcomeClaim) -> tuple[int, int]:
+    """Return the directions that a claim and its first contrary state: 1 a rise, -1 a fall, 0 neither.
+
+    They are those of the words between the variables, so that a variable such as "the fall of dust" has no say.
+    """
+    contrary = claim.contraries[0].removesuffix(".")
+    after = contrary.lower().removeprefix(claim.independent.lower())
+    opposed = after.removesuffix(claim.dependent.lower())
+    return _direction(claim.relation), _direction(opposed)
+
+
+def _direction(relation: str) -> int:
+    return 0 if is_null(relation) else polarity(relation)
+
+
+def resolve_slots(size: int | None, source: TaskSource) -> int:
+    """Return ``size`` checked against the tasks, or for None the smallest that holds them.
+
+    Raises:
+        OptionError: ``size`` is no whole number from 1, or a task has more claims.
+    """
+    if size is None:
+        return source.most_claims
+    if type(size) is not int or size < 1:
+        raise OptionError(f"size is a whole number from 1, slots for claims, not {size!r:.80}")
+    if size < source.most_claims:
+        raise OptionError(
+            f"a task has {source.most_claims} claims, and the menu has {size} slots for them; make it with "
+            f"size={source.most_claims} or more"
+        )
+    return size

@@ -1,0 +1,109 @@
+"""Projections of synthetic worlds: a new world in every episode."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Unpack
+
+from gymnasium.vector import AutoresetMode
+
+from inquitree_gym.envs.keywords import unpack_keywords
+from inquitree_gym.envs.projection.batch import ProjectionBatchEnv
+from inquitree_gym.envs.projection.env import ProjectionEnv
+from inquitree_gym.envs.projection.keywords import ProjectionKeywords
+from inquitree_gym.envs.projection.menu import MenuKeywords, ProjectionMenu, ProjectionMenuEnv
+from inquitree_gym.envs.projection.slates import WorldSource
+from inquitree_gym.envs.projection.vector import ProjectionVectorEnv
+from inquitree_gym.trees.disclosure import ProjectionTask
+from inquitree_gym.trees.generator import WorldSettings
+from inquitree_gym.trees.generator.difficulty import Count
+
+
+class SyntheticProjectionEnv(ProjectionEnv):
+    """A `ProjectionEnv` that makes up the world of every episode from the episode's seed.
+
+    ## Arguments
+    ``split``: ``"train"`` or ``"test"``; no world is in both. ``claims``: number of claims, or a range to draw it from.
+    ``deducible``: share of the claims whose sign follows from what the procedure states: with 0 no agent is above
+    chance, with 1 all can be known at the procedure, and none before. All others are those of `ProjectionEnv`, without
+    ``task``; ``reset(options={"task": ...})`` plays another task for one episode.
+
+    ## Episodes
+    After ``reset(seed=s)`` the task is ``synthetic_task(tree_seed(s, split), WorldSettings(...))``; the seeds of the
+    episodes after it, and so their worlds, are hashes of ``s`` and their number.
+
+    ## Version history
+    v0: first release.
+    """
+
+    @unpack_keywords(ProjectionEnv.__init__, ProjectionKeywords)
+    def __init__(
+        self,
+        *,
+        split: str = "train",
+        claims: Count = 5,
+        deducible: float = 1.0,
+        **keywords: Unpack[ProjectionKeywords],
+    ) -> None:
+        """See the class for the arguments.
+
+        Raises:
+            OptionError: an unknown split or keyword, or a value out of range.
+        """
+        self._worlds = WorldSource(WorldSettings(claims=claims, deducible=deducible), split)
+        super().__init__(self._worlds.task(0), **keywords)
+        self.runtimes = self.runtimes.within("episode")
+
+    def _choose_task(self, tasks: tuple[ProjectionTask, ...], episode_seed: int) -> ProjectionTask:
+        return self._worlds.task(episode_seed) if tasks is self.tasks else super()._choose_task(tasks, episode_seed)
+
+
+@unpack_keywords(ProjectionEnv.__init__, ProjectionKeywords)
+def synthetic_projection_vector(
+    num_envs: int,
+    *,
+    split: str = "train",
+    claims: Count = 5,
+    deducible: float = 1.0,
+    autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    **keywords: Unpack[ProjectionKeywords],
+) -> ProjectionVectorEnv:
+    """Return a `ProjectionVectorEnv` of synthetic worlds; see `SyntheticProjectionEnv` for the other arguments."""
+    make = partial(SyntheticProjectionEnv, split=split, claims=claims, deducible=deducible)
+    return ProjectionVectorEnv(num_envs, env_fn=make, autoreset_mode=autoreset_mode, **keywords)
+
+
+@unpack_keywords(ProjectionMenu.of, MenuKeywords)
+def synthetic_projection_menu_env(
+    *,
+    split: str = "train",
+    claims: Count = 5,
+    deducible: float = 1.0,
+    privileged: bool = False,
+    render_mode: str | None = None,
+    **keywords: Unpack[MenuKeywords],
+) -> ProjectionMenuEnv:
+    """Return a `ProjectionMenuEnv` of synthetic worlds.
+
+    ``split``, ``claims`` and ``deducible`` are those of `SyntheticProjectionEnv`, all others those of
+    `projection_menu_env`.
+    """
+    source = WorldSource(WorldSettings(claims=claims, deducible=deducible), split)
+    return ProjectionMenuEnv(ProjectionMenu.of(source, **keywords), privileged=privileged, render_mode=render_mode)
+
+
+@unpack_keywords(ProjectionMenu.of, MenuKeywords)
+def synthetic_projection_batch(
+    num_envs: int,
+    *,
+    split: str = "train",
+    claims: Count = 5,
+    deducible: float = 1.0,
+    autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    infos: bool = True,
+    **keywords: Unpack[MenuKeywords],
+) -> ProjectionBatchEnv:
+    """Return a `ProjectionBatchEnv` of synthetic worlds; see `synthetic_projection_menu_env` and `projection_batch`."""
+    source = WorldSource(WorldSettings(claims=claims, deducible=deducible), split)
+    menu = ProjectionMenu.of(source, **keywords)
+    return ProjectionBatchEnv(num_envs, menu, autoreset_mode=autoreset_mode, infos=infos)
