@@ -96,6 +96,10 @@ class ActionError(InquiTreeError, TypeError):
     """An action is not a string."""
 
 
+class AuthoringError(InquiTreeError, RuntimeError):
+    """A paper cannot be disclosed: it reports no experiment, or the model's replies cannot be read."""
+
+
 class AgentError(InquiTreeError, RuntimeError):
     """An agent of the user's own cannot be imported or loaded, is no agent, or failed while it acted."""
 

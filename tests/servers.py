@@ -295,9 +295,14 @@ class _Handler(BaseHTTPRequestHandler):
         with suppress(ConnectionError):
             super().finish()
 
+    def do_GET(self) -> None:
+        self._answer(Request(self.path, self.headers, {}))
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        request = Request(self.path, self.headers, body)
+        self._answer(Request(self.path, self.headers, body))
+
+    def _answer(self, request: Request) -> None:
         self.server.service.requests.append(request)
         answer = self.server.service.answer(request)
         content = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()

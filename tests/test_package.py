@@ -52,6 +52,9 @@ PUBLIC = {
         "JudgementFile", "Judgements", "LLMJudge", "LocalJudge", "NLIJudge", "Verdict", "conclusion_quality",
         "evidence_ratios", "judge", "judge_all", "load_judge", "local_judge", "make_judges", "read_judgements",
     },
+    "inquitree_gym.authoring": {
+        "PaperSource", "PaperText", "SpringerNature", "disclose", "disclose_paper", "read_paper",
+    },
     "inquitree_gym.report": {
         "PackSummary", "follow_run", "pack_run", "view_log", "view_run", "write_report",
     },

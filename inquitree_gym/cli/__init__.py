@@ -7,7 +7,18 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from inquitree_gym.cli import controls, embedders, harnesses, judges, reproduce, results, runs, sharing, trees
+from inquitree_gym.cli import (
+    authoring,
+    controls,
+    embedders,
+    harnesses,
+    judges,
+    reproduce,
+    results,
+    runs,
+    sharing,
+    trees,
+)
 from inquitree_gym.cli.output import run_app
 
 GROUPS = {
@@ -19,6 +30,7 @@ GROUPS = {
     "Other harnesses": harnesses.app,
     "Judges": judges.app,
     "Control measurements": controls.app,
+    "New papers": authoring.app,
     "Embedders": embedders.app,
 }
 

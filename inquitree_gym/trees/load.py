@@ -119,8 +119,13 @@ def validated(model: type[M], document: bytes, where: str) -> M:
 
 
 def dump_tree(tree: Tree) -> str:
+    """Return the canonical JSON of a tree; see `dump_document`."""
+    return dump_document(tree)
+
+
+def dump_document(document: FrozenModel) -> str:
     """Return the canonical JSON: fields in schema order, two spaces, UTF-8, a newline at the end."""
-    return json.dumps(tree.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(document.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 
 
 def new_tree(tree_id: str) -> Tree:
