@@ -15,6 +15,7 @@ from inquitree_gym.envs.keywords import suggest_keywords
 from inquitree_gym.envs.observations import MAX_OBSERVATION
 from inquitree_gym.envs.projection.judging import LocalProjections, load_asked_judge
 from inquitree_gym.envs.projection.keywords import load_tasks, projection_rules
+from inquitree_gym.envs.projection.records import ProjectionRecords
 from inquitree_gym.envs.projection.rules import Form, ProjectionRules, RewardTime
 from inquitree_gym.envs.projection.runtime import (
     Assessment,
@@ -148,6 +149,11 @@ class ProjectionEnv(TextEnv):
     def agent_seed(self) -> int:
         """Seed for the agent of this episode, a hash of seed and task; pass it to `Agent.reset`."""
         return seed_of_agent(self.state.seed, self.task.id)
+
+    @property
+    def records(self) -> ProjectionRecords:
+        """Records of its episodes, for logs."""
+        return ProjectionRecords(self)
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Start an episode.

@@ -104,6 +104,11 @@ class ProjectionRuntimes:
         """Lifetime of the vectors of a task; see `RuntimeCache`."""
         return self._judges.scope
 
+    @property
+    def judge_config(self) -> dict[str, Any]:
+        """Name, version and settings of the local judge, for logs."""
+        return self._judges.config
+
     def within(self, scope: Scope) -> ProjectionRuntimes:
         """Return an empty cache with vectors of another lifetime."""
         return ProjectionRuntimes(self._judges.within(scope), self._prompts)

@@ -1,0 +1,209 @@
+"""Logged and replayed projections, with the local judge and with one that is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inquitree_gym.baselines import ReplayAgent
+from inquitree_gym.envs import ProjectionEnv, ProjectionVectorEnv
+from inquitree_gym.errors import BudgetError, JudgeError, LogError, OptionError, RewardError, ServiceError
+from inquitree_gym.judges.projections.alignment import Alignment
+from inquitree_gym.judges.projections.judgement import ProjectionJudgement
+from inquitree_gym.judges.projections.records import recorded_alignment
+from inquitree_gym.judges.records import JudgeReply
+from inquitree_gym.llm import Completion, Usage
+from inquitree_gym.log import Episode, read_episode
+from inquitree_gym.matching import MAX_ACTION_LENGTH
+from inquitree_gym.rollout import aplay, play
+from inquitree_gym.trees import ProjectionTask
+from inquitree_gym.trees.disclosure import LEVELS
+from tests.envs.projection.tasks import WORDS, WordJudge
+from tests.envs.projection.test_projection import HALF, RIGHT, RULES, WRONG
+from tests.tasks import make_task
+
+TASK = make_task()
+ACTIONS = (RIGHT, HALF, WRONG)
+REPLY = Completion(text="1", finish_reason="stop", tokens={"prompt": 3}, cost=0.25, seconds=0.1, retries=0)
+
+
+class Service:
+    """Judge that answers as `WordJudge` does, unless another answer or an error is planned."""
+
+    name, config = "own:words", {"version": 7}
+
+    def __init__(self, *planned: ProjectionJudgement | ServiceError) -> None:
+        self.planned = list(planned)
+        self.asked: list[str] = []
+
+    async def align(self, task: ProjectionTask, projection: str) -> ProjectionJudgement:
+        self.asked.append(projection)
+        answer = self.planned.pop(0) if self.planned else None
+        if isinstance(answer, ServiceError):
+            raise answer
+        aligned = WordJudge(task).align(projection)
+        return answer or ProjectionJudgement(aligned, Usage(replies=1), replies=(JudgeReply(REPLY),))
+
+
+def unread(extras: bool = False) -> Alignment:
+    """An alignment in which one rating is missing."""
+    whole = WordJudge(TASK).align(HALF)
+    pairs, extra = whole.pair_ratings.copy(), whole.extra_ratings.copy()
+    (extra[0] if extras else pairs)[0, 1] = np.nan
+    return Alignment(whole.analogous, whole.extraneous, pairs, extra)
+
+
+def played(judge: Any = "local", file: Path | None = None, actions: Any = ACTIONS, **rules: Any) -> Episode:
+    return play(ProjectionEnv(TASK, judge=judge, **rules), ReplayAgent(actions), 5, file=file)
+
+
+def test_an_episode_is_logged_with_task_rules_judge_claims_and_ratings(tmp_path):
+    episode = played(WORDS, tmp_path / "a.jsonl", **RULES)
+    assert read_episode(tmp_path / "a.jsonl") == episode
+    header = episode.header
+    assert header.task.model_dump() == {
+        "kind": "projection", "id": "bread", "version": 1, "digest": TASK.digest,
+    }  # fmt: skip
+    assert header.rules == {**RULES, "levels": list(RULES["levels"])}
+    assert (header.seed, header.embedder, header.reader) == (5, None, None)
+    assert header.judge == episode.footer.judge == {"name": "words", "version": 1, "reads": "lines"}
+    first, second = (turn.projection for turn in episode.turns)
+    assert (first.level, first.state, first.f1) == ("procedure", "project", 1)
+    assert (second.level, second.state) == ("question", "end")
+    assert second.analogous == (TASK.claims[0].text, TASK.claims[1].contraries[0], None)
+    assert second.pair_ratings == ((1, 1), (-1, -1), (None, None))
+    assert second.extraneous == ("Ovens cool.",)
+    assert recorded_alignment(second).score().f1 == pytest.approx(second.f1) == pytest.approx(0.4)
+    assert [turn.reward for turn in episode.turns] == [0, pytest.approx(0.7)]
+    assert all(turn.reading is None for turn in episode.turns)
+
+
+@pytest.mark.weights
+def test_the_local_judge_is_named_with_version_embedder_and_settings(minilm):
+    judge = played().header.judge
+    assert (judge["name"], judge["embedder"]) == ("local", "inquitree-judge-1")
+    assert judge["version"] >= 1
+    assert judge["settings"]["pair_at"] > 0
+    own = play(ProjectionEnv(TASK, embedder=minilm), ReplayAgent(ACTIONS), 5).header.judge
+    assert (own["embedder"], own["digest"]) == (minilm.name, minilm.digest)
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3], ids=lambda kept: f"{kept} turns")
+def test_a_torn_episode_is_resumed_and_nothing_is_asked_again(tmp_path, kept: int):
+    file = tmp_path / "torn.jsonl"
+    whole = played(Service(), file)
+    lines = file.read_bytes().splitlines(keepends=True)
+    turns = [i for i, line in enumerate(lines) if json.loads(line)["kind"] == "turn"]
+    file.write_bytes(b"".join(lines[: turns[kept - 1] + 1]))
+    judge = Service()
+    resumed = played(judge, file)
+    assert resumed.fingerprint == whole.fingerprint
+    assert judge.asked == list(ACTIONS[kept:])
+    assert len([reply for reply in resumed.replies if reply.role == "judge"]) == 3
+    assert read_episode(file) == resumed
+
+
+def test_a_torn_episode_under_other_settings_is_not_resumed(tmp_path):
+    file = tmp_path / "torn.jsonl"
+    played(WORDS, file)
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:2]))
+    with pytest.raises(LogError, match="rules: recorded"):
+        played(WORDS, file, form="claims")
+    with pytest.raises(LogError, match="judge: recorded"):
+        played(Service(), file)
+
+
+def test_every_reply_of_the_judge_is_logged_at_its_turn():
+    episode = played(Service())
+    assert [(reply.turn, reply.role, reply.cost) for reply in episode.replies] == [
+        (1, "judge", 0.25), (2, "judge", 0.25), (3, "judge", 0.25),
+    ]  # fmt: skip
+    assert [turn.tokens for turn in episode.turns] == [{"prompt": 3}] * 3
+
+
+@pytest.mark.parametrize(
+    "judgement",
+    [
+        ProjectionJudgement(None, why="no claims were found"),
+        ProjectionJudgement(unread(), unread=1),
+        ProjectionJudgement(unread(extras=True), unread=1),
+    ],
+    ids=["no claims", "no rating of a pair", "no rating of an extra"],
+)
+def test_an_unread_answer_earns_nothing_and_is_logged_as_unscored(judgement, tmp_path):
+    file = tmp_path / "a.jsonl"
+    episode = played(Service(judgement), file)
+    assert [turn.projection.f1 for turn in episode.turns] == [None, pytest.approx(0.4), 0]
+    assert episode.turns[0].reward == 0
+    again = recorded_alignment(read_episode(file).turns[0].projection)
+    assert (again is None) == (judgement.alignment is None)
+    env = ProjectionEnv(TASK, judge=Service(judgement), privileged=True)
+    env.reset(seed=1)
+    privileged = env.step(HALF)[4]["privileged"]
+    assert privileged["f1"] is privileged["true_positives"] is None
+    assert ("pairs" in privileged) == (judgement.alignment is not None)
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:2]))
+    assert played(Service(), file).fingerprint == episode.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("planned", "error", "told"),
+    [
+        (ServiceError("no answer", status=500, transient=True), RewardError, "could not grade a projection: no answer"),
+        (ProjectionJudgement(None, Usage(failed=1), why="it hung up"), RewardError, "a projection: it hung up"),
+        (ProjectionJudgement(unread(), Usage(skipped=1)), BudgetError, "a projection; a rating is missing"),
+    ],
+    ids=["error", "failed", "skipped"],
+)
+def test_a_service_that_fails_is_no_reward_of_zero_and_the_step_can_be_taken_again(planned, error, told: str):
+    env = ProjectionEnv(TASK, judge=Service(planned))
+    env.reset(seed=1)
+    with pytest.raises(error, match=told):
+        env.step(RIGHT)
+    assert env.state.turn == 0
+    assert env.step(RIGHT)[1] == 0.25
+
+
+def test_a_judge_that_aligns_too_few_claims_is_an_error():
+    few = Alignment((None,), (), np.full((1, 2), np.nan), np.zeros((0, 1, 2)))
+    env = ProjectionEnv(TASK, judge=Service(ProjectionJudgement(few)))
+    env.reset(seed=1)
+    with pytest.raises(JudgeError, match=r"'own:words' aligned 1 of the 3 claims of bread; return one pair per claim"):
+        env.step(RIGHT)
+
+
+@pytest.mark.parametrize("judge", ["locl", object(), 3], ids=str)
+def test_what_is_no_judge_is_refused(judge: Any):
+    with pytest.raises(OptionError, match="judge"):
+        ProjectionEnv(TASK, judge=judge)
+
+
+def test_a_judge_reads_no_more_than_the_space_holds():
+    judge = Service()
+    env = ProjectionEnv(TASK, judge=judge)
+    env.reset(seed=1)
+    env.step("x" * (MAX_ACTION_LENGTH + 5))
+    assert judge.asked == ["x" * MAX_ACTION_LENGTH]
+
+
+def test_an_episode_played_with_others_asks_ahead_and_is_the_same():
+    judge = Service()
+    episode = asyncio.run(aplay(ProjectionEnv(TASK, judge=judge), ReplayAgent(ACTIONS), 5))
+    assert episode.fingerprint == played(Service()).fingerprint
+    assert judge.asked == list(ACTIONS), "each is asked once"
+
+
+def test_a_vector_asks_its_judge_about_every_projection_of_a_step():
+    judge = Service()
+    env = ProjectionVectorEnv(3, task=TASK, judge=judge, autoreset_mode="Disabled")
+    env.reset(seed=1)
+    rewards = [env.step([RIGHT, HALF, WRONG])[1].tolist() for _ in LEVELS]
+    assert rewards == [[w, pytest.approx(w * 0.4), 0] for w in (0.25, 0.5, 0.25)]
+    assert judge.asked == [RIGHT, HALF, WRONG] * 3
+    env.close()
