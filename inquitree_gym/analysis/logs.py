@@ -7,24 +7,32 @@ logs are missing. Agents that a manifest or a log names are never imported.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 from inquitree_gym.errors import LogError, TreeError, UnknownTreeError
 from inquitree_gym.judges.records import JUDGEMENTS
-from inquitree_gym.log import Episode, Header, TaskRef, has_header, read_episode, read_header
+from inquitree_gym.log import Episode, Header, TaskKind, TaskRef, has_header, read_episode, read_header
 from inquitree_gym.runner.folder import EPISODES, MANIFEST, log_file, read_manifest
 from inquitree_gym.runner.study import EpisodeSpec
 from inquitree_gym.runner.trees import kept_tree
 from inquitree_gym.scoring.episode import agent_and_model
 from inquitree_gym.scoring.trajectory import check_log
 from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees.disclosure import ProjectionTask
+from inquitree_gym.trees.tasks import load_task
 
 LOG_SUFFIX = ".jsonl"
 OTHER_TREE = "other tree"
+OTHER_ENV = "other kind"
 NO_LOG = "no log"
+
+Shelved = TypeVar("Shelved", Tree, ProjectionTask)
+Logged = TypeVar("Logged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +43,20 @@ class MissingEpisode:
     """Name of the log; see `LogEntry.name`."""
     status: str
     """``missing``, ``torn`` (no footer), ``failed`` (ends with a failure), ``damaged`` (unreadable, or no episode on
-    its tree; see `check_log`), ``other tree`` (its tree, or that version of it, is not at hand) or ``no log``."""
+    its tree; see `check_log`), ``other tree`` (its tree or task, or that version of it, is not at hand), ``other kind``
+    (of another kind of environment) or ``no log``."""
     error: str
     """Message of the failure or of the reader; empty without one."""
 
 
 class TreeShelf:
-    """The trees at hand for the logs of one folder, by id and digest."""
+    """The trees and projection tasks at hand for the logs of one folder, by id and digest."""
 
     def __init__(self, run: Path | None = None, names: Sequence[str] = ()) -> None:
         """Look in the folder ``run``, which may hold copies of its trees, then among ``names``, then by id."""
         self._run = run
         self._names = names
-        self._found: dict[str, Tree] = {}
+        self._found: dict[str, Any] = {}
         self._errors: dict[TaskRef, str] = {}
 
     def find(self, tree: TaskRef) -> Tree:
@@ -56,22 +65,32 @@ class TreeShelf:
         Raises:
             LogError: there is none.
         """
-        if tree.digest not in self._found and tree not in self._errors:
-            try:
-                self._found[tree.digest] = self._load(tree)
-            except LogError as error:
-                self._errors[tree] = str(error)
-        if tree in self._errors:
-            raise LogError(self._errors[tree])
-        return self._found[tree.digest]
+        return self._find(tree, self._load_tree)
 
-    def _load(self, wanted: TaskRef) -> Tree:
+    def find_task(self, task: TaskRef) -> ProjectionTask:
+        """Return the projection task with this id and digest; see `find`."""
+        return self._find(task, lambda wanted: self._search(wanted, load_task))
+
+    def _find(self, wanted: TaskRef, load: Callable[[TaskRef], Shelved]) -> Shelved:
+        if wanted.digest not in self._found and wanted not in self._errors:
+            try:
+                self._found[wanted.digest] = load(wanted)
+            except LogError as error:
+                self._errors[wanted] = str(error)
+        if wanted in self._errors:
+            raise LogError(self._errors[wanted])
+        found: Shelved = self._found[wanted.digest]
+        return found
+
+    def _load_tree(self, wanted: TaskRef) -> Tree:
+        kept = self._kept(wanted)
+        return self._search(wanted, load_tree) if kept is None else kept
+
+    def _search(self, wanted: TaskRef, load: Callable[[str], Shelved]) -> Shelved:
         at_hand = ""
-        if (kept := self._kept(wanted)) is not None:
-            return kept
         for name in self._places(wanted):
             try:
-                found = load_tree(name)
+                found = load(name)
             except UnknownTreeError:
                 continue
             except TreeError as error:
@@ -80,7 +99,7 @@ class TreeShelf:
             if found.digest == wanted.digest:
                 return found
             if found.id == wanted.id:
-                at_hand = f"; the tree at hand has {found.digest[:12]}"
+                at_hand = f"; the {_NOUNS[wanted.kind]} at hand has {found.digest[:12]}"
         raise LogError(f"was played on {wanted.id} with digest {wanted.digest[:12]}, which is not at hand{at_hand}")
 
     def _kept(self, wanted: TaskRef) -> Tree | None:
@@ -93,6 +112,9 @@ class TreeShelf:
         yield from (name for name in self._names if name == wanted.id or Path(name).suffix)
         if wanted.id not in self._names:
             yield wanted.id
+
+
+_NOUNS: dict[TaskKind, str] = {"inquiry": "tree", "projection": "task"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,27 +133,43 @@ class LogEntry:
     """Turn limit as the study names it; empty without a study."""
 
     def read(self) -> LoggedEpisode | MissingEpisode:
-        """Read the log, finished or not, and find its tree."""
+        """Read the log of an inquiry, finished or not, and find its tree."""
+        return self._read("inquiry", self._with_tree)
+
+    def read_projections(self) -> LoggedProjections | MissingEpisode:
+        """Read the log of an episode of projections, finished or not, and find its task."""
+        return self._read("projection", self._with_task)
+
+    def _read(self, kind: TaskKind, complete: Callable[[Episode], Logged]) -> Logged | MissingEpisode:
         try:
             if not has_header(self.file):
                 return MissingEpisode(self.name, "missing", "")
             episode = read_episode(self.file)
         except LogError as error:
             return MissingEpisode(self.name, "damaged", str(error))
+        if episode.header.task.kind != kind:
+            told = f"'{self.file}' is a log of --env {episode.header.task.kind}, not {kind}"
+            return MissingEpisode(self.name, OTHER_ENV, told)
         try:
-            tree = self.trees.find(episode.header.task)
+            return complete(episode)
         except LogError as error:
             return MissingEpisode(self.name, OTHER_TREE, str(error))
+
+    def _with_tree(self, episode: Episode) -> LoggedEpisode | MissingEpisode:
+        tree = self.trees.find(episode.header.task)
         try:
             check_log(episode, tree)
         except LogError as error:
             return MissingEpisode(self.name, "damaged", f"'{self.file}': {error}")
         return LoggedEpisode(self, tree, episode)
 
+    def _with_task(self, episode: Episode) -> LoggedProjections:
+        return LoggedProjections(self, self.trees.find_task(episode.header.task), episode)
+
 
 @dataclass(frozen=True, slots=True)
 class LoggedEpisode:
-    """A readable log with its tree."""
+    """A readable log of an inquiry with its tree."""
 
     entry: LogEntry
     tree: Tree
@@ -140,10 +178,27 @@ class LoggedEpisode:
     @property
     def missing(self) -> MissingEpisode | None:
         """The reason why an unfinished episode cannot be scored; None for a finished one."""
-        if self.episode.footer is not None:
-            return None
-        failure = self.episode.failure
-        return MissingEpisode(self.entry.name, self.episode.status, "" if failure is None else failure.error)
+        return _unfinished(self.entry, self.episode)
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedProjections:
+    """A readable log of an episode of projections with its task."""
+
+    entry: LogEntry
+    task: ProjectionTask
+    episode: Episode
+
+    @property
+    def missing(self) -> MissingEpisode | None:
+        """See `LoggedEpisode.missing`."""
+        return _unfinished(self.entry, self.episode)
+
+
+def _unfinished(entry: LogEntry, episode: Episode) -> MissingEpisode | None:
+    if episode.footer is not None:
+        return None
+    return MissingEpisode(entry.name, episode.status, "" if episode.failure is None else episode.failure.error)
 
 
 @dataclass(frozen=True)
@@ -154,6 +209,15 @@ class Logs:
     entries: list[LogEntry] = field(default_factory=list)
     foreign: list[MissingEpisode] = field(default_factory=list)
     """Files that are no readable log."""
+
+    @cached_property
+    def kinds(self) -> set[TaskKind]:
+        """Kinds of environment of the logs that have been started and can be read."""
+        found: set[TaskKind] = set()
+        for entry in self.entries:
+            with suppress(LogError):
+                found |= {read_header(entry.file).task.kind}
+        return found
 
     @cached_property
     def homes(self) -> list[Logs]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import Field, asdict, dataclass, field, replace
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from inquitree_gym.engine import Rules
 from inquitree_gym.judges import Judge, Verdict, conclusion_quality
@@ -17,6 +17,23 @@ from inquitree_gym.trees import Tree
 
 MAX_SHOWN = 24
 """Characters of a setting in a label."""
+
+
+class AgentScore(Protocol):
+    """Dataclass of the scores of an episode, with its agent."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def agent(self) -> str:
+        """See `agent_label`."""
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """Configuration of the agent, as logged."""
+
+
+AnyScore = TypeVar("AnyScore", bound=AgentScore)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +74,11 @@ class EpisodeScore:
         return judge_label(self.judge, self.judge_version)
 
     @property
+    def cluster(self) -> str:
+        """Episodes with the same cluster are not independent: those on one tree."""
+        return self.tree
+
+    @property
     def quality_share(self) -> float | None:
         """Q/|C| in [0, 1], the scale of the paper's tables."""
         return None if self.quality is None else self.quality / self.items
@@ -79,8 +101,8 @@ def score_episode(episode: Episode, tree: Tree, judge: Judge) -> EpisodeScore:
     return EpisodeScore(
         tree=tree.id,
         agent=agent_label(episode.header.agent),
-        model=_word(episode.header.agent.get("model")),
-        effort=_word(episode.header.agent.get("reasoning_effort")),
+        model=optional_word(episode.header.agent.get("model")),
+        effort=optional_word(episode.header.agent.get("reasoning_effort")),
         published=tree.paper.published.written,
         fake_level=int(episode.header.rules["fake_level"]),
         seed=episode.header.seed,
@@ -112,7 +134,7 @@ def agent_and_model(config: Mapping[str, Any]) -> tuple[str, str]:
     )
 
 
-def told_apart(scores: Sequence[EpisodeScore]) -> list[EpisodeScore]:
+def told_apart(scores: Sequence[AnyScore]) -> list[AnyScore]:
     """Return the scores, in which a label of an agent that stands for several configurations names what differs."""
     found: dict[str, dict[str, Mapping[str, Any]]] = {}
     keys = [_as_key(score.config) for score in scores]
@@ -142,7 +164,8 @@ def _as_key(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _word(value: Any) -> str | None:
+def optional_word(value: Any) -> str | None:
+    """Return a setting as a word; None stays None."""
     return None if value is None else str(value)
 
 

@@ -1,4 +1,8 @@
-"""Means over trees and agreement of judges, with intervals clustered by tree: its episodes are not independent."""
+"""Means over clusters and agreement of judges, with intervals clustered by them.
+
+The cluster of an inquiry is its tree, that of an episode of projections its paper: the episodes of one cluster are not
+independent.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +31,15 @@ ScorePair = tuple[str, float | None, float | None]
 
 
 class Estimate(NamedTuple):
-    """Mean over trees with its 95 % interval."""
+    """Mean over clusters with its 95 % interval."""
 
     mean: float | None
-    """Mean of the tree means; None without values."""
+    """Mean of the cluster means; None without values."""
     low: float | None
     high: float | None
-    """Interval of a t over tree means with G − 1 degrees of freedom; None below `FEWEST_TREES` trees."""
+    """Interval of a t over cluster means with G − 1 degrees of freedom; None below `FEWEST_TREES` clusters."""
     trees: int
-    """G: trees with at least one value."""
+    """G: clusters, such as trees, with at least one value."""
     episodes: int
     """n: values."""
     values: tuple[float, ...] = ()
@@ -85,7 +89,7 @@ class Agreement:
 
 
 def clustered_mean(values: Iterable[tuple[str, float | None]]) -> Estimate:
-    """Return the mean over trees of (tree id, value) pairs; a value of None is absent, not zero."""
+    """Return the mean over clusters of (cluster, value) pairs; a value of None is absent, not zero."""
     by_tree = _by_tree(values)
     means = np.array([np.mean(found) for found in by_tree.values()], np.float64)
     episodes = sum(map(len, by_tree.values()))
@@ -99,10 +103,43 @@ def clustered_mean(values: Iterable[tuple[str, float | None]]) -> Estimate:
     return Estimate(mean, mean - half, mean + half, len(means), episodes)
 
 
+def stratified_mean(strata: Sequence[Iterable[tuple[str, float | None]]]) -> Estimate:
+    """Return the mean of the means of strata of (cluster, value) pairs, each stratum with the same weight.
+
+    The interval is a t over the cluster means within strata, with Welch's degrees of freedom; it needs `FEWEST_TREES`
+    clusters in all, and two in each stratum. One stratum gives `clustered_mean`, and one without values is left out.
+    """
+    listed = [list(values) for values in strata]
+    if len(listed) == 1:
+        return clustered_mean(listed[0])
+    groups = [found for values in listed if (found := _by_tree(values))]
+    means = [np.array([np.mean(values) for values in group.values()], np.float64) for group in groups]
+    clusters, episodes = sum(map(len, means)), sum(len(values) for group in groups for values in group.values())
+    if not means:
+        return Estimate(None, None, None, 0, 0)
+    mean = float(np.mean([found.mean() for found in means]))
+    if clusters < FEWEST_TREES or min(map(len, means)) < 2:
+        return Estimate(mean, None, None, clusters, episodes)
+    half = _half_width([float(found.var(ddof=1)) / len(found) for found in means], means) / len(means)
+    return Estimate(mean, mean - half, mean + half, clusters, episodes)
+
+
+def _half_width(parts: Sequence[float], means: Sequence[NDArray[np.float64]]) -> float:
+    """Return half the interval of a sum of means with these squared errors; 0 if nothing varies."""
+    if not sum(parts):
+        return 0.0
+    return quantile(_degrees(parts, means)) * math.sqrt(sum(parts))
+
+
+def _degrees(parts: Sequence[float], means: Sequence[NDArray[np.float64]]) -> float:
+    """Return Welch's degrees of freedom for the squared errors of the means of groups."""
+    return sum(parts) ** 2 / sum(part**2 / (len(found) - 1) for part, found in zip(parts, means, strict=True))
+
+
 def paired_difference(
     ours: Mapping[tuple[str, int], float | None], theirs: Mapping[tuple[str, int], float | None]
 ) -> Estimate:
-    """Return the mean of ours − theirs over the (tree id, seed) pairs in both, clustered by tree."""
+    """Return the mean of ours − theirs over the (cluster, seed) pairs in both."""
     shared = [key for key in ours if key in theirs]
     return clustered_mean((key[0], minus(ours[key], theirs[key])) for key in shared)
 
@@ -135,7 +172,7 @@ def unpaired_difference(
     parts = [float(found.var(ddof=1)) / len(found) for found in means]
     if not sum(parts):
         return Contrast(Estimate(difference, difference, difference, trees, episodes), None)
-    degrees = sum(parts) ** 2 / sum(part**2 / (len(found) - 1) for part, found in zip(parts, means, strict=True))
+    degrees = _degrees(parts, means)
     half = quantile(degrees) * math.sqrt(sum(parts))
     return Contrast(Estimate(difference, difference - half, difference + half, trees, episodes), degrees)
 

@@ -18,6 +18,8 @@ ORDERS = 2
 
 Variant = Literal["paper", "strict"]
 """Score as printed, or paired claims alone: TP over the projected claims, and over the true ones."""
+Area = Literal["trapezoid", "mean"]
+"""Aggregate of the F1 of the levels: the area of the trapezoid with unit steps, in [0, 2] for three, or their mean."""
 
 
 class ProjectionScore(NamedTuple):
@@ -93,11 +95,15 @@ def level_weights(levels: int) -> Floats:
     return share
 
 
-def area_under_levels(f1: Floats) -> Floats:
+def area_under_levels(f1: Floats, auc: Area = "trapezoid") -> Floats:
     """Return the area under the F1 of the levels, along the last axis, by the trapezoid with unit steps.
 
     It lies in [0, K − 1] for K levels, so in [0, 2] for three (AUC in the paper's Table 2). One level gives its F1.
+    With ``auc="mean"`` it is the mean of the levels, in [0, 1].
     """
+    if auc == "mean":
+        mean: Floats = f1.mean(axis=-1)
+        return mean
     levels = f1.shape[-1]
     area: Floats = (f1 * level_weights(levels)).sum(axis=-1) * max(1, levels - 1)
     return area

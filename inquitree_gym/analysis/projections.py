@@ -1,0 +1,90 @@
+"""Load the logs of projections and score them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from inquitree_gym.analysis.load import EpisodeCost, cost_of
+from inquitree_gym.analysis.logs import AnyLogs, LoggedProjections, MissingEpisode, find_logs
+from inquitree_gym.errors import LogError
+from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.scoring.episode import told_apart
+from inquitree_gym.scoring.projection import ProjectionEpisodeScore, score_projections
+from inquitree_gym.trees.disclosure import ProjectionTask
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredProjections:
+    """One finished episode of projections: its score, cost, task and log."""
+
+    score: ProjectionEpisodeScore
+    cost: EpisodeCost
+    task: ProjectionTask
+    file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionRun:
+    """The scored episodes of one run of projections, or of the logs under one path."""
+
+    folder: Path
+    episodes: list[ScoredProjections]
+    missing: list[MissingEpisode]
+
+    @property
+    def scores(self) -> list[ProjectionEpisodeScore]:
+        """Scores of the finished episodes."""
+        return [episode.score for episode in self.episodes]
+
+
+def load_projections(logs: AnyLogs, progress: Callable[[EpisodeSpec], None] | None = None) -> ProjectionRun:
+    """Read and score every finished episode of projections of a run folder, another folder of logs, or a single log.
+
+    Args:
+        logs: a path, or the logs that were found there.
+        progress: called after each episode.
+
+    Raises:
+        LogError: there is no log, or no finished episode of projections.
+    """
+    run = score_projection_logs(logs, progress)
+    if not run.episodes:
+        raise no_projections([run])
+    return run
+
+
+def score_projection_logs(logs: AnyLogs, progress: Callable[[EpisodeSpec], None] | None = None) -> ProjectionRun:
+    """Read and score what can be scored, which may be nothing; see `load_projections`."""
+    logs = find_logs(logs)
+    run = ProjectionRun(logs.path, [], list(logs.foreign))
+    for entry in logs.entries:
+        found = entry.read_projections()
+        gone = found if isinstance(found, MissingEpisode) else found.missing
+        if gone is not None:
+            run.missing.append(gone)
+        elif isinstance(found, LoggedProjections):
+            run.episodes.append(scored_projections(found))
+        if progress is not None:
+            progress(entry.spec)
+    return run
+
+
+def scored_projections(found: LoggedProjections) -> ScoredProjections:
+    """Score one finished episode by the judge of its reward."""
+    score = score_projections(found.episode, found.task)
+    return ScoredProjections(score, cost_of(found.episode), found.task, found.entry.file)
+
+
+def no_projections(runs: Sequence[ProjectionRun]) -> LogError:
+    """Return the error for runs without a finished episode of projections."""
+    reason = next((f" ({each.name}: {each.error})" for run in runs for each in run.missing if each.error), "")
+    paths = ", ".join(f"'{run.folder}'" for run in runs)
+    return LogError(f"{paths} holds no finished episode of projections yet; run its study first{reason}")
+
+
+def projection_agents_apart(runs: Sequence[ProjectionRun]) -> list[ProjectionRun]:
+    """Return runs whose scores have a label for each configuration of an agent; see `told_apart`."""
+    apart = iter(told_apart([score for run in runs for score in run.scores]))
+    return [replace(run, episodes=[replace(each, score=next(apart)) for each in run.episodes]) for run in runs]
