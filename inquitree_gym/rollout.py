@@ -17,7 +17,7 @@ import gymnasium as gym
 from inquitree_gym.baselines import Agent
 from inquitree_gym.baselines.agent import ask_for_reply, asks_models, stated_belief
 from inquitree_gym.errors import LogError
-from inquitree_gym.judges.llm import JUDGE_ROLE
+from inquitree_gym.judges.asking import JUDGE_ROLE
 from inquitree_gym.llm import Chat, Message, run_sync
 from inquitree_gym.llm.chat import used_up
 from inquitree_gym.log import Episode, Reply

@@ -39,9 +39,9 @@ def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
     as_json: output.JsonOption = False,
 ) -> None:
     """Judge conclusions of known worth, and compare the judges with the expected scores and with each other."""
-    panel = make_judges(
-        output.split(judges), JudgeOptions(repeats, base_url, cache, Budget(max_cost, max_total_tokens))
-    )
+    budget = Budget(max_cost, max_total_tokens)
+    options = JudgeOptions(repeats=repeats, base_url=base_url, cache=cache, budget=budget)
+    panel = make_judges(output.split(judges), options)
     sets = select(load_conclusions(conclusions), output.split(papers))
     found = [_calibrate(sets, judge, max_concurrency) for judge in panel]
     agreed = {(each.judge, "expected"): each.with_expected for each in found} | {

@@ -38,7 +38,9 @@ def calibrate_played(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Judge conclusions that were written after an inquiry, and compare the judges with the labels."""
     budget = Budget(max_cost, max_total_tokens)
-    panel = make_judges(output.split(judges), JudgeOptions(repeats, base_url, cache, budget))
+    panel = make_judges(
+        output.split(judges), JudgeOptions(repeats=repeats, base_url=base_url, cache=cache, budget=budget)
+    )
     sets = select(load_played(conclusions), output.split(papers))
     found = [_judged(sets, judge, max_concurrency) for judge in panel]
     if as_json:

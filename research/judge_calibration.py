@@ -103,7 +103,7 @@ async def calibrate(
     expected = {each.tree: each.expected(trees[each.tree]) for each in sets}
     keys = [(each.tree, conclusion.kind) for each in sets for conclusion in each.conclusions]
     cases = [(trees[each.tree], conclusion.text) for each in sets for conclusion in each.conclusions]
-    judgements = await judge_all(judge, cases, max_concurrency, lambda index, _: progress(" ".join(keys[index])))
+    judgements = await judge_all(judge.judge, cases, max_concurrency, lambda index, _: progress(" ".join(keys[index])))
     found = {
         key: tuple(verdict.score for verdict in judgement.verdicts)
         for key, judgement in zip(keys, judgements, strict=True)

@@ -93,7 +93,7 @@ async def judge_played(
         _check(tree, conclusion)
     texts = [(tree, conclusion.text) for tree, conclusion in cases]
     names = [f"{tree.id} {conclusion.author}" for tree, conclusion in cases]
-    judgements = await judge_all(judge, texts, max_concurrency, lambda index, _: progress(names[index]))
+    judgements = await judge_all(judge.judge, texts, max_concurrency, lambda index, _: progress(names[index]))
     items = [
         item
         for number, (case, judgement) in enumerate(zip(cases, judgements, strict=True))

@@ -103,7 +103,7 @@ async def judge_conclusions(
                 progress(each.name)
 
         cases = [(group[0].tree, group[0].text) for group in groups]
-        judgements = await judge_all(judge, cases, max_concurrency, store)
+        judgements = await judge_all(judge.judge, cases, max_concurrency, store)
         return JudgingResult(
             judge=judge.name,
             version=version_of(judge.config),

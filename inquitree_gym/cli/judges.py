@@ -77,7 +77,16 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     """Judge the conclusions of runs. Run again to judge only what is missing."""
     budget = Budget(max_cost, max_total_tokens)
     limit = reply_limit(reply_tokens)
-    options = JudgeOptions(repeats, base_url, cache, budget, orders, not no_variants, limit, reasoning_effort)
+    options = JudgeOptions(
+        base_url=base_url,
+        cache=cache,
+        budget=budget,
+        max_tokens=limit,
+        reasoning_effort=reasoning_effort,
+        repeats=repeats,
+        orders=orders,
+        variants=not no_variants,
+    )
     panel = make_judges(split(judges), options)
     found = list(map(find_logs, dict.fromkeys(folder.resolve() for folder in run_folders)))
     damaged: list[MissingEpisode] = [each for logs in found for each in logs.foreign]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from inquitree_gym.engine import Event, Kind, Phase, Rules, event_values
 from inquitree_gym.envs.recorded import RecordedStep, ServiceReply
 from inquitree_gym.envs.runtime import Transition
-from inquitree_gym.judges.llm import JUDGE_ROLE
+from inquitree_gym.judges.asking import JUDGE_ROLE
 from inquitree_gym.log import EmbedderRef, EventRecord, Header, ReadingRecord, TaskRef, Turn
 from inquitree_gym.readers import READER_ROLE, ReaderAnswer
 from inquitree_gym.trees import Tree

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from inquitree_gym.errors import BudgetError, OptionError, ServiceError
+from inquitree_gym.errors import OptionError
+from inquitree_gym.judges.asking import ask_judge, code_of, ending, fence_of, judging_chat, score_under, secret_of
 from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Judge, Verdict
 from inquitree_gym.judges.records import Judgement, JudgeReply
-from inquitree_gym.llm import (
-    Budget,
-    BudgetedChat,
-    CachedChat,
-    Chat,
-    Completion,
-    Message,
-    ReplyCache,
-    Usage,
-    run_sync,
-    strip_thinking,
-)
-from inquitree_gym.llm.chat import complete_with_text
+from inquitree_gym.llm import Budget, Chat, Completion, Message, ReplyCache, Usage, run_sync, strip_thinking
 from inquitree_gym.matching import readable
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.readers import reply_folder
 from inquitree_gym.trees import Tree
 
 VERSION = 1
 """Version of the rule that makes scores of replies; the templates have a digest."""
 LLM_PREFIX, PAPER_PREFIX = "llm:", "llm-paper:"
 """Prefixes of the names of judges that ask a chat model: with this package's settings, or with those of the paper."""
-JUDGE_ROLE = "judge"
-"""Role of a judge's replies in logs, and the folder of its cached replies."""
 TEMPLATES = ("judge_system", "judge_request")
 """Templates of the messages."""
 
@@ -44,7 +29,6 @@ _GRADES = {"full": FULL, "partial": PARTIAL, "nothing": NOTHING}
 _GAP = r"[ \t*_`]*"
 _OR = re.compile(rf"{_GAP}(?:,|\bor\b|\bto\b|[-–]){_GAP}(?:or\b{_GAP})?[01]?\.?\d", re.IGNORECASE)
 """Continuation that makes a grade ambiguous, as in a repeated instruction: ``1, 0.6 or 0``."""
-_MARKUP = r"[\s*_`#>-]*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +74,13 @@ class JudgeRequest:
             repeat: number of the repetition, which changes the codes and so the prompt.
             variants: show the false variants of each item as contrary statements.
         """
-        secret = hashlib.sha256(f"{tree.digest}\n{reverse}\n{repeat}\n{conclusion}".encode()).hexdigest()
+        secret = secret_of(tree.digest, reverse, repeat, conclusion)
         items = tree.conclusions[:: -1 if reverse else 1]
         findings = tuple(
-            Finding(_code(position, secret), item.text, item.false_variants if variants else ())
+            Finding(code_of("F", position, secret), item.text, item.false_variants if variants else ())
             for position, item in enumerate(items, 1)
         )
-        return cls(tree.topic, conclusion, findings, reverse, f"=== {secret[:24]} ===")
+        return cls(tree.topic, conclusion, findings, reverse, fence_of(secret))
 
     def messages(self, prompts: Prompts) -> list[Message]:
         """Return the chat messages. The conclusion is inserted as a value, never as a template."""
@@ -112,7 +96,8 @@ class JudgeRequest:
 
         Text before ``</think>`` is ignored.
         """
-        grades = tuple(_grade(finding.code, strip_thinking(reply)) for finding in self.findings)
+        said = strip_thinking(reply)
+        grades = tuple(Grade(*score_under(each.code, "VERDICT", said, _score_at)) for each in self.findings)
         return grades[:: -1 if self.reverse else 1]
 
 
@@ -176,7 +161,7 @@ class LLMJudge:
         prefix = PAPER_PREFIX if orders == 1 and not variants else LLM_PREFIX
         self.name = f"{prefix}{chat.config['model']}"
         self.budget = budget or Budget()
-        self._chat = CachedChat(BudgetedChat(chat, self.budget), cache or ReplyCache(reply_folder(JUDGE_ROLE)))
+        self._chat = judging_chat(chat, self.budget, cache)
         self._repeats = repeats
         self._orders = (False, True)[:orders]
         self._variants = variants
@@ -223,21 +208,11 @@ class LLMJudge:
 
     async def _sample(self, tree: Tree, conclusion: str, reverse: bool, repeat: int) -> _Sample:
         request = JudgeRequest.create(tree, conclusion, reverse=reverse, repeat=repeat, variants=self._variants)
-        replies: list[Completion] = []
-        try:
-            completion = await complete_with_text(
-                self._chat, request.messages(self._prompts), seed=repeat, keep=replies.append
-            )
-        except BudgetError:
-            return _Sample(reverse, (), "not asked: the budget is used up", _paid(replies) + Usage(skipped=1))
-        except ServiceError as error:
-            if error.concerns_all:
-                raise
-            return _Sample(reverse, (), str(error), _paid(replies) + Usage(failed=1))
-        grades = request.parse(completion.text)
-        reason = completion.finish_reason
-        fault = "no verdict that can be read" + (f" (the answer ended with '{reason}')" if reason != "stop" else "")
-        return _Sample(reverse, grades, fault, _paid(replies), completion)
+        asked = await ask_judge(self._chat, request.messages(self._prompts), repeat)
+        if asked.completion is None:
+            return _Sample(reverse, (), asked.fault, asked.usage)
+        fault = f"no verdict that can be read{ending(asked.completion)}"
+        return _Sample(reverse, request.parse(asked.completion.text), fault, asked.usage, asked.completion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,28 +231,10 @@ class _TreeJudge:
         return run_sync(self.inner.judge(self.tree, conclusion)).verdicts
 
 
-def _paid(replies: Sequence[Completion]) -> Usage:
-    return sum(map(Usage.of, replies), Usage())
-
-
-def _code(position: int, secret: str) -> str:
-    return f"F{position}-{hashlib.sha256(f'{secret}{position}'.encode()).hexdigest()[:6].upper()}"
-
-
-def _grade(code: str, reply: str) -> Grade:
-    said = list(re.finditer(rf"\bVERDICT\b{_MARKUP}{re.escape(code)}{_MARKUP}[:=][\s*_`]*", reply, re.IGNORECASE))
-    if not said:
-        return Grade(None, "")
-    grade = _GRADE.match(reply, said[-1].end())
+def _score_at(reply: str, place: int) -> float | None:
+    grade = _GRADE.match(reply, place)
     name = grade.lastgroup if grade and not _OR.match(reply, grade.end()) else None
-    return Grade(_GRADES[name] if name else None, _reason(code, reply[: said[-1].start()]))
-
-
-def _reason(code: str, before: str) -> str:
-    """Return the last reason given before the verdict."""
-    pattern = rf"\bREASON\b{_MARKUP}{re.escape(code)}{_MARKUP}[:=](.*?)(?=\b(?:REASON|VERDICT)\b{_MARKUP}F\d+-|\Z)"
-    reasons = re.findall(pattern, before, re.IGNORECASE | re.DOTALL)
-    return " ".join(reasons[-1].split()).strip("*_` ") if reasons else ""
+    return _GRADES[name] if name else None
 
 
 def _verdict(samples: Sequence[_Sample], orders: Sequence[bool], index: int) -> Verdict:

@@ -15,6 +15,7 @@ from inquitree_gym.embeddings.local import folder_digest, torch_threads
 from inquitree_gym.errors import JudgeError
 from inquitree_gym.judges.claims import counted_claims
 from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL, Verdict
+from inquitree_gym.judges.sense import Statement
 from inquitree_gym.trees import Tree
 
 if TYPE_CHECKING:
@@ -122,15 +123,17 @@ class CrossEncoderInference:
 
 
 @dataclass(frozen=True, slots=True)
-class _Relation:
-    """Relation of one claim to one item; probabilities."""
+class ClaimRelation:
+    """ClaimRelation of one claim to one statement; probabilities."""
 
     entails: float
-    """The claim entails the item."""
+    """The claim entails the true text."""
     follows: float
-    """The item entails the claim, which then states a part of it."""
+    """The true text entails the claim, which then states a part of it."""
     against: float
-    """The claim contradicts the item or entails one of its false variants; the maximum."""
+    """The claim contradicts the true text or entails a false one; the maximum."""
+    denied: float
+    """The true text contradicts the claim."""
 
     @property
     def strength(self) -> float:
@@ -161,7 +164,7 @@ class NLIJudge:
         """Judge conclusions about ``tree`` by ``inference``."""
         self.name = f"nli:{inference.name}"
         self.version = VERSION
-        self._items = tree.conclusions
+        self._items = [Statement((item.text,), item.false_variants) for item in tree.conclusions]
         self._inference = inference
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
@@ -169,27 +172,35 @@ class NLIJudge:
         claims = counted_claims(conclusion, len(self._items))
         found = [Verdict(NOTHING, "not claimed")] * len(self._items)
         against: set[int] = set()
-        for claim, relations in zip(claims, self._relations(claims), strict=True):
-            index = max(range(len(relations)), key=lambda i: relations[i].strength)
-            grade = relations[index].grade
+        for claim, related in zip(claims, relations(self._inference, claims, self._items), strict=True):
+            index = max(range(len(related)), key=lambda i: related[i].strength)
+            grade = related[index].grade
             if grade is None or index in against:
                 continue
             if grade == NOTHING:
                 against.add(index)
             if grade == NOTHING or grade > (found[index].score or NOTHING):
-                found[index] = Verdict(grade, f"{relations[index]}: {claim}")
+                found[index] = Verdict(grade, f"{related[index]}: {claim}")
         return tuple(found)
 
-    def _relations(self, claims: Sequence[str]) -> list[list[_Relation]]:
-        """Return the relation of every claim to every item, shape ``(claims, items)``."""
-        both_ways = [
-            pair for claim in claims for item in self._items for pair in ((claim, item.text), (item.text, claim))
+
+def relations(
+    inference: Inference, claims: Sequence[str], statements: Sequence[Statement]
+) -> list[list[ClaimRelation]]:
+    """Return the relation of every claim to every statement, shape ``(claims, statements)``.
+
+    Of each statement the first true text and all false ones count.
+    """
+    own = [(each.true[0], each.false) for each in statements]
+    both_ways = [pair for claim in claims for text, _ in own for pair in ((claim, text), (text, claim))]
+    false = [(claim, text) for claim in claims for _, texts in own for text in texts]
+    read = iter(inference.read([*both_ways, *false]).tolist())
+    related = [[(next(read), next(read)) for _ in own] for _ in claims]
+    untrue = [[max(next(read)[0] for _ in texts) for _, texts in own] for _ in claims]
+    return [
+        [
+            ClaimRelation(forth[0], back[0], max(forth[2], worst), back[2])
+            for (forth, back), worst in zip(*rows, strict=True)
         ]
-        false = [(claim, text) for claim in claims for item in self._items for text in item.false_variants]
-        read = iter(self._inference.read([*both_ways, *false]).tolist())
-        own = [[(next(read), next(read)) for _ in self._items] for _ in claims]
-        untrue = [[max(next(read)[0] for _ in item.false_variants) for item in self._items] for _ in claims]
-        return [
-            [_Relation(forth[0], back[0], max(forth[2], worst)) for (forth, back), worst in zip(*rows, strict=True)]
-            for rows in zip(own, untrue, strict=True)
-        ]
+        for rows in zip(related, untrue, strict=True)
+    ]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.errors import OptionError, suggest
-from inquitree_gym.judges.llm import LLM_PREFIX, PAPER_PREFIX, LLMJudge
+from inquitree_gym.judges.llm import PAPER_PREFIX, LLMJudge
 from inquitree_gym.judges.local import SETTINGS, local_judge
 from inquitree_gym.judges.local import VERSION as LOCAL_VERSION
 from inquitree_gym.judges.nli import CONTRADICTS_AT, ENTAILS_AT, CrossEncoderInference, NLIJudge
@@ -22,6 +22,9 @@ from inquitree_gym.judges.records import Judgement, version_of
 from inquitree_gym.judges.sense import JUDGE_EMBEDDER
 from inquitree_gym.llm import Budget, ChatModel, ReplyCache, run_sync
 from inquitree_gym.trees import Tree, load_tree
+
+S = TypeVar("S")
+J = TypeVar("J")
 
 LOCAL = "local"
 KINDS = ("local", "nli:MODEL", "llm:MODEL", "llm-paper:MODEL")
@@ -46,43 +49,65 @@ class AsyncJudge(Protocol):
 
 
 @dataclass(frozen=True)
-class InProcessJudge:
-    """`AsyncJudge` without a service: one judge per tree that computes in this process."""
+class Configured:
+    """Base of judges that compute in this process."""
 
     name: str
     make_config: Callable[[], dict[str, Any]]
-    for_tree: Callable[[Tree], Judge]
 
     @cached_property
     def config(self) -> dict[str, Any]:
         """See `AsyncJudge.config`; a model of the hub is loaded for it."""
         return self.make_config()
 
+
+@dataclass(frozen=True)
+class InProcessJudge(Configured):
+    """`AsyncJudge` without a service: one judge per tree that computes in this process."""
+
+    for_tree: Callable[[Tree], Judge]
+
     async def judge(self, tree: Tree, conclusion: str) -> Judgement:
         """See `AsyncJudge.judge`. Blocks the event loop while it computes."""
         return Judgement(self.for_tree(tree).judge(conclusion))
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeOptions:
-    """Options of judges that ask a chat model."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatOptions:
+    """Options of every judge that asks a chat model."""
 
-    repeats: int = 1
-    """Answers per order of the items."""
     base_url: str | None = None
     """Address of the server; None for the providers'."""
     cache: Path | None = None
     """Folder of cached replies; None for the user's cache folder."""
     budget: Budget = field(default_factory=Budget)
     """Caps on cost and tokens, shared by all judges."""
-    orders: int = 2
-    """Orders of the items that the model is asked in, 1 or 2; 1 for ``llm-paper:`` judges."""
-    variants: bool = True
-    """Show the false variants of the items; False for ``llm-paper:`` judges."""
     max_tokens: int | None = ChatModel.max_tokens
     """See `ChatModel`."""
     reasoning_effort: str | None = None
     """See `ChatModel`."""
+
+    def chat(self, model: str) -> ChatModel:
+        """Return the model with these options."""
+        settings = {field: getattr(self, field) for field in ("base_url", "max_tokens", "reasoning_effort")}
+        return ChatModel(model, **settings)
+
+    @property
+    def reply_cache(self) -> ReplyCache | None:
+        """Cache in the folder that is named."""
+        return None if self.cache is None else ReplyCache(self.cache)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeOptions(ChatOptions):
+    """Options of judges of conclusions that ask a chat model."""
+
+    repeats: int = 1
+    """Answers per order of the items."""
+    orders: int = 2
+    """Orders of the items that the model is asked in, 1 or 2; 1 for ``llm-paper:`` judges."""
+    variants: bool = True
+    """Show the false variants of the items; False for ``llm-paper:`` judges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +139,27 @@ def make_judges(names: Sequence[str], options: JudgeOptions | None = None) -> li
     return [_make_judge(name, options) for name in dict.fromkeys(names)]
 
 
-def check_name(name: str) -> None:
+def check_name(name: str, kinds: Sequence[str] = KINDS) -> None:
     """Check the form of a judge's name.
 
     Raises:
-        OptionError: it is none of `KINDS`.
+        OptionError: it is none of ``kinds``.
     """
     kind, colon, model = name.partition(":")
-    known = ("nli:", LLM_PREFIX, PAPER_PREFIX)
+    known = tuple(each.removesuffix("MODEL") for each in kinds)
     if name != LOCAL and not (model and kind + colon in known):
-        near = suggest(kind + colon, (LOCAL, *known))
-        raise OptionError(f"no judge is called '{name}'{near}; known: {', '.join(KINDS)}")
+        near = suggest(kind + colon, known)
+        raise OptionError(f"no judge is called '{name}'{near}; known: {', '.join(kinds)}")
+
+
+def check_members(judge: object, members: Sequence[str], expected: str) -> None:
+    """Check that an object has the members of a judge.
+
+    Raises:
+        OptionError: one is missing; the message says what was expected.
+    """
+    if not all(hasattr(judge, name) for name in members):
+        raise OptionError(f"judge is {expected}, not {judge!r:.80}")
 
 
 def load_judge(judge: str | AsyncJudge, options: JudgeOptions | None = None) -> AsyncJudge:
@@ -136,8 +171,7 @@ def load_judge(judge: str | AsyncJudge, options: JudgeOptions | None = None) -> 
     """
     if isinstance(judge, str):
         return _make_judge(judge, options or JudgeOptions())
-    if not all(hasattr(judge, name) for name in ("name", "config", "judge")):
-        raise OptionError(f"judge is a name ({', '.join(KINDS)}) or has the members of AsyncJudge, not {judge!r:.80}")
+    check_members(judge, ("name", "config", "judge"), f"a name ({', '.join(KINDS)}) or has the members of AsyncJudge")
     return judge
 
 
@@ -170,30 +204,30 @@ def judge(
 
 
 async def judge_all(
-    judge: AsyncJudge,
-    cases: Sequence[tuple[Tree, str]],
+    ask: Callable[[S, str], Coroutine[Any, Any, J]],
+    cases: Sequence[tuple[S, str]],
     max_concurrency: int,
-    on_judgement: Callable[[int, Judgement], None],
-) -> list[Judgement]:
-    """Judge several conclusions.
+    on_judgement: Callable[[int, J], None],
+) -> list[J]:
+    """Judge several texts, conclusions about trees or projections about tasks.
 
     Args:
-        judge: the judge.
-        cases: trees and conclusions.
-        max_concurrency: conclusions judged at the same time, at least 1.
+        ask: judges one text, as `AsyncJudge.judge` does.
+        cases: trees or tasks, and texts.
+        max_concurrency: texts judged at the same time, at least 1.
         on_judgement: called with the index of each case and its judgement once it is there.
 
     Raises:
         OptionError: ``max_concurrency`` is below 1.
-        ServiceError: the judge's service rejects every request; remaining conclusions are not judged.
+        ServiceError: the judge's service rejects every request; remaining texts are not judged.
     """
     if max_concurrency < 1:
         raise OptionError(f"max_concurrency is at least 1, not {max_concurrency}")
     semaphore = asyncio.Semaphore(max_concurrency)
 
-    async def judge_case(index: int, tree: Tree, conclusion: str) -> Judgement:
+    async def judge_case(index: int, subject: S, text: str) -> J:
         await semaphore.acquire()
-        judgement = await judge.judge(tree, conclusion)
+        judgement = await ask(subject, text)
         semaphore.release()  # not after an error: the next case would start before it is cancelled
         on_judgement(index, judgement)
         return judgement
@@ -214,13 +248,12 @@ def _make_judge(name: str, options: JudgeOptions) -> AsyncJudge:
     if kind == "nli":
         return _nli(model)
     paper = name.startswith(PAPER_PREFIX)
-    settings = {field: getattr(options, field) for field in ("base_url", "max_tokens", "reasoning_effort")}
     return LLMJudge(
-        ChatModel(model, **settings),
+        options.chat(model),
         repeats=options.repeats,
         orders=1 if paper else options.orders,
         variants=options.variants and not paper,
-        cache=None if options.cache is None else ReplyCache(options.cache),
+        cache=options.reply_cache,
         budget=options.budget,
     )
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from inquitree_gym.embeddings import Embedder, TextVectors, load_embedder
 from inquitree_gym.envs.asking import JudgeAhead
 from inquitree_gym.envs.runtime import Scope
-from inquitree_gym.errors import JudgeError, OptionError
+from inquitree_gym.errors import JudgeError
 from inquitree_gym.judges.projections.alignment import Alignment
 from inquitree_gym.judges.projections.judgement import (
     AsyncProjectionJudge,
@@ -16,11 +16,11 @@ from inquitree_gym.judges.projections.judgement import (
     ProjectionJudgement,
 )
 from inquitree_gym.judges.projections.local import (
-    PROJECTION_SETTINGS,
-    VERSION,
     LocalProjectionJudge,
+    local_projection_config,
     local_projection_judge,
 )
+from inquitree_gym.judges.projections.registry import load_projection_judge
 from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.judges.sense import JUDGE_EMBEDDER
 from inquitree_gym.llm import Usage
@@ -44,13 +44,7 @@ class LocalProjections:
     @property
     def config(self) -> dict[str, Any]:
         """Name, version and settings of the judge, for logs."""
-        return {
-            "name": LOCAL,
-            "version": VERSION,
-            "embedder": self.embedder.name,
-            "digest": self.embedder.digest,
-            "settings": PROJECTION_SETTINGS._asdict(),
-        }
+        return {"name": LOCAL, **local_projection_config(self.embedder)}
 
     def within(self, scope: Scope) -> Self:
         """Return the judges with vectors of another lifetime."""
@@ -116,8 +110,4 @@ def load_asked_judge(judge: str | AsyncProjectionJudge) -> AskedProjectionJudge 
     Raises:
         OptionError: no judge has this name, or the object has not the members of `AsyncProjectionJudge`.
     """
-    if judge == LOCAL:
-        return None
-    if isinstance(judge, str) or not all(hasattr(judge, name) for name in ("name", "config", "align")):
-        raise OptionError(f"judge is a name ({LOCAL}) or has the members of AsyncProjectionJudge, not {judge!r:.80}")
-    return AskedProjectionJudge(judge)
+    return None if judge == LOCAL else AskedProjectionJudge(load_projection_judge(judge))

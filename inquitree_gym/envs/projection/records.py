@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from inquitree_gym.envs.projection.rules import ProjectionRules
 from inquitree_gym.envs.projection.runtime import ProjectionTransition, projection_info
 from inquitree_gym.envs.recorded import RecordedStep, ServiceReply
-from inquitree_gym.judges.llm import JUDGE_ROLE
+from inquitree_gym.judges.asking import JUDGE_ROLE
 from inquitree_gym.judges.projections.records import alignment_record, recorded_alignment
 from inquitree_gym.log import Header, ProjectionRecord, TaskRef, Turn
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Protocol
 
 from inquitree_gym.judges.projections.alignment import Alignment, ProjectionJudge
 from inquitree_gym.judges.records import JudgeReply
+from inquitree_gym.judges.registry import Configured
 from inquitree_gym.llm import Usage
 from inquitree_gym.trees.disclosure import ProjectionTask
 
@@ -49,18 +49,11 @@ class AsyncProjectionJudge(Protocol):
 
 
 @dataclass(frozen=True)
-class InProcessProjectionJudge:
+class InProcessProjectionJudge(Configured):
     """`AsyncProjectionJudge` without a service: one judge per task that computes in this process."""
 
-    name: str
-    make_config: Callable[[], dict[str, Any]]
     for_task: Callable[[ProjectionTask], ProjectionJudge]
     """Returns the judge of a task, the same for the same task."""
-
-    @cached_property
-    def config(self) -> dict[str, Any]:
-        """See `AsyncProjectionJudge.config`; a model is loaded for it."""
-        return self.make_config()
 
     async def align(self, task: ProjectionTask, projection: str) -> ProjectionJudgement:
         """See `AsyncProjectionJudge.align`. Blocks the event loop while it computes."""

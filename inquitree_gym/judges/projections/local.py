@@ -12,19 +12,19 @@ ratings of both orders are equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from inquitree_gym.embeddings import Embedder, TextVectors, load_embedder
 from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.judges.claims import is_rejection, stems
-from inquitree_gym.judges.projections.alignment import MAX_EXTRAS, ORDERS, Alignment
+from inquitree_gym.judges.projections.alignment import ORDERS, Alignment
 from inquitree_gym.judges.projections.clauses import projected_claims
 from inquitree_gym.judges.projections.direction import is_hedged, is_null, is_undirected, polarity
+from inquitree_gym.judges.projections.pairing import paired_alignment
 from inquitree_gym.judges.sense import JUDGE_EMBEDDER, Bools, Floats, SenseReader, Statement, hear_surely
 from inquitree_gym.trees.disclosure import ProjectionTask
 
@@ -101,7 +101,15 @@ class LocalProjectionJudge:
     def align(self, projection: str) -> Alignment:
         """Align a projection with the true claims; an empty one has no claims. See `ProjectionJudge.align`."""
         heard = [self.hear(claim) for claim in self.claims(projection)]
-        return self._aligned(heard, self._pairing(heard))
+        size = len(self._true)
+        similarities = np.array([each.similarity for each in heard]).reshape(len(heard), size)
+        ratings = np.array([each.ratings for each in heard]).reshape(len(heard), size)
+        return paired_alignment(
+            [each.text for each in heard],
+            similarities - self._settings.pair_at,
+            np.repeat(ratings[..., None], ORDERS, axis=-1),  # this judge hears no order
+            lambda claim, index: heard[claim].why(index),
+        )
 
     def claims(self, projection: str) -> list[str]:
         """Return the claims of a projection that count; `align` needs their vectors."""
@@ -116,29 +124,6 @@ class LocalProjectionJudge:
     def hear(self, claim: str) -> ProjectedClaim:
         """Compare one claim with all true claims."""
         return hear_surely(claim, self.vectors, lambda vector: self._hear(claim, vector))
-
-    def _aligned(self, heard: Sequence[ProjectedClaim], pairing: dict[int, int]) -> Alignment:
-        """Return the alignment under a pairing, from index of the true claim to that of the projected one."""
-        size = len(self._true)
-        chosen = [heard[pairing[i]] if i in pairing else None for i in range(size)]
-        extras = [each for j, each in enumerate(heard) if j not in pairing.values()][:MAX_EXTRAS]
-        pairs = np.array([np.nan if each is None else each.ratings[i] for i, each in enumerate(chosen)])
-        ratings = np.array([each.ratings for each in extras]).reshape(len(extras), size)
-        return Alignment(
-            analogous=tuple(None if each is None else each.text for each in chosen),
-            extraneous=tuple(each.text for each in extras),
-            pair_ratings=_both_orders(pairs),
-            extra_ratings=_both_orders(ratings),
-            reasons=tuple("no analogous claim" if each is None else each.why(i) for i, each in enumerate(chosen)),
-        )
-
-    def _pairing(self, heard: Sequence[ProjectedClaim]) -> dict[int, int]:
-        """Return the projected claim of each true claim that has one, with the highest sum of similarities."""
-        if not heard:
-            return {}
-        nearness = np.array([each.similarity for each in heard]).T - self._settings.pair_at
-        rows, columns = linear_sum_assignment(np.maximum(nearness, 0), maximize=True)
-        return {int(i): int(j) for i, j in zip(rows, columns, strict=True) if nearness[i, j] >= 0}
 
     def _hear(self, claim: str, vector: Vector) -> ProjectedClaim:
         at, compared = self._settings, self._sense.compare(claim, vector)
@@ -170,13 +155,27 @@ class LocalProjectionJudge:
 
 
 @lru_cache(maxsize=256)
-def local_projection_judge(task: ProjectionTask, embedder: Embedder | None = None) -> LocalProjectionJudge:
+def local_projection_judge(
+    task: ProjectionTask, embedder: Embedder | None = None, settings: LocalProjectionSettings = PROJECTION_SETTINGS
+) -> LocalProjectionJudge:
     """Return the local judge of a task, the same object each time.
 
     Rewards and scores use it with the embedder for which its settings are calibrated, unless another one is given.
     """
     embedder = embedder or load_embedder(JUDGE_EMBEDDER)
-    return LocalProjectionJudge(task, TextVectors(task.digest, tuple(task.texts()), embedder))
+    return LocalProjectionJudge(task, TextVectors(task.digest, tuple(task.texts()), embedder), settings=settings)
+
+
+def local_projection_config(
+    embedder: Embedder, settings: LocalProjectionSettings = PROJECTION_SETTINGS
+) -> dict[str, Any]:
+    """Return version and settings of the local judge, for logs and files of judgements."""
+    return {
+        "version": VERSION,
+        "embedder": embedder.name,
+        "digest": embedder.digest,
+        "settings": settings._asdict(),
+    }
 
 
 def asked_texts(task: ProjectionTask) -> tuple[str, ...]:
@@ -193,8 +192,3 @@ def _turning_polarity(statement: Statement) -> int:
 def _bare(text: str) -> str:
     """Return a text without case and full stop, to tell a copy."""
     return text.casefold().rstrip(". ")
-
-
-def _both_orders(ratings: Floats) -> Floats:
-    """Return the ratings for each order; this judge hears no order."""
-    return np.repeat(ratings[..., None], ORDERS, axis=-1)

@@ -1,0 +1,61 @@
+"""The judge of projections by textual entailment, in both directions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inquitree_gym.judges.nli import CONTRADICTS_AT, ENTAILS_AT, ClaimRelation, Inference, relations
+from inquitree_gym.judges.projections.alignment import ORDERS, Alignment
+from inquitree_gym.judges.projections.clauses import projected_claims
+from inquitree_gym.judges.projections.pairing import paired_alignment
+from inquitree_gym.judges.sense import Statement
+from inquitree_gym.trees.disclosure import ProjectionTask
+
+VERSION = 1
+"""Version of the rule that makes ratings of probabilities; the weights have a digest."""
+
+
+class NLIProjectionJudge:
+    """Judge of projections by entailment: 1 if one claim entails the other, -1 if it contradicts it, else 0.
+
+    The first order asks whether the projected claim entails the true one, contradicts it or entails one of its
+    contraries; the second whether the true one entails or contradicts the projected one. Claims are paired by the most
+    probable of these relations, from the probability `ENTAILS_AT`.
+    """
+
+    version = VERSION
+
+    def __init__(self, task: ProjectionTask, inference: Inference) -> None:
+        """Judge projections about ``task`` by ``inference``."""
+        self.name = f"nli:{inference.name}"
+        self._statements = [Statement((claim.text,), claim.contraries) for claim in task.claims]
+        self._inference = inference
+
+    def align(self, projection: str) -> Alignment:
+        """Align a projection with the true claims; see `ProjectionJudge.align`.
+
+        Raises:
+            JudgeError: the model cannot be loaded or gives no probabilities.
+        """
+        size = len(self._statements)
+        claims = projected_claims(projection, size)
+        related = relations(self._inference, claims, self._statements)
+        nearness = np.array([[max(each.strength, each.denied) for each in row] for row in related])
+        ratings = np.array([[_ratings(each) for each in row] for row in related])
+        return paired_alignment(
+            claims,
+            nearness.reshape(len(claims), size) - ENTAILS_AT,
+            ratings.reshape(len(claims), size, ORDERS),
+            lambda claim, index: f"{related[claim][index]}: {claims[claim]}",
+        )
+
+
+def _ratings(relation: ClaimRelation) -> tuple[float, float]:
+    """Return the ratings in both orders."""
+    return _rating(relation.entails, relation.against), _rating(relation.follows, relation.denied)
+
+
+def _rating(entailed: float, contradicted: float) -> float:
+    if contradicted >= CONTRADICTS_AT and contradicted > entailed:
+        return -1.0
+    return 1.0 if entailed >= ENTAILS_AT else 0.0
