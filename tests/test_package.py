@@ -22,8 +22,9 @@ PUBLIC = {
     },
     "inquitree_gym.baselines": {
         "AGENT_NAMES", "Agent", "Ask", "BASELINE_NAMES", "BaselineAgent", "HumanAgent", "LLMAgent",
-        "MODEL_AGENT_NAMES", "ModelAgent", "OracleAgent", "PolicyAgent", "RandomAgent", "RandomMenuAgent",
-        "RandomWordsAgent", "RedoUntilTrue", "ReplayAgent", "RetrievalAgent", "ScepticAgent", "WorstCaseAgent",
+        "MODEL_AGENT_NAMES", "ModelAgent", "OracleAgent", "PROJECTION_AGENT_NAMES", "PolicyAgent",
+        "ProjectingBaseline", "ProjectingLLMAgent", "RandomAgent", "RandomMenuAgent", "RandomWordsAgent",
+        "RedoUntilTrue", "ReplayAgent", "RetrievalAgent", "ScepticAgent", "WorstCaseAgent",
         "make_agent",
     },
     "inquitree_gym.llm": {

@@ -41,6 +41,8 @@ class LLMAgent(BaselineAgent):
     """
 
     name = "llm"
+    template_names: tuple[str, ...] = AGENT_TEMPLATE_NAMES
+    """Names of the templates that the agent uses."""
 
     def __init__(
         self,
@@ -57,7 +59,7 @@ class LLMAgent(BaselineAgent):
             context: limit of a request in `estimated_tokens`; the oldest exchanges are dropped to stay within. The
                 system prompt, the opening and the newest exchange stay. None for `ChatModel.largest_request`, or
                 `CONTEXT` where that is unknown.
-            prompts: ``"default"``, ``"paper"``, or a folder whose templates replace those of `AGENT_TEMPLATE_NAMES`.
+            prompts: ``"default"``, ``"paper"``, or a folder whose templates replace those of ``template_names``.
             belief: ask for a line ``BELIEF: true|fake [probability]`` at each result, with the template
                 `BELIEF_TEMPLATE`; see `split_belief`. It is optional and not part of the action.
 
@@ -74,7 +76,7 @@ class LLMAgent(BaselineAgent):
         """Belief stated with the latest action: the probability that the result is fake; None without a statement."""
         self._asks_belief = belief
         self._context = context
-        self._prompts = Prompts(prompts, (*AGENT_TEMPLATE_NAMES, *[BELIEF_TEMPLATE] * belief))
+        self._prompts = Prompts(prompts, (*self.template_names, *[BELIEF_TEMPLATE] * belief))
         self._seed = 0
         self._conversation: Conversation | None = None
 
@@ -109,12 +111,12 @@ class LLMAgent(BaselineAgent):
         conversation = self._observe(observation)
         reply = await self._ask(ask, "proposer", conversation.messages(), self._move_fault)
         if reply.fault:
-            correction = user(self._prompts.render("llm_correction", fault=reply.fault))
-            messages = conversation.messages(assistant(conversation.shorten(reply.text)), correction)
+            messages = conversation.messages(
+                assistant(conversation.shorten(reply.text)), user(self._correction_text(reply.fault))
+            )
             reply = await self._ask(ask, "correction", messages, self._move_fault)
         conversation.add_reply(reply.text)
-        move, self.belief = self._split(reply.text)
-        return read_move(move)
+        return self._take(reply.text)
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action from synchronous code, for a loop of your own; see `decide`."""
@@ -122,7 +124,22 @@ class LLMAgent(BaselineAgent):
 
     def recall(self, observation: str, info: Mapping[str, Any], action: str) -> None:
         """Remember a turn whose replies are not in the log."""
-        self._observe(observation).add_reply(f"ACTION: {action}")
+        self._observe(observation).add_reply(self._written(action))
+
+    def _system_text(self) -> str:
+        return "\n\n".join(map(self._prompts.render, ["llm_system", *[BELIEF_TEMPLATE] * self._asks_belief]))
+
+    def _correction_text(self, fault: str) -> str:
+        return self._prompts.render("llm_correction", fault=fault)
+
+    def _take(self, reply: str) -> str:
+        """Return the action in a reply, and keep the belief in it."""
+        move, self.belief = self._split(reply)
+        return read_move(move)
+
+    def _written(self, action: str) -> str:
+        """Return an action in the form of a reply."""
+        return f"ACTION: {action}"
 
     def _split(self, reply: str) -> tuple[str, float | None]:
         """Return a reply without a belief, and the belief, if the agent asks for it."""
@@ -147,8 +164,7 @@ class LLMAgent(BaselineAgent):
 
     def _observe(self, observation: str) -> Conversation:
         if self._conversation is None:
-            names = ["llm_system", *[BELIEF_TEMPLATE] * self._asks_belief]
-            head = [system("\n\n".join(map(self._prompts.render, names))), user(observation)]
+            head = [system(self._system_text()), user(observation)]
             self._conversation = Conversation(head, self._limit, self._prompts)
         else:
             self._conversation.add_user(observation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -13,6 +14,8 @@ from inquitree_gym.baselines.llm import LLMAgent, ScepticAgent
 from inquitree_gym.baselines.oracle import OracleAgent, RedoUntilTrue, WorstCaseAgent
 from inquitree_gym.baselines.own import CHAT, OWN_FORMS, POLICY, is_own, own_agent
 from inquitree_gym.baselines.policy import RetrievalAgent
+from inquitree_gym.baselines.projecting import PROJECTING_NAMES, ProjectingBaseline
+from inquitree_gym.baselines.projecting_llm import ProjectingLLMAgent
 from inquitree_gym.baselines.random_agents import RandomAgent, RandomMenuAgent, RandomWordsAgent
 from inquitree_gym.baselines.saved import saved_policy
 from inquitree_gym.embeddings import TreeVectors, tree_vectors
@@ -33,6 +36,16 @@ class _Agents(NamedTuple):
 
     baselines: Mapping[str, Maker]
     with_model: Mapping[str, type[LLMAgent]]
+    settings: tuple[str, ...]
+    """Settings of those with a model; ``chat`` replaces those for a `ChatModel`."""
+
+
+def _projecting(name: str, env: ProjectionEnv) -> Agent:
+    if env.last_transition is not None:
+        return ProjectingBaseline(name, env.task, env.episode_rules)
+    if len(env.tasks) != 1:
+        raise OptionError("the environment draws its task at each reset; call env.reset() before make_agent()")
+    return ProjectingBaseline(name, env.tasks[0], env.rules)
 
 
 _INQUIRY: dict[str, Callable[[InquiryEnv], Agent]] = {
@@ -45,10 +58,13 @@ _INQUIRY: dict[str, Callable[[InquiryEnv], Agent]] = {
     "random-redo": lambda env: RedoUntilTrue(RandomAgent(_tree(env))),
     "retrieval-redo": lambda env: RedoUntilTrue(RetrievalAgent(_vectors(env))),
 }
-_PROJECTION: dict[str, Callable[[ProjectionEnv], Agent]] = {}
 _AGENTS: dict[TaskKind, _Agents] = {
-    "inquiry": _Agents(_INQUIRY, {"llm": LLMAgent, "sceptic": ScepticAgent}),
-    "projection": _Agents(_PROJECTION, {}),
+    "inquiry": _Agents(_INQUIRY, {"llm": LLMAgent, "sceptic": ScepticAgent}, ("chat", "context", "prompts", "belief")),
+    "projection": _Agents(
+        {name: partial(_projecting, name) for name in PROJECTING_NAMES},
+        {"llm": ProjectingLLMAgent},
+        ("chat", "context", "prompts", "memory", "reply"),
+    ),
 }
 
 BASELINE_NAMES = tuple(_INQUIRY)
@@ -60,8 +76,8 @@ AGENT_NAMES = (*BASELINE_NAMES, *MODEL_AGENT_NAMES)
 environment: use their classes."""
 CHAT_SETTINGS = tuple(field.name for field in fields(ChatModel) if field.name != "clock")
 """Settings of `make_agent` for `ChatModel`."""
-AGENT_SETTINGS = ("chat", "context", "prompts", "belief")
-"""Settings of `make_agent` for `LLMAgent`; ``chat`` replaces those for a `ChatModel`."""
+PROJECTION_AGENT_NAMES = (*_AGENTS["projection"].baselines, *_AGENTS["projection"].with_model)
+"""Names for `make_agent` in projections, beside those of agents of one's own."""
 
 
 def agent_names(kind: TaskKind) -> tuple[str, ...]:
@@ -87,28 +103,34 @@ def make_agent(name: str, env: gym.Env[Any, Any], **settings: Any) -> Agent:
             ``factory(env, **settings)``, or for an inquiry ``policy:FILE``, a model saved by Stable-Baselines3. The
             code is imported from installed packages or the file.
         env: an `InquiryEnv` or a `ProjectionEnv`, wrapped or not, before or after a reset. An environment that draws
-            its tree at each reset has to be reset first; the agent then plays that tree.
-        settings: for one of `model_agent_names` ``model=...`` and other settings of `ChatModel` and `LLMAgent`, or
+            its tree or task at each reset has to be reset first; the agent then plays that one.
+        settings: for one of `model_agent_names` ``model=...`` and other settings of `ChatModel` and of its class, or
             ``chat=...``; those of your own factory; none for other agents.
 
     Raises:
         AgentError: an agent of your own cannot be made; see `own_agent` and `saved_policy`.
         OptionError: the name or a setting is unknown, a value is out of range, a model is missing or not needed, or
-            ``env`` is of another kind or has not drawn its tree yet.
+            ``env`` is of another kind or has not drawn its tree or task yet.
     """
     inner: Any = getattr(env, "unwrapped", None)
     kind, agents = _kind_of(inner, env)
     if name in agents.with_model:
-        return _make_model_agent(name, agents.with_model[name], settings)
+        return _make_model_agent(name, agents, settings)
     is_policy = is_own(name) and name.startswith(POLICY)
     if is_own(name) and not is_policy:
         return own_agent(name, inner, **settings)
     if name not in agents.baselines and not (is_policy and kind == "inquiry"):
-        near = suggest(name, agent_names(kind))
-        raise OptionError(f"unknown agent '{name}'{near}; known: {known_agents(kind)}")
+        raise OptionError(_unknown(name, kind))
     if settings:
         raise OptionError(f"the agent '{name}' takes no settings; leave out {', '.join(settings)}")
     return saved_policy(name, _vectors(inner), inner.rules) if is_policy else agents.baselines[name](inner)
+
+
+def _unknown(name: str, kind: TaskKind) -> str:
+    """Return the message that no agent with this name plays a kind of environment."""
+    others = [other for other in _AGENTS if name in agent_names(other)]
+    near = f", which plays {others[0]} environments" if others else suggest(name, agent_names(kind))
+    return f"unknown agent '{name}'{near}; known in {kind} environments: {known_agents(kind)}"
 
 
 def _kind_of(inner: Any, env: Any) -> tuple[TaskKind, _Agents]:
@@ -128,22 +150,22 @@ def takes_model(name: str) -> bool:
     return named or (is_own(name) and name.startswith(CHAT))
 
 
-def _make_model_agent(name: str, agent: type[LLMAgent], settings: Mapping[str, Any]) -> LLMAgent:
-    known = (*CHAT_SETTINGS, *AGENT_SETTINGS)
+def _make_model_agent(name: str, agents: _Agents, settings: Mapping[str, Any]) -> LLMAgent:
+    known = (*CHAT_SETTINGS, *agents.settings)
     for setting in settings:
         if setting not in known:
             raise OptionError(
                 f"unknown setting '{setting}'{suggest(setting, known)}; the agent '{name}' takes: {', '.join(known)}"
             )
     chat_settings = {setting: value for setting, value in settings.items() if setting in CHAT_SETTINGS}
-    agent_settings = {setting: value for setting, value in settings.items() if setting in AGENT_SETTINGS}
+    agent_settings = {setting: value for setting, value in settings.items() if setting in agents.settings}
     if ("model" in chat_settings) == ("chat" in agent_settings):
         raise OptionError(f"the agent '{name}' needs a model: give model='provider/name' or chat=, not both")
     if "chat" not in agent_settings:
         agent_settings["chat"] = ChatModel(**chat_settings)
     elif chat_settings:
         raise OptionError(f"chat= has its own settings; leave out {', '.join(chat_settings)}")
-    return agent(**agent_settings)
+    return agents.with_model[name](**agent_settings)
 
 
 def _tree(env: InquiryEnv) -> Tree:

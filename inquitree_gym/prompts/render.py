@@ -26,6 +26,8 @@ AGENT_TEMPLATE_NAMES = (
     "llm_system", "llm_correction", "llm_dropped", "sceptic_system", "sceptic_check", "sceptic_note",
 )  # fmt: skip
 """Templates of the messages from an agent to language models."""
+PROJECTION_AGENT_TEMPLATE_NAMES = ("projection_system", "projection_correction", "llm_dropped")
+"""Templates of the messages from an agent that projects to language models."""
 BELIEF_TEMPLATE = "llm_belief"
 """Template that follows ``llm_system`` for an agent that asks for beliefs; the prompts of the others do not have it."""
 DEFAULT, PAPER = "default", "paper"
@@ -132,7 +134,10 @@ def _overrides(folder: Path, names: Sequence[str]) -> dict[str, str]:
     if not os.path.isdir(folder):
         raise OptionError(f"no folder of templates at '{folder}'; give an existing one, '{DEFAULT}' or '{PAPER}'")
     found, faults = {}, []
-    shared = {*TEMPLATE_NAMES, *PROJECTION_TEMPLATE_NAMES, *AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE}
+    shared = {
+        *TEMPLATE_NAMES, *PROJECTION_TEMPLATE_NAMES, *AGENT_TEMPLATE_NAMES, *PROJECTION_AGENT_TEMPLATE_NAMES,
+        BELIEF_TEMPLATE,
+    }  # fmt: skip
     for file in sorted(folder.glob("*.md")):
         if file.stem not in names and file.stem in shared and shared.issuperset(names):
             continue  # a template of the environment beside those of the agent, or the other way round

@@ -6,7 +6,14 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE, TEMPLATE_NAMES, Prompts
+from inquitree_gym.prompts import (
+    AGENT_TEMPLATE_NAMES,
+    BELIEF_TEMPLATE,
+    PROJECTION_AGENT_TEMPLATE_NAMES,
+    PROJECTION_TEMPLATE_NAMES,
+    TEMPLATE_NAMES,
+    Prompts,
+)
 from inquitree_gym.prompts.render import DEFAULT, PAPER
 from inquitree_gym.runner.folder import write_whole
 from inquitree_gym.runner.study import StudyConfig
@@ -14,7 +21,10 @@ from inquitree_gym.runner.trees import DIGITS
 
 PROMPTS = "prompts"
 """Folder of the copies in a run folder."""
-_NAMES = (*TEMPLATE_NAMES, *AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE)
+_NAMES = (
+    *TEMPLATE_NAMES, *PROJECTION_TEMPLATE_NAMES, *AGENT_TEMPLATE_NAMES, *PROJECTION_AGENT_TEMPLATE_NAMES,
+    BELIEF_TEMPLATE,
+)  # fmt: skip
 
 
 def own_templates(study: StudyConfig) -> dict[str, str]:

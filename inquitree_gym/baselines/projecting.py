@@ -1,0 +1,154 @@
+"""Baselines of projections: restated disclosures, outcomes of other papers, and guesses with privileged knowledge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from inquitree_gym.baselines.agent import BaselineAgent, privileged
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder
+from inquitree_gym.embeddings.protocol import Vectors
+from inquitree_gym.envs.projection.rules import Form, ProjectionRules
+from inquitree_gym.envs.text import draw_one
+from inquitree_gym.judges.projections.direction import is_null, polarity
+from inquitree_gym.trees.disclosure import Level, OutcomeClaim, ProjectionTask
+from inquitree_gym.trees.tasks import builtin_tasks, load_task
+
+_NO = re.compile(r"\bno\b", re.IGNORECASE)
+
+
+class Situation(NamedTuple):
+    """Everything that a baseline may use at one turn."""
+
+    task: ProjectionTask
+    form: Form
+    disclosed: tuple[Level, ...]
+    """Levels disclosed so far."""
+    seed: int
+    """Seed of the agent, the same at every turn."""
+    rng: np.random.Generator
+
+    def told(self, level: Level, text: str) -> str:
+        """Return ``text`` if its level is disclosed, else an empty text."""
+        return text if level in self.disclosed else ""
+
+
+def true_outcome(task: ProjectionTask, form: Form) -> str:
+    """Return the outcome of a task: its sentence, or its claims, one per line."""
+    return task.disclosure.outcome if form == "sentence" else _in_form([claim.text for claim in task.claims], form)
+
+
+def negated(null_hypothesis: str) -> str:
+    """Return the denial of a null hypothesis, which names no direction.
+
+    >>> negated("If dough has more salt, then there is no change in its height.")
+    'If dough has more salt, then there is a change in its height.'
+    """
+    denied = _NO.sub("a", null_hypothesis)
+    return denied if denied != null_hypothesis else f"It is not true that {denied[0].lower()}{denied[1:]}"
+
+
+@lru_cache(maxsize=64)
+def other_tasks(task: ProjectionTask) -> tuple[ProjectionTask, ...]:
+    """Return the shipped tasks of other papers than those that a task discloses and scores."""
+    shipped = map(load_task, builtin_tasks())
+    told = task.disclosure.question
+    return tuple(other for other in shipped if other.paper != task.paper and other.disclosure.question != told)
+
+
+@lru_cache(maxsize=64)
+def _outcome_vectors(tasks: tuple[ProjectionTask, ...], embedder: Embedder) -> Vectors:
+    return embedder.embed([task.disclosure.outcome for task in tasks])
+
+
+def _in_form(texts: Sequence[str], form: Form) -> str:
+    """Return sentences as one text, or one per line."""
+    return ("\n" if form == "claims" else " ").join(texts)
+
+
+def _tossed(claim: OutcomeClaim, rng: np.random.Generator) -> str:
+    """Return a claim or, just as probably, one of its contraries."""
+    return claim.text if rng.random() < 0.5 else claim.contraries[rng.integers(len(claim.contraries))]
+
+
+def _rising(claim: OutcomeClaim) -> str:
+    """Return the first of a claim and its contraries that rises by its words besides the variables; empty if none."""
+    variables = f"{claim.independent} {claim.dependent}".lower().split()
+    for text in (claim.text, *claim.contraries):
+        said = " ".join(word for word in text.rstrip(".").lower().split() if word not in variables)
+        if polarity(said) > 0 and not is_null(text):
+            return text
+    return ""
+
+
+def _coin(at: Situation) -> str:
+    return _in_form([_tossed(claim, at.rng) for claim in at.task.claims], at.form)
+
+
+def _optimist(at: Situation) -> str:
+    rising = [next(filter(None, (_rising(claim), _tossed(claim, at.rng)))) for claim in at.task.claims]
+    return _in_form(rising, at.form)
+
+
+def _nearest(at: Situation) -> str:
+    others, embedder = other_tasks(at.task), load_embedder(DEFAULT_EMBEDDER)
+    told = "\n".join(text for level in at.disclosed for text in at.task.disclosure.texts_of(level))
+    nearness = _outcome_vectors(others, embedder) @ embedder.embed([told])[0]
+    return true_outcome(others[int(nearness.argmax())], at.form)
+
+
+_PROJECTORS: dict[str, Callable[[Situation], str]] = {
+    "empty": lambda at: "",
+    "question": lambda at: at.told("question", at.task.disclosure.question),
+    "null": lambda at: at.told("null", at.task.disclosure.null_hypothesis),
+    "negate-null": lambda at: at.told("null", negated(at.task.disclosure.null_hypothesis)),
+    "other-paper": lambda at: true_outcome(draw_one(other_tasks(at.task), at.seed), at.form),
+    "retrieval": _nearest,
+    "coin": _coin,
+    "optimist": _optimist,
+    "reversed": lambda at: _in_form([claim.contraries[0] for claim in at.task.claims], at.form),
+    "oracle": lambda at: true_outcome(at.task, at.form),
+}
+_PRIVILEGED = ("coin", "optimist", "reversed", "oracle")
+
+PROJECTING_NAMES = tuple(_PROJECTORS)
+"""Names of the baselines of projections."""
+
+
+class ProjectingBaseline(BaselineAgent):
+    """A baseline of projections, by name.
+
+    ``empty`` says nothing. ``question`` and ``null`` restate the question and the null hypothesis, and ``negate-null``
+    denies the latter; they say nothing before it is disclosed. ``other-paper`` tells the outcome of another shipped
+    paper, drawn by the seed: the floor. ``retrieval`` tells the one that is nearest to what is disclosed.
+
+    The others need ``privileged=True``. ``coin`` says of each true claim itself or a contrary, with equal chances, anew
+    at each level. ``optimist`` says of claim and contraries the one that rises, and tosses the coin where none does.
+    ``reversed`` says the first contrary of every claim, ``oracle`` the true outcome.
+    """
+
+    def __init__(self, name: str, task: ProjectionTask, rules: ProjectionRules | None = None) -> None:
+        """Play ``task`` under ``rules``, or the default ones, as the baseline called ``name``."""
+        super().__init__()
+        self.name = name
+        self.needs_privileged = name in _PRIVILEGED
+        self._project = _PROJECTORS[name]
+        self._task, self._rules = task, rules or ProjectionRules()
+        self._seed = 0
+
+    def reset(self, seed: int) -> None:
+        """Start an episode."""
+        super().reset(seed)
+        self._seed = seed
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the projection at the level that ``info`` names."""
+        if self.needs_privileged:
+            privileged(info, self.name)
+        levels = self._rules.levels
+        disclosed = levels[: levels.index(info["level"]) + 1]
+        return self._project(Situation(self._task, self._rules.form, disclosed, self._seed, self.rng))
