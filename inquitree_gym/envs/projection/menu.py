@@ -17,6 +17,7 @@ from inquitree_gym.envs.menu import Mask
 from inquitree_gym.envs.projection.features import OVER, ProjectionFeatures, ProjectionRow
 from inquitree_gym.envs.projection.kernel import ProjectionKernel
 from inquitree_gym.envs.projection.keywords import load_tasks
+from inquitree_gym.envs.projection.picture import slate_picture
 from inquitree_gym.envs.projection.rules import ProjectionRules, RewardTime
 from inquitree_gym.envs.projection.runtime import Assessment, privileged_projection_info
 from inquitree_gym.envs.projection.slates import OPTIONS, TaskSource, TaskTable, resolve_slots
@@ -137,14 +138,14 @@ class ProjectionMenuEnv(gym.Env[ProjectionRow, Ints]):
     rows is a mask for ``action_space.sample``); with ``privileged=True`` the dict ``privileged`` of `ProjectionEnv`.
 
     ## Arguments
-    ``menu``: tasks, rules and slots. ``privileged``: see Info. ``render_mode``: ``"ansi"``.
+    ``menu``: tasks, rules and slots. ``privileged``: see Info. ``render_mode``: ``"ansi"`` or ``"rgb_array"``.
     ``reset(options=...)`` takes ``task``, ``levels`` and ``reward``, for that episode.
 
     ## Version history
     v0: first release.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012  (as Gymnasium has it)
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 1}  # noqa: RUF012  (as Gymnasium has it)
 
     _task: ProjectionTask | None = None
     _started = False
@@ -255,15 +256,18 @@ class ProjectionMenuEnv(gym.Env[ProjectionRow, Ints]):
         texts = [options[number] or None for options, number in zip(self.options, chosen.tolist(), strict=False)]
         return Alignment(tuple(texts), (), np.repeat(pairs[:, None], ORDERS, axis=1), np.zeros((0, claims, ORDERS)))
 
-    def render(self) -> str | None:
-        """Return the options of every claim and the direction that is given away, as text."""
+    def render(self) -> Any:
+        """Return the options and what is given away: text for ``ansi``, pixels for ``rgb_array`` (`slate_picture`)."""
         if self.render_mode is None:
             gym.logger.warn("render() was called without a render_mode; pass one to gym.make(...)")
             return None
-        given = self.menu.features.split(self._kernel.observe()[0])["given"].astype(int).tolist()
+        parts = self.menu.features.split(self._kernel.observe()[0])
+        return slate_picture(parts) if self.render_mode == "rgb_array" else self._as_text(parts["given"])
+
+    def _as_text(self, given: ProjectionRow) -> str:
         told = {1: "rises", -1: "falls", 0: "direction not given away"}
         lines = [f"{self.task.id} · {self._info()['level']}"]
-        for options, sign in zip(self.options, given, strict=False):
+        for options, sign in zip(self.options, given.astype(int).tolist(), strict=False):
             lines.append(f"{told[sign]}:")
             lines += [f"  {number} {text or '(nothing)'}" for number, text in enumerate(options)]
         return "\n".join(lines)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from inquitree_gym.engine import splitmix64
 from inquitree_gym.envs.projection.features import ProjectionFeatures
 from inquitree_gym.envs.projection.menu import ProjectionMenuEnv
+from inquitree_gym.envs.projection.picture import CELL
 from inquitree_gym.envs.projection.slates import CONTRARY, ITSELF, NOTHING, stated_directions
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.judges.projections.alignment import level_weights, projection_score
@@ -222,6 +223,23 @@ def test_empty_slots_are_masked_and_have_no_effect():
     assert len(rewards) == 1
 
 
+def test_a_picture_shows_level_options_and_what_is_given_away():
+    env = made(claims=2, size=3, render_mode="rgb_array")
+    rows, _ = env.reset(seed=3)
+    blue, orange, grey, black, white = (0, 114, 178), (213, 94, 0), (204,) * 3, (0,) * 3, (255,) * 3
+    colours = {1: blue, -1: orange, 0: grey}
+    for level in range(3):
+        parts = env.menu.features.split(rows)
+        cells = env.render()[CELL // 2 :: CELL, CELL // 2 :: CELL]
+        assert [tuple(cell) for cell in cells[0, 1:].tolist()] == [black if k == level else white for k in range(3)]
+        for k in range(2):
+            shown = [colours[int(sign)] for sign in (parts["given"][k], *parts["directions"][k])]
+            assert [tuple(cell) for cell in cells[1 + k].tolist()] == shown
+        assert (cells[3] == white).all()
+        rows, *_ = env.step([0, 0, 0])
+    assert not (env.render() == 0).all(axis=-1).any(), "no level is open at the end"
+
+
 @pytest.mark.parametrize("keywords", [{}, {"claims": (1, 3), "size": 4, "levels": ["procedure"], "reward": "end"}])
 def test_gymnasium_finds_no_fault(keywords):
     check_env(made(render_mode="ansi", **keywords))
@@ -248,7 +266,7 @@ def test_a_render_shows_the_options_and_what_is_given_away():
         ({"levels": ["question", "question"]}, "levels is a sequence"),
         ({"reward": "late"}, "reward is one of"),
         ({"deducable": 1}, "unknown option 'deducable'.*deducible"),
-        ({"render_mode": "rgb_array"}, "render_mode is one of"),
+        ({"render_mode": "human"}, "render_mode is one of"),
     ],
 )
 def test_wrong_keywords_are_named(keywords, said):
