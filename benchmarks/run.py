@@ -21,6 +21,7 @@ HERE = Path(__file__).parent
 BENCHMARKS = (
     "starting",
     "stepping",
+    "projecting",
     "batched",
     "batch",
     "job",
