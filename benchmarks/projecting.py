@@ -118,8 +118,8 @@ def unseen() -> Iterator[Row]:
     ours, singly, together = (times[WARM_UP:] for times in (ours, singly, together))
     what = f"projection with new text ({np.mean(sizes):.1f} claims)"
     shown = spread(1e3 * took for took in ours).show(".1f", "ms")
-    for base, how, target in ((singly, "its claims, one at a time", NEW_TARGET), (together, "in one call", None)):
-        against = f"{how} of `{embedder.name}` {spread(1e3 * took for took in base).show('.1f', 'ms')}"
+    for base, how, target in ((singly, "one at a time", NEW_TARGET), (together, "in one call", None)):
+        against = f"its claims in `{embedder.name}`, {how}: {spread(1e3 * took for took in base).show('.1f', 'ms')}"
         ratio = ratios(ours, base)
         met = None if target is None else ratio.median <= target
         yield Row(what, shown, against, ratio.show(".3f"), "–" if target is None else f"≤ {target}", met)

@@ -66,11 +66,11 @@ class ProjectionEnv(TextEnv):
 
     ## Arguments
     ``task``: an id, a path, a `Tree` with a disclosure, a `ProjectionTask`, or a sequence of them to sample from, by
-    the seed of each episode. ``levels``, ``form``, ``reward``: see `ProjectionRules`. ``judge``: ``"local"``, or an
-    `AsyncProjectionJudge`, which aligns the claims. ``embedder``: a name or an `Embedder` for the local judge, instead
-    of the one that it is calibrated for. ``prompts``: ``"default"``, or a folder whose templates replace the
-    package's. ``privileged``: see Info. ``render_mode``: ``"ansi"`` or ``"human"``. ``reset(options=...)`` takes
-    ``task`` and any rule, for that episode.
+    the seed of each episode. ``levels``, ``form``, ``reward``: see `ProjectionRules`. ``judge``: ``"local"``,
+    ``"nli:MODEL"``, ``"llm:MODEL"`` or an `AsyncProjectionJudge`, which aligns the claims. ``embedder``: a name or an
+    `Embedder` for the local judge, instead of the one that it is calibrated for. ``prompts``: ``"default"``, or a
+    folder whose templates replace the package's. ``privileged``: see Info. ``render_mode``: ``"ansi"`` or ``"human"``.
+    ``reset(options=...)`` takes ``task`` and any rule, for that episode.
 
     ## Version history
     v0: first release.

@@ -11,6 +11,8 @@ from inquitree_gym.envs.keywords import unpack_keywords
 from inquitree_gym.envs.projection.env import ProjectionEnv
 from inquitree_gym.envs.projection.keywords import ProjectionKeywords
 from inquitree_gym.envs.text_vector import TextVectorEnv, check_vector_arguments
+from inquitree_gym.judges.projections.registry import load_projection_judge
+from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.trees.tasks import TaskLike
 
 
@@ -41,6 +43,8 @@ class ProjectionVectorEnv(TextVectorEnv):
                 of `ProjectionEnv`.
         """
         mode = check_vector_arguments(num_envs, tasks, autoreset_mode, name="tasks")
+        if (judge := keywords.get("judge", LOCAL)) != LOCAL:
+            keywords["judge"] = load_projection_judge(judge)  # once, so that all environments share its requests
         shared = {} if task is None else {"task": task}
         each = [shared] * num_envs if tasks is None else [{"task": one} for one in tasks]
         projections = [env_fn(**one, **keywords) for one in each]

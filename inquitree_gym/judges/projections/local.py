@@ -133,8 +133,8 @@ class LocalProjectionJudge:
         asked = 1 - compared.asked - at.asked_at * (1 - similarity.max())
         about = similarity >= at.pair_at
         ratings = np.where(about & (asked >= 0), self._ratings(claim, sense, about), 0.0)
-        senses = (*(sense - at.says), *(sense + at.denies))
-        margin = min(abs(asked), *abs(similarity - at.pair_at), min(map(abs, senses)) / self._sense.scale)
+        senses = np.abs([sense - at.says, sense + at.denies])[:, about]  # elsewhere the rating is 0 in any sense
+        margin = min(abs(asked), *abs(similarity - at.pair_at), senses.min(initial=np.inf) / self._sense.scale)
         return ProjectedClaim(claim, similarity, sense, ratings, float(margin))
 
     def _ratings(self, claim: str, sense: Floats, about: Bools) -> Floats:

@@ -184,6 +184,13 @@ def test_what_is_no_judge_is_refused(judge: Any):
         ProjectionEnv(TASK, judge=judge)
 
 
+def test_a_named_judge_is_loaded_once_for_a_whole_vector():
+    env = ProjectionVectorEnv(2, task=TASK, judge="llm:gpt-4o-mini")
+    first, second = (one.judging.judge for one in env.envs)
+    assert first is second
+    assert first.name == "llm:gpt-4o-mini"
+
+
 def test_a_judge_reads_no_more_than_the_space_holds():
     judge = Service()
     env = ProjectionEnv(TASK, judge=judge)
