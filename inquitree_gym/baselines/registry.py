@@ -21,6 +21,7 @@ from inquitree_gym.baselines.saved import saved_policy
 from inquitree_gym.embeddings import TreeVectors, tree_vectors
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.projection.env import ProjectionEnv
+from inquitree_gym.envs.projection.synthetic import SyntheticProjectionEnv
 from inquitree_gym.envs.synthetic import SyntheticEnv
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.llm import ChatModel
@@ -43,7 +44,7 @@ class _Agents(NamedTuple):
 def _projecting(name: str, env: ProjectionEnv) -> Agent:
     if env.last_transition is not None:
         return ProjectingBaseline(name, env.task, env.episode_rules)
-    if len(env.tasks) != 1:
+    if len(env.tasks) > 1 or isinstance(env, SyntheticProjectionEnv):
         raise OptionError("the environment draws its task at each reset; call env.reset() before make_agent()")
     return ProjectingBaseline(name, env.tasks[0], env.rules)
 

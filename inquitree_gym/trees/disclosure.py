@@ -22,6 +22,8 @@ Level = Literal["question", "null", "procedure"]
 """Step of a disclosure: topic and question, null hypothesis, procedure."""
 LEVELS: tuple[Level, ...] = ("question", "null", "procedure")
 MAX_CLAIMS = 50
+TOLD = "-told-"
+"""Stands in the id of a control between the task whose claims are scored and the one that is disclosed."""
 
 
 class OutcomeClaim(FrozenModel):
@@ -115,6 +117,14 @@ class ProjectionTask(FrozenModel):
             yield from (claim.text, *claim.contraries)
         for level in LEVELS:
             yield from self.disclosure.texts_of(level)
+
+
+def swapped_task(scored: ProjectionTask, told: ProjectionTask) -> ProjectionTask:
+    """Return a control: the claims of one task behind the disclosure of another, which says nothing about them."""
+    own = scored.disclosure
+    kept = {name: getattr(own, name) for name in ("domain", "hypothesis", "outcome", "claims")}
+    mixed = told.disclosure.model_copy(update=kept)
+    return scored.model_copy(update={"id": f"{scored.id}{TOLD}{told.id}", "disclosure": mixed})
 
 
 def tree_task(tree: Tree) -> ProjectionTask | None:

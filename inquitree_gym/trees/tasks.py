@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Literal
 
 from inquitree_gym.errors import Fault, TreeError, UnknownTreeError
 from inquitree_gym.trees.catalogue import builtin_ids, user_files
-from inquitree_gym.trees.disclosure import ProjectionTask, tree_task
+from inquitree_gym.trees.disclosure import TOLD, ProjectionTask, swapped_task, tree_task
 from inquitree_gym.trees.load import (
     id_faults,
     is_path,
@@ -35,6 +36,8 @@ TaskLike = str | os.PathLike[str] | Tree | ProjectionTask
 def load_task(task: TaskLike) -> ProjectionTask:
     """Return the projection task with an id (``"paper12"``, ``"12"``), at a path, or of a tree.
 
+    ``"paper12-told-paper5"`` is a control: the claims of paper 12 behind the disclosure of paper 5.
+
     Raises:
         UnknownTreeError: the id or file does not exist, or the tree has no disclosure.
         TreeError: the file is invalid; every fault is listed with its place.
@@ -48,12 +51,22 @@ def load_task(task: TaskLike) -> ProjectionTask:
     if str(task) not in builtin_ids() and (file := user_files().get(str(task))) is not None:
         found = load_user_file(file)
         return _task_of(found) if isinstance(found, Tree) else found
-    return _task_of(load_tree(task))
+    scored, swapped, told = str(task).partition(TOLD)
+    return swapped_task(load_task(scored), load_task(told)) if swapped else _task_of(load_tree(task))
 
 
 def builtin_tasks() -> tuple[str, ...]:
     """Return the ids of the shipped tasks, in the order of the shipped trees."""
     return builtin_ids()
+
+
+def swapped_tasks() -> tuple[str, ...]:
+    """Return the ids of the controls in which each shipped task is behind the disclosure of one of another domain."""
+    domains = {name: load_task(name).disclosure.domain for name in builtin_tasks()}
+    ids = sorted(domains, key=lambda name: domains[name])
+    shift = max(Counter(domains.values()).values())
+    swaps = {scored: f"{scored}{TOLD}{told}" for scored, told in zip(ids, ids[shift:] + ids[:shift], strict=True)}
+    return tuple(swaps[name] for name in domains)
 
 
 def parse_task(document: bytes, where: str = "task") -> ProjectionTask:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from inquitree_gym.errors import TreeError, UnknownTreeError
 from inquitree_gym.trees import ProjectionTask, Tree, dump_tree
 from inquitree_gym.trees.catalogue import TREES_VARIABLE
-from inquitree_gym.trees.tasks import load_task, load_user_file, parse_task
+from inquitree_gym.trees.disclosure import LEVELS
+from inquitree_gym.trees.load import dump_document
+from inquitree_gym.trees.tasks import builtin_tasks, load_task, load_user_file, parse_task, swapped_tasks
 from tests.strategies import make_tree
 from tests.tasks import make_task
 from tests.trees.test_load import VALUES
@@ -131,3 +134,43 @@ def test_a_task_in_a_folder_of_the_user_is_known_by_its_id(tmp_path, monkeypatch
     assert isinstance(load_user_file(tmp_path / "bare.json"), Tree)
     with pytest.raises(TreeError, match="holds the id 'bread'; file name and id have to agree"):
         load_task("other")
+
+
+# Controls: the disclosure of one task with the claims of another
+
+
+def test_a_control_tells_one_study_and_scores_another():
+    control, scored, told = (load_task(name) for name in ("paper12-told-paper5", "12", "5"))
+    assert control.id == "paper12-told-paper5"
+    for level in LEVELS:
+        assert control.disclosure.texts_of(level) == told.disclosure.texts_of(level)
+    for name in ("domain", "hypothesis", "outcome", "claims"):
+        assert getattr(control.disclosure, name) == getattr(scored.disclosure, name)
+    assert (control.paper, control.version) == (scored.paper, scored.version)
+    assert control.digest not in (scored.digest, told.digest)
+    assert (
+        parse_task(dump_document(control).encode())
+        == control
+        == load_task("12-told-5").model_copy(update={"id": control.id})
+    )
+
+
+def test_the_shipped_controls_pair_each_task_once_with_one_of_another_domain():
+    controls = [name.split("-told-") for name in swapped_tasks()]
+    assert tuple(scored for scored, _ in controls) == builtin_tasks()
+    assert sorted(told for _, told in controls) == sorted(builtin_tasks())
+    for pair in controls:
+        assert len({load_task(name).disclosure.domain for name in pair}) == 2
+
+
+@pytest.mark.parametrize("name", ["paper12-told-paper99", "paper99-told-paper12", "-told-paper5", "paper12-told-"])
+def test_a_control_of_unknown_tasks_is_told(name: str):
+    with pytest.raises(UnknownTreeError):
+        load_task(name)
+
+
+def test_a_file_of_ones_own_comes_before_a_control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    own = make_task().model_copy(update={"id": "paper12-told-paper5"})
+    (tmp_path / f"{own.id}.json").write_text(dump_document(own))
+    monkeypatch.setenv(TREES_VARIABLE, str(tmp_path))
+    assert load_task(own.id) == own
