@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -23,10 +24,11 @@ from inquitree_gym import Rules, log, wrappers
 from inquitree_gym.baselines import AGENT_NAMES
 from inquitree_gym.baselines.registry import AGENT_SETTINGS, CHAT_SETTINGS
 from inquitree_gym.cli import app
+from inquitree_gym.envs import ProjectionEnv
 from inquitree_gym.judges import claims
 from inquitree_gym.judges.local import SETTINGS
 from inquitree_gym.llm import ChatModel
-from inquitree_gym.prompts.render import TEMPLATE_NAMES
+from inquitree_gym.prompts.render import PROJECTION_TEMPLATE_NAMES, TEMPLATE_NAMES
 from inquitree_gym.trees import builtin_ids, schema
 from inquitree_gym.trees.rules import RULES
 
@@ -170,6 +172,18 @@ def test_the_page_of_the_environments_names_every_info_key_template_and_wrapper(
     wanted = (*info, *info["privileged"], *TEMPLATE_NAMES)
     assert [key for key in wanted if f"`{key}`" not in page] == []
     assert [wrapper for wrapper in wrappers.__all__ if f"**`{wrapper}(" not in page] == []
+
+
+def test_the_page_of_the_environments_names_every_keyword_info_key_and_template_of_projections() -> None:
+    env = ProjectionEnv("paper12", privileged=True, render_mode="ansi")
+    env.reset(seed=0)
+    info = env.step("")[4]
+    section = text_of(DOCS / "environments.md").partition("\n## Projections\n")[2]
+    keywords = [name for name, each in signature(ProjectionEnv).parameters.items() if each.kind is each.KEYWORD_ONLY]
+    assert [name for name in keywords if f"| `{name}` |" not in section] == []
+    wanted = (*info, *info["privileged"], *PROJECTION_TEMPLATE_NAMES)
+    assert [key for key in wanted if key != "privileged" and f"`{key}`" not in section] == []
+    assert [mode for mode in env.metadata["render_modes"] if f'`"{mode}"`' not in section] == []
 
 
 def test_the_page_of_language_models_has_every_setting_with_its_default() -> None:
