@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median_low
-from typing import Literal
+from typing import Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,26 @@ from inquitree_gym.scoring import EpisodeScore, Estimate, clustered_mean
 from inquitree_gym.scoring.statistics import FEWEST_TREES, quantile, unpaired_difference
 
 Side = Literal["before", "after", "unclear"]
+
+
+class DatedScore(Protocol):
+    """Score of an episode about a paper with a publication date."""
+
+    @property
+    def model(self) -> str | None:
+        """Litellm's name of the agent's model; None for an agent without one."""
+
+    @property
+    def published(self) -> str:
+        """Publication date of the paper, as precise as known."""
+
+    @property
+    def cluster(self) -> str:
+        """Tree or paper of the episode."""
+
+
+AnyPlayer = TypeVar("AnyPlayer", bound=tuple[str, ...])
+Dated = TypeVar("Dated", bound=DatedScore)
 
 _NOTHING_LEFT = 1e-9
 """Residual sum of squares below which levels of models and trees determine every side."""
@@ -53,10 +73,10 @@ CUTOFF_MEASURES: dict[str, Measure] = {
 
 
 @dataclass(frozen=True, slots=True)
-class CutoffSplit:
-    """One player on trees of papers from before and after a cutoff."""
+class CutoffSplit(Generic[AnyPlayer]):
+    """One player on papers from before and after a cutoff."""
 
-    player: Player
+    player: AnyPlayer
     cutoff: str
     """The cutoff as written by its sources; see `ModelDates.written_cutoff`."""
     control: bool
@@ -100,12 +120,12 @@ class DiffInDiff:
 
 
 @dataclass(frozen=True, slots=True)
-class CutoffAnalysis:
+class CutoffAnalysis(Generic[AnyPlayer]):
     """Episodes split at the cutoffs of their models."""
 
     level: int
-    """The fake level of the episodes."""
-    splits: tuple[CutoffSplit, ...]
+    """The fake level of the episodes; 0 for projections, which have no fakes."""
+    splits: tuple[CutoffSplit[AnyPlayer], ...]
     """Models first, then controls at the median of the models' cutoffs; empty without a model of known cutoff."""
     crossings: Mapping[str, DiffInDiff]
     """By measure, the same trees before the cutoff of one model and after that of another."""
@@ -125,7 +145,7 @@ def side_of(published: DateRange, cutoff: DateRange) -> Side:
     return "after" if published.first > cutoff.last else "unclear"
 
 
-def split_by_cutoff(scores: Iterable[EpisodeScore], models: Sequence[ModelDates]) -> CutoffAnalysis:
+def split_by_cutoff(scores: Iterable[EpisodeScore], models: Sequence[ModelDates]) -> CutoffAnalysis[Player]:
     """Split the episodes of the lowest fake level at the cutoffs of their models.
 
     Args:
@@ -133,29 +153,58 @@ def split_by_cutoff(scores: Iterable[EpisodeScore], models: Sequence[ModelDates]
         models: see `load_models`.
     """
     scores = list(scores)
-    dates = {name: find_model(models, name) for name in dict.fromkeys(score.model for score in scores) if name}
-    unnamed = Counter(score.model for score in scores if score.model and dates[score.model] is None)
     level = min(score.fake_level for score in scores)
     players = grouped((score for score in scores if score.fake_level == level), player_of)
-    asked = {player: dates[group[0].model] for player, group in players.items() if group[0].model}
+    found = split_players(players, models, CUTOFF_MEASURES)
+    return replace(found, level=level, unnamed=_unnamed(scores, models))
+
+
+def split_players(
+    players: Mapping[AnyPlayer, Sequence[Dated]],
+    models: Sequence[ModelDates],
+    measures: Mapping[str, Callable[[Dated], float | None]],
+) -> CutoffAnalysis[AnyPlayer]:
+    """Split the episodes of players at the cutoffs of their models.
+
+    Args:
+        players: the scores of each player, one or more.
+        models: see `load_models`.
+        measures: what is compared, by heading.
+    """
+    asked = {player: find_model(models, group[0].model) for player, group in players.items() if group[0].model}
     known = {player: found for player, found in asked.items() if found is not None}
-    splits = [split_at(player, players[player], found) for player, found in known.items()]
+    splits = [split_at(player, players[player], found, measures) for player, found in known.items()]
     if known:
         middle = _median(list(known.values()))
-        splits += [split_at(player, group, middle) for player, group in players.items() if player not in asked]
+        splits += [
+            split_at(player, group, middle, measures) for player, group in players.items() if player not in asked
+        ]
     crossings = {
-        name: diff_in_diff(_observations(players, known, measure)) for name, measure in CUTOFF_MEASURES.items() if known
+        name: diff_in_diff(_observations(players, known, measure)) for name, measure in measures.items() if known
     }
-    return CutoffAnalysis(level, tuple(splits), crossings, {str(name): count for name, count in unnamed.items()})
+    unnamed = _unnamed([score for group in players.values() for score in group], models)
+    return CutoffAnalysis(0, tuple(splits), crossings, unnamed)
 
 
-def cutoff_table(found: CutoffAnalysis) -> Iterator[list[str]]:
-    """Yield the rows of a text table of the differences, headings first."""
-    yield ["agent", "cutoff", "trees before", "after", "unclear", *CUTOFF_MEASURES]
+def _unnamed(scores: Sequence[DatedScore], models: Sequence[ModelDates]) -> dict[str, int]:
+    """Return the episodes by litellm's name of a model of unknown cutoff."""
+    names = Counter(score.model for score in scores if score.model)
+    return {name: count for name, count in names.items() if find_model(models, name) is None}
+
+
+def cutoff_table(found: CutoffAnalysis[AnyPlayer], clusters: str = "trees") -> Iterator[list[str]]:
+    """Yield the rows of a text table of the differences of one split or more, headings first.
+
+    Args:
+        found: the splits.
+        clusters: heading of the numbers of trees or papers.
+    """
+    measures = list(found.splits[0].difference)
+    yield ["agent", "cutoff", f"{clusters} before", "after", "unclear", *measures]
     for each in found.splits:
-        trees = [str(side["coverage"].trees) for side in (each.before, each.after)]
-        estimates = [in_cell(each.difference[name]) for name in CUTOFF_MEASURES]
-        yield [each.player.agent + ", control" * each.control, each.cutoff, *trees, str(each.unclear), *estimates]
+        numbers = [str(side[measures[0]].trees) for side in (each.before, each.after)]
+        estimates = [in_cell(each.difference[name]) for name in measures]
+        yield [each.player[0] + ", control" * each.control, each.cutoff, *numbers, str(each.unclear), *estimates]
 
 
 def diff_in_diff(observations: Iterable[CutoffObservation]) -> DiffInDiff:
@@ -178,17 +227,22 @@ def _median(found: Sequence[ModelDates]) -> ModelDates:
     return next(each for each in found if each.window == middle)
 
 
-def split_at(player: Player, scores: Sequence[EpisodeScore], dates: ModelDates) -> CutoffSplit:
+def split_at(
+    player: AnyPlayer,
+    scores: Sequence[Dated],
+    dates: ModelDates,
+    measures: Mapping[str, Callable[[Dated], float | None]],
+) -> CutoffSplit[AnyPlayer]:
     """Split the episodes of one player at the cutoff of a model."""
     groups = grouped(scores, lambda score: side_of(parse_date(score.published), dates.window))
     before, after = (
         {
-            name: [(score.tree, measure(score)) for score in groups.get(side, [])]
-            for name, measure in CUTOFF_MEASURES.items()
+            name: [(score.cluster, measure(score)) for score in groups.get(side, [])]
+            for name, measure in measures.items()
         }
         for side in ("before", "after")
     )
-    contrasts = {name: unpaired_difference(before[name], after[name]) for name in CUTOFF_MEASURES}
+    contrasts = {name: unpaired_difference(before[name], after[name]) for name in measures}
     return CutoffSplit(
         player=player,
         cutoff=dates.written_cutoff,
@@ -197,18 +251,20 @@ def split_at(player: Player, scores: Sequence[EpisodeScore], dates: ModelDates) 
         after={name: clustered_mean(values) for name, values in after.items()},
         difference={name: contrast.estimate for name, contrast in contrasts.items()},
         degrees={name: contrast.degrees for name, contrast in contrasts.items()},
-        unclear=len({score.tree for score in groups.get("unclear", [])}),
+        unclear=len({score.cluster for score in groups.get("unclear", [])}),
     )
 
 
 def _observations(
-    players: Mapping[Player, Sequence[EpisodeScore]], known: Mapping[Player, ModelDates], measure: Measure
+    players: Mapping[AnyPlayer, Sequence[Dated]],
+    known: Mapping[AnyPlayer, ModelDates],
+    measure: Callable[[Dated], float | None],
 ) -> Iterator[CutoffObservation]:
     for player, dates in known.items():
         for score in players[player]:
             side, value = side_of(parse_date(score.published), dates.window), measure(score)
             if side != "unclear" and value is not None:
-                yield CutoffObservation(" ".join(player), score.tree, side == "before", value)
+                yield CutoffObservation(" ".join(player), score.cluster, side == "before", value)
 
 
 def _effect(table: Sequence[CutoffObservation]) -> float | None:

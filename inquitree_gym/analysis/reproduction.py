@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any, Literal, Self, get_args
 
 from inquitree_gym.analysis.aggregate import Player, grouped, player_of
-from inquitree_gym.analysis.cutoff import CutoffSplit, split_at
+from inquitree_gym.analysis.cutoff import CUTOFF_MEASURES, CutoffSplit, split_at
 from inquitree_gym.analysis.cutoff_models import ModelDates, SourcedDate, find_model, load_models
 from inquitree_gym.analysis.load import ScoredRun
 from inquitree_gym.analysis.logs import Logs
@@ -165,7 +165,7 @@ def printed_models() -> tuple[ModelDates, ...]:
     )
 
 
-def splits(scores: Sequence[EpisodeScore], models: Sequence[ModelDates]) -> list[CutoffSplit]:
+def splits(scores: Sequence[EpisodeScore], models: Sequence[ModelDates]) -> list[CutoffSplit[Player]]:
     """Split each player at the cutoff of its model; a player without a model is a control at every cutoff.
 
     A player whose model is not among ``models`` is left out.
@@ -173,10 +173,12 @@ def splits(scores: Sequence[EpisodeScore], models: Sequence[ModelDates]) -> list
     return list(_splits(grouped(scores, player_of), models))
 
 
-def _splits(players: Mapping[Player, Sequence[EpisodeScore]], models: Sequence[ModelDates]) -> Iterator[CutoffSplit]:
+def _splits(
+    players: Mapping[Player, Sequence[EpisodeScore]], models: Sequence[ModelDates]
+) -> Iterator[CutoffSplit[Player]]:
     for player, group in players.items():
         model = group[0].model
         if model is None:
-            yield from (split_at(player, group, dates) for dates in models)
+            yield from (split_at(player, group, dates, CUTOFF_MEASURES) for dates in models)
         elif (dates := find_model(models, model)) is not None:
-            yield split_at(player, group, dates)
+            yield split_at(player, group, dates, CUTOFF_MEASURES)

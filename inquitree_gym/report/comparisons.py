@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from inquitree_gym.analysis.aggregate import SHOWN, Setting, grouped, setting_of
+from inquitree_gym.analysis.aggregate import SHOWN, Player, Setting, grouped, setting_of
 from inquitree_gym.analysis.cutoff import CUTOFF_MEASURES, CutoffAnalysis, CutoffSplit, DiffInDiff
 from inquitree_gym.analysis.memorisation import Memorisation
 from inquitree_gym.report.figures import bars, differences
@@ -116,7 +116,7 @@ def cutoffs(report: ReportData) -> Section:
     return Section("cutoff", "Before and after the training cutoff", words, charts, (*tables, *recalled))
 
 
-def cutoffs_csv(report: ReportData, found: CutoffAnalysis) -> str:
+def cutoffs_csv(report: ReportData, found: CutoffAnalysis[Player]) -> str:
     """Return the splits as CSV: one line per agent, measure and side, and one for the difference."""
     heads = (
         "agent", "cutoff", "control", "fake_level", "measure", "side", "mean", "low", "high", "trees", "episodes", "df",
@@ -166,7 +166,7 @@ def _item_scores(scores: Sequence[EpisodeScore]) -> dict[tuple[str, str], tuple[
     }
 
 
-def _split_table(report: ReportData, splits: Sequence[CutoffSplit]) -> Table:
+def _split_table(report: ReportData, splits: Sequence[CutoffSplit[Player]]) -> Table:
     heads = ("agent", "cutoff", "measure", "before", "trees", "after", "trees", "before − after", "df", "unclear trees")
     lines = [
         [
@@ -208,5 +208,5 @@ def _memory_tables(report: ReportData, found: Memorisation) -> tuple[Table, ...]
     return (memory, make_table("In the loop beside closed book", _GAIN_HEADS, gains, labels=2)) if gains else (memory,)
 
 
-def _label(report: ReportData, split: CutoffSplit) -> str:
+def _label(report: ReportData, split: CutoffSplit[Player]) -> str:
     return report.names[split.player] + ", control" * split.control

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from inquitree_gym.analysis.logs import LOG_SUFFIX
@@ -18,31 +19,71 @@ VIEW = "view"
 """Folder of a run for its pages."""
 
 
+class Columns(NamedTuple):
+    """Headings of a list of episodes of one kind of environment; single words can be chosen by an address."""
+
+    settings: tuple[str, ...]
+    """The task first, the seed last."""
+    values: tuple[str, ...]
+    """Results."""
+
+
+INQUIRY_COLUMNS = Columns(("tree", "agent", "fakes", "seed"), ("coverage", "unaided", "turns L", "hints", "Q/|C|"))
+
+
 @dataclass(frozen=True, slots=True)
 class ListedEpisode:
     """Line of the list."""
 
-    run: str
-    """Name of the run, where the list has several."""
-    agent: str
-    fake_level: int
-    seed: int
-    tree: str
+    settings: tuple[str | int, ...]
+    """In the order of `Columns.settings`."""
     status: str
-    """``concluded``, ``truncated``, ``abandoned``, ``torn``, ``failed``, ``missing``, ``damaged`` or ``other tree``."""
-    page: str
+    """``concluded``, ``truncated``, ``abandoned``, or that of a `MissingEpisode`."""
+    page: str = ""
     """Address of its page, relative to the list; empty without one."""
-    score: EpisodeScore | None
-    """None for an episode that is not scored."""
+    values: Mapping[str, object] = field(default_factory=dict)
+    """Results by heading; empty for an episode that is not scored."""
+    judged_by: str = ""
+    """Name and version of the judge of the results; empty without one."""
+    run: str = ""
+    """Name of the run, where the list has several."""
 
 
-def write_list(file: Path, title: str, lines: Sequence[ListedEpisode], *, back: str = "", live: bool = False) -> None:
+class DrawnEpisode(NamedTuple):
+    """Episode whose page has been written."""
+
+    task: str
+    """Id of its tree or projection task."""
+    status: str
+    values: Mapping[str, object]
+    judged_by: str
+
+
+def inquiry_values(score: EpisodeScore | None) -> dict[str, object]:
+    """Return the results of an inquiry by heading of the list; none without a score."""
+    if score is None:
+        return {}
+    path = score.trajectory
+    results = (path.coverage, path.unaided_coverage, path.turns, path.hints, score.quality_share)
+    return dict(zip(INQUIRY_COLUMNS.values, results, strict=True))
+
+
+def write_list(
+    file: Path,
+    title: str,
+    lines: Sequence[ListedEpisode],
+    *,
+    columns: Columns = INQUIRY_COLUMNS,
+    back: str = "",
+    live: bool = False,
+) -> None:
     """Write the page of a list, and the page that shows two of its episodes side by side (``X-pair.html``).
 
     Args:
         file: of the list.
         title: heading of the page.
         lines: the episodes.
+        columns: headings.
         back: address of a page to link to; empty for none.
         live: True if the run is being played: the page reloads itself every few seconds.
 
@@ -50,13 +91,14 @@ def write_list(file: Path, title: str, lines: Sequence[ListedEpisode], *, back: 
         OptionError: a file cannot be written.
     """
     pair = file.with_name(f"{file.stem}-pair.html")
-    judged_by = ", ".join(dict.fromkeys(line.score.judged_by for line in lines if line.score is not None))
+    judged_by = ", ".join(dict.fromkeys(line.judged_by for line in lines if line.judged_by))
     page = render(
         "index.html",
         styles=("base.css", "index.css"),
         script="index.js",
         title=title,
         lines=lines,
+        columns=columns,
         judged_by=judged_by,
         pair=quote(pair.name),
         back=back,
@@ -70,6 +112,12 @@ def episode_page(folder: Path, log: Path) -> Path:
     """Return the page that `view_run` of ``folder`` writes for a log in it, unless told otherwise."""
     name = log.name if log.parent == folder / EPISODES else os.path.relpath(log, folder)
     return pages_of(folder / VIEW / INDEX) / page_name(name)
+
+
+def viewed_page(file: Path, folder: Path, log: Path | None) -> str:
+    """Return the address by which a list links to the page of a log of a run; empty unless the page was written."""
+    page = None if log is None else episode_page(folder, log)
+    return address(file, page) if page is not None and page.is_file() else ""
 
 
 def pages_of(index: Path) -> Path:

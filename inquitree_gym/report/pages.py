@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from inquitree_gym.analysis.aggregate import MEASURES, PairedDifference
+from inquitree_gym.analysis.aggregate import MEASURES, PairedDifference, Player
 from inquitree_gym.analysis.cutoff import CutoffAnalysis
 from inquitree_gym.analysis.load import EpisodeCost, ScoredRun
 from inquitree_gym.analysis.memorisation import Memorisation
+from inquitree_gym.analysis.projections import ProjectionRun
 from inquitree_gym.report import comparisons, sections, vigilance
 from inquitree_gym.report.latex import latex
-from inquitree_gym.report.listing import ListedEpisode, address, episode_page, write_list
+from inquitree_gym.report.listing import (
+    INQUIRY_COLUMNS,
+    Columns,
+    ListedEpisode,
+    address,
+    inquiry_values,
+    viewed_page,
+    write_list,
+)
 from inquitree_gym.report.sections import ReportData, Section, report_data
 from inquitree_gym.report.tables import Table, as_csv, escaped, markdown, table_csv
 from inquitree_gym.report.templating import render, render_markdown, write_bytes, write_text
@@ -26,7 +35,7 @@ def write_report(
     runs: Sequence[ScoredRun],
     out: Path,
     differences: Sequence[PairedDifference] = (),
-    split: CutoffAnalysis | None = None,
+    split: CutoffAnalysis[Player] | None = None,
     memories: Memorisation | None = None,
 ) -> list[Path]:
     """Write a report of ``runs``, and return what was written, the page first.
@@ -46,28 +55,63 @@ def write_report(
         OptionError: the files cannot be written.
         MissingExtraError: Matplotlib is not installed.
     """
-    page = out if out.suffix.lower() in (".html", ".htm") else out / PAGE
+    page = page_at(out)
     report = report_data(runs, differences, split, memories)
     parts = [section for make in _SECTIONS if (section := make(report)) is not None]
-    values: dict[str, Any] = {"title": _title(report), "facts": _facts(report), "sections": parts}
-    figures, tables, episodes = (_beside(page, each) for each in ("figures", "tables", "episodes.html"))
-    drawn = {chart.name: chart.files() for section in parts for chart in section.charts}
-    places = {"figures": address(page, figures), "tables": address(page, tables), "episodes": address(page, episodes)}
+    csvs = {".csv": _means_csv(report), "-episodes.csv": _episodes_csv(report)}
+    if split is not None and split.splits:
+        csvs["-cutoff.csv"] = comparisons.cutoffs_csv(report, split)
+    if vigilance.vigilance_trends(report):
+        csvs["-vigilance.csv"] = vigilance.vigilance_csv(report)
+    listed = list(_listed(report, beside(page, "episodes.html")))
+    return write_page(page, PageContent(runs_named(report.runs), _facts(report), parts, csvs, listed))
+
+
+class PageContent(NamedTuple):
+    """Content of the page of a report."""
+
+    runs: str
+    """Names of the runs."""
+    facts: Sequence[tuple[str, str]]
+    """Counts and settings, by name."""
+    sections: Sequence[Section]
+    csvs: Mapping[str, str]
+    """CSV files by the end of their name, behind the stem of the page."""
+    episodes: Sequence[ListedEpisode]
+    columns: Columns = INQUIRY_COLUMNS
+    """Headings of the list of episodes."""
+
+
+def page_at(out: Path) -> Path:
+    """Return the page of a report at an ``.html`` file or in a folder."""
+    return out if out.suffix.lower() in (".html", ".htm") else out / PAGE
+
+
+def write_page(page: Path, content: PageContent) -> list[Path]:
+    """Write the page of a report, with everything beside it, and return what was written, the page first.
+
+    Raises:
+        OptionError: a file cannot be written.
+        MissingExtraError: Matplotlib is not installed.
+    """
+    episodes = beside(page, "episodes.html")
+    drawn = {chart.name: chart.files() for section in content.sections for chart in section.charts}
+    places = {each: address(page, beside(page, each)) for each in ("figures", "tables")}
+    places["episodes"] = address(page, episodes)
+    values: dict[str, Any] = {
+        "title": f"Report of {content.runs}", "facts": content.facts, "sections": content.sections,
+    }  # fmt: skip
     files = {
         page: render("report.html", styles=("base.css", "report.css"), drawn=drawn, places=places, **values),
         page.with_suffix(".md"): render_markdown(**values),
-        page.with_suffix(".csv"): _means_csv(report),
-        episodes.with_suffix(".csv"): _episodes_csv(report),
+        **{page.with_name(f"{page.stem}{end}"): text for end, text in content.csvs.items()},
     }
-    if split is not None and split.splits:
-        files[_beside(page, "cutoff.csv")] = comparisons.cutoffs_csv(report, split)
-    if vigilance.vigilance_trends(report):
-        files[_beside(page, "vigilance.csv")] = vigilance.vigilance_csv(report)
     for file, text in files.items():
         write_text(file, text)
-    beside = write_figures_and_tables(page, parts, drawn)
-    write_list(episodes, f"Episodes of {_named(report)}", list(_listed(report, episodes)), back=address(episodes, page))
-    return [*files, episodes, *beside]
+    folders = write_figures_and_tables(page, content.sections, drawn)
+    title = f"Episodes of {content.runs}"
+    write_list(episodes, title, content.episodes, columns=content.columns, back=address(episodes, page))
+    return [*files, episodes, *folders]
 
 
 def write_figures_and_tables(
@@ -83,7 +127,7 @@ def write_figures_and_tables(
     Raises:
         OptionError: a file cannot be written.
     """
-    figures, tables = _beside(page, "figures"), _beside(page, "tables")
+    figures, tables = beside(page, "figures"), beside(page, "tables")
     for name, formats in drawn.items():
         for suffix, content in formats.items():
             write_bytes(figures / f"{name}.{suffix}", content)
@@ -91,7 +135,8 @@ def write_figures_and_tables(
     return [*([figures] if drawn else []), tables]
 
 
-def _beside(page: Path, name: str) -> Path:
+def beside(page: Path, name: str) -> Path:
+    """Return the file or folder of a page with a name of its own."""
     return page.with_name(f"{page.stem}-{name}")
 
 
@@ -114,11 +159,11 @@ def _listed(report: ReportData, file: Path) -> Iterator[ListedEpisode]:
     several = len(report.runs) > 1
     homes = (run for run in report.runs for _ in run.episodes)
     for run, each in zip(homes, report.episodes, strict=True):
-        score, page = each.score, None if each.file is None else episode_page(run.folder, each.file)
+        score = each.score
         yield ListedEpisode(
-            run=run.folder.name if several else "", tree=score.tree, agent=report.name(score),
-            fake_level=score.fake_level, seed=score.seed, status="concluded",
-            page=address(file, page) if page is not None and page.is_file() else "", score=score,
+            settings=(score.tree, report.name(score), score.fake_level, score.seed), status="concluded",
+            page=viewed_page(file, run.folder, each.file), values=inquiry_values(score), judged_by=score.judged_by,
+            run=run.folder.name if several else "",
         )  # fmt: skip
 
 
@@ -135,12 +180,9 @@ _SECTIONS = (
 )  # fmt: skip
 
 
-def _title(report: ReportData) -> str:
-    return f"Report of {_named(report)}"
-
-
-def _named(report: ReportData) -> str:
-    return ", ".join(dict.fromkeys(run.folder.name for run in report.runs))
+def runs_named(runs: Sequence[ScoredRun] | Sequence[ProjectionRun]) -> str:
+    """Return the names of runs, each once."""
+    return ", ".join(dict.fromkeys(run.folder.name for run in runs))
 
 
 def _facts(report: ReportData) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 
-from inquitree_gym.analysis.aggregate import CHANGE, MEASURES, grouped, player_of
+from inquitree_gym.analysis.aggregate import CHANGE, MEASURES, Player, grouped, player_of
 from inquitree_gym.analysis.bounds import AgentTurns
 from inquitree_gym.analysis.bounds_report import TITLES, bounds_summary, bounds_table, draw_trees
 from inquitree_gym.analysis.cutoff import CutoffSplit, side_of
@@ -235,7 +235,7 @@ def _values(scores: Iterable[EpisodeScore], name: str) -> dict[tuple[str, int], 
     return {(score.tree, score.seed): MEASURES[name](score) for score in scores}
 
 
-def _player(report: ReportData, split: CutoffSplit) -> str:
+def _player(report: ReportData, split: CutoffSplit[Player]) -> str:
     return report.names[split.player] + ", control" * split.control
 
 

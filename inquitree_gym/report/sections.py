@@ -90,7 +90,7 @@ class ReportData:
     judged: dict[str, list[EpisodeScore]]
     """Scores by judge, the judge of the tables first."""
     differences: Sequence[PairedDifference]
-    cutoffs: CutoffAnalysis | None
+    cutoffs: CutoffAnalysis[Player] | None
     """Split at training cutoffs; None without one."""
     memories: Memorisation | None
     """Closed-book conclusions; None without any."""
@@ -141,7 +141,7 @@ class ReportData:
 def report_data(
     runs: Sequence[ScoredRun],
     differences: Sequence[PairedDifference] = (),
-    cutoffs: CutoffAnalysis | None = None,
+    cutoffs: CutoffAnalysis[Player] | None = None,
     memories: Memorisation | None = None,
 ) -> ReportData:
     """Return the data of a report on ``runs``; see `write_report` for the arguments."""

@@ -6,14 +6,16 @@ import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from inquitree_gym.analysis.load import cost_of
 from inquitree_gym.analysis.logs import (
+    OTHER_ENV,
     OTHER_TREE,
     AnyLogs,
     LogEntry,
     LoggedEpisode,
+    Logs,
     MissingEpisode,
     find_logs,
 )
@@ -22,8 +24,21 @@ from inquitree_gym.engine import Rules
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judges import Judge, evidence_ratios, local_judge
 from inquitree_gym.judges.registry import LOCAL
-from inquitree_gym.log import Episode, Header, has_header
-from inquitree_gym.report.listing import INDEX, VIEW, ListedEpisode, address, page_name, pages_of, write_list
+from inquitree_gym.log import Episode, Header, TaskKind, has_header
+from inquitree_gym.report.listing import (
+    INDEX,
+    INQUIRY_COLUMNS,
+    VIEW,
+    Columns,
+    DrawnEpisode,
+    ListedEpisode,
+    address,
+    inquiry_values,
+    page_name,
+    pages_of,
+    write_list,
+)
+from inquitree_gym.report.projection_view import PROJECTION_COLUMNS, draw_projections
 from inquitree_gym.report.tables import dollars
 from inquitree_gym.report.templating import render, write_text
 from inquitree_gym.report.turns import legend, turn_views
@@ -33,7 +48,7 @@ from inquitree_gym.scoring.episode import agent_label
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.drawing import diagram
 
-_ENDED = ("concluded", "truncated", "abandoned", "damaged", OTHER_TREE)
+_ENDED = ("concluded", "truncated", "abandoned", "damaged", OTHER_TREE, OTHER_ENV)
 """States of logs that a run does not go on with."""
 
 
@@ -68,11 +83,13 @@ def view_run(
     if not begun:
         reason = f": {logs.foreign[0].error}" if logs.foreign else ", none has been started"
         raise OptionError(f"'{logs.path}' holds no episode of that kind: {len(entries)} match{reason}")
+    kind = _kind_of(logs)
     if len(entries) == 1:
         (entry,) = begun
         page = entry.file.with_suffix(".html") if logs.path.is_file() else logs.path / VIEW / page_name(entry.name)
-        return _write_page(entry, page if out is None else out if _is_page(out) else out / page_name(entry.name), judge)
-    pages = LogPages(logs.path / VIEW if out is None else out, f"Episodes of {logs.path.name}", judge)
+        page = page if out is None else out if _is_page(out) else out / page_name(entry.name)
+        return _write_page(entry, page, _pages_of_kind(kind, judge))
+    pages = LogPages(logs.path / VIEW if out is None else out, f"Episodes of {logs.path.name}", judge, kind)
     pages.write(entries, progress)
     return pages.index
 
@@ -94,7 +111,7 @@ def follow_run(
         raise OptionError(f"a run is followed in its folder, and '{path}' is a file; view it without --follow")
     if not any(wanted(entry.spec) for entry in find_logs(path).entries):
         raise OptionError(f"'{path}' holds no episode of that kind to follow; start the run, or choose other episodes")
-    pages = LogPages(path / VIEW if out is None else out, f"Episodes of {path.name}", judge)
+    pages = LogPages(path / VIEW if out is None else out, f"Episodes of {path.name}", judge, _kind_of(find_logs(path)))
     done = False
     try:
         while not done:
@@ -107,11 +124,11 @@ def follow_run(
 class LogPages:
     """Pages of episodes with an index; a page is written again if its log has changed."""
 
-    def __init__(self, out: Path, title: str, judge: str = LOCAL) -> None:
+    def __init__(self, out: Path, title: str, judge: str = LOCAL, kind: TaskKind = "inquiry") -> None:
         """Write to the file or folder ``out`` under a title; see `view_run` for the arguments and errors."""
         self.index = out if _is_page(out) else out / INDEX
         self._title = title
-        self._recorded = lru_cache(maxsize=None)(partial(recorded_judges, judge=judge))
+        self._kind = _pages_of_kind(kind, judge)
         self._lines: dict[str, tuple[object, ListedEpisode]] = {}
         """State of the log and line of the index, by name of the log."""
 
@@ -131,7 +148,7 @@ class LogPages:
             if progress is not None:
                 progress(entry.spec)
         done = all(line.status in _ENDED for line in lines)
-        write_list(self.index, self._title, lines, live=live and not done)
+        write_list(self.index, self._title, lines, columns=self._kind.columns, live=live and not done)
         return done
 
     def _line(self, entry: LogEntry, live: bool) -> ListedEpisode:
@@ -144,21 +161,52 @@ class LogPages:
 
     def _write_episode(self, entry: LogEntry, live: bool) -> ListedEpisode:
         """Write the page of an episode that has been started, and return its line."""
-        found, spec = entry.read(), entry.spec
-        settings = ("", spec.player, spec.fake_level, spec.seed)
+        spec, page = entry.spec, pages_of(self.index) / page_name(entry.name)
+        found = self._kind.draw(entry, page, address(page, self.index), live)
+        settings = {"agent": spec.player, "fakes": spec.fake_level, "seed": spec.seed}
+        told = tuple(settings[name] for name in self._kind.columns.settings[1:])
         if isinstance(found, MissingEpisode):
-            return ListedEpisode(*settings, Path(spec.tree).stem, found.status, "", None)
-        page = pages_of(self.index) / page_name(entry.name)
-        judges = _judges(self._recorded(entry.home), found)
-        score = write_view(found.episode, found.tree, page, address(page, self.index), live=live, **judges)
-        return ListedEpisode(*settings, found.tree.id, found.episode.status, address(self.index, page), score)
+            return ListedEpisode((Path(spec.tree).stem, *told), found.status)
+        shown = address(self.index, page)
+        return ListedEpisode((found.task, *told), found.status, shown, found.values, found.judged_by)
 
 
-def _write_page(entry: LogEntry, page: Path, judge: str) -> Path:
+class _PagesOfKind(NamedTuple):
+    """List and pages of the episodes of one kind of environment."""
+
+    columns: Columns
+    draw: Callable[[LogEntry, Path, str, bool], DrawnEpisode | MissingEpisode]
+    """Writes the page of a log, with the address of a list, and whether the page reloads itself."""
+
+
+def _pages_of_kind(kind: TaskKind, judge: str) -> _PagesOfKind:
+    if kind == "projection":
+        return _PagesOfKind(PROJECTION_COLUMNS, draw_projections)
+    return _PagesOfKind(
+        INQUIRY_COLUMNS, partial(_draw_inquiry, lru_cache(maxsize=None)(partial(recorded_judges, judge=judge)))
+    )
+
+
+def _kind_of(logs: Logs) -> TaskKind:
+    """Return the kind of the logs; logs of several kinds are shown as inquiries, and the others listed."""
+    return "projection" if logs.kinds == {"projection"} else "inquiry"
+
+
+def _draw_inquiry(
+    recorded: Callable[[Path], RecordedJudges], entry: LogEntry, page: Path, back: str, live: bool
+) -> DrawnEpisode | MissingEpisode:
     found = entry.read()
     if isinstance(found, MissingEpisode):
+        return found
+    score = write_view(found.episode, found.tree, page, back, live=live, **_judges(recorded(entry.home), found))
+    judged_by = "" if score is None else score.judged_by
+    return DrawnEpisode(found.tree.id, found.episode.status, inquiry_values(score), judged_by)
+
+
+def _write_page(entry: LogEntry, page: Path, kind: _PagesOfKind) -> Path:
+    found = kind.draw(entry, page, "", False)
+    if isinstance(found, MissingEpisode):
         raise LogError(found.error if found.status != OTHER_TREE else f"'{entry.file}' {found.error}")
-    write_view(found.episode, found.tree, page, **_judges(recorded_judges(entry.home, judge), found))
     return page
 
 
@@ -191,6 +239,7 @@ def write_view(
         styles=("base.css", "episode.css"),
         script="episode.js",
         title=title,
+        paper=tree.paper,
         tree=tree,
         diagram=diagram(tree),
         names={s.id: s.name for s in tree.subtopics} | {s.id: s.text for s in tree.studies},

@@ -44,7 +44,7 @@
       const node = document.getElementById("node-" + id);
       if (node) points.push([Number(node.dataset.x), Number(node.dataset.y)]);
     }
-    document.getElementById("trail").setAttribute("d", points.map(bend).join(""));
+    document.getElementById("trail")?.setAttribute("d", points.map(bend).join("")); // projections have no tree
   };
 
   // With room enough the picture stays in view beside or above the turn.

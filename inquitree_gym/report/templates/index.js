@@ -59,7 +59,7 @@
     body.append(...order.map((line) => line.row));
   };
 
-  const told = (line) => ["tree", "agent", "fakes", "seed"].map((name) => line.cells[column(name)]).join(" · ");
+  const told = (line) => form.dataset.told.split(" ").map((name) => line.cells[column(name)]).join(" · ");
 
   const offer = () => {
     const [words, link] = [pair.querySelector("span"), pair.querySelector("a")];
