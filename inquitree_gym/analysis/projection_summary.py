@@ -10,6 +10,8 @@ from statistics import fmean, pstdev
 from typing import NamedTuple
 
 from inquitree_gym.analysis.aggregate import CEILING, format_estimate, grouped, in_cell
+from inquitree_gym.analysis.cutoff import CutoffAnalysis, split_players
+from inquitree_gym.analysis.cutoff_models import ModelDates
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges.projections.alignment import Area, Variant
 from inquitree_gym.scoring import Estimate, paired_difference
@@ -146,6 +148,15 @@ def anchoring(scores: Sequence[ProjectionEpisodeScore], metric: Metric = PAPER) 
         if {"none", "conversation"} <= by_memory.keys():
             found.append(_difference(by_memory["none"], by_memory["conversation"], metric))
     return [each for each in found if each.pairs]
+
+
+def split_projections(
+    scores: Sequence[ProjectionEpisodeScore], models: Sequence[ModelDates], metric: Metric = PAPER
+) -> CutoffAnalysis[ProjectionPlayer]:
+    """Split the episodes at the training cutoffs of their models, by F1 at each level and `AUC`; see `load_models`."""
+    players = grouped(told_apart(scores), projection_player)
+    measures = {f"F1, {level}": metric.f1_at(level) for level in levels_of(scores)} | {AUC: metric.area}
+    return split_players(players, models, measures)
 
 
 def projection_table(summaries: Iterable[ProjectionSummary], levels: Sequence[str]) -> Iterator[list[str]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from inquitree_gym.analysis.aggregate import SHOWN, Player, Setting, grouped, setting_of
-from inquitree_gym.analysis.cutoff import CUTOFF_MEASURES, CutoffAnalysis, CutoffSplit, DiffInDiff
+from inquitree_gym.analysis.cutoff import CUTOFF_MEASURES, AnyPlayer, CutoffAnalysis, CutoffSplit, DiffInDiff
 from inquitree_gym.analysis.memorisation import Memorisation
 from inquitree_gym.report.figures import bars, differences
 from inquitree_gym.report.sections import AXES, ReportData, Section
@@ -100,7 +100,7 @@ def cutoffs(report: ReportData) -> Section:
             bars(
                 f"cutoff-{number}",
                 axis,
-                {_label(report, each): (each.before[measure], each.after[measure]) for each in splits},
+                {_label(report.names, each): (each.before[measure], each.after[measure]) for each in splits},
                 ("before the cutoff", "after it"),
             ),
             measure,
@@ -108,7 +108,10 @@ def cutoffs(report: ReportData) -> Section:
         for number, (_, measure, axis) in enumerate(AXES if splits else ())
     )
     tables = (
-        (_split_table(report, splits), report.name_judge(_crossing_table(found.crossings), *CUTOFF_MEASURES))
+        tuple(
+            report.name_judge(table, *CUTOFF_MEASURES)
+            for table in (split_table(report.names, splits), crossing_table(found.crossings))
+        )
         if found and splits
         else ()
     )
@@ -166,30 +169,39 @@ def _item_scores(scores: Sequence[EpisodeScore]) -> dict[tuple[str, str], tuple[
     }
 
 
-def _split_table(report: ReportData, splits: Sequence[CutoffSplit[Player]]) -> Table:
-    heads = ("agent", "cutoff", "measure", "before", "trees", "after", "trees", "before − after", "df", "unclear trees")
+def split_table(
+    names: Mapping[AnyPlayer, str], splits: Sequence[CutoffSplit[AnyPlayer]], clusters: str = "trees"
+) -> Table:
+    """Return the measures before and after the cutoffs; ``clusters`` is the word for trees or papers."""
+    heads = (
+        "agent", "cutoff", "measure", "before", clusters, "after", clusters, "before − after", "df",
+        f"unclear {clusters}",
+    )  # fmt: skip
     lines = [
         [
-            _label(report, each), each.cutoff, measure,
+            _label(names, each), each.cutoff, measure,
             *linked(
                 (each.before[measure], each.before[measure].trees, each.after[measure], each.after[measure].trees,
                  each.difference[measure], each.degrees[measure], each.unclear),
-                agent=report.names[each.player],
+                agent=names[each.player],
             ),
         ]
         for each in splits
-        for measure in CUTOFF_MEASURES
+        for measure in each.difference
     ]  # fmt: skip
-    return report.name_judge(make_table("Before and after", heads, lines, labels=3), *CUTOFF_MEASURES)
+    return make_table("Before and after", heads, lines, labels=3)
 
 
-def _crossing_table(found: Mapping[str, DiffInDiff]) -> Table:
-    heads = ("measure", "before − after, same tree", "trees on both sides", "other trees", "models", "episodes")
+def crossing_table(found: Mapping[str, DiffInDiff], clusters: str = "trees") -> Table:
+    """Return the effects within the trees or papers that lie on both sides; see `split_table`."""
+    same, both = f"before − after, same {clusters[:-1]}", f"{clusters} on both sides"
+    heads = ("measure", same, both, f"other {clusters}", "models", "episodes")
     lines = [
         [measure, each.effect, each.effect.trees, each.others, each.models, each.effect.episodes]
         for measure, each in found.items()
     ]
-    return make_table("The same tree, before for one model and after for another", heads, lines)
+    title = f"The same {clusters[:-1]}, before for one model and after for another"
+    return make_table(title, heads, lines)
 
 
 def _memory_tables(report: ReportData, found: Memorisation) -> tuple[Table, ...]:
@@ -208,5 +220,5 @@ def _memory_tables(report: ReportData, found: Memorisation) -> tuple[Table, ...]
     return (memory, make_table("In the loop beside closed book", _GAIN_HEADS, gains, labels=2)) if gains else (memory,)
 
 
-def _label(report: ReportData, split: CutoffSplit[Player]) -> str:
-    return report.names[split.player] + ", control" * split.control
+def _label(names: Mapping[AnyPlayer, str], split: CutoffSplit[AnyPlayer]) -> str:
+    return names[split.player] + ", control" * split.control

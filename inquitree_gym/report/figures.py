@@ -190,10 +190,19 @@ def curves(
     return Chart(name, f"{labels[1]} against {labels[0]}{note}", draw, _curves_height(found))
 
 
-def levels(name: str, labels: tuple[str, str], found: Curves, *, share: bool = True) -> Chart:
-    """Return points with intervals by fake level, each level a category, so that no distance means anything.
+def levels(
+    name: str,
+    labels: tuple[str, str],
+    found: Curves,
+    *,
+    share: bool = True,
+    names: Sequence[str] = (),
+    chance: tuple[float, str] | None = None,
+) -> Chart:
+    """Return points with intervals by level, each level a category, so that no distance means anything.
 
-    See `curves` for the arguments. Three levels or more are joined by a thin line.
+    Three levels or more are joined by a thin line. Levels 0, 1, … may have ``names``; ``chance`` is the y of a dotted
+    horizontal line, with its label. See `curves` for the other arguments.
     """
     ticks = sorted({level for points in found.values() for level, _ in points})
     step = min(DODGE, MAX_SPREAD / max(1, len(found)))
@@ -202,13 +211,31 @@ def levels(name: str, labels: tuple[str, str], found: Curves, *, share: bool = T
         for series, (label, points) in enumerate(found.items()):
             shift = step * (series - (len(found) - 1) / 2)
             _draw_points(axes, series, label, [(ticks.index(level) + shift, each) for level, each in points])
-        axes.set_xticks(range(len(ticks)), [f"{level:g}" for level in ticks])
+        axes.set_xticks(range(len(ticks)), [names[int(level)] if names else f"{level:g}" for level in ticks])
+        if chance is not None:
+            axes.axhline(chance[0], color=INK, linewidth=1, linestyle=":", label=chance[1])
         axes.set_xlim(-0.5, len(ticks) - 0.5)
         axes.grid(axis="x", visible=False)
         _finish(axes, labels, share)
 
     note = _dots_note(each for points in found.values() for _, each in points)
     return Chart(name, f"{labels[1]} by {labels[0]}{note}", draw, _curves_height(found))
+
+
+def dots(name: str, measure: str, found: Mapping[str, Mapping[str, float]]) -> Chart:
+    """Return one row per label from the top, with a mark in [0, 1] for each series that has a value."""
+    series = list(dict.fromkeys(each for row in found.values() for each in row))
+
+    def draw(axes: Axes) -> None:
+        places = _label_rows(axes, found)
+        for number, each in enumerate(series):
+            shown = [(row[each], place) for row, place in zip(found.values(), places, strict=True) if each in row]
+            colour, marker = SERIES[number % len(SERIES)], MARKERS[number % len(MARKERS)]
+            axes.plot(*zip(*shown, strict=True), marker, color=colour, markersize=6, alpha=0.8, label=short(each))
+        axes.set(xlabel=measure, xlim=(-0.03, 1.03))
+        draw_legend(axes)
+
+    return Chart(name, measure, draw, _height(len(found)) + 0.22 * ((len(series) + 1) // 2))
 
 
 def spreads(name: str, measure: str, found: Mapping[str, Sequence[float]], threshold: float | None) -> Chart:

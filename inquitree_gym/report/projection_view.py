@@ -9,7 +9,7 @@ from pathlib import Path
 
 from inquitree_gym.analysis.load import cost_of
 from inquitree_gym.analysis.logs import LogEntry, LoggedProjections, MissingEpisode
-from inquitree_gym.analysis.projection_summary import AUC
+from inquitree_gym.analysis.projection_summary import AUC, PAPER, Metric
 from inquitree_gym.judges.projections.alignment import Alignment, ProjectionScore
 from inquitree_gym.log import Reply, Turn
 from inquitree_gym.report.listing import Columns, DrawnEpisode
@@ -40,7 +40,7 @@ class RatedClaim:
     projected: str | None
     """None if the projection has no analogous claim."""
     ratings: tuple[float, ...]
-    """Ratings in both orders, in [-1, 1], averaged over the true claims for an extraneous one; empty without a claim."""
+    """Ratings in both orders, in [-1, 1], for an extraneous claim their means over the true ones; empty without one."""
     mean: float | None
     reason: str = ""
     """Reason of the judge; empty without one."""
@@ -61,9 +61,10 @@ class ProjectionView:
     """Score as printed; None for an unscored projection."""
 
 
-def projection_values(score: ProjectionEpisodeScore) -> dict[str, object]:
+def projection_values(score: ProjectionEpisodeScore, metric: Metric = PAPER) -> dict[str, object]:
     """Return the results of an episode by heading of the list."""
-    return {each.level: each.f1["paper"] for each in score.levels} | {AUC: score.area(), UNSCORED: score.unscored}
+    by_level: dict[str, object] = {each.level: each.f1[metric.variant] for each in score.levels}
+    return {**by_level, AUC: metric.area(score), UNSCORED: score.unscored}
 
 
 def draw_projections(entry: LogEntry, page: Path, back: str, live: bool) -> DrawnEpisode | MissingEpisode:

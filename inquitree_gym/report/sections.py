@@ -24,6 +24,7 @@ from inquitree_gym.analysis.aggregate import (
 )
 from inquitree_gym.analysis.cutoff import CutoffAnalysis
 from inquitree_gym.analysis.load import EpisodeCost, ReadingCounts, ScoredEpisode, ScoredRun, agents_apart
+from inquitree_gym.analysis.logs import MissingEpisode
 from inquitree_gym.analysis.memorisation import Memorisation
 from inquitree_gym.report.figures import Chart, bars, curves, spreads
 from inquitree_gym.report.tables import Table, counted, dollars, linked, make_table, shaded
@@ -263,10 +264,17 @@ def readings(report: ReportData) -> Section:
 
 def spending(report: ReportData) -> Section:
     """Return tokens, dollars and seconds."""
+    players = by_player(report.episodes)
+    return spending_of(
+        {report.names[player]: [(each.cost, len(each.coverage)) for each in group] for player, group in players.items()}
+    )
+
+
+def spending_of(spent_by: Mapping[str, Sequence[tuple[EpisodeCost, int]]]) -> Section:
+    """Return tokens, dollars and seconds from cost and turns of the episodes of each agent."""
     costs, times = [], []
-    for player, group in by_player(report.episodes).items():
-        name, turns = report.names[player], sum(len(each.coverage) for each in group)
-        spent = EpisodeCost.total(each.cost for each in group)
+    for name, group in spent_by.items():
+        spent, turns = EpisodeCost.total(cost for cost, _ in group), sum(turns for _, turns in group)
         paid = dollars(spent.dollars, spent.unpriced)
         counts = [getattr(spent, field) for field in COUNTS.values()]
         costs.append([name, *linked((len(group), turns, *counts, paid, spent.unpriced), agent=name)])
@@ -285,12 +293,13 @@ def spending(report: ReportData) -> Section:
 def missing(report: ReportData) -> Section:
     """Return the episodes without a score, and the reason."""
     gone = [(run.folder.name, each) for run in report.runs for each in run.missing]
-    counts = {
-        "scored": len(report.episodes),
-        "missing": len(gone),
-        "unscored": sum(row.unscored for row in report.table),
-    }
-    words = paragraphs("missing", **{name: f"{count:,}" for name, count in counts.items()})
+    unscored = sum(row.unscored for row in report.table)
+    return missing_from(gone, f"{len(report.episodes):,} episodes", f"{unscored:,} whole ones have no conclusion score")
+
+
+def missing_from(gone: Sequence[tuple[str, MissingEpisode]], scored: str, unscored: str) -> Section:
+    """Return the episodes without a score by run, under two counts in words."""
+    words = paragraphs("missing", scored=scored, missing=f"{len(gone):,}", unscored=unscored)
     lines = [[run, each.name, each.status, each.error or None] for run, each in gone]
     found = (make_table("Not scored", ("run", "episode", "status", "error"), lines, labels=4),) if gone else ()
     return Section("missing", "Failures and missing episodes", words, (), found, folded=len(gone) > MAX_OPEN)

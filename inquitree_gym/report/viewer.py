@@ -163,7 +163,7 @@ class LogPages:
         """Write the page of an episode that has been started, and return its line."""
         spec, page = entry.spec, pages_of(self.index) / page_name(entry.name)
         found = self._kind.draw(entry, page, address(page, self.index), live)
-        settings = {"agent": spec.player, "fakes": spec.fake_level, "seed": spec.seed}
+        settings: dict[str, str | int] = {"agent": spec.player, "fakes": spec.fake_level, "seed": spec.seed}
         told = tuple(settings[name] for name in self._kind.columns.settings[1:])
         if isinstance(found, MissingEpisode):
             return ListedEpisode((Path(spec.tree).stem, *told), found.status)
