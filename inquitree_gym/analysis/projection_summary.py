@@ -107,7 +107,7 @@ def levels_of(scores: Iterable[ProjectionEpisodeScore]) -> list[str]:
 
 
 def summarise_projections(scores: Sequence[ProjectionEpisodeScore], metric: Metric = PAPER) -> list[ProjectionSummary]:
-    """Return one summary per player and domain, and two over all domains, in order of first appearance.
+    """Return one summary per player and domain, and two over all domains.
 
     Several configurations of one agent are several agents; see `told_apart`.
 
@@ -208,7 +208,7 @@ def _normalised(level: str, metric: Metric, ends: Ends) -> ProjectionMeasure:
 def _summaries(
     player: ProjectionPlayer, scores: Sequence[ProjectionEpisodeScore], metric: Metric, ends: Ends
 ) -> Iterator[ProjectionSummary]:
-    domains = grouped(scores, lambda score: score.domain)
+    domains = grouped(sorted(scores, key=lambda score: score.domain), lambda score: score.domain)
     for group, members in domains.items():
         yield _summary(player, group, [members], metric, ends)
     if len(domains) > 1:

@@ -125,10 +125,9 @@ def anchored(report: ProjectionReport) -> Section | None:
 def cutoffs(report: ProjectionReport) -> Section:
     """Return how many papers each model may have read, and the results before and after its cutoff."""
     found = report.cutoffs
-    known = list(dict.fromkeys(_known(report)))
     words = paragraphs(
         "projection_memory",
-        told=[_told(report, each) for each in known],
+        told=list(dict.fromkeys(_told(report, each) for each in _known(report))),
         unnamed=found.unnamed,
         splits=found.splits,
     )
@@ -228,7 +227,7 @@ def _rated(name: str, facts: ScoredProjections) -> Iterator[list[object]]:
 def _paired(report: ProjectionReport, anchor: str, title: str, found: Sequence[PairedProjections]) -> Section:
     measures = (*report.levels, AUC)
     lines = [[each.name, each.pairs, *(each.estimates.get(name) for name in measures)] for each in found]
-    table = make_table(f"{title}: paired differences of F1 and AUC", ("difference", "pairs", *measures), lines)
+    table = make_table("Paired differences of F1 and AUC", ("difference", "pairs", *measures), lines)
     chart = differences(f"{anchor}-auc", f"difference in {AUC}", {each.name: (each.estimates[AUC],) for each in found})
     words = paragraphs(f"projection_{anchor}")
     return Section(anchor, title, words, (report.judged(chart),), (report.judged(table),))
