@@ -148,21 +148,40 @@ def batched() -> Iterator[Row]:
 
 
 def synthetic() -> Iterator[Row]:
-    """Play and score synthetic episodes whose directions are guessed."""
-    env = gym.make_vec("ProjectionBench-synthetic-menu-v0", SLICE, vectorization_mode="vector_entry_point")
+    """Play and score synthetic episodes in which a coin decides each direction, as arrays and one by one."""
+    arrays = gym.make_vec("ProjectionBench-synthetic-menu-v0", SLICE, vectorization_mode="vector_entry_point")
+    single = gym.make("ProjectionBench-synthetic-menu-v0").unwrapped
+    for what, play in (("as arrays", partial(toss_in_arrays, arrays)), ("one by one", partial(toss_singly, single))):
+        took = seconds(play)
+        yield Row(
+            f"{EPISODES:,} synthetic episodes of `coin`, played and scored {what}", f"{took:.1f} s",
+            target=f"< {EPISODES_TARGET:.0f} s", met=took < EPISODES_TARGET,
+        )  # fmt: skip
 
-    def play() -> None:
-        rng, over = np.random.default_rng(0), 0
-        _, infos = env.reset(seed=0)
-        while over < EPISODES:
-            guesses = rng.integers(1, 3, env.action_space.shape)
-            over += int(env.step(np.where(infos["action_mask"][..., 1], guesses, 0))[2].sum())
 
-    took = seconds(play)
-    yield Row(
-        f"{EPISODES:,} synthetic episodes of guessed directions, played and scored", f"{took:.1f} s",
-        target=f"< {EPISODES_TARGET:.0f} s", met=took < EPISODES_TARGET,
-    )  # fmt: skip
+def toss(env: gym.Env | gym.vector.VectorEnv, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return for every claim itself or its contrary, and for an empty slot its first option."""
+    nothing = env.menu.features.split(rows)["nothing"]
+    return (rng.random(nothing.shape) - 2 * nothing).argmax(axis=-1)
+
+
+def toss_in_arrays(env: gym.vector.VectorEnv) -> None:
+    """Play `EPISODES` episodes in slices of `SLICE`."""
+    rng, over = np.random.default_rng(0), 0
+    rows, _ = env.reset(seed=0)
+    while over < EPISODES:
+        rows, _, ended, *_ = env.step(toss(env, rows, rng))
+        over += int(ended.sum())
+
+
+def toss_singly(env: gym.Env) -> None:
+    """Play `EPISODES` episodes, one after the other."""
+    rng = np.random.default_rng(0)
+    for seed in range(EPISODES):
+        rows, _ = env.reset(seed=seed)
+        over = False
+        while not over:
+            rows, _, over, *_ = env.step(toss(env, rows, rng))
 
 
 def row(what: str, rates: list[float], against: str, ratio: Spread, *, least: float) -> Row:

@@ -14,7 +14,7 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.envs.projection.rules import Form, ProjectionRules
 from inquitree_gym.envs.text import draw_one
-from inquitree_gym.judges.projections.direction import is_null, polarity
+from inquitree_gym.judges.projections.direction import claim_direction
 from inquitree_gym.trees.disclosure import Level, OutcomeClaim, ProjectionTask
 from inquitree_gym.trees.tasks import builtin_tasks, load_task
 
@@ -77,12 +77,7 @@ def _tossed(claim: OutcomeClaim, rng: np.random.Generator) -> str:
 
 def _rising(claim: OutcomeClaim) -> str:
     """Return the first of a claim and its contraries that rises by its words besides the variables; empty if none."""
-    variables = f"{claim.independent} {claim.dependent}".lower().split()
-    for text in (claim.text, *claim.contraries):
-        said = " ".join(word for word in text.rstrip(".").lower().split() if word not in variables)
-        if polarity(said) > 0 and not is_null(text):
-            return text
-    return ""
+    return next((text for text in (claim.text, *claim.contraries) if claim_direction(claim, text) > 0), "")
 
 
 def _coin(at: Situation) -> str:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from inquitree_gym.envs.text import draw_one
 from inquitree_gym.errors import OptionError
-from inquitree_gym.judges.projections.direction import is_null, polarity
-from inquitree_gym.trees.disclosure import OutcomeClaim, ProjectionTask
+from inquitree_gym.judges.projections.direction import claim_direction
+from inquitree_gym.trees.disclosure import ProjectionTask
 from inquitree_gym.trees.generator import WorldSettings, synthetic_task, tree_seed
 from inquitree_gym.trees.generator.worlds import world_numbers
 from inquitree_gym.trees.hashing import Hashes, hash_words
@@ -110,13 +110,14 @@ class TaskTable:
     """Given tasks, of which each seed draws one."""
 
     def __init__(self, tasks: Sequence[ProjectionTask]) -> None:
-        """Read the directions that claims and contraries state from their words; see `polarity`."""
+        """Read the directions that claims and contraries state from their words; see `claim_direction`."""
         self._tasks = tuple(tasks)
         self.most_claims = max(len(task.claims) for task in tasks)
         self._claims = np.array([len(task.claims) for task in tasks])
         self._directions = np.zeros((len(tasks), self.most_claims, 2), np.int8)
         for table, task in zip(self._directions, tasks, strict=True):
-            table[: len(task.claims)] = [stated_directions(claim) for claim in task.claims]
+            for row, claim in zip(table, task.claims, strict=False):
+                row[:] = [claim_direction(claim, text) for text in (claim.text, claim.contraries[0])]
 
     def numbers(self, seeds: Hashes, slots: int) -> ClaimNumbers:
         """Return the claims of the tasks that ``seeds`` draw; nothing of theirs is given away."""
@@ -129,21 +130,6 @@ class TaskTable:
     def task(self, seed: int) -> ProjectionTask:
         """Return the task that a seed draws."""
         return draw_one(self._tasks, seed)
-
-
-def stated_directions(claim: OutcomeClaim) -> tuple[int, int]:
-    """Return the directions that a claim and its first contrary state: 1 a rise, -1 a fall, 0 neither.
-
-    They are those of the words between the variables, so that a variable such as "the fall of dust" has no say.
-    """
-    contrary = claim.contraries[0].removesuffix(".")
-    after = contrary.lower().removeprefix(claim.independent.lower())
-    opposed = after.removesuffix(claim.dependent.lower())
-    return _direction(claim.relation), _direction(opposed)
-
-
-def _direction(relation: str) -> int:
-    return 0 if is_null(relation) else polarity(relation)
 
 
 def resolve_slots(size: int | None, source: TaskSource) -> int:

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from inquitree_gym.judges.claims import is_negated, is_open, stems
+from inquitree_gym.trees.disclosure import OutcomeClaim
 
 _CACHED_TEXTS = 4_096
 
@@ -109,3 +110,10 @@ def polarity(claim: str) -> int:
         return 0
     odd = (found.count("down") + is_negated(claim)) % 2
     return -1 if odd else 1
+
+
+def claim_direction(claim: OutcomeClaim, text: str) -> int:
+    """Return the direction that a claim or one of its contraries states besides its variables: 1, −1, or 0 for none."""
+    variables = set(f"{claim.independent} {claim.dependent}".lower().split())
+    said = " ".join(word for word in text.rstrip(".").lower().split() if word not in variables)
+    return 0 if is_null(said) else polarity(said)

@@ -17,10 +17,11 @@ from inquitree_gym.engine import splitmix64
 from inquitree_gym.envs.projection.features import ProjectionFeatures
 from inquitree_gym.envs.projection.menu import ProjectionMenuEnv
 from inquitree_gym.envs.projection.picture import CELL
-from inquitree_gym.envs.projection.slates import CONTRARY, ITSELF, NOTHING, stated_directions
+from inquitree_gym.envs.projection.slates import CONTRARY, ITSELF, NOTHING
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.judges.projections.alignment import level_weights, projection_score
 from inquitree_gym.judges.projections.chance import chance_f1
+from inquitree_gym.judges.projections.direction import claim_direction
 from inquitree_gym.trees import WorldSettings, synthetic_task, tree_seed
 from inquitree_gym.trees.tasks import builtin_tasks, load_task
 
@@ -172,7 +173,7 @@ def test_papers_have_a_discrete_view_with_the_directions_that_their_words_state(
         seen.add(env.task.id)
         parts = env.menu.features.split(rows)
         for k, claim in enumerate(env.task.claims):
-            stated = dict(zip((claim.text, claim.contraries[0], ""), (*stated_directions(claim), 0), strict=True))
+            stated = {text: claim_direction(claim, text) for text in (claim.text, claim.contraries[0])} | {"": 0}
             assert parts["directions"][k].tolist() == [stated[option] for option in env.options[k]]
         assert parts["claims"].sum() == len(env.task.claims)
         for _ in range(3):
@@ -187,9 +188,9 @@ def test_papers_have_a_discrete_view_with_the_directions_that_their_words_state(
 def test_a_world_states_the_same_directions_in_words_and_in_numbers():
     env = made(claims=8)
     rows, _ = env.reset(seed=7)
-    signs = [stated_directions(claim) for claim in env.task.claims]
-    assert all(one == -other for one, other in signs)
-    assert {one for one, _ in signs} == {1, -1}
+    signs = [claim_direction(claim, claim.text) for claim in env.task.claims]
+    assert signs == [-claim_direction(claim, claim.contraries[0]) for claim in env.task.claims]
+    assert set(signs) == {1, -1}
     as_task, _ = env.reset(seed=7, options={"task": env.task})
     assert (
         env.menu.features.split(as_task)["directions"].tolist() == env.menu.features.split(rows)["directions"].tolist()
