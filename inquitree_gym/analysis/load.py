@@ -17,7 +17,7 @@ from inquitree_gym.llm import Usage
 from inquitree_gym.llm.chat import is_cut_short, used_up
 from inquitree_gym.log import Episode, Turn
 from inquitree_gym.readers import READER_ROLE
-from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.runner.specs import EpisodeSpec
 from inquitree_gym.runner.trees import score_name
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.episode import told_apart

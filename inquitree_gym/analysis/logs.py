@@ -18,20 +18,19 @@ from inquitree_gym.errors import LogError, TreeError, UnknownTreeError
 from inquitree_gym.judges.records import JUDGEMENTS
 from inquitree_gym.log import Episode, Header, TaskKind, TaskRef, has_header, read_episode, read_header
 from inquitree_gym.runner.folder import EPISODES, MANIFEST, log_file, read_manifest
-from inquitree_gym.runner.study import EpisodeSpec
-from inquitree_gym.runner.trees import kept_tree
+from inquitree_gym.runner.kinds import INQUIRIES, PROJECTIONS, EnvironmentKind, T
+from inquitree_gym.runner.specs import EpisodeSpec
+from inquitree_gym.runner.trees import kept_task
 from inquitree_gym.scoring.episode import agent_and_model
 from inquitree_gym.scoring.trajectory import check_log
-from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees import Tree
 from inquitree_gym.trees.disclosure import ProjectionTask
-from inquitree_gym.trees.tasks import load_task
 
 LOG_SUFFIX = ".jsonl"
 OTHER_TREE = "other tree"
 OTHER_ENV = "other kind"
 NO_LOG = "no log"
 
-Shelved = TypeVar("Shelved", Tree, ProjectionTask)
 Logged = TypeVar("Logged")
 
 
@@ -56,41 +55,31 @@ class TreeShelf:
         """Look in the folder ``run``, which may hold copies of its trees, then among ``names``, then by id."""
         self._run = run
         self._names = names
-        self._found: dict[str, Any] = {}
+        self._found: dict[TaskRef, Any] = {}
         self._errors: dict[TaskRef, str] = {}
 
-    def find(self, tree: TaskRef) -> Tree:
-        """Return the tree with this id and digest.
+    def find(self, kind: EnvironmentKind[T], wanted: TaskRef) -> T:
+        """Return the tree or the projection task with this id and digest.
 
         Raises:
             LogError: there is none.
         """
-        return self._find(tree, self._load_tree)
-
-    def find_task(self, task: TaskRef) -> ProjectionTask:
-        """Return the projection task with this id and digest; see `find`."""
-        return self._find(task, lambda wanted: self._search(wanted, load_task))
-
-    def _find(self, wanted: TaskRef, load: Callable[[TaskRef], Shelved]) -> Shelved:
-        if wanted.digest not in self._found and wanted not in self._errors:
+        if wanted not in self._found and wanted not in self._errors:
             try:
-                self._found[wanted.digest] = load(wanted)
+                kept = self._kept(kind, wanted)
+                self._found[wanted] = self._search(kind, wanted) if kept is None else kept
             except LogError as error:
                 self._errors[wanted] = str(error)
         if wanted in self._errors:
             raise LogError(self._errors[wanted])
-        found: Shelved = self._found[wanted.digest]
+        found: T = self._found[wanted]
         return found
 
-    def _load_tree(self, wanted: TaskRef) -> Tree:
-        kept = self._kept(wanted)
-        return self._search(wanted, load_tree) if kept is None else kept
-
-    def _search(self, wanted: TaskRef, load: Callable[[str], Shelved]) -> Shelved:
+    def _search(self, kind: EnvironmentKind[T], wanted: TaskRef) -> T:
         at_hand = ""
         for name in self._places(wanted):
             try:
-                found = load(name)
+                found = kind.load(name)
             except UnknownTreeError:
                 continue
             except TreeError as error:
@@ -102,9 +91,9 @@ class TreeShelf:
                 at_hand = f"; the {_NOUNS[wanted.kind]} at hand has {found.digest[:12]}"
         raise LogError(f"was played on {wanted.id} with digest {wanted.digest[:12]}, which is not at hand{at_hand}")
 
-    def _kept(self, wanted: TaskRef) -> Tree | None:
+    def _kept(self, kind: EnvironmentKind[T], wanted: TaskRef) -> T | None:
         try:
-            return None if self._run is None else kept_tree(self._run, wanted.id, wanted.digest)
+            return None if self._run is None else kept_task(kind, self._run, wanted.id, wanted.digest)
         except TreeError as error:
             raise LogError(f"was played on {wanted.id}, whose copy is damaged: {str(error).splitlines()[0]}") from None
 
@@ -156,7 +145,7 @@ class LogEntry:
             return MissingEpisode(self.name, OTHER_TREE, str(error))
 
     def _with_tree(self, episode: Episode) -> LoggedEpisode | MissingEpisode:
-        tree = self.trees.find(episode.header.task)
+        tree = self.trees.find(INQUIRIES, episode.header.task)
         try:
             check_log(episode, tree)
         except LogError as error:
@@ -164,7 +153,7 @@ class LogEntry:
         return LoggedEpisode(self, tree, episode)
 
     def _with_task(self, episode: Episode) -> LoggedProjections:
-        return LoggedProjections(self, self.trees.find_task(episode.header.task), episode)
+        return LoggedProjections(self, self.trees.find(PROJECTIONS, episode.header.task), episode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,4 +312,5 @@ def _run_of(file: Path) -> Path | None:
 def _spec_of(header: Header) -> EpisodeSpec:
     agent, model = agent_and_model(header.agent)
     level = header.rules.get("fake_level")
-    return EpisodeSpec(agent, header.task.id, level if isinstance(level, int) else 0, header.seed, model)
+    played = level if isinstance(level, int) else 0
+    return EpisodeSpec(agent, header.task.id, played, header.seed, model, header.task.kind)

@@ -9,7 +9,7 @@ from pathlib import Path
 from inquitree_gym.analysis.load import EpisodeCost, cost_of
 from inquitree_gym.analysis.logs import AnyLogs, LoggedProjections, MissingEpisode, find_logs
 from inquitree_gym.errors import LogError
-from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.runner.specs import EpisodeSpec
 from inquitree_gym.scoring.episode import told_apart
 from inquitree_gym.scoring.projection import ProjectionEpisodeScore, score_projections
 from inquitree_gym.trees.disclosure import ProjectionTask

@@ -19,7 +19,8 @@ from inquitree_gym.analysis.load import ScoredRun
 from inquitree_gym.analysis.logs import Logs
 from inquitree_gym.analysis.probe import ProbeComparison, ProbeResult, compare_with_probe
 from inquitree_gym.runner.models import ModelSettings
-from inquitree_gym.runner.study import ALL, EpisodeSpec, StudyConfig, make_study
+from inquitree_gym.runner.specs import EpisodeSpec
+from inquitree_gym.runner.study import ALL, StudyConfig, make_study
 from inquitree_gym.scoring import EpisodeScore
 from inquitree_gym.scoring.exposures import ALL as ALL_SHOWINGS
 from inquitree_gym.scoring.vigilance import Counts

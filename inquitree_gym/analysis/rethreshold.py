@@ -20,7 +20,7 @@ from inquitree_gym.engine import Decision, Engine, Event, Kind, Phase, Reading, 
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import Episode, Turn
 from inquitree_gym.matching import Matcher
-from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.runner.specs import EpisodeSpec
 from inquitree_gym.scoring.episode import reading_of
 from inquitree_gym.trees import Tree
 

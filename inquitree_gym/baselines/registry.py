@@ -93,6 +93,11 @@ def model_agent_names(kind: TaskKind) -> tuple[str, ...]:
     return tuple(_AGENTS[kind].with_model)
 
 
+def agent_setting_names(kind: TaskKind) -> tuple[str, ...]:
+    """Return the settings of the agents with a chat model in a kind of environment, beside those of `ChatModel`."""
+    return _AGENTS[kind].settings
+
+
 def known_agents(kind: TaskKind) -> str:
     """Return the names of agents in a kind of environment, for messages."""
     return "; ".join(filter(None, (", ".join(agent_names(kind)), f"an agent of your own is {OWN_FORMS}")))

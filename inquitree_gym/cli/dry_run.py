@@ -18,20 +18,26 @@ from rich.text import Text
 
 from inquitree_gym.baselines import make_agent
 from inquitree_gym.baselines.agent import asks_models, reply_record
-from inquitree_gym.cli.output import note, out, plural, print_json, print_table
-from inquitree_gym.engine import Decision, Engine, Event, Phase, Reading, Rules, State
+from inquitree_gym.cli.output import note, out, print_json, print_table
+from inquitree_gym.engine import Decision, Engine, Phase, Reading, Rules, State
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.observations import ObservationRenderer
+from inquitree_gym.envs.projection.env import ProjectionEnv
+from inquitree_gym.envs.projection.observations import ProjectionRenderer
+from inquitree_gym.envs.projection.runtime import projection_info
 from inquitree_gym.envs.runtime import public_info
 from inquitree_gym.llm import Chat, Completion, Message, MissingKey, Usage, estimated_tokens, run_sync
 from inquitree_gym.log import Reply
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.runner.folder import RunStatus, run_status
 from inquitree_gym.runner.growth import plan_run
+from inquitree_gym.runner.kinds import KINDS, PROJECTIONS
 from inquitree_gym.runner.models import ModelSettings, missing_keys
 from inquitree_gym.runner.rules import expanded
-from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
-from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.runner.specs import EpisodeSpec
+from inquitree_gym.runner.study import StudyConfig
+from inquitree_gym.trees import Tree
+from inquitree_gym.trees.disclosure import ProjectionTask
 
 REPLY_TOKENS = 200
 """Estimated tokens of a reply: a short thought and a move."""
@@ -40,14 +46,21 @@ LEGEND = (
     f"conclusion; about 4 bytes of a prompt to a token, {REPLY_TOKENS} tokens to a reply, prices from litellm's list. "
     "Corrections, redone studies and reasoning are extra; torn episodes count in full, and the cache is not considered."
 )
+PROJECTION_LEGEND = (
+    f"One request for each level; about 4 bytes of a prompt to a token, {REPLY_TOKENS} tokens to a reply, prices from "
+    "litellm's list. Corrections and reasoning are extra; torn episodes count in full, and the cache is not considered."
+)
 READER_LEGEND = "{reader} reads the actions, at most one request a turn; these requests are not included."
-JUDGE_LEGEND = "{judge} judges the conclusions, {requests} each; these requests are not included."
+JUDGE_LEGEND = "{judge} judges {judged}; these requests are not included."
 STATES = ("there", "torn", "missing", "damaged")
 
 _EXPLORE, _CONCLUDE = (Reading(decision=each) for each in (Decision.EXPLORE, Decision.CONCLUDE))
 _REPLY_TEXT = "THOUGHT: " + "so it is. " * 74 + "\nACTION: explore new subtopic"
 _REPLY = Completion(_REPLY_TEXT, "stop", {}, None)
 _Policy = Callable[[Engine, State], Reading]
+_Turns = Iterator[tuple[str, dict[str, Any]]]
+"""Observations with their info."""
+Task = Tree | ProjectionTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +111,11 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool, as_new_version: b
         out.print(Text(f"damaged, and not played: {spec.file_name}: {error}"), soft_wrap=True)
     if study.models:
         print_table("Estimated requests", _estimate_rows(estimates))
-        out.print(Text(LEGEND))
+        out.print(Text(LEGEND if study.env == "inquiry" else PROJECTION_LEGEND))
     if study.reader:
         out.print(Text(READER_LEGEND.format(reader=study.reader_name)))
     if study.judge:
-        requests = plural(study.judge.orders * study.judge.repeats, "request")
-        out.print(Text(JUDGE_LEGEND.format(judge=study.judge_name, requests=requests)))
+        out.print(Text(JUDGE_LEGEND.format(judge=study.judge_name, judged=study.judge.judged)))
     note_missing_keys(keys)
     note_unsent_efforts(study.services)
 
@@ -155,9 +167,16 @@ def _counts(usage: Usage) -> dict[str, int]:
 
 
 def estimate(
-    study: StudyConfig, specs: Iterable[EpisodeSpec], load: Callable[[str], Tree] = load_tree
+    study: StudyConfig, specs: Iterable[EpisodeSpec], load: Callable[[str], Task] | None = None
 ) -> list[ModelEstimate]:
-    """Estimate what playing ``specs`` from the start takes, by model; ``load`` returns a tree by its name."""
+    """Estimate what playing ``specs`` from the start takes, by model.
+
+    Args:
+        study: the study.
+        specs: its episodes.
+        load: returns a tree or a projection task by its name; None for those of this machine.
+    """
+    load = load or KINDS[study.env].load
     wanted = Counter((spec.model, spec.agent, spec.tree) for spec in specs if spec.model)
     return [
         _estimate(
@@ -167,8 +186,8 @@ def estimate(
     ]
 
 
-def _estimate(study: StudyConfig, model: ModelSettings, wanted: Mapping[tuple[str, Tree], int]) -> ModelEstimate:
-    """Estimate for the numbers of episodes by agent and tree that are ``wanted`` of a model."""
+def _estimate(study: StudyConfig, model: ModelSettings, wanted: Mapping[tuple[str, Task], int]) -> ModelEstimate:
+    """Estimate for the numbers of episodes by agent and task that are ``wanted`` of a model."""
     chat = model.chat_model()
     usages, prices = [], []
     for policy in (_succeed, _fail):
@@ -181,10 +200,9 @@ def _estimate(study: StudyConfig, model: ModelSettings, wanted: Mapping[tuple[st
     return ModelEstimate(model.label, sum(wanted.values()), least, most, dollars)
 
 
-async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, tree: Tree, policy: _Policy) -> Usage:
+async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, task: Task, policy: _Policy) -> Usage:
     """Let an agent play one episode whose proposals are read by ``policy``, and count its requests."""
-    rules = Rules(threshold=0.5, max_turns=study.turn_limit(tree)).override(expanded(study.rules))
-    env = InquiryEnv(tree, embedder=study.embedder, threshold=rules.threshold)  # never embeds a text
+    env, turns = _inquiry(study, task, policy) if isinstance(task, Tree) else _projection(study, task)
     agent = make_agent(agent_name, env, chat=model.chat_model(), **study.agent_settings(agent_name, model))
     assert asks_models(agent)
     agent.reset(0)
@@ -195,18 +213,30 @@ async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, tree
         total += Usage(1, prompt_tokens=sum(map(estimated_tokens, messages)), completion_tokens=REPLY_TOKENS)
         return reply_record(1, role, _REPLY, check)
 
-    for observation, event in _walk(tree, rules, Prompts(study.prompts_name), policy):
-        await agent.decide(observation, public_info(event), ask)
+    for observation, info in turns:
+        await agent.decide(observation, info, ask)
     return total
 
 
-def _walk(tree: Tree, rules: Rules, prompts: Prompts, policy: _Policy) -> Iterator[tuple[str, Event]]:
-    """Yield each observation of an episode with its event."""
+def _inquiry(study: StudyConfig, tree: Tree, policy: _Policy) -> tuple[InquiryEnv, _Turns]:
+    rules = Rules(threshold=0.5, max_turns=study.turn_limit(tree)).override(expanded(study.rules))
+    env = InquiryEnv(tree, embedder=study.embedder, threshold=rules.threshold)  # never embeds a text
+    return env, _walk(tree, rules, Prompts(study.prompts_name), policy)
+
+
+def _projection(study: StudyConfig, task: ProjectionTask) -> tuple[ProjectionEnv, _Turns]:
+    env = ProjectionEnv(task, **PROJECTIONS.all_rules(study.rules))  # never embeds a text
+    shown = ProjectionRenderer(task, Prompts(study.prompts_name, PROJECTIONS.templates), env.rules)
+    return env, ((shown.render(turn), projection_info(env.rules, turn)) for turn in range(len(env.rules.levels)))
+
+
+def _walk(tree: Tree, rules: Rules, prompts: Prompts, policy: _Policy) -> _Turns:
+    """Yield each observation of an episode with its info."""
     engine = Engine(tree, rules)
     observations = ObservationRenderer(tree, prompts, engine)
     event = engine.start(0)
     while event.state.phase != Phase.END:
-        yield observations.render(event), event
+        yield observations.render(event), public_info(event)
         event = engine.advance(event.state, policy(engine, event.state))
 
 

@@ -63,7 +63,7 @@ from inquitree_gym.report.rethreshold import (
     threshold_curve,
 )
 from inquitree_gym.report.sections import scores_by_judge
-from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.runner.specs import EpisodeSpec
 from inquitree_gym.scoring import EpisodeScore
 from inquitree_gym.scoring.episode import told_apart
 from inquitree_gym.scoring.vigilance import D_PRIME

@@ -13,7 +13,8 @@ import typer
 from inquitree_gym.analysis.aggregate import as_plain
 from inquitree_gym.baselines import HumanAgent
 from inquitree_gym.baselines.own import is_own
-from inquitree_gym.baselines.registry import known_agents
+from inquitree_gym.baselines.projecting_llm import Memory, ReplyForm
+from inquitree_gym.baselines.registry import agent_names, known_agents
 from inquitree_gym.cli.dry_run import note_missing_keys, note_unsent_efforts, show_plan
 from inquitree_gym.cli.output import (
     FAILED,
@@ -46,11 +47,13 @@ from inquitree_gym.envs.rendering import to_terminal
 from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
 from inquitree_gym.llm import Budget
+from inquitree_gym.log import TaskKind
 from inquitree_gym.readers import LOCAL as LOCAL_READER
 from inquitree_gym.readers import model_name
 from inquitree_gym.rollout import play as play_episode
 from inquitree_gym.runner import RunOptions, RunSummary, StopConditions, StudyConfig, run_study
-from inquitree_gym.runner.models import MAX_CONCURRENCY, JudgeSettings, missing_keys
+from inquitree_gym.runner.judging import JudgeSettings, ProjectionJudgeSettings
+from inquitree_gym.runner.models import MAX_CONCURRENCY, missing_keys
 from inquitree_gym.runner.ray import RayExecutor
 from inquitree_gym.runner.ray_cluster import LOCAL
 from inquitree_gym.runner.rules import PRESET
@@ -69,6 +72,8 @@ MODEL_FLAGS = {
     "reply_tokens": "max_tokens",
     "context_tokens": "context",
     "belief": "belief",
+    "memory": "memory",
+    "reply": "reply",
 }
 """Model settings by parameter."""
 
@@ -99,6 +104,23 @@ EpisodesOption = Annotated[
     int, typer.Option(min=1, help="Episodes played at the same time, of agents that ask a model.")
 ]
 DeviceOption = Annotated[Device, typer.Option(help="Device of a local embedder; auto takes CUDA if there is one.")]
+
+AgentsOption = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Agents, comma-separated: {known_agents('inquiry')}; with --env projection: "
+        f"{', '.join(agent_names('projection'))}. By default random,oracle or coin,oracle."
+    ),
+]
+EnvOption = Annotated[TaskKind, typer.Option("--env", help="Kind of environment.")]
+MemoryOption = Annotated[
+    Memory, typer.Option(help="Memory of models that project: each level apart, or in one conversation.")
+]
+ReplyOption = Annotated[ReplyForm, typer.Option(help="Replies of models that project: plain, or THOUGHT and ACTION.")]
+_JUDGES: dict[TaskKind, type[JudgeSettings | ProjectionJudgeSettings]] = {
+    "inquiry": JudgeSettings, "projection": ProjectionJudgeSettings,
+}  # fmt: skip
+DEFAULT_AGENTS: dict[TaskKind, str] = {"inquiry": "random,oracle", "projection": "coin,oracle"}
 
 app = typer.Typer()
 
@@ -131,7 +153,8 @@ def play(  # noqa: PLR0913  (one parameter per flag)
 @app.command()
 def run(  # noqa: PLR0913  (one parameter per flag)
     context: typer.Context,
-    agent: Annotated[str, typer.Option(help=f"Agents, comma-separated: {known_agents('inquiry')}.")] = "random,oracle",
+    agent: AgentsOption = None,
+    env: EnvOption = "inquiry",
     model: ModelNamesOption = None,
     base_url: BaseUrlOption = None,
     temperature: Annotated[str, typer.Option(help="Temperature, or none for the provider's default.")] = "0.0",
@@ -139,6 +162,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     reply_tokens: ReplyTokensOption = REPLY_TOKENS,
     context_tokens: ContextOption = None,
     belief: BeliefOption = False,
+    memory: MemoryOption = "none",
+    reply: ReplyOption = "plain",
     papers: PapersOption = ALL,
     tiers: Annotated[str | None, typer.Option(help="Keep trees of these evidence tiers: A, B, C.")] = None,
     fake_level: Annotated[str, typer.Option(help="Fake levels, comma-separated, each 0 to 10.")] = "0",
@@ -167,7 +192,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     ray: Annotated[str | None, typer.Option(help="Play on Ray: local, auto, or the address of a cluster.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run agents over trees and log every episode. Run again to play only what is missing."""
+    """Run agents over trees, or projection tasks, and log every episode. Run again to play only what is missing."""
     study = _study(context)
     if dry_run:
         show_plan(study, out_folder, as_json, as_new_version)
@@ -176,8 +201,12 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     budget = Budget(max_cost, max_total_tokens, max_minutes and max_minutes * 60)
     options = RunOptions(max_concurrency, budget, cache, device=device, as_new_version=as_new_version)
     summary = play_study(study, out_folder, options, budget, ray)
+    _end(summary, out_folder, budget, as_json)
+
+
+def _end(summary: RunSummary, folder: Path, budget: Budget, as_json: bool) -> None:
     if as_json:
-        print_json(_as_plain(summary, out_folder, budget))
+        print_json(_as_plain(summary, folder, budget))
     check_complete(summary)
 
 
@@ -238,7 +267,8 @@ def _study(context: typer.Context) -> StudyConfig:
     settings = {setting: flags[name] for name, setting in MODEL_FLAGS.items()}
     efforts = split(flags["reasoning_effort"] or "") or (None,)
     return make_study(
-        agents=split(flags["agent"]),
+        env=flags["env"],
+        agents=split(flags["agent"] or DEFAULT_AGENTS[flags["env"]]),
         models=[
             {"model": name, **settings, "reasoning_effort": effort}
             for name, effort in product(split(flags["model"] or ""), efforts)
@@ -248,7 +278,7 @@ def _study(context: typer.Context) -> StudyConfig:
         fake_levels=whole_numbers("--fake-level", flags["fake_level"]),
         rules={PRESET: flags["rules"]} | _rules(flags["rule"]),
         reader=_asked("reader", flags, lambda name: {"model": model_name(name)}),
-        judge=_asked("judge", flags, JudgeSettings.named),
+        judge=_asked("judge", flags, _JUDGES[flags["env"]].named),
         **{name: flags[name] for name in ("seeds", "first_seed", "max_turns", "embedder", "threshold", "prompts")},
     )
 

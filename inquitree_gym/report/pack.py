@@ -22,10 +22,11 @@ from inquitree_gym.log import has_header, read_episode
 from inquitree_gym.report.tables import escaped, make_table, markdown
 from inquitree_gym.runner.archive import PackManifest, write_archive
 from inquitree_gym.runner.folder import EPISODES, MANIFEST, RunManifest, load_manifest, log_file
-from inquitree_gym.runner.growth import renamed, tree_refs
-from inquitree_gym.runner.study import tree_name
+from inquitree_gym.runner.growth import renamed, task_refs
+from inquitree_gym.runner.kinds import INQUIRIES
+from inquitree_gym.runner.specs import tree_name
 from inquitree_gym.runner.templates import PROMPTS
-from inquitree_gym.runner.trees import TREES, run_tree, version_name
+from inquitree_gym.runner.trees import run_task, version_name
 from inquitree_gym.trees import Tree, dump_tree
 from inquitree_gym.trees.fields import CANARY
 
@@ -71,9 +72,12 @@ def pack_run(folder: Path, file: Path, judge: str = LOCAL, licence: str = DEFAUL
     if not _LICENCE.fullmatch(licence):
         raise OptionError(f"a licence is written as dataset hubs do, such as apache-2.0, not '{licence:.80}'")
     manifest = load_manifest(folder)
+    if manifest.study.env != "inquiry":
+        raise OptionError(f"'{folder}' is a run of {manifest.study.env}s; inquitree pack takes runs of inquiries")
     names = {name: tree_name(name) for name in manifest.study.trees}
-    trees = {names[name]: run_tree(folder, manifest, name) for name in names}
-    manifest = manifest.model_copy(update={"study": renamed(manifest.study, names), "trees": tree_refs(trees)})
+    trees = {names[name]: run_task(INQUIRIES, folder, manifest, name) for name in names}
+    refs = task_refs(INQUIRIES, trees)
+    manifest = manifest.model_copy(update={"study": renamed(manifest.study, names), "trees": refs})
     run = score_logs(find_logs(folder), judge=judge)
     scrubbed: list[str] = []
 
@@ -135,7 +139,7 @@ def _texts(
         yield file.relative_to(folder).as_posix(), file.read_text(encoding="utf-8")
     yield MANIFEST, json.dumps(manifest.model_dump(mode="json"), indent=2) + "\n"
     for tree in {tree.digest: tree for tree in trees.values()}.values():
-        yield f"{TREES}/{version_name(tree.id, tree.digest)}.json", dump_tree(tree)
+        yield f"{INQUIRIES.copies}/{version_name(tree.id, tree.digest)}.json", dump_tree(tree)
 
 
 def _is_readable(file: Path) -> bool:

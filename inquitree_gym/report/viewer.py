@@ -42,7 +42,7 @@ from inquitree_gym.report.projection_view import PROJECTION_COLUMNS, draw_projec
 from inquitree_gym.report.tables import dollars
 from inquitree_gym.report.templating import render, write_text
 from inquitree_gym.report.turns import legend, turn_views
-from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.runner.specs import EpisodeSpec
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.episode import agent_label
 from inquitree_gym.trees import Tree

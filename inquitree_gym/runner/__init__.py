@@ -4,7 +4,8 @@ from inquitree_gym.runner.archive import PackManifest, unpack
 from inquitree_gym.runner.merge import MergeSummary, merge_runs
 from inquitree_gym.runner.models import ModelSettings, RunOptions, StopConditions
 from inquitree_gym.runner.run import Outcome, RunSummary, arun_study, run_study
-from inquitree_gym.runner.study import EpisodeSpec, StudyConfig, make_study, read_study
+from inquitree_gym.runner.specs import EpisodeSpec
+from inquitree_gym.runner.study import StudyConfig, make_study, read_study
 
 __all__ = [
     "EpisodeSpec",

@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict
 from inquitree_gym.errors import LogError
 from inquitree_gym.log import TaskRef, has_header, read_episode
 from inquitree_gym.log.jsonl import lock
-from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
+from inquitree_gym.runner.specs import EpisodeSpec
+from inquitree_gym.runner.study import StudyConfig
 
 MANIFEST = "run.json"
 EPISODES = "episodes"

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from inquitree_gym import __version__
 from inquitree_gym.embeddings import load_embedder
-from inquitree_gym.engine import Rules
 from inquitree_gym.errors import LogError
-from inquitree_gym.judges.local import VERSION as JUDGE_VERSION
 from inquitree_gym.log import TaskRef
 from inquitree_gym.log.records import LOG_VERSION
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.runner.folder import MANIFEST, RunManifest, cannot_write, has_logs, load_manifest, write_manifest
 from inquitree_gym.runner.grids import hull, joined
+from inquitree_gym.runner.kinds import KINDS, OWN_SETTINGS, EnvironmentKind, T
 from inquitree_gym.runner.models import ModelSettings
-from inquitree_gym.runner.rules import expanded
-from inquitree_gym.runner.study import EpisodeSpec, StudyConfig, tree_name, validated
+from inquitree_gym.runner.specs import EpisodeSpec, tree_name
+from inquitree_gym.runner.study import StudyConfig, validated
 from inquitree_gym.runner.templates import keep_templates, named_by_digest, own_templates
-from inquitree_gym.runner.trees import DIGITS, keep_tree, logged_digests, version_name
-from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.runner.trees import DIGITS, keep_task, logged_digests, version_name
+from inquitree_gym.trees import Tree
+from inquitree_gym.trees.disclosure import ProjectionTask
 
 GROWING = frozenset({"agents", "models", "trees", "fake_levels", "first_seed", "seeds", "grids"})
 """Settings of a study that may differ between the commands of a run: they say which episodes it has."""
@@ -37,8 +37,8 @@ class RunPlan:
 
     study: StudyConfig
     """The study, its trees and its prompts named as in the folder."""
-    trees: Mapping[str, Tree]
-    """Trees of the study by name."""
+    trees: Mapping[str, Tree] | Mapping[str, ProjectionTask]
+    """Trees, or projection tasks, of the study by name."""
     manifest: RunManifest
     """Everything that the folder was asked for so far, this study included."""
     templates: Mapping[str, str] = field(default_factory=dict)
@@ -64,23 +64,30 @@ def plan_run(folder: Path, study: StudyConfig, as_new_version: bool = False) -> 
             invalid.
         TreeError: a tree cannot be loaded.
     """
-    trees = {tree_name(name): load_tree(name) for name in study.trees}
-    templates, prompts = own_templates(study), Prompts(study.prompts_name).digest
+    kind = KINDS[study.env]
+    trees = {tree_name(name): kind.load(name) for name in study.trees}
+    templates, prompts = own_templates(study), Prompts(study.prompts_name, kind.templates).digest
     study = renamed(named_by_digest(study, templates), {name: tree_name(name) for name in study.trees})
     if not ((folder / MANIFEST).exists() and has_logs(folder)):
-        return RunPlan(study, trees, manifest_of(study, tree_refs(trees), prompts), templates)
+        return RunPlan(study, trees, manifest_of(study, task_refs(kind, trees), prompts), templates)
     there = load_manifest(folder)
+    if there.study.env != study.env:  # first, since trees and tasks of the same name have different digests
+        raise _contradiction(folder, [f"env is {there.study.env} there and {study.env} here"])
     known = {name: tree_name(name) for name in there.study.trees if tree_name(name) in trees}
     before = renamed(there.study, known)
     names = _names_in(folder, there, trees, as_new_version)
     study, trees = renamed(study, names), {names[name]: tree for name, tree in trees.items()}
     if found := list(differences(before, study)):
-        raise LogError(
-            f"cannot add to '{folder}': {'; '.join(found)}; a run has one setting of each, so choose another folder "
-            "with --out"
-        )
-    manifest = manifest_of(united(before, study), {**there.trees, **tree_refs(trees)}, prompts)
+        raise _contradiction(folder, found)
+    manifest = manifest_of(united(before, study), {**there.trees, **task_refs(kind, trees)}, prompts)
     return RunPlan(study, trees, manifest, templates, addition(before, study))
+
+
+def _contradiction(folder: Path, found: Sequence[str]) -> LogError:
+    return LogError(
+        f"cannot add to '{folder}': {'; '.join(found)}; a run has one setting of each, so choose another folder "
+        "with --out"
+    )
 
 
 def take_in(folder: Path, plan: RunPlan) -> None:
@@ -90,8 +97,8 @@ def take_in(folder: Path, plan: RunPlan) -> None:
         LogError: the folder cannot be written.
     """
     try:
-        for tree in plan.trees.values():
-            keep_tree(folder, tree)
+        for task in plan.trees.values():
+            keep_task(folder, task)
         keep_templates(folder, plan.study, plan.templates)
         write_manifest(folder, plan.manifest)
     except OSError as error:
@@ -104,9 +111,12 @@ def differences(there: StudyConfig, here: StudyConfig, places: tuple[str, str] =
     Models are compared by label. Settings that do not affect replies may differ. ``places`` says where the studies are.
     """
     for name in type(here).model_fields:
-        if name in (*GROWING, "prompts", "threshold"):
+        if name in (*GROWING, "rules", "prompts", "threshold"):
             continue
         yield from _compared(name, _fixed(getattr(there, name)), _fixed(getattr(here, name)), places)
+    if there.env == here.env:
+        kind = KINDS[here.env]
+        yield from _compared("rules", kind.all_rules(there.rules), kind.all_rules(here.rules), places)
     yield from _compared("prompts", there.prompts_name, here.prompts_name, places)
     if there.threshold != here.threshold:
         yield from _compared("threshold", _threshold(there), _threshold(here), places)
@@ -156,7 +166,9 @@ def addition(there: StudyConfig, here: StudyConfig) -> str:
     return "; ".join(shown)
 
 
-def _names_in(folder: Path, there: RunManifest, trees: Mapping[str, Tree], as_new_version: bool) -> dict[str, str]:
+def _names_in(
+    folder: Path, there: RunManifest, trees: Mapping[str, Tree] | Mapping[str, ProjectionTask], as_new_version: bool
+) -> dict[str, str]:
     """Return the name of each tree in the folder, by its own name; a version that the folder has keeps its name.
 
     Raises:
@@ -195,9 +207,9 @@ def renamed(study: StudyConfig, names: Mapping[str, str]) -> StudyConfig:
     return study.model_copy(update={"trees": rename(study.trees), "grids": grids})
 
 
-def tree_refs(trees: Mapping[str, Tree]) -> dict[str, TaskRef]:
-    """Return id, version and digest of trees by the same names."""
-    return {name: TaskRef(id=tree.id, version=tree.version, digest=tree.digest) for name, tree in trees.items()}
+def task_refs(kind: EnvironmentKind[T], tasks: Mapping[str, T]) -> dict[str, TaskRef]:
+    """Return kind, id, version and digest of tasks by the same names."""
+    return {name: kind.ref(task) for name, task in tasks.items()}
 
 
 def manifest_of(study: StudyConfig, trees: Mapping[str, TaskRef], prompts: str) -> RunManifest:
@@ -208,17 +220,15 @@ def manifest_of(study: StudyConfig, trees: Mapping[str, TaskRef], prompts: str) 
         trees: version of each tree by name.
         prompts: digest of the templates of the observations.
     """
-    own = {"fake_level", "max_turns", "threshold"}
-    rules = {name: value for name, value in _fixed(study.rules).items() if name not in own}
-    versions = {"inquitree-gym": __version__, "log": LOG_VERSION, "judge": JUDGE_VERSION, "prompts": prompts}
+    kind = KINDS[study.env]
+    rules = {name: value for name, value in kind.all_rules(study.rules).items() if name not in OWN_SETTINGS}
+    versions = {"inquitree-gym": __version__, "log": LOG_VERSION, "judge": kind.judge_version, "prompts": prompts}
     return RunManifest(study=study, trees=dict(trees), versions=versions, rules=rules)
 
 
 def _fixed(value: Any) -> Any:
-    """Return the settings of a model, or all rules, as far as they decide how an episode is played."""
-    if isinstance(value, ModelSettings):
-        return value.fixed_settings
-    return Rules().override(expanded(value)).as_dict() if isinstance(value, dict) else value
+    """Return the settings of a model as far as they decide how an episode is played, and any other value as it is."""
+    return value.fixed_settings if isinstance(value, ModelSettings) else value
 
 
 def _threshold(study: StudyConfig) -> float | None:

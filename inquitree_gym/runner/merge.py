@@ -8,16 +8,20 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges import JudgementFile, read_judgements
 from inquitree_gym.log import read_episode, read_header
 from inquitree_gym.runner.folder import EPISODES, RunStatus, load_manifest, log_file, new_folder, run_status
-from inquitree_gym.runner.growth import RunPlan, differences, manifest_of, renamed, take_in, tree_refs, united
-from inquitree_gym.runner.study import EpisodeSpec, StudyConfig, tree_name
+from inquitree_gym.runner.growth import RunPlan, differences, manifest_of, renamed, take_in, task_refs, united
+from inquitree_gym.runner.kinds import KINDS
+from inquitree_gym.runner.specs import EpisodeSpec, tree_name
+from inquitree_gym.runner.study import StudyConfig
 from inquitree_gym.runner.templates import PROMPTS
-from inquitree_gym.runner.trees import DIGITS, run_tree
+from inquitree_gym.runner.trees import DIGITS, run_task
 from inquitree_gym.trees import Tree
+from inquitree_gym.trees.disclosure import ProjectionTask
 
 MAX_NAMED = 5
 """Most contradicting episodes that are named."""
@@ -43,7 +47,7 @@ class _Source:
 
     folder: Path
     study: StudyConfig
-    trees: dict[str, Tree]
+    trees: dict[str, Tree] | dict[str, ProjectionTask]
     prompts: str
     """Digest of the templates of the observations."""
     status: RunStatus
@@ -53,7 +57,7 @@ class _Source:
         """Digests of the embedders and of the templates of the complete episodes."""
         headers = [read_header(log_file(self.folder, spec)) for spec in self.status.complete]
         return {
-            "an embedder": {header.inquiry_embedder.digest for header in headers},
+            "an embedder": {header.embedder.digest for header in headers if header.embedder is not None},
             "templates": {header.prompts for header in headers},
         }
 
@@ -78,12 +82,13 @@ def merge_runs(folders: Sequence[Path], out: Path) -> MergeSummary:
     for one, other in combinations(sources, 2):
         _check_agreement(one, other)
     study = reduce(united, (source.study for source in sources))
-    trees = {name: tree for source in reversed(sources) for name, tree in source.trees.items()}
+    kind = KINDS[study.env]
+    trees: dict[str, Any] = {name: tree for source in reversed(sources) for name, tree in source.trees.items()}
     complete, doubles = _complete(sources)
     torn = _first(sources, (source.status.torn for source in sources), complete)
     with new_folder(out) as part:
         (part / EPISODES).mkdir()
-        take_in(part, RunPlan(study, trees, manifest_of(study, tree_refs(trees), sources[0].prompts)))
+        take_in(part, RunPlan(study, trees, manifest_of(study, task_refs(kind, trees), sources[0].prompts)))
         if (templates := sources[0].folder / PROMPTS).is_dir():
             shutil.copytree(templates, part / PROMPTS)
         for name, source in {**complete, **torn}.items():
@@ -97,7 +102,8 @@ def merge_runs(folders: Sequence[Path], out: Path) -> MergeSummary:
 
 def _source(folder: Path) -> _Source:
     manifest = load_manifest(folder)
-    trees = {tree_name(name): run_tree(folder, manifest, name) for name in manifest.study.trees}
+    kind = KINDS[manifest.study.env]
+    trees = {tree_name(name): run_task(kind, folder, manifest, name) for name in manifest.study.trees}
     study = renamed(manifest.study, {name: tree_name(name) for name in manifest.study.trees})
     prompts = str(manifest.versions.get("prompts", ""))
     return _Source(folder, study, trees, prompts, run_status(folder, study.specs()))

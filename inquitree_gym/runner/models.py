@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from inquitree_gym.baselines.registry import CHAT_SETTINGS
+from inquitree_gym.baselines.projecting_llm import Memory, ReplyForm
+from inquitree_gym.baselines.registry import CHAT_SETTINGS, agent_setting_names
 from inquitree_gym.embeddings.protocol import Device
 from inquitree_gym.errors import (
     CacheError,
@@ -26,8 +27,6 @@ from inquitree_gym.errors import (
     ServiceError,
     StoppedError,
 )
-from inquitree_gym.judges import LLMJudge
-from inquitree_gym.judges.llm import LLM_PREFIX, PAPER_PREFIX
 from inquitree_gym.llm import (
     BudgetedChat,
     CachedChat,
@@ -43,6 +42,7 @@ from inquitree_gym.llm import (
     ReplyCache,
     SpendingCap,
 )
+from inquitree_gym.log import TaskKind
 from inquitree_gym.readers import LLMReader
 
 GRACE = 10.0
@@ -124,6 +124,8 @@ CHANGEABLE_SETTINGS = frozenset(
 )
 """Settings that do not affect replies that end by themselves, so that a run can be resumed with other values."""
 
+AGENT_ONLY = ("belief", "memory", "reply")
+"""Settings that only the agents of some kind of environment have."""
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _UNSAFE = re.compile(r"[^\w.+-]+")
 
@@ -155,6 +157,10 @@ class ModelSettings(BaseModel):
     """Largest request in estimated tokens; None for the model's window, see `LLMAgent`."""
     belief: bool = False
     """True to ask for a belief about each result; see `LLMAgent`."""
+    memory: Memory = "none"
+    """Memory of an agent that projects; see `ProjectingLLMAgent`."""
+    reply: ReplyForm = "plain"
+    """Form of the replies of an agent that projects; see `ProjectingLLMAgent`."""
     requests_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     tokens_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
@@ -176,10 +182,15 @@ class ModelSettings(BaseModel):
         """Settings that affect replies, and so stay the same when a run is resumed."""
         return self.model_dump(exclude=set(CHANGEABLE_SETTINGS))
 
-    @property
-    def agent_settings(self) -> dict[str, Any]:
-        """Settings of an agent with this model, apart from the chat."""
-        return {"context": self.context, "belief": self.belief}
+    def agent_settings(self, kind: TaskKind) -> dict[str, Any]:
+        """Return the settings of an agent of a kind of environment with this model, apart from chat and prompts."""
+        return {name: getattr(self, name) for name in agent_setting_names(kind) if name in ModelSettings.model_fields}
+
+    def settings_of_others(self, kind: TaskKind) -> list[str]:
+        """Return the settings that are given, and that the agents of a kind of environment do not have."""
+        own = {*CHAT_SETTINGS, *agent_setting_names(kind)}
+        given = {name for name in AGENT_ONLY if getattr(self, name) != ModelSettings.model_fields[name].default}
+        return sorted(given - own)
 
     def chat_model(self) -> ChatModel:
         """Return the bare model, without cache, budget or rate limit."""
@@ -189,35 +200,6 @@ class ModelSettings(BaseModel):
         """Return a new rate limit; None if the model has none."""
         rates = (self.requests_per_minute, self.tokens_per_minute)
         return RateLimit(*rates) if any(rates) else None
-
-
-class JudgeSettings(ModelSettings):
-    """Settings of a model that judges the conclusions of a study for the reward; see `LLMJudge`."""
-
-    repeats: int = Field(default=1, ge=1)
-    orders: int = Field(default=2, ge=1, le=2)
-    variants: bool = True
-
-    @classmethod
-    def named(cls, name: str) -> dict[str, Any]:
-        """Return the settings of a judge's name.
-
-        Raises:
-            OptionError: the name is not that of a judge that asks a model.
-        """
-        if name.startswith(PAPER_PREFIX) and name != PAPER_PREFIX:
-            return {"model": name.removeprefix(PAPER_PREFIX), "orders": 1, "variants": False}
-        if name.startswith(LLM_PREFIX) and name != LLM_PREFIX:
-            return {"model": name.removeprefix(LLM_PREFIX)}
-        raise OptionError(
-            f"the judge of a study is 'local', '{LLM_PREFIX}MODEL' or '{PAPER_PREFIX}MODEL', not '{name:.80}'; "
-            "inquitree judge asks others afterwards"
-        )
-
-    @property
-    def judge_name(self) -> str:
-        """Name of the judge."""
-        return f"{PAPER_PREFIX if self.orders == 1 and not self.variants else LLM_PREFIX}{self.model}"
 
 
 def slug(label: str) -> str:
@@ -275,7 +257,7 @@ def build_chats(models: Sequence[ModelSettings], options: RunOptions, stop: Stop
     """
     if options.max_concurrency < 1:
         raise OptionError(f"max_concurrency is a whole number from 1, not {options.max_concurrency}")
-    cache = None if options.cache is None else ReplyCache(options.cache)
+    cache = reply_cache(options)
     chats = {model.label: _StudyChat(_build_chat(model, options, cache), stop, model.name) for model in models}
     for chat in chats.values():
         _ = chat.config  # looks the provider up, so that an unknown one is reported before anything is written
@@ -291,21 +273,17 @@ def build_reader(settings: ModelSettings | None, options: RunOptions, stop: Stop
     """
     if settings is None:
         return None
-    chat = _StudyChat(_build_chat(settings, options, None), stop, settings.name)
-    return LLMReader(chat, cache=None if options.cache is None else ReplyCache(options.cache))
+    return LLMReader(study_chat(settings, options, stop), cache=reply_cache(options))
 
 
-def build_judge(settings: JudgeSettings | None, options: RunOptions, stop: StopConditions) -> LLMJudge | None:
-    """Return the judge of a study that sets the rewards, if it asks a model; see `build_reader`."""
-    if settings is None:
-        return None
-    return LLMJudge(
-        _StudyChat(_build_chat(settings, options, None), stop, settings.name),
-        repeats=settings.repeats,
-        orders=settings.orders,
-        variants=settings.variants,
-        cache=None if options.cache is None else ReplyCache(options.cache),
-    )
+def study_chat(settings: ModelSettings, options: RunOptions, stop: StopConditions) -> Chat:
+    """Return the chat of a model that the environments of a study ask, without a cache."""
+    return _StudyChat(_build_chat(settings, options, None), stop, settings.name)
+
+
+def reply_cache(options: RunOptions) -> ReplyCache | None:
+    """Return the cache of replies that a run was given."""
+    return None if options.cache is None else ReplyCache(options.cache)
 
 
 def _build_chat(model: ModelSettings, options: RunOptions, cache: ReplyCache | None) -> Chat:

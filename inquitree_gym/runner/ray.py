@@ -24,7 +24,7 @@ from inquitree_gym.runner.folder import marker_file, run_status
 from inquitree_gym.runner.models import ERROR_ELSEWHERE, GRACE, INTERRUPTED, ModelSettings, RunOptions
 from inquitree_gym.runner.ray_cluster import LOCAL, connected
 from inquitree_gym.runner.run import Outcome, RunContext, interleave_models, play_episodes
-from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.runner.specs import EpisodeSpec
 
 MAX_DEATHS = 3
 """Worker deaths after which an episode, or the start of a worker, is given up."""

@@ -14,17 +14,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from inquitree_gym.baselines import Agent, make_agent
-from inquitree_gym.embeddings import load_embedder
-from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.errors import AgentError, BudgetError, InquiTreeError, StoppedError
-from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
 from inquitree_gym.log import has_header
-from inquitree_gym.prompts import Prompts
-from inquitree_gym.readers import LOCAL
 from inquitree_gym.rollout import aplay, play
+from inquitree_gym.runner.environments import environment_maker
 from inquitree_gym.runner.folder import load_manifest, locked, log_file, run_status
 from inquitree_gym.runner.growth import plan_run, take_in
+from inquitree_gym.runner.kinds import KINDS
 from inquitree_gym.runner.models import (
     ERROR_ELSEWHERE,
     GRACE,
@@ -33,16 +29,14 @@ from inquitree_gym.runner.models import (
     RunOptions,
     StopConditions,
     build_chats,
-    build_judge,
-    build_reader,
     concerns_environment,
     missing_keys,
     stops_run,
 )
-from inquitree_gym.runner.rules import expanded
-from inquitree_gym.runner.study import EpisodeSpec, StudyConfig
+from inquitree_gym.runner.specs import EpisodeSpec
+from inquitree_gym.runner.study import StudyConfig
 from inquitree_gym.runner.templates import with_kept_templates
-from inquitree_gym.runner.trees import run_tree
+from inquitree_gym.runner.trees import run_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,19 +158,15 @@ async def _finish(workers: Sequence[asyncio.Task[None]]) -> None:
 
 
 class _Player:
-    """Plays the episodes of a study in this process, which share chats, embedder and prompts."""
+    """Plays the episodes of a study in this process, which share chats and the parts of their environments."""
 
     def __init__(self, run: RunContext) -> None:
         self.run = run
         self._chats = build_chats(run.study.models, run.options, run.stop)
-        self._reader = build_reader(run.study.reader, run.options, run.stop) or LOCAL
-        self._judge = build_judge(run.study.judge, run.options, run.stop) or LOCAL_JUDGE
+        self._environments = environment_maker(run.study, run.options, run.stop)
         self._models = {model.label: model for model in run.study.models}
         self._configs: dict[str, str] = {}
-        self._embedder = load_embedder(run.study.embedder, device=run.options.device)
-        self._prompts = Prompts(run.study.prompts_name)
-        self._runtimes = RuntimeCache(self._embedder, self._prompts)
-        self._tree = cache(partial(run_tree, run.folder, load_manifest(run.folder)))
+        self._task = cache(partial(run_task, KINDS[run.study.env], run.folder, load_manifest(run.folder)))
 
     async def play(self, spec: EpisodeSpec) -> None:
         """Play an episode unless it must not start any more; without a model it blocks the event loop."""
@@ -218,22 +208,19 @@ class _Player:
 
     def _arguments(self, spec: EpisodeSpec) -> dict[str, Any]:
         """Return the arguments of `play`, with an environment and an agent for this episode alone."""
-        study, tree = self.run.study, self._tree(spec.tree)
+        study, task = self.run.study, self._task(spec.tree)
         settings: dict[str, Any] = {}
         if spec.model:
             settings = {"chat": self._chats[spec.model]} | study.agent_settings(spec.agent, self._models[spec.model])
-        rules: dict[str, Any] = expanded(study.rules) | {"threshold": study.threshold}
-        env = InquiryEnv(tree, embedder=self._embedder, reader=self._reader, judge=self._judge, **rules)
+        env = self._environments.make(task)
         agent = make_agent(spec.agent, env, **settings)
         self._check_config(spec, agent)
         env.privileged = agent.needs_privileged
-        env.prompts, env.runtimes = self._prompts, self._runtimes
         file = log_file(self.run.folder, spec)
         if not has_header(file):
             file.unlink(missing_ok=True)  # torn within its header: nothing was played
-        return {
-            "env": env, "agent": agent, "seed": spec.seed, "file": file, "options": study.options(spec, tree),
-        }  # fmt: skip
+        options = self._environments.options(spec, task)
+        return {"env": env, "agent": agent, "seed": spec.seed, "file": file, "options": options}
 
     def _check_config(self, spec: EpisodeSpec, agent: Agent) -> None:
         """Check that no two players of the study have one configuration, by which their logs are told apart.
@@ -306,11 +293,8 @@ async def arun_study(
         InquiTreeError: another error that concerns every episode; run again to resume.
     """
     folder, options, stop = Path(folder), options or RunOptions(), stop or StopConditions()
-    build_reader(study.reader, options, stop)
-    build_judge(study.judge, options, stop)
-    build_chats(study.models, options, stop)  # checks the models before anything is written
-    Prompts(study.prompts_name)  # likewise
-    load_embedder(study.embedder, device=options.device)  # likewise; its weights are loaded on first use
+    environment_maker(study, options, stop)  # checks the settings before anything is written
+    build_chats(study.models, options, stop)  # likewise
     outcomes: list[Outcome] = []
 
     def note(outcome: Outcome) -> None:

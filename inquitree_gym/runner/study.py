@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -16,25 +15,28 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
 
-from inquitree_gym.baselines import AGENT_NAMES, MODEL_AGENT_NAMES
-from inquitree_gym.baselines.own import file_part, is_own
-from inquitree_gym.baselines.registry import known_agents, takes_model
+from inquitree_gym.baselines.own import is_own
+from inquitree_gym.baselines.registry import agent_names, known_agents, model_agent_names, takes_model
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.judges.registry import LOCAL as JUDGE_LOCAL
+from inquitree_gym.log import TaskKind
 from inquitree_gym.prompts.render import DEFAULT
 from inquitree_gym.readers import LLM_PREFIX, model_name
 from inquitree_gym.readers import LOCAL as READER_LOCAL
 from inquitree_gym.runner.faults import faults
 from inquitree_gym.runner.grids import Grid
-from inquitree_gym.runner.models import JudgeSettings, ModelSettings, slug
+from inquitree_gym.runner.judging import RewardJudgeSettings, named_judge_settings
+from inquitree_gym.runner.kinds import KINDS, EnvironmentKind
+from inquitree_gym.runner.models import ModelSettings, slug
 from inquitree_gym.runner.rules import PRESET, StudyRules, expanded
-from inquitree_gym.trees import Tree, builtin_ids, load_tree
-from inquitree_gym.trees.load import is_path
+from inquitree_gym.runner.specs import EpisodeSpec, tree_name
+from inquitree_gym.trees import Tree, builtin_ids
 from inquitree_gym.trees.provenance import Tier
 
 ALL = "all"
@@ -42,39 +44,11 @@ MAX_EPISODES = 1_000_000
 """Largest number of episodes of a study, which are listed in memory."""
 MAX_SEED = 1_000_000_000
 """Largest first seed."""
+INQUIRY_SETTINGS = ("fake_levels", "max_turns", "embedder", "reader", "threshold")
+"""Settings that only inquiries have."""
 
 FakeLevel = Annotated[int, Field(ge=0, le=10)]
 Turns = Annotated[int, Field(ge=1)]
-
-
-@dataclass(frozen=True, order=True, slots=True)
-class EpisodeSpec:
-    """One episode of a study."""
-
-    agent: str
-    tree: str
-    """Id or path."""
-    fake_level: int
-    seed: int
-    model: str = ""
-    """Label of the agent's model; empty for an agent that asks none."""
-
-    @property
-    def player(self) -> str:
-        """Agent and model, as reports name them."""
-        return f"{self.agent} {self.model}" if self.model else self.agent
-
-    @property
-    def file_name(self) -> str:
-        """File name of the log."""
-        agent = self.agent if self.agent in AGENT_NAMES else file_part(self.agent)
-        player = f"{agent}_{slug(self.model)}" if self.model else agent
-        return f"{tree_name(self.tree)}_{player}_f{self.fake_level}_s{self.seed}.jsonl"
-
-
-def tree_name(tree: str) -> str:
-    """Return the name of a tree in a run: an id as it is, of a path the file name without its suffix."""
-    return Path(tree).stem if is_path(tree) else tree
 
 
 def _reader_settings(given: Any) -> Any:
@@ -82,13 +56,6 @@ def _reader_settings(given: Any) -> Any:
     if not isinstance(given, str):
         return given
     return None if given == READER_LOCAL else {"model": model_name(given)}
-
-
-def _judge_settings(given: Any) -> Any:
-    """Return the settings of a judge's name; TOML has no null."""
-    if not isinstance(given, str):
-        return given
-    return None if given == JUDGE_LOCAL else JudgeSettings.named(given)
 
 
 class StudyConfig(BaseModel):
@@ -99,11 +66,14 @@ class StudyConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    env: TaskKind = "inquiry"
+    """Kind of environment: ``inquiry``, or ``projection``, whose tasks are those of trees with a disclosure and of task
+    files, and whose rules are `ProjectionRules`."""
     agents: tuple[str, ...] = Field(min_length=1)
     """Names for `make_agent`. Agents of one's own are imported by a run, and by nothing that only reads the study."""
     models: tuple[ModelSettings, ...] = ()
     trees: tuple[str, ...] = Field(default=(ALL,), min_length=1, validate_default=True)
-    """Ids, paper numbers or paths; ``all`` for every shipped tree."""
+    """Ids, paper numbers or paths of trees, or of projection tasks; ``all`` for every shipped tree."""
     fake_levels: tuple[FakeLevel, ...] = Field(default=(0,), min_length=1)
     seeds: int = Field(default=5, ge=1)
     """Episodes per agent, model, tree and fake level, with consecutive seeds."""
@@ -115,14 +85,14 @@ class StudyConfig(BaseModel):
     embedder: str = DEFAULT_EMBEDDER
     reader: Annotated[ModelSettings | None, BeforeValidator(_reader_settings)] = None
     """Model that reads the actions: ``llm:MODEL``, or a table of its settings; None, or ``local``, for the embedder."""
-    judge: Annotated[JudgeSettings | None, BeforeValidator(_judge_settings)] = None
-    """Model that judges conclusions for the reward: ``llm:MODEL``, ``llm-paper:MODEL``, or a table of its settings;
-    None, or ``local``, for the local judge."""
+    judge: RewardJudgeSettings | None = None
+    """Model that judges conclusions or projections for the reward: ``llm:MODEL``, for conclusions ``llm-paper:MODEL``,
+    or a table of its settings; None, or ``local``, for the local judge."""
     threshold: float | None = Field(default=None, ge=-1, le=1)
     """Similarity threshold τ; None for the embedder's calibrated default."""
     rules: StudyRules = Field(default_factory=dict)
     """Name of a preset, or further rules of the episodes by name, as in `Rules`; ``preset`` among them names the preset
-    that the others override, the default one if absent."""
+    that the others override, the default one if absent. For projections, the rules of `ProjectionRules`."""
     prompts: str | None = None
     """Prompts of the episodes and of the agents that ask a model: ``default``, ``paper``, or a folder; None for those
     of the preset."""
@@ -131,13 +101,22 @@ class StudyConfig(BaseModel):
 
     @field_validator("agents")
     @classmethod
-    def _check_agents(cls, agents: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_agents(cls, agents: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        names = agent_names(kind := _env_of(info))
         for name in agents:
-            if name not in AGENT_NAMES and not is_own(name):
-                raise ValueError(
-                    f"no agent is called '{name}'{suggest(name, AGENT_NAMES)}; known: {known_agents('inquiry')}"
-                )
+            if name not in names and not is_own(name):
+                raise ValueError(f"no agent is called '{name}'{suggest(name, names)}; known: {known_agents(kind)}")
         return tuple(dict.fromkeys(agents))
+
+    @field_validator("judge", mode="before")
+    @classmethod
+    def _name_judge(cls, judge: Any, info: ValidationInfo) -> Any:
+        return named_judge_settings(judge, _env_of(info))
+
+    @field_validator("rules")
+    @classmethod
+    def _check_rules(cls, rules: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        return KINDS[_env_of(info)].checked_rules(rules)
 
     @field_validator("fake_levels")
     @classmethod
@@ -169,6 +148,16 @@ class StudyConfig(BaseModel):
         return models
 
     @model_validator(mode="after")
+    def _check_settings_of_inquiries(self) -> StudyConfig:
+        defaults = {name: field.get_default() for name, field in type(self).model_fields.items()}
+        given = [name for name in INQUIRY_SETTINGS if getattr(self, name) != defaults[name]]
+        if given and self.env != "inquiry":
+            raise ValueError(f"{', '.join(given)}: a setting of inquiries, which a {self.env} does not have; remove it")
+        if foreign := [name for model in self.models for name in model.settings_of_others(self.env)]:
+            raise ValueError(f"{', '.join(foreign)}: no setting of the agents of a study with env = '{self.env}'")
+        return self
+
+    @model_validator(mode="after")
     def _check_agents_against_models(self) -> StudyConfig:
         asking = [name for name in self.agents if takes_model(name)]
         if asking and not self.models:
@@ -176,7 +165,7 @@ class StudyConfig(BaseModel):
             raise ValueError(f"agents that ask a model ({names}) need one: give --model, or [[models]] in the file")
         if self.models and not asking:
             names = ", ".join(model.label for model in self.models)
-            raise ValueError(f"no agent asks the models ({names}); add {' or '.join(MODEL_AGENT_NAMES)} to the agents")
+            raise ValueError(f"no agent asks the models ({names}); add {_llm_agents(self.env)} to the agents")
         return self
 
     @model_validator(mode="after")
@@ -191,7 +180,7 @@ class StudyConfig(BaseModel):
     def _check_file_names(self) -> StudyConfig:
         first: dict[str, EpisodeSpec] = {}
         for tree, (agent, label) in product(self.trees, self._whole.players):
-            spec = EpisodeSpec(agent, tree, self.fake_levels[0], self.first_seed, label)
+            spec = EpisodeSpec(agent, tree, self.fake_levels[0], self.first_seed, label, self.env)
             if (twin := first.setdefault(spec.file_name.casefold(), spec)) is not spec:
                 both = " and ".join(f"{each.player} on '{each.tree}'" for each in (twin, spec))
                 raise ValueError(f"{both} would share their logs; give the model another name")
@@ -240,7 +229,11 @@ class StudyConfig(BaseModel):
 
     def agent_settings(self, agent: str, model: ModelSettings) -> dict[str, Any]:
         """Return the settings of an agent with a model, apart from the chat; none for an agent of one's own."""
-        return {"prompts": self.prompts_name, **model.agent_settings} if agent in MODEL_AGENT_NAMES else {}
+        return (
+            {"prompts": self.prompts_name, **model.agent_settings(self.env)}
+            if agent in model_agent_names(self.env)
+            else {}
+        )
 
     def asks_model(self, spec: EpisodeSpec) -> bool:
         """Return whether an episode asks a model, for its agent, as the reader or as the judge."""
@@ -248,10 +241,10 @@ class StudyConfig(BaseModel):
 
     def specs(self) -> Iterator[EpisodeSpec]:
         """Yield every episode once, tree by tree."""
-        return iter(dict.fromkeys(spec for part in self.parts for spec in _specs(part)))
+        return iter(dict.fromkeys(spec for part in self.parts for spec in _specs(part, self.env)))
 
     def options(self, spec: EpisodeSpec, tree: Tree) -> dict[str, Any]:
-        """Return the reset options of an episode."""
+        """Return the reset options of an inquiry."""
         return {**expanded(self.rules), "fake_level": spec.fake_level, "max_turns": self.turn_limit(tree)}
 
     @property
@@ -264,10 +257,20 @@ class StudyConfig(BaseModel):
         return 3 * len(tree.subtopics) if self.max_turns == "3n" else self.max_turns
 
 
-def _specs(grid: Grid) -> Iterator[EpisodeSpec]:
+def _env_of(info: ValidationInfo) -> TaskKind:
+    """Return the kind of environment of a study, of which it is the first setting."""
+    kind: TaskKind = info.data.get("env", "inquiry")
+    return kind
+
+
+def _llm_agents(env: TaskKind) -> str:
+    return " or ".join(model_agent_names(env)) or "an agent of your own that takes a model (chat:…)"
+
+
+def _specs(grid: Grid, env: TaskKind) -> Iterator[EpisodeSpec]:
     seeds = range(grid.first_seed, grid.end)
     for tree, (agent, label), level, seed in product(grid.trees, grid.players, grid.fake_levels, seeds):
-        yield EpisodeSpec(agent, tree, level, seed, label)
+        yield EpisodeSpec(agent, tree, level, seed, label, env)
 
 
 def expand_all(names: Iterable[str]) -> Iterator[str]:
@@ -289,12 +292,13 @@ def make_study(*, tiers: Sequence[str] | None = None, **settings: Any) -> StudyC
         EmbedderError: the embedder is unknown.
     """
     study = validated(settings)
+    kind = KINDS[study.env]
     if tiers is not None:
-        study = study.model_copy(update={"trees": _of_tiers(study.trees, tiers)})
-    ids = [load_tree(tree).id for tree in study.trees]
+        study = study.model_copy(update={"trees": _of_tiers(kind, study.trees, tiers)})
+    ids = [kind.load(tree).id for tree in study.trees]
     if twins := sorted({name for name in ids if ids.count(name) > 1}):
         raise OptionError(f"the study has several trees with the id {', '.join(twins)}; give each an id of its own")
-    if study.threshold is None and load_embedder(study.embedder).threshold is None:
+    if study.env == "inquiry" and study.threshold is None and load_embedder(study.embedder).threshold is None:
         raise OptionError(
             f"no threshold has been calibrated for the embedder '{study.embedder}'; give the study a threshold"
         )
@@ -313,7 +317,7 @@ def validated(settings: Mapping[str, Any]) -> StudyConfig:
         raise OptionError(f"the study cannot be run; {'; '.join(faults(error))}") from None
 
 
-def _of_tiers(trees: Sequence[str], tiers: Sequence[str]) -> tuple[str, ...]:
+def _of_tiers(kind: EnvironmentKind[Any], trees: Sequence[str], tiers: Sequence[str]) -> tuple[str, ...]:
     """Return the trees of the named evidence tiers.
 
     Raises:
@@ -322,7 +326,7 @@ def _of_tiers(trees: Sequence[str], tiers: Sequence[str]) -> tuple[str, ...]:
     known = get_args(Tier)
     if not isinstance(tiers, list | tuple) or not tiers or any(tier not in known for tier in tiers):
         raise OptionError(f"the study cannot be run; tiers: needs a list of {', '.join(known)}, not {tiers!r}")
-    if found := tuple(tree for tree in trees if load_tree(tree).provenance.tier in tiers):
+    if found := tuple(tree for tree in trees if kind.load(tree).provenance.tier in tiers):
         return found
     raise OptionError(f"the study cannot be run; none of its trees has the evidence tier {' or '.join(tiers)}")
 

@@ -6,25 +6,15 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from inquitree_gym.prompts import (
-    AGENT_TEMPLATE_NAMES,
-    BELIEF_TEMPLATE,
-    PROJECTION_AGENT_TEMPLATE_NAMES,
-    PROJECTION_TEMPLATE_NAMES,
-    TEMPLATE_NAMES,
-    Prompts,
-)
+from inquitree_gym.prompts import Prompts
 from inquitree_gym.prompts.render import DEFAULT, PAPER
 from inquitree_gym.runner.folder import write_whole
+from inquitree_gym.runner.kinds import KINDS
 from inquitree_gym.runner.study import StudyConfig
 from inquitree_gym.runner.trees import DIGITS
 
 PROMPTS = "prompts"
 """Folder of the copies in a run folder."""
-_NAMES = (
-    *TEMPLATE_NAMES, *PROJECTION_TEMPLATE_NAMES, *AGENT_TEMPLATE_NAMES, *PROJECTION_AGENT_TEMPLATE_NAMES,
-    BELIEF_TEMPLATE,
-)  # fmt: skip
 
 
 def own_templates(study: StudyConfig) -> dict[str, str]:
@@ -35,7 +25,8 @@ def own_templates(study: StudyConfig) -> dict[str, str]:
     """
     if study.prompts_name in (DEFAULT, PAPER):
         return {}
-    return Prompts(study.prompts_name, _NAMES).changed
+    kind = KINDS[study.env]
+    return Prompts(study.prompts_name, (*kind.templates, *kind.agent_templates)).changed
 
 
 def named_by_digest(study: StudyConfig, templates: Mapping[str, str]) -> StudyConfig:

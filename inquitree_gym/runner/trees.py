@@ -1,4 +1,4 @@
-"""Trees of a run: copies in its folder, each named by its digest, so that a run can be read anywhere."""
+"""Trees and projection tasks of a run: copies in its folder, named by digest, so that a run can be read anywhere."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from pathlib import Path
 from inquitree_gym.errors import LogError, TreeError
 from inquitree_gym.log import read_header
 from inquitree_gym.runner.folder import RunManifest, log_file, write_whole
-from inquitree_gym.runner.study import EpisodeSpec
-from inquitree_gym.trees import Tree, dump_tree, load_tree
+from inquitree_gym.runner.kinds import INQUIRIES, PROJECTIONS, EnvironmentKind, T
+from inquitree_gym.runner.specs import EpisodeSpec
+from inquitree_gym.trees import Tree
+from inquitree_gym.trees.disclosure import ProjectionTask
+from inquitree_gym.trees.load import dump_document
 
-TREES = "trees"
-"""Folder of the copies in a run folder."""
 DIGITS = 12
 """Hexadecimal digits of a digest in names."""
 
 
 def version_name(name: str, digest: str) -> str:
-    """Return the name of one version of a tree: ``bread@1f0c2d3e4a5b``."""
+    """Return the name of one version of a task: ``bread@1f0c2d3e4a5b``."""
     return f"{name}@{digest[:DIGITS]}"
 
 
@@ -28,60 +29,62 @@ def score_name(name: str, tree: Tree) -> str:
     return name if name == version_name(tree.id, tree.digest) else tree.id
 
 
-def keep_tree(folder: Path, tree: Tree) -> None:
-    """Copy a tree into a run folder, unless its copy is there; the folder has to be writable."""
-    file = folder / TREES / f"{version_name(tree.id, tree.digest)}.json"
+def keep_task(folder: Path, task: Tree | ProjectionTask) -> None:
+    """Copy a tree or a projection task into a run folder, unless its copy is there; the folder has to be writable."""
+    kind = INQUIRIES if isinstance(task, Tree) else PROJECTIONS
+    file = folder / kind.copies / f"{version_name(task.id, task.digest)}.json"
     if not file.exists():
         file.parent.mkdir(exist_ok=True)
-        write_whole(file, dump_tree(tree))
+        write_whole(file, dump_document(task))
 
 
-def kept_tree(folder: str | os.PathLike[str], tree_id: str, digest: str) -> Tree | None:
-    """Return the version of a tree that a run folder holds; None if it holds no copy.
+def kept_task(kind: EnvironmentKind[T], folder: str | os.PathLike[str], task_id: str, digest: str) -> T | None:
+    """Return the version of a tree or a projection task that a run folder holds; None if it holds no copy.
 
     Args:
+        kind: of the environment that plays the task.
         folder: of the run.
-        tree_id: id of the tree, as in the header of a log.
-        digest: full digest of the tree, as in the header of a log.
+        task_id: id of the task, as in the header of a log.
+        digest: full digest of the task, as in the header of a log.
 
     Raises:
         TreeError: the copy is damaged.
         LogError: the copy is of another version than its name says.
     """
-    name = f"{version_name(tree_id, digest)}.json"
-    file = Path(folder) / TREES / name
+    name = f"{version_name(task_id, digest)}.json"
+    file = Path(folder) / kind.copies / name
     if Path(name).name != name or not file.is_file():
         return None
-    tree = load_tree(file)
-    if tree.digest != digest:
-        raise LogError(f"'{file}' was changed: its digest is {tree.digest[:DIGITS]}; bring the original copy back")
-    return tree
+    task = kind.load(file)
+    if task.digest != digest:
+        raise LogError(f"'{file}' was changed: its digest is {task.digest[:DIGITS]}; bring the original copy back")
+    return task
 
 
-def run_tree(folder: str | os.PathLike[str], manifest: RunManifest, name: str) -> Tree:
-    """Return the tree that a run calls ``name``: its copy in the folder, or without one the tree of this machine.
+def run_task(kind: EnvironmentKind[T], folder: str | os.PathLike[str], manifest: RunManifest, name: str) -> T:
+    """Return the task that a run calls ``name``: its copy in the folder, or without one the task of this machine.
 
     Raises:
         TreeError: there is neither, or the file is invalid.
-        LogError: the tree of this machine is another version than the run's, or the copy was changed.
+        LogError: the task of this machine is another version than the run's, or the copy was changed.
     """
     ref = manifest.trees.get(name)
     if ref is None:  # a run of a release that kept no copies
-        return load_tree(name)
-    if (kept := kept_tree(folder, ref.id, ref.digest)) is not None:
+        return kind.load(name)
+    if (kept := kept_task(kind, folder, ref.id, ref.digest)) is not None:
         return kept
-    missing = f"'{folder}' lacks the copy of {name} in {TREES}/"
+    missing = f"'{folder}' lacks the copy of {name} in {kind.copies}/"
     try:
-        tree = load_tree(ref.id)
+        task = kind.load(ref.id)
     except TreeError as error:
         raise LogError(f"{missing}; bring it back") from error
-    if tree.digest != ref.digest:
+    if task.digest != ref.digest:
         raise LogError(f"{missing}, and {ref.id} has another version here; bring the copy back")
-    return tree
+    return task
 
 
 def logged_digests(folder: Path, specs: Iterable[EpisodeSpec]) -> set[str]:
-    """Return the digests of the trees that the logs of some episodes were played on; damaged headers are left out."""
+    """Return the digests of the tasks that the logs of some episodes were played on; damaged headers are left out."""
     found = set()
     for spec in specs:
         try:

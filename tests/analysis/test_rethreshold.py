@@ -38,7 +38,8 @@ from inquitree_gym.report.rethreshold import (
 )  # fmt: skip
 from inquitree_gym.rollout import play
 from inquitree_gym.runner.run import run_study
-from inquitree_gym.runner.study import EpisodeSpec, StudyConfig, make_study
+from inquitree_gym.runner.specs import EpisodeSpec
+from inquitree_gym.runner.study import StudyConfig, make_study
 from inquitree_gym.trees import Tree, load_tree
 from tests.report.html import Page
 from tests.scoring.test_trajectory import enter, episode_of

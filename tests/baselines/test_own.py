@@ -17,7 +17,8 @@ from inquitree_gym.errors import AgentError, OptionError
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.runner.run import run_study
-from inquitree_gym.runner.study import EpisodeSpec, make_study
+from inquitree_gym.runner.specs import EpisodeSpec
+from inquitree_gym.runner.study import make_study
 from inquitree_gym.trees import load_tree
 from tests.servers import Rote, Service
 

@@ -19,7 +19,7 @@ from inquitree_gym.llm import Budget, Completion
 from inquitree_gym.log import read_episode
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.runner import Outcome
-from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.runner.specs import EpisodeSpec
 from inquitree_gym.trees import load_tree
 from tests.cli import test_cli
 from tests.cli.test_cli import Inquitree

@@ -15,7 +15,7 @@ from inquitree_gym.engine import Rules
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.log import Episode, Header, read_episode
 from inquitree_gym.rollout import play
-from inquitree_gym.runner.study import EpisodeSpec
+from inquitree_gym.runner.specs import EpisodeSpec
 from inquitree_gym.scoring import read_trajectory
 from inquitree_gym.trees import Tree
 from inquitree_gym.wrappers import LogEpisodes

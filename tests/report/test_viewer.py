@@ -18,7 +18,8 @@ from inquitree_gym.report.turns import TurnView, turn_views
 from inquitree_gym.report.viewer import write_view
 from inquitree_gym.rollout import play
 from inquitree_gym.runner.run import run_study
-from inquitree_gym.runner.study import EpisodeSpec, make_study
+from inquitree_gym.runner.specs import EpisodeSpec
+from inquitree_gym.runner.study import make_study
 from inquitree_gym.scoring import read_trajectory
 from inquitree_gym.scoring.exposures import ALL
 from inquitree_gym.trees import Tree, dump_tree, load_tree

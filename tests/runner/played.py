@@ -9,8 +9,9 @@ from inquitree_gym.engine import Engine, Rules
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.runner import StudyConfig
 from inquitree_gym.runner.folder import load_manifest
+from inquitree_gym.runner.kinds import INQUIRIES
 from inquitree_gym.runner.study import make_study
-from inquitree_gym.runner.trees import run_tree
+from inquitree_gym.runner.trees import run_task
 from inquitree_gym.trees import Tree, load_tree
 from tests.servers import Service
 
@@ -32,7 +33,7 @@ def logs(folder: Path) -> dict[str, bytes]:
 def run_trees(folder: Path) -> dict[str, Tree]:
     """The trees of a run, from its folder."""
     manifest = load_manifest(folder)
-    return {name: run_tree(folder, manifest, name) for name in manifest.study.trees}
+    return {name: run_task(INQUIRIES, folder, manifest, name) for name in manifest.study.trees}
 
 
 def sent_seed(seed: int) -> int:

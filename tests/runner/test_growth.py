@@ -18,7 +18,8 @@ from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runner.folder import load_manifest, read_manifest
 from inquitree_gym.runner.grids import Grid, joined
 from inquitree_gym.runner.growth import united
-from inquitree_gym.runner.trees import kept_tree
+from inquitree_gym.runner.kinds import INQUIRIES
+from inquitree_gym.runner.trees import kept_task
 from inquitree_gym.trees import Tree, dump_tree, load_tree
 from tests.runner.played import logs, run_trees
 from tests.runner.played import small_study as study
@@ -138,9 +139,9 @@ def test_a_run_keeps_its_trees_and_is_read_without_them(tmp_path: Path, mine: Pa
     moved = folder.rename(tmp_path / "elsewhere")
     assert load_run(moved).scores == expected
     assert run_trees(moved) == {"mine": tree, "paper2": load_tree("paper2")}
-    assert kept_tree(moved, "mine", tree.digest) == tree
-    assert kept_tree(moved, "mine", "0" * 64) is None
-    assert kept_tree(moved, "../run", tree.digest) is None
+    assert kept_task(INQUIRIES, moved, "mine", tree.digest) == tree
+    assert kept_task(INQUIRIES, moved, "mine", "0" * 64) is None
+    assert kept_task(INQUIRIES, moved, "../run", tree.digest) is None
     assert sorted(file.name for file in (moved / "trees").iterdir()) == [
         f"{each.id}@{each.digest[:12]}.json" for each in (tree, load_tree("paper2"))
     ]

@@ -14,7 +14,7 @@ from inquitree_gym.errors import LogError
 from inquitree_gym.log import Episode, has_header, read_episode
 from inquitree_gym.runner import run_study
 from inquitree_gym.runner.folder import read_manifest
-from inquitree_gym.runner.trees import keep_tree
+from inquitree_gym.runner.trees import keep_task
 from inquitree_gym.trees import load_tree
 from tests.servers import WAIT_AT_MOST, Body, Rote, Service
 
@@ -154,7 +154,7 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(
     if agent == "random":
         flags = ("run", "--agent", "random", "--papers", "2", "--seeds", SEEDS, "--out", tmp_path / "run")
     (tmp_path / "run").mkdir()
-    keep_tree(tmp_path / "run", TREE)  # larger than a log
+    keep_task(tmp_path / "run", TREE)  # larger than a log
     full = nursery.run(*flags, file_size=8_000)
     assert full.status == 2
     assert "cannot write" in full.said

@@ -19,7 +19,8 @@ from inquitree_gym.prompts import Prompts
 from inquitree_gym.runner import Outcome, RunOptions, RunSummary, run_study
 from inquitree_gym.runner.models import PATIENCE, StopConditions
 from inquitree_gym.runner.run import interleave_models
-from inquitree_gym.runner.study import EpisodeSpec, make_study
+from inquitree_gym.runner.specs import EpisodeSpec
+from inquitree_gym.runner.study import make_study
 from tests.runner.played import TURNS, episodes, fingerprints, study_of
 from tests.servers import (
     COMPLETION_TOKENS,

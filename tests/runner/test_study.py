@@ -14,7 +14,8 @@ from inquitree_gym.engine import Rules
 from inquitree_gym.errors import EmbedderError, OptionError, TreeError, UnknownTreeError
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.runner.growth import differences
-from inquitree_gym.runner.study import EpisodeSpec, StudyConfig, make_study, read_study
+from inquitree_gym.runner.specs import EpisodeSpec
+from inquitree_gym.runner.study import StudyConfig, make_study, read_study
 from inquitree_gym.trees import builtin_ids, dump_tree, load_tree
 from tests.servers import KEY
 from tests.strategies import make_tree
@@ -267,7 +268,7 @@ def test_agents_that_ask_a_model_are_crossed_with_models_and_others_are_not():
 
 def test_a_model_has_every_setting_of_its_table():
     (model,) = make_study(agents=("llm",), models=[LOCAL], trees=("8",)).models
-    assert model.model_dump() == LOCAL
+    assert model.model_dump() == LOCAL | {"memory": "none", "reply": "plain"}
     chat = model.chat_model()
     assert {name: getattr(chat, name) for name in CHAT_SETTINGS} == {name: LOCAL[name] for name in CHAT_SETTINGS}
 

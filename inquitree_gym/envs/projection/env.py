@@ -237,7 +237,11 @@ class ProjectionEnv(TextEnv):
         from inquitree_gym.envs import rendering
 
         runtime, (_, turn) = self.runtime, self.state
-        parts = (runtime.task.id, f"turn {turn} of {len(runtime.weights)}", projection_info(runtime, turn)["level"])
+        parts = (
+            runtime.task.id,
+            f"turn {turn} of {len(runtime.weights)}",
+            projection_info(runtime.rules, turn)["level"],
+        )
         text = rendering.under_status(" · ".join(parts), runtime.observations.render(turn))
         return rendering.to_terminal(text) if self.render_mode == "human" else text
 
@@ -253,7 +257,7 @@ class ProjectionEnv(TextEnv):
     def _info(self) -> dict[str, Any]:
         assert self._runtime is not None
         assert self.last_transition is not None
-        info = projection_info(self._runtime, self.last_transition.state.turn)
+        info = projection_info(self._runtime.rules, self.last_transition.state.turn)
         if self.privileged:
             info["privileged"] = privileged_projection_info(self._runtime.task, self.last_transition.assessment)
         return info

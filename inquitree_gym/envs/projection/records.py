@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Coroutine, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ class ProjectionRecords:
             rules=env.episode_rules.as_dict(),
             seed=env.state.seed,
             embedder=None,
-            judge=dict(self.judge()),
+            judge=json.loads(json.dumps(dict(self.judge()))),
             prompts=env.prompts.digest,
             agent=dict(agent),
             started=started,
@@ -49,11 +50,11 @@ class ProjectionRecords:
 
     def last_step(self) -> RecordedStep:
         """Record the claims of the last projection with their ratings."""
-        last, runtime = self._last, self._env.runtime
+        last = self._last
         assert last.level is not None
         assert last.assessment is not None
         aligned = alignment_record(last.assessment.alignment, last.assessment.f1)
-        state = projection_info(runtime, last.state.turn)["state"]
+        state = projection_info(self._env.episode_rules, last.state.turn)["state"]
         return RecordedStep(last.action, ProjectionRecord(level=last.level, state=state, **dict(aligned)))
 
     def replies(self) -> Iterator[ServiceReply]:

@@ -134,9 +134,9 @@ class ProjectionRuntimes:
         )
 
 
-def projection_info(runtime: ProjectionRuntime, turn: int) -> dict[str, Any]:
+def projection_info(rules: ProjectionRules, turn: int) -> dict[str, Any]:
     """Return the info that agents may see after ``turn`` turns, as plain values."""
-    levels = runtime.rules.levels
+    levels = rules.levels
     over = turn == len(levels)
     return {"state": "end" if over else "project", "level": levels[turn - over], "turn": turn}
 
