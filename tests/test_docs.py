@@ -21,8 +21,8 @@ import typer
 from pydantic import BaseModel, TypeAdapter
 
 from inquitree_gym import Rules, log, wrappers
-from inquitree_gym.baselines import AGENT_NAMES
-from inquitree_gym.baselines.registry import AGENT_SETTINGS, CHAT_SETTINGS
+from inquitree_gym.baselines import AGENT_NAMES, PROJECTION_AGENT_NAMES
+from inquitree_gym.baselines.registry import CHAT_SETTINGS, agent_setting_names
 from inquitree_gym.cli import app
 from inquitree_gym.envs import ProjectionEnv
 from inquitree_gym.judges import claims
@@ -147,7 +147,9 @@ def test_the_pages_name_every_environment_rule_agent_and_verb() -> None:
     for rule in Rules.names():
         assert f"| `{rule}` |" in environments
     for agent in AGENT_NAMES:
-        assert f"| `{agent}` |" in agents
+        assert f"| `{agent}` |" in agents.partition("## Agents of projections")[0]
+    for agent in PROJECTION_AGENT_NAMES:
+        assert f"| `{agent}` |" in agents.partition("## Agents of projections")[2]
     verbs = text_of(DOCS / "cli.md").partition("\n## ")[0]
     for verb in VERBS:
         assert f"| [`{verb}`](" in verbs
@@ -188,7 +190,8 @@ def test_the_page_of_the_environments_names_every_keyword_info_key_and_template_
 
 def test_the_page_of_language_models_has_every_setting_with_its_default() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", text_of(DOCS / "llm-agents.md"), re.MULTILINE))
-    assert rows.keys() == {*CHAT_SETTINGS, *AGENT_SETTINGS}
+    own = {name for kind in ("inquiry", "projection") for name in agent_setting_names(kind)}
+    assert rows.keys() == {*CHAT_SETTINGS, *own}
     for field in fields(ChatModel):
         if field.name != "clock" and isinstance(field.default, int | float):
             assert rows[field.name] == str(field.default)

@@ -77,8 +77,6 @@ AGENT_NAMES = (*BASELINE_NAMES, *MODEL_AGENT_NAMES)
 environment: use their classes."""
 CHAT_SETTINGS = tuple(field.name for field in fields(ChatModel) if field.name != "clock")
 """Settings of `make_agent` for `ChatModel`."""
-AGENT_SETTINGS = _AGENTS["inquiry"].settings
-"""Settings of `make_agent` for `LLMAgent`; ``chat`` replaces those for a `ChatModel`."""
 PROJECTION_AGENT_NAMES = (*_AGENTS["projection"].baselines, *_AGENTS["projection"].with_model)
 """Names for `make_agent` in projections, beside those of agents of one's own."""
 
