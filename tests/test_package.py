@@ -45,8 +45,9 @@ PUBLIC = {
         "event_values", "seed_of_agent", "splitmix64",
     },
     "inquitree_gym.envs": {
-        "FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "ProjectionEnv", "ProjectionRules",
-        "ProjectionVectorEnv", "SyntheticEnv", "Transition",
+        "FreeText", "InquiryBatchEnv", "InquiryEnv", "InquiryVectorEnv", "ProjectionBatchEnv", "ProjectionEnv",
+        "ProjectionMenuEnv", "ProjectionRules", "ProjectionVectorEnv", "SyntheticEnv", "SyntheticProjectionEnv",
+        "Transition",
     },
     "inquitree_gym.judges": {
         "AsyncJudge", "CrossEncoderInference", "Judge", "JudgeOptions", "JudgeReply", "JudgedConclusion", "Judgement",
