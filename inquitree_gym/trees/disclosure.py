@@ -22,6 +22,8 @@ Level = Literal["question", "null", "procedure"]
 """Step of a disclosure: topic and question, null hypothesis, procedure."""
 LEVELS: tuple[Level, ...] = ("question", "null", "procedure")
 MAX_CLAIMS = 50
+MAX_DISCLOSED = 12_000
+"""Most characters that an agent is told of one study, so that they fit into an observation."""
 TOLD = "-told-"
 """Stands in the id of a control between the task whose claims are scored and the one that is disclosed."""
 
@@ -66,6 +68,17 @@ class Disclosure(FrozenModel):
     outcome: Text
     """All claims in one sentence."""
     claims: tuple[OutcomeClaim, ...] = Field(min_length=1, max_length=MAX_CLAIMS)
+
+    @model_validator(mode="after")
+    def _can_be_shown(self) -> Disclosure:
+        if (size := sum(len(text) for level in LEVELS for text in self.texts_of(level))) > MAX_DISCLOSED:
+            raise PydanticCustomError(
+                "long_disclosure",
+                "procedure: {size} characters are disclosed; topic, question, null hypothesis and procedure may hold "
+                "{most} together",
+                {"size": f"{size:,}", "most": f"{MAX_DISCLOSED:,}"},
+            )
+        return self
 
     @model_validator(mode="after")
     def _has_unique_claims(self) -> Disclosure:

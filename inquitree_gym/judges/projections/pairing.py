@@ -8,16 +8,24 @@ import numpy as np
 
 from inquitree_gym.judges.projections.alignment import MAX_EXTRAS, Alignment, Floats
 
+_DECIMALS = 5
+"""Decimals of the nearness that count; those behind them depend on the batch of a vector."""
+_FIRST = 1e-9
+"""Preference of a claim over the next one."""
+
 
 def one_to_one(nearness: Floats) -> dict[int, int]:
     """Return the projected claim of each true claim that has one, so that the sum of the nearness is highest.
+
+    Of claims that are equally near the first counts, so that the last bits of a batched vector decide nothing.
 
     Args:
         nearness: shape (P, M), of P projected claims to M true ones; a pair of negative nearness is not made.
     """
     from scipy.optimize import linear_sum_assignment  # takes long to import
 
-    rows, columns = linear_sum_assignment(np.maximum(nearness, 0.0), maximize=True)
+    order = _FIRST * np.arange(len(nearness))[:, None]
+    rows, columns = linear_sum_assignment(np.maximum(nearness.round(_DECIMALS) - order, 0.0), maximize=True)
     return {int(i): int(j) for j, i in zip(rows, columns, strict=True) if nearness[j, i] >= 0}
 
 

@@ -23,7 +23,7 @@ from inquitree_gym.errors import ActionError, OptionError, TreeError, UnknownTre
 from inquitree_gym.judges.projections.alignment import area_under_levels, level_weights
 from inquitree_gym.judges.projections.local import LocalProjectionJudge
 from inquitree_gym.matching import MAX_ACTION_LENGTH
-from inquitree_gym.trees.disclosure import LEVELS
+from inquitree_gym.trees.disclosure import LEVELS, MAX_DISCLOSED
 from tests.envs.projection.tasks import WORDS, named_task
 from tests.envs.test_inquiry import HOSTILE
 from tests.tasks import make_task
@@ -237,11 +237,15 @@ def test_a_broken_task_lists_its_faults_with_their_places(tmp_path):
     ]
 
 
-def test_a_task_whose_text_is_too_long_says_so():
-    long = TASK.model_copy(update={"disclosure": TASK.disclosure.model_copy(update={"procedure": ("x" * 4_000,) * 5})})
-    env = make(long)
-    with pytest.raises(OptionError, match=r"'projection\.md' makes 20,\d+ characters; at most 16,384 fit"):
-        trajectory(env, 1, ["", "", ""])
+def test_what_is_disclosed_fits_into_an_observation(tmp_path):
+    told = sum(len(text) for level in LEVELS for text in TASK.disclosure.texts_of(level) if level != "procedure")
+    full = [*["x" * 4_000] * 2, "x" * (MAX_DISCLOSED - 8_000 - told)]
+    assert len(trajectory(make(make_task(procedure=full)), 1, ["", ""])[-1][0]) <= MAX_OBSERVATION
+    with pytest.raises(TreeError, match=r"12,001 characters are disclosed; .* may hold 12,000 together"):
+        make_task(procedure=[*full, "x"])
+    (tmp_path / "projection.md").write_text("{{ procedure or ' ' }}" * 2, encoding="utf-8")
+    with pytest.raises(OptionError, match=r"'projection\.md' makes \d\d,\d+ characters; at most 16,384 fit"):
+        trajectory(make(make_task(procedure=full), prompts=tmp_path), 1, ["", ""])
 
 
 # Rules

@@ -32,7 +32,8 @@ FALSE = [claim.contraries[0] for claim in TASK.claims]
 SAYINGS = [
     "\n".join(TRUE), "\n".join(FALSE), TASK.disclosure.outcome, TASK.disclosure.question, "",
     TASK.disclosure.null_hypothesis, f"{TRUE[0]}\n{FALSE[1]}\n{TRUE[2]}", HOSTILE["injection"], HOSTILE["emoji"],
-    HOSTILE["lone surrogate"], HOSTILE["template"], '{"projection": "It rises."}',
+    HOSTILE["lone surrogate"], HOSTILE["template"],
+    f"{TRUE[0]}\n{TRUE[0].upper()}\n{TRUE[0].lower()}", '{"projection": "It rises."}',
     "This study finds that a ring of few neurons drifts more when its excitation is stronger.",
     "This study finds that flies hold their heading in darkness, and that noise does not change it at all.",
 ]  # fmt: skip
