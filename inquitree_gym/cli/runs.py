@@ -268,7 +268,7 @@ def _study(context: typer.Context) -> StudyConfig:
     efforts = split(flags["reasoning_effort"] or "") or (None,)
     return make_study(
         env=flags["env"],
-        agents=split(flags["agent"] or DEFAULT_AGENTS[flags["env"]]),
+        agents=split(DEFAULT_AGENTS[flags["env"]] if flags["agent"] is None else flags["agent"]),
         models=[
             {"model": name, **settings, "reasoning_effort": effort}
             for name, effort in product(split(flags["model"] or ""), efforts)

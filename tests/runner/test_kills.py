@@ -10,19 +10,21 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from inquitree_gym.judges import local_judge
-from inquitree_gym.log import Episode, has_header, read_episode
+from inquitree_gym.log import Episode, TaskKind, has_header, read_episode
 from inquitree_gym.runner.folder import read_manifest
 from inquitree_gym.scoring import score_episode
+from inquitree_gym.scoring.projection import score_projections
 from inquitree_gym.trees import load_tree
+from inquitree_gym.trees.tasks import load_task
 from tests.runner.played import sent_seed
 from tests.servers import WAIT_AT_MOST, Body, Rote, Service
 
@@ -35,16 +37,46 @@ pytestmark = [
 KILLS = int(os.environ.get("INQUITREE_KILLS", "20"))
 TREE = load_tree("paper2")
 EPISODES_EACH = 3
-FLAGS = ("--agent", "sceptic", "--model", "gpt-4o-mini", "--papers", "2", "--fake-level", 4, "--seeds", EPISODES_EACH)
+FLAGS = ("--model", "gpt-4o-mini", "--papers", "2", "--seeds", EPISODES_EACH)
 Asked = tuple[int, str, int]
 """Seed of the request, role, and how many replies of that role came before."""
+
+
+class Case(NamedTuple):
+    """What is played and killed."""
+
+    flags: tuple[object, ...]
+    reply: Callable[[Body], str]
+    score: Callable[[Episode], object]
+    kills: int
+
+
+def project(body: Body) -> str:
+    """A projection that tells how many came before it."""
+    return f"This study finds {sum(message['role'] == 'assistant' for message in body['messages'])} effects."
+
+
+CASES: dict[TaskKind, Case] = {
+    "inquiry": Case(
+        (*FLAGS, "--agent", "sceptic", "--fake-level", 4),
+        Rote(TREE),
+        lambda episode: score_episode(episode, TREE, local_judge(TREE)),
+        KILLS,
+    ),
+    "projection": Case(
+        (*FLAGS, "--agent", "llm", "--env", "projection", "--memory", "conversation"),
+        project,
+        lambda episode: score_projections(episode, load_task("paper2")),
+        max(1, KILLS // 3),
+    ),
+}
 
 
 class Watch:
     """Answers by heart, notes what is asked for, and kills who asks when it is told to."""
 
-    def __init__(self) -> None:
-        self._rote = Rote(TREE)
+    def __init__(self, reply: Callable[[Body], str]) -> None:
+        self._reply = reply
         self.asked: Counter[Asked] = Counter()
         self.paid_before: set[Asked] = set()
         self.twice: list[Asked] = []
@@ -64,7 +96,7 @@ class Watch:
             self._left -= 1
             if self._left == 0:
                 os.kill(self.victim.result(WAIT_AT_MOST), signal.SIGKILL)
-        return self._rote(body)
+        return self._reply(body)
 
     def _read(self, body: Body) -> Asked:
         role = "sceptic" if "VERDICT" in body["messages"][0]["content"] else "proposer"
@@ -96,13 +128,17 @@ def moments() -> Iterator[tuple[int | None, dict[str, Any]]]:
             yield None, {"die_in_line": [int(rng.integers(1, 24)), float(rng.choice([0.0, 0.4, 0.9, 1.0]))]}
 
 
-def test_killed_runs_go_on_and_come_out_as_if_nothing_had_been(nursery, service: Service, tmp_path: Path):
-    service.reply = watch = Watch()
+@pytest.mark.parametrize("kind", ["inquiry", "projection"])
+def test_killed_runs_go_on_and_come_out_as_if_nothing_had_been(
+    nursery, service: Service, tmp_path: Path, kind: TaskKind
+):
+    played = CASES[kind]
+    service.reply = watch = Watch(played.reply)
 
     def run(folder: Path, kill_at: int | None = None, **job: Any) -> int:
         watch.begin(kill_at)
         watch.paid_before = paid(episodes(folder)) if (folder / "episodes").exists() else set()
-        flags = (*FLAGS, "--base-url", service.address, "--max-concurrency", EPISODES_EACH, "--out", folder)
+        flags = (*played.flags, "--base-url", service.address, "--max-concurrency", EPISODES_EACH, "--out", folder)
         running = nursery.begin("run", *flags, **job)
         watch.victim.set_result(running.pid)
         return running.end().status
@@ -111,7 +147,7 @@ def test_killed_runs_go_on_and_come_out_as_if_nothing_had_been(nursery, service:
     whole, needed = episodes(tmp_path / "whole"), sum(watch.asked.values())
     kills, runs = 0, 0
     draws = moments()
-    while kills < KILLS:
+    while kills < played.kills:
         folder, since, begun = tmp_path / f"run{runs}", kills, sum(watch.asked.values())
         while (status := run(folder, *(when := next(draws))[:1], **when[1])) != 0:
             assert status == -signal.SIGKILL
@@ -123,8 +159,7 @@ def test_killed_runs_go_on_and_come_out_as_if_nothing_had_been(nursery, service:
         for name, episode in found.items():
             assert episode.fingerprint == whole[name].fingerprint
             assert len(episode.replies) == len(whole[name].replies)
-            scores = [score_episode(each, TREE, local_judge(TREE)) for each in (episode, whole[name])]
-            assert scores[0] == scores[1]
+            assert played.score(episode) == played.score(whole[name])
         repeated = sum(watch.asked.values()) - begun - needed
         assert 0 <= repeated <= (kills - since) * EPISODES_EACH, "more than was under way was asked for again"
     assert watch.twice == [], "a reply on disk was paid for again"
