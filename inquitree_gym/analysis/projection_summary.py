@@ -19,7 +19,6 @@ from inquitree_gym.scoring.episode import told_apart
 from inquitree_gym.scoring.projection import ProjectionEpisodeScore
 from inquitree_gym.scoring.statistics import stratified_mean
 
-COIN = "coin"
 COIN_F1 = 0.5
 """Expected F1 of a coin that knows the variables and guesses directions, for any number of claims."""
 AUC = "AUC"
@@ -80,7 +79,7 @@ class ProjectionSummary:
     std: dict[str, float | None]
     """Standard deviation over papers by level, with the divisor n (ddof 0); None without papers."""
     normalised: dict[str, Estimate]
-    """F1 by level between coin (0) and oracle (1) of the same paper; without values unless the scores hold both."""
+    """F1 by level between a coin's `COIN_F1` (0) and the oracle (1) of the same paper; no value without an oracle."""
     auc: Estimate
     """Aggregate of F1 over the levels; see `Metric`."""
 
@@ -116,11 +115,11 @@ def summarise_projections(scores: Sequence[ProjectionEpisodeScore], metric: Metr
         metric: formulas of F1 and of its aggregate.
     """
     scores = told_apart(scores)
-    ends = _ends(scores, metric)
+    ceilings = _ceilings(scores, metric)
     return [
         summary
         for player, group in grouped(scores, projection_player).items()
-        for summary in _summaries(player, group, metric, ends)
+        for summary in _summaries(player, group, metric, ceilings)
     ]
 
 
@@ -161,12 +160,14 @@ def split_projections(
 
 def projection_table(summaries: Iterable[ProjectionSummary], levels: Sequence[str]) -> Iterator[list[str]]:
     """Yield the rows of a text table, headings first."""
-    yield ["agent", "rules", "papers", "n (papers)", *levels, AUC, "unscored"]
+    summaries = list(summaries)
+    several = len({each.player.rules for each in summaries}) > 1
+    yield ["agent", *["rules"] * several, "papers", "n (papers)", *levels, AUC, "unscored"]
     for each in summaries:
         estimates = [in_cell(each.f1.get(level, NO_ESTIMATE)) for level in levels]
         counts = f"{each.episodes} ({each.papers})"
         yield [
-            each.player.agent, each.player.rules, each.group, counts, *estimates, in_cell(each.auc), str(each.unscored),
+            each.player.agent, *[each.player.rules] * several, each.group, counts, *estimates, in_cell(each.auc), str(each.unscored),
         ]  # fmt: skip
 
 
@@ -179,41 +180,43 @@ def paired_projections_table(found: Sequence[PairedProjections]) -> Iterator[lis
         yield [each.name, str(each.pairs), *cells]
 
 
-Ends = Mapping[tuple[str, str, str, str], tuple[float, float]]
-"""Mean F1 of coin and oracle by paper, level, rules and judge."""
+Ceilings = Mapping[tuple[str, str, str, str], float]
+"""Mean F1 of the oracle by paper, level, rules and judge."""
 
 
-def _ends(scores: Sequence[ProjectionEpisodeScore], metric: Metric) -> Ends:
-    """Return the ends of the normalised scale where both agents played and were scored."""
-    means: dict[tuple[str, str, str, str], dict[str, list[float]]] = {}
+def _ceilings(scores: Sequence[ProjectionEpisodeScore], metric: Metric) -> Ceilings:
+    """Return the upper ends of the normalised scale, where the oracle played and was scored."""
+    found: dict[tuple[str, str, str, str], list[float]] = {}
     for score in scores:
-        for level in score.levels if score.agent in (COIN, CEILING) else ():
+        for level in score.levels if score.agent == CEILING else ():
             if (value := level.f1[metric.variant]) is not None:
-                place = means.setdefault((score.task, level.level, score.rules, score.judged_by), {})
-                place.setdefault(score.agent, []).append(value)
-    return {key: (fmean(ends[COIN]), fmean(ends[CEILING])) for key, ends in means.items() if len(ends) == 2}
+                found.setdefault((score.task, level.level, score.rules, score.judged_by), []).append(value)
+    return {key: fmean(values) for key, values in found.items()}
 
 
-def _normalised(level: str, metric: Metric, ends: Ends) -> ProjectionMeasure:
-    """Return the measure of F1 at a level on the scale from the coin (0) to the oracle (1) of the same paper."""
+def _normalised(level: str, metric: Metric, ceilings: Ceilings) -> ProjectionMeasure:
+    """Return the measure of F1 at a level on the scale from a coin (0) to the oracle (1) of the same paper.
+
+    The coin's end is its expected F1, so that the scale does not hang on its luck.
+    """
 
     def normalised(score: ProjectionEpisodeScore) -> float | None:
         value = score.f1_at(level, metric.variant)
-        low, high = ends.get((score.task, level, score.rules, score.judged_by), (0.0, 0.0))
-        return None if value is None or high <= low else (value - low) / (high - low)
+        top = ceilings.get((score.task, level, score.rules, score.judged_by), COIN_F1)
+        return None if value is None or top <= COIN_F1 else (value - COIN_F1) / (top - COIN_F1)
 
     return normalised
 
 
 def _summaries(
-    player: ProjectionPlayer, scores: Sequence[ProjectionEpisodeScore], metric: Metric, ends: Ends
+    player: ProjectionPlayer, scores: Sequence[ProjectionEpisodeScore], metric: Metric, ceilings: Ceilings
 ) -> Iterator[ProjectionSummary]:
     domains = grouped(sorted(scores, key=lambda score: score.domain), lambda score: score.domain)
     for group, members in domains.items():
-        yield _summary(player, group, [members], metric, ends)
+        yield _summary(player, group, [members], metric, ceilings)
     if len(domains) > 1:
-        yield _summary(player, MEAN_OF_DOMAINS, list(domains.values()), metric, ends)
-    yield _summary(player, POOLED, [scores], metric, ends)
+        yield _summary(player, MEAN_OF_DOMAINS, list(domains.values()), metric, ceilings)
+    yield _summary(player, POOLED, [scores], metric, ceilings)
 
 
 def _summary(
@@ -221,7 +224,7 @@ def _summary(
     group: str,
     strata: Sequence[Sequence[ProjectionEpisodeScore]],
     metric: Metric,
-    ends: Ends,
+    ceilings: Ceilings,
 ) -> ProjectionSummary:
     scores = [score for stratum in strata for score in stratum]
     levels = levels_of(scores)
@@ -237,7 +240,7 @@ def _summary(
         unscored=sum(score.unscored for score in scores),
         f1={level: mean(metric.f1_at(level)) for level in levels},
         std={level: _deviation(strata, metric.f1_at(level)) for level in levels},
-        normalised={level: mean(_normalised(level, metric, ends)) for level in levels},
+        normalised={level: mean(_normalised(level, metric, ceilings)) for level in levels},
         auc=mean(metric.area),
     )
 

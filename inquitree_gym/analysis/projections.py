@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 
 from inquitree_gym.analysis.load import EpisodeCost, cost_of
 from inquitree_gym.analysis.logs import AnyLogs, LoggedProjections, MissingEpisode, find_logs
+from inquitree_gym.analysis.projection_judging import chosen_judgements, judged_turns
 from inquitree_gym.errors import LogError
+from inquitree_gym.judges.projections.stored import ProjectionJudgements
+from inquitree_gym.judges.quality import judge_label
+from inquitree_gym.judges.records import version_of
 from inquitree_gym.runner.specs import EpisodeSpec
 from inquitree_gym.scoring.episode import told_apart
 from inquitree_gym.scoring.projection import ProjectionEpisodeScore, score_projections
@@ -39,41 +44,56 @@ class ProjectionRun:
         return [episode.score for episode in self.episodes]
 
 
-def load_projections(logs: AnyLogs, progress: Callable[[EpisodeSpec], None] | None = None) -> ProjectionRun:
+def load_projections(
+    logs: AnyLogs, progress: Callable[[EpisodeSpec], None] | None = None, judge: str | None = None
+) -> ProjectionRun:
     """Read and score every finished episode of projections of a run folder, another folder of logs, or a single log.
 
     Args:
         logs: a path, or the logs that were found there.
         progress: called after each episode.
+        judge: name or label of a judge that `judge_projections` has asked; None for the judge of the reward.
 
     Raises:
         LogError: there is no log, or no finished episode of projections.
+        JudgeError: a file of judgements is damaged, or the judge has not judged the logs.
+        OptionError: the judge has judged the logs with several settings.
     """
-    run = score_projection_logs(logs, progress)
+    run = score_projection_logs(logs, progress, judge)
     if not run.episodes:
         raise no_projections([run])
     return run
 
 
-def score_projection_logs(logs: AnyLogs, progress: Callable[[EpisodeSpec], None] | None = None) -> ProjectionRun:
+def score_projection_logs(
+    logs: AnyLogs, progress: Callable[[EpisodeSpec], None] | None = None, judge: str | None = None
+) -> ProjectionRun:
     """Read and score what can be scored, which may be nothing; see `load_projections`."""
     logs = find_logs(logs)
     run = ProjectionRun(logs.path, [], list(logs.foreign))
+    stored = cache(partial(chosen_judgements, judge=judge or ""))
     for entry in logs.entries:
         found = entry.read_projections()
         gone = found if isinstance(found, MissingEpisode) else found.missing
         if gone is not None:
             run.missing.append(gone)
         elif isinstance(found, LoggedProjections):
-            run.episodes.append(scored_projections(found))
+            run.episodes.append(_scored(found, judge, stored))
         if progress is not None:
             progress(entry.spec)
     return run
 
 
-def scored_projections(found: LoggedProjections) -> ScoredProjections:
-    """Score one finished episode by the judge of its reward."""
-    score = score_projections(found.episode, found.task)
+def _scored(
+    found: LoggedProjections, judge: str | None, stored: Callable[[Path], ProjectionJudgements]
+) -> ScoredProjections:
+    """Score one finished episode by the judge of its reward, or by another that has judged its folder."""
+    if judge is None or judge in _rewarded_by(found):
+        score = score_projections(found.episode, found.task)
+    else:
+        chosen = stored(found.entry.home)
+        score = score_projections(found.episode, found.task, judged_turns(found, chosen))
+        score = replace(score, judge=chosen.judge, judge_version=version_of(chosen.config))
     return ScoredProjections(score, cost_of(found.episode), found.task, found.entry.file)
 
 
@@ -88,3 +108,10 @@ def projection_agents_apart(runs: Sequence[ProjectionRun]) -> list[ProjectionRun
     """Return runs whose scores have a label for each configuration of an agent; see `told_apart`."""
     apart = iter(told_apart([score for run in runs for score in run.scores]))
     return [replace(run, episodes=[replace(each, score=next(apart)) for each in run.episodes]) for run in runs]
+
+
+def _rewarded_by(found: LoggedProjections) -> tuple[str, str]:
+    """Return the name and the label of the judge of the reward."""
+    judge = found.episode.header.judge or {}
+    name = str(judge.get("name", ""))
+    return name, judge_label(name, version_of(judge))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ from inquitree_gym.analysis.judging import (
     run_conclusions,
 )
 from inquitree_gym.analysis.logs import Logs, MissingEpisode, find_logs
+from inquitree_gym.analysis.projection_judging import judge_projections, stated_projections
 from inquitree_gym.cli.output import (
     REPLY_TOKENS,
     BaseUrlOption,
@@ -36,14 +37,19 @@ from inquitree_gym.cli.output import (
     reply_limit,
     split,
 )
+from inquitree_gym.cli.projections import LogsKindOption, holds_projections
+from inquitree_gym.errors import OptionError
 from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
-from inquitree_gym.judges.registry import KINDS
+from inquitree_gym.judges.projections.registry import ProjectionJudgeOptions, make_projection_judges
+from inquitree_gym.judges.registry import KINDS, ChatOptions
 from inquitree_gym.llm import Budget, Usage
 from inquitree_gym.scoring import EpisodeScore, clustered_mean
 from inquitree_gym.scoring.statistics import Agreement
 
 app = typer.Typer()
 
+CONCLUDED, PROJECTED = ("conclusions", "items"), ("projections", "of them")
+"""Texts that are judged, and what can be unscored."""
 JudgeOption = Annotated[str, typer.Option("--judge", help=f"Judges, comma-separated: {', '.join(KINDS)}.")]
 RepeatsOption = Annotated[int, typer.Option(min=1, help="Answers of an llm judge per order of the items.")]
 OrdersOption = Annotated[
@@ -72,9 +78,10 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     max_total_tokens: MaxTotalTokensOption = None,
     max_concurrency: MaxConcurrencyOption = 8,
     cache: CacheOption = None,
+    env: LogsKindOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Judge the conclusions of runs. Run again to judge only what is missing."""
+    """Judge the conclusions or projections of runs. Run again to judge only what is missing."""
     budget = Budget(max_cost, max_total_tokens)
     limit = reply_limit(reply_tokens)
     options = JudgeOptions(
@@ -87,8 +94,11 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
         orders=orders,
         variants=not no_variants,
     )
-    panel = make_judges(split(judges), options)
     found = list(map(find_logs, dict.fromkeys(folder.resolve() for folder in run_folders)))
+    if holds_projections(run_folders, env):
+        _judge_projections(found, split(judges), options, max_concurrency, as_json)
+        return
+    panel = make_judges(split(judges), options)
     damaged: list[MissingEpisode] = [each for logs in found for each in logs.foreign]
     folders = [replace(home, foreign=[]) for logs in found for home in logs.homes]
     done = {str(logs.path): [judge_logs(logs, judge, max_concurrency) for judge in panel] for logs in folders}
@@ -107,6 +117,29 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     note_missing(damaged)
 
 
+def _judge_projections(
+    found: Sequence[Logs], names: Sequence[str], options: JudgeOptions, max_concurrency: int, as_json: bool
+) -> None:
+    """Judge the projections of logs, and print the results of each judge."""
+    shared = {each.name: getattr(options, each.name) for each in fields(ChatOptions)}
+    if options != JudgeOptions(**shared):
+        raise OptionError("--repeats, --orders and --no-variants are about conclusions; leave them out for projections")
+    panel = make_projection_judges(names, ProjectionJudgeOptions(**shared))
+    done: list[tuple[str, JudgingResult]] = []
+    for logs in (home for each in found for home in each.homes):
+        stated = stated_projections(logs)
+        for judge in panel:
+            with progress(f"{judge.name} judging", len(stated)) as advance:
+                work = judge_projections(logs.path, stated, judge, max_concurrency, advance)
+                done.append((str(logs.path), asyncio.run(work)))
+    if as_json:
+        print_json([{"run": folder, **asdict(each)} for folder, each in done])
+        return
+    for folder, each in done:
+        print_usage(each.judge, each.judged, each.found, each.unscored, each.usage, each.unread, PROJECTED)
+        note(f"inquitree score {folder} --judge {each.judge} takes the scores from there")
+
+
 def judge_logs(logs: Logs, judge: AsyncJudge, max_concurrency: int) -> JudgingResult:
     """Judge what is missing of the conclusions in logs, with a progress bar."""
     conclusions = run_conclusions(logs, lambda damaged: None)  # damaged logs are named once, after all judges
@@ -114,10 +147,12 @@ def judge_logs(logs: Logs, judge: AsyncJudge, max_concurrency: int) -> JudgingRe
         return asyncio.run(judge_conclusions(logs.path, conclusions, judge, max_concurrency, advance))
 
 
-def print_usage(judge: str, judged: int, found: int, unscored: int, usage: Usage, unread: int) -> None:
-    """Print the number of judged conclusions and the usage to the error stream."""
+def print_usage(
+    judge: str, judged: int, found: int, unscored: int, usage: Usage, unread: int, of: tuple[str, str] = CONCLUDED
+) -> None:
+    """Print the number of judged texts and the usage to the error stream; ``of`` names the texts and their parts."""
     before = f"; judged before: {found}" if found else ""
-    note(f"{judge}: conclusions judged: {judged}{before}; items unscored: {unscored}")
+    note(f"{judge}: {of[0]} judged: {judged}{before}; {of[1]} unscored: {unscored}")
     if usage == Usage():
         return
     price = f"${usage.cost or 0.0:.4f}" + (f" and {usage.unpriced} of unknown price" if usage.unpriced else "")

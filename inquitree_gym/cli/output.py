@@ -80,9 +80,11 @@ REPLY_TOKENS = str(ChatModel.max_tokens)
 MaxCostOption = Annotated[float | None, typer.Option(help="Stop sending requests at this cost, in US dollars.")]
 MaxTotalTokensOption = Annotated[int | None, typer.Option(help="Stop sending requests at this number of tokens.")]
 ScoredByOption = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--judge", help="Judge of the scores: local, or one that inquitree judge has asked, by name or label."
+        "--judge",
+        help="Judge of the scores: local, or one that inquitree judge has asked, by name or label. By default local, "
+        "and for projections the judge of the reward.",
     ),
 ]
 ThresholdOption = Annotated[float | None, typer.Option(help="Threshold τ; the embedder's calibrated one by default.")]

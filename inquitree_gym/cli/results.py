@@ -17,7 +17,8 @@ from inquitree_gym.analysis.aggregate import (
     NORMALISED,
     SPLIT,
     PairedDifference,
-    as_plain,
+    Player,
+    SettingSummary,
     belief_table,
     compare,
     compare_agents,
@@ -25,21 +26,18 @@ from inquitree_gym.analysis.aggregate import (
     summarise,
     summary_table,
 )
-from inquitree_gym.analysis.cutoff import cutoff_table, split_by_cutoff
+from inquitree_gym.analysis.cutoff import CutoffAnalysis, cutoff_table, split_by_cutoff
 from inquitree_gym.analysis.cutoff_models import ModelDates, load_models
 from inquitree_gym.analysis.doubles import without_doubles
 from inquitree_gym.analysis.load import ScoredRun, no_finished_episode, score_logs
-from inquitree_gym.analysis.logs import MissingEpisode, find_logs, join_logs
+from inquitree_gym.analysis.logs import find_logs, join_logs
 from inquitree_gym.analysis.memorisation import Memorisation, compare_with_loop, grade_closed_book, memory_table
-from inquitree_gym.analysis.rethreshold import logged_embedder, rematch_run, threshold_for
+from inquitree_gym.analysis.projection_summary import PAPER, Metric
 from inquitree_gym.cli.output import (
     CutoffsOption,
     JsonOption,
-    LogArgument,
     LogsArgument,
     ScoredByOption,
-    ThresholdOption,
-    check_svg,
     note,
     note_missing,
     out,
@@ -48,20 +46,23 @@ from inquitree_gym.cli.output import (
     print_table,
     progress,
     sigterm_as_interrupt,
-    write,
 )
-from inquitree_gym.embeddings import load_embedder
+from inquitree_gym.cli.projections import (
+    AreaOption,
+    ExampleOption,
+    LogsKindOption,
+    ProjectionOptions,
+    VariantOption,
+    holds_projections,
+    print_projection_scores,
+    refuse_closed_book,
+    refuse_options,
+    report_projections,
+)
+from inquitree_gym.cli.rereading import reread
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.report import follow_run, view_run, write_report
-from inquitree_gym.report.rethreshold import (
-    changed_turns,
-    changes_table,
-    rematch_chart,
-    rematch_summaries,
-    rematch_table,
-    threshold_curve,
-)
 from inquitree_gym.report.sections import scores_by_judge
 from inquitree_gym.runner.specs import EpisodeSpec
 from inquitree_gym.scoring import EpisodeScore
@@ -88,20 +89,26 @@ REPORT_LEGEND = (
 )
 FOLLOW_SECONDS = 2.0
 """Time between two looks at a run that is followed."""
-REREAD_LEGEND = (
-    "Each logged action is matched again in its logged state. departing: episodes in which a turn leads elsewhere; up\n"
-    "to and including that turn the result is exact. followed: share of the turns up to there. Later observations\n"
-    "would have differed: changes there are those of the logged actions in the logged states, and\n"
-    "coverage has bounds only, at least the coverage by then, at most what the remaining turns allow."
-)
 
 app = typer.Typer()
 
 
 @app.command()
-def score(paths: LogsArgument, judge: ScoredByOption = LOCAL, as_json: JsonOption = False) -> None:
+def score(
+    paths: LogsArgument,
+    judge: ScoredByOption = None,
+    env: LogsKindOption = None,
+    variant: VariantOption = PAPER.variant,
+    auc: AreaOption = PAPER.auc,
+    as_json: JsonOption = False,
+) -> None:
     """Score every episode from its log."""
-    runs = load_scored(paths, judge)
+    metric = Metric(variant, auc)
+    if holds_projections(paths, env):
+        print_projection_scores(paths, judge, metric, as_json)
+        return
+    refuse_options(ProjectionOptions(metric))
+    runs = load_scored(paths, judge or LOCAL)
     scores = told_apart([each for run in runs for each in run.scores])
     missing = [each for run in runs for each in run.missing]
     if as_json:
@@ -141,13 +148,23 @@ def report(  # noqa: PLR0913  (one parameter per flag)
     closed_book: Annotated[
         Path | None, typer.Option(help="Folder of inquitree closed-book, to compare with what models knew before.")
     ] = None,
-    judge: ScoredByOption = LOCAL,
+    judge: ScoredByOption = None,
+    env: LogsKindOption = None,
+    variant: VariantOption = PAPER.variant,
+    auc: AreaOption = PAPER.auc,
+    example: ExampleOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the results of runs. Values are means over trees, with a 95 % interval from five trees on."""
+    """Print the results of runs. Values are means over trees or papers, with a 95 % interval from five of them on."""
     known_models = load_models(models)
+    of_projections = ProjectionOptions(Metric(variant, auc), paired, agents or (), example)
+    if holds_projections(paths, env):
+        refuse_closed_book(closed_book)
+        report_projections(paths, out_path, judge, of_projections, known_models, as_json)
+        return
+    refuse_options(of_projections)
     _check_comparison(paired, paths, agents or ())
-    runs = load_scored(paths, judge)
+    runs = load_scored(paths, judge or LOCAL)
     differences, runs = _differences(runs, agents or ()) if paired else [], _without_doubles(runs)
     scores = [score for run in runs for score in run.scores]
     table, cutoffs = summarise(scores), split_by_cutoff(scores, known_models)
@@ -163,17 +180,7 @@ def report(  # noqa: PLR0913  (one parameter per flag)
             | ({"differences": differences} if paired else {})
         )
         return
-    by = f", judged by {judged_by(scores)}"
-    for title, measures in REPORT_TABLES.items():
-        print_table(title + by * (title == "Results"), summary_table(table, measures))
-    if any(row.stated for row in table):
-        print_table("Stated beliefs", belief_table(table))
-    if paired:
-        print_table(f"Paired differences{by}", differences_table(differences))
-    if cutoffs.splits:
-        print_table(f"Before − after the training cutoff{by}", cutoff_table(cutoffs))
-    if memories is not None:
-        print_table("Closed book: mean S from the topic alone", memory_table(memories.models))
+    _print_results(table, differences, cutoffs, memories, f", judged by {judged_by(scores)}")
     out.print(Text(REPORT_LEGEND))
     note_missing(missing)
     _note_unnamed(cutoffs.unnamed)
@@ -193,7 +200,7 @@ def view(  # noqa: PLR0913  (one parameter per flag)
     follow: Annotated[
         bool, typer.Option("--follow", help="Rewrite the pages while the run is played; open pages reload.")
     ] = False,
-    judge: ScoredByOption = LOCAL,
+    judge: ScoredByOption = None,
 ) -> None:
     """Write episodes as HTML pages, turn by turn. A folder gets an index; the pages need no server."""
     given = {"agent": agent, "model": model, "fake_level": fake_level, "seed": seed}
@@ -211,7 +218,7 @@ def view(  # noqa: PLR0913  (one parameter per flag)
         with (
             sigterm_as_interrupt(),
             suppress(KeyboardInterrupt),
-            closing(follow_run(paths[0], out_path, wanted=wanted, judge=judge)) as rounds,
+            closing(follow_run(paths[0], out_path, wanted=wanted, judge=judge or LOCAL)) as rounds,
         ):
             for number, page in enumerate(rounds):
                 if not number:
@@ -220,44 +227,12 @@ def view(  # noqa: PLR0913  (one parameter per flag)
         return
     logs = join_logs(list(map(find_logs, paths)))
     with progress("drawing", sum(wanted(entry.spec) for entry in logs.entries)) as advance:
-        page = view_run(logs, out_path, wanted=wanted, progress=lambda spec: advance(spec.tree), judge=judge)
+        page = view_run(logs, out_path, wanted=wanted, progress=lambda spec: advance(spec.tree), judge=judge or LOCAL)
     note_missing(logs.foreign)
     note(f"written: {page}")
 
 
-@app.command()
-def reread(
-    path: LogArgument,
-    embedder: Annotated[str | None, typer.Option(help="Embedder that reads the actions; the logs' by default.")] = None,
-    threshold: ThresholdOption = None,
-    figure: Annotated[Path | None, typer.Option(help="Write the figure over τ to this SVG file.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Read logs again with another embedder or threshold. Shows which readings change, and how coverage could move."""
-    check_svg("--figure", figure)
-    reader = None if embedder is None else load_embedder(embedder)
-    logs = find_logs(path)
-    damaged: list[MissingEpisode] = []
-    with progress("reading", len(logs.entries)) as advance:
-        found = rematch_run(logs, reader, lambda spec: advance(spec.tree), damaged.append)
-    known = reader if reader is not None or threshold is not None else logged_embedder(found)
-    threshold = threshold_for(known, threshold)
-    table = rematch_summaries(found, threshold)
-    read_by = ", ".join(dict.fromkeys(each.read_by for each in found))
-    if figure is not None:
-        write(figure, rematch_chart(found, threshold).document())
-    if as_json:
-        print_json({
-            "embedder": read_by, "threshold": threshold, "agents": as_plain(table),
-            "changes": as_plain(list(changed_turns(found, threshold))),
-            "curve": as_plain(threshold_curve(found)), "missing": [each.name for each in damaged],
-        })  # fmt: skip
-        return
-    print_table(f"Read again by {read_by}, τ = {threshold:g}", rematch_table(table))
-    if any(line.changes for line in table):
-        print_table("Changes", changes_table(table))
-    out.print(Text(REREAD_LEGEND))
-    note_missing(damaged)
+app.command()(reread)
 
 
 def load_scored(paths: Sequence[Path], judge: str = LOCAL) -> list[ScoredRun]:
@@ -268,6 +243,26 @@ def load_scored(paths: Sequence[Path], judge: str = LOCAL) -> list[ScoredRun]:
     if not any(run.episodes for run in runs):
         raise no_finished_episode(runs)
     return runs
+
+
+def _print_results(
+    table: Sequence[SettingSummary],
+    differences: Sequence[PairedDifference],
+    cutoffs: CutoffAnalysis[Player],
+    memories: Memorisation | None,
+    by: str,
+) -> None:
+    """Print the tables of a report; ``by`` names the judge in captions."""
+    for title, measures in REPORT_TABLES.items():
+        print_table(title + by * (title == "Results"), summary_table(table, measures))
+    if any(row.stated for row in table):
+        print_table("Stated beliefs", belief_table(table))
+    if differences:
+        print_table(f"Paired differences{by}", differences_table(differences))
+    if cutoffs.splits:
+        print_table(f"Before − after the training cutoff{by}", cutoff_table(cutoffs))
+    if memories is not None:
+        print_table("Closed book: mean S from the topic alone", memory_table(memories.models))
 
 
 def _check_comparison(paired: bool, paths: Sequence[Path], agents: Sequence[str]) -> None:

@@ -43,14 +43,14 @@ def merge(
 def pack(
     run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     out_file: Annotated[Path | None, typer.Option("--out", help="The archive; RUN.zip by default.")] = None,
-    judge: ScoredByOption = LOCAL,
+    judge: ScoredByOption = None,
     licence: Annotated[str, typer.Option(help="Licence in the card, as dataset hubs name it.")] = DEFAULT_LICENCE,
     as_json: JsonOption = False,
 ) -> None:
     """Write a run as one archive, with a table of its episodes and a card, ready for a dataset hub."""
     folder = run_folder.resolve()
     file = folder.with_name(f"{folder.name}.zip") if out_file is None else out_file
-    summary = pack_run(folder, file, judge, licence)
+    summary = pack_run(folder, file, judge or LOCAL, licence)
     _note_names("without a row in the table", summary.unscored)
     _note_names("a secret was removed from", summary.scrubbed)
     note(f"written: {file}, {plural(summary.episodes, 'episode')}, {plural(len(summary.manifest.files), 'file')}")

@@ -51,7 +51,7 @@ def leaderboard(report: ProjectionReport) -> Section:
 def by_level(report: ProjectionReport) -> Section:
     """Return F1 by level, as in the paper's Table 5 and Figure 3."""
     groups = [group for group in report.groups() if group != POOLED or MEAN_OF_DOMAINS not in report.groups()]
-    charts = [_level_chart(report, number, group) for number, group in enumerate(reversed(groups))]
+    charts = [_level_chart(report, number, group) for number, group in enumerate((groups[-1], *groups[:-1]))]
     tables = [report.judged(_f1_table(report))]
     if any(found.mean is not None for row in report.table for found in row.normalised.values()):
         whole = _whole(report)

@@ -1,0 +1,180 @@
+"""Results of projections, for the verbs score and report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+from rich.text import Text
+
+from inquitree_gym.analysis.cutoff import cutoff_table
+from inquitree_gym.analysis.cutoff_models import ModelDates
+from inquitree_gym.analysis.logs import find_logs
+from inquitree_gym.analysis.projection_summary import (
+    PAPER,
+    Metric,
+    PairedProjections,
+    anchoring,
+    compare_projections,
+    levels_of,
+    paired_projections_table,
+    projection_table,
+    split_projections,
+    summarise_projections,
+)
+from inquitree_gym.analysis.projections import ProjectionRun, no_projections, score_projection_logs
+from inquitree_gym.cli.output import note, note_missing, out, plural, print_json, print_table, progress
+from inquitree_gym.errors import OptionError
+from inquitree_gym.judges.projections.alignment import Area, Variant
+from inquitree_gym.log import TaskKind
+from inquitree_gym.report.projections import write_projection_report
+from inquitree_gym.report.tables import cell
+from inquitree_gym.scoring.episode import told_apart
+from inquitree_gym.scoring.projection import ProjectionEpisodeScore
+
+LogsKindOption = Annotated[
+    TaskKind | None, typer.Option("--env", help="Kind of environment, for logs of both; by default that of the logs.")
+]
+VariantOption = Annotated[
+    Variant, typer.Option("--variant", help="F1 of projections: as printed, or paired claims alone.")
+]
+AreaOption = Annotated[Area, typer.Option("--auc", help="Aggregate of the F1 of the levels of projections.")]
+ExampleOption = Annotated[
+    str | None, typer.Option("--example", help="Paper whose projections are shown in full; the first one by default.")
+]
+PROJECTION_LEGEND = (
+    "n: episodes (papers). Means over papers; [low, high] is the 95 % interval, t over paper means, from five on.\n"
+    "all, mean of domains: each domain weighs the same, as in the paper; all, pooled: each paper does. unscored:\n"
+    "projections that the judge could not score; they are in no mean. A coin that knows the variables earns F1 = 0.5."
+)
+
+
+class ProjectionOptions(NamedTuple):
+    """Options of the report of projections."""
+
+    metric: Metric = PAPER
+    paired: bool = False
+    agents: Sequence[str] = ()
+    example: str | None = None
+
+
+def holds_projections(paths: Sequence[Path], env: TaskKind | None) -> bool:
+    """Return whether logs are to be read as projections.
+
+    Raises:
+        OptionError: they are of both kinds, and no kind was chosen.
+    """
+    if env is not None:
+        return env == "projection"
+    kinds = {kind for path in paths for kind in find_logs(path).kinds}
+    if len(kinds) > 1:
+        raise OptionError(
+            "these logs are of inquiries and of projections; choose with --env inquiry or --env projection"
+        )
+    return kinds == {"projection"}
+
+
+def refuse_options(options: ProjectionOptions) -> None:
+    """Raise unless the options that only projections have are at their defaults.
+
+    Raises:
+        OptionError: one is not.
+    """
+    if options.metric != PAPER or options.example is not None:
+        raise OptionError("--variant, --auc and --example are about projections, and these logs are of inquiries")
+
+
+def refuse_closed_book(folder: Path | None) -> None:
+    """Raise if closed-book conclusions are given for projections.
+
+    Raises:
+        OptionError: they are.
+    """
+    if folder is not None:
+        raise OptionError("--closed-book is about conclusions, and these logs are of projections; leave it out")
+
+
+def load_projected(paths: Sequence[Path], judge: str | None) -> list[ProjectionRun]:
+    """Read and score the logs under each path with a progress bar; see `load_projections` for the errors."""
+    found = list(map(find_logs, dict.fromkeys(path.resolve() for path in paths)))
+    with progress("scoring", sum(len(logs.entries) for logs in found)) as advance:
+        runs = [score_projection_logs(logs, lambda spec: advance(spec.tree), judge) for logs in found]
+    if not any(run.episodes for run in runs):
+        raise no_projections(runs)
+    return runs
+
+
+def print_projection_scores(paths: Sequence[Path], judge: str | None, metric: Metric, as_json: bool) -> None:
+    """Print the scores of every episode of projections."""
+    runs = load_projected(paths, judge)
+    scores = told_apart([each for run in runs for each in run.scores])
+    if as_json:
+        print_json([each.as_plain() for each in scores])
+    else:
+        levels = levels_of(scores)
+        rows = [["paper", "agent", "rules", "seed", *levels, "AUC", "unscored"]]
+        for each in scores:
+            values = (*(each.f1_at(level, metric.variant) for level in levels), metric.area(each), each.unscored)
+            rows.append([each.task, each.agent, each.rules, str(each.seed), *(cell(value).text for value in values)])
+        print_table(f"Projections of {', '.join(map(str, paths))}{_formulas(metric)}, {_judged(scores)}", rows)
+    note_missing([each for run in runs for each in run.missing])
+
+
+def report_projections(
+    paths: Sequence[Path], out_path: Path | None, judge: str | None, options: ProjectionOptions,
+    models: Sequence[ModelDates], as_json: bool,
+) -> None:  # fmt: skip
+    """Print the results of runs of projections, and write them as a page."""
+    runs = load_projected(paths, judge)
+    metric, scores = options.metric, [each for run in runs for each in run.scores]
+    differences = _differences(scores, options) if options.paired else []
+    table, cutoffs = summarise_projections(scores, metric), split_projections(scores, models, metric)
+    written = (
+        write_projection_report(
+            runs, out_path, metric=metric, differences=differences, models=models, example=options.example
+        )
+        if out_path
+        else ()
+    )
+    for file in written:
+        note(f"written: {file}")
+    memory, missing = anchoring(scores, metric), [each for run in runs for each in run.missing]
+    if as_json:
+        print_json({
+            "judged_by": sorted({each.judged_by for each in scores}), **metric._asdict(), "rows": table,
+            "missing": [each.name for each in missing], "differences": differences, "anchoring": memory,
+            "cutoffs": cutoffs,
+        })  # fmt: skip
+        return
+    by = f"{_formulas(metric)}, {_judged(scores)}"
+    print_table(f"F1 by level{by}", projection_table(table, levels_of(scores)))
+    for title, found in (("Paired differences", differences), ("Anchoring: conversation − none", memory)):
+        if found:
+            print_table(f"{title}{by}", paired_projections_table(found))
+    if cutoffs.splits:
+        print_table(f"Before − after the training cutoff{by}", cutoff_table(cutoffs, "papers"))
+    out.print(Text(PROJECTION_LEGEND))
+    note_missing(missing)
+    for model, episodes in cutoffs.unnamed.items():
+        note(f"no training cutoff is known for '{model}'; its {plural(episodes, 'episode')} are not split")
+
+
+def _differences(scores: Sequence[ProjectionEpisodeScore], options: ProjectionOptions) -> list[PairedProjections]:
+    """Compare the agents, in the order in which they are named, if they are."""
+    apart, agents = told_apart(scores), options.agents
+    known = dict.fromkeys(score.agent for score in apart)
+    if strange := [agent for agent in agents if agent not in known]:
+        raise OptionError(f"no agent is called '{strange[0]}' here; there are {', '.join(map(repr, known))}")
+    chosen = [score for score in apart if not agents or score.agent in agents]
+    ordered = sorted(chosen, key=lambda score: agents.index(score.agent) if agents else 0)
+    return compare_projections(ordered, options.metric)
+
+
+def _formulas(metric: Metric) -> str:
+    return f", {metric.words}" if metric.words else ""
+
+
+def _judged(scores: Sequence[ProjectionEpisodeScore]) -> str:
+    return f"judged by {', '.join(dict.fromkeys(each.judged_by for each in scores))}"

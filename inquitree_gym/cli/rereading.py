@@ -1,0 +1,75 @@
+"""The verb reread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from inquitree_gym.analysis.aggregate import as_plain
+from inquitree_gym.analysis.logs import MissingEpisode, find_logs
+from inquitree_gym.analysis.rethreshold import logged_embedder, rematch_run, threshold_for
+from inquitree_gym.cli.output import (
+    JsonOption,
+    LogArgument,
+    ThresholdOption,
+    check_svg,
+    note_missing,
+    out,
+    print_json,
+    print_table,
+    progress,
+    write,
+)
+from inquitree_gym.embeddings import load_embedder
+from inquitree_gym.report.rethreshold import (
+    changed_turns,
+    changes_table,
+    rematch_chart,
+    rematch_summaries,
+    rematch_table,
+    threshold_curve,
+)
+
+REREAD_LEGEND = (
+    "Each logged action is matched again in its logged state. departing: episodes in which a turn leads elsewhere; up\n"
+    "to and including that turn the result is exact. followed: share of the turns up to there. Later observations\n"
+    "would have differed: changes there are those of the logged actions in the logged states, and\n"
+    "coverage has bounds only, at least the coverage by then, at most what the remaining turns allow."
+)
+
+
+def reread(
+    path: LogArgument,
+    embedder: Annotated[str | None, typer.Option(help="Embedder that reads the actions; the logs' by default.")] = None,
+    threshold: ThresholdOption = None,
+    figure: Annotated[Path | None, typer.Option(help="Write the figure over τ to this SVG file.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Read logs again with another embedder or threshold. Shows which readings change, and how coverage could move."""
+    check_svg("--figure", figure)
+    reader = None if embedder is None else load_embedder(embedder)
+    logs = find_logs(path)
+    damaged: list[MissingEpisode] = []
+    with progress("reading", len(logs.entries)) as advance:
+        found = rematch_run(logs, reader, lambda spec: advance(spec.tree), damaged.append)
+    known = reader if reader is not None or threshold is not None else logged_embedder(found)
+    threshold = threshold_for(known, threshold)
+    table = rematch_summaries(found, threshold)
+    read_by = ", ".join(dict.fromkeys(each.read_by for each in found))
+    if figure is not None:
+        write(figure, rematch_chart(found, threshold).document())
+    if as_json:
+        print_json({
+            "embedder": read_by, "threshold": threshold, "agents": as_plain(table),
+            "changes": as_plain(list(changed_turns(found, threshold))),
+            "curve": as_plain(threshold_curve(found)), "missing": [each.name for each in damaged],
+        })  # fmt: skip
+        return
+    print_table(f"Read again by {read_by}, τ = {threshold:g}", rematch_table(table))
+    if any(line.changes for line in table):
+        print_table("Changes", changes_table(table))
+    out.print(Text(REREAD_LEGEND))
+    note_missing(damaged)
