@@ -165,9 +165,9 @@ def projection_table(summaries: Iterable[ProjectionSummary], levels: Sequence[st
     yield ["agent", *["rules"] * several, "papers", "n (papers)", *levels, AUC, "unscored"]
     for each in summaries:
         estimates = [in_cell(each.f1.get(level, NO_ESTIMATE)) for level in levels]
-        counts = f"{each.episodes} ({each.papers})"
+        counts, rules = f"{each.episodes} ({each.papers})", [each.player.rules] * several
         yield [
-            each.player.agent, *[each.player.rules] * several, each.group, counts, *estimates, in_cell(each.auc), str(each.unscored),
+            each.player.agent, *rules, each.group, counts, *estimates, in_cell(each.auc), str(each.unscored),
         ]  # fmt: skip
 
 

@@ -94,11 +94,11 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
         orders=orders,
         variants=not no_variants,
     )
+    panel = make_judges(split(judges), options)
     found = list(map(find_logs, dict.fromkeys(folder.resolve() for folder in run_folders)))
     if holds_projections(run_folders, env):
         _judge_projections(found, split(judges), options, max_concurrency, as_json)
         return
-    panel = make_judges(split(judges), options)
     damaged: list[MissingEpisode] = [each for logs in found for each in logs.foreign]
     folders = [replace(home, foreign=[]) for logs in found for home in logs.homes]
     done = {str(logs.path): [judge_logs(logs, judge, max_concurrency) for judge in panel] for logs in folders}
