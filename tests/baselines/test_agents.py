@@ -404,7 +404,9 @@ def test_agents_that_need_not_know_what_is_fake_or_right_need_no_privileges(mini
 
 
 def test_an_unknown_agent_names_the_nearest_and_all_others(minilm: MiniLMEmbedder, paper12: Tree):
-    with pytest.raises(OptionError, match=r"unknown agent 'oracel' \(did you mean 'oracle'\?\); known: random, "):
+    with pytest.raises(
+        OptionError, match=r"'oracel' \(did you mean 'oracle'\?\); known in inquiry environments: random, "
+    ):
         make_agent("oracel", InquiryEnv(paper12, embedder=minilm))
 
 
