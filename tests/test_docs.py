@@ -49,7 +49,12 @@ CONSTANTS = {
     "readings-of-the-paper.md": ("matching.MAX_ACTION_LENGTH",),
     "llm-agents.md": ("baselines.llm.CONTEXT", "llm.model.MAX_REPLY", "llm.rate_limit.FIRST_REPLY"),
     "embedders.md": ("embeddings.vectors.CACHE_SIZE", "matching.CACHE_SIZE", "embeddings.local.MINILM_DIM"),
-    "trees-format.md": ("trees.fields.MAX_TEXT", "trees.schema.MAX_SUBTOPICS", "trees.load.MAX_FILE_BYTES"),
+    "trees-format.md": (
+        "trees.disclosure.MAX_DISCLOSED",
+        "trees.fields.MAX_TEXT",
+        "trees.schema.MAX_SUBTOPICS",
+        "trees.load.MAX_FILE_BYTES",
+    ),
 }
 """Numbers that a page gives, by the constants behind them."""
 VERBS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
