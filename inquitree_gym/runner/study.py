@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -38,8 +38,11 @@ from inquitree_gym.runner.rules import PRESET, StudyRules, expanded
 from inquitree_gym.runner.specs import EpisodeSpec, tree_name
 from inquitree_gym.trees import Tree, builtin_ids
 from inquitree_gym.trees.provenance import Tier
+from inquitree_gym.trees.tasks import swapped_tasks
 
-ALL = "all"
+ALL, SWAPPED = "all", "swapped"
+_GROUPS: Mapping[str, Callable[[], tuple[str, ...]]] = {ALL: builtin_ids, SWAPPED: swapped_tasks}
+"""Names that stand for several trees or tasks."""
 MAX_EPISODES = 1_000_000
 """Largest number of episodes of a study, which are listed in memory."""
 MAX_SEED = 1_000_000_000
@@ -73,7 +76,8 @@ class StudyConfig(BaseModel):
     """Names for `make_agent`. Agents of one's own are imported by a run, and by nothing that only reads the study."""
     models: tuple[ModelSettings, ...] = ()
     trees: tuple[str, ...] = Field(default=(ALL,), min_length=1, validate_default=True)
-    """Ids, paper numbers or paths of trees, or of projection tasks; ``all`` for every shipped tree."""
+    """Ids, paper numbers or paths of trees, or of projection tasks; ``all`` for every shipped tree, and ``swapped`` for
+    the control of every shipped projection task, behind the disclosure of another; see `swapped_tasks`."""
     fake_levels: tuple[FakeLevel, ...] = Field(default=(0,), min_length=1)
     seeds: int = Field(default=5, ge=1)
     """Episodes per agent, model, tree and fake level, with consecutive seeds."""
@@ -274,9 +278,9 @@ def _specs(grid: Grid, env: TaskKind) -> Iterator[EpisodeSpec]:
 
 
 def expand_all(names: Iterable[str]) -> Iterator[str]:
-    """Yield the names of trees, with ``all`` replaced by the ids of every shipped tree."""
+    """Yield the names of trees, with ``all`` and ``swapped`` replaced by the ids that they stand for."""
     for name in names:
-        yield from builtin_ids() if name == ALL else (name,)
+        yield from _GROUPS[name]() if name in _GROUPS else (name,)
 
 
 def make_study(*, tiers: Sequence[str] | None = None, **settings: Any) -> StudyConfig:
