@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import WorldSettings, synthetic_task, tree_seed
-from inquitree_gym.trees.disclosure import ProjectionTask
+from inquitree_gym.trees.disclosure import LEVELS, ProjectionTask
 from inquitree_gym.trees.generator.worlds import synthetic_world, world_numbers
 from inquitree_gym.trees.hashing import hash_words, splitmix64
 from inquitree_gym.trees.tasks import parse_task
@@ -80,6 +81,22 @@ def test_a_world_is_a_valid_task_in_the_form_of_the_disclosures(seed, chosen):
         assert claim.text.removesuffix(".")[1:] in told.outcome
         assert len(claim.contraries) == 2
         assert claim.text not in claim.contraries
+
+
+@given(SEEDS, SETTINGS, st.data())
+@settings(max_examples=40, deadline=None)
+def test_no_disclosed_byte_depends_on_a_sign_that_does_not_follow(seed, chosen, data):
+    world = synthetic_world(seed, chosen)
+    open_effects = [link.effect for link in world.links if not link.is_stated]
+    turned = data.draw(st.sets(st.sampled_from(open_effects))) if open_effects else set()
+    sign = {variable.short: -1 if variable.short in turned else 1 for variable in world.outcomes}
+    links = tuple(link._replace(sign=link.sign * sign.get(link.effect, 1)) for link in world.links)
+    signs = tuple(each * sign[variable.short] for each, variable in zip(world.signs, world.outcomes, strict=True))
+    one, other = world.task(), replace(world, links=links, signs=signs).task()
+    assert [one.disclosure.texts_of(level) for level in LEVELS] == [
+        other.disclosure.texts_of(level) for level in LEVELS
+    ]
+    assert sum(a != b for a, b in zip(one.claims, other.claims, strict=True)) == len(turned)
 
 
 def test_the_outcome_and_the_hypothesis_say_the_true_signs():

@@ -118,8 +118,12 @@ def test_what_is_given_away_is_shown_from_the_procedure_on_and_is_true():
 def test_rewards_are_the_formula_on_the_texts_that_were_chosen(seed, data):
     levels = data.draw(st.sampled_from([("question", "null", "procedure"), ("procedure",), ("null", "question")]))
     reward = data.draw(st.sampled_from(["each", "end"]))
-    env = made(levels=levels, reward=reward, claims=(1, 4), privileged=True, size=5)
-    env.reset(seed=seed)
+    split = data.draw(st.sampled_from(["train", "test"]))
+    env = made(levels=levels, reward=reward, claims=(1, 4), privileged=True, size=5, split=split)
+    rows, _ = env.reset(seed=seed)
+    stated = env.menu.features.split(rows)["directions"].tolist()
+    for claim, options, directions in zip(env.task.claims, env.options, stated, strict=False):
+        assert [claim_direction(claim, text) for text in options] == directions
     truths = [(claim.text, claim.contraries[0]) for claim in env.task.claims]
     paid, scores = [], []
     for _ in levels:
@@ -161,6 +165,17 @@ def test_episodes_play_the_worlds_of_their_seeds():
     for number in (1, 2):
         env.reset()
         assert env.task == synthetic_task(tree_seed(splitmix64(40, number), "test"), chosen)
+
+
+def test_without_a_seed_episodes_differ_and_go_on_from_one_drawn():
+    first, second = made(), made()
+    tasks = []
+    for env in (first, second):
+        env.reset()
+        tasks.append(env.task.id)
+        env.reset()
+        tasks.append(env.task.id)
+    assert len(set(tasks)) == 4
 
 
 def test_papers_have_a_discrete_view_with_the_directions_that_their_words_state():
