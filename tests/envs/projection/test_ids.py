@@ -113,8 +113,8 @@ def test_user_trees_and_tasks_are_registered_and_faulty_ones_left_out_with_a_war
     mine = ("bare", "whole", "bread", "renamed", "empty")
     own = [name for name in found["ids"] if any(part in name for part in mine)]
     assert own == [
-        "InquiTree-bare-v0", "InquiTree-bare-menu-v0", "ProjectionBench-bread-v0", "InquiTree-whole-v0",
-        "InquiTree-whole-menu-v0", "ProjectionBench-whole-v0",
+        "InquiTree-bare-v0", "InquiTree-bare-menu-v0", "ProjectionBench-bread-v0", "ProjectionBench-bread-menu-v0",
+        "InquiTree-whole-v0", "InquiTree-whole-menu-v0", "ProjectionBench-whole-v0", "ProjectionBench-whole-menu-v0",
     ]  # fmt: skip
     assert found["task"] == make_task().digest
     assert DISCLOSURE["question"] in found["observation"]
