@@ -98,7 +98,7 @@ class SenseReader:
         return Comparison(
             similarity=np.maximum(true, false),
             adapted=np.maximum(true_adapted, false_adapted),
-            sense=self._turned(claim, sense + weights.wording * self._wordings(claim)),
+            sense=self.turned(claim, sense + weights.wording * self.wordings(claim)),
             asked=float((self._questions @ plain).max()),
         )
 
@@ -111,7 +111,7 @@ class SenseReader:
         both = np.array([bool(is_about) and states_both(claim, *each) for is_about, each in pairs])
         return both, np.array([quoted_side(claim, *each) or "" if is_about else "" for is_about, each in pairs])
 
-    def _turned(self, claim: str, sense: Floats) -> Floats:
+    def turned(self, claim: str, sense: Floats) -> Floats:
         """Return the sense of a claim that may reject a statement, or copy it with a "not" put in or left out."""
         if is_rejection(claim):
             return -sense
@@ -120,7 +120,24 @@ class SenseReader:
         turned = [negated != is_negated(text) and is_copy(claim, text) for text in texts]
         return np.where(turned, -np.abs(sense), sense)
 
-    def _wordings(self, claim: str) -> Floats:
+    def leanings(self, vector: Vector) -> Floats:
+        """Return how far a claim lies from the first false text towards the true one, shape (2, statements).
+
+        It is the cosine of the claim's vector with the difference of the two, in MiniLM's space and the adapter's. What
+        the claim shares with both texts has no say, unlike in `Comparison.sense`.
+        """
+        spaces = zip(_spaces(vector, self.vectors.embedder.name), self._differences, strict=True)
+        return np.stack([differences @ claim for claim, differences in spaces])
+
+    @cached_property
+    def _differences(self) -> tuple[Floats, Floats]:
+        """Vectors of unit length from the first false text of each statement to its first true text, in both spaces."""
+        true, false = self._starts[::2], self._starts[1::2]
+        plain, adapted = (_scaled(texts[true] - texts[false]) for texts in self._texts)
+        return plain, adapted
+
+    def wordings(self, claim: str) -> Floats:
+        """Return the words that a claim shares with each statement's true side alone; see `wording`."""
         return np.array([wording(claim, each.true[0], each.false) for each in self.statements])
 
     def _by_side(self, similarities: Floats) -> tuple[Floats, Floats]:

@@ -29,36 +29,52 @@ _JOINT = re.compile(
 _STRONG = re.compile(r";|\bthat\b|\b(?:whereas|although|though|while|but|yet)\b", re.IGNORECASE)
 """A joint after which a new clause starts if it has any verb."""
 _THAT = re.compile(r"\bthat\b", re.IGNORECASE)
+_LIST_END = re.compile(r",\s*and\b", re.IGNORECASE)
+_COMMA_LIST = 3
+"""Number of commas between clauses from which they are a list without any conjunction."""
 _OPENS = re.compile(
-    r"^(?:if|when|whenever|as|because|since|once|after|before|unless|until|in|with|without|under|during|for|by|at|on"
-    r"|across|given|relative|compared|unlike|despite|through|among|between|from)\b",
+    r"^(?:if|when|whenever|as|because|since|once|after|before|unless|until|although|though|even (?:if|though)|whereas"
+    r"|while)\b",
     re.IGNORECASE,
 )
 """A piece that begins so needs the clause behind its comma."""
+_AWAITS = re.compile(r"\b(?:if|when|whether|between|because|both|either)\b", re.IGNORECASE)
+"""Behind such a word, "and" joins two nouns as long as no verb came."""
+_MODAL = re.compile(r"\b(?:will|would|should|may|might|can|ought|must)\b", re.IGNORECASE)
 _CONTINUES = re.compile(r"^(?:which|who|whose|where|when|if|than|then|or|nor|not|rather|instead)\b", re.IGNORECASE)
 """A piece that begins so belongs to the clause before it."""
 _AUXILIARY = (
     r"is|are|was|were|has|have|had|does|do|did|will|would|can|cannot|could|may|might|should|must|won['’]t|doesn['’]t"
-    r"|don['’]t|isn['’]t|aren['’]t"
+    r"|don['’]t|isn['’]t|aren['’]t|ought|shall|couldn['’]t|wouldn['’]t|shouldn['’]t|haven['’]t|hasn['’]t"
 )
-_STEMS = (
-    "abolish", "accelerate", "activate", "affect", "agree", "allow", "alter", "amplify", "appear", "attenuate",
-    "become", "begin", "benefit", "block", "boost", "bring", "carry", "cause", "change", "coincide", "come", "confine",
-    "contain", "contribute", "correlate", "covary", "cut", "decline", "decode", "decrease", "degrade", "delay",
-    "depend", "depress", "determine", "differ", "diminish", "discount", "displace", "disrupt", "distort", "double",
-    "drive", "drop", "elevate", "eliminate", "emerge", "enable", "encode", "engage", "enhance", "enlarge", "evoke",
-    "exceed", "expand", "explain", "extend", "facilitate", "fail", "fall", "fluctuate", "follow", "gain", "generalise",
-    "generalize", "give", "go", "grow", "halt", "help", "hinder", "hold", "impair", "improve", "increase", "induce",
-    "influence", "inhibit", "keep", "lack", "lag", "lead", "leave", "lengthen", "lessen", "lift", "limit", "lose",
-    "lower", "maintain", "make", "match", "mimic", "modify", "modulate", "move", "narrow", "need", "occur",
-    "outperform",
-    "peak", "permit", "persist", "play", "precede", "predict", "prefer", "preserve", "prevent", "produce", "prolong",
-    "promote", "protect", "raise", "reach", "reappear", "recover", "recreate", "reduce", "reflect", "remain", "remap",
-    "remove", "represent", "reproduce", "require", "resemble", "respond", "restart", "restore", "retain", "reverse",
-    "rise", "run", "scale", "score", "sharpen", "shift", "shorten", "show", "shrink", "silence", "slow", "spare",
-    "speed", "stabilise", "stabilize", "start", "stay", "stop", "strengthen", "suppress", "sustain", "take", "tend",
-    "track", "transfer", "trigger", "vary", "weaken", "widen", "worsen", "yield",
-)  # fmt: skip
+_STEMS = """
+abolish absorb accelerate accompany account accumulate achieve acquire activate adapt add adjust adopt affect agree
+aim align allow alter amplify answer appear approach arise arrive assign assist attenuate attract avoid balance bar
+bear beat become begin behave believe benefit bias bind block boost break bring broaden build burst carry cause cease
+change cluster code coincide collapse combine come compete complete compress concentrate confine connect conserve
+consolidate constrain contain contribute converge convert copy correlate covary cover curb curtail cut damage dampen
+decline decode decrease deepen deflect degrade delay deliver demand depend deposit depress detect deteriorate
+determine deviate differ diminish discount displace display disrupt dissociate distort diverge divide dominate double
+drive drop ease echo elevate eliminate emerge enable encode encourage end endure engage enhance enlarge enrich ensure
+enter escape establish evoke evolve exceed excite exert exhibit expand explain extend facilitate fade fail fall favor
+favour feed fire fit flip fluctuate follow forget form gain generalise generalize give go govern grow guide halt
+hamper harm hasten help hinder hold hurt identify impair imply improve increase induce influence inform inhibit
+integrate interact interfere invade join jump keep know lack lag lead learn leave lengthen lessen lie lift limit link
+locate lose lower maintain make mark match matter mediate merge mimic mirror mislead mix modify modulate move narrow
+need occur offset oppose organise organize originate outlast outnumber outpace outperform outweigh overlap overshoot
+participate pass peak perform permit persist perturb pick play point power precede predict prefer prepare present
+preserve prevent proceed produce prolong promote propagate protect prove provide pull push put raise reach react
+reactivate read reappear rebound recall receive recognise recognize recover recreate recruit reduce refine reflect
+regain reinforce relax release relocate rely remain remap remove repeat replace replay report represent reproduce
+require rescue resemble reset reshape resist respond rest restart restore restrict result resume retain return reveal
+reverse revert rise rotate rule run saturate scale scatter score seem select separate serve set settle shape share
+sharpen shift shorten show shrink signal silence sink slip slow soften sort span spare speed spend split spread
+stabilise stabilize stand start stay steer stem stick stimulate stop strengthen stretch strike substitute succeed suffer
+suffice
+supply support suppress surpass survive sustain swap switch take tell tend tie tighten tolerate track transfer
+transmit travel treat trigger tune turn undergo underlie undermine undo unfold update upset use vanish vary violate
+wander wane weaken widen win withstand work worsen yield
+"""
 
 
 def _third_person(stem: str) -> str:
@@ -66,28 +82,34 @@ def _third_person(stem: str) -> str:
     return f"{stem[:-1]}ies" if stem.endswith("y") and stem[-2] not in "aeiou" else f"{stem}e?s"
 
 
-_SINGULAR = "|".join(map(_third_person, _STEMS))
-_PLURAL = "|".join(_STEMS)
-_NOUNS = (
-    "benefit|block|boost|change|cut|decline|decrease|delay|double|drive|drop|fall|gain|help|hold|increase|influence|lack"
-    "|lag|lead|lift|limit|lower|match|move|narrow|need|peak|play|reach|reverse|rise|run|scale|score|shift|show|slow"
-    "|speed|start|stop|track|transfer|trigger|yield"
-)
+_SINGULAR = "|".join(map(_third_person, _STEMS.split()))
+_PLURAL = "|".join(_STEMS.split())
+_NOUN_STEMS = """
+account aim answer approach balance bar benefit bias block boost burst change cluster code complete copy cover cut
+damage decline decrease delay demand deposit display double drive drop ease echo end fall fire fit flip form gain
+guide harm help hold hurt increase influence interact jump lack lag lead lie lift limit link lower mark match matter
+mirror mix move narrow need overlap pass peak pick play point power present pull push put reach rebound recall release
+report rescue reset rest result return reverse rise rule run scale score separate set shape share shift show signal
+sink slip slow sort span speed split spread stand start stem stick stop stretch strike supply support swap switch tie
+track transfer travel treat trigger tune turn update upset use win work yield
+"""
 """Verbs whose plain form is mostly a noun or an adjective."""
+_NOUNS = "|".join(_NOUN_STEMS.split())
 _FINITE = (
     rf"(?:(?:{_AUXILIARY})(?!\s*$)|(?:{_SINGULAR})(?!\s+(?:than|of|between)\b)|(?<=s\s)(?:{_NOUNS})(?!\s+(?:of|in)\b)"
     rf"|(?!(?:{_NOUNS})\b)(?:{_PLURAL}))(?![\w-])"
 )
 _VERB = re.compile(
     rf"(?<![\w-])(?<!\b[aA]\s)(?<!\ban\s)(?<!\bthe\s)(?<!\bof\s)(?<!\bno\s)(?<!\bthat\s)(?<!\bwhich\s)(?<!\bwho\s)"
-    rf"{_FINITE}",
+    rf"(?<!\bits\s)(?<!\btheir\s){_FINITE}",
     re.IGNORECASE,
 )
 """A finite verb of a main clause: an auxiliary, or a present form that no article or relative pronoun precedes."""
 _DOES = re.compile(rf"(?<![\w-])(?:{_SINGULAR})(?![\w-])", re.IGNORECASE)
 """A verb that is no auxiliary; "while" without one tells the time."""
 _STARTS_WITH_VERB = re.compile(
-    rf"^(?:(?:also|often|only|even|not|\w+ly)\s+)?(?:{_AUXILIARY}|{_SINGULAR}|{_PLURAL})(?![\w-])", re.IGNORECASE
+    rf"^(?:(?:also|often|only|even|not|then|still|\w+ly)\s+)?(?:{_AUXILIARY}|{_SINGULAR}|{_PLURAL})(?![\w-])",
+    re.IGNORECASE,
 )
 
 
@@ -132,7 +154,7 @@ def _pieces(body: str) -> list[str]:
 
 
 def _ends(body: str) -> list[re.Match[str]]:
-    """Return the joints that end a clause; a mere comma does only in a list that a conjunction closes."""
+    """Return the joints that end a clause; mere commas do where there are several, or a conjunction closes the list."""
     joints = [*_JOINT.finditer(body)]
     found: list[re.Match[str]] = []
     for joint, following in zip_longest(joints, joints[1:]):
@@ -140,25 +162,37 @@ def _ends(body: str) -> list[re.Match[str]]:
         right = body[joint.end() : following.start() if following else len(body)]
         if _is_clause(left, joint.group()) and _starts_clause(right, joint.group(), body[joint.end() :]):
             found.append(joint)
-    while found and found[-1].group().strip() == ",":
-        found.pop()
+    if sum(joint.group().strip() == "," for joint in found) < _COMMA_LIST:
+        while found and found[-1].group().strip() == ",":
+            found.pop()
     return found
 
 
 def _is_clause(left: str, joint: str) -> bool:
     """Return whether the text before a joint can stand alone."""
-    if _THAT.search(joint):
+    if _THAT.search(joint) or ";" in joint:
         return len(left.split()) >= MIN_CLAIM_WORDS
-    needs_more = joint.strip() == "," and _OPENS.match(left) and "," not in left
-    return bool(_VERB.search(left)) and not needs_more
+    verbs = len(_VERB.findall(left))
+    if _OPENS.match(left) and "," not in left and verbs < 2:
+        return False
+    return verbs > 0 and not (joint.strip().lower() in ("and", "and even") and _awaits_verb(left))
+
+
+def _awaits_verb(left: str) -> bool:
+    """Return whether a text ends within "if A", "between A" or the like, before any verb."""
+    *_, last = [None, *_AWAITS.finditer(left)]
+    return last is not None and not _VERB.search(left, last.end())
 
 
 def _starts_clause(right: str, joint: str, rest: str) -> bool:
     """Return whether the text behind a joint, up to the next joint or to the end, begins a clause."""
-    if _THAT.search(joint):
+    if _THAT.search(joint) or ";" in joint:
         return True
     if _CONTINUES.match(right):
         return False
     if joint.strip().lower() == "while":
-        return bool(_DOES.search(right))
-    return bool(_STARTS_WITH_VERB.match(right) or _VERB.search(rest if _STRONG.search(joint) else right))
+        return bool(_DOES.search(right) or _MODAL.search(right))
+    is_cut = (
+        bool(_LIST_END.search(joint)) and len(right.split()) <= MIN_CLAIM_WORDS
+    )  # "…, and the latter, if …, will …"
+    return bool(_STARTS_WITH_VERB.match(right) or _VERB.search(rest if is_cut or _STRONG.search(joint) else right))

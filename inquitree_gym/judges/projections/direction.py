@@ -3,100 +3,126 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
+from typing import Literal, NamedTuple
 
-from inquitree_gym.judges.claims import is_negated, is_open, stems
+from inquitree_gym.judges.claims import STEM_LETTERS, is_open
+from inquitree_gym.judges.projections.lexicon import FALLING, NO_DIRECTION, RISING, TURNING, UNWANTED
 from inquitree_gym.trees.disclosure import OutcomeClaim
 
 _CACHED_TEXTS = 4_096
+_NEAR = 6
+"""A direction within this many words behind "affects" is that of the effect."""
 
-_UP = (
-    r"increas\w*|rais(?:es?|ed|ing)|ris(?:es?|en|ing)|rose|grow(?:s|n|ing|th)?|grew|strength\w*|stronger|strongest"
-    r"|enhanc\w*|improv\w*|boost\w*|elevat\w*|height(?:en\w*)|lengthen\w*|prolong\w*|extend\w*|accelerat\w*|amplif\w*"
-    r"|facilitat\w*|expand\w*|exceed\w*|surpass\w*|outperform\w*|above|gain(?:s|ed)?|widen\w*|broaden\w*|deepen\w*"
-    r"|sharpen\w*|promot(?:es?|ed|ing)|higher|highest|greater|greatest|larger|largest|bigger|more|most|longer|longest"
-    r"|faster|fastest|quicker|better|best|richer|wider|broader|earlier|sooner|positive(?:ly)?|enabl\w*|permit\w*"
-    r"|allow\w*|support\w*|potentiat\w*|escalat\w*|multipl(?:y|ies|ied)|doubl\w*|upward\w*|up|nearer|closer"
-    r"|preced\w*|before|lead(?:s|ing)?|ahead|beyond|speed\w* up|augment\w*|intensif\w*|stabili\w*|sooner|easier"
-)
-_DOWN = (
-    r"decreas\w*|reduc\w*|lower\w*|lowest|fall(?:s|en|ing)?|fell|drop\w*|declin\w*|diminish\w*|weaken\w*|weaker|weakest"
-    r"|impair\w*|worse\w*|worst|shorten\w*|shorter|shortest|attenuat\w*|suppress\w*|dampen\w*|shrink\w*|shrank|slow\w*"
-    r"|smaller|smallest|less|least|fewer|fewest|poorer|poorest|negative(?:ly)?|inverse(?:ly)?|below|abolish\w*"
-    r"|block(?:s|ed|ing|ade)?|prevent\w*|los(?:es?|t|s|ing)|degrad\w*|disrupt\w*|blunt\w*|curtail\w*|narrow\w*"
-    r"|hinder\w*|hamper\w*|cut(?:s|ting)?|decay\w*|delay\w*|later|silenc\w*|depress\w*|minimi\w*|eliminat\w*"
-    r"|remov\w*|inhibit\w*|quench\w*|halv\w*|downward\w*|down|follow(?:s|ed)?|after|behind|destabili\w*|curb\w*"
-    r"|limit\w*|restrict\w*|lag\w*|underperform\w*|farther|harder|deteriorat\w*|undermin\w*"
-)
-_BAD = r"errors?|mistakes?|inaccura\w*|imprecis\w*|instabilit\w*|unstable|difficult\w*|deficits?"
-"""Nouns and adjectives of a quantity that falls where its opposite rises."""
 _CHANGE_STEMS = (
-    r"chang\w*|alter\w*|affect\w*|effects?|influenc\w*|impact\w*|modif\w*|modulat\w*|differ\w*|shift\w*|depend\w*"
-    r"|relat(?:es?|ed|ion\w*)|associat\w*|link\w*|correlat\w*|var(?:y|ies|ied|iation)|determin\w*|shap(?:es?|ed)"
-    r"|matter\w*|role"
+    r"chang\w*|alter\w*|affect\w*|effects?|influenc\w*|impact\w*|modif\w*|modulat\w*|differ\w*|depend\w*"
+    r"|relat(?:es?|ed|ion\w*)|associat\w*|link\w*|correlat\w*|var(?:y|ies|ied|iation)|matter\w*|role|bearing"
 )
-_NULL = re.compile(
+_DENIAL = re.compile(
     rf"\b(?:no|not|n['’]t|neither|nor|never|without|little|hardly|lack of|absence of|nothing)\b"
-    rf"(?:\s+(?:\w+[- ]){{0,3}}?)?(?:{_CHANGE_STEMS})\b"
+    rf"(?:\s+\w+){{0,3}}?\s+(?:(?:{_CHANGE_STEMS})|(?:than|beyond|above) chance)\b"
     r"|\b(?:unchanged|unaffected|unaltered|unrelated|uncorrelated|(?:independent(?:ly)?|regardless|irrespective) of)\b"
-    r"|\b(?:remain\w*|stay\w*|leav\w*|left|keep\w*|kept|held|holds?)\b[^,;]{0,60}?\b(?:the same|constant|intact|stable"
-    r"|similar|equal|alike|as (?:it|they) (?:is|are|was|were)|at chance)\b"
-    r"|\b(?:preserv\w*|persist\w*|maintain\w*|conserv\w*|invariant)\b"
+    r"|\b(?:remain\w*|stay\w*|leav\w*|left|keep\w*|kept)\b[^,;]{0,60}?\b(?:the same|constant|equal|at chance"
+    r"|as (?:it|they) (?:is|are|was|were))\b",
+    re.IGNORECASE,
+)
+_SAME = re.compile(
+    r"\b(?:preserv\w*|persist\w*|maintain\w*|conserv\w*|invariant|intact|stable)\b"
     r"|\b(?:ha(?:s|ve)|is|are|shows?|reach(?:es)?|takes?|prefers?|gives?|yields?) (?:the same|no)\b|\bthe same \w+ as\b"
     r"|\b(?:equal|equally|identical|comparable|similar|indistinguishable|no more|no less|no better|no worse)\b"
-    r"|\b(?:as \w+ (?:\w+ )?as)\b",
+    r"|\b(?:as (?!well|soon|far|long|much)\w+ (?:\w+ )?as)\b",
     re.IGNORECASE,
 )
-_UNDIRECTED = re.compile(rf"\b(?:{_CHANGE_STEMS}|different(?:ly)?|another|interact\w*|tied)\b", re.IGNORECASE)
+_NOUN = r"(?:effects?|bearing|influence|impact|relation(?:ship)?|connection|link|difference)"
+_VAGUE = re.compile(
+    r"(?<!\bthe )(?<!\ba )(?<!\bof )(?<!\bin )(?<!\bthis )(?<!\bno )\b(?:affects?|affected|influences?|influenced"
+    r"|impacts?|alters?|altered|chang(?:e|es|ed|ing)|modif(?:y|ies|ied)|modulates?|modulated|shapes?|shaped by"
+    r"|(?:is|are|be|been|being) (?:(?!not\b)\w+ )?(?:related|linked|connected|associated|tied|coupled|correlated"
+    r"|dependent)\b(?! positively| negatively)"
+    rf"|(?:has|have|having|makes?|stands?) (?:in )?(?:some|an?|any) (?:\w+ )?{_NOUN}|bears? on"
+    r"|var(?:y|ies) (?:with|as|by|across|between)|depends?|differs?|matters?|interacts?|something to do with)\b",
+    re.IGNORECASE,
+)
+_NOT = re.compile(r"\b(?:not|no|nor|neither|hardly|never)\b|n['’]t\b", re.IGNORECASE)
+_MANNER = re.compile(r"\bhow\b.*|\bin (?:\w+ )?(?:way|degree)\b.*|\bto a different degree", re.IGNORECASE)
 _HEDGE = re.compile(
-    r"\b(?:may|might|could|can|perhaps|possibly|maybe|potentially|conceivabl[ey]|whether|uncertain|unclear|unknown"
-    r"|hard to (?:say|tell|predict))\b"
-    r"|\beither\b.*\bor\b|\bor (?:not|decreas\w*|reduc\w*|increas\w*|lower\w*|rais\w*|the (?:reverse|opposite))\b",
+    r"\b(?:may|might|will|would|can|do|does|is|are) or (?:may |might |will |would |can|do |does |is |are )?not\b"
+    r"|\b(?:may|might) or\b|\b(?:whether|perhaps|possibly|maybe|potentially|conceivabl[ey]|uncertain|unclear|unknown"
+    r"|hard to (?:say|tell|predict)|remains to be|or not|or (?:the same|no|the (?:reverse|opposite)))\b"
+    r"|\beither\b.*\bor\b",
     re.IGNORECASE,
 )
-_HOW = re.compile(r"\bhow\b.*", re.IGNORECASE)
-_SIGNS = re.compile(rf"\b(?:(?P<up>{_UP})|(?P<down>{_DOWN}|{_BAD}))\b", re.IGNORECASE)
+_CHOICE = re.compile(r"\b(\w+),? or (\w+)\b", re.IGNORECASE)
+_LEVEL = re.compile(r"same|equal(?:ly)?|neither|spares?|stays?|remains?|level|unchanged|leaves?", re.IGNORECASE)
+_MARKS = re.compile(
+    rf"\b(?:(?P<none>{NO_DIRECTION})|(?P<turn>{TURNING})|(?P<up>{RISING})|(?P<down>{FALLING})|(?P<bad>{UNWANTED}))(?!\w)",
+    re.IGNORECASE,
+)
+
+Direction = Literal[-1, 0, 1]
+
+
+class Mark(NamedTuple):
+    """A word that tells a direction."""
+
+    kind: str
+    """``up``, ``down``, ``bad`` for a quantity that is better low, or ``turn``."""
+    stem: str
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def is_hedged(claim: str) -> bool:
     """Return whether a claim leaves open what will be found.
 
-    >>> is_hedged("Yeast may or may not raise the dough."), is_hedged("Yeast raises the dough.")
+    >>> is_hedged("Yeast may or may not raise the dough."), is_hedged("Yeast may raise the dough.")
+    (True, False)
+    >>> is_hedged("Salt slows or speeds it."), is_hedged("Salt slows it in bread or cake.")
     (True, False)
     """
-    return _HEDGE.search(claim) is not None or is_open(claim)
+    return _HEDGE.search(claim) is not None or is_open(claim) or any(map(_is_choice, _CHOICE.finditer(claim)))
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def denies_change(claim: str) -> bool:
+    """Return whether a claim says that nothing changes, or that two things are unrelated.
+
+    >>> denies_change("Salt does not change the rise of the dough."), denies_change("The crust is similar.")
+    (True, False)
+    """
+    return _DENIAL.search(claim) is not None
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def is_null(claim: str) -> bool:
-    """Return whether a claim says that nothing changes.
+    """Return whether a claim says that nothing changes, or that something stays as it is.
 
-    >>> is_null("Salt does not change the rise of the dough."), is_null("Salt slows the rise of the dough.")
+    >>> is_null("Salt preserves the crust."), is_null("Salt slows the rise of the dough.")
     (True, False)
     """
-    return _NULL.search(claim) is not None
+    return denies_change(claim) or _SAME.search(claim) is not None
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
-def is_undirected(claim: str, variables: frozenset[str] = frozenset()) -> bool:
-    """Return whether a claim names a change or a relation and no direction.
-
-    A direction that is part of a variable, whose `stems` are given, or of how something is, is none of the change.
+def is_undirected(claim: str) -> bool:
+    """Return whether a claim names a change or a relation and no direction of it.
 
     >>> is_undirected("Salt affects the dough."), is_undirected("Salt affects the dough by slowing it.")
     (True, False)
-    >>> is_undirected("Salt changes how fast dough rises."), is_undirected("More salt changes it.", stems("more salt"))
-    (True, True)
+    >>> is_undirected("More salt changes how fast dough rises."), is_undirected("Salt does not affect it.")
+    (True, False)
     """
-    told = _HOW.sub("", claim)
-    signs = (match.group() for match in _SIGNS.finditer(told))
-    return _UNDIRECTED.search(told) is not None and all(stems(sign) <= variables for sign in signs)
+    found = _VAGUE.search(claim)
+    if found is None or _NOT.search(claim[: found.end()]):
+        return False
+    behind = _MANNER.sub("", claim[found.end() :]).split()[:_NEAR]
+    before = claim[: found.start()].split()[-1:]
+    return not any(mark.kind != "bad" for mark in (*_marks(" ".join(behind)), *_marks(" ".join(before))))
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
-def polarity(claim: str) -> int:
-    """Return the product of the directions of a claim's words, −1 or 1, turned by a negation; 0 without any.
+def polarity(claim: str) -> Direction:
+    """Return the product of the directions of a claim's words, −1 or 1; 0 without any.
 
     Two claims that say the same in other words have the same: the warmer the faster, the colder the slower.
 
@@ -105,11 +131,8 @@ def polarity(claim: str) -> int:
     >>> polarity("More yeast lowers the dough."), polarity("Yeast is alive.")
     (-1, 0)
     """
-    found = [match.lastgroup for match in _SIGNS.finditer(claim)]
-    if not found:
-        return 0
-    odd = (found.count("down") + is_negated(claim)) % 2
-    return -1 if odd else 1
+    marks = _marks(claim)
+    return _product(Counter(marks)) if marks else 0
 
 
 def claim_direction(claim: OutcomeClaim, text: str) -> int:
@@ -117,3 +140,51 @@ def claim_direction(claim: OutcomeClaim, text: str) -> int:
     variables = set(f"{claim.independent} {claim.dependent}".lower().split())
     said = " ".join(word for word in text.rstrip(".").lower().split() if word not in variables)
     return 0 if is_null(said) else polarity(said)
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def agreement(claim: str, true: str) -> Direction:
+    """Return whether the directions of the words of two claims agree (1) or not (−1); 0 where one of them has none.
+
+    A word in both texts is part of what they are about and does not count.
+
+    >>> agreement("Slower kneading makes a denser crumb.", "Slow kneading thickens and enlarges the crumb.")
+    1
+    >>> agreement("Errors fall with practice.", "Practice raises the number of mistakes.")
+    -1
+    """
+    one, other = Counter(_marks(claim)), Counter(_marks(true))
+    return _product((one - other) + (other - one)) if one and other else 0
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def _marks(text: str) -> tuple[Mark, ...]:
+    """Return the words of a text that tell a direction; where a bad quantity is named, "worse" raises it."""
+    found = (
+        Mark(match.lastgroup or "", match.group().lower()[:STEM_LETTERS])
+        for match in _MARKS.finditer(text)
+        if match.lastgroup != "none"
+    )
+    marks = tuple(found)
+    return tuple(map(_of_bad, marks)) if any(mark.kind == "bad" for mark in marks) else marks
+
+
+def _of_bad(mark: Mark) -> Mark:
+    turned = {"wors": "up", "bett": "down"}
+    return Mark(turned.get(mark.stem[:4], mark.kind), mark.stem)
+
+
+def _product(marks: Counter[Mark]) -> Direction:
+    odd = sum(count for mark, count in marks.items() if mark.kind != "up") % 2
+    return -1 if odd else 1
+
+
+def _is_choice(match: re.Match[str]) -> bool:
+    """Return whether "A or B" names two directions."""
+    one, other = map(_direction_of, match.groups())
+    return bool(one and other) and one != other
+
+
+def _direction_of(word: str) -> str:
+    marks = _marks(word)
+    return marks[0].kind if marks else "level" if _LEVEL.fullmatch(word) else ""

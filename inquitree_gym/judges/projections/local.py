@@ -2,17 +2,18 @@
 
 A projection is split into claims. Each is compared with every true claim, which is a statement whose false side are its
 contraries. True and projected claims are paired one to one so that the sum of their similarities is highest; claims
-that are less near than a threshold form no pair. The first claims without a pair are the extraneous ones.
+that are less near than a threshold form no pair. The first claims without a pair are the extraneous ones. All ratings
+are 0 if the paired claims are, on average, too far from everything that is told of the study.
 
 A rating is 1 if the claim takes the side of the true one, -1 if it takes that of a contrary, and 0 if it names no
-direction, leaves open what holds, or restates what was disclosed as a question or a step. A claim of no change is -1
-against a directed one, and 1 against one of no change. Nothing depends on the order of the two claims, so that the
-ratings of both orders are equal.
+direction, leaves open what holds, or restates what was disclosed as a question or a step. The side is told by the
+claim's vector and by the words for directions in both claims. A claim of no change is -1 against a directed one, and 1
+against one of no change. Nothing depends on the order of the two claims, so that the ratings of both orders are equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,34 +21,49 @@ import numpy as np
 
 from inquitree_gym.embeddings import Embedder, TextVectors, load_embedder
 from inquitree_gym.embeddings.vectors import Vector
-from inquitree_gym.judges.claims import is_rejection, stems
+from inquitree_gym.judges.claims import is_rejection
 from inquitree_gym.judges.projections.alignment import ORDERS, Alignment
 from inquitree_gym.judges.projections.clauses import projected_claims
-from inquitree_gym.judges.projections.direction import is_hedged, is_null, is_undirected, polarity
-from inquitree_gym.judges.projections.pairing import paired_alignment
+from inquitree_gym.judges.projections.direction import agreement, denies_change, is_hedged, is_null, is_undirected
+from inquitree_gym.judges.projections.pairing import one_to_one, paired_alignment
 from inquitree_gym.judges.sense import JUDGE_EMBEDDER, Bools, Floats, SenseReader, Statement, hear_surely
 from inquitree_gym.trees.disclosure import ProjectionTask
 
-VERSION = 1
+VERSION = 2
 """Version of the ratings; a change that moves any of them raises it."""
+
+_MOST_WORDS = 2.0
+"""No more words than this count that a claim shares with one side alone."""
 
 
 class LocalProjectionSettings(NamedTuple):
-    """Thresholds and weights of the local judge of projections, calibrated for `JUDGE_EMBEDDER`."""
+    """Thresholds and weights of the local judge of projections, calibrated for `JUDGE_EMBEDDER`.
 
-    pair_at: float = 0.5
+    See docs/projectionbench.md.
+    """
+
+    pair_at: float = 0.25
     """Similarity from which a projected claim can be analogous to a true one."""
-    asked_at: float = 0.5
+    about_at: float = 0.44
+    """Least mean similarity of the paired claims to their nearest text of the task; below it, all ratings are 0."""
+    extra_at: float = 0.5
+    """Similarity from which an extraneous claim is rated against a true one."""
+    asked_at: float = 0.25
     """A claim asserts nothing if its distance (1 - similarity) to a disclosed question or step is below this share of
     its distance to the nearest true claim."""
-    says: float = 0.0
-    """Sense from which a claim says the true one."""
-    denies: float = 0.5
-    """Sense below minus which a claim says a contrary of the true one."""
-    polarity_weight: float = 1.0
-    """Weight of the directions that the words of claim and true claim tell, where they differ from a contrary's."""
-    undirected: float = 0.0
-    """Rating of a claim that names a change without its direction, against a directed claim."""
+    plain_weight: float = 2.4
+    """Weight in the sense of the claim's leaning to the true claim in MiniLM's space; see `SenseReader.leanings`."""
+    adapted_weight: float = 4.5
+    """The same in the space of the judge's adapter."""
+    wording_weight: float = 0.85
+    """Weight per word that is shared with one side alone, up to two words."""
+    direction_weight: float = 1.4
+    """Weight of the directions that the words of claim and true claim tell; see `agreement`."""
+
+    @property
+    def weights(self) -> tuple[float, float, float, float]:
+        """Weights of the parts of the sense."""
+        return self.plain_weight, self.adapted_weight, self.wording_weight, self.direction_weight
 
 
 PROJECTION_SETTINGS = LocalProjectionSettings()
@@ -58,6 +74,10 @@ class ProjectedClaim(NamedTuple):
 
     text: str
     similarity: Floats
+    adapted: Floats
+    """Similarity in the space of the judge's adapter."""
+    nearest: float
+    """Similarity to the nearest text of the task, claim, question or step."""
     sense: Floats
     ratings: Floats
     margin: float
@@ -93,10 +113,7 @@ class LocalProjectionJudge:
         self._bare_true = np.array([_bare(text) for text in self._true])
         self._false = [set(map(_bare, claim.contraries)) for claim in task.claims]
         self._null = np.array([is_null(text) for text in self._true])
-        self._undirected = np.array([is_undirected(text) for text in self._true])
-        self._variables = [stems(f"{claim.independent} {claim.dependent}") for claim in task.claims]
         self._hedged = np.array([is_hedged(text) for text in self._true])
-        self._polarity = np.array([_turning_polarity(each) for each in statements])
 
     def align(self, projection: str) -> Alignment:
         """Align a projection with the true claims; an empty one has no claims. See `ProjectionJudge.align`."""
@@ -104,12 +121,25 @@ class LocalProjectionJudge:
         size = len(self._true)
         similarities = np.array([each.similarity for each in heard]).reshape(len(heard), size)
         ratings = np.array([each.ratings for each in heard]).reshape(len(heard), size)
+        adapted = np.array([each.adapted for each in heard]).reshape(len(heard), size)
+        can_pair = similarities >= self._settings.pair_at
+        nearness = np.where(can_pair, (similarities + adapted) / 2 + 1, -1.0)
+        counted = self._counted(heard, similarities, nearness)
         return paired_alignment(
             [each.text for each in heard],
-            similarities - self._settings.pair_at,
-            np.repeat(ratings[..., None], ORDERS, axis=-1),  # this judge hears no order
+            nearness,
+            np.repeat(np.where(counted, ratings, 0.0)[..., None], ORDERS, axis=-1),  # this judge hears no order
             lambda claim, index: heard[claim].why(index),
         )
+
+    def _counted(self, heard: Sequence[ProjectedClaim], similarities: Floats, nearness: Floats) -> Bools:
+        """Return which ratings count, shape (projected, true claims): none of a projection about something else."""
+        pairs = one_to_one(nearness)
+        if not pairs or np.mean([heard[j].nearest for j in pairs.values()]) < self._settings.about_at:
+            return np.zeros(nearness.shape, np.bool_)
+        counted: Bools = similarities >= self._settings.extra_at
+        counted[list(pairs.values()), list(pairs)] = True
+        return counted
 
     def claims(self, projection: str) -> list[str]:
         """Return the claims of a projection that count; `align` needs their vectors."""
@@ -128,24 +158,38 @@ class LocalProjectionJudge:
     def _hear(self, claim: str, vector: Vector) -> ProjectedClaim:
         at, compared = self._settings, self._sense.compare(claim, vector)
         similarity = compared.similarity
-        agrees = polarity(claim) * self._polarity
-        sense = compared.sense + at.polarity_weight * agrees
+        sense = self._sense.turned(claim, np.array(at.weights) @ self._parts(claim, vector))
         asked = 1 - compared.asked - at.asked_at * (1 - similarity.max())
         about = similarity >= at.pair_at
         ratings = np.where(about & (asked >= 0), self._ratings(claim, sense, about), 0.0)
-        senses = np.abs([sense - at.says, sense + at.denies])[:, about]  # elsewhere the rating is 0 in any sense
-        margin = min(abs(asked), *abs(similarity - at.pair_at), senses.min(initial=np.inf) / self._sense.scale)
-        return ProjectedClaim(claim, similarity, sense, ratings, float(margin))
+        senses = np.abs(sense)[about]  # elsewhere the rating is 0 in any sense
+        thresholds = np.abs([*(similarity - at.pair_at), *(similarity - at.extra_at), asked])
+        margin = min(*thresholds, senses.min(initial=np.inf) / self._scale)
+        nearest = max(float(similarity.max()), compared.asked)
+        return ProjectedClaim(claim, similarity, compared.adapted, nearest, sense, ratings, float(margin))
+
+    @property
+    def _scale(self) -> float:
+        """Change of the sense per unit of similarity, at most: two texts of a claim differ by half a unit or more."""
+        return max(1.0, 2 * (self._settings.plain_weight + self._settings.adapted_weight))
+
+    def sense_parts(self, claim: str) -> Floats:
+        """Return the parts of a claim's sense for every true claim, in the order of the weights, shape (4, M)."""
+        return self._parts(claim, self.vectors.of(claim))
+
+    def _parts(self, claim: str, vector: Vector) -> Floats:
+        null = is_null(claim)
+        told = zip(self._true, self._null, strict=True)
+        agrees = [0 if null or is_level else agreement(claim, text) for text, is_level in told]
+        words = np.clip(self._sense.wordings(claim), -_MOST_WORDS, _MOST_WORDS)
+        return np.stack([*self._sense.leanings(vector), words, np.array(agrees, np.float64)])
 
     def _ratings(self, claim: str, sense: Floats, about: Bools) -> Floats:
         """Return the rating of a claim against every true claim that it is ``about``."""
-        at = self._settings
-        by_sense = np.where(sense >= at.says, 1.0, np.where(sense <= -at.denies, -1.0, 0.0))
-        null = is_null(claim)
-        rated = np.where(self._null == null, np.where(null, 1.0, by_sense), -1.0)
-        vague = [is_undirected(claim, variables) and not null for variables in self._variables]
-        undirected: Bools = ~(self._null | self._undirected) & vague
-        rated = np.where(undirected, at.undirected, rated)
+        rated = np.where(sense >= 0, 1.0, -1.0)
+        null = np.where(self._null, is_null(claim), denies_change(claim))
+        rated = np.where(null, np.where(self._null, 1.0, -1.0), np.where(self._null, -1.0, rated))
+        rated = np.zeros_like(rated) if is_undirected(claim) else rated
         _, sides = self._sense.sides(claim, about)
         true, false = ("false", "true") if is_rejection(claim) else ("true", "false")
         rated = np.where(sides == true, 1.0, np.where(sides == false, -1.0, rated))
@@ -181,12 +225,6 @@ def local_projection_config(
 def asked_texts(task: ProjectionTask) -> tuple[str, ...]:
     """Return the disclosed texts that ask or instruct: topic, question and steps; the null hypothesis asserts."""
     return (*task.disclosure.texts_of("question"), *task.disclosure.texts_of("procedure"))
-
-
-def _turning_polarity(statement: Statement) -> int:
-    """Return the polarity of the true text if that of a false one is opposite, else 0."""
-    own = polarity(statement.true[0])
-    return own if any(polarity(text) == -own for text in statement.false) else 0
 
 
 def _bare(text: str) -> str:
