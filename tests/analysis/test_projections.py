@@ -92,7 +92,7 @@ def test_the_area_is_that_of_the_paper(f1: tuple[float, ...], area: float):
     assert summarise_projections([score(f1)], Metric("strict"))[0].auc.mean == pytest.approx(area / 2)
 
 
-def test_all_is_the_mean_of_the_domains_and_pooled_that_of_the_papers(run: ProjectionRun):
+def test_all_is_the_mean_of_the_domains_and_pooled_that_of_the_papers():
     of_domains = [
         score((value, 0.5, 0.5), name, name) for name, value in zip("abc", (0.6957, 0.4819, 0.6604), strict=True)
     ]
