@@ -218,8 +218,8 @@ def _workers(names: list[str], embedder: str) -> Iterator[Callable[..., Iterator
 
 def _faults(name: str, embedder: str) -> list[Fault]:
     """Return the faults of a tree or task file: those of its form, or else those of its id and of its content."""
-    if is_task_file(name):
-        return _task_faults(name, embedder)
+    if (path := _task_path(name)) is not None:
+        return _task_faults(path, embedder)
     try:
         tree = load_tree(name)
     except UnknownTreeError:
@@ -231,6 +231,12 @@ def _faults(name: str, embedder: str) -> list[Fault]:
         return faults + lint_tree(tree)
     vectors = tree_vectors(tree, load_embedder(embedder))
     return faults + lint_tree(tree, lambda texts: vectors.matrix(tuple(texts)))
+
+
+def _task_path(name: str) -> str | None:
+    """Return the path of a file that holds a projection task alone, named by path or id; None for anything else."""
+    path = name if is_path(name) or name in builtin_ids() else str(user_files().get(name, name))
+    return path if is_task_file(path) else None
 
 
 def _task_faults(path: str, embedder: str) -> list[Fault]:
@@ -247,6 +253,9 @@ def _describe(name: str) -> dict[str, Any]:
     if entry is not None and name not in builtin_ids() and name not in user_files():
         known = {"n": entry.subtopics, "playable": False, "title": entry.title}
         return {"id": name, **known} | missing | {"journal": entry.journal}
+    if _task_path(name) is not None:
+        title = f"(a projection task alone, without a tree; it is played as ProjectionBench-{name}-v0)"
+        return {"id": name, "n": None, "playable": False, "title": title} | missing
     try:
         tree = load_tree(name)
     except TreeError as error:

@@ -11,6 +11,7 @@ from inquitree_gym.trees import dump_tree, load_tree
 from inquitree_gym.trees.catalogue import builtin_file
 from tests.cli.test_cli import Inquitree, inquitree  # noqa: F401
 from tests.strategies import make_tree
+from tests.tasks import TASK
 
 RENAMED = "'renamed.json' holds the id 'original'; file name and id have to agree"
 
@@ -65,3 +66,21 @@ def test_svg_is_written_under_no_other_suffix(inquitree: Inquitree, tmp_path: Pa
     assert (done.status, done.out) == (2, "")
     assert f"its file name ends with .svg, not '{name}'" in done.said
     assert not list(tmp_path.iterdir())
+
+
+def test_a_task_file_of_the_user_is_listed_as_one_and_checked_by_its_id(
+    inquitree: Inquitree,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    (tmp_path / "bread.json").write_text(json.dumps(TASK))
+    monkeypatch.setenv("INQUITREE_TREES", str(tmp_path))
+    (listed,) = (each for each in json.loads(inquitree("list", "--json").out) if each["id"] == "bread")
+    assert (listed["playable"], listed["title"]) == (
+        False,
+        "(a projection task alone, without a tree; it is played as ProjectionBench-bread-v0)",
+    )
+    assert inquitree("check", "bread", "--embedder", "none").status == 0
+    (tmp_path / "bread.json").write_text(json.dumps(TASK | {"version": 0}))
+    checked = inquitree("check", "bread", "--embedder", "none", "--json")
+    assert [fault["path"] for fault in json.loads(checked.out)["bread"]] == ["version"]
