@@ -27,6 +27,7 @@ from inquitree_gym.cli import app
 from inquitree_gym.envs import ProjectionEnv
 from inquitree_gym.judges import claims
 from inquitree_gym.judges.local import SETTINGS
+from inquitree_gym.judges.projections.records import recorded_alignment
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.prompts.render import PROJECTION_TEMPLATE_NAMES, TEMPLATE_NAMES
 from inquitree_gym.trees import builtin_ids, schema
@@ -218,9 +219,14 @@ def test_the_page_of_the_format_names_every_field_of_a_tree() -> None:
 def test_the_lines_on_the_page_of_the_logs_are_lines_of_a_log() -> None:
     records = [json.loads(source) for _, _, source in blocks(DOCS / "logs.md", "json")]
     read = [TypeAdapter(log.Record).validate_python(record) for record in records]
-    assert [record.kind for record in read] == ["header", "reply", "turn", "footer"]
+    assert [record.kind for record in read] == ["header", "reply", "turn", "turn", "footer"]
     for record, shown in zip(read, records, strict=True):
         assert list(record.model_dump()) == list(shown)
+    projected = read[3].projection
+    assert list(projected.model_dump()) == list(records[3]["event"])
+    aligned = recorded_alignment(projected)
+    assert aligned is not None
+    assert projected.f1 == pytest.approx(float(aligned.score().f1), abs=1e-4)
 
 
 def test_the_page_of_the_logs_names_every_field() -> None:
@@ -228,6 +234,7 @@ def test_the_page_of_the_logs_names_every_field() -> None:
     parts = (log.Header, log.Reply, log.Turn, log.Failure, log.Footer)
     fields = {field for part in parts for field in part.model_fields} - {"kind"}
     fields |= {f"event.{field}" for field in log.EventRecord.model_fields}
+    fields |= log.ProjectionRecord.model_fields.keys() - {"kind"}
     assert [field for field in sorted(fields) if f"`{field}`" not in page] == []
 
 
