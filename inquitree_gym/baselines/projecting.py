@@ -14,11 +14,12 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.envs.projection.rules import Form, ProjectionRules
 from inquitree_gym.envs.text import draw_one
+from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.judges.projections.direction import claim_direction
 from inquitree_gym.trees.disclosure import Level, OutcomeClaim, ProjectionTask
 from inquitree_gym.trees.tasks import builtin_tasks, load_task
 
-_NO = re.compile(r"\bno\b", re.IGNORECASE)
+_NO = re.compile(r"\bno(?=\s+([aeiou])?)", re.IGNORECASE)
 
 
 class Situation(NamedTuple):
@@ -48,7 +49,7 @@ def negated(null_hypothesis: str) -> str:
     >>> negated("If dough has more salt, then there is no change in its height.")
     'If dough has more salt, then there is a change in its height.'
     """
-    denied = _NO.sub("a", null_hypothesis)
+    denied = _NO.sub(lambda found: "an" if found[1] else "a", null_hypothesis)
     return denied if denied != null_hypothesis else f"It is not true that {denied[0].lower()}{denied[1:]}"
 
 
@@ -127,7 +128,13 @@ class ProjectingBaseline(BaselineAgent):
     """
 
     def __init__(self, name: str, task: ProjectionTask, rules: ProjectionRules | None = None) -> None:
-        """Play ``task`` under ``rules``, or the default ones, as the baseline called ``name``."""
+        """Play ``task`` under ``rules``, or the default ones, as the baseline called ``name``.
+
+        Raises:
+            OptionError: no baseline has this name.
+        """
+        if name not in _PROJECTORS:
+            raise OptionError(f"unknown baseline '{name}'{suggest(name, _PROJECTORS)}; known: {', '.join(_PROJECTORS)}")
         super().__init__()
         self.name = name
         self.needs_privileged = name in _PRIVILEGED

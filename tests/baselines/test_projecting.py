@@ -165,6 +165,7 @@ def test_the_optimist_tosses_the_coin_where_nothing_rises():
     [
         ("If it is cut, then there is no difference in A, and no relation to B.",
          "If it is cut, then there is a difference in A, and a relation to B."),
+        ("If it is cut, then there is no effect, nor a noise.", "If it is cut, then there is an effect, nor a noise."),
         ("When cooled, dough stays as it is.", "It is not true that when cooled, dough stays as it is."),
         ("When nothing is noted, then there is No change.", "When nothing is noted, then there is a change."),
     ],
@@ -237,6 +238,11 @@ def test_a_torn_log_goes_on_with_the_same_projections(name: str, tmp_path: Any):
 @pytest.mark.parametrize("level", LEVELS)
 def test_an_agent_of_the_class_plays_the_default_rules(level: Any):
     assert ProjectingBaseline("oracle", TASK).act("", {"level": level, "privileged": {}}) == TOLD.outcome
+
+
+def test_a_class_without_the_name_of_a_baseline_is_told():
+    with pytest.raises(OptionError, match=r"unknown baseline 'coins' \(did you mean 'coin'\?\); known: empty"):
+        ProjectingBaseline("coins", TASK)
 
 
 # Earnings on the shipped papers, by the local judge
