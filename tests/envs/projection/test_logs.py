@@ -184,6 +184,7 @@ def test_what_is_no_judge_is_refused(judge: Any):
         ProjectionEnv(TASK, judge=judge)
 
 
+@pytest.mark.e2e
 def test_a_named_judge_is_loaded_once_for_a_whole_vector():
     env = ProjectionVectorEnv(2, task=TASK, judge="llm:gpt-4o-mini")
     first, second = (one.judging.judge for one in env.envs)
