@@ -11,7 +11,6 @@ from inquitree_gym.analysis.load import EpisodeCost, cost_of
 from inquitree_gym.analysis.logs import AnyLogs, LoggedProjections, MissingEpisode, find_logs
 from inquitree_gym.analysis.projection_judging import chosen_judgements, judged_turns
 from inquitree_gym.errors import LogError
-from inquitree_gym.judges.projections.stored import ProjectionJudgements
 from inquitree_gym.judges.quality import judge_label
 from inquitree_gym.judges.records import version_of
 from inquitree_gym.runner.specs import EpisodeSpec
@@ -71,30 +70,36 @@ def score_projection_logs(
     """Read and score what can be scored, which may be nothing; see `load_projections`."""
     logs = find_logs(logs)
     run = ProjectionRun(logs.path, [], list(logs.foreign))
-    stored = cache(partial(chosen_judgements, judge=judge or ""))
+    score = projection_scorer(judge)
     for entry in logs.entries:
         found = entry.read_projections()
         gone = found if isinstance(found, MissingEpisode) else found.missing
         if gone is not None:
             run.missing.append(gone)
         elif isinstance(found, LoggedProjections):
-            run.episodes.append(_scored(found, judge, stored))
+            cost = cost_of(found.episode)
+            run.episodes.append(ScoredProjections(score(found), cost, found.task, found.entry.file))
         if progress is not None:
             progress(entry.spec)
     return run
 
 
-def _scored(
-    found: LoggedProjections, judge: str | None, stored: Callable[[Path], ProjectionJudgements]
-) -> ScoredProjections:
-    """Score one finished episode by the judge of its reward, or by another that has judged its folder."""
-    if judge is None or judge in _rewarded_by(found):
-        score = score_projections(found.episode, found.task)
-    else:
+def projection_scorer(judge: str | None) -> Callable[[LoggedProjections], ProjectionEpisodeScore]:
+    """Return the function that scores episodes by the judge of their reward, or by another that has judged them.
+
+    Args:
+        judge: see `load_projections`; its errors are raised by the function.
+    """
+    stored = cache(partial(chosen_judgements, judge=judge or ""))
+
+    def score(found: LoggedProjections) -> ProjectionEpisodeScore:
+        if judge is None or judge in _rewarded_by(found):
+            return score_projections(found.episode, found.task)
         chosen = stored(found.entry.home)
-        score = score_projections(found.episode, found.task, judged_turns(found, chosen))
-        score = replace(score, judge=chosen.judge, judge_version=version_of(chosen.config))
-    return ScoredProjections(score, cost_of(found.episode), found.task, found.entry.file)
+        scored = score_projections(found.episode, found.task, judged_turns(found, chosen))
+        return replace(scored, judge=chosen.judge, judge_version=version_of(chosen.config))
+
+    return score
 
 
 def no_projections(runs: Sequence[ProjectionRun]) -> LogError:

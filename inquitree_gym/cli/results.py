@@ -218,7 +218,7 @@ def view(  # noqa: PLR0913  (one parameter per flag)
         with (
             sigterm_as_interrupt(),
             suppress(KeyboardInterrupt),
-            closing(follow_run(paths[0], out_path, wanted=wanted, judge=judge or LOCAL)) as rounds,
+            closing(follow_run(paths[0], out_path, wanted=wanted, judge=judge)) as rounds,
         ):
             for number, page in enumerate(rounds):
                 if not number:
@@ -227,7 +227,7 @@ def view(  # noqa: PLR0913  (one parameter per flag)
         return
     logs = join_logs(list(map(find_logs, paths)))
     with progress("drawing", sum(wanted(entry.spec) for entry in logs.entries)) as advance:
-        page = view_run(logs, out_path, wanted=wanted, progress=lambda spec: advance(spec.tree), judge=judge or LOCAL)
+        page = view_run(logs, out_path, wanted=wanted, progress=lambda spec: advance(spec.tree), judge=judge)
     note_missing(logs.foreign)
     note(f"written: {page}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from inquitree_gym.report.tables import dollars
 from inquitree_gym.report.templating import render, write_text
 from inquitree_gym.report.turns import Badge
 from inquitree_gym.scoring.episode import agent_label
-from inquitree_gym.scoring.projection import LevelScore, ProjectionEpisodeScore, score_projections
+from inquitree_gym.scoring.projection import LevelScore, ProjectionEpisodeScore
 from inquitree_gym.trees.disclosure import LEVELS, ProjectionTask
 
 UNSCORED = "unscored"
@@ -67,10 +67,13 @@ def projection_values(score: ProjectionEpisodeScore, metric: Metric = PAPER) -> 
     return {**by_level, AUC: metric.area(score), UNSCORED: score.unscored}
 
 
-def draw_projections(entry: LogEntry, page: Path, back: str, live: bool) -> DrawnEpisode | MissingEpisode:
+def draw_projections(
+    scorer: Callable[[LoggedProjections], ProjectionEpisodeScore], entry: LogEntry, page: Path, back: str, live: bool
+) -> DrawnEpisode | MissingEpisode:
     """Write the page of a log, finished or not.
 
     Args:
+        scorer: scores the episode; see `projection_scorer`.
         entry: the log.
         page: path of the page.
         back: address of a list to link to; empty for none.
@@ -78,11 +81,12 @@ def draw_projections(entry: LogEntry, page: Path, back: str, live: bool) -> Draw
 
     Raises:
         OptionError: the page cannot be written.
+        JudgeError: the judge has not judged the episode.
     """
     found = entry.read_projections()
     if isinstance(found, MissingEpisode):
         return found
-    score = score_projections(found.episode, found.task)
+    score = scorer(found)
     finished = found.episode.footer is not None
     write_text(page, _page(found, score, back, live and not finished))
     values = projection_values(score) if finished else {}
@@ -120,6 +124,7 @@ def _page(found: LoggedProjections, score: ProjectionEpisodeScore, back: str, li
         live=live,
         cost=cost,
         dollars=dollars(cost.dollars, cost.unpriced),
+        judged_by=score.judged_by,
         score=None if episode.footer is None else score,
         settings=json.dumps(settings, indent=2, ensure_ascii=False),
         back=back,

@@ -23,7 +23,6 @@ from inquitree_gym.analysis.recorded import RecordedJudges, recorded_judges
 from inquitree_gym.engine import Rules
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judges import Judge, evidence_ratios, local_judge
-from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.log import Episode, Header, TaskKind, has_header
 from inquitree_gym.report.listing import (
     INDEX,
@@ -52,14 +51,14 @@ _ENDED = ("concluded", "truncated", "abandoned", "damaged", OTHER_TREE, OTHER_EN
 """States of logs that a run does not go on with."""
 
 
-def view_log(file: Path, out: Path | None = None, judge: str = LOCAL) -> Path:
+def view_log(file: Path, out: Path | None = None, judge: str | None = None) -> Path:
     """Write the page of one log, by default beside it, and return the page; see `view_run`."""
     return view_run(file, out, judge=judge)
 
 
 def view_run(
     path: AnyLogs, out: Path | None = None, *, wanted: Callable[[EpisodeSpec], bool] = lambda spec: True,
-    progress: Callable[[EpisodeSpec], None] | None = None, judge: str = LOCAL,
+    progress: Callable[[EpisodeSpec], None] | None = None, judge: str | None = None,
 ) -> Path:  # fmt: skip
     """Write the pages of the wanted episodes of logs; return the index, or the page of a single episode.
 
@@ -69,7 +68,8 @@ def view_run(
             pages of an index lie in a folder beside it.
         wanted: selects episodes.
         progress: called with each episode after its page has been written.
-        judge: name or label of the judge; see `recorded_judges`.
+        judge: name or label of the judge; None for the local judge, of projections for that of the reward. See
+            `recorded_judges` and `projection_scorer`.
 
     Raises:
         LogError: the path does not exist, or the single wanted log is damaged or of a tree that is not at hand; an
@@ -96,7 +96,7 @@ def view_run(
 
 def follow_run(
     path: Path, out: Path | None = None, *, wanted: Callable[[EpisodeSpec], bool] = lambda spec: True,
-    judge: str = LOCAL,
+    judge: str | None = None,
 ) -> Generator[Path, None, None]:  # fmt: skip
     """Write the pages of a run again and again while it is being played; yield the index after each round.
 
@@ -124,7 +124,7 @@ def follow_run(
 class LogPages:
     """Pages of episodes with an index; a page is written again if its log has changed."""
 
-    def __init__(self, out: Path, title: str, judge: str = LOCAL, kind: TaskKind = "inquiry") -> None:
+    def __init__(self, out: Path, title: str, judge: str | None = None, kind: TaskKind = "inquiry") -> None:
         """Write to the file or folder ``out`` under a title; see `view_run` for the arguments and errors."""
         self.index = out if _is_page(out) else out / INDEX
         self._title = title
@@ -179,11 +179,11 @@ class _PagesOfKind(NamedTuple):
     """Writes the page of a log, with the address of a list, and whether the page reloads itself."""
 
 
-def _pages_of_kind(kind: TaskKind, judge: str) -> _PagesOfKind:
+def _pages_of_kind(kind: TaskKind, judge: str | None) -> _PagesOfKind:
     if kind == "projection":
-        return _PagesOfKind(PROJECTION_COLUMNS, draw_projections)
+        return _PagesOfKind(PROJECTION_COLUMNS, partial(draw_projections, projection_scorer(judge)))
     return _PagesOfKind(
-        INQUIRY_COLUMNS, partial(_draw_inquiry, lru_cache(maxsize=None)(partial(recorded_judges, judge=judge)))
+        INQUIRY_COLUMNS, partial(_draw_inquiry, lru_cache(maxsize=None)(partial(recorded_judges, judge=judge or LOCAL)))
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.analysis.cutoff_models import load_models
+from inquitree_gym.analysis.logs import find_logs
+from inquitree_gym.analysis.projection_judging import judge_projections, stated_projections
 from inquitree_gym.analysis.projection_summary import Metric, compare_projections, summarise_projections
 from inquitree_gym.analysis.projections import ProjectionRun, load_projections
 from inquitree_gym.errors import OptionError
@@ -18,6 +21,7 @@ from inquitree_gym.trees.disclosure import LEVELS
 from inquitree_gym.trees.tasks import load_task
 from tests.analysis.projected import PAPERS, UNREADABLE, tell
 from tests.cli.test_cli import Inquitree, inquitree  # noqa: F401
+from tests.envs.projection.tasks import WORDS
 from tests.report.browser import CHROMIUM, PHONE, open_browser
 from tests.report.html import HOSTILE, read_page
 
@@ -131,6 +135,16 @@ def test_the_list_and_the_pages_of_episodes_show_projections(logs: Path, tmp_pat
         assert told in page.text
     assert "The judge could not score this projection. It counts as unscored, not as 0." in page.text
     assert page.has("article", id="turn-3")
+
+
+def test_a_page_shows_the_ratings_of_the_judge_that_was_chosen(tmp_path: Path):
+    tell(tmp_path, "unread", RISING | {"question": -1.0}, PAPERS[:1])
+    logs = find_logs(tmp_path)
+    asyncio.run(judge_projections(tmp_path, stated_projections(logs), WORDS, 1, lambda name: None))
+    told = read_page(view_run(tmp_path, judge="words")).text
+    assert "judged by words v1" in told
+    assert "The judge could not score" not in told
+    assert "The judge could not score" in read_page(view_run(tmp_path)).text
 
 
 @pytest.mark.e2e
