@@ -19,10 +19,12 @@ from inquitree_gym.analysis.logs import (
     MissingEpisode,
     find_logs,
 )
+from inquitree_gym.analysis.projections import projection_scorer
 from inquitree_gym.analysis.recorded import RecordedJudges, recorded_judges
 from inquitree_gym.engine import Rules
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judges import Judge, evidence_ratios, local_judge
+from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.log import Episode, Header, TaskKind, has_header
 from inquitree_gym.report.listing import (
     INDEX,
@@ -182,9 +184,8 @@ class _PagesOfKind(NamedTuple):
 def _pages_of_kind(kind: TaskKind, judge: str | None) -> _PagesOfKind:
     if kind == "projection":
         return _PagesOfKind(PROJECTION_COLUMNS, partial(draw_projections, projection_scorer(judge)))
-    return _PagesOfKind(
-        INQUIRY_COLUMNS, partial(_draw_inquiry, lru_cache(maxsize=None)(partial(recorded_judges, judge=judge or LOCAL)))
-    )
+    recorded = lru_cache(maxsize=None)(partial(recorded_judges, judge=judge or LOCAL))
+    return _PagesOfKind(INQUIRY_COLUMNS, partial(_draw_inquiry, recorded))
 
 
 def _kind_of(logs: Logs) -> TaskKind:
