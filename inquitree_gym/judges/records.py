@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import AliasChoices, Field
 
@@ -20,6 +21,9 @@ from inquitree_gym.log import JsonlWriter, file_stem, has_header, read_records, 
 from inquitree_gym.log.jsonl import JsonlRecord
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.fields import CANARY
+
+K = TypeVar("K")
+R = TypeVar("R", bound=JsonlRecord)
 
 JUDGEMENTS = "judgements"
 """Folder in a run folder."""
@@ -127,7 +131,7 @@ class _RecordedJudge:
     record: JudgementRecord
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
-        if _digest(conclusion) != self.record.conclusion:
+        if text_digest(conclusion) != self.record.conclusion:
             raise JudgeError(
                 f"{self.name} judged another conclusion of {self.record.episode} than the given one; "
                 "judge the run again"
@@ -160,8 +164,14 @@ def version_of(config: Mapping[str, Any]) -> int:
     return int(config.get("version", 1))
 
 
-class JudgementFile(JsonlWriter):
-    """The judgements of one run by one judge with one configuration, to read and extend."""
+class JudgedFile(JsonlWriter, ABC, Generic[K, R]):
+    """Records of judgements of one run by one judge with one configuration, to read and extend.
+
+    A subclass says which records it holds, where, and by which key the latest record of each text is found.
+    """
+
+    folder = JUDGEMENTS
+    """Folder of the files in a run folder."""
 
     def __init__(self, run: str | os.PathLike[str], judge: str, config: Mapping[str, Any]) -> None:
         """Open or create the file in the run folder ``run``.
@@ -171,20 +181,51 @@ class JudgementFile(JsonlWriter):
             LogError: it cannot be written, or another process is writing it.
         """
         header = JudgementHeader(judge=judge, config=json.loads(json.dumps(dict(config))))
-        file = Path(run, JUDGEMENTS, f"{file_stem(judge)}-{settings_digest(header.config)}.jsonl")
+        file = Path(run, self.folder, f"{file_stem(judge)}-{settings_digest(header.config)}.jsonl")
         super().__init__(file, resume=True, header=header)
         try:
-            self.found = _read(file).by_episode
+            self.found: dict[K, R] = {self.key(each): each for each in read_judged(file, self.record_type)[1]}
         except InquiTreeError:
             self.close()
             raise
+
+    @property
+    @abstractmethod
+    def record_type(self) -> type[R]:
+        """Class of the records."""
+
+    @abstractmethod
+    def key(self, record: R) -> K:
+        """Return the key of the text that a record judges."""
+
+    def keep(self, record: R) -> R:
+        """Append a record, which replaces earlier ones with its key, and return it."""
+        self.write(record)
+        self.found[self.key(record)] = record
+        return record
+
+    def take_over(self, records: Iterable[R]) -> None:
+        """Append the records of another file whose keys this one lacks."""
+        for record in records:
+            if self.key(record) not in self.found:
+                self.keep(record)
+
+
+class JudgementFile(JudgedFile[str, JudgementRecord]):
+    """The judgements of the conclusions of one run by one judge with one configuration, by episode."""
+
+    record_type = JudgementRecord
+
+    def key(self, record: JudgementRecord) -> str:
+        """Return the file name of the episode's log."""
+        return record.episode
 
     def holds(self, episode: str, tree: Tree, conclusion: str) -> bool:
         """Return whether this conclusion was judged on this tree and has no unscored item."""
         found = self.found.get(episode)
         if found is None or found.unscored:
             return False
-        return (found.digest, found.conclusion) == (tree.digest, _digest(conclusion))
+        return (found.digest, found.conclusion) == (tree.digest, text_digest(conclusion))
 
     def add(self, episode: str, tree: Tree, conclusion: str, judgement: Judgement) -> JudgementRecord:
         """Append a judgement, which replaces earlier ones of the episode."""
@@ -192,25 +233,37 @@ class JudgementFile(JsonlWriter):
             VerdictRecord(item=item.id, score=verdict.score, why=verdict.why)
             for item, verdict in zip(tree.conclusions, judgement.verdicts, strict=True)
         )
-        counts = {**asdict(judgement.usage), "unread": judgement.unread}
         record = JudgementRecord(
             episode=episode,
             tree=tree.id,
             digest=tree.digest,
-            conclusion=_digest(conclusion),
+            conclusion=text_digest(conclusion),
             verdicts=verdicts,
-            usage={name: value for name, value in counts.items() if value},
+            usage=usage_counts(judgement.usage, judgement.unread),
         )
-        self.write(record)
-        self.found[episode] = record
-        return record
+        return self.keep(record)
 
 
-def _digest(conclusion: str) -> str:
-    return hashlib.sha256(conclusion.encode("utf-8", "replace")).hexdigest()
+def text_digest(text: str) -> str:
+    """Return the SHA-256 of a judged text, in hex."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def usage_counts(usage: Usage, unread: int) -> dict[str, float]:
+    """Return the nonzero fields of a usage, and ``unread``, for a record."""
+    return {name: value for name, value in {**asdict(usage), "unread": unread}.items() if value}
+
+
+def read_judged(file: Path, record: type[R]) -> tuple[JudgementHeader, list[R]]:
+    """Return the header and the records of a file of judgements.
+
+    Raises:
+        JudgeError: the file is damaged.
+    """
+    remedy = "remove the file and judge the run again (paid replies are taken from the cache)"
+    return read_records(file, JudgementHeader, record, remedy=remedy, error=JudgeError)
 
 
 def _read(file: Path) -> Judgements:
-    remedy = "remove the file and judge the run again (paid replies are taken from the cache)"
-    header, records = read_records(file, JudgementHeader, JudgementRecord, remedy=remedy, error=JudgeError)
+    header, records = read_judged(file, JudgementRecord)
     return Judgements(header.judge, header.config, {record.episode: record for record in records})

@@ -12,6 +12,7 @@ from typing import Any
 
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges import JudgementFile, read_judgements
+from inquitree_gym.judges.projections.stored import ProjectionJudgementFile, read_projection_judgements
 from inquitree_gym.log import read_episode, read_header
 from inquitree_gym.runner.folder import EPISODES, RunStatus, load_manifest, log_file, new_folder, run_status
 from inquitree_gym.runner.growth import RunPlan, differences, manifest_of, renamed, take_in, task_refs, united
@@ -170,9 +171,9 @@ def _fingerprint(source: _Source, spec: EpisodeSpec) -> str:
 def _copy_judgements(run: Path, out: Path, episodes: Iterable[str]) -> None:
     """Copy the judgements of some episodes that the new run lacks."""
     wanted = set(episodes)
-    for judgements in read_judgements(run):
-        with JudgementFile(out, judgements.judge, judgements.config) as file:
-            for name, record in judgements.by_episode.items():
-                if name in wanted and name not in file.found:
-                    file.write(record)
-                    file.found[name] = record
+    for each in read_judgements(run):
+        with JudgementFile(out, each.judge, each.config) as file:
+            file.take_over(record for record in each.by_episode.values() if record.episode in wanted)
+    for projected in read_projection_judgements(run):
+        with ProjectionJudgementFile(out, projected.judge, projected.config) as of_projections:
+            of_projections.take_over(record for record in projected.by_turn.values() if record.episode in wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +10,12 @@ from typing import Any
 
 import pytest
 
+from inquitree_gym.analysis.logs import find_logs
+from inquitree_gym.analysis.projection_judging import judge_projections, stated_projections
 from inquitree_gym.analysis.projections import load_projections
 from inquitree_gym.errors import LogError, OptionError, TreeError
+from inquitree_gym.judges.projections.registry import load_projection_judge
+from inquitree_gym.judges.projections.stored import read_projection_judgements
 from inquitree_gym.llm import Budget
 from inquitree_gym.log import ProjectionRecord
 from inquitree_gym.report.pack import pack_run
@@ -149,6 +154,13 @@ def test_a_run_keeps_its_task_and_refuses_another_version(tmp_path: Path):
     assert (summary.played, len(list((folder / "tasks").iterdir()))) == (1, 2)
 
 
+def judge_all_of(folder: Path) -> None:
+    """Judge the projections of a run once more, by the local judge."""
+    stated = stated_projections(find_logs(folder))
+    judge = load_projection_judge("local")
+    asyncio.run(judge_projections(folder, stated, judge, max_concurrency=1, progress=lambda name: None))
+
+
 @pytest.mark.weights
 def test_a_run_grows_and_merges_but_takes_no_inquiries(tmp_path: Path):
     run_study(projections("empty"), tmp_path / "one")
@@ -158,9 +170,13 @@ def test_a_run_grows_and_merges_but_takes_no_inquiries(tmp_path: Path):
     with pytest.raises(LogError, match="rules reward is each there and end here"):
         run_study(projections("empty", rules={"reward": "end"}), tmp_path / "one")
     run_study(projections("empty", "null", trees=("8",)), tmp_path / "two")
+    judge_all_of(tmp_path / "two")
     merged = merge_runs([tmp_path / "one", tmp_path / "two"], tmp_path / "both")
     assert (merged.episodes, merged.doubles, merged.damaged) == (6, 0, ())
     assert len(load_projections(tmp_path / "both").scores) == 6
+    (kept,) = read_projection_judgements(tmp_path / "both")
+    assert {episode for episode, _ in kept.by_turn} == {"paper8_empty_s0.jsonl", "paper8_null_s0.jsonl"}
+    assert len(kept.by_turn) == 6
     with pytest.raises(OptionError, match="is a run of projections; inquitree pack takes runs of inquiries"):
         pack_run(tmp_path / "both", tmp_path / "both.zip")
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
-from inquitree_gym.errors import InquiTreeError, JudgeError
+from inquitree_gym.errors import JudgeError
 from inquitree_gym.judges.projections.judgement import ProjectionJudgement
 from inquitree_gym.judges.projections.records import alignment_record
 from inquitree_gym.judges.quality import judge_label
-from inquitree_gym.judges.records import JUDGEMENTS, JudgementHeader, version_of
-from inquitree_gym.log import AlignmentRecord, JsonlWriter, file_stem, has_header, read_records, settings_digest
+from inquitree_gym.judges.records import (
+    JUDGEMENTS,
+    JudgedFile,
+    read_judged,
+    text_digest,
+    usage_counts,
+    version_of,
+)
+from inquitree_gym.log import AlignmentRecord, has_header
 from inquitree_gym.trees.disclosure import ProjectionTask
 
 PROJECTIONS = "projections"
@@ -63,7 +67,7 @@ class ProjectionJudgements:
         found = self.by_turn.get((episode, turn))
         if found is None or found.digest != task.digest:
             return None
-        if found.projection != _digest(projection):
+        if found.projection != text_digest(projection):
             raise JudgeError(
                 f"{self.judge} judged another projection of {episode}, turn {turn}, than the given one; "
                 "judge the run again"
@@ -80,32 +84,22 @@ def read_projection_judgements(run: str | os.PathLike[str]) -> list[ProjectionJu
     return [_read(file) for file in sorted(Path(run, JUDGEMENTS, PROJECTIONS).glob("*.jsonl")) if has_header(file)]
 
 
-class ProjectionJudgementFile(JsonlWriter):
-    """The judgements of the projections of one run by one judge with one configuration, to read and extend."""
+class ProjectionJudgementFile(JudgedFile[tuple[str, int], ProjectionJudgementRecord]):
+    """The judgements of the projections of one run by one judge with one configuration, by episode and turn."""
 
-    def __init__(self, run: str | os.PathLike[str], judge: str, config: Mapping[str, Any]) -> None:
-        """Open or create the file in the run folder ``run``.
+    folder = f"{JUDGEMENTS}/{PROJECTIONS}"
+    record_type = ProjectionJudgementRecord
 
-        Raises:
-            JudgeError: the file is damaged.
-            LogError: it cannot be written, or another process is writing it.
-        """
-        header = JudgementHeader(judge=judge, config=json.loads(json.dumps(dict(config))))
-        name = f"{file_stem(judge)}-{settings_digest(header.config)}.jsonl"
-        file = Path(run, JUDGEMENTS, PROJECTIONS, name)
-        super().__init__(file, resume=True, header=header)
-        try:
-            self.found = _read(file).by_turn
-        except InquiTreeError:
-            self.close()
-            raise
+    def key(self, record: ProjectionJudgementRecord) -> tuple[str, int]:
+        """Return the file name of the episode's log, and the turn."""
+        return record.episode, record.turn
 
     def holds(self, episode: str, turn: int, task: ProjectionTask, projection: str) -> bool:
         """Return whether this projection was judged on this task, and scored."""
         found = self.found.get((episode, turn))
         if found is None or found.f1 is None:
             return False
-        return (found.digest, found.projection) == (task.digest, _digest(projection))
+        return (found.digest, found.projection) == (task.digest, text_digest(projection))
 
     def add(
         self, episode: str, turn: int, task: ProjectionTask, projection: str, judgement: ProjectionJudgement
@@ -113,25 +107,17 @@ class ProjectionJudgementFile(JsonlWriter):
         """Append a judgement, which replaces earlier ones of the projection."""
         alignment = judgement.alignment
         f1 = None if alignment is None or judgement.unscored else float(alignment.score().f1)
-        counts = {**asdict(judgement.usage), "unread": judgement.unread}
         record = ProjectionJudgementRecord(
             **dict(alignment_record(alignment, f1)),
             episode=episode,
             turn=turn,
             digest=task.digest,
-            projection=_digest(projection),
-            usage={name: value for name, value in counts.items() if value},
+            projection=text_digest(projection),
+            usage=usage_counts(judgement.usage, judgement.unread),
         )
-        self.write(record)
-        self.found[episode, turn] = record
-        return record
-
-
-def _digest(projection: str) -> str:
-    return hashlib.sha256(projection.encode("utf-8", "replace")).hexdigest()
+        return self.keep(record)
 
 
 def _read(file: Path) -> ProjectionJudgements:
-    remedy = "remove the file and judge the run again (paid replies are taken from the cache)"
-    header, records = read_records(file, JudgementHeader, ProjectionJudgementRecord, remedy=remedy, error=JudgeError)
+    header, records = read_judged(file, ProjectionJudgementRecord)
     return ProjectionJudgements(header.judge, header.config, {(each.episode, each.turn): each for each in records})
