@@ -17,12 +17,13 @@ from inquitree_gym.embeddings.judge import JUDGE, JudgeEmbedder
 from inquitree_gym.embeddings.local import MINILM, find_device, minilm_folder
 from inquitree_gym.embeddings.protocol import Device, Vectors
 from inquitree_gym.embeddings.reader import adapter_file, write_adapter
-from inquitree_gym.judges import LocalJudge
+from inquitree_gym.judges import LocalJudge, local_judge
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.generator import synthetic_tree
 from research.datasets import load_conclusions
 from research.judge.conclusions import load_played
 from research.judge.crossval import EVIDENCE, evaluate, inputs_digest, tree_folds, write_evidence
+from research.judge.direction import auc_by_tree, line_cases, load_lines, measures
 from research.judge.search import search
 from research.judge.statements import Lesson, lesson, synthetic_lesson
 from research.judge.training import Settings, train
@@ -83,6 +84,20 @@ def crossvalidate(
         evidence = evaluate(played, written, judge_of, status.update)
     write_evidence(out_file, evidence, inputs_digest(played, written), Settings())
     err.print(f"written: {out_file}")
+
+
+@app.command()
+def direction() -> None:
+    """Print how well lines that report a result are told from lines that misremember it."""
+    sets = load_lines()
+    with err.status("judging"):
+        cases = [case for name in builtin_ids() for case in line_cases(sets, local_judge(load_tree(name)))]
+    for name, measure in measures().items():
+        found = (
+            f"{each.author} {auc_by_tree([case for case in cases if case.author == each.author], measure)}"
+            for each in sets
+        )
+        out.print(f"{name}: {', '.join(found)}", highlight=False)
 
 
 @app.command("search")
