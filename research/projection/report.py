@@ -115,8 +115,8 @@ def _targets(found: ProjectionEvidence) -> Iterator[tuple[str, str, bool]]:
     yield f"slices: ≥ {WHOLE_AT_LEAST:.1f} at the whole text", f"{whole:.3f}", whole >= WHOLE_AT_LEAST
     for kind, low, high in COMPOSED_BOUNDS:
         value = fmean(each.f1 for each in found.composed if each.kind == kind)
-        bound = f"≥ {low:.2f}" if low else f"≤ {high:.2f}"
-        yield f"{kind} {bound}", f"{value:.3f}", low <= value <= high
+        told = f"≥ {low:.2f}" if low else f"≤ {high:.2f}"
+        yield f"{kind} {told}", f"{value:.3f}", low <= value <= high
 
 
 def ordered_papers(rows: Sequence[Judged]) -> int:
