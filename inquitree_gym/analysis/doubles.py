@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 from inquitree_gym.analysis.aggregate import grouped
-from inquitree_gym.analysis.load import ScoredEpisode, ScoredRun
+from inquitree_gym.analysis.load import ScoredRun
+from inquitree_gym.analysis.projections import ProjectionRun, ScoredProjections
 from inquitree_gym.log import read_episode
 from inquitree_gym.scoring import EpisodeScore
+
+
+class FiledEpisode(Protocol):
+    """Scored episode with its log."""
+
+    @property
+    def file(self) -> Path | None:
+        """The log; None for an episode that is in none."""
+
+
+Filed = TypeVar("Filed", bound=FiledEpisode)
 
 
 def without_doubles(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], int]:
@@ -18,11 +32,30 @@ def without_doubles(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], int]:
     Two logs hold one episode if agent, tree, fake level, seed, limit and reading are the same, and so are their
     fingerprints. Only logs that agree in the former are read again.
     """
-    by_key = grouped((episode for run in runs for episode in run.episodes), lambda episode: _key(episode.score))
-    copies = {id(copy) for group in by_key.values() if len(group) > 1 for copy in _copies(group)}
+    copies = _copies_of((episode for run in runs for episode in run.episodes), lambda episode: _key(episode.score))
     if not copies:
         return list(runs), 0
     return [_without(run, copies) for run in runs], len(copies)
+
+
+def without_double_projections(runs: Sequence[ProjectionRun]) -> tuple[list[ProjectionRun], int]:
+    """Return the runs with the first copy of every episode only, and the number of copies left out.
+
+    See `without_doubles`; the same are agent, task, seed and rules.
+    """
+    copies = _copies_of((episode for run in runs for episode in run.episodes), _projection_key)
+    kept = [replace(run, episodes=[each for each in run.episodes if id(each) not in copies]) for run in runs]
+    return kept, len(copies)
+
+
+def _copies_of(episodes: Iterable[Filed], key: Callable[[Filed], tuple[object, ...]]) -> set[int]:
+    """Return the identities of the copies among episodes."""
+    return {id(copy) for group in grouped(episodes, key).values() if len(group) > 1 for copy in _copies(group)}
+
+
+def _projection_key(episode: ScoredProjections) -> tuple[object, ...]:
+    score = episode.score
+    return score.task, score.agent, score.seed, score.rules, json.dumps(dict(score.config), sort_keys=True, default=str)
 
 
 def _key(score: EpisodeScore) -> tuple[object, ...]:
@@ -30,7 +63,7 @@ def _key(score: EpisodeScore) -> tuple[object, ...]:
     return score.tree, score.agent, score.fake_level, score.seed, score.limit, score.reading, config
 
 
-def _copies(group: Sequence[ScoredEpisode]) -> list[ScoredEpisode]:
+def _copies(group: Sequence[Filed]) -> list[Filed]:
     """Return the episodes of a group whose fingerprint an earlier one has."""
     seen: set[str] = set()
     found = []

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from inquitree_gym.analysis.cutoff import cutoff_table
 from inquitree_gym.analysis.cutoff_models import ModelDates
+from inquitree_gym.analysis.doubles import without_double_projections
 from inquitree_gym.analysis.logs import find_logs
 from inquitree_gym.analysis.projection_summary import (
     PAPER,
@@ -106,6 +107,14 @@ def load_projected(paths: Sequence[Path], judge: str | None) -> list[ProjectionR
     return runs
 
 
+def _without_doubles(runs: Sequence[ProjectionRun]) -> list[ProjectionRun]:
+    """Leave out copies of episodes, and report their number."""
+    found, doubles = without_double_projections(runs)
+    if doubles:
+        note(f"{plural(doubles, 'episode')} given more than once, with equal fingerprints; each counts once")
+    return found
+
+
 def print_projection_scores(paths: Sequence[Path], judge: str | None, metric: Metric, as_json: bool) -> None:
     """Print the scores of every episode of projections."""
     runs = load_projected(paths, judge)
@@ -127,7 +136,7 @@ def report_projections(
     models: Sequence[ModelDates], as_json: bool,
 ) -> None:  # fmt: skip
     """Print the results of runs of projections, and write them as a page."""
-    runs = load_projected(paths, judge)
+    runs = _without_doubles(load_projected(paths, judge))
     metric, scores = options.metric, [each for run in runs for each in run.scores]
     differences = _differences(scores, options) if options.paired else []
     table, cutoffs = summarise_projections(scores, metric), split_projections(scores, models, metric)

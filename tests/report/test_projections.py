@@ -195,6 +195,14 @@ def test_score_and_report_find_out_what_logs_hold(inquitree: Inquitree, logs: Pa
     assert read_page(tmp_path / "r.html").has("section", id="example")
 
 
+def test_an_episode_that_is_given_twice_counts_once(inquitree: Inquitree, logs: Path, tmp_path: Path):  # noqa: F811
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes((logs / "paper1-oracle.jsonl").read_bytes())
+    done = inquitree("report", logs, copy, "--json")
+    assert "1 episode given more than once" in done.said
+    assert json.loads(done.out)["rows"] == json.loads(inquitree("report", logs, "--json").out)["rows"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
