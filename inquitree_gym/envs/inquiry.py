@@ -20,7 +20,7 @@ from inquitree_gym.envs.keywords import episode_rules, load_trees, suggest_keywo
 from inquitree_gym.envs.observations import MAX_OBSERVATION
 from inquitree_gym.envs.runtime import RuntimeCache, Transition, TreeRuntime, privileged_info, public_info
 from inquitree_gym.envs.spaces import FreeText
-from inquitree_gym.envs.text import TextEnv, draw_one, not_a_text_error
+from inquitree_gym.envs.text import TextEnv, not_a_text_error
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
 from inquitree_gym.judges.registry import AsyncJudge
@@ -32,7 +32,7 @@ from inquitree_gym.trees import Tree
 _END = Phase.END  # looked up once, for speed
 
 
-class InquiryEnv(TextEnv):
+class InquiryEnv(TextEnv[Tree, TreeRuntime, Transition]):
     """Re-live the inquiry behind a paper in free text.
 
     ## Description
@@ -79,7 +79,6 @@ class InquiryEnv(TextEnv):
 
     metadata = {"render_modes": ["ansi", "human", "rgb_array"], "render_fps": 1}  # noqa: RUF012  (as Gymnasium has it)
 
-    _runtime: TreeRuntime | None = None
     _score: float | None = None
 
     @suggest_keywords
@@ -131,23 +130,9 @@ class InquiryEnv(TextEnv):
         self.prompts = Prompts(prompts)
         self.privileged, self.render_mode = privileged, render_mode
         self.action_space, self.observation_space = FreeText(MAX_ACTION_LENGTH), FreeText(MAX_OBSERVATION)
-        self.last_transition: Transition | None = None
-        """The transition of the last `step` or `reset`; None before the first."""
         self.runtimes = RuntimeCache(self.embedder, self.prompts)
         """Runtimes of the trees; environments may share one cache."""
         self._events: list[Event] = []
-
-    @property
-    def runtime(self) -> TreeRuntime:
-        """Engine, matcher, texts and judge of this episode.
-
-        Raises:
-            ResetNeeded: before the first reset.
-            ClosedEnvironmentError: after `close`.
-        """
-        if self._runtime is None:
-            raise self._not_started()
-        return self._runtime
 
     @property
     def tree(self) -> Tree:
@@ -187,32 +172,11 @@ class InquiryEnv(TextEnv):
         """Records of its episodes, for logs."""
         return InquiryRecords(self)
 
-    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Start an episode.
-
-        Args:
-            seed: determines the fake results and the choice of a tree. Without it, the k-th episode after a seeded
-                reset is seeded by a hash of that seed and k.
-            options: ``tree`` and rules, for this episode alone.
-
-        Returns: the opening observation and info.
-
-        Raises:
-            OptionError: an unknown option or a value out of range.
-            TreeError: the tree is unknown or invalid.
-            ClosedEnvironmentError: after `close`.
-        """
-        if self._closed:
-            raise self._not_started()
-        trees, rules = self.resolve_options(options)
-        super().reset(seed=seed)
-        episode_seed = self._next_seed(seed)
-        self._runtime = self.runtimes.get(self._choose_tree(trees, episode_seed), rules)
+    def _start(self, about: Tree, rules: Rules, episode_seed: int) -> tuple[str, dict[str, Any]]:
+        self._runtime = self.runtimes.get(about, rules)
         event = self._runtime.engine.start(episode_seed)
         self.last_transition = Transition(Reading(), event)
         self._events, self._score = [event], None
-        if self.render_mode == "human":
-            self.render()
         return self._runtime.observations.render(event), self._info(event)
 
     def resolve_options(self, options: Mapping[str, Any] | None) -> tuple[tuple[Tree, ...], Rules]:
@@ -276,31 +240,24 @@ class InquiryEnv(TextEnv):
 
     def render(self) -> Any:
         """Return text for ``ansi``, an array (height, width, 3) of uint8 for ``rgb_array``; print for ``human``."""
-        if self.render_mode is None:
-            gym.logger.warn("render() was called without a render_mode; pass one to gym.make(...)")
-            return None
+        if self.render_mode != "rgb_array":
+            return super().render()
         from inquitree_gym.envs import rendering
 
-        if self.render_mode == "rgb_array":
-            course = (self.tree, self._events, self.turn_limit)
-            return rendering.picture(*course, privileged=self.privileged, score=self._score)
-        text = rendering.as_text(self.tree, self._events[-1], self.runtime.observations.render(self._events[-1]))
-        return text if self.render_mode == "ansi" else rendering.to_terminal(text)
+        course = (self.tree, self._events, self.turn_limit)
+        return rendering.picture(*course, privileged=self.privileged, score=self._score)
+
+    def _as_text(self) -> str:
+        from inquitree_gym.envs import rendering
+
+        event = self._events[-1]
+        return rendering.as_text(self.tree, event, self.runtime.observations.render(event))
 
     def _record(self, event: Event, score: float | None) -> None:
         self._events.append(event)
         self._score = score
         if self.render_mode == "human":
             self.render()
-
-    def close(self) -> None:
-        """End the episode for good; a closed environment takes neither `step` nor `reset`."""
-        super().close()
-        self._runtime = self.last_transition = None
-
-    def _choose_tree(self, trees: tuple[Tree, ...], episode_seed: int) -> Tree:
-        """Return the tree of an episode; one of several is drawn by the episode's seed."""
-        return draw_one(trees, episode_seed)
 
     def _info(self, event: Event) -> dict[str, Any]:
         info = public_info(event)

@@ -49,10 +49,10 @@ class SyntheticEnv(InquiryEnv):
         super().__init__(synthetic_tree(tree_seed(0, split), self.difficulty.largest()), **keywords)
         self.runtimes = RuntimeCache(self.embedder, self.prompts, scope="episode")
 
-    def _choose_tree(self, trees: tuple[Tree, ...], episode_seed: int) -> Tree:
+    def _choose(self, choices: tuple[Tree, ...], episode_seed: int) -> Tree:
         """Return the tree of an episode; ``self.trees`` only tells menus and features how large it may be."""
-        if trees is not self.trees:
-            return super()._choose_tree(trees, episode_seed)
+        if choices is not self.trees:
+            return super()._choose(choices, episode_seed)
         return synthetic_tree(tree_seed(episode_seed, self.split), self.difficulty)
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 from inquitree_gym._litellm import run_sync
 from inquitree_gym.embeddings import Embedder, TextVectors
 from inquitree_gym.envs.asking import all_at_once
-from inquitree_gym.envs.text import TextEnv
+from inquitree_gym.envs.text import TextEnv, closed_error
 from inquitree_gym.errors import ActionError, OptionError
 
+E = TypeVar("E", bound="TextEnv[Any, Any, Any]")
 VectorStep = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
@@ -29,7 +30,7 @@ class TextVectorEnv(SyncVectorEnv):
     environment.
     """
 
-    def __init__(self, envs: Sequence[TextEnv], autoreset_mode: AutoresetMode) -> None:
+    def __init__(self, envs: Sequence[TextEnv[Any, Any, Any]], autoreset_mode: AutoresetMode) -> None:
         """Step ``envs``, at least one, together."""
         self._members = tuple(envs)
         super().__init__([partial(_itself, env) for env in envs], autoreset_mode=autoreset_mode)
@@ -73,7 +74,7 @@ class TextVectorEnv(SyncVectorEnv):
 
     def _check_open(self) -> None:
         if self.closed:
-            raise ClosedEnvironmentError("the environment was closed; make another one")
+            raise closed_error()
 
     def _check(self, actions: Sequence[str]) -> None:
         """Check all actions before any environment takes its turn; finished ones ignore theirs."""
@@ -138,5 +139,5 @@ def episode_over_error(environment: int) -> ResetNeeded:
     )
 
 
-def _itself(env: TextEnv) -> TextEnv:
+def _itself(env: E) -> E:
     return env

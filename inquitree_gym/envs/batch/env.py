@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.error import ClosedEnvironmentError, ResetNeeded
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from inquitree_gym.engine import Rules
+from inquitree_gym.envs.batch.base import BatchEnv
 from inquitree_gym.envs.batch.encoding import Bools, Ints
 from inquitree_gym.envs.batch.kernel import Kernel
 from inquitree_gym.envs.batch.observations import (
@@ -26,12 +25,13 @@ from inquitree_gym.envs.batch.observations import (
     make_observer,
 )  # fmt: skip
 from inquitree_gym.envs.batch.pool import TreePool
-from inquitree_gym.envs.batch.seeds import Seed, env_mask, envs_to_reset, spread_seeds
+from inquitree_gym.envs.batch.seeds import Seed
 from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike
 from inquitree_gym.envs.keywords import BatchKeywords, unpack_keywords
 from inquitree_gym.envs.menu import Mask, MenuSize, OnMasked, check_on_masked
 from inquitree_gym.envs.observations import FeatureLayout, FeatureRow
 from inquitree_gym.envs.runtime import PHASE_NAMES, RuntimeCache
+from inquitree_gym.envs.text import not_started_error
 from inquitree_gym.envs.text_vector import check_vector_arguments, episode_over_error
 from inquitree_gym.envs.vector import split_trees
 from inquitree_gym.errors import ActionError, OptionError
@@ -40,7 +40,7 @@ from inquitree_gym.trees import Tree
 Steps = tuple[Observations, NDArray[np.float64], Bools, Bools, Infos]
 
 
-class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
+class InquiryBatchEnv(BatchEnv):
     """Vector environment of the discrete view, with all inquiries stepped together by lookup in compiled tables.
 
     Trajectories equal those of `SyncVectorEnv` over ``InquiTree-…-menu-v0`` for the same seeds and actions. A tree is
@@ -115,16 +115,11 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
         self._pool = TreePool(self._runtimes, menu_size, self._observer.number_texts)
         self._replay = EngineReplay(num_envs) if privileged else None
 
-    @cached_property
-    def observation_space(self) -> gym.Space[Any]:  # type: ignore[override]
-        """Space of the observations of all environments, built on first use: it is larger than they are."""
-        return batch_space(self.single_observation_space, self.num_envs)
-
     @property
     def kernel(self) -> Kernel:
         """Arrays that hold the state of all environments, for wrappers; raises `ResetNeeded` before the first reset."""
         if self._kernel is None:
-            raise ResetNeeded("no episode has been started; call reset() first")
+            raise not_started_error()
         return self._kernel
 
     def reset(self, *, seed: Seed = None, options: Mapping[str, Any] | None = None) -> tuple[Observations, Infos]:
@@ -145,11 +140,8 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
             ResetNeeded: the very first reset does not reset all environments.
             ClosedEnvironmentError: after `close`.
         """
-        self._check_open()
-        super().reset(seed=seed if isinstance(seed, int) else None)
-        options = dict(options or {})
-        seeds, envs = spread_seeds(seed, self.num_envs), envs_to_reset(options.pop("reset_mask", None), self.num_envs)
-        self._start(envs, [seeds[env] for env in envs.tolist()], options)
+        envs, seeds, options = self._resets(seed, options)
+        self._start(envs, seeds, options)
         return self._observer.observe(self.kernel), self._infos(None if len(envs) == self.num_envs else envs)
 
     def step(self, actions: Any) -> Steps:
@@ -225,10 +217,6 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
             raise OptionError('no observation is a number; make the environment with observation="index"')
         return self._observer
 
-    def _check_open(self) -> None:
-        if self.closed:
-            raise ClosedEnvironmentError("the environment was closed; make another one")
-
     def _start(self, envs: Ints, seeds: Sequence[int | None], options: Mapping[str, Any]) -> None:
         """Start episodes in these environments; nothing changes if the options cannot be met."""
         if len(envs) < self.num_envs:
@@ -275,15 +263,8 @@ class InquiryBatchEnv(VectorEnv[Any, Any, Any]):
                 infos = self._add_info(infos, self._replay.info(self.kernel, env), env)
         return infos
 
-    def _final(self, envs: Ints) -> Infos:
-        """Return the last observations and infos of environments that ended, before they are reset."""
-        last = np.full(self.num_envs, None)
-        for env in envs.tolist():
-            last[env] = self._observer.observe_one(self.kernel, env)
-        infos: Infos = {"final_obs": last, "_final_obs": env_mask(envs, self.num_envs)}
-        if self._with_infos:
-            infos |= {"final_info": self._infos(envs), "_final_info": env_mask(envs, self.num_envs)}
-        return infos
+    def _observe_each(self, envs: Ints) -> list[Any]:
+        return [self._observer.observe_one(self.kernel, env) for env in envs.tolist()]
 
     def _check_actions(self, actions: Any) -> Ints:
         """Return actions as an int64 array; see `step` for the errors."""

@@ -110,7 +110,7 @@ def envs_to_reset(mask: Any, num_envs: int) -> Ints:
     return envs
 
 
-def env_mask(envs: Ints, num_envs: int) -> Bools:
+def env_mask(envs: Ints | slice, num_envs: int) -> Bools:
     """Return True at the indices ``envs``, shape ``(num_envs,)``."""
     mask = np.zeros(num_envs, np.bool_)
     mask[envs] = True

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, Unpack
 
-import gymnasium as gym
 import numpy as np
-from gymnasium.error import ClosedEnvironmentError, ResetNeeded
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from inquitree_gym.envs.batch.base import BatchEnv
 from inquitree_gym.envs.batch.encoding import Bools, Ints
-from inquitree_gym.envs.batch.seeds import Seed, env_mask, envs_to_reset, spread_seeds
+from inquitree_gym.envs.batch.seeds import Seed, env_mask
 from inquitree_gym.envs.keywords import unpack_keywords
 from inquitree_gym.envs.menu import Mask
 from inquitree_gym.envs.projection.features import OVER, ProjectionRow
@@ -22,6 +21,7 @@ from inquitree_gym.envs.projection.kernel import ProjectionKernel
 from inquitree_gym.envs.projection.keywords import load_tasks
 from inquitree_gym.envs.projection.menu import MenuKeywords, ProjectionMenu
 from inquitree_gym.envs.projection.slates import TaskTable
+from inquitree_gym.envs.text import not_started_error
 from inquitree_gym.envs.text_vector import check_vector_arguments, episode_over_error
 from inquitree_gym.trees.disclosure import LEVELS
 from inquitree_gym.trees.tasks import TaskLike
@@ -32,7 +32,7 @@ _LEVEL_NAMES = np.array(LEVELS, object)
 _STATE_NAMES = np.array(["project", "end"], object)
 
 
-class ProjectionBatchEnv(VectorEnv[Any, Any, Any]):
+class ProjectionBatchEnv(BatchEnv):
     """Vector environment of the discrete view, with all projections stepped together.
 
     Trajectories equal those of `SyncVectorEnv` over `ProjectionMenuEnv` for the same seeds and actions. A synthetic
@@ -74,11 +74,6 @@ class ProjectionBatchEnv(VectorEnv[Any, Any, Any]):
         self._kernel = ProjectionKernel(num_envs, menu.slots)
         self._with_infos = infos
 
-    @cached_property
-    def observation_space(self) -> gym.Space[Any]:  # type: ignore[override]
-        """Space of the observations of all environments, built on first use: it is larger than they are."""
-        return batch_space(self.single_observation_space, self.num_envs)
-
     def reset(self, *, seed: Seed = None, options: Mapping[str, Any] | None = None) -> tuple[ProjectionRow, BatchInfos]:
         """Start episodes.
 
@@ -97,17 +92,14 @@ class ProjectionBatchEnv(VectorEnv[Any, Any, Any]):
             ResetNeeded: the very first reset does not reset all environments.
             ClosedEnvironmentError: after `close`.
         """
-        self._check_open()
-        super().reset(seed=seed if isinstance(seed, int) else None)
-        options = dict(options or {})
-        seeds, envs = spread_seeds(seed, self.num_envs), envs_to_reset(options.pop("reset_mask", None), self.num_envs)
+        envs, seeds, options = self._resets(seed, options)
         if len(envs) < self.num_envs and not self._started:
             raise ResetNeeded("no episode has been started; call reset() without a mask first")
         source, rules = self.menu.resolve_options(options)
-        self._kernel.seeds.reset(envs, [seeds[env] for env in envs.tolist()], self.np_random)
+        self._kernel.seeds.reset(envs, seeds, self.np_random)
         self._kernel.start(envs, source, rules)
         self._started = True
-        return self._kernel.observe(), self._infos(env_mask(envs, self.num_envs))
+        return self._kernel.observe(), self._infos(None if len(envs) == self.num_envs else envs)
 
     def step(self, actions: Any) -> BatchSteps:
         """Take one turn in every environment.
@@ -124,27 +116,23 @@ class ProjectionBatchEnv(VectorEnv[Any, Any, Any]):
         """
         self._check_open()
         if not self._started:
-            raise ResetNeeded("no episode has been started; call reset() first")
+            raise not_started_error()
         chosen = self.menu.check_actions(actions, (self.num_envs, self.menu.slots))
-        over = self._kernel.level == OVER
-        if self._mode == AutoresetMode.DISABLED and over.any():
-            raise episode_over_error(int(over.argmax()))
+        over = (self._kernel.level == OVER).nonzero()[0]
+        if self._mode == AutoresetMode.DISABLED and over.size:
+            raise episode_over_error(int(over[0]))
         rewards, ended, _ = self._kernel.step(chosen)
         infos: BatchInfos = {}
         if self._mode == AutoresetMode.SAME_STEP:
-            infos, over = self._final(ended) if ended.any() else {}, ended
-        self._autoreset(over.nonzero()[0])
-        if self._with_infos:
-            infos |= self._infos(np.ones(self.num_envs, np.bool_))
+            over = ended.nonzero()[0]
+            infos = self._final(over) if over.size else {}
+        self._autoreset(over)
+        infos |= self._infos(None)
         return self._kernel.observe(), rewards, ended, np.zeros(self.num_envs, np.bool_), infos
 
     def action_masks(self) -> Mask:
         """Return which options are open, bool of shape ``(num_envs, 3 * slots)``."""
         return self._kernel.masks().reshape(self.num_envs, -1).view(np.bool_)
-
-    def _check_open(self) -> None:
-        if self.closed:
-            raise ClosedEnvironmentError("the environment was closed; make another one")
 
     def _autoreset(self, envs: Ints) -> None:
         """Start the next episode in these environments."""
@@ -152,22 +140,14 @@ class ProjectionBatchEnv(VectorEnv[Any, Any, Any]):
             self._kernel.seeds.advance(envs)
             self._kernel.start(envs, self.menu.source, self.menu.rules)
 
-    def _final(self, ended: Bools) -> BatchInfos:
-        """Return the last observations and infos of environments that ended, before they are reset."""
-        last = np.full(self.num_envs, None)
-        rows = self._kernel.observe()
-        for env in ended.nonzero()[0].tolist():
-            last[env] = rows[env]
-        infos: BatchInfos = {"final_obs": last, "_final_obs": ended}
-        if self._with_infos:
-            infos |= {"final_info": self._infos(ended), "_final_info": ended}
-        return infos
+    def _observe_each(self, envs: Ints) -> list[Any]:
+        return list(self._kernel.observe()[envs])
 
-    def _infos(self, told: Bools) -> BatchInfos:
-        """Return the infos of the environments where ``told`` is True; None or 0 for the others."""
+    def _infos(self, envs: Ints | None) -> BatchInfos:
+        """Return the infos of ``envs``, or of all environments; None or 0 for the others."""
         if not self._with_infos:
             return {}
-        kernel = self._kernel
+        kernel, told = self._kernel, env_mask(slice(None) if envs is None else envs, self.num_envs)
         infos: BatchInfos = {
             "state": _named(_STATE_NAMES, (kernel.level == OVER).astype(np.int64), told),
             "level": _named(_LEVEL_NAMES, kernel.last_level, told),

@@ -6,7 +6,6 @@ import os
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
-import gymnasium as gym
 from gymnasium.error import ResetNeeded
 
 from inquitree_gym.embeddings import Embedder, TextVectors
@@ -27,7 +26,7 @@ from inquitree_gym.envs.projection.runtime import (
     projection_info,
 )
 from inquitree_gym.envs.spaces import FreeText
-from inquitree_gym.envs.text import TextEnv, TextStep, draw_one, not_a_text_error
+from inquitree_gym.envs.text import TextEnv, TextStep, not_a_text_error
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges.projections.judgement import AsyncProjectionJudge
 from inquitree_gym.judges.registry import LOCAL
@@ -37,7 +36,7 @@ from inquitree_gym.trees.disclosure import LEVELS, Level, ProjectionTask
 from inquitree_gym.trees.tasks import TaskLike
 
 
-class ProjectionEnv(TextEnv):
+class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRuntime, ProjectionTransition]):
     """Say what a study will find, while it is disclosed step by step (ProjectionBench, arXiv:2605.30284).
 
     ## Description
@@ -78,8 +77,6 @@ class ProjectionEnv(TextEnv):
 
     metadata = {"render_modes": ["ansi", "human"], "render_fps": 1}  # noqa: RUF012  (as Gymnasium has it)
 
-    _runtime: ProjectionRuntime | None = None
-
     @suggest_keywords
     def __init__(  # noqa: PLR0913  (keywords)
         self,
@@ -110,23 +107,9 @@ class ProjectionEnv(TextEnv):
         self.prompts = Prompts(prompts, PROJECTION_TEMPLATE_NAMES)
         self.privileged, self.render_mode = privileged, render_mode
         self.action_space, self.observation_space = FreeText(MAX_ACTION_LENGTH), FreeText(MAX_OBSERVATION)
-        self.last_transition: ProjectionTransition | None = None
-        """The transition of the last `step` or `reset`; None before the first."""
         self.runtimes = ProjectionRuntimes(LocalProjections.load(embedder), self.prompts)
         """Runtimes of the tasks; environments may share one cache."""
         self._earned = 0.0
-
-    @property
-    def runtime(self) -> ProjectionRuntime:
-        """Rules, texts and judge of this episode.
-
-        Raises:
-            ResetNeeded: before the first reset.
-            ClosedEnvironmentError: after `close`.
-        """
-        if self._runtime is None:
-            raise self._not_started()
-        return self._runtime
 
     @property
     def task(self) -> ProjectionTask:
@@ -155,31 +138,10 @@ class ProjectionEnv(TextEnv):
         """Records of its episodes, for logs."""
         return ProjectionRecords(self)
 
-    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Start an episode.
-
-        Args:
-            seed: determines the choice of a task and the seed of the agent. Without it, the k-th episode after a seeded
-                reset is seeded by a hash of that seed and k.
-            options: ``task`` and rules, for this episode alone.
-
-        Returns: what is disclosed at the first level, and info.
-
-        Raises:
-            OptionError: an unknown option or a value out of range.
-            TreeError: the task is unknown or invalid.
-            ClosedEnvironmentError: after `close`.
-        """
-        if self._closed:
-            raise self._not_started()
-        tasks, rules = self.resolve_options(options)
-        super().reset(seed=seed)
-        episode_seed = self._next_seed(seed)
-        self._runtime = self.runtimes.get(self._choose_task(tasks, episode_seed), rules)
+    def _start(self, about: ProjectionTask, rules: ProjectionRules, episode_seed: int) -> tuple[str, dict[str, Any]]:
+        self._runtime = self.runtimes.get(about, rules)
         self.last_transition = ProjectionTransition(ProjectionState(episode_seed, 0))
         self._earned = 0.0
-        if self.render_mode == "human":
-            self.render()
         return self._runtime.observations.render(0), self._info()
 
     def resolve_options(self, options: Mapping[str, Any] | None) -> tuple[tuple[ProjectionTask, ...], ProjectionRules]:
@@ -229,30 +191,13 @@ class ProjectionEnv(TextEnv):
             return None
         return self.judging.ask_ahead(self.task, action)
 
-    def render(self) -> Any:
-        """Return text for ``ansi``; print for ``human``."""
-        if self.render_mode is None:
-            gym.logger.warn("render() was called without a render_mode; pass one to gym.make(...)")
-            return None
+    def _as_text(self) -> str:
         from inquitree_gym.envs import rendering
 
-        runtime, (_, turn) = self.runtime, self.state
-        parts = (
-            runtime.task.id,
-            f"turn {turn} of {len(runtime.weights)}",
-            projection_info(runtime.rules, turn)["level"],
-        )
-        text = rendering.under_status(" · ".join(parts), runtime.observations.render(turn))
-        return rendering.to_terminal(text) if self.render_mode == "human" else text
-
-    def close(self) -> None:
-        """End the episode for good; a closed environment takes neither `step` nor `reset`."""
-        super().close()
-        self._runtime = self.last_transition = None
-
-    def _choose_task(self, tasks: tuple[ProjectionTask, ...], episode_seed: int) -> ProjectionTask:
-        """Return the task of an episode; one of several is drawn by the episode's seed."""
-        return draw_one(tasks, episode_seed)
+        runtime, turn = self.runtime, self.state.turn
+        level = projection_info(runtime.rules, turn)["level"]
+        status = f"{runtime.task.id} · turn {turn} of {len(runtime.weights)} · {level}"
+        return rendering.under_status(status, runtime.observations.render(turn))
 
     def _info(self) -> dict[str, Any]:
         assert self._runtime is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from inquitree_gym.embeddings import Embedder
@@ -41,11 +41,18 @@ def load_tasks(task: TaskLike | Sequence[TaskLike]) -> tuple[ProjectionTask, ...
     return tuple(load_task(each) for each in task)
 
 
-def projection_rules(rules: ProjectionRules, options: Mapping[str, Any]) -> ProjectionRules:
+def projection_rules(
+    rules: ProjectionRules, options: Mapping[str, Any], names: Iterable[str] | None = None
+) -> ProjectionRules:
     """Return the rules of an episode with these `reset` options, in an environment with ``rules``.
+
+    Args:
+        rules: rules of the environment.
+        options: ``task`` and rules.
+        names: rules that are options; None for all.
 
     Raises:
         OptionError: an option is unknown or out of range.
     """
-    check_names(options, ("task", *ProjectionRules.names()), "reset")
+    check_names(options, ("task", *(ProjectionRules.names() if names is None else names)), "reset")
     return rules.override({name: value for name, value in options.items() if name != "task"})

@@ -9,26 +9,27 @@ from typing import Any, TypedDict, Unpack
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.error import ResetNeeded
 
 from inquitree_gym.envs.batch.encoding import Ints
-from inquitree_gym.envs.keywords import check_names, unpack_keywords
+from inquitree_gym.envs.keywords import unpack_keywords
 from inquitree_gym.envs.menu import Mask
 from inquitree_gym.envs.projection.features import OVER, ProjectionFeatures, ProjectionRow
 from inquitree_gym.envs.projection.kernel import ProjectionKernel
-from inquitree_gym.envs.projection.keywords import load_tasks
+from inquitree_gym.envs.projection.keywords import load_tasks, projection_rules
 from inquitree_gym.envs.projection.picture import slate_picture
 from inquitree_gym.envs.projection.rules import ProjectionRules, RewardTime
 from inquitree_gym.envs.projection.runtime import Assessment, privileged_projection_info
 from inquitree_gym.envs.projection.slates import OPTIONS, TaskSource, TaskTable, resolve_slots
+from inquitree_gym.envs.text import closed_error, not_started_error
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.judges.projections.alignment import ORDERS, Alignment
 from inquitree_gym.trees.disclosure import LEVELS, Level, ProjectionTask
 from inquitree_gym.trees.tasks import TaskLike
 
 MenuStep = tuple[ProjectionRow, float, bool, bool, dict[str, Any]]
-OPTION_NAMES = ("task", "levels", "reward")
-"""Options of a reset."""
+MENU_RULES = ("levels", "reward")
+"""Rules that a reset takes; the others are about text."""
 _ONE_ENV = np.zeros(1, np.int64)
 
 
@@ -91,8 +92,7 @@ class ProjectionMenu:
         """
         if not options:
             return self.source, self.rules
-        check_names(options, OPTION_NAMES, "reset")
-        rules = self.rules.override({name: value for name, value in options.items() if name != "task"})
+        rules = projection_rules(self.rules, options, MENU_RULES)
         if "task" not in options:
             return self.source, rules
         source = TaskTable(load_tasks(options["task"]))
@@ -174,8 +174,7 @@ class ProjectionMenuEnv(gym.Env[ProjectionRow, Ints]):
             ResetNeeded: before the first reset.
             ClosedEnvironmentError: after `close`.
         """
-        if not self._started or self._closed:
-            raise self._not_started()
+        self._check_started()
         if self._task is None:
             self._task = self._source.task(self._kernel.seeds.of(0))
         return self._task
@@ -211,7 +210,7 @@ class ProjectionMenuEnv(gym.Env[ProjectionRow, Ints]):
             ClosedEnvironmentError: after `close`.
         """
         if self._closed:
-            raise self._not_started()
+            raise closed_error()
         source, rules = self.menu.resolve_options(options)
         super().reset(seed=seed)
         self._source = source
@@ -233,8 +232,7 @@ class ProjectionMenuEnv(gym.Env[ProjectionRow, Ints]):
             ResetNeeded: before the first reset, or after the end.
             ClosedEnvironmentError: after `close`.
         """
-        if not self._started or self._closed:
-            raise self._not_started()
+        self._check_started()
         if self._kernel.level[0] == OVER:
             raise ResetNeeded("the episode is over: all levels were projected; call reset() before the next step()")
         chosen = self.menu.check_actions(action, (self.menu.slots,))
@@ -276,10 +274,11 @@ class ProjectionMenuEnv(gym.Env[ProjectionRow, Ints]):
         """End the episode for good; a closed environment takes neither `step` nor `reset`."""
         self._closed = True
 
-    def _not_started(self) -> ResetNeeded | ClosedEnvironmentError:
+    def _check_started(self) -> None:
         if self._closed:
-            return ClosedEnvironmentError("the environment was closed; make another one")
-        return ResetNeeded("no episode has been started; call reset() first")
+            raise closed_error()
+        if not self._started:
+            raise not_started_error()
 
     def _info(self) -> dict[str, Any]:
         kernel = self._kernel

@@ -54,8 +54,8 @@ class SyntheticProjectionEnv(ProjectionEnv):
         super().__init__(self._worlds.task(0), **keywords)
         self.runtimes = self.runtimes.within("episode")
 
-    def _choose_task(self, tasks: tuple[ProjectionTask, ...], episode_seed: int) -> ProjectionTask:
-        return self._worlds.task(episode_seed) if tasks is self.tasks else super()._choose_task(tasks, episode_seed)
+    def _choose(self, choices: tuple[ProjectionTask, ...], episode_seed: int) -> ProjectionTask:
+        return self._worlds.task(episode_seed) if choices is self.tasks else super()._choose(choices, episode_seed)
 
 
 @unpack_keywords(ProjectionEnv.__init__, ProjectionKeywords)
