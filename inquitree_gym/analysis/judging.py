@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any, Protocol, TypeVar
 
 from inquitree_gym.analysis.aggregate import grouped
 from inquitree_gym.analysis.load import finished_episodes
 from inquitree_gym.analysis.logs import AnyLogs, MissingEpisode, find_logs
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges import AsyncJudge, Judgement, JudgementFile, judge_all, read_judgements
-from inquitree_gym.judges.records import judgements_by_label, version_of
+from inquitree_gym.judges.projections.judgement import ProjectionJudgement
+from inquitree_gym.judges.records import JudgedFile, judgements_by_label, version_of
 from inquitree_gym.llm import Usage
 from inquitree_gym.scoring import EpisodeScore, score_episode
 from inquitree_gym.scoring.statistics import Agreement, agreement, item_pairs
 from inquitree_gym.scoring.trajectory import read_trajectory
 from inquitree_gym.trees import Tree
+from inquitree_gym.trees.disclosure import ProjectionTask
+
+
+class StatedText(Protocol):
+    """A text to judge."""
+
+    @property
+    def name(self) -> str:
+        """Name for the progress."""
+
+    @property
+    def key(self) -> Any:
+        """Key of its judgement in the file of judgements."""
+
+    @property
+    def about(self) -> Tree | ProjectionTask:
+        """The tree or task that it is about."""
+
+    @property
+    def text(self) -> str:
+        """The text itself."""
+
+
+J = TypeVar("J", Judgement, ProjectionJudgement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +55,33 @@ class StatedConclusion:
     tree: Tree
     text: str
 
+    @property
+    def key(self) -> str:
+        """Its name."""
+        return self.name
+
+    @property
+    def about(self) -> Tree:
+        """Its tree."""
+        return self.tree
+
 
 @dataclass(frozen=True, slots=True)
 class JudgingResult:
-    """Outcome of one judge on some conclusions."""
+    """Outcome of one judge on some conclusions or projections."""
 
     judge: str
     version: int
     judged: int
-    """Conclusions judged now."""
+    """Texts judged now."""
     found: int
-    """Conclusions judged before, with every item scored."""
+    """Texts judged before, with every part scored."""
     unscored: int
-    """Items that remain without a score."""
+    """Items of conclusions, or projections, that remain without a score."""
     usage: Usage
-    """Usage of now; equal conclusions of a tree are judged once."""
+    """Usage of now; equal texts about a tree or task are judged once."""
     unread: int
-    """Verdicts of now without a readable grade."""
+    """Verdicts of now without a readable grade, or replies that could not be read."""
 
 
 def run_conclusions(
@@ -87,32 +123,54 @@ async def judge_conclusions(
         ServiceError: the judge's service answers no question at all; judgements made until then are stored.
     """
     with JudgementFile(folder, judge.name, judge.config) as file:
-        missing = []
-        for each in conclusions:
-            if file.holds(each.name, each.tree, each.text):
-                progress(each.name)
-            else:
-                missing.append(each)
-        groups = list(grouped(missing, lambda each: (each.tree.digest, each.text)).values())
+        return await judge_missing(conclusions, file, judge.judge, max_concurrency, progress)
 
-        def store(index: int, judgement: Judgement) -> None:
-            for number, each in enumerate(groups[index]):
-                # Equal conclusions were judged once, so only the first one cost anything.
-                counted = judgement if number == 0 else Judgement(judgement.verdicts)
-                file.add(each.name, each.tree, each.text, counted)
-                progress(each.name)
 
-        cases = [(group[0].tree, group[0].text) for group in groups]
-        judgements = await judge_all(judge.judge, cases, max_concurrency, store)
-        return JudgingResult(
-            judge=judge.name,
-            version=version_of(judge.config),
-            judged=len(missing),
-            found=len(conclusions) - len(missing),
-            unscored=sum(file.found[each.name].unscored for each in conclusions),
-            usage=sum((judgement.usage for judgement in judgements), Usage()),
-            unread=sum(judgement.unread for judgement in judgements),
-        )
+async def judge_missing(
+    stated: Sequence[StatedText],
+    file: JudgedFile[Any, Any],
+    ask: Callable[[Any, str], Coroutine[Any, Any, J]],
+    max_concurrency: int,
+    progress: Callable[[str], None],
+) -> JudgingResult:
+    """Judge every text that ``file`` does not hold with all scores, equal ones once, and store the judgements there.
+
+    Args:
+        stated: the texts.
+        file: the judgements of the judge.
+        ask: judges one text about a tree or task.
+        max_concurrency: texts judged at the same time.
+        progress: called with the name of each text that is judged or was judged before.
+
+    Raises:
+        LogError: judgements cannot be written.
+        ServiceError: the judge's service answers no question at all; judgements made until then are stored.
+    """
+    missing = []
+    for each in stated:
+        if file.holds(each.key, each.about, each.text):
+            progress(each.name)
+        else:
+            missing.append(each)
+    groups = list(grouped(missing, lambda each: (each.about.digest, each.text)).values())
+
+    def store(index: int, judgement: J) -> None:
+        for number, each in enumerate(groups[index]):
+            # Equal texts were judged once, so only the first one cost anything.
+            counted = judgement if number == 0 else replace(judgement, usage=Usage(), unread=0, replies=())
+            file.add(each.key, each.about, each.text, counted)
+            progress(each.name)
+
+    judgements = await judge_all(ask, [(group[0].about, group[0].text) for group in groups], max_concurrency, store)
+    return JudgingResult(
+        judge=file.judge,
+        version=version_of(file.config),
+        judged=len(missing),
+        found=len(stated) - len(missing),
+        unscored=sum(file.found[each.key].unscored for each in stated),
+        usage=sum((judgement.usage for judgement in judgements), Usage()),
+        unread=sum(judgement.unread for judgement in judgements),
+    )
 
 
 def judge_agreements(folder: str | os.PathLike[str]) -> dict[tuple[str, str], Agreement]:

@@ -7,19 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inquitree_gym.analysis.aggregate import grouped
-from inquitree_gym.analysis.judging import JudgingResult
+from inquitree_gym.analysis.judging import JudgingResult, judge_missing
 from inquitree_gym.analysis.logs import LoggedProjections, Logs
 from inquitree_gym.errors import JudgeError, LogError, OptionError
-from inquitree_gym.judges.projections.judgement import AsyncProjectionJudge, ProjectionJudgement
-from inquitree_gym.judges.projections.stored import (
+from inquitree_gym.judges.projections.judgement import AsyncProjectionJudge
+from inquitree_gym.judges.projections.records import (
     ProjectionJudgementFile,
     ProjectionJudgements,
     read_projection_judgements,
 )
 from inquitree_gym.judges.records import version_of
-from inquitree_gym.judges.registry import judge_all
-from inquitree_gym.llm import Usage
 from inquitree_gym.log import AlignmentRecord
 from inquitree_gym.trees.disclosure import ProjectionTask
 
@@ -33,6 +30,21 @@ class StatedProjection:
     turn: int
     task: ProjectionTask
     text: str
+
+    @property
+    def name(self) -> str:
+        """Its episode."""
+        return self.episode
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Its episode and turn."""
+        return self.episode, self.turn
+
+    @property
+    def about(self) -> ProjectionTask:
+        """Its task."""
+        return self.task
 
 
 def stated_projections(logs: Logs) -> list[StatedProjection]:
@@ -64,29 +76,7 @@ async def judge_projections(
     Equal projections about a task are judged once. See `judge_conclusions` for the arguments and errors.
     """
     with ProjectionJudgementFile(folder, judge.name, judge.config) as file:
-        missing = [each for each in projections if not file.holds(each.episode, each.turn, each.task, each.text)]
-        for _ in range(len(projections) - len(missing)):
-            progress("judged before")
-        groups = list(grouped(missing, lambda each: (each.task.digest, each.text)).values())
-
-        def store(index: int, judgement: ProjectionJudgement) -> None:
-            for number, each in enumerate(groups[index]):
-                # Equal projections were judged once, so only the first one cost anything.
-                counted = judgement if number == 0 else ProjectionJudgement(judgement.alignment, why=judgement.why)
-                file.add(each.episode, each.turn, each.task, each.text, counted)
-                progress(each.episode)
-
-        cases = [(group[0].task, group[0].text) for group in groups]
-        judgements = await judge_all(judge.align, cases, max_concurrency, store)
-        return JudgingResult(
-            judge=judge.name,
-            version=version_of(judge.config),
-            judged=len(missing),
-            found=len(projections) - len(missing),
-            unscored=sum(file.found[each.episode, each.turn].f1 is None for each in projections),
-            usage=sum((judgement.usage for judgement in judgements), Usage()),
-            unread=sum(judgement.unread for judgement in judgements),
-        )
+        return await judge_missing(projections, file, judge.align, max_concurrency, progress)
 
 
 def chosen_judgements(folder: Path, judge: str) -> ProjectionJudgements:

@@ -250,8 +250,8 @@ class InquiryEnv(TextEnv[Tree, TreeRuntime, Transition]):
     def _as_text(self) -> str:
         from inquitree_gym.envs import rendering
 
-        event = self._events[-1]
-        return rendering.as_text(self.tree, event, self.runtime.observations.render(event))
+        runtime, event = self.runtime, self._events[-1]
+        return rendering.as_text(runtime.tree, event, runtime.observations.render(event))
 
     def _record(self, event: Event, score: float | None) -> None:
         self._events.append(event)

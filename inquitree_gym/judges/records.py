@@ -23,7 +23,7 @@ from inquitree_gym.trees import Tree
 from inquitree_gym.trees.fields import CANARY
 
 K = TypeVar("K")
-R = TypeVar("R", bound=JsonlRecord)
+R = TypeVar("R", bound="JudgedRecord")
 
 JUDGEMENTS = "judgements"
 """Folder in a run folder."""
@@ -72,7 +72,16 @@ class VerdictRecord(JsonlRecord):
     why: str
 
 
-class JudgementRecord(JsonlRecord):
+class JudgedRecord(JsonlRecord, ABC):
+    """Judgement of one text of an episode."""
+
+    @property
+    @abstractmethod
+    def unscored(self) -> int:
+        """Number of its parts without a score."""
+
+
+class JudgementRecord(JudgedRecord):
     """Judgement of the conclusion of one episode."""
 
     kind: Literal["judgement"] = "judgement"
@@ -183,6 +192,7 @@ class JudgedFile(JsonlWriter, ABC, Generic[K, R]):
         header = JudgementHeader(judge=judge, config=json.loads(json.dumps(dict(config))))
         file = Path(run, self.folder, f"{file_stem(judge)}-{settings_digest(header.config)}.jsonl")
         super().__init__(file, resume=True, header=header)
+        self.judge, self.config = judge, config
         try:
             self.found: dict[K, R] = {self.key(each): each for each in read_judged(file, self.record_type)[1]}
         except InquiTreeError:
@@ -197,6 +207,14 @@ class JudgedFile(JsonlWriter, ABC, Generic[K, R]):
     @abstractmethod
     def key(self, record: R) -> K:
         """Return the key of the text that a record judges."""
+
+    @abstractmethod
+    def holds(self, key: K, about: Any, text: str) -> bool:
+        """Return whether this text about a tree or task was judged, and no part of it is unscored."""
+
+    @abstractmethod
+    def add(self, key: K, about: Any, text: str, judgement: Any) -> R:
+        """Append a judgement, which replaces earlier ones with its key, and return its record."""
 
     def keep(self, record: R) -> R:
         """Append a record, which replaces earlier ones with its key, and return it."""
@@ -220,24 +238,24 @@ class JudgementFile(JudgedFile[str, JudgementRecord]):
         """Return the file name of the episode's log."""
         return record.episode
 
-    def holds(self, episode: str, tree: Tree, conclusion: str) -> bool:
+    def holds(self, key: str, about: Tree, text: str) -> bool:
         """Return whether this conclusion was judged on this tree and has no unscored item."""
-        found = self.found.get(episode)
+        found = self.found.get(key)
         if found is None or found.unscored:
             return False
-        return (found.digest, found.conclusion) == (tree.digest, text_digest(conclusion))
+        return (found.digest, found.conclusion) == (about.digest, text_digest(text))
 
-    def add(self, episode: str, tree: Tree, conclusion: str, judgement: Judgement) -> JudgementRecord:
+    def add(self, key: str, about: Tree, text: str, judgement: Judgement) -> JudgementRecord:
         """Append a judgement, which replaces earlier ones of the episode."""
         verdicts = tuple(
             VerdictRecord(item=item.id, score=verdict.score, why=verdict.why)
-            for item, verdict in zip(tree.conclusions, judgement.verdicts, strict=True)
+            for item, verdict in zip(about.conclusions, judgement.verdicts, strict=True)
         )
         record = JudgementRecord(
-            episode=episode,
-            tree=tree.id,
-            digest=tree.digest,
-            conclusion=text_digest(conclusion),
+            episode=key,
+            tree=about.id,
+            digest=about.digest,
+            conclusion=text_digest(text),
             verdicts=verdicts,
             usage=usage_counts(judgement.usage, judgement.unread),
         )

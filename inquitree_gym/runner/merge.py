@@ -12,7 +12,7 @@ from typing import Any
 
 from inquitree_gym.errors import LogError
 from inquitree_gym.judges import JudgementFile, read_judgements
-from inquitree_gym.judges.projections.stored import ProjectionJudgementFile, read_projection_judgements
+from inquitree_gym.judges.projections.records import ProjectionJudgementFile, read_projection_judgements
 from inquitree_gym.log import read_episode, read_header
 from inquitree_gym.runner.folder import EPISODES, RunStatus, load_manifest, log_file, new_folder, run_status
 from inquitree_gym.runner.growth import RunPlan, differences, manifest_of, renamed, take_in, task_refs, united

@@ -14,8 +14,8 @@ from inquitree_gym.analysis.logs import find_logs
 from inquitree_gym.analysis.projection_judging import judge_projections, stated_projections
 from inquitree_gym.analysis.projections import load_projections
 from inquitree_gym.errors import LogError, OptionError, TreeError
+from inquitree_gym.judges.projections.records import read_projection_judgements
 from inquitree_gym.judges.projections.registry import load_projection_judge
-from inquitree_gym.judges.projections.stored import read_projection_judgements
 from inquitree_gym.llm import Budget
 from inquitree_gym.log import ProjectionRecord
 from inquitree_gym.report.pack import pack_run
