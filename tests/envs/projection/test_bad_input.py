@@ -42,7 +42,7 @@ def reward(env: ProjectionEnv, text: str) -> float:
     env.reset(seed=0)
     observation, gain, over, truncated, info = env.step(text)
     assert (over, truncated) == (True, False)
-    assert observation == "Your projection is filed. The task is over."
+    assert observation == "Your projection has been recorded. The task is over."
     assert gain == info["privileged"]["f1"]
     return gain
 

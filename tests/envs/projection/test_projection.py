@@ -102,7 +102,7 @@ def test_observations_add_up_and_tell_nothing_of_the_score_or_of_what_is_withhel
             shown = all(part in text for part in TASK.disclosure.texts_of(level))
             assert shown == (level in levels[: turn + 1])
     assert not any(part in text for part in WITHHELD for text in said)
-    assert said[-1] == "Your projection is filed. The task is over."
+    assert said[-1] == "Your projection has been recorded. The task is over."
 
 
 def test_only_the_privileged_info_tells_of_the_score():
@@ -401,7 +401,7 @@ def test_human_prints_every_turn(capsys):
     trajectory(env, 1, [RIGHT] * 3)
     printed = capsys.readouterr().out
     assert [printed.count(f"bread · turn {turn} of 3") for turn in range(4)] == [1, 1, 1, 1]
-    assert "Your projection is filed" in printed
+    assert "Your projection has been recorded" in printed
 
 
 def test_an_unknown_render_mode_is_refused():
