@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import gymnasium as gym
 import numpy as np
 import torch
-from measure import Row, Spread, alternate, hand_over, ratios, seconds, spread
-from stepping import cart_rate
+from measure import Row, Spread, hand_over, ratios, seconds, spread
+from stepping import episode_rate, rates_beside_cart
 
 from inquitree_gym import load_embedder
 from inquitree_gym.judges.projections.alignment import MAX_EXTRAS, ORDERS, projection_score
@@ -22,8 +21,6 @@ from inquitree_gym.trees.tasks import load_task
 TASK = "paper12"
 ENV = f"ProjectionBench-{TASK}-v0"
 ROUNDS = 41
-STEPS = 2_000
-"""Steps per round, including resets between episodes."""
 MATRICES, CLAIMS = 50_000, 6
 NEW_TEXTS, WARM_UP = 101, 10
 WIDTH, BATCHES = 64, 8
@@ -60,30 +57,13 @@ def scored() -> Iterator[Row]:
 
 def seen() -> Iterator[Row]:
     """Step with projections that were judged before."""
-    env, cart = gym.make(ENV), gym.make("CartPole-v1")
-    cart.reset(seed=0)
-    pushes = [int(push) for push in np.random.default_rng(0).integers(2, size=4_096)]
     told = load_task(TASK).disclosure
     actions = (told.question, told.null_hypothesis, told.outcome)
-    tasks = [partial(projection_rate, env, actions), partial(cart_rate, cart, pushes)]
-    alternate(tasks, 1)
-    ours, theirs = alternate(tasks, ROUNDS)
+    ours, theirs = rates_beside_cart([partial(episode_rate, gym.make(ENV), actions)], ROUNDS)
     yield row(
         "projections with seen text", ours, f"CartPole-v1 {spread(theirs).show(',.0f', '/s')}",
         ratios(ours, theirs), least=SEEN_TARGET,
     )  # fmt: skip
-
-
-def projection_rate(env: gym.Env, actions: tuple[str, ...]) -> float:
-    """Return steps per second over whole episodes."""
-    episodes = -(-STEPS // len(actions))
-    begun = time.perf_counter()
-    for _ in range(episodes):
-        env.reset()
-        for action in actions:
-            over = env.step(action)[2]
-        assert over
-    return episodes * len(actions) / (time.perf_counter() - begun)
 
 
 def new_projections(count: int) -> list[str]:

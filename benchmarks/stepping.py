@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import gymnasium as gym
 import numpy as np
@@ -27,17 +28,12 @@ READ_TARGET = 1.1
 
 def seen() -> list[Row]:
     """Step with texts that are in the cache."""
-    env, cart = gym.make(TREE), gym.make("CartPole-v1")
-    cart.reset(seed=0)
-    pushes = [int(push) for push in np.random.default_rng(0).integers(2, size=4_096)]
+    env = gym.make(TREE)
     mixes = {
         "oracle: subtopic, study, explore, …, conclude": recorded("oracle"),
         "worst case: every hint, every forced move": recorded("worst-case"),
     }
-    tasks = [lambda actions=actions: inquiry_rate(env, actions) for actions in mixes.values()]
-    tasks.append(lambda: cart_rate(cart, pushes))
-    alternate(tasks, 1)
-    *ours, theirs = alternate(tasks, ROUNDS)
+    *ours, theirs = rates_beside_cart([partial(episode_rate, env, actions) for actions in mixes.values()], ROUNDS)
     return [
         Row(
             f"steps with seen text ({mix})",
@@ -64,7 +60,7 @@ def recorded(name: str) -> list[str]:
     return actions
 
 
-def inquiry_rate(env: gym.Env, actions: Sequence[str]) -> float:
+def episode_rate(env: gym.Env, actions: Sequence[str]) -> float:
     """Return steps per second over whole episodes."""
     episodes = -(-STEPS // len(actions))
     begun = time.perf_counter()
@@ -74,6 +70,16 @@ def inquiry_rate(env: gym.Env, actions: Sequence[str]) -> float:
             over = env.step(action)[2]
         assert over
     return episodes * len(actions) / (time.perf_counter() - begun)
+
+
+def rates_beside_cart(ours: Sequence[Callable[[], float]], rounds: int) -> list[list[float]]:
+    """Measure rates in turn with that of CartPole, whose list comes last."""
+    cart = gym.make("CartPole-v1")
+    cart.reset(seed=0)
+    pushes = [int(push) for push in np.random.default_rng(0).integers(2, size=4_096)]
+    tasks = [*ours, partial(cart_rate, cart, pushes)]
+    alternate(tasks, 1)
+    return alternate(tasks, rounds)
 
 
 def cart_rate(env: gym.Env, pushes: Sequence[int]) -> float:

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 from inquitree_gym.errors import LogError, TreeError, UnknownTreeError
 from inquitree_gym.judges.records import JUDGEMENTS
 from inquitree_gym.log import Episode, Header, TaskKind, TaskRef, has_header, read_episode, read_header
+from inquitree_gym.runner.environment_kinds import INQUIRIES, PROJECTIONS, EnvironmentKind, T
 from inquitree_gym.runner.folder import EPISODES, MANIFEST, log_file, read_manifest
-from inquitree_gym.runner.kinds import INQUIRIES, PROJECTIONS, EnvironmentKind, T
 from inquitree_gym.runner.specs import EpisodeSpec
 from inquitree_gym.runner.trees import kept_task
 from inquitree_gym.scoring.episode import agent_and_model

@@ -29,9 +29,9 @@ from inquitree_gym.envs.runtime import public_info
 from inquitree_gym.llm import Chat, Completion, Message, MissingKey, Usage, estimated_tokens, run_sync
 from inquitree_gym.log import Reply
 from inquitree_gym.prompts import Prompts
+from inquitree_gym.runner.environment_kinds import KINDS, PROJECTIONS
 from inquitree_gym.runner.folder import RunStatus, run_status
 from inquitree_gym.runner.growth import plan_run
-from inquitree_gym.runner.kinds import KINDS, PROJECTIONS
 from inquitree_gym.runner.models import ModelSettings, missing_keys
 from inquitree_gym.runner.rules import expanded
 from inquitree_gym.runner.specs import EpisodeSpec

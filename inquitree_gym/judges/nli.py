@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,20 @@ class CrossEncoderInference:
     def _folder(self) -> Path | None:
         folder = Path(self.name).expanduser()
         return folder if folder.is_dir() else None
+
+    def config(self, version: int) -> dict[str, Any]:
+        """Return the settings of a judge that reads with this model, whose rule has a version; plain values.
+
+        Raises:
+            JudgeError: the model cannot be loaded.
+        """
+        return {
+            "version": version,
+            "model": self.name,
+            "digest": self.digest,
+            "entails_at": ENTAILS_AT,
+            "contradicts_at": CONTRADICTS_AT,
+        }
 
     def read(self, pairs: Sequence[TextPair]) -> Probabilities:
         """See `Inference.read`.

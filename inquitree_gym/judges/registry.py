@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -15,8 +15,8 @@ from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.judges.llm import PAPER_PREFIX, LLMJudge
 from inquitree_gym.judges.local import SETTINGS, local_judge
 from inquitree_gym.judges.local import VERSION as LOCAL_VERSION
-from inquitree_gym.judges.nli import CONTRADICTS_AT, ENTAILS_AT, CrossEncoderInference, NLIJudge
 from inquitree_gym.judges.nli import VERSION as NLI_VERSION
+from inquitree_gym.judges.nli import CrossEncoderInference, NLIJudge
 from inquitree_gym.judges.quality import Judge, Verdict, mean_score
 from inquitree_gym.judges.records import Judgement, version_of
 from inquitree_gym.judges.sense import JUDGE_EMBEDDER
@@ -271,14 +271,5 @@ def _local() -> InProcessJudge:
 
 def _nli(model: str) -> InProcessJudge:
     inference = CrossEncoderInference(model)
-
-    def config() -> dict[str, Any]:
-        return {
-            "version": NLI_VERSION,
-            "model": model,
-            "digest": inference.digest,
-            "entails_at": ENTAILS_AT,
-            "contradicts_at": CONTRADICTS_AT,
-        }
-
+    config = partial(inference.config, NLI_VERSION)
     return InProcessJudge(f"nli:{model}", config, cache(lambda tree: NLIJudge(tree, inference)))

@@ -21,9 +21,9 @@ from inquitree_gym.judges.registry import LOCAL
 from inquitree_gym.log import has_header, read_episode
 from inquitree_gym.report.tables import escaped, make_table, markdown
 from inquitree_gym.runner.archive import PackManifest, write_archive
+from inquitree_gym.runner.environment_kinds import INQUIRIES
 from inquitree_gym.runner.folder import EPISODES, MANIFEST, RunManifest, load_manifest, log_file
 from inquitree_gym.runner.growth import renamed, task_refs
-from inquitree_gym.runner.kinds import INQUIRIES
 from inquitree_gym.runner.specs import tree_name
 from inquitree_gym.runner.templates import PROMPTS
 from inquitree_gym.runner.trees import run_task, version_name

@@ -15,13 +15,13 @@ from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
 from inquitree_gym.log import TaskKind
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.readers import LOCAL
+from inquitree_gym.runner.environment_kinds import PROJECTIONS
 from inquitree_gym.runner.judging import (
     JudgeSettings,
     ProjectionJudgeSettings,
     build_judge,
     build_projection_judge,
 )
-from inquitree_gym.runner.kinds import PROJECTIONS
 from inquitree_gym.runner.models import RunOptions, StopConditions, build_reader
 from inquitree_gym.runner.rules import expanded
 from inquitree_gym.runner.specs import EpisodeSpec

@@ -14,9 +14,9 @@ from inquitree_gym.errors import LogError
 from inquitree_gym.log import TaskRef
 from inquitree_gym.log.records import LOG_VERSION
 from inquitree_gym.prompts import Prompts
+from inquitree_gym.runner.environment_kinds import KINDS, OWN_SETTINGS, EnvironmentKind, T
 from inquitree_gym.runner.folder import MANIFEST, RunManifest, cannot_write, has_logs, load_manifest, write_manifest
 from inquitree_gym.runner.grids import hull, joined
-from inquitree_gym.runner.kinds import KINDS, OWN_SETTINGS, EnvironmentKind, T
 from inquitree_gym.runner.models import ModelSettings
 from inquitree_gym.runner.specs import EpisodeSpec, tree_name
 from inquitree_gym.runner.study import StudyConfig, validated

@@ -14,9 +14,9 @@ from inquitree_gym.errors import LogError
 from inquitree_gym.judges import JudgementFile, read_judgements
 from inquitree_gym.judges.projections.records import ProjectionJudgementFile, read_projection_judgements
 from inquitree_gym.log import read_episode, read_header
+from inquitree_gym.runner.environment_kinds import KINDS
 from inquitree_gym.runner.folder import EPISODES, RunStatus, load_manifest, log_file, new_folder, run_status
 from inquitree_gym.runner.growth import RunPlan, differences, manifest_of, renamed, take_in, task_refs, united
-from inquitree_gym.runner.kinds import KINDS
 from inquitree_gym.runner.specs import EpisodeSpec, tree_name
 from inquitree_gym.runner.study import StudyConfig
 from inquitree_gym.runner.templates import PROMPTS

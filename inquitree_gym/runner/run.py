@@ -17,10 +17,10 @@ from inquitree_gym.baselines import Agent, make_agent
 from inquitree_gym.errors import AgentError, BudgetError, InquiTreeError, StoppedError
 from inquitree_gym.log import has_header
 from inquitree_gym.rollout import aplay, play
+from inquitree_gym.runner.environment_kinds import KINDS
 from inquitree_gym.runner.environments import environment_maker
 from inquitree_gym.runner.folder import load_manifest, locked, log_file, run_status
 from inquitree_gym.runner.growth import plan_run, take_in
-from inquitree_gym.runner.kinds import KINDS
 from inquitree_gym.runner.models import (
     ERROR_ELSEWHERE,
     GRACE,

@@ -29,10 +29,10 @@ from inquitree_gym.log import TaskKind
 from inquitree_gym.prompts.render import DEFAULT
 from inquitree_gym.readers import LLM_PREFIX, model_name
 from inquitree_gym.readers import LOCAL as READER_LOCAL
+from inquitree_gym.runner.environment_kinds import KINDS, EnvironmentKind
 from inquitree_gym.runner.faults import faults
 from inquitree_gym.runner.grids import Grid
 from inquitree_gym.runner.judging import RewardJudgeSettings, named_judge_settings
-from inquitree_gym.runner.kinds import KINDS, EnvironmentKind
 from inquitree_gym.runner.models import ModelSettings, slug
 from inquitree_gym.runner.rules import PRESET, StudyRules, expanded
 from inquitree_gym.runner.specs import EpisodeSpec, tree_name

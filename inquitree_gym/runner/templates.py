@@ -8,8 +8,8 @@ from pathlib import Path
 
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.prompts.render import DEFAULT, PAPER
+from inquitree_gym.runner.environment_kinds import KINDS
 from inquitree_gym.runner.folder import write_whole
-from inquitree_gym.runner.kinds import KINDS
 from inquitree_gym.runner.study import StudyConfig
 from inquitree_gym.runner.trees import DIGITS
 

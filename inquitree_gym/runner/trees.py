@@ -8,8 +8,8 @@ from pathlib import Path
 
 from inquitree_gym.errors import LogError, TreeError
 from inquitree_gym.log import read_header
+from inquitree_gym.runner.environment_kinds import INQUIRIES, PROJECTIONS, EnvironmentKind, T
 from inquitree_gym.runner.folder import RunManifest, log_file, write_whole
-from inquitree_gym.runner.kinds import INQUIRIES, PROJECTIONS, EnvironmentKind, T
 from inquitree_gym.runner.specs import EpisodeSpec
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.disclosure import ProjectionTask

@@ -8,8 +8,8 @@ from typing import Any
 from inquitree_gym.engine import Engine, Rules
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.runner import StudyConfig
+from inquitree_gym.runner.environment_kinds import INQUIRIES
 from inquitree_gym.runner.folder import load_manifest
-from inquitree_gym.runner.kinds import INQUIRIES
 from inquitree_gym.runner.study import make_study
 from inquitree_gym.runner.trees import run_task
 from inquitree_gym.trees import Tree, load_tree

@@ -15,10 +15,10 @@ from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import read_episode
 from inquitree_gym.report import view_run
 from inquitree_gym.runner import RunOptions, RunSummary, run_study
+from inquitree_gym.runner.environment_kinds import INQUIRIES
 from inquitree_gym.runner.folder import load_manifest, read_manifest
 from inquitree_gym.runner.grids import Grid, joined
 from inquitree_gym.runner.growth import united
-from inquitree_gym.runner.kinds import INQUIRIES
 from inquitree_gym.runner.trees import kept_task
 from inquitree_gym.trees import Tree, dump_tree, load_tree
 from tests.runner.played import logs, run_trees

@@ -20,8 +20,8 @@ from inquitree_gym.llm import Budget
 from inquitree_gym.log import ProjectionRecord
 from inquitree_gym.report.pack import pack_run
 from inquitree_gym.runner import RunOptions, RunSummary, merge_runs, run_study
+from inquitree_gym.runner.environment_kinds import PROJECTIONS
 from inquitree_gym.runner.folder import load_manifest
-from inquitree_gym.runner.kinds import PROJECTIONS
 from inquitree_gym.runner.study import read_study
 from inquitree_gym.runner.trees import run_task
 from inquitree_gym.trees.tasks import load_task

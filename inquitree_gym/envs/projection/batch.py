@@ -20,7 +20,7 @@ from inquitree_gym.envs.projection.features import OVER, ProjectionRow
 from inquitree_gym.envs.projection.kernel import ProjectionKernel
 from inquitree_gym.envs.projection.keywords import load_tasks
 from inquitree_gym.envs.projection.menu import MenuKeywords, ProjectionMenu
-from inquitree_gym.envs.projection.slates import TaskTable
+from inquitree_gym.envs.projection.sources import TaskTable
 from inquitree_gym.envs.text import not_started_error
 from inquitree_gym.envs.text_vector import check_vector_arguments, episode_over_error
 from inquitree_gym.trees.disclosure import LEVELS

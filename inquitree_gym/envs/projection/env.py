@@ -12,7 +12,7 @@ from inquitree_gym.embeddings import Embedder, TextVectors
 from inquitree_gym.engine import seed_of_agent
 from inquitree_gym.envs.keywords import suggest_keywords
 from inquitree_gym.envs.observations import MAX_OBSERVATION
-from inquitree_gym.envs.projection.judging import LocalProjections, load_asked_judge
+from inquitree_gym.envs.projection.judging import AskedProjectionJudge, LocalProjections
 from inquitree_gym.envs.projection.keywords import load_tasks, projection_rules
 from inquitree_gym.envs.projection.records import ProjectionRecords
 from inquitree_gym.envs.projection.rules import Form, ProjectionRules, RewardTime
@@ -100,7 +100,7 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRuntime, ProjectionTransit
         self.rules = ProjectionRules(levels=levels, form=form, reward=reward)  # type: ignore[arg-type]
         self._check_render_mode(render_mode)
         self.tasks = load_tasks(task)
-        self.judging = load_asked_judge(judge)
+        self.judging = AskedProjectionJudge.load(judge)
         """The judge that sets the reward; None for the local one."""
         if self.judging is not None and embedder is not None:
             raise OptionError(f"embedder is of the judge '{LOCAL}'; leave it out with another judge")

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from inquitree_gym.envs.projection.slates import NOTHING, OPTIONS, Slates
+from inquitree_gym.envs.projection.claim_options import NOTHING, OPTIONS, ClaimOptions
 from inquitree_gym.trees.disclosure import LEVELS
 
 ProjectionRow = NDArray[np.float32]
@@ -42,21 +42,23 @@ class ProjectionFeatures:
         """Space of one observation."""
         return spaces.Box(-1, 1, (self.size,), np.float32)
 
-    def rows(self, levels: NDArray[np.int64], shows_procedure: NDArray[np.bool_], slates: Slates) -> ProjectionRow:
+    def rows(
+        self, levels: NDArray[np.int64], shows_procedure: NDArray[np.bool_], options: ClaimOptions
+    ) -> ProjectionRow:
         """Return observations, shape ``(N, size)``.
 
         Args:
             levels: numbers of the levels, `OVER` for a task that is over, shape ``(N,)``.
             shows_procedure: the procedure is disclosed, shape ``(N,)``.
-            slates: options of the N tasks.
+            options: those of the N tasks.
         """
-        is_claim = np.arange(self.slots) < slates.claims[:, None]
-        leaves_out = (slates.options == NOTHING) & is_claim[:, :, None]
+        is_claim = np.arange(self.slots) < options.claims[:, None]
+        leaves_out = (options.order == NOTHING) & is_claim[:, :, None]
         parts = (
             _LEVEL_ROWS.take(levels, axis=0),
             is_claim,
-            slates.given * shows_procedure[:, None],
-            slates.directions.reshape(len(levels), -1),
+            options.given * shows_procedure[:, None],
+            options.directions.reshape(len(levels), -1),
             leaves_out.reshape(len(levels), -1),
         )
         return np.concatenate(parts, axis=1, dtype=np.float32)

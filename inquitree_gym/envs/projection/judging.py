@@ -69,6 +69,11 @@ class AskedProjectionJudge(JudgeAhead[AsyncProjectionJudge, ProjectionTask, Proj
         super().__init__(judge, waits=not isinstance(judge, InProcessProjectionJudge))
         self._recalled: ProjectionJudgement | None = None
 
+    @classmethod
+    def load(cls, judge: str | AsyncProjectionJudge) -> Self | None:
+        """Return the judge with a name, or as given; None for the local one. See `load_projection_judge`."""
+        return None if judge == LOCAL else cls(load_projection_judge(judge))
+
     def recall(self, alignment: Alignment | None) -> None:
         """Take the next alignment from a log instead of asking; None for a projection that was unscored."""
         self._recalled = ProjectionJudgement(alignment)
@@ -102,12 +107,3 @@ class AskedProjectionJudge(JudgeAhead[AsyncProjectionJudge, ProjectionTask, Proj
                 f"{task.id}; return one pair per claim, in their order"
             )
         return judgement.usage, judgement.why or "a rating is missing" if judgement.unscored else ""
-
-
-def load_asked_judge(judge: str | AsyncProjectionJudge) -> AskedProjectionJudge | None:
-    """Return the judge that is asked; None for the local one.
-
-    Raises:
-        OptionError: no judge has this name, or the object has not the members of `AsyncProjectionJudge`.
-    """
-    return None if judge == LOCAL else AskedProjectionJudge(load_projection_judge(judge))

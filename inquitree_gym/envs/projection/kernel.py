@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from inquitree_gym.envs.batch.encoding import Bools, Ints
 from inquitree_gym.envs.batch.seeds import EpisodeSeeds
+from inquitree_gym.envs.projection.claim_options import OPTIONS, RATINGS, ClaimOptions
 from inquitree_gym.envs.projection.features import OVER, ProjectionFeatures, ProjectionRow
 from inquitree_gym.envs.projection.rules import ProjectionRules
-from inquitree_gym.envs.projection.slates import OPTIONS, RATINGS, Slates, TaskSource
+from inquitree_gym.envs.projection.sources import TaskSource
 from inquitree_gym.judges.projections.alignment import Floats, ProjectionScore, level_weights, projection_score
 from inquitree_gym.trees.disclosure import LEVELS
 
@@ -46,7 +47,7 @@ class ProjectionKernel:
         """Allocate the arrays, with ``slots`` for the claims of a task."""
         self.seeds = EpisodeSeeds(num_envs)
         self.turn: Ints = np.zeros(num_envs, np.int64)
-        self.slates = Slates(
+        self.options = ClaimOptions(
             np.zeros(num_envs, np.int64),
             np.zeros((num_envs, slots, OPTIONS), np.int64),
             np.zeros((num_envs, slots, OPTIONS), np.int8),
@@ -64,8 +65,8 @@ class ProjectionKernel:
     def start(self, envs: Ints, source: TaskSource, rules: ProjectionRules) -> None:
         """Start the episodes of these environments, whose seeds are set."""
         seeds = self.seeds.current(envs)
-        held, new = self.slates, Slates.shuffled(source.numbers(seeds, self._features.slots), seeds)
-        held.claims[envs], held.options[envs] = new.claims, new.options
+        held, new = self.options, ClaimOptions.shuffled(source.numbers(seeds, self._features.slots), seeds)
+        held.claims[envs], held.order[envs] = new.claims, new.order
         held.directions[envs], held.given[envs] = new.directions, new.given
         plan = Plan.of(rules)
         self._levels[envs], self._shows[envs], self._weights[envs], self._is_late[envs] = plan
@@ -79,7 +80,7 @@ class ProjectionKernel:
 
         Returns: rewards, terminations and scores, each of the shape (num_envs,).
         """
-        score = projection_score(self.pairs(actions), self._no_extras, claims=self.slates.claims)
+        score = projection_score(self.pairs(actions), self._no_extras, claims=self.options.claims)
         playing = self.level < OVER
         gains = np.where(playing, self._weights[self._envs, np.minimum(self.turn, OVER - 1)] * score.f1, 0.0)
         self._earned += gains
@@ -101,12 +102,12 @@ class ProjectionKernel:
 
     def pairs(self, actions: Ints) -> Floats:
         """Return the ratings of the chosen options, shape (num_envs, slots); NaN for nothing and for empty slots."""
-        chosen = np.take_along_axis(self.slates.options, actions[:, :, None], axis=2)[:, :, 0]
+        chosen = np.take_along_axis(self.options.order, actions[:, :, None], axis=2)[:, :, 0]
         return np.where(self._is_claim, RATINGS[chosen], np.nan)
 
     def observe(self) -> ProjectionRow:
         """Return the observations of all environments, a new array of shape (num_envs, size)."""
-        return self._features.rows(self.level, self._shows[self._envs, self.turn], self.slates)
+        return self._features.rows(self.level, self._shows[self._envs, self.turn], self.options)
 
     def masks(self) -> NDArray[np.int8]:
         """Return 1 for every option that is open, shape (num_envs, slots, 3): all of a claim, one of an empty slot."""
@@ -116,5 +117,5 @@ class ProjectionKernel:
 
     @property
     def _is_claim(self) -> Bools:
-        is_claim: Bools = np.arange(self._features.slots) < self.slates.claims[:, None]
+        is_claim: Bools = np.arange(self._features.slots) < self.options.claims[:, None]
         return is_claim

@@ -14,13 +14,14 @@ from gymnasium.error import ResetNeeded
 from inquitree_gym.envs.batch.encoding import Ints
 from inquitree_gym.envs.keywords import unpack_keywords
 from inquitree_gym.envs.menu import Mask
+from inquitree_gym.envs.projection.claim_options import OPTIONS
 from inquitree_gym.envs.projection.features import OVER, ProjectionFeatures, ProjectionRow
 from inquitree_gym.envs.projection.kernel import ProjectionKernel
 from inquitree_gym.envs.projection.keywords import load_tasks, projection_rules
-from inquitree_gym.envs.projection.picture import slate_picture
+from inquitree_gym.envs.projection.picture import options_picture
 from inquitree_gym.envs.projection.rules import ProjectionRules, RewardTime
 from inquitree_gym.envs.projection.runtime import Assessment, privileged_projection_info
-from inquitree_gym.envs.projection.slates import OPTIONS, TaskSource, TaskTable, resolve_slots
+from inquitree_gym.envs.projection.sources import TaskSource, TaskTable, resolve_slots
 from inquitree_gym.envs.text import closed_error, not_started_error
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.judges.projections.alignment import ORDERS, Alignment
@@ -182,7 +183,7 @@ class ProjectionMenuEnv(gym.Env[ProjectionRow, Ints]):
     @property
     def options(self) -> tuple[tuple[str, ...], ...]:
         """The texts of the three options of every claim, in the order of the actions; empty for nothing."""
-        orders = self._kernel.slates.options[0].tolist()
+        orders = self._kernel.options.order[0].tolist()
         return tuple(
             tuple((claim.text, claim.contraries[0], "")[option] for option in order)
             for claim, order in zip(self.task.claims, orders, strict=False)
@@ -255,12 +256,15 @@ class ProjectionMenuEnv(gym.Env[ProjectionRow, Ints]):
         return Alignment(tuple(texts), (), np.repeat(pairs[:, None], ORDERS, axis=1), np.zeros((0, claims, ORDERS)))
 
     def render(self) -> Any:
-        """Return the options and what is given away: text for ``ansi``, pixels for ``rgb_array`` (`slate_picture`)."""
+        """Return the options and what is given away.
+
+        Text for ``ansi``, pixels for ``rgb_array``; see `options_picture`.
+        """
         if self.render_mode is None:
             gym.logger.warn("render() was called without a render_mode; pass one to gym.make(...)")
             return None
         parts = self.menu.features.split(self._kernel.observe()[0])
-        return slate_picture(parts) if self.render_mode == "rgb_array" else self._as_text(parts["given"])
+        return options_picture(parts) if self.render_mode == "rgb_array" else self._as_text(parts["given"])
 
     def _as_text(self, given: ProjectionRow) -> str:
         told = {1: "rises", -1: "falls", 0: "direction not given away"}

@@ -15,7 +15,7 @@ _DIRECTIONS = np.array([(213, 94, 0), _NOTHING, (0, 114, 178)], np.uint8)
 """Colours of a fall, of no direction, and of a rise."""
 
 
-def slate_picture(parts: dict[str, ProjectionRow]) -> NDArray[np.uint8]:
+def options_picture(parts: dict[str, ProjectionRow]) -> NDArray[np.uint8]:
     """Return a picture of one observation, uint8 of shape ``((slots + 1) · CELL, 4 · CELL, 3)``.
 
     The first row has a black square for the level. Below, each claim has a row: the direction that is given away, and

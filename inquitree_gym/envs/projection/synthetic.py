@@ -12,7 +12,7 @@ from inquitree_gym.envs.projection.batch import ProjectionBatchEnv
 from inquitree_gym.envs.projection.env import ProjectionEnv
 from inquitree_gym.envs.projection.keywords import ProjectionKeywords
 from inquitree_gym.envs.projection.menu import MenuKeywords, ProjectionMenu, ProjectionMenuEnv
-from inquitree_gym.envs.projection.slates import WorldSource
+from inquitree_gym.envs.projection.sources import WorldSource
 from inquitree_gym.envs.projection.vector import ProjectionVectorEnv
 from inquitree_gym.trees.disclosure import ProjectionTask
 from inquitree_gym.trees.generator import WorldSettings

@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 from inquitree_gym.embeddings import load_embedder
-from inquitree_gym.judges.nli import CONTRADICTS_AT, ENTAILS_AT, CrossEncoderInference
+from inquitree_gym.judges.nli import CrossEncoderInference
 from inquitree_gym.judges.projections.judgement import AsyncProjectionJudge, InProcessProjectionJudge
 from inquitree_gym.judges.projections.llm import LLMProjectionJudge, LLMProjectionSettings
 from inquitree_gym.judges.projections.local import (
@@ -79,14 +79,5 @@ def _local(settings: LocalProjectionSettings) -> InProcessProjectionJudge:
 
 def _nli(model: str) -> InProcessProjectionJudge:
     inference = CrossEncoderInference(model)
-
-    def config() -> dict[str, Any]:
-        return {
-            "version": NLI_VERSION,
-            "model": model,
-            "digest": inference.digest,
-            "entails_at": ENTAILS_AT,
-            "contradicts_at": CONTRADICTS_AT,
-        }
-
+    config = partial(inference.config, NLI_VERSION)
     return InProcessProjectionJudge(f"nli:{model}", config, cache(lambda task: NLIProjectionJudge(task, inference)))

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym.engine import splitmix64
+from inquitree_gym.envs.projection.claim_options import CONTRARY, ITSELF, NOTHING
 from inquitree_gym.envs.projection.features import ProjectionFeatures
 from inquitree_gym.envs.projection.menu import ProjectionMenuEnv
 from inquitree_gym.envs.projection.picture import CELL
-from inquitree_gym.envs.projection.slates import CONTRARY, ITSELF, NOTHING
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.judges.projections.alignment import level_weights, projection_score
 from inquitree_gym.judges.projections.chance import chance_f1

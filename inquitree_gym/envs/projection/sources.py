@@ -1,17 +1,13 @@
-"""Slates of the discrete view: the options for every true claim of many tasks, in numbers.
-
-Each claim has three options: the claim itself, its first contrary, and nothing. A seed shuffles them claim by claim.
-"""
+"""Sources of the tasks of the discrete view: given tasks, and synthetic worlds, with their claims in numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inquitree_gym.envs.projection.claim_options import ClaimNumbers
 from inquitree_gym.envs.text import draw_one
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges.projections.direction import claim_direction
@@ -19,52 +15,6 @@ from inquitree_gym.trees.disclosure import ProjectionTask
 from inquitree_gym.trees.generator import WorldSettings, synthetic_task, tree_seed
 from inquitree_gym.trees.generator.worlds import world_numbers
 from inquitree_gym.trees.hashing import Hashes, hash_words
-
-Signs = NDArray[np.int8]
-
-ITSELF, CONTRARY, NOTHING = range(3)
-OPTIONS = 3
-"""Options for every claim."""
-RATINGS = np.array([1.0, -1.0, np.nan])
-"""Alignment a of each option with its claim; NaN for nothing, which has no analogous claim."""
-_ORDERS = np.array(list(permutations(range(OPTIONS))))
-_SHUFFLE = 1 << 32
-"""First of the words that a seed's hash is extended with to shuffle the options of each claim."""
-
-
-class ClaimNumbers(NamedTuple):
-    """Claims of N tasks in numbers, in a fixed number of slots."""
-
-    claims: NDArray[np.int64]
-    """Shape (N,): number of claims M; the slots behind them are empty."""
-    directions: Signs
-    """Shape (N, slots, 2): direction that the claim and its contrary state, 1 a rise, -1 a fall, 0 neither."""
-    given: Signs
-    """Shape (N, slots): direction that the procedure gives away; 0 for none."""
-
-
-class Slates(NamedTuple):
-    """Options of N tasks; the fields of empty slots are 0."""
-
-    claims: NDArray[np.int64]
-    """Shape (N,): number of claims M."""
-    options: NDArray[np.int64]
-    """Shape (N, slots, 3): `ITSELF`, `CONTRARY` or `NOTHING`, in the order of the actions."""
-    directions: Signs
-    """Shape (N, slots, 3): direction that each option states."""
-    given: Signs
-    """Shape (N, slots): direction that the procedure gives away; 0 for none."""
-
-    @classmethod
-    def shuffled(cls, numbers: ClaimNumbers, seeds: Hashes) -> Slates:
-        """Return the options in the order that ``seeds``, shape (N,), draw for each claim."""
-        slots = numbers.given.shape[1]
-        words = np.arange(_SHUFFLE, _SHUFFLE + slots, dtype=np.uint64)
-        roots = hash_words(np.zeros_like(seeds), seeds)
-        draws = hash_words(np.repeat(roots[:, None], slots, axis=1), words)
-        options = _ORDERS[(draws % np.uint64(len(_ORDERS))).astype(np.int64)]
-        with_nothing = np.pad(numbers.directions, ((0, 0), (0, 0), (0, 1)))
-        return cls(numbers.claims, options, np.take_along_axis(with_nothing, options, axis=2), numbers.given)
 
 
 class TaskSource(Protocol):
