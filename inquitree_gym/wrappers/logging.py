@@ -213,6 +213,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         except LogError:
             writer.close()
             raise
+        self._header = header.model_copy(update={"started": torn.header.started})
         self._expected.extend(torn.turns)
         self._replies.extend(torn.replies)
         self._writer = writer

@@ -381,6 +381,16 @@ def test_a_torn_log_of_an_older_version_goes_on(torn: Path, version: int, minilm
     assert read_episode(torn).fingerprint == whole.episode.fingerprint
 
 
+def test_a_resumed_episode_keeps_the_time_at_which_it_was_started(torn: Path, minilm):
+    started = "2001-02-03T04:05:06+00:00"
+    header, *turns = torn.read_text().splitlines()
+    torn.write_text("\n".join([json.dumps(json.loads(header) | {"started": started}), *turns, ""]))
+    env = LogEpisodes(inquiry(), file=torn)
+    trajectory(env, 3, ACTIONS)
+    assert env.episode.header.started == started
+    assert read_episode(torn).header.started == started
+
+
 def test_what_was_paid_for_a_replayed_turn_stays(tmp_path, minilm):
     file = tmp_path / "x.jsonl"
     env = LogEpisodes(inquiry(), file=file)
