@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from inquitree_gym.analysis.logs import AnyLogs, LoggedEpisode, Logs, MissingEpisode, find_logs
 from inquitree_gym.analysis.recorded import RecordedJudges, recorded_judges
@@ -243,11 +243,27 @@ def finished_episodes(
             progress(entry.spec)
 
 
-def no_finished_episode(runs: Sequence[ScoredRun]) -> LogError:
-    """Return the error for runs without a finished episode."""
+class LoadedRun(Protocol):
+    """Scored episodes of any kind, and those that are missing."""
+
+    @property
+    def folder(self) -> Path:
+        """The path that was read."""
+
+    @property
+    def episodes(self) -> Sequence[object]:
+        """The scored episodes."""
+
+    @property
+    def missing(self) -> Sequence[MissingEpisode]:
+        """Episodes without a score."""
+
+
+def no_finished_episode(runs: Sequence[LoadedRun], of: str = "") -> LogError:
+    """Return the error for runs without a finished episode; ``of`` says which kind was looked for."""
     reason = next((f" ({each.name}: {each.error})" for run in runs for each in run.missing if each.error), "")
     paths = ", ".join(f"'{run.folder}'" for run in runs)
-    return LogError(f"{paths} holds no finished episode yet; run its study first{reason}")
+    return LogError(f"{paths} holds no finished episode{of} yet; run its study first{reason}")
 
 
 def scored_episode(episode: Episode, tree: Tree, judge: Judge) -> ScoredEpisode:

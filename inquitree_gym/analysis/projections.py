@@ -7,16 +7,18 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
-from inquitree_gym.analysis.load import EpisodeCost, cost_of
+from inquitree_gym.analysis.load import EpisodeCost, cost_of, no_finished_episode
 from inquitree_gym.analysis.logs import AnyLogs, LoggedProjections, MissingEpisode, find_logs
 from inquitree_gym.analysis.projection_judging import chosen_judgements, judged_turns
-from inquitree_gym.errors import LogError
 from inquitree_gym.judges.quality import judge_label
 from inquitree_gym.judges.records import version_of
 from inquitree_gym.runner.specs import EpisodeSpec
 from inquitree_gym.scoring.episode import told_apart
 from inquitree_gym.scoring.projection import ProjectionEpisodeScore, score_projections
 from inquitree_gym.trees.disclosure import ProjectionTask
+
+OF_PROJECTIONS = " of projections"
+"""Kind of the episodes, for the error that there is none; see `no_finished_episode`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def load_projections(
     """
     run = score_projection_logs(logs, progress, judge)
     if not run.episodes:
-        raise no_projections([run])
+        raise no_finished_episode([run], OF_PROJECTIONS)
     return run
 
 
@@ -100,13 +102,6 @@ def projection_scorer(judge: str | None) -> Callable[[LoggedProjections], Projec
         return replace(scored, judge=chosen.judge, judge_version=version_of(chosen.config))
 
     return score
-
-
-def no_projections(runs: Sequence[ProjectionRun]) -> LogError:
-    """Return the error for runs without a finished episode of projections."""
-    reason = next((f" ({each.name}: {each.error})" for run in runs for each in run.missing if each.error), "")
-    paths = ", ".join(f"'{run.folder}'" for run in runs)
-    return LogError(f"{paths} holds no finished episode of projections yet; run its study first{reason}")
 
 
 def projection_agents_apart(runs: Sequence[ProjectionRun]) -> list[ProjectionRun]:

@@ -25,8 +25,9 @@ from inquitree_gym.analysis.projection_summary import (
     split_projections,
     summarise_projections,
 )
-from inquitree_gym.analysis.projections import ProjectionRun, no_projections, score_projection_logs
-from inquitree_gym.cli.output import note, note_missing, out, plural, print_json, print_table, progress
+from inquitree_gym.analysis.projections import OF_PROJECTIONS, ProjectionRun, score_projection_logs
+from inquitree_gym.cli.loading import load_each, note_doubles
+from inquitree_gym.cli.output import note, note_missing, out, plural, print_json, print_table
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges.projections.alignment import Area, Variant
 from inquitree_gym.log import TaskKind
@@ -99,20 +100,7 @@ def refuse_closed_book(folder: Path | None) -> None:
 
 def load_projected(paths: Sequence[Path], judge: str | None) -> list[ProjectionRun]:
     """Read and score the logs under each path with a progress bar; see `load_projections` for the errors."""
-    found = list(map(find_logs, dict.fromkeys(path.resolve() for path in paths)))
-    with progress("scoring", sum(len(logs.entries) for logs in found)) as advance:
-        runs = [score_projection_logs(logs, lambda spec: advance(spec.tree), judge) for logs in found]
-    if not any(run.episodes for run in runs):
-        raise no_projections(runs)
-    return runs
-
-
-def _without_doubles(runs: Sequence[ProjectionRun]) -> list[ProjectionRun]:
-    """Leave out copies of episodes, and report their number."""
-    found, doubles = without_double_projections(runs)
-    if doubles:
-        note(f"{plural(doubles, 'episode')} given more than once, with equal fingerprints; each counts once")
-    return found
+    return load_each(paths, lambda logs, after: score_projection_logs(logs, after, judge), OF_PROJECTIONS)
 
 
 def print_projection_scores(paths: Sequence[Path], judge: str | None, metric: Metric, as_json: bool) -> None:
@@ -136,7 +124,7 @@ def report_projections(
     models: Sequence[ModelDates], as_json: bool,
 ) -> None:  # fmt: skip
     """Print the results of runs of projections, and write them as a page."""
-    runs = _without_doubles(load_projected(paths, judge))
+    runs = note_doubles(*without_double_projections(load_projected(paths, judge)))
     metric, scores = options.metric, [each for run in runs for each in run.scores]
     differences = _differences(scores, options) if options.paired else []
     table, cutoffs = summarise_projections(scores, metric), split_projections(scores, models, metric)

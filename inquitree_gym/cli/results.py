@@ -29,10 +29,11 @@ from inquitree_gym.analysis.aggregate import (
 from inquitree_gym.analysis.cutoff import CutoffAnalysis, cutoff_table, split_by_cutoff
 from inquitree_gym.analysis.cutoff_models import ModelDates, load_models
 from inquitree_gym.analysis.doubles import without_doubles
-from inquitree_gym.analysis.load import ScoredRun, no_finished_episode, score_logs
+from inquitree_gym.analysis.load import ScoredRun, score_logs
 from inquitree_gym.analysis.logs import find_logs, join_logs
 from inquitree_gym.analysis.memorisation import Memorisation, compare_with_loop, grade_closed_book, memory_table
 from inquitree_gym.analysis.projection_summary import PAPER, Metric
+from inquitree_gym.cli.loading import load_each, note_doubles
 from inquitree_gym.cli.output import (
     CutoffsOption,
     JsonOption,
@@ -41,7 +42,6 @@ from inquitree_gym.cli.output import (
     note,
     note_missing,
     out,
-    plural,
     print_json,
     print_table,
     progress,
@@ -124,14 +124,6 @@ def score(
     note_missing(missing)
 
 
-def _without_doubles(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
-    """Leave out copies of episodes, and report their number."""
-    found, doubles = without_doubles(runs)
-    if doubles:
-        note(f"{plural(doubles, 'episode')} given more than once, with equal fingerprints; each counts once")
-    return found
-
-
 @app.command()
 def report(  # noqa: PLR0913  (one parameter per flag)
     paths: LogsArgument,
@@ -165,7 +157,7 @@ def report(  # noqa: PLR0913  (one parameter per flag)
     refuse_options(of_projections)
     _check_comparison(paired, paths, agents or ())
     runs = load_scored(paths, judge or LOCAL)
-    differences, runs = _differences(runs, agents or ()) if paired else [], _without_doubles(runs)
+    differences, runs = _differences(runs, agents or ()) if paired else [], note_doubles(*without_doubles(runs))
     scores = [score for run in runs for score in run.scores]
     table, cutoffs = summarise(scores), split_by_cutoff(scores, known_models)
     memories = None if closed_book is None else _memories(closed_book, runs, known_models)
@@ -237,12 +229,7 @@ app.command()(reread)
 
 def load_scored(paths: Sequence[Path], judge: str = LOCAL) -> list[ScoredRun]:
     """Read and score the logs under each path with a progress bar; see `load_run` for the errors."""
-    found = list(map(find_logs, dict.fromkeys(path.resolve() for path in paths)))
-    with progress("scoring", sum(len(logs.entries) for logs in found)) as advance:
-        runs = [score_logs(logs, lambda spec: advance(spec.tree), judge) for logs in found]
-    if not any(run.episodes for run in runs):
-        raise no_finished_episode(runs)
-    return runs
+    return load_each(paths, lambda logs, after: score_logs(logs, after, judge))
 
 
 def _print_results(
