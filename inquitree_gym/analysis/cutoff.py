@@ -124,7 +124,7 @@ class CutoffAnalysis(Generic[AnyPlayer]):
     """Episodes split at the cutoffs of their models."""
 
     level: int
-    """The fake level of the episodes; 0 for projections, which have no fakes."""
+    """Fake level of the episodes; 0 for projections, which have no fakes."""
     splits: tuple[CutoffSplit[AnyPlayer], ...]
     """Models first, then controls at the median of the models' cutoffs; empty without a model of known cutoff."""
     crossings: Mapping[str, DiffInDiff]
@@ -187,7 +187,7 @@ def split_players(
 
 
 def _unnamed(scores: Sequence[DatedScore], models: Sequence[ModelDates]) -> dict[str, int]:
-    """Return the episodes by litellm's name of a model of unknown cutoff."""
+    """Return the number of episodes of each model whose cutoff is unknown, by litellm's name of the model."""
     names = Counter(score.model for score in scores if score.model)
     return {name: count for name, count in names.items() if find_model(models, name) is None}
 

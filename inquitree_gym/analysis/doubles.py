@@ -20,7 +20,7 @@ class FiledEpisode(Protocol):
 
     @property
     def file(self) -> Path | None:
-        """The log; None for an episode that is in none."""
+        """File of the log; None for an episode without one."""
 
 
 Filed = TypeVar("Filed", bound=FiledEpisode)
@@ -41,7 +41,7 @@ def without_doubles(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], int]:
 def without_double_projections(runs: Sequence[ProjectionRun]) -> tuple[list[ProjectionRun], int]:
     """Return the runs with the first copy of every episode only, and the number of copies left out.
 
-    See `without_doubles`; the same are agent, task, seed and rules.
+    See `without_doubles`. Copies agree in agent, task, seed and rules.
     """
     copies = _copies_of((episode for run in runs for episode in run.episodes), _projection_key)
     kept = [replace(run, episodes=[each for each in run.episodes if id(each) not in copies]) for run in runs]

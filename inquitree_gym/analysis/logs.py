@@ -49,7 +49,7 @@ class MissingEpisode:
 
 
 class TreeShelf:
-    """The trees and projection tasks at hand for the logs of one folder, by id and digest."""
+    """The trees and projection tasks that are available for the logs of one folder, by id and digest."""
 
     def __init__(self, run: Path | None = None, names: Sequence[str] = ()) -> None:
         """Look in the folder ``run``, which may hold copies of its trees, then among ``names``, then by id."""

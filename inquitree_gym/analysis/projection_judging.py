@@ -1,4 +1,4 @@
-"""Judge stored projections offline; judgements are stored beside them, and scores are taken from them."""
+"""Judging of logged projections offline; judgements are stored beside the logs, and scores are computed from them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def stated_projections(logs: Logs) -> list[StatedProjection]:
     """Return the projections of the finished episodes of logs; other logs are left out.
 
     Raises:
-        LogError: there is none.
+        LogError: the logs hold no finished episode of projections.
     """
     found = [
         StatedProjection(entry.file.name, turn.turn, read.task, turn.action)
@@ -83,8 +83,8 @@ def chosen_judgements(folder: Path, judge: str) -> ProjectionJudgements:
     """Return the stored judgements by a judge, by its name (the newest version) or label.
 
     Raises:
-        JudgeError: it has not judged the projections of this folder.
-        OptionError: its newest version has judged them with several settings.
+        JudgeError: the judge has not judged the projections of this folder.
+        OptionError: the newest version of the judge has judged them with several settings.
     """
     stored = [each for each in read_projection_judgements(folder) if judge in (each.judge, each.label)]
     if not stored:

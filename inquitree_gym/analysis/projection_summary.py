@@ -37,7 +37,7 @@ class Metric(NamedTuple):
     auc: Area = "trapezoid"
 
     def f1_at(self, level: str) -> ProjectionMeasure:
-        """Return the measure of F1 at a level: None if the projection is unscored, or there is none."""
+        """Return the measure of F1 at a level; its value is None if the projection is unscored or absent."""
         return lambda score: score.f1_at(level, self.variant)
 
     def area(self, score: ProjectionEpisodeScore) -> float | None:
@@ -92,7 +92,7 @@ class PairedProjections:
     pairs: int
     """Pairs of paper and seed."""
     estimates: dict[str, Estimate]
-    """By level, and `AUC`: the mean of second − first, clustered by paper."""
+    """Mean of second − first, clustered by paper; by level, and under the key `AUC` for the aggregate."""
 
 
 def projection_player(score: ProjectionEpisodeScore) -> ProjectionPlayer:
@@ -108,7 +108,7 @@ def levels_of(scores: Iterable[ProjectionEpisodeScore]) -> list[str]:
 def summarise_projections(scores: Sequence[ProjectionEpisodeScore], metric: Metric = PAPER) -> list[ProjectionSummary]:
     """Return one summary per player and domain, and two over all domains.
 
-    Several configurations of one agent are several agents; see `told_apart`.
+    Each configuration of an agent counts as an agent of its own; see `told_apart`.
 
     Args:
         scores: scores of the episodes.
@@ -197,7 +197,7 @@ def _ceilings(scores: Sequence[ProjectionEpisodeScore], metric: Metric) -> Ceili
 def _normalised(level: str, metric: Metric, ceilings: Ceilings) -> ProjectionMeasure:
     """Return the measure of F1 at a level on the scale from a coin (0) to the oracle (1) of the same paper.
 
-    The coin's end is its expected F1, so that the scale does not hang on its luck.
+    The 0 of the scale is the coin's expected F1, so that the scale does not depend on single tosses.
     """
 
     def normalised(score: ProjectionEpisodeScore) -> float | None:
@@ -276,6 +276,6 @@ def _difference(
 
 
 def _but_memory(score: ProjectionEpisodeScore) -> tuple[str, str, str]:
-    """Return every setting of a player except its memory."""
+    """Return the settings of a player other than its memory."""
     others = sorted((name, str(value)) for name, value in score.config.items() if name not in ("memory", "label"))
     return score.rules, score.judged_by, str(others)

@@ -51,12 +51,12 @@ def load_projections(
     """Read and score every finished episode of projections of a run folder, another folder of logs, or a single log.
 
     Args:
-        logs: a path, or the logs that were found there.
+        logs: a path, or the logs that `find_logs` found there.
         progress: called after each episode.
         judge: name or label of a judge that `judge_projections` has asked; None for the judge of the reward.
 
     Raises:
-        LogError: there is no log, or no finished episode of projections.
+        LogError: the path holds no log, or no finished episode of projections.
         JudgeError: a file of judgements is damaged, or the judge has not judged the logs.
         OptionError: the judge has judged the logs with several settings.
     """
@@ -69,7 +69,7 @@ def load_projections(
 def score_projection_logs(
     logs: AnyLogs, progress: Callable[[EpisodeSpec], None] | None = None, judge: str | None = None
 ) -> ProjectionRun:
-    """Read and score what can be scored, which may be nothing; see `load_projections`."""
+    """Read and score the finished episodes, if there are any; see `load_projections`."""
     logs = find_logs(logs)
     run = ProjectionRun(logs.path, [], list(logs.foreign))
     score = projection_scorer(judge)
@@ -90,7 +90,7 @@ def projection_scorer(judge: str | None) -> Callable[[LoggedProjections], Projec
     """Return the function that scores episodes by the judge of their reward, or by another that has judged them.
 
     Args:
-        judge: see `load_projections`; its errors are raised by the function.
+        judge: see `load_projections`; the returned function raises its errors.
     """
     stored = cache(partial(chosen_judgements, judge=judge or ""))
 

@@ -1,7 +1,8 @@
 """Disclosure of a paper by a chat model, in the waves of ProjectionBench (arXiv:2605.30284).
 
-First title, topic and procedure, then the hypothesis, then null hypothesis, question and outcome; a last wave takes the
-outcome apart into claims with contraries. Each wave sees the paper and what the waves before it wrote.
+A wave is one request. The first wave writes title, topic and procedure; the second the hypothesis; the third null
+hypothesis, question and outcome; the last splits the outcome into claims with contraries. Each wave sees the paper and
+what the earlier waves wrote.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ TEMPLATES = (
 )  # fmt: skip
 """Templates of the messages."""
 _EVIDENCE = "outcome"
-"""Name of the one piece of evidence: the paper's own statement of its outcome."""
+"""Id of the only piece of evidence: the paper's own statement of its outcome."""
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 Wave = TypeVar("Wave", bound=FrozenModel)
@@ -72,14 +73,14 @@ def disclose(paper: PaperText, chat: Chat, *, task_id: str, domain: str = "paper
 async def disclose_paper(
     paper: PaperText, chat: Chat, *, task_id: str, domain: str = "papers", prompts: Prompts | None = None
 ) -> ProjectionTask:
-    """Return the projection task of a paper as a model writes it; check it with `lint_task`, and read it.
+    """Return the projection task of a paper, written by a model; check it with `lint_task` and read it before use.
 
     Args:
         paper: the paper; its text is untrusted and stands between fences.
         chat: the model.
         task_id: id of the task.
         domain: group of papers in reports.
-        prompts: prompts with the templates `TEMPLATES`; None for the package's.
+        prompts: prompts that have the templates `TEMPLATES`; None for the package's.
 
     Raises:
         AuthoringError: the text reports no experiment, or a reply cannot be read even after a correction.
@@ -120,7 +121,7 @@ async def disclose_paper(
 
 
 class _Waves:
-    """Requests about one paper; a reply that cannot be read is corrected once."""
+    """Requests about one paper; after a reply that cannot be read, the model is asked once for a correction."""
 
     def __init__(self, paper: PaperText, chat: Chat, prompts: Prompts) -> None:
         self._paper, self._chat, self._prompts = paper, chat, prompts
@@ -156,7 +157,7 @@ def _object(reply: str) -> str:
 
 
 def _fault(reply: str, model: type[FrozenModel]) -> str:
-    """Return the fault of a reply, or an empty text."""
+    """Return the fault of a reply; an empty text for a valid one."""
     written = _object(reply)
     try:
         document = json.loads(written)

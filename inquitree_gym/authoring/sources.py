@@ -60,7 +60,7 @@ def read_paper(file: str | os.PathLike[str], paper: Paper) -> PaperText:
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"cannot read the paper '{path}': {error}; give a file of UTF-8 text") from error
     if not text or len(text) > MAX_PAPER:
-        raise OptionError(f"'{path}' has {len(text):,} characters; a paper has 1 to {MAX_PAPER:,}")
+        raise OptionError(f"'{path}' has {len(text):,} characters; give a paper of 1 to {MAX_PAPER:,}")
     return PaperText(paper, text, path.name)
 
 
@@ -68,7 +68,7 @@ def publication_date(written: str) -> PublicationDate:
     """Return a date from ``2026``, ``2026-05`` or ``2026-05-17``.
 
     Raises:
-        OptionError: the text is none of them.
+        OptionError: the text has none of these forms.
     """
     precision = {1: "year", 2: "month", 3: "day"}.get(len(written.split("-")), "")
     parts = [*written.split("-"), "01", "01"][:3]
@@ -81,8 +81,8 @@ def publication_date(written: str) -> PublicationDate:
 class SpringerNature:
     """The open-access interface of Springer Nature, behind a key of the user's own.
 
-    It is asked for records (``/json``) and for the text of each article (``/jats``); see dev.springernature.com. Their
-    licence is that of the article; ask for no more than the key allows.
+    It is asked for records (``/json``) and for the text of each article (``/jats``); see dev.springernature.com. Each
+    text has the licence of its article. Stay within the number of requests that your key allows.
     """
 
     def __init__(self, key: str | None = None, *, base_url: str = SPRINGER_URL) -> None:

@@ -1,4 +1,4 @@
-"""Baselines of projections: restated disclosures, outcomes of other papers, and guesses with privileged knowledge."""
+"""Baselines for projections: restated disclosures, outcomes of other papers, and guesses with privileged knowledge."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def negated(null_hypothesis: str) -> str:
 
 @lru_cache(maxsize=64)
 def other_tasks(task: ProjectionTask) -> tuple[ProjectionTask, ...]:
-    """Return the shipped tasks of other papers than those that a task discloses and scores."""
+    """Return the shipped tasks of all papers except the one that a task scores and the one that it discloses."""
     shipped = map(load_task, builtin_tasks())
     told = task.disclosure.question
     return tuple(other for other in shipped if other.paper != task.paper and other.disclosure.question != told)
@@ -72,12 +72,12 @@ def _in_form(texts: Sequence[str], form: Form) -> str:
 
 
 def _tossed(claim: OutcomeClaim, rng: np.random.Generator) -> str:
-    """Return a claim or, just as probably, one of its contraries."""
+    """Return a claim or one of its contraries, each side with probability 1/2."""
     return claim.text if rng.random() < 0.5 else claim.contraries[rng.integers(len(claim.contraries))]
 
 
 def _rising(claim: OutcomeClaim) -> str:
-    """Return the first of a claim and its contraries that rises by its words besides the variables; empty if none."""
+    """Return the first of a claim and its contraries whose words, besides the variables, tell a rise; empty if none."""
     return next((text for text in (claim.text, *claim.contraries) if claim_direction(claim, text) > 0), "")
 
 
@@ -112,19 +112,20 @@ _PROJECTORS: dict[str, Callable[[Situation], str]] = {
 _PRIVILEGED = ("coin", "optimist", "reversed", "oracle")
 
 PROJECTING_NAMES = tuple(_PROJECTORS)
-"""Names of the baselines of projections."""
+"""Names of the baselines for projections."""
 
 
 class ProjectingBaseline(BaselineAgent):
-    """A baseline of projections, by name.
+    """A baseline for projections, by name.
 
-    ``empty`` says nothing. ``question`` and ``null`` restate the question and the null hypothesis, and ``negate-null``
-    denies the latter; they say nothing before it is disclosed. ``other-paper`` tells the outcome of another shipped
-    paper, drawn by the seed: the floor. ``retrieval`` tells the one that is nearest to what is disclosed.
+    ``empty`` gives an empty projection. ``question`` restates the question, ``null`` restates the null hypothesis, and
+    ``negate-null`` denies it; their projections are empty until that text is disclosed. ``other-paper`` states the
+    outcome of another shipped paper, drawn by the seed: the floor. ``retrieval`` states the outcome of the shipped
+    paper that is most similar to what is disclosed.
 
-    The others need ``privileged=True``. ``coin`` says of each true claim itself or a contrary, with equal chances, anew
-    at each level. ``optimist`` says of claim and contraries the one that rises, and tosses the coin where none does.
-    ``reversed`` says the first contrary of every claim, ``oracle`` the true outcome.
+    The others need ``privileged=True``. ``coin`` states each true claim or a contrary of it with equal probability,
+    drawn anew at each level. ``optimist`` states whichever of a claim and its contraries tells a rise, and tosses the
+    coin if none does. ``reversed`` states the first contrary of every claim, and ``oracle`` the true outcome.
     """
 
     def __init__(self, name: str, task: ProjectionTask, rules: ProjectionRules | None = None) -> None:

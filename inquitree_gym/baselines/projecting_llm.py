@@ -1,4 +1,4 @@
-"""A language model that projects: each level asked apart from the others, or all of them in one conversation."""
+"""A language model that projects; it is asked at each level separately, or at all levels in one conversation."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ReplyForm = Literal["plain", "thought"]
 class ProjectingLLMAgent(LLMAgent):
     """A chat model that says what a study will find.
 
-    Without memory, as in ProjectionBench (arXiv:2605.30284), each level is a request of its own, which holds the system
-    prompt and all that is disclosed by then. In a conversation the model also reads its earlier projections; the
-    difference between the two shows how far these anchor the later ones.
+    Without memory, as in ProjectionBench (arXiv:2605.30284), each level is a separate request with the system prompt
+    and everything disclosed so far. In a conversation the model also reads its earlier projections. The difference
+    between the two settings shows how strongly earlier projections anchor later ones.
 
     A reply that cannot be read is answered once with its fault; see `LLMAgent`.
     """
@@ -42,7 +42,8 @@ class ProjectingLLMAgent(LLMAgent):
             chat: the model.
             context: limit of a request; see `LLMAgent`. A request without memory is never shortened.
             prompts: ``"default"``, or a folder whose templates replace those of ``template_names``.
-            memory: ``"none"`` asks at each level as if it were the first; ``"conversation"`` sends the earlier ones.
+            memory: ``"none"`` asks at each level as if it were the first; ``"conversation"`` also sends the earlier
+                levels and replies.
             reply: ``"plain"`` for the projection alone, ``"thought"`` for THOUGHT and ACTION.
 
         Raises:

@@ -38,7 +38,7 @@ class _Agents(NamedTuple):
     baselines: Mapping[str, Maker]
     with_model: Mapping[str, type[LLMAgent]]
     settings: tuple[str, ...]
-    """Settings of those with a model; ``chat`` replaces those for a `ChatModel`."""
+    """Settings of the agents with a model; ``chat`` replaces the settings of `ChatModel`."""
 
 
 def _projecting(name: str, env: ProjectionEnv) -> Agent:
@@ -73,26 +73,26 @@ BASELINE_NAMES = tuple(_INQUIRY)
 MODEL_AGENT_NAMES = tuple(_AGENTS["inquiry"].with_model)
 """Names of the agents of inquiries with a chat model."""
 AGENT_NAMES = (*BASELINE_NAMES, *MODEL_AGENT_NAMES)
-"""Names for `make_agent` in inquiries, beside those of agents of one's own. Replay and human agents need more than an
+"""Names that `make_agent` takes for inquiries, apart from agents of your own. Replay and human agents need more than an
 environment: use their classes."""
 CHAT_SETTINGS = tuple(field.name for field in fields(ChatModel) if field.name != "clock")
 """Settings of `make_agent` for `ChatModel`."""
 PROJECTION_AGENT_NAMES = (*_AGENTS["projection"].baselines, *_AGENTS["projection"].with_model)
-"""Names for `make_agent` in projections, beside those of agents of one's own."""
+"""Names that `make_agent` takes for projections, apart from agents of your own."""
 
 
 def agent_names(kind: TaskKind) -> tuple[str, ...]:
-    """Return the names for `make_agent` in a kind of environment, beside those of agents of one's own."""
+    """Return the names that `make_agent` takes for a kind of environment, apart from agents of your own."""
     return (*_AGENTS[kind].baselines, *_AGENTS[kind].with_model)
 
 
 def model_agent_names(kind: TaskKind) -> tuple[str, ...]:
-    """Return the names of the agents with a chat model in a kind of environment."""
+    """Return the names of the agents with a chat model for a kind of environment."""
     return tuple(_AGENTS[kind].with_model)
 
 
 def agent_setting_names(kind: TaskKind) -> tuple[str, ...]:
-    """Return the settings of the agents with a chat model in a kind of environment, beside those of `ChatModel`."""
+    """Return the settings of the agents with a chat model for a kind of environment, except those of `ChatModel`."""
     return _AGENTS[kind].settings
 
 
@@ -109,9 +109,9 @@ def make_agent(name: str, env: gym.Env[Any, Any], **settings: Any) -> Agent:
             ``factory(env, **settings)``, or for an inquiry ``policy:FILE``, a model saved by Stable-Baselines3. The
             code is imported from installed packages or the file.
         env: an `InquiryEnv` or a `ProjectionEnv`, wrapped or not, before or after a reset. An environment that draws
-            its tree or task at each reset has to be reset first; the agent then plays that one.
-        settings: for one of `model_agent_names` ``model=...`` and other settings of `ChatModel` and of its class, or
-            ``chat=...``; those of your own factory; none for other agents.
+            its tree or task at each reset has to be reset first; the agent then plays that tree or task.
+        settings: for one of `model_agent_names`, ``model=...`` and other settings of `ChatModel` and of the agent's
+            class, or ``chat=...``; for an agent of your own, the arguments of its factory; none for other agents.
 
     Raises:
         AgentError: an agent of your own cannot be made; see `own_agent` and `saved_policy`.

@@ -43,7 +43,7 @@ def disclose_file(  # noqa: PLR0913  (one parameter per flag)
     out_file: Annotated[Path | None, typer.Option("--out", help="File of the task; ID.json by default.")] = None,
     task_id: Annotated[str | None, typer.Option("--id", help="Id of the task; the file's name by default.")] = None,
     domain: Annotated[str, typer.Option(help="Group of papers in reports.")] = "papers",
-    title: Annotated[str, typer.Option(help="Title of the paper; as the model reads it by default.")] = UNKNOWN,
+    title: Annotated[str, typer.Option(help="Title of the paper; by default as the model reads it.")] = UNKNOWN,
     authors: Annotated[str, typer.Option(help="Authors, separated by semicolons.")] = UNKNOWN,
     journal: Annotated[str, typer.Option(help="Journal of the paper.")] = UNKNOWN,
     doi: Annotated[str, typer.Option(help="Digital object identifier, without resolver.")] = "",

@@ -47,7 +47,7 @@ LEGEND = (
     "Corrections, redone studies and reasoning are extra; torn episodes count in full, and the cache is not considered."
 )
 PROJECTION_LEGEND = (
-    f"One request for each level; about 4 bytes of a prompt to a token, {REPLY_TOKENS} tokens to a reply, prices from "
+    f"One request for each level; about 4 bytes of a prompt per token, {REPLY_TOKENS} tokens per reply, prices from "
     "litellm's list. Corrections and reasoning are extra; torn episodes count in full, and the cache is not considered."
 )
 READER_LEGEND = "{reader} reads the actions, at most one request a turn; these requests are not included."

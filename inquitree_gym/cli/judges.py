@@ -150,7 +150,10 @@ def judge_logs(logs: Logs, judge: AsyncJudge, max_concurrency: int) -> JudgingRe
 def print_usage(
     judge: str, judged: int, found: int, unscored: int, usage: Usage, unread: int, of: tuple[str, str] = CONCLUDED
 ) -> None:
-    """Print the number of judged texts and the usage to the error stream; ``of`` names the texts and their parts."""
+    """Print the number of judged texts and the usage to the error stream.
+
+    ``of`` has the names of the texts and of what can be unscored in them.
+    """
     before = f"; judged before: {found}" if found else ""
     note(f"{judge}: {of[0]} judged: {judged}{before}; {of[1]} unscored: {unscored}")
     if usage == Usage():

@@ -37,19 +37,21 @@ from inquitree_gym.scoring.episode import told_apart
 from inquitree_gym.scoring.projection import ProjectionEpisodeScore
 
 LogsKindOption = Annotated[
-    TaskKind | None, typer.Option("--env", help="Kind of environment, for logs of both; by default that of the logs.")
+    TaskKind | None,
+    typer.Option("--env", help="Kind of environment, if the logs hold both; the logs' kind by default."),
 ]
 VariantOption = Annotated[
-    Variant, typer.Option("--variant", help="F1 of projections: as printed, or paired claims alone.")
+    Variant, typer.Option("--variant", help="Formula of F1: as in the paper, or from paired claims alone.")
 ]
-AreaOption = Annotated[Area, typer.Option("--auc", help="Aggregate of the F1 of the levels of projections.")]
+AreaOption = Annotated[Area, typer.Option("--auc", help="Aggregate of F1 over the levels: their area or their mean.")]
 ExampleOption = Annotated[
     str | None, typer.Option("--example", help="Paper whose projections are shown in full; the first one by default.")
 ]
 PROJECTION_LEGEND = (
-    "n: episodes (papers). Means over papers; [low, high] is the 95 % interval, t over paper means, from five on.\n"
-    "all, mean of domains: each domain weighs the same, as in the paper; all, pooled: each paper does. unscored:\n"
-    "projections that the judge could not score; they are in no mean. A coin that knows the variables earns F1 = 0.5."
+    "n: episodes (papers). Means are over papers; [low, high] is the 95 % t interval, given from five papers on.\n"
+    "all, mean of domains: each domain has equal weight, as in the paper; all, pooled: each paper has equal weight.\n"
+    "unscored: projections that the judge could not score; the means leave them out. A coin that knows the variables\n"
+    "has an expected F1 of 0.5."
 )
 
 
@@ -66,7 +68,7 @@ def holds_projections(paths: Sequence[Path], env: TaskKind | None) -> bool:
     """Return whether logs are to be read as projections.
 
     Raises:
-        OptionError: they are of both kinds, and no kind was chosen.
+        OptionError: the logs are of both kinds, and no kind was chosen.
     """
     if env is not None:
         return env == "projection"
@@ -79,20 +81,20 @@ def holds_projections(paths: Sequence[Path], env: TaskKind | None) -> bool:
 
 
 def refuse_options(options: ProjectionOptions) -> None:
-    """Raise unless the options that only projections have are at their defaults.
+    """Check that the options that only projections have are at their defaults.
 
     Raises:
-        OptionError: one is not.
+        OptionError: one of them is not.
     """
     if options.metric != PAPER or options.example is not None:
-        raise OptionError("--variant, --auc and --example are about projections, and these logs are of inquiries")
+        raise OptionError("--variant, --auc and --example are for projections; leave them out for logs of inquiries")
 
 
 def refuse_closed_book(folder: Path | None) -> None:
-    """Raise if closed-book conclusions are given for projections.
+    """Check that no closed-book conclusions are given for projections.
 
     Raises:
-        OptionError: they are.
+        OptionError: a folder of them is given.
     """
     if folder is not None:
         raise OptionError("--closed-book is about conclusions, and these logs are of projections; leave it out")
@@ -159,7 +161,7 @@ def report_projections(
 
 
 def _differences(scores: Sequence[ProjectionEpisodeScore], options: ProjectionOptions) -> list[PairedProjections]:
-    """Compare the agents, in the order in which they are named, if they are."""
+    """Return the paired differences of the agents, in the order in which ``--agent`` names them."""
     apart, agents = told_apart(scores), options.agents
     known = dict.fromkeys(score.agent for score in apart)
     if strange := [agent for agent in agents if agent not in known]:

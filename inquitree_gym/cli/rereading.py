@@ -35,9 +35,9 @@ from inquitree_gym.report.rethreshold import (
 
 REREAD_LEGEND = (
     "Each logged action is matched again in its logged state. departing: episodes in which a turn leads elsewhere; up\n"
-    "to and including that turn the result is exact. followed: share of the turns up to there. Later observations\n"
-    "would have differed: changes there are those of the logged actions in the logged states, and\n"
-    "coverage has bounds only, at least the coverage by then, at most what the remaining turns allow."
+    "to and including that turn the result is exact. followed: share of the turns up to there. After it, observations\n"
+    "would have differed. Changes there are those of the logged actions in the logged states, and coverage has only\n"
+    "bounds: at least the coverage at that turn, at most what the remaining turns allow."
 )
 
 

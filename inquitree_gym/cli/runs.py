@@ -114,7 +114,7 @@ AgentsOption = Annotated[
 ]
 EnvOption = Annotated[TaskKind, typer.Option("--env", help="Kind of environment.")]
 MemoryOption = Annotated[
-    Memory, typer.Option(help="Memory of models that project: each level apart, or in one conversation.")
+    Memory, typer.Option(help="Memory of models that project: none between levels, or one conversation.")
 ]
 ReplyOption = Annotated[ReplyForm, typer.Option(help="Replies of models that project: plain, or THOUGHT and ACTION.")]
 _JUDGES: dict[TaskKind, type[JudgeSettings | ProjectionJudgeSettings]] = {

@@ -173,9 +173,9 @@ def new(
 
 @app.command()
 def schema(
-    env: Annotated[TaskKind, typer.Option(help="Kind of environment whose files it describes.")] = "inquiry",
+    env: Annotated[TaskKind, typer.Option(help="Kind of file: trees of inquiries, or projection tasks.")] = "inquiry",
 ) -> None:
-    """Print the JSON Schema of tree files, or of files with a projection task alone, for editors."""
+    """Print the JSON Schema of tree files, or of projection task files, for use in editors."""
     model = Tree if env == "inquiry" else ProjectionTask
     print_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()})
 
@@ -217,7 +217,7 @@ def _workers(names: list[str], embedder: str) -> Iterator[Callable[..., Iterator
 
 
 def _faults(name: str, embedder: str) -> list[Fault]:
-    """Return the faults of a tree or task file: those of its form, or else those of its id and of its content."""
+    """Return the faults of a tree or task file: those of its form; if it has none, those of its id and content."""
     if (path := _task_path(name)) is not None:
         return _task_faults(path, embedder)
     try:
@@ -234,7 +234,7 @@ def _faults(name: str, embedder: str) -> list[Fault]:
 
 
 def _task_path(name: str) -> str | None:
-    """Return the path of a file that holds a projection task alone, named by path or id; None for anything else."""
+    """Return the path of a projection task file that is named by path or id; None for anything else."""
     path = name if is_path(name) or name in builtin_ids() else str(user_files().get(name, name))
     return path if is_task_file(path) else None
 

@@ -68,11 +68,11 @@ class AskedReader:
 
 
 class NamedJudge(Protocol):
-    """The part that judges of conclusions and of projections share."""
+    """The members that judges of conclusions and judges of projections share."""
 
     @property
     def name(self) -> str:
-        """Name that it was requested by."""
+        """Name by which the judge was requested."""
 
     @property
     def config(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class NamedJudge(Protocol):
 
 
 class JudgeAhead(ABC, Generic[J, D, G]):
-    """A judge of type J that one environment asks about documents of type D, and its last judgement, of type G."""
+    """A judge (type J) that one environment asks about texts on documents (type D), and its last judgement (type G)."""
 
     graded: ClassVar[str]
     """Kind of text that is graded, for messages."""
@@ -94,7 +94,7 @@ class JudgeAhead(ABC, Generic[J, D, G]):
         """
         self.judge, self.waits = judge, waits
         self.judgement: G | None = None
-        """Judgement behind the last reward; None if that was recalled from a log."""
+        """Judgement behind the last reward; None if the reward was recalled from a log."""
         self._ahead: tuple[D, str, G] | None = None
 
     @property
@@ -113,7 +113,7 @@ class JudgeAhead(ABC, Generic[J, D, G]):
         self._ahead = (document, text, await self._ask(document, text))
 
     def _judge(self, document: D, text: str) -> G:
-        """Return the judgement of a text, asked for ahead or now; see `ask_ahead` for the errors."""
+        """Return the judgement of a text, requested ahead of the step or now; see `ask_ahead` for the errors."""
         ahead, self._ahead, self.judgement = self._ahead, None, None
         text = text[:MAX_ACTION_LENGTH]
         if ahead is not None and ahead[0] is document and ahead[1] == text:
@@ -150,7 +150,7 @@ class JudgeAhead(ABC, Generic[J, D, G]):
 
 
 class AskedJudge(JudgeAhead[AsyncJudge, Tree, Judgement]):
-    """The judge of the conclusions of one environment where it is not the local one."""
+    """The judge of the conclusions of one environment, if it is not the local judge."""
 
     graded = "a conclusion"
 
@@ -161,7 +161,7 @@ class AskedJudge(JudgeAhead[AsyncJudge, Tree, Judgement]):
 
     @classmethod
     def load(cls, judge: str | AsyncJudge) -> Self | None:
-        """Return the judge with a name, or as given; None for the local one. See `load_judge`."""
+        """Return the judge with a name, or a given judge as it is; None for the local judge. See `load_judge`."""
         return None if judge == LOCAL else cls(load_judge(judge))
 
     def recall(self, reward: float) -> None:

@@ -91,7 +91,10 @@ class InquiryRecords:
         return Rules.unnamed(header.rules)
 
     def in_current_form(self, header: Header) -> Header:
-        """Name every rule, and take templates without that of a redo for the present ones unless it is shown."""
+        """Return the header with every rule named.
+
+        The digest of templates that lack the one of a redo is replaced by the present one, unless a redo is shown.
+        """
         prompts, rules = self._env.prompts, Rules.recorded(header.rules)
         same = not self._env.episode_rules.redo_turn and header.prompts == prompts.digest_without("redo")
         digest = prompts.digest if same else header.prompts

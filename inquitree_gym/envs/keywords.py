@@ -69,10 +69,10 @@ class InquiryKeywords(BatchKeywords, total=False):
 
 
 class _Made(NamedTuple):
-    """The keyword that a synthetic environment does not take, because it makes that itself."""
+    """The keyword that a synthetic environment does not take, because it makes its trees or tasks itself."""
 
     rule: str
-    """Rule that only environments of the same kind have."""
+    """Rule that only environments of this kind have."""
     advice: str
 
 

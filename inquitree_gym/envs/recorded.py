@@ -1,6 +1,6 @@
-"""Seam between an environment and its log: what every kind of environment says about an episode.
+"""Protocol between an environment and its log: what every kind of environment records about an episode.
 
-`play`, `LogEpisodes` and the resumption of torn logs know an environment by this protocol alone.
+`play`, `LogEpisodes` and the resumption of torn logs use an environment only through this protocol.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ServiceReply(NamedTuple):
     """``reader`` or ``judge``; see `Reply.role`."""
     reply: Completion
     fault: str = ""
-    """Fault against the format of its role; empty for a valid reply."""
+    """Reason why the reply does not have the format of its role; empty for a valid reply."""
 
 
 class EpisodeRecords(Protocol):
@@ -52,19 +52,19 @@ class EpisodeRecords(Protocol):
         """
 
     def observation(self) -> str:
-        """Return the last observation as text, whatever a wrapper made of it."""
+        """Return the last observation as text, before any wrapper changed it."""
 
     def last_step(self) -> RecordedStep:
         """Return the last step; call it after a step, not after a reset."""
 
     def replies(self) -> Iterator[ServiceReply]:
-        """Yield the replies of reader and judge that the last step asked for, in their order."""
+        """Yield the replies of reader and judge that the last step asked for, in the order of the requests."""
 
     def judge(self) -> Mapping[str, Any]:
         """Return name, version and settings of the judge of the reward."""
 
     def recall(self, turn: Turn) -> None:
-        """Take the answers of reader and judge for the next step from a logged turn, so that neither is asked again."""
+        """Take the answers of reader and judge for the next step from a logged turn instead of asking them again."""
 
     def ask_ahead(self, action: str) -> Coroutine[Any, Any, None] | None:
         """Return a coroutine that asks reader or judge about ``action`` ahead of its step; None if neither is asked."""
@@ -73,10 +73,10 @@ class EpisodeRecords(Protocol):
         """Return the `reset` options under which the torn log of an older release has to be resumed."""
 
     def in_current_form(self, header: Header) -> Header:
-        """Return the header of an older release as this one writes it, where both mean the same episode.
+        """Return the header of an older release in the form of this release, if both mean the same episode.
 
         Raises:
-            OptionError: it has rules that this release does not know.
+            OptionError: the header has rules that this release does not know.
         """
 
 

@@ -1,4 +1,4 @@
-"""Registered ids of inquiries and of projections: one per shipped or user tree, one for any, one for generated ones."""
+"""Registered ids of inquiries and projections: one per shipped or user tree, one for any, one for synthetic ones."""
 
 from __future__ import annotations
 

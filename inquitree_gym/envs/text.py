@@ -1,4 +1,4 @@
-"""`TextEnv`: the part that all environments in free text share."""
+"""`TextEnv`: the base of all free-text environments."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ TextStep = tuple[str, float, bool, bool, dict[str, Any]]
 
 
 class TextEnv(ABC, gym.Env[str, str], Generic[T, Runtime, Past]):
-    """Base of the environments in free text: the start and the end of episodes, their seeds, and their rendering.
+    """Base of the free-text environments: the start and the end of episodes, their seeds, and their rendering.
 
-    It is generic in what an episode is about (a tree or a task), the runtime of that, and the transitions. A subclass
+    Its type parameters are the document of an episode (a tree or a task), its runtime, and the transitions. A subclass
     sets ``privileged``, ``render_mode`` and the class attribute ``metadata``.
     """
 
@@ -124,7 +124,7 @@ class TextEnv(ABC, gym.Env[str, str], Generic[T, Runtime, Past]):
         return closed_error() if self._closed else not_started_error()
 
     def _next_seed(self, seed: int | None) -> int:
-        """Return the episode's seed: the given one, or for the k-th episode after it a hash of that seed and k."""
+        """Return the episode's seed: the given seed, or for the k-th episode after it a hash of that seed and k."""
         if seed is not None or self._first_seed is None:
             self._first_seed = int(self.np_random_seed) if seed is None else seed
             self._episode = 0

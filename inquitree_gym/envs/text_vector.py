@@ -1,4 +1,4 @@
-"""`TextVectorEnv`: environments in free text whose actions are embedded in batches."""
+"""`TextVectorEnv`: free-text environments whose texts are embedded in batches."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ VectorStep = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDAr
 
 
 class TextVectorEnv(SyncVectorEnv):
-    """A `SyncVectorEnv` that embeds all texts of a step in one call, and asks services at the same time.
+    """A `SyncVectorEnv` that embeds all texts of a step in one call, and asks services concurrently.
 
-    Autoreset modes, ``reset_mask``, seeds, options and infos are those of `SyncVectorEnv`. A vector depends on its
-    batch in the last bits (1.7e-7 measured), so similarities agree with those of a single environment within 1e-5. A
-    text that is that close to a threshold is embedded again alone, so that every action is read as in a single
-    environment.
+    Autoreset modes, ``reset_mask``, seeds, options and infos are those of `SyncVectorEnv`. The last bits of a vector
+    depend on its batch (differences of 1.7e-7 were measured), so similarities agree with those of a single environment
+    within 1e-5. A text that is within 1e-5 of a threshold is embedded again alone, so that every action is read as in a
+    single environment.
     """
 
     def __init__(self, envs: Sequence[TextEnv[Any, Any, Any]], autoreset_mode: AutoresetMode) -> None:
@@ -90,7 +90,7 @@ class TextVectorEnv(SyncVectorEnv):
                 )
 
     def _ask(self, actions: Sequence[str]) -> None:
-        """Put the actions of this step to their readers and judges at the same time."""
+        """Ask the readers and judges about the actions of this step concurrently."""
         pending = zip(self._members, actions, self._autoreset_envs, strict=True)
         asking = [env.ask_ahead(action) for env, action, over in pending if not over]
         if waiting := [each for each in asking if each is not None]:
@@ -115,8 +115,8 @@ def check_vector_arguments(
     """Check the arguments that vector environments share, and return the autoreset mode.
 
     Raises:
-        OptionError: ``num_envs`` is not an integer from 1, ``each``, the argument called ``name``, is no sequence of
-            that length, or ``autoreset_mode`` is unknown.
+        OptionError: ``num_envs`` is not an integer from 1; ``each``, the argument called ``name``, is not a sequence of
+            that length; or ``autoreset_mode`` is unknown.
     """
     if type(num_envs) is not int or num_envs < 1:
         raise OptionError(f"num_envs is a whole number from 1, not {num_envs!r:.80}")

@@ -25,7 +25,7 @@ class InquiryVectorEnv(TextVectorEnv):
     """A `TextVectorEnv` of inquiries.
 
     ## Arguments
-    ``num_envs``: number of inquiries. ``tree``: as of `InquiryEnv`, for every inquiry; ``trees``: instead, one tree for
+    ``num_envs``: number of inquiries. ``tree``: as in `InquiryEnv`, for every inquiry; ``trees``: instead, one tree for
     each. ``autoreset_mode``: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``, as in Gymnasium. ``env_fn``: constructor
     of one inquiry. All others are those of `InquiryEnv`.
     """

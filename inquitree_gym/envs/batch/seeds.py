@@ -1,4 +1,4 @@
-"""Seeds of the episodes of many environments: counter-based, so that no environment depends on another."""
+"""Seeds of the episodes of many environments. They are counter-based, so that no environment depends on another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORD = (1 << 64) - 1
 
 
 class EpisodeSeeds:
-    """Episode seeds of all environments: the seed given, or for the k-th episode after it a hash of it and k."""
+    """Episode seeds of all environments: the given seed, then for the k-th episode after it a hash of seed and k."""
 
     def __init__(self, num_envs: int) -> None:
         """Allocate the arrays; no environment is seeded."""
@@ -30,7 +30,7 @@ class EpisodeSeeds:
         self._seeded = np.zeros(num_envs, np.bool_)
 
     def reset(self, envs: Ints, seeds: Sequence[int | None], rng: np.random.Generator) -> None:
-        """Set the seeds of these environments' next episodes; None continues from the seed before, or draws one."""
+        """Set the seeds of these environments' next episodes; None continues from the last seed given, or draws one."""
         given = np.array([seed is not None for seed in seeds])
         new = envs[~given & ~self._seeded[envs]]
         self.advance(envs[~given & self._seeded[envs]])
@@ -53,7 +53,7 @@ class EpisodeSeeds:
             self.hashes[envs] = hash_words(np.zeros_like(seeds), seeds)
 
     def choose(self, envs: Ints, numbers: Ints, own: Ints | None = None) -> Ints:
-        """Return the tree of each environment's episode, out of ``numbers``; or a single one for all.
+        """Return the tree of each environment's episode, out of ``numbers``; or a single tree for all.
 
         Args:
             envs: the environments.

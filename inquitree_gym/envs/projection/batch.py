@@ -79,9 +79,9 @@ class ProjectionBatchEnv(BatchEnv):
 
         Args:
             seed: seed of the first environment, increased by 1 from each environment to the next; or a list with one
-                for each. None continues with the environment's next episode, whose seed is a hash of the last seed
-                given and the number of episodes since.
-            options: those of `ProjectionMenuEnv.reset`, for these episodes alone; and ``reset_mask``, bool of shape
+                seed for each. None continues with each environment's next episode, whose seed is a hash of the last
+                seed given and the number of episodes since.
+            options: those of `ProjectionMenuEnv.reset`, for these episodes only; and ``reset_mask``, bool of shape
                 ``(num_envs,)``, to reset only some environments.
 
         Returns: observations and infos; with a mask, infos of the environments that were reset.

@@ -1,4 +1,4 @@
-"""`ProjectionEnv`: the expected outcome of one study in free text."""
+"""`ProjectionEnv`: the agent says in free text what it expects a study to find."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ from inquitree_gym.trees.tasks import TaskLike
 
 
 class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRuntime, ProjectionTransition]):
-    """Say what a study will find, while it is disclosed step by step (ProjectionBench, arXiv:2605.30284).
+    """Say what a study will find, while it is disclosed level by level (ProjectionBench, arXiv:2605.30284).
 
     ## Description
     A study is disclosed level by level: its topic and question, a null hypothesis, its procedure. At each level the
-    agent projects the outcome, without ever being told how right it was.
+    agent says what it expects the study to find: its projection. The agent is never told its score.
 
     ## Action space
-    `FreeText`: any string. It is split into claims, which are aligned with those of the true outcome. Text beyond the
-    length of the space is ignored; an empty text claims nothing.
+    `FreeText`: any string. A judge splits it into claims and aligns them with the claims of the true outcome. Text
+    beyond the length of the space is ignored; an empty text has no claims.
 
     ## Observation space
-    `FreeText`: everything disclosed so far, so that an agent without memory sees all of it. The last one says that the
-    task is over.
+    `FreeText`: everything disclosed so far, so that an agent without memory sees all of it. The last observation says
+    that the task is over.
 
     ## Reward
-    w·F1 of the projection at each turn (or their sum at the end), with the weights of the trapezoid over the levels, ¼,
-    ½, ¼ for three: the return is in [0, 1], and AUC/2 for three levels.
+    w·F1 of the projection at each turn, or the sum of these at the end. The weights w are those of the trapezoid over
+    the levels: ¼, ½, ¼ for three levels. The return is in [0, 1], and is AUC/2 for three levels.
 
     ## Episode end
     ``terminated`` after the projection at the last level; ``truncated`` is never set.
@@ -67,7 +67,7 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRuntime, ProjectionTransit
     ``task``: an id, a path, a `Tree` with a disclosure, a `ProjectionTask`, or a sequence of them to sample from, by
     the seed of each episode. ``levels``, ``form``, ``reward``: see `ProjectionRules`. ``judge``: ``"local"``,
     ``"nli:MODEL"``, ``"llm:MODEL"`` or an `AsyncProjectionJudge`, which aligns the claims. ``embedder``: a name or an
-    `Embedder` for the local judge, instead of the one that it is calibrated for. ``prompts``: ``"default"``, or a
+    `Embedder` for the local judge; None for the embedder that it is calibrated for. ``prompts``: ``"default"``, or a
     folder whose templates replace the package's. ``privileged``: see Info. ``render_mode``: ``"ansi"`` or ``"human"``.
     ``reset(options=...)`` takes ``task`` and any rule, for that episode.
 
@@ -103,12 +103,12 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRuntime, ProjectionTransit
         self.judging = AskedProjectionJudge.load(judge)
         """The judge that sets the reward; None for the local one."""
         if self.judging is not None and embedder is not None:
-            raise OptionError(f"embedder is of the judge '{LOCAL}'; leave it out with another judge")
+            raise OptionError(f"embedder is a setting of the judge '{LOCAL}'; leave it out with another judge")
         self.prompts = Prompts(prompts, PROJECTION_TEMPLATE_NAMES)
         self.privileged, self.render_mode = privileged, render_mode
         self.action_space, self.observation_space = FreeText(MAX_ACTION_LENGTH), FreeText(MAX_OBSERVATION)
         self.runtimes = ProjectionRuntimes(LocalProjections.load(embedder), self.prompts)
-        """Runtimes of the tasks; environments may share one cache."""
+        """Runtimes of the tasks; several environments may share this cache."""
         self._earned = 0.0
 
     @property
@@ -186,7 +186,7 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRuntime, ProjectionTransit
         return self.runtime.uncached_texts(action) if self.judging is None else iter(())
 
     def ask_ahead(self, action: str) -> Coroutine[Any, Any, None] | None:
-        """Return a coroutine that asks the judge about ``action`` ahead of its step; None if it need not wait."""
+        """Return a coroutine that asks the judge about ``action`` ahead of its step; None if no service is asked."""
         if self.judging is None or not self.judging.waits:
             return None
         return self.judging.ask_ahead(self.task, action)

@@ -1,4 +1,4 @@
-"""Judges of the projections of an environment: the local one of each task, and one that is asked."""
+"""Judges of the projections of an environment: the local judge of each task, or a judge that asks a model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from inquitree_gym.trees.disclosure import ProjectionTask
 
 @dataclass(frozen=True)
 class LocalProjections:
-    """The local judge of every task, on one embedder."""
+    """The local judges of all tasks, on one embedder."""
 
     embedder: Embedder
     scope: Scope = "shared"
@@ -37,7 +37,7 @@ class LocalProjections:
 
     @classmethod
     def load(cls, embedder: str | Embedder | None) -> Self:
-        """Return the judges on an embedder; None for the one that their settings are calibrated for."""
+        """Return the judges on an embedder; None for the embedder that their settings are calibrated for."""
         given = JUDGE_EMBEDDER if embedder is None else embedder
         return cls(load_embedder(given) if isinstance(given, str) else given)
 
@@ -60,7 +60,7 @@ class LocalProjections:
 
 
 class AskedProjectionJudge(JudgeAhead[AsyncProjectionJudge, ProjectionTask, ProjectionJudgement]):
-    """The judge of the projections of one environment where it is not the local one."""
+    """The judge of the projections of one environment, if it is not the local judge."""
 
     graded = "a projection"
 
@@ -75,7 +75,7 @@ class AskedProjectionJudge(JudgeAhead[AsyncProjectionJudge, ProjectionTask, Proj
         return None if judge == LOCAL else cls(load_projection_judge(judge))
 
     def recall(self, alignment: Alignment | None) -> None:
-        """Take the next alignment from a log instead of asking; None for a projection that was unscored."""
+        """Take the next alignment from a log instead of asking the judge; None for an unscored projection."""
         self._recalled = ProjectionJudgement(alignment)
 
     def align(self, task: ProjectionTask, projection: str) -> Alignment | None:

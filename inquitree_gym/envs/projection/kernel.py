@@ -18,10 +18,10 @@ from inquitree_gym.trees.disclosure import LEVELS
 
 
 class Plan(NamedTuple):
-    """Rules of an episode in numbers, padded to as many turns as there are levels."""
+    """Rules of an episode as numbers, padded to as many turns as there are levels."""
 
     levels: Ints
-    """Shape (4,): number of the level of every turn, `OVER` behind the last."""
+    """Shape (4,): number of the level of every turn; `OVER` after the last turn."""
     shows_procedure: Bools
     """Shape (4,): the procedure is disclosed at that turn."""
     weights: Floats
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
 
     @classmethod
     def of(cls, rules: ProjectionRules) -> Plan:
-        """Return rules in numbers; ``form`` has no effect on options."""
+        """Return rules as numbers; ``form`` is left out, since it does not affect options."""
         numbers = np.full(OVER + 1, OVER)
         numbers[: len(rules.levels)] = [LEVELS.index(level) for level in rules.levels]
         weights = np.zeros(OVER)
@@ -110,7 +110,7 @@ class ProjectionKernel:
         return self._features.rows(self.level, self._shows[self._envs, self.turn], self.options)
 
     def masks(self) -> NDArray[np.int8]:
-        """Return 1 for every option that is open, shape (num_envs, slots, 3): all of a claim, one of an empty slot."""
+        """Return 1 for every open option, shape (num_envs, slots, 3): all three of a claim, one of an empty slot."""
         masks = np.repeat(self._is_claim[:, :, None], OPTIONS, axis=2).astype(np.int8)
         masks[:, :, 0] = 1
         return masks

@@ -1,4 +1,4 @@
-"""`ProjectionMenuEnv`: the discrete view of a projection. For every true claim: itself, its contrary, or nothing."""
+"""`ProjectionMenuEnv`: the discrete view, whose options for each true claim are the claim, its contrary and nothing."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ProjectionMenu:
             source: tasks to draw from.
             levels: levels in the order of disclosure; see `ProjectionRules`.
             reward: time of the reward; see `ProjectionRules`.
-            size: slots for claims; None takes as many as the largest task has.
+            size: number of slots for claims; None takes the number of claims of the largest task.
 
         Raises:
             OptionError: a value is out of range, or a task has more claims than there are slots.
@@ -104,7 +104,7 @@ class ProjectionMenu:
         """Return actions as an int64 array.
 
         Raises:
-            ActionError: they are no whole numbers of ``shape``, or lie outside 0 to 2.
+            ActionError: they are not whole numbers of ``shape``, or lie outside 0 to 2.
         """
         try:
             found = np.asarray(actions)
@@ -122,20 +122,20 @@ class ProjectionMenuEnv(gym.Env[ProjectionRow, Ints]):
     """Choose what a study will find, claim by claim, while it is disclosed level by level.
 
     ## Action space
-    ``MultiDiscrete([3] * slots)``: for each slot one of three options, the true claim itself, its first contrary, and
-    nothing, in an order that the seed of the episode shuffles claim by claim. Options of empty slots have no effect.
-    All claims are chosen in one turn, so that a turn is a level, as in the text view, and rewards are the same.
+    ``MultiDiscrete([3] * slots)``. A slot holds one true claim; its three options are the claim itself, its first
+    contrary, and nothing. The seed of the episode shuffles the options of each claim. Options of empty slots have no
+    effect. All claims are chosen in one turn, so one turn is one level, as in the text view, and rewards are the same.
 
     ## Observation space
-    Box of float32, see `ProjectionFeatures`: the level, the directions that the options state, and from the procedure
-    on those that it gives away. In a synthetic world these are the signs of the deducible claims; those of papers are
-    given away nowhere.
+    Box of float32, see `ProjectionFeatures`: the level, the directions that the options state, and the directions that
+    the disclosure reveals. In a synthetic world the procedure reveals the signs of the deducible claims. Disclosures of
+    papers reveal none.
 
     ## Reward, episode end
-    As of `ProjectionEnv`, with F1 of the chosen options by the formula, without embeddings.
+    As in `ProjectionEnv`, with the F1 of the chosen options computed by the formula, without embeddings.
 
     ## Info
-    ``state``, ``level``, ``turn`` as of `ProjectionEnv`; ``action_mask`` (int8, shape ``(slots, 3)``; a tuple of its
+    ``state``, ``level``, ``turn`` as in `ProjectionEnv`; ``action_mask`` (int8, shape ``(slots, 3)``; a tuple of its
     rows is a mask for ``action_space.sample``); with ``privileged=True`` the dict ``privileged`` of `ProjectionEnv`.
 
     ## Arguments
@@ -307,8 +307,8 @@ def projection_menu_env(
 ) -> ProjectionMenuEnv:
     """Return a `ProjectionMenuEnv` of given tasks.
 
-    ``task`` is that of `ProjectionEnv`; ``levels``, ``reward`` and ``size`` are those of `ProjectionMenu.of`, all
-    others those of the class.
+    ``task`` is that of `ProjectionEnv`; ``levels``, ``reward`` and ``size`` are those of `ProjectionMenu.of`; all other
+    arguments are those of the class.
     """
     menu = ProjectionMenu.of(TaskTable(load_tasks(task)), **keywords)
     return ProjectionMenuEnv(menu, privileged=privileged, render_mode=render_mode)

@@ -1,4 +1,4 @@
-"""Observations of a projection, rendered as text."""
+"""Observations of a projection environment, rendered as text."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class ProjectionRenderer:
         self._rendered: list[str | None] = [None] * (len(rules.levels) + 1)
 
     def render(self, turn: int) -> str:
-        """Return the text after ``turn`` turns: what is disclosed up to that level, or that the task is over.
+        """Return the text after ``turn`` turns: everything disclosed so far, or that the task is over.
 
-        The text is the same whatever was projected, so it tells nothing about the score.
+        The text does not depend on the projections, so it tells nothing about the score.
 
         Raises:
             OptionError: a template produces more than `MAX_OBSERVATION` characters.
@@ -36,11 +36,12 @@ class ProjectionRenderer:
         name = _END if over else _OPENING
         text = self._prompts.render(name, **({} if over else self._values(disclosed)))
         if len(text) > MAX_OBSERVATION:
-            raise OptionError(f"template '{name}.md' makes {len(text):,} characters; at most {MAX_OBSERVATION:,} fit")
+            fit = f"at most {MAX_OBSERVATION:,} fit into an observation; shorten the template"
+            raise OptionError(f"template '{name}.md' makes {len(text):,} characters; {fit}")
         return text
 
     def _values(self, disclosed: tuple[Level, ...]) -> dict[str, object]:
-        """Return the values of the template; those of levels that are not disclosed are None."""
+        """Return the values of the template; values of levels that are not disclosed yet are None."""
         told = self._task.disclosure
         asked, hypothesised, planned = (level in disclosed for level in ("question", "null", "procedure"))
         return {

@@ -1,4 +1,4 @@
-"""Pictures of the discrete view of a projection, as arrays of pixels."""
+"""Pictures of the discrete view of projections, as arrays of pixels."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _DIRECTIONS = np.array([(213, 94, 0), _NOTHING, (0, 114, 178)], np.uint8)
 def options_picture(parts: dict[str, ProjectionRow]) -> NDArray[np.uint8]:
     """Return a picture of one observation, uint8 of shape ``((slots + 1) · CELL, 4 · CELL, 3)``.
 
-    The first row has a black square for the level. Below, each claim has a row: the direction that is given away, and
-    those of its three options; blue rises, orange falls, grey has no direction.
+    The first row has a black square for the level. Each row below is one claim: the direction that the disclosure
+    reveals, then those of its three options. Blue is a rise, orange a fall, and grey no direction.
 
     Args:
         parts: those of `ProjectionFeatures.split`.

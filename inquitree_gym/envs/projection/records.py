@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ProjectionRecords:
-    """Records of the episode of one projection; see `EpisodeRecords` for the methods."""
+    """Records of the episode of one projection environment; see `EpisodeRecords` for the methods."""
 
     def __init__(self, env: ProjectionEnv) -> None:
         """Describe the episodes of ``env``."""
@@ -64,12 +64,12 @@ class ProjectionRecords:
             yield ServiceReply(JUDGE_ROLE, each.reply, each.fault)
 
     def judge(self) -> Mapping[str, Any]:
-        """Describe the local judge, or the one that was given."""
+        """Return name, version and settings of the judge."""
         env = self._env
         return env.runtimes.judge_config if env.judging is None else env.judging.config
 
     def recall(self, turn: Turn) -> None:
-        """Take the judge's alignment."""
+        """Take the judge's alignment from a logged turn."""
         if self._env.judging is not None:
             self._env.judging.recall(recorded_alignment(turn.projection))
 
@@ -78,7 +78,7 @@ class ProjectionRecords:
         return self._env.ask_ahead(action)
 
     def former_options(self, header: Header) -> dict[str, Any]:
-        """Return none: every log of a projection names all rules."""
+        """Return an empty dict: every log of projections names all rules."""
         return {}
 
     def in_current_form(self, header: Header) -> Header:

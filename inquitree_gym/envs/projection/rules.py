@@ -1,4 +1,4 @@
-"""Rules of a projection that can be switched."""
+"""Rules of a projection environment that can be switched."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Form = Literal["sentence", "claims"]
 RewardTime = Literal["each", "end"]
 
 _CHOICES = {"form": Form, "reward": RewardTime}
-"""Rules that are one of several values."""
+"""Rules with a fixed set of values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectionRules(RuleSet):
-    """Rules of a projection. The defaults are our reading of ProjectionBench (arXiv:2605.30284)."""
+    """Rules of a projection environment. The defaults are our reading of ProjectionBench (arXiv:2605.30284)."""
 
     levels: tuple[Level, ...] = LEVELS
     """Levels in the order in which they are disclosed, each at most once; one turn per level."""
     form: Form = "sentence"
-    """Form of a projection: one "sentence" with all claims, or "claims", one per line."""
+    """Form of a projection: ``"sentence"`` for all claims in one sentence, ``"claims"`` for one claim per line."""
     reward: RewardTime = "each"
-    """Time of the reward: w·F1 at "each" turn, or their sum at the "end"."""
+    """Time of the reward: w·F1 at ``"each"`` turn, or the sum of these at the ``"end"``."""
 
     def __post_init__(self) -> None:
         """Validate every rule.

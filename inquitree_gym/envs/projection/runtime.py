@@ -31,7 +31,7 @@ class Assessment(NamedTuple):
     score: ProjectionScore | None
     """None if a rating is missing."""
     f1: float | None
-    """F1 in [0, 1]; None for an unscored projection, which earns nothing."""
+    """F1 in [0, 1]; None for an unscored projection, whose reward is 0."""
 
     @classmethod
     def of(cls, alignment: Alignment | None) -> Assessment:
@@ -50,7 +50,7 @@ class ProjectionState(NamedTuple):
 
 
 class ProjectionTransition(NamedTuple):
-    """The turn of a projection; privileged."""
+    """One turn: a projection with its assessment; privileged."""
 
     state: ProjectionState
     """State after the turn."""
@@ -73,10 +73,10 @@ class ProjectionRuntime:
     weights: tuple[float, ...]
     """Weight of the F1 of each turn; they sum to 1."""
     _assessments: dict[str, Assessment] = field(default_factory=dict)
-    """Latest assessments by the text that is read."""
+    """Latest assessments by the text that the judge reads."""
 
     def assess(self, projection: str) -> Assessment:
-        """Return a projection as the local judge aligns it, cached by the text that is read."""
+        """Return the local judge's assessment of a projection, cached by the text that the judge reads."""
         text = projection[:MAX_ACTION_LENGTH]
         assessment = self._assessments.get(text)
         if assessment is None:
@@ -95,7 +95,7 @@ class ProjectionRuntimes:
     """Runtimes by task and rules, for one local judge and one set of templates; built on first use."""
 
     def __init__(self, judges: LocalProjections, prompts: Prompts) -> None:
-        """Create an empty cache; ``judges`` in scope "episode" are for tasks that are played once, and not cached."""
+        """Create an empty cache; with ``judges`` in scope "episode", tasks are played once and are not cached."""
         self._judges, self._prompts = judges, prompts
         self._runtimes: dict[tuple[ProjectionTask, ProjectionRules], ProjectionRuntime] = {}
 
@@ -142,7 +142,7 @@ def projection_info(rules: ProjectionRules, turn: int) -> dict[str, Any]:
 
 
 def privileged_projection_info(task: ProjectionTask, assessment: Assessment | None) -> dict[str, Any]:
-    """Return the info that agents must not see, as plain values; without an assessment the true claims alone."""
+    """Return the info that agents must not see, as plain values; without an assessment only the true claims."""
     info: dict[str, Any] = {"claims": [_claim_info(claim) for claim in task.claims]}
     if assessment is None:
         return info

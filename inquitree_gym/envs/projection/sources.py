@@ -70,7 +70,7 @@ class TaskTable:
                 row[:] = [claim_direction(claim, text) for text in (claim.text, claim.contraries[0])]
 
     def numbers(self, seeds: Hashes, slots: int) -> ClaimNumbers:
-        """Return the claims of the tasks that ``seeds`` draw; nothing of theirs is given away."""
+        """Return the claims of the tasks that ``seeds`` draw; no direction is revealed."""
         count = np.array(len(self._tasks), np.uint64)
         drawn = hash_words(hash_words(np.zeros_like(seeds), seeds), count) % count  # `draw_one` in arrays
         directions = self._directions[drawn.astype(np.int64)]
@@ -86,12 +86,12 @@ def resolve_slots(size: int | None, source: TaskSource) -> int:
     """Return ``size`` checked against the tasks, or for None the smallest that holds them.
 
     Raises:
-        OptionError: ``size`` is no whole number from 1, or a task has more claims.
+        OptionError: ``size`` is not a whole number from 1, or a task has more claims.
     """
     if size is None:
         return source.most_claims
     if type(size) is not int or size < 1:
-        raise OptionError(f"size is a whole number from 1, slots for claims, not {size!r:.80}")
+        raise OptionError(f"size is the number of slots for claims, a whole number from 1, not {size!r:.80}")
     if size < source.most_claims:
         raise OptionError(
             f"a task has {source.most_claims} claims, and the menu has {size} slots for them; make it with "

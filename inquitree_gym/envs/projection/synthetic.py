@@ -1,4 +1,4 @@
-"""Projections of synthetic worlds: a new world in every episode."""
+"""Projections about synthetic worlds (see `trees.generator.worlds`), with a new world in every episode."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class SyntheticProjectionEnv(ProjectionEnv):
 
     ## Arguments
     ``split``: ``"train"`` or ``"test"``; no world is in both. ``claims``: number of claims, or a range to draw it from.
-    ``deducible``: share of the claims whose sign follows from what the procedure states: with 0 no agent is above
-    chance, with 1 all can be known at the procedure, and none before. All others are those of `ProjectionEnv`, without
-    ``task``; ``reset(options={"task": ...})`` plays another task for one episode.
+    ``deducible``: share of the claims whose sign follows from what the procedure states. With 0 no agent can be above
+    chance; with 1 all signs can be deduced at the level ``procedure``, and none before. All others are those of
+    `ProjectionEnv`, without ``task``; ``reset(options={"task": ...})`` plays another task for one episode.
 
     ## Episodes
     After ``reset(seed=s)`` the task is ``synthetic_task(tree_seed(s, split), WorldSettings(...))``; the seeds of the
@@ -85,7 +85,7 @@ def synthetic_projection_menu_env(
 ) -> ProjectionMenuEnv:
     """Return a `ProjectionMenuEnv` of synthetic worlds.
 
-    ``split``, ``claims`` and ``deducible`` are those of `SyntheticProjectionEnv`, all others those of
+    ``split``, ``claims`` and ``deducible`` are those of `SyntheticProjectionEnv`; all other arguments are those of
     `projection_menu_env`.
     """
     source = WorldSource(WorldSettings(claims=claims, deducible=deducible), split)

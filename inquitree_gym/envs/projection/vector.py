@@ -20,9 +20,9 @@ class ProjectionVectorEnv(TextVectorEnv):
     """A `TextVectorEnv` of projections.
 
     ## Arguments
-    ``num_envs``: number of environments. ``task``: as of `ProjectionEnv`, for each of them; ``tasks``: instead, one
-    task for each. ``autoreset_mode``: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``, as in Gymnasium. ``env_fn``:
-    constructor of one environment. All others are those of `ProjectionEnv`.
+    ``num_envs``: number of environments. ``task``: as in `ProjectionEnv`, for every environment; ``tasks``: instead,
+    one task for each. ``autoreset_mode``: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``, as in Gymnasium.
+    ``env_fn``: constructor of one environment. All others are those of `ProjectionEnv`.
     """
 
     @unpack_keywords(ProjectionEnv.__init__, ProjectionKeywords)
