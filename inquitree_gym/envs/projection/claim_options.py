@@ -33,7 +33,7 @@ class ClaimNumbers(NamedTuple):
     directions: Signs
     """Shape (N, slots, 2): direction that the claim and its contrary state, 1 a rise, -1 a fall, 0 neither."""
     given: Signs
-    """Shape (N, slots): direction that the procedure gives away; 0 for none."""
+    """Shape (N, slots): direction that the procedure reveals; 0 for none."""
 
 
 class ClaimOptions(NamedTuple):
@@ -46,7 +46,7 @@ class ClaimOptions(NamedTuple):
     directions: Signs
     """Shape (N, slots, 3): direction that each option states."""
     given: Signs
-    """Shape (N, slots): direction that the procedure gives away; 0 for none."""
+    """Shape (N, slots): direction that the procedure reveals; 0 for none."""
 
     @classmethod
     def shuffled(cls, numbers: ClaimNumbers, seeds: Hashes) -> ClaimOptions:

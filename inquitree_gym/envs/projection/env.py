@@ -101,7 +101,7 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRuntime, ProjectionTransit
         self._check_render_mode(render_mode)
         self.tasks = load_tasks(task)
         self.judging = AskedProjectionJudge.load(judge)
-        """The judge that sets the reward; None for the local one."""
+        """The judge that sets the reward; None for the local judge."""
         if self.judging is not None and embedder is not None:
             raise OptionError(f"embedder is a setting of the judge '{LOCAL}'; leave it out with another judge")
         self.prompts = Prompts(prompts, PROJECTION_TEMPLATE_NAMES)

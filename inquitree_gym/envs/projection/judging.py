@@ -71,7 +71,10 @@ class AskedProjectionJudge(JudgeAhead[AsyncProjectionJudge, ProjectionTask, Proj
 
     @classmethod
     def load(cls, judge: str | AsyncProjectionJudge) -> Self | None:
-        """Return the judge with a name, or as given; None for the local one. See `load_projection_judge`."""
+        """Return the judge with a name, or a given judge as it is; None for the local judge.
+
+        See `load_projection_judge` for the errors.
+        """
         return None if judge == LOCAL else cls(load_projection_judge(judge))
 
     def recall(self, alignment: Alignment | None) -> None:

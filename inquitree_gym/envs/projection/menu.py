@@ -256,7 +256,7 @@ class ProjectionMenuEnv(gym.Env[ProjectionRow, Ints]):
         return Alignment(tuple(texts), (), np.repeat(pairs[:, None], ORDERS, axis=1), np.zeros((0, claims, ORDERS)))
 
     def render(self) -> Any:
-        """Return the options and what is given away.
+        """Return the options and the directions that the disclosure reveals.
 
         Text for ``ansi``, pixels for ``rgb_array``; see `options_picture`.
         """

@@ -1,4 +1,4 @@
-"""Sources of the tasks of the discrete view: given tasks, and synthetic worlds, with their claims in numbers."""
+"""Sources of the tasks of the discrete view: given tasks or synthetic worlds, with their claims as numbers."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_an_embedder_is_of_the_local_judge_alone(minilm):
     named = ProjectionEnv(make_task(), embedder="all-MiniLM-L6-v2")
     named.reset(seed=0)
     assert named.runtime.judge.vectors.embedder is load_embedder("all-MiniLM-L6-v2")
-    with pytest.raises(OptionError, match="embedder is a setting of the judge 'local'; leave it out with another judge"):
+    with pytest.raises(OptionError, match="embedder is a setting of the judge 'local'; leave it out"):
         ProjectionEnv(make_task(), embedder=minilm, judge=WORDS)
 
 
