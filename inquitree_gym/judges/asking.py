@@ -1,4 +1,4 @@
-"""Requests of judges to chat models: codes and fences that no author can guess, and the answers under each code."""
+"""Requests of judges to chat models: codes and fences that no author of a text can guess, and the answers by code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JUDGE_ROLE = "judge"
 _MARKUP = r"[\s*_`#>-]*"
 
 Scored = tuple[float | None, str]
-"""Score under a code, None if the reply gives none, and the reason before it."""
+"""Score under a code, None if the reply gives none; and the reason before the score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class Asked:
 
 
 def judging_chat(chat: Chat, budget: Budget, cache: ReplyCache | None) -> CachedChat:
-    """Return a chat within a budget that keeps every paid reply; None for the cache of the package's folder."""
+    """Return a chat within a budget that caches every paid reply; without ``cache``, in the package's cache folder."""
     return CachedChat(BudgetedChat(chat, budget), cache or ReplyCache(reply_folder(JUDGE_ROLE)))
 
 
 async def ask_judge(chat: Chat, messages: Sequence[Message], seed: int) -> Asked:
-    """Ask a model; a used-up budget, and a fault that concerns this request alone, leave it without a reply.
+    """Ask a model; if the budget is used up or only this request fails, return the reason instead of a reply.
 
     Raises:
         ServiceError: the service rejects every request: wrong key, unknown model or exhausted quota.
@@ -56,13 +56,13 @@ async def ask_judge(chat: Chat, messages: Sequence[Message], seed: int) -> Asked
 
 
 def ending(completion: Completion) -> str:
-    """Return the way a reply ended where it did not stop by itself, in brackets, to go into a fault; else nothing."""
+    """Return in brackets, for a fault, how a reply ended if it did not stop by itself; else an empty text."""
     reason = completion.finish_reason
     return f" (the answer ended with '{reason}')" if reason != "stop" else ""
 
 
 def secret_of(*parts: object) -> str:
-    """Return a secret that hangs on everything in a request, so that no text in it can know it."""
+    """Return a secret computed from everything in a request, so that no text in the request can contain it."""
     return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
 
 
@@ -83,7 +83,7 @@ def score_under(code: str, label: str, reply: str, read: Callable[[str, int], fl
         code: see `code_of`.
         label: word before the code where the score stands, such as ``VERDICT``.
         reply: the reply.
-        read: returns the score that starts at a place of the reply, None if there is none.
+        read: returns the score that starts at a position of the reply; None if there is none.
     """
     said = list(re.finditer(rf"\b{label}\b{_MARKUP}{re.escape(code)}{_MARKUP}[:=][\s*_`]*", reply, re.IGNORECASE))
     if not said:

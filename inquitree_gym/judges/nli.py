@@ -138,16 +138,16 @@ class CrossEncoderInference:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRelation:
-    """ClaimRelation of one claim to one statement; probabilities."""
+    """Relation of one claim to one statement, as probabilities."""
 
     entails: float
-    """The claim entails the true text."""
+    """Probability that the claim entails the true text."""
     follows: float
-    """The true text entails the claim, which then states a part of it."""
+    """Probability that the true text entails the claim; the claim then states a part of it."""
     against: float
-    """The claim contradicts the true text or entails a false one; the maximum."""
+    """Probability that the claim contradicts the true text or entails a false one; the maximum of these."""
     denied: float
-    """The true text contradicts the claim."""
+    """Probability that the true text contradicts the claim."""
 
     @property
     def strength(self) -> float:
@@ -203,7 +203,7 @@ def relations(
 ) -> list[list[ClaimRelation]]:
     """Return the relation of every claim to every statement, shape ``(claims, statements)``.
 
-    Of each statement the first true text and all false ones count.
+    The first true text and all false texts of each statement are compared.
     """
     own = [(each.true[0], each.false) for each in statements]
     both_ways = [pair for claim in claims for text, _ in own for pair in ((claim, text), (text, claim))]

@@ -174,9 +174,9 @@ def version_of(config: Mapping[str, Any]) -> int:
 
 
 class JudgedFile(JsonlWriter, ABC, Generic[K, R]):
-    """Records of judgements of one run by one judge with one configuration, to read and extend.
+    """File of the judgements of one run by one judge with one configuration, to read and extend.
 
-    A subclass says which records it holds, where, and by which key the latest record of each text is found.
+    A subclass sets the type of its records, their folder, and the key by which the latest record of a text is found.
     """
 
     folder = JUDGEMENTS

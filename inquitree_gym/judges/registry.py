@@ -143,7 +143,7 @@ def check_name(name: str, kinds: Sequence[str] = KINDS) -> None:
     """Check the form of a judge's name.
 
     Raises:
-        OptionError: it is none of ``kinds``.
+        OptionError: the name has none of the forms in ``kinds``.
     """
     kind, colon, model = name.partition(":")
     known = tuple(each.removesuffix("MODEL") for each in kinds)
@@ -156,7 +156,7 @@ def check_members(judge: object, members: Sequence[str], expected: str) -> None:
     """Check that an object has the members of a judge.
 
     Raises:
-        OptionError: one is missing; the message says what was expected.
+        OptionError: a member is missing; the message says what was expected.
     """
     if not all(hasattr(judge, name) for name in members):
         raise OptionError(f"judge is {expected}, not {judge!r:.80}")

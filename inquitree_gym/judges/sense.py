@@ -1,7 +1,7 @@
 """Sense of a claim about statements: how near it is to each, and whether it says the statement or a contrary of it.
 
-The judges of conclusions and of projections hear claims by it. The sense is the contrast of the distances to the two
-sides in both spaces of the judge's embedder, and the words that the claim shares with one side alone.
+The local judges of conclusions and of projections compare claims by their sense. It combines the contrast of the
+distances to both sides, in both spaces of the judge's embedder, with the words shared with one side only.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _LEAST = 0.02
-"""Least sum of two distances that a contrast is scaled by; below it, their difference is noise."""
+"""Smallest sum of two distances by which a contrast is divided; below it, the difference of the distances is noise."""
 
 
 class Statement(NamedTuple):
-    """Texts that say one thing, and texts that say something else in its place."""
+    """A statement with a true and a false side: texts that say it, and texts that say something else in its place."""
 
     true: tuple[str, ...]
     false: tuple[str, ...]
@@ -59,7 +59,7 @@ class Comparison(NamedTuple):
     similarity: Floats
     """Cosine similarity in MiniLM's space to the nearest text of either side."""
     adapted: Floats
-    """The same in the space of the judge's adapter."""
+    """Cosine similarity in the space of the judge's adapter to the nearest text of either side."""
     sense: Floats
     """Positive where the claim takes the true side, negative where it takes the false one."""
     asked: float
@@ -79,7 +79,10 @@ class SenseReader:
         questions: tuple[str, ...],
         weights: SenseWeights | None = None,
     ) -> None:
-        """Compare with statements, each with texts on both sides, and with questions; `vectors` holds their texts."""
+        """Prepare the comparison with statements, which have texts on both sides, and with questions.
+
+        ``vectors`` holds the vectors of all these texts.
+        """
         self.vectors = vectors
         self.statements = tuple(statements)
         self._question_texts = questions
@@ -103,16 +106,16 @@ class SenseReader:
         )
 
     def sides(self, claim: str, spoken_of: Bools) -> tuple[Bools, NDArray[np.str_]]:
-        """Return the statements of which a claim states both sides, and the side of each that it quotes, or "".
+        """Return which statements a claim states on both sides, and which side of each it quotes ("" for none).
 
-        Only the statements in ``spoken_of`` count.
+        Only the statements in ``spoken_of`` are considered.
         """
         pairs = list(zip(spoken_of, self.statements, strict=True))
         both = np.array([bool(is_about) and states_both(claim, *each) for is_about, each in pairs])
         return both, np.array([quoted_side(claim, *each) or "" if is_about else "" for is_about, each in pairs])
 
     def turned(self, claim: str, sense: Floats) -> Floats:
-        """Return the sense of a claim that may reject a statement, or copy it with a "not" put in or left out."""
+        """Return the sense, its sign corrected for claims that reject a statement, or add or drop a "not" in it."""
         if is_rejection(claim):
             return -sense
         negated = is_negated(claim)
@@ -123,8 +126,8 @@ class SenseReader:
     def leanings(self, vector: Vector) -> Floats:
         """Return how far a claim lies from the first false text towards the true one, shape (2, statements).
 
-        It is the cosine of the claim's vector with the difference of the two, in MiniLM's space and the adapter's. What
-        the claim shares with both texts has no say, unlike in `Comparison.sense`.
+        It is the cosine of the claim's vector with the difference of the two texts' vectors, in MiniLM's space and the
+        adapter's. Unlike `Comparison.sense`, it does not depend on what the claim shares with both texts.
         """
         spaces = zip(_spaces(vector, self.vectors.embedder.name), self._differences, strict=True)
         return np.stack([differences @ claim for claim, differences in spaces])
@@ -137,7 +140,7 @@ class SenseReader:
         return plain, adapted
 
     def wordings(self, claim: str) -> Floats:
-        """Return the words that a claim shares with each statement's true side alone; see `wording`."""
+        """Return how many words a claim shares with the true side alone of each statement; see `wording`."""
         return np.array([wording(claim, each.true[0], each.false) for each in self.statements])
 
     def _by_side(self, similarities: Floats) -> tuple[Floats, Floats]:
@@ -164,7 +167,7 @@ class SenseReader:
 
 
 class _Heard(Protocol):
-    """Anything heard of a claim."""
+    """Comparison of a claim with thresholds."""
 
     @property
     def margin(self) -> float:
@@ -175,7 +178,7 @@ _H = TypeVar("_H", bound=_Heard)
 
 
 def hear_surely(claim: str, vectors: TextVectors, hear: Callable[[Vector], _H]) -> _H:
-    """Return what is heard of a claim by its vector; embed it alone where the last bits of a batch could decide."""
+    """Return the comparison of a claim; embed the claim again alone if the last bits of its vector could matter."""
     heard = hear(vectors.of(claim))
     if heard.margin < 2 * SIMILARITY_TOLERANCE and vectors.is_rough(claim):
         heard = hear(vectors.settle(claim))
@@ -183,7 +186,7 @@ def hear_surely(claim: str, vectors: TextVectors, hear: Callable[[Vector], _H]) 
 
 
 def _contrast(true: Floats, false: Floats) -> Floats:
-    """Return how much nearer the true side is than the false one, in [-1, 1]."""
+    """Return how much nearer the true side is than the false side, in [-1, 1]."""
     near, far = 1 - true, 1 - false
     return (far - near) / np.maximum(near + far, _LEAST)
 

@@ -10,7 +10,7 @@ from typing import Any
 from inquitree_gym.log.records import Failure, Footer, Header, ProjectionRecord, Reply, Turn
 
 FIRST_JUDGE = {"name": "local", "version": 1}
-"""Judge of the rewards in logs up to version 3, which do not name it."""
+"""Judge of the rewards in logs up to version 3, which do not name the judge."""
 _CIRCUMSTANCES = {
     "log_version", "started", "agent_seconds", "env_seconds", "seconds", "versions", "agent", "tokens", "cost",
     "judge", "belief",
@@ -26,7 +26,7 @@ class Episode:
     turns: tuple[Turn, ...]
     footer: Footer | None = None
     failure: Failure | None = None
-    """Failure at the end of a torn episode."""
+    """Failure that ended a torn episode."""
     replies: tuple[Reply, ...] = ()
     """All replies in order; those for a turn that was never taken come last."""
 
@@ -39,7 +39,7 @@ class Episode:
 
     @property
     def judge(self) -> dict[str, Any] | None:
-        """Judge of the reward, the first local judge for a log that names none; None without a conclusion."""
+        """Judge of the reward, version 1 of the local judge for a log that names none; None without a conclusion."""
         if self.footer is None or self.footer.status != "concluded":
             return None
         return self.footer.judge or FIRST_JUDGE

@@ -19,7 +19,7 @@ _RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator
 TASK_VERSION = 5
 """First version whose header names a task; earlier ones name a tree."""
 MAX_HEADER = 1_000_000
-"""Largest header, in bytes; a first line beyond it belongs to another kind of file."""
+"""Largest header, in bytes; a file with a longer first line is not a log."""
 _REMEDY = "the line is damaged: bring the file back, or remove it"
 
 
@@ -46,8 +46,8 @@ def read_header(path: str | os.PathLike[str]) -> Header:
     """Read the header of a log alone.
 
     Raises:
-        LogError: the path is no regular file or cannot be read, its first line is no header, or the log is newer than
-            this release.
+        LogError: the path is not a regular file or cannot be read, its first line is not a header, or the log is newer
+            than this release.
     """
     file = Path(path)
     try:

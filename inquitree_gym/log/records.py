@@ -28,7 +28,7 @@ def is_none(value: object) -> bool:
 
 
 def nan_to_none(rating: Any) -> Any:
-    """Return None for NaN, which JSON has not, and any other value as it is."""
+    """Return None for NaN, which JSON does not have, and any other value as it is."""
     return None if isinstance(rating, float) and math.isnan(rating) else rating
 
 
@@ -66,10 +66,10 @@ class Header(JsonlRecord):
     seed: int
     """Seed of the episode, which determines the fake results of an inquiry."""
     embedder: EmbedderRef | None
-    """Embedder that reads the actions; None where no action is read by one, as in projections."""
+    """Embedder that reads the actions; None if no embedder reads them, as in logs of projections."""
     judge: dict[str, Any] | None = Field(default=None, exclude_if=is_none)
-    """Judge of a projection, which rewards every turn: its name, version and settings. None, and not written, for an
-    inquiry, whose conclusion alone is judged; see `Footer.judge`."""
+    """Name, version and settings of the judge of projections, which sets the reward of every turn. None, and not
+    written, for an inquiry, in which only the conclusion is judged; see `Footer.judge`."""
     reader: dict[str, Any] | None = None
     """Configuration of the reader that was asked about actions; None where the embedder read them."""
     prompts: str
@@ -84,10 +84,10 @@ class Header(JsonlRecord):
         """The embedder that reads the actions of an inquiry.
 
         Raises:
-            LogError: it is a header of another kind of environment.
+            LogError: this is the header of another kind of environment.
         """
         if self.embedder is None:
-            raise LogError(f"the episode on {self.task.id} was not read by an embedder; {OTHER_KIND}")
+            raise LogError(f"the episode on {self.task.id} is not an inquiry read by an embedder; {OTHER_KIND}")
         return self.embedder
 
 
@@ -136,19 +136,19 @@ Rating = Annotated[Annotated[float, Field(ge=-1, le=1)] | None, BeforeValidator(
 class AlignmentRecord(JsonlRecord):
     """Claims of a projection, and their ratings against the M claims of the true outcome.
 
-    All is empty where the judge could not find the claims.
+    All fields are empty if the judge could not find the claims.
     """
 
     analogous: tuple[str | None, ...]
     """Shape (M,): the projected claim that is analogous to each true claim; None for none."""
     extraneous: tuple[str, ...]
-    """Shape (E,): projected claims beyond the analogous ones."""
+    """Shape (E,): extraneous claims, those that are analogous to no true claim."""
     pair_ratings: tuple[tuple[Rating, Rating], ...]
-    """Shape (M, 2): ratings of the pairs in both orders; None without an analogous claim, or without a readable one."""
+    """Shape (M, 2): ratings of the pairs in both orders; None if there is no analogous claim or no readable rating."""
     extra_ratings: tuple[tuple[tuple[Rating, Rating], ...], ...]
     """Shape (E, M, 2): ratings of each extraneous claim against every true claim."""
     f1: float | None = Field(ge=0, le=1)
-    """F1 in [0, 1]; None for a projection that the judge could not score. Its reward is 0, and it is counted."""
+    """F1 in [0, 1]; None for an unscored projection, whose reward is 0 and which reports count apart."""
     reasons: tuple[str, ...] = ()
     """Reasons of the pairs' ratings, one per true claim; empty if the judge gives none."""
 
@@ -157,12 +157,12 @@ class AlignmentRecord(JsonlRecord):
         claims = len(self.analogous)
         rows = [len(self.pair_ratings) - claims, *(len(each) - claims for each in self.extra_ratings)]
         if any(rows) or len(self.extra_ratings) != len(self.extraneous):
-            raise ValueError("the ratings are not of the shape of the claims")
+            raise ValueError("the ratings do not have one entry for each claim")
         return self
 
 
 class ProjectionRecord(AlignmentRecord):
-    """Outcome of a projection."""
+    """Record of one turn of projections: the level, and the alignment of the projection."""
 
     kind: Literal["projection"] = "projection"
     level: str
@@ -221,7 +221,7 @@ class Turn(JsonlRecord):
     """Observation before the action."""
     action: str
     reading: ReadingRecord | None
-    """None for a projection, which is not matched with candidates."""
+    """Reading of the action; None for a projection, which is not matched with candidates."""
     event: AnyEvent
     reward: float
     terminated: bool
@@ -240,7 +240,7 @@ class Turn(JsonlRecord):
         """The event of a turn of an inquiry.
 
         Raises:
-            LogError: it is a turn of another kind of environment.
+            LogError: this is a turn of another kind of environment.
         """
         if not isinstance(self.event, EventRecord):
             raise LogError(f"turn {self.turn} is a {self.event.kind}, not a turn of an inquiry; {OTHER_KIND}")

@@ -53,12 +53,12 @@ class ProjectionEpisodeScore:
     """Publication date of the paper, as precise as known: a day, a month or a year."""
     seed: int
     rules: str
-    """Form of the projections, and the levels unless they are the paper's."""
+    """Form of the projections, and the levels if they are not those of the paper."""
     judge: str
     """Name of the judge."""
     judge_version: int
     levels: tuple[LevelScore, ...]
-    """In the order of the episode."""
+    """Scores of the levels, in the order of the episode."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """Configuration of the agent, as logged."""
 
@@ -108,15 +108,18 @@ def score_projections(
     Args:
         episode: the log.
         task: its task.
-        judged: alignments by another judge, by turn; None takes the logged ones, of the judge of the reward. A turn
-            without one is unscored.
+        judged: alignments by another judge, by turn; None takes the logged alignments, which are those of the judge of
+            the reward. A turn without an alignment is unscored.
 
     Raises:
         LogError: the episode was played on another version of the task, or names no judge.
     """
     header = episode.header
     if header.task.digest != task.digest:
-        raise LogError(f"the log is about {header.task.id} with digest {header.task.digest[:12]}, not about this task")
+        raise LogError(
+            f"the log is about {header.task.id} with digest {header.task.digest[:12]}, but the given task is {task.id} "
+            f"with {task.digest[:12]}; score it with the task it was played on"
+        )
     if header.judge is None:
         raise LogError(f"the log about {header.task.id} names no judge of its projections; play the episode again")
     return ProjectionEpisodeScore(
@@ -148,6 +151,6 @@ def level_score(level: str, text: str, record: AlignmentRecord | None) -> LevelS
 
 
 def rules_of(header: Header) -> str:
-    """Return the form of the projections, and the order of the levels unless it is the paper's."""
+    """Return the form of the projections, and the levels in order if they are not those of the paper."""
     form, levels = str(header.rules["form"]), tuple(header.rules["levels"])
     return form if levels == LEVELS else f"{form}, {' → '.join(levels)}"

@@ -1,7 +1,7 @@
-"""Means over clusters and agreement of judges, with intervals clustered by them.
+"""Means over clusters and agreement of judges, with intervals that treat each cluster as one observation.
 
-The cluster of an inquiry is its tree, that of an episode of projections its paper: the episodes of one cluster are not
-independent.
+The episodes of one cluster are not independent. The cluster of an inquiry is its tree; the cluster of an episode of
+projections is its paper.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Estimate(NamedTuple):
     """Mean of the cluster means; None without values."""
     low: float | None
     high: float | None
-    """Interval of a t over cluster means with G − 1 degrees of freedom; None below `FEWEST_TREES` clusters."""
+    """The t interval over cluster means, with G − 1 degrees of freedom; None below `FEWEST_TREES` clusters."""
     trees: int
     """G: clusters, such as trees, with at least one value."""
     episodes: int
@@ -106,8 +106,9 @@ def clustered_mean(values: Iterable[tuple[str, float | None]]) -> Estimate:
 def stratified_mean(strata: Sequence[Iterable[tuple[str, float | None]]]) -> Estimate:
     """Return the mean of the means of strata of (cluster, value) pairs, each stratum with the same weight.
 
-    The interval is a t over the cluster means within strata, with Welch's degrees of freedom; it needs `FEWEST_TREES`
-    clusters in all, and two in each stratum. One stratum gives `clustered_mean`, and one without values is left out.
+    The t interval is over the cluster means within strata, with Welch's degrees of freedom. It needs `FEWEST_TREES`
+    clusters in all, and two in each stratum. A single stratum gives `clustered_mean`; strata without values are left
+    out.
     """
     listed = [list(values) for values in strata]
     if len(listed) == 1:

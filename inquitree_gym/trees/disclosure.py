@@ -1,4 +1,4 @@
-"""Disclosures: a study told step by step, and the claims of its outcome; the material of a projection task.
+"""Disclosures, the material of projection tasks: a study disclosed level by level, and the claims of its outcome.
 
 The steps and claims are those of ProjectionBench (arXiv:2605.30284); the texts are the project's own.
 """
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from inquitree_gym.trees.schema import Tree
 
 Level = Literal["question", "null", "procedure"]
-"""Step of a disclosure: topic and question, null hypothesis, procedure."""
+"""Level of a disclosure: topic and question, null hypothesis, or procedure."""
 LEVELS: tuple[Level, ...] = ("question", "null", "procedure")
 MAX_CLAIMS = 50
 MAX_DISCLOSED = 12_000
-"""Most characters that an agent is told of one study, so that they fit into an observation."""
+"""Maximum number of characters that are disclosed about one study, so that they fit into an observation."""
 TOLD = "-told-"
-"""Stands in the id of a control between the task whose claims are scored and the one that is disclosed."""
+"""Part of the id of a control, between the task whose claims are scored and the task that is disclosed."""
 
 
 class OutcomeClaim(FrozenModel):
@@ -39,7 +39,7 @@ class OutcomeClaim(FrozenModel):
     dependent: Text
     """Dependent variable, a noun phrase."""
     contraries: tuple[Text, ...] = Field(min_length=1)
-    """Sentences that cannot be true if the claim is: the opposite effect, or none."""
+    """Sentences that cannot be true if the claim is true: the opposite effect, or no effect."""
     evidence: tuple[Identifier, ...] = Field(min_length=1)
     """Studies whose true result shows the claim."""
 
@@ -51,7 +51,7 @@ class OutcomeClaim(FrozenModel):
 
 
 class Disclosure(FrozenModel):
-    """A study told step by step. Agents never see ``hypothesis``, ``outcome`` and ``claims``."""
+    """A study disclosed level by level. Agents never see ``hypothesis``, ``outcome`` and ``claims``."""
 
     topic: Text
     """Field of the study, at most four words."""
@@ -62,9 +62,9 @@ class Disclosure(FrozenModel):
     hypothesis: Text
     """Expected effect: "If …, then …" or "When …, then …"."""
     null_hypothesis: Text
-    """The same without a direction: no change."""
+    """Hypothesis that there is no effect: "If …, then there is no change in …"."""
     procedure: tuple[Text, ...] = Field(min_length=1)
-    """Steps, without results."""
+    """Steps of the study, without results."""
     outcome: Text
     """All claims in one sentence."""
     claims: tuple[OutcomeClaim, ...] = Field(min_length=1, max_length=MAX_CLAIMS)
@@ -133,7 +133,7 @@ class ProjectionTask(FrozenModel):
 
 
 def swapped_task(scored: ProjectionTask, told: ProjectionTask) -> ProjectionTask:
-    """Return a control: the claims of one task behind the disclosure of another, which says nothing about them."""
+    """Return a control, which scores the claims of one task and shows the disclosure of another."""
     own = scored.disclosure
     kept = {name: getattr(own, name) for name in ("domain", "hypothesis", "outcome", "claims")}
     mixed = told.disclosure.model_copy(update=kept)

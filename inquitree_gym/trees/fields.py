@@ -34,7 +34,7 @@ def _clean(text: str) -> str:
 
 
 CLEAN = AfterValidator(_clean)
-"""Validator of texts: no control characters, no outer white space. It stands behind the bounds."""
+"""Validator of texts: no control characters, no white space at either end. It runs after the bounds are checked."""
 Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), CLEAN]
 Identifier = Annotated[str, Field(pattern=ID_PATTERN)]
 Canary = Annotated[str, Field(min_length=1, max_length=200), CLEAN]

@@ -81,9 +81,9 @@ def load_user_tree(file: Path) -> Tree:
 
 
 def id_faults(tree: Tree | ProjectionTask, file: Path) -> list[Fault]:
-    """Return the reasons why the tree or task of a user's file cannot be known by its id.
+    """Return the reasons why the tree or task of a user's file cannot be registered under its id.
 
-    The id has to agree with the file name and must not be that of a shipped tree.
+    The id has to agree with the file name, and must not be that of a shipped tree.
     """
     faults: list[Fault] = []
     if tree.id in builtin_ids() and file.resolve() != Path(str(builtin_file(tree.id))).resolve():

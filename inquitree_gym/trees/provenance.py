@@ -57,7 +57,7 @@ class Paper(FrozenModel):
 
 
 class Source(FrozenModel):
-    """A public address of the facts."""
+    """A public source of the facts, by its address."""
 
     id: SourceId
     address: Text
@@ -87,6 +87,6 @@ class Provenance(FrozenModel):
     """Sources of the facts, and the support for each node."""
 
     tier: Tier | None = Field(default=None, exclude_if=not_)
-    """Evidence tier of the whole tree; left out of documents without one."""
+    """Evidence tier of the whole tree; not written if it is None."""
     sources: tuple[Source, ...] = ()
     support: tuple[Support, ...] = ()

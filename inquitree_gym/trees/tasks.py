@@ -27,7 +27,7 @@ from inquitree_gym.trees.schema import Tree
 
 TASK_FORMAT = "projection/1"
 TaskKind = Literal["inquiry", "projection"]
-"""Kind of task: a tree that is played as an inquiry, or a disclosure whose outcome is projected."""
+"""A tree, which is played as an inquiry, or a projection task."""
 
 TaskLike = str | os.PathLike[str] | Tree | ProjectionTask
 """An id, a path of a tree or task file, a tree with a disclosure, or a task."""
@@ -36,7 +36,7 @@ TaskLike = str | os.PathLike[str] | Tree | ProjectionTask
 def load_task(task: TaskLike) -> ProjectionTask:
     """Return the projection task with an id (``"paper12"``, ``"12"``), at a path, or of a tree.
 
-    ``"paper12-told-paper5"`` is a control: the claims of paper 12 behind the disclosure of paper 5.
+    ``"paper12-told-paper5"`` is a control, which scores the claims of paper 12 and discloses paper 5.
 
     Raises:
         UnknownTreeError: the id or file does not exist, or the tree has no disclosure.
@@ -61,7 +61,7 @@ def builtin_tasks() -> tuple[str, ...]:
 
 
 def swapped_tasks() -> tuple[str, ...]:
-    """Return the ids of the controls in which each shipped task is behind the disclosure of one of another domain."""
+    """Return the ids of the controls: each shipped task, with the disclosure of a task from another domain."""
     domains = {name: load_task(name).disclosure.domain for name in builtin_tasks()}
     ids = sorted(domains, key=lambda name: domains[name])
     shift = max(Counter(domains.values()).values())
@@ -81,10 +81,10 @@ def parse_task(document: bytes, where: str = "task") -> ProjectionTask:
 
 
 def parse_document(document: bytes, where: str) -> Tree | ProjectionTask:
-    """Validate one JSON document: a task if it says that it is one, otherwise a tree.
+    """Validate one JSON document: a task if it has the format of one, otherwise a tree.
 
     Raises:
-        TreeError: it is invalid; all faults that can be found at once are listed.
+        TreeError: the document is invalid; all faults that can be found at once are listed.
     """
     refuse_ambiguous_json(document, where)
     found = json.loads(document)
@@ -119,7 +119,7 @@ def _task_of(tree: Tree) -> ProjectionTask:
 
 
 def _unsupported_evidence(task: ProjectionTask) -> list[Fault]:
-    """Return a fault for each study that a claim names and the provenance does not; a task alone has no tree."""
+    """Return a fault for each study that a claim names but the provenance does not; a task file has no tree."""
     known = {support.node for support in task.provenance.support}
     return [
         fault("T116", claim.id, f"disclosure.claims[{i}].evidence[{k}]", f"needs '{name}', which has no support")
@@ -130,7 +130,7 @@ def _unsupported_evidence(task: ProjectionTask) -> list[Fault]:
 
 
 def is_task_file(name: str) -> bool:
-    """Return whether a name is the path of a file that says that it holds a projection task alone."""
+    """Return whether a name is the path of a file that has the format of a projection task."""
     if not is_path(name):
         return False
     with suppress(OSError), open(os.path.expanduser(name), "rb") as stream:

@@ -54,7 +54,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, folder=folder, file=file, agent=agent)
         gym.Wrapper.__init__(self, env)
         self.records = unwrap_records(self)
-        """Records of the environment inside."""
+        """Records of the wrapped environment."""
         self._folder = None if folder is None else Path(folder)
         self._file = None if file is None else Path(file)
         self.names_agent = agent is not None

@@ -29,7 +29,7 @@ def read_torn(file: Path, header: Header, records: EpisodeRecords) -> Episode:
     """Return the episode in a file that is to be resumed by one with ``header`` and ``records``.
 
     Raises:
-        LogError: the file is damaged, holds a complete episode, or one with other settings.
+        LogError: the file is damaged, or holds a complete episode or one with other settings.
     """
     torn = read_episode(file)
     if torn.footer is not None:

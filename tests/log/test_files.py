@@ -207,7 +207,7 @@ def test_a_turn_of_one_kind_is_not_taken_for_another():
         _ = turn(reading=None, event=projected()).inquiry_reading
     with pytest.raises(LogError, match="turn 1 is a turn of an inquiry, not a projection"):
         _ = turn().projection
-    with pytest.raises(LogError, match="the episode on paper8 was not read by an embedder"):
+    with pytest.raises(LogError, match="the episode on paper8 is not an inquiry read by an embedder"):
         _ = HEADER.model_copy(update={"embedder": None}).inquiry_embedder
 
 

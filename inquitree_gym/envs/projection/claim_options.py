@@ -1,4 +1,4 @@
-"""Options of the discrete view: three for every true claim of many tasks, in numbers.
+"""Options of the discrete view as numbers: three for every true claim of many tasks.
 
 The options of a claim are the claim itself, its first contrary, and nothing. A seed shuffles them claim by claim.
 """
@@ -22,14 +22,14 @@ RATINGS = np.array([1.0, -1.0, np.nan])
 """Alignment a of each option with its claim; NaN for nothing, which has no analogous claim."""
 _ORDERS = np.array(list(permutations(range(OPTIONS))))
 _SHUFFLE = 1 << 32
-"""First of the words that a seed's hash is extended with to shuffle the options of each claim."""
+"""First of the words that extend a seed's hash to shuffle the options of each claim."""
 
 
 class ClaimNumbers(NamedTuple):
-    """Claims of N tasks in numbers, in a fixed number of slots."""
+    """Claims of N tasks as numbers, in a fixed number of slots."""
 
     claims: NDArray[np.int64]
-    """Shape (N,): number of claims M; the slots behind them are empty."""
+    """Shape (N,): number of claims M; the slots after them are empty."""
     directions: Signs
     """Shape (N, slots, 2): direction that the claim and its contrary state, 1 a rise, -1 a fall, 0 neither."""
     given: Signs

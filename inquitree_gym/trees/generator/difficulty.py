@@ -139,7 +139,7 @@ def checked_count(name: str, value: object, most: int) -> Count:
     """Return a valid count, 1 to ``most``; JSON gives a pair as a list, which becomes a tuple.
 
     Raises:
-        OptionError: it is neither a whole number nor a pair of them, or out of range.
+        OptionError: the value is neither a whole number nor a pair of whole numbers, or is out of range.
     """
     pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
     if len(pair) != 2 or not all(map(_is_integer, pair)) or not 1 <= pair[0] <= pair[1] <= most:
@@ -151,7 +151,7 @@ def checked_number(name: str, value: object, low: float, high: float) -> float:
     """Return a valid number from ``low`` to ``high``.
 
     Raises:
-        OptionError: it is no number, or out of range.
+        OptionError: the value is not a number, or is out of range.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise OptionError(f"{name} is a number from {low} to {high}, not {value!r:.80}")

@@ -84,7 +84,7 @@ def check_seed(seed: object) -> None:
     """Check the seed of a synthetic document.
 
     Raises:
-        OptionError: it is no whole number from 0 to 2^63 - 1.
+        OptionError: the seed is not a whole number from 0 to 2^63 - 1.
     """
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
         raise OptionError(f"the seed of a synthetic document is a whole number from 0 to 2^63 - 1, not {seed!r:.80}")

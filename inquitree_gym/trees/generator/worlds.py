@@ -2,8 +2,8 @@
 
 A study manipulates one factor and measures several quantities. The factor acts on each of them through a mediator, so
 the sign of a claim is the product of the signs of two links. The procedure states the first link of every route as
-earlier work, and the second link of a *deducible* claim. The second link of any other claim is a fair coin that nothing
-disclosed depends on.
+earlier work, and the second link of a *deducible* claim. The sign of the second link of any other claim is a fair coin,
+and no disclosed text depends on it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from inquitree_gym.trees.provenance import GENERATED
 WORLD_VERSION = 1
 """Version of the generator of worlds; a seed identifies a world only within one version."""
 _COUNT, _REMAINDER, _SIGNS, _RANKS = 1, 2, 3, 16
-"""Words that a world's hash is extended with, by what is drawn; ranks take one word per claim."""
+"""Words that extend a world's hash, by the quantity that is drawn; ranks take one word per claim."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +40,8 @@ class WorldSettings:
     claims: Count = 5
     """Number of claims M, or a range from which each world draws it; 1 to `MAX_CLAIMS`."""
     deducible: float = 1.0
-    """Share of the claims whose sign follows from what the procedure states; 0 to 1. Where the share of M claims is no
-    whole number, a world has the number below or above it, so that the mean is the share."""
+    """Share of the claims whose sign follows from what the procedure states; 0 to 1. If share · M is not a whole
+    number, it is rounded down or up at random, so that the mean over worlds is the share."""
 
     def __post_init__(self) -> None:
         """Validate the settings.
@@ -75,11 +75,11 @@ class WorldNumbers(NamedTuple):
     signs: NDArray[np.int8]
     """Shape (N, columns): 1 if the quantity rises with the factor, -1 if it falls, 0 behind the last claim."""
     deducible: NDArray[np.bool_]
-    """Shape (N, columns): the sign follows from what the procedure states."""
+    """Shape (N, columns): True if the sign follows from what the procedure states."""
 
 
 def world_numbers(seeds: Hashes, settings: WorldSettings) -> WorldNumbers:
-    """Return the claims of the worlds of ``seeds``, shape (N,); those of `synthetic_task` for the same seeds."""
+    """Return the claims of the worlds of ``seeds``, shape (N,); they equal those of `synthetic_task` for each seed."""
     fewest, most = count_range(settings.claims)
     columns = np.arange(most)
     roots = hash_words(np.full(len(seeds), WORLD_VERSION, np.uint64), seeds)
@@ -117,7 +117,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A factor, the quantities that it acts on, and the links on the way."""
+    """A factor, the quantities that it acts on, and the links between them."""
 
     seed: int
     settings: WorldSettings

@@ -54,9 +54,9 @@ def test_a_projection_without_an_alignment_is_unscored():
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"pair_ratings": ()}, "not of the shape of the claims"),
-        ({"extra_ratings": ((), ())}, "not of the shape of the claims"),
-        ({"extra_ratings": (((1.0, 1.0), (0.0, 0.0)),)}, "not of the shape of the claims"),
+        ({"pair_ratings": ()}, "not have one entry for each claim"),
+        ({"extra_ratings": ((), ())}, "not have one entry for each claim"),
+        ({"extra_ratings": (((1.0, 1.0), (0.0, 0.0)),)}, "not have one entry for each claim"),
         ({"pair_ratings": ((1.0, 1.0, 0.0),)}, "pair_ratings"),
         ({"pair_ratings": ((1.5, 1.0),)}, "less than or equal to 1"),
         ({"f1": -0.1}, "greater than or equal to 0"),
