@@ -14,10 +14,10 @@ Floats = NDArray[np.float64]
 MAX_EXTRAS = 3
 """Largest number of extraneous claims of a projection."""
 ORDERS = 2
-"""A pair of claims is rated in both orders, and the ratings are averaged."""
+"""Number of orders in which a pair of claims is rated; the ratings are averaged."""
 
 Variant = Literal["paper", "strict"]
-"""Score as printed, or paired claims alone: TP over the projected claims, and over the true ones."""
+"""Score as printed in the paper, or strict: from paired claims alone, P = TP over all projected claims, R = TP/M."""
 Area = Literal["trapezoid", "mean"]
 """Aggregate of the F1 of the levels: the area of the trapezoid with unit steps, in [0, 2] for three, or their mean."""
 
@@ -48,8 +48,8 @@ def projection_score(
     TP = Σ max(a_i, 0) + Σ max(ā_j, 0); FP = −Σ min(a_i, 0) − Σ min(ā_j, 0); RE = M + #{j: ā_j > 0}.
 
     Args:
-        pairs: shape (…, M), ratings in [-1, 1] of each true claim with its analogous one; NaN for no analogous claim,
-            and behind the last claim of a task with fewer than M.
+        pairs: shape (…, M), ratings in [-1, 1] of each true claim with its analogous claim; NaN where there is no
+            analogous claim, and after the last claim of a task with fewer than M.
         extras: shape (…, E), mean ratings in [-1, 1] of the extraneous claims; NaN for none.
         claims: numbers of true claims, of the leading shape; M if absent.
         variant: ``"strict"`` counts paired claims alone: P = TP over all projected claims, R = TP/M.
@@ -114,11 +114,11 @@ class Alignment:
     """Ratings of the claims of one projection against the M true claims of a task."""
 
     analogous: tuple[str | None, ...]
-    """The projected claim that is analogous to each true claim; None for none."""
+    """The analogous claim of each true claim; None for a true claim without one."""
     extraneous: tuple[str, ...]
-    """Projected claims that no pair has, at most `MAX_EXTRAS`."""
+    """Extraneous claims: projected claims that are in no pair, at most `MAX_EXTRAS`."""
     pair_ratings: Floats
-    """Shape (M, `ORDERS`): −1 opposed, 0 another effect, 1 the same direction; NaN without an analogous claim."""
+    """Shape (M, `ORDERS`): −1 for opposed directions, 0 another effect, 1 the same direction; NaN for no pair."""
     extra_ratings: Floats
     """Shape (E, M, `ORDERS`): ratings of each extraneous claim against every true claim."""
     reasons: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ class Alignment:
 
     @cached_property
     def complete(self) -> bool:
-        """True if every rating that is due is there; a projection with a missing one is unscored."""
+        """True if no rating is missing; a projection with a missing rating is unscored."""
         due = np.array([claim is not None for claim in self.analogous], np.bool_)
         return not (np.isnan(self.pair_ratings[due]).any() or np.isnan(self.extra_ratings).any())
 
@@ -152,7 +152,7 @@ class ProjectionJudge(Protocol):
 
     @property
     def name(self) -> str:
-        """Name that it was requested by."""
+        """Name by which the judge was requested."""
 
     @property
     def version(self) -> int:

@@ -1,4 +1,4 @@
-"""Score that is expected by chance from an agent that knows the variables and guesses what holds between them."""
+"""Expected score of an agent that knows the variables and guesses the relations between them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from inquitree_gym.errors import OptionError
 def chance_f1(claims: int, right: float = 0.5, wrong: float = 0.5) -> float:
     """Return E[F1] of a projection that guesses each of M true claims independently of the others.
 
-    A claim is stated rightly with probability p, as a contrary with probability q, and otherwise left out. So the
+    A claim is stated correctly with probability p, as a contrary with probability q, and otherwise left out. So the
     number of stated claims is n ~ Binomial(M, p + q), and of these k ~ Binomial(n, p/(p + q)) are right. Without
     extraneous claims TP = k, FP = n − k and RE = M (see `projection_score`), so that P = k/n, R = k/M and
 
@@ -21,7 +21,7 @@ def chance_f1(claims: int, right: float = 0.5, wrong: float = 0.5) -> float:
 
     Args:
         claims: number of true claims M, from 1.
-        right: probability p that a claim is stated rightly.
+        right: probability p that a claim is stated correctly.
         wrong: probability q that its contrary is stated; p + q is at most 1.
 
     Raises:
@@ -32,7 +32,7 @@ def chance_f1(claims: int, right: float = 0.5, wrong: float = 0.5) -> float:
     """
     if claims < 1 or right < 0 or wrong < 0 or right + wrong > 1 + 1e-12:
         raise OptionError(
-            f"chance takes a number of claims from 1 and two probabilities whose sum is at most 1, "
+            f"chance_f1 takes a number of claims from 1 and two probabilities whose sum is at most 1, "
             f"not {claims}, {right} and {wrong}"
         )
     stated = min(1.0, right + wrong)

@@ -25,24 +25,24 @@ _JOINT = re.compile(
     r"|\s+(?:whereas|while|although|though|but|and|yet)\s+(?:(?:also|even|thus)\s+)?",
     re.IGNORECASE,
 )
-"""Place where a clause may end."""
+"""Joint: a place where a clause may end."""
 _STRONG = re.compile(r";|\bthat\b|\b(?:whereas|although|though|while|but|yet)\b", re.IGNORECASE)
 """A joint after which a new clause starts if it has any verb."""
 _THAT = re.compile(r"\bthat\b", re.IGNORECASE)
 _LIST_END = re.compile(r",\s*and\b", re.IGNORECASE)
 _COMMA_LIST = 3
-"""Number of commas between clauses from which they are a list without any conjunction."""
+"""Number of commas from which clauses form a list even without a conjunction."""
 _OPENS = re.compile(
     r"^(?:if|when|whenever|as|because|since|once|after|before|unless|until|although|though|even (?:if|though)|whereas"
     r"|while)\b",
     re.IGNORECASE,
 )
-"""A piece that begins so needs the clause behind its comma."""
+"""Opening of a subordinate clause, which needs the main clause after its comma."""
 _AWAITS = re.compile(r"\b(?:if|when|whether|between|because|both|either)\b", re.IGNORECASE)
-"""Behind such a word, "and" joins two nouns as long as no verb came."""
+"""Words after which "and" joins two nouns until a verb comes."""
 _MODAL = re.compile(r"\b(?:will|would|should|may|might|can|ought|must)\b", re.IGNORECASE)
 _CONTINUES = re.compile(r"^(?:which|who|whose|where|when|if|than|then|or|nor|not|rather|instead)\b", re.IGNORECASE)
-"""A piece that begins so belongs to the clause before it."""
+"""Opening of a piece that belongs to the clause before it."""
 _AUXILIARY = (
     r"is|are|was|were|has|have|had|does|do|did|will|would|can|cannot|could|may|might|should|must|won['’]t|doesn['’]t"
     r"|don['’]t|isn['’]t|aren['’]t|ought|shall|couldn['’]t|wouldn['’]t|shouldn['’]t|haven['’]t|hasn['’]t"
@@ -93,7 +93,7 @@ report rescue reset rest result return reverse rise rule run scale score separat
 sink slip slow sort span speed split spread stand start stem stick stop stretch strike supply support swap switch tie
 track transfer travel treat trigger tune turn update upset use win work yield
 """
-"""Verbs whose plain form is mostly a noun or an adjective."""
+"""Verbs whose plain form is usually a noun or an adjective."""
 _NOUNS = "|".join(_NOUN_STEMS.split())
 _FINITE = (
     rf"(?:(?:{_AUXILIARY})(?!\s*$)|(?:{_SINGULAR})(?!\s+(?:than|of|between)\b)|(?<=s\s)(?:{_NOUNS})(?!\s+(?:of|in)\b)"
@@ -106,7 +106,7 @@ _VERB = re.compile(
 )
 """A finite verb of a main clause: an auxiliary, or a present form that no article or relative pronoun precedes."""
 _DOES = re.compile(rf"(?<![\w-])(?:{_SINGULAR})(?![\w-])", re.IGNORECASE)
-"""A verb that is no auxiliary; "while" without one tells the time."""
+"""A verb that is not an auxiliary; "while" without such a verb is about time."""
 _STARTS_WITH_VERB = re.compile(
     rf"^(?:(?:also|often|only|even|not|then|still|\w+ly)\s+)?(?:{_AUXILIARY}|{_SINGULAR}|{_PLURAL})(?![\w-])",
     re.IGNORECASE,
@@ -154,7 +154,7 @@ def _pieces(body: str) -> list[str]:
 
 
 def _ends(body: str) -> list[re.Match[str]]:
-    """Return the joints that end a clause; mere commas do where there are several, or a conjunction closes the list."""
+    """Return the joints that end a clause; commas do so if there are several, or if a conjunction closes their list."""
     joints = [*_JOINT.finditer(body)]
     found: list[re.Match[str]] = []
     for joint, following in zip_longest(joints, joints[1:]):
@@ -185,7 +185,7 @@ def _awaits_verb(left: str) -> bool:
 
 
 def _starts_clause(right: str, joint: str, rest: str) -> bool:
-    """Return whether the text behind a joint, up to the next joint or to the end, begins a clause."""
+    """Return whether the text after a joint, up to the next joint or to the end, begins a clause."""
     if _THAT.search(joint) or ";" in joint:
         return True
     if _CONTINUES.match(right):

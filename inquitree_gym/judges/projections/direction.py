@@ -1,4 +1,4 @@
-"""Direction of a claim as its words tell it: up or down, no change, a change without a direction, or left open."""
+"""Direction that the words of a claim state: up or down, no change, a change without a direction, or left open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inquitree_gym.trees.disclosure import OutcomeClaim
 
 _CACHED_TEXTS = 4_096
 _NEAR = 6
-"""A direction within this many words behind "affects" is that of the effect."""
+"""A word for a direction at most this many words after "affects" states the direction of the effect."""
 
 _CHANGE_STEMS = (
     r"chang\w*|alter\w*|affect\w*|effects?|influenc\w*|impact\w*|modif\w*|modulat\w*|differ\w*|depend\w*"
@@ -64,7 +64,7 @@ Direction = Literal[-1, 0, 1]
 
 
 class Mark(NamedTuple):
-    """A word that tells a direction."""
+    """A word that states a direction."""
 
     kind: str
     """``up``, ``down``, ``bad`` for a quantity that is better low, or ``turn``."""
@@ -105,7 +105,7 @@ def is_null(claim: str) -> bool:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def is_undirected(claim: str) -> bool:
-    """Return whether a claim names a change or a relation and no direction of it.
+    """Return whether a claim names a change or a relation without its direction.
 
     >>> is_undirected("Salt affects the dough."), is_undirected("Salt affects the dough by slowing it.")
     (True, False)
@@ -122,9 +122,9 @@ def is_undirected(claim: str) -> bool:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def polarity(claim: str) -> Direction:
-    """Return the product of the directions of a claim's words, −1 or 1; 0 without any.
+    """Return the product of the directions of a claim's words, −1 or 1; 0 without such a word.
 
-    Two claims that say the same in other words have the same: the warmer the faster, the colder the slower.
+    Claims that say the same from opposite sides have equal products: the warmer the faster, the colder the slower.
 
     >>> polarity("More yeast raises the dough."), polarity("Less yeast lowers the dough.")
     (1, 1)
@@ -144,9 +144,9 @@ def claim_direction(claim: OutcomeClaim, text: str) -> int:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def agreement(claim: str, true: str) -> Direction:
-    """Return whether the directions of the words of two claims agree (1) or not (−1); 0 where one of them has none.
+    """Return whether the directions of the words of two claims agree (1) or not (−1); 0 if one claim states none.
 
-    A word in both texts is part of what they are about and does not count.
+    Words that occur in both texts belong to their subject and are not counted.
 
     >>> agreement("Slower kneading makes a denser crumb.", "Slow kneading thickens and enlarges the crumb.")
     1
@@ -159,7 +159,7 @@ def agreement(claim: str, true: str) -> Direction:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def _marks(text: str) -> tuple[Mark, ...]:
-    """Return the words of a text that tell a direction; where a bad quantity is named, "worse" raises it."""
+    """Return the words of a text that state a direction; if a bad quantity is named, "worse" means a rise."""
     found = (
         Mark(match.lastgroup or "", match.group().lower()[:STEM_LETTERS])
         for match in _MARKS.finditer(text)

@@ -21,7 +21,7 @@ class ProjectionJudgement:
     """None for a projection that the judge could not align, which is unscored."""
     usage: Usage = field(default_factory=Usage)
     unread: int = 0
-    """Replies that could not be read."""
+    """Number of replies that could not be read."""
     why: str = ""
     """Reason why the projection is unscored; empty if it is scored."""
     replies: tuple[JudgeReply, ...] = ()
@@ -38,11 +38,11 @@ class AsyncProjectionJudge(Protocol):
 
     @property
     def name(self) -> str:
-        """Name that it was requested by."""
+        """Name by which the judge was requested."""
 
     @property
     def config(self) -> dict[str, Any]:
-        """Settings that determine its ratings, besides task and projection; plain values, with ``version``."""
+        """Settings that determine the ratings, apart from task and projection; plain values, with ``version``."""
 
     async def align(self, task: ProjectionTask, projection: str) -> ProjectionJudgement:
         """Align one projection with the true claims of a task."""
@@ -53,7 +53,7 @@ class InProcessProjectionJudge(Configured):
     """`AsyncProjectionJudge` without a service: one judge per task that computes in this process."""
 
     for_task: Callable[[ProjectionTask], ProjectionJudge]
-    """Returns the judge of a task, the same for the same task."""
+    """Function that returns the judge of a task, the same object for the same task."""
 
     async def align(self, task: ProjectionTask, projection: str) -> ProjectionJudgement:
         """See `AsyncProjectionJudge.align`. Blocks the event loop while it computes."""

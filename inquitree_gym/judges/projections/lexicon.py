@@ -1,4 +1,4 @@
-"""Words that tell a direction, in all their forms: general English, not the terms of any study."""
+"""Words that state a direction, in all their forms: general English, not the terms of any study."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _verbs(words: str) -> str:
 
 
 def _finite(words: str) -> str:
-    """Return a pattern of the words without "-ing", which mostly names what is done and not what comes of it."""
+    """Return a pattern of the words without "-ing", a form that usually names the manipulation and not the effect."""
     return _forms(words, _FINITE, "s|es|ed|ting")
 
 
@@ -89,9 +89,9 @@ UNWANTED = (
     r"|anhedoni\w*|depress(?:ion|ive)\w*|mismatch\w*|discord\w*|disagree\w*|uncertain\w*|unsure|improbab\w*|unlikely"
     r"|unpredict\w*|surpris\w*|unexpected\w*|oppos(?:e|ed|ition)|distant|far"
 )
-"""Quantities that fall where their opposite rises; "worse" raises them."""
+"""Bad quantities, which are better low: "worse" means that they rise."""
 TURNING = r"not|n['’]t|neither|nor|cannot|hardly|scarcely|barely|unable|nothing|opposite|other direction|impossible"
-"""Words that turn the direction of the others."""
+"""Words that reverse the direction of the other words."""
 NO_DIRECTION = (
     r"fall(?:s|ing|en)? (?:asleep|in|into|within|on)|not (?:only|just|merely|yet)|(?:and|but|,|though|although) not"
     r"|no more than|more or less|at (?:least|most)|slow[- ]wave|rather than|(?:long|short)[- ]term"
@@ -100,4 +100,4 @@ NO_DIRECTION = (
     r"|short of|or no|with no|out of"
     r"|higher (?:visual|auditory|cortical|cortex|areas?|regions?)"
 )
-"""Phrases whose words tell no direction of an effect."""
+"""Phrases whose words state no direction of an effect."""

@@ -37,12 +37,12 @@ from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees.disclosure import ProjectionTask
 
 VERSION = 1
-"""Version of the rule that makes alignments of replies; the templates have a digest."""
+"""Version of the rule that makes alignments from replies; the templates have a digest of their own."""
 
 Pairing = Literal["analogous", "blind"]
-"""Extraction of the projected claims: in sight of the true ones, as in the paper, or without it, and then matched."""
+"""Extraction of the projected claims: with the true claims in view, as in the paper; or blind, with later matching."""
 Requests = Literal["pairs", "table"]
-"""Ratings asked one pair a request, as in the paper, or all in one request per order."""
+"""Requests for ratings: one per pair and order, as in the paper, or one per order for all pairs."""
 
 _FAULTS = {
     "analogous": "no JSON object with a claim or N/A for every true claim",
@@ -57,15 +57,15 @@ class LLMProjectionSettings:
     """Settings of a judge of projections that asks a chat model."""
 
     alignment: Requests = "pairs"
-    """One request per pair and order, or one per order."""
+    """Requests for ratings: one per pair and order, or one per order."""
     pairing: Pairing = "analogous"
     """Extraction of the projected claims."""
     ratings: Scale = "steps"
-    """Ratings that are read; others leave the projection unscored."""
+    """Ratings that are accepted; any other rating leaves the projection unscored."""
     undirected: Literal[-1, 0, 1] = 0
-    """Rating of a claim that something changes, without a direction, against a directed one."""
+    """Rating of a claim without a direction, such as "changes", against a directed claim."""
     repeat: int = 0
-    """Number of the repetition, from 0; it is the seed of the requests, and changes their codes."""
+    """Number of the repetition, from 0; it is the seed of the requests and changes the codes in them."""
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -83,15 +83,15 @@ class LLMProjectionSettings:
             if (value := getattr(self, name)) not in values:
                 raise OptionError(f"{name} of a judge is one of {', '.join(map(repr, values))}, not {value!r}")
         if self.repeat < 0:
-            raise OptionError(f"repeat of a judge is a number from 0, not {self.repeat}")
+            raise OptionError(f"repeat of a judge is a whole number from 0, not {self.repeat}")
 
 
 class _UnscoredError(Exception):
-    """The alignment of one projection stops here; the message is its fault."""
+    """Stop of the alignment of one projection, which stays unscored; the message is the reason."""
 
 
 class _Talk:
-    """The requests about one projection, in order, and what they took."""
+    """The requests about one projection, in order, with their replies and usage."""
 
     def __init__(self, chat: Chat, prompts: Prompts, seed: int) -> None:
         self._chat, self._prompts, self._seed = chat, prompts, seed
@@ -166,9 +166,10 @@ class _Ratings:
 class LLMProjectionJudge:
     """Judge of projections by a chat model.
 
-    With M true claims, all of them with an analogous one, and E extraneous ones it takes 2 + 2·M·(1 + E) requests, or 4
-    with ``alignment="table"``. A projection stays unscored if a reply or one rating cannot be read, or a request fails;
-    no further request is made then, the ratings so far are in the alignment, and paid replies in the cache.
+    For M true claims, each with an analogous claim, and E extraneous claims, it takes 2 + 2·M·(1 + E) requests, or 4
+    with ``alignment="table"``. A projection stays unscored if a reply or a rating cannot be read, or if a request
+    fails. Then no further request is made; the alignment holds the ratings so far, and the cache holds the paid
+    replies.
     """
 
     def __init__(
@@ -209,7 +210,7 @@ class LLMProjectionJudge:
         }
 
     async def align(self, task: ProjectionTask, projection: str) -> ProjectionJudgement:
-        """Align one projection with the true claims. One without a letter has no claims, and takes no request.
+        """Align one projection with the true claims. A projection without a letter has no claims and takes no request.
 
         Raises:
             ServiceError: the service rejects every request: wrong key, unknown model or exhausted quota.
@@ -233,7 +234,7 @@ class LLMProjectionJudge:
         return await extract(task, text, talk)
 
     async def _analogous(self, task: ProjectionTask, text: str, talk: _Talk) -> _Extracted:
-        """Extract the claims in sight of the true ones: the analogous ones, then up to three others."""
+        """Extract the claims with the true claims in view: the analogous claims, then up to three extraneous ones."""
         request = analogous_request(task, text, self._settings.repeat)
         analogous = read_analogous(await talk.ask(request), request.codes)
         if analogous is None:
@@ -245,7 +246,7 @@ class LLMProjectionJudge:
         return _Extracted(tuple(analogous), tuple(extras[:MAX_EXTRAS]))
 
     async def _blind(self, task: ProjectionTask, text: str, talk: _Talk) -> _Extracted:
-        """Extract the claims without sight of the true ones, then match them."""
+        """Extract the claims without showing the true claims, then match both."""
         claims = read_claims(await talk.ask(blind_request(task, text, self._settings.repeat)))
         if claims is None:
             raise talk.refuse("claims")
@@ -260,7 +261,7 @@ class LLMProjectionJudge:
         return _Extracted(analogous, tuple(others[:MAX_EXTRAS]))
 
     async def _rate_all(self, task: ProjectionTask, found: _Extracted, talk: _Talk, ratings: _Ratings) -> None:
-        """Rate the pairs of the extracted claims in both orders, up to the first rating that cannot be had."""
+        """Rate the pairs of the extracted claims in both orders, up to the first rating that cannot be read."""
         true = [claim.text for claim in task.claims]
         pairs = found.pairs(true)
         whole = self._settings.alignment == "table"

@@ -1,14 +1,15 @@
-"""The local judge of projections: clauses paired with the true claims, and rated by their sense, without any service.
+"""The local judge of projections: it pairs clauses with the true claims and rates them by their sense, on local models.
 
-A projection is split into claims. Each is compared with every true claim, which is a statement whose false side are its
-contraries. True and projected claims are paired one to one so that the sum of their similarities is highest; claims
-that are less near than a threshold form no pair. The first claims without a pair are the extraneous ones. All ratings
-are 0 if the paired claims are, on average, too far from everything that is told of the study.
+A projection is split into claims. Each is compared with every true claim; a true claim is a statement whose false side
+is its contraries. True and projected claims are paired one to one so that the sum of their similarities is highest;
+claims whose similarity is below a threshold form no pair. The first claims without a pair are the extraneous claims.
+All ratings are 0 if the paired claims are, on average, too far from every text of the task.
 
-A rating is 1 if the claim takes the side of the true one, -1 if it takes that of a contrary, and 0 if it names no
-direction, leaves open what holds, or restates what was disclosed as a question or a step. The side is told by the
-claim's vector and by the words for directions in both claims. A claim of no change is -1 against a directed one, and 1
-against one of no change. Nothing depends on the order of the two claims, so that the ratings of both orders are equal.
+A rating is 1 if the projected claim is on the side of the true claim, and -1 if it is on the side of a contrary. It is
+0 if the projected claim names no direction, leaves open what will be found, or restates a disclosed question or step.
+The side is decided by the claim's vector and by the words for directions in both claims. A claim of no change is rated
+-1 against a directed claim, and 1 against a claim of no change. The ratings of both orders are equal, since nothing
+depends on the order of the two claims.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ VERSION = 2
 """Version of the ratings; a change that moves any of them raises it."""
 
 _MOST_WORDS = 2.0
-"""No more words than this count that a claim shares with one side alone."""
+"""Maximum number of words shared with one side alone that are counted."""
 
 
 class LocalProjectionSettings(NamedTuple):
@@ -45,20 +46,20 @@ class LocalProjectionSettings(NamedTuple):
     pair_at: float = 0.25
     """Similarity from which a projected claim can be analogous to a true one."""
     about_at: float = 0.44
-    """Least mean similarity of the paired claims to their nearest text of the task; below it, all ratings are 0."""
+    """Smallest mean similarity of the paired claims to their nearest texts of the task; below it, all ratings are 0."""
     extra_at: float = 0.5
     """Similarity from which an extraneous claim is rated against a true one."""
     asked_at: float = 0.25
     """A claim asserts nothing if its distance (1 - similarity) to a disclosed question or step is below this share of
     its distance to the nearest true claim."""
     plain_weight: float = 2.4
-    """Weight in the sense of the claim's leaning to the true claim in MiniLM's space; see `SenseReader.leanings`."""
+    """Weight of the claim's leaning towards the true claim in MiniLM's space; see `SenseReader.leanings`."""
     adapted_weight: float = 4.5
-    """The same in the space of the judge's adapter."""
+    """Weight of the leaning in the space of the judge's adapter."""
     wording_weight: float = 0.85
-    """Weight per word that is shared with one side alone, up to two words."""
+    """Weight per word that the claim shares with one side alone, up to two words."""
     direction_weight: float = 1.4
-    """Weight of the directions that the words of claim and true claim tell; see `agreement`."""
+    """Weight of the agreement between the direction words of both claims; see `agreement`."""
 
     @property
     def weights(self) -> tuple[float, float, float, float]:
@@ -70,7 +71,7 @@ PROJECTION_SETTINGS = LocalProjectionSettings()
 
 
 class ProjectedClaim(NamedTuple):
-    """A projected claim as it was heard; each array has one element per true claim."""
+    """A projected claim compared with all true claims; each array has one element per true claim."""
 
     text: str
     similarity: Floats
@@ -81,10 +82,10 @@ class ProjectedClaim(NamedTuple):
     sense: Floats
     ratings: Floats
     margin: float
-    """Least distance of a similarity or a scaled sense to a threshold."""
+    """Smallest distance of a similarity or a scaled sense from a threshold."""
 
     def why(self, index: int) -> str:
-        """The claim with its numbers against one true claim."""
+        """Return the reason for a rating: the claim, with its similarity and sense for one true claim."""
         return f"similarity {self.similarity[index]:.3f}, sense {self.sense[index]:+.2f}: {self.text}"
 
 
@@ -101,7 +102,7 @@ class LocalProjectionJudge:
 
         Args:
             task: the task.
-            vectors: of its texts.
+            vectors: vectors of the task's texts.
             settings: thresholds and weights.
         """
         self.task = task
@@ -133,7 +134,7 @@ class LocalProjectionJudge:
         )
 
     def _counted(self, heard: Sequence[ProjectedClaim], similarities: Floats, nearness: Floats) -> Bools:
-        """Return which ratings count, shape (projected, true claims): none of a projection about something else."""
+        """Return which ratings count, shape (P, M): none of a projection that is about something else."""
         pairs = one_to_one(nearness)
         if not pairs or np.mean([heard[j].nearest for j in pairs.values()]) < self._settings.about_at:
             return np.zeros(nearness.shape, np.bool_)
@@ -170,7 +171,7 @@ class LocalProjectionJudge:
 
     @property
     def _scale(self) -> float:
-        """Change of the sense per unit of similarity, at most: two texts of a claim differ by half a unit or more."""
+        """Maximum change of the sense per unit of similarity; two texts of a claim differ by half a unit or more."""
         return max(1.0, 2 * (self._settings.plain_weight + self._settings.adapted_weight))
 
     def sense_parts(self, claim: str) -> Floats:
@@ -204,7 +205,7 @@ def local_projection_judge(
 ) -> LocalProjectionJudge:
     """Return the local judge of a task, the same object each time.
 
-    Rewards and scores use it with the embedder for which its settings are calibrated, unless another one is given.
+    Rewards and scores use it with the embedder that its settings are calibrated for, unless another embedder is given.
     """
     embedder = embedder or load_embedder(JUDGE_EMBEDDER)
     return LocalProjectionJudge(task, TextVectors(task.digest, tuple(task.texts()), embedder), settings=settings)
@@ -223,10 +224,10 @@ def local_projection_config(
 
 
 def asked_texts(task: ProjectionTask) -> tuple[str, ...]:
-    """Return the disclosed texts that ask or instruct: topic, question and steps; the null hypothesis asserts."""
+    """Return the disclosed texts that assert nothing: topic, question and steps, but not the null hypothesis."""
     return (*task.disclosure.texts_of("question"), *task.disclosure.texts_of("procedure"))
 
 
 def _bare(text: str) -> str:
-    """Return a text without case and full stop, to tell a copy."""
+    """Return a text in lower case and without a full stop, to recognise copies."""
     return text.casefold().rstrip(". ")

@@ -1,4 +1,4 @@
-"""The judge of projections by textual entailment, in both directions."""
+"""The judge of projections by textual entailment in both orders."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from inquitree_gym.judges.sense import Statement
 from inquitree_gym.trees.disclosure import ProjectionTask
 
 VERSION = 1
-"""Version of the rule that makes ratings of probabilities; the weights have a digest."""
+"""Version of the rule that makes ratings from probabilities; the weights have a digest of their own."""
 
 
 class NLIProjectionJudge:
     """Judge of projections by entailment: 1 if one claim entails the other, -1 if it contradicts it, else 0.
 
     The first order asks whether the projected claim entails the true one, contradicts it or entails one of its
-    contraries; the second whether the true one entails or contradicts the projected one. Claims are paired by the most
-    probable of these relations, from the probability `ENTAILS_AT`.
+    contraries; the second, whether the true claim entails or contradicts the projected claim. Claims are paired by the
+    most probable of these relations, if its probability is at least `ENTAILS_AT`.
     """
 
     version = VERSION

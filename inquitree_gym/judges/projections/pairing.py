@@ -1,4 +1,4 @@
-"""One-to-one pairing of true and projected claims by their nearness."""
+"""One-to-one pairing of true and projected claims by their nearness, such as a similarity."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from inquitree_gym.judges.projections.alignment import MAX_EXTRAS, Alignment, Floats
 
 _DECIMALS = 5
-"""Decimals of the nearness that count; those behind them depend on the batch of a vector."""
+"""Decimals to which the nearness is rounded; later ones depend on the batch in which a vector was computed."""
 _FIRST = 1e-9
-"""Preference of a claim over the next one."""
+"""Bonus by which a claim is preferred to the next one when both are equally near."""
 
 
 def one_to_one(nearness: Floats) -> dict[int, int]:
     """Return the projected claim of each true claim that has one, so that the sum of the nearness is highest.
 
-    Of claims that are equally near the first counts, so that the last bits of a batched vector decide nothing.
+    Of equally near claims the first is taken, so that the last bits of a batched vector decide nothing.
 
     Args:
-        nearness: shape (P, M), of P projected claims to M true ones; a pair of negative nearness is not made.
+        nearness: shape (P, M), nearness of P projected claims to M true claims; a negative value forbids a pair.
     """
     from scipy.optimize import linear_sum_assignment  # takes long to import
 
@@ -39,7 +39,7 @@ def paired_alignment(
     Args:
         claims: the P projected claims.
         nearness: see `one_to_one`.
-        ratings: shape (P, M, `ORDERS`), of each projected claim against every true one.
+        ratings: shape (P, M, `ORDERS`), ratings of each projected claim against every true claim.
         why: returns the reason for the rating of a projected claim against a true one, by their indices.
     """
     chosen = one_to_one(nearness)

@@ -130,7 +130,7 @@ def alignment_record(alignment: Alignment | None, f1: float | None) -> Alignment
     """Return the record of an alignment.
 
     Args:
-        alignment: the alignment; None where the judge could not find the claims.
+        alignment: the alignment; None if the judge could not find the claims.
         f1: its score in [0, 1]; None for an unscored projection.
     """
     if alignment is None:

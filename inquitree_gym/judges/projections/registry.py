@@ -38,11 +38,11 @@ class ProjectionJudgeOptions(ChatOptions):
 def load_projection_judge(
     judge: str | AsyncProjectionJudge, options: ProjectionJudgeOptions | None = None
 ) -> AsyncProjectionJudge:
-    """Return a judge of projections by name or as it is.
+    """Return the judge of projections with a name, or a given judge as it is.
 
     Raises:
-        OptionError: the name is unknown, the object has not the methods of `AsyncProjectionJudge`, or the cost is
-            capped for a model of unknown price.
+        OptionError: the name is unknown, the object lacks members of `AsyncProjectionJudge`, or the cost is capped for
+            a model of unknown price.
     """
     if isinstance(judge, str):
         return _make(judge, options or ProjectionJudgeOptions())

@@ -1,4 +1,4 @@
-"""Requests of a chat model that aligns a projection: what they show, and how their replies are read."""
+"""Requests to a chat model that aligns a projection: their contents, and the reading of the replies."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ANALOGOUS, EXTRANEOUS = "projection_analogous", "projection_extraneous"
 BLIND, MATCHES = "projection_blind", "projection_matches"
 RATINGS = "projection_ratings"
 ALIGNMENT_TEMPLATES = (SYSTEM, ANALOGOUS, EXTRANEOUS, BLIND, MATCHES, RATINGS)
-"""Templates of the messages: the role, the four extractions, and the rating."""
+"""Templates of the messages: the system prompt, the four extractions, and the rating."""
 
 Scale = Literal["steps", "real"]
-"""Ratings that are read: -1, 0 and 1 alone, or any number from -1 to 1."""
+"""Ratings that are accepted: only -1, 0 and 1, or any number from -1 to 1."""
 
 _NUMBER = re.compile(r"(?P<sign>[-+−–])?(?P<number>\d+(?:\.\d+)?|\.\d+)(?!\.?\d|\w|%|/)")
 _OR = re.compile(r"[ \t*_`]*(?:,|\bor\b|\bto\b|\band\b)[ \t*_`]*(?:or\b\s*)?[-+−–]?\.?\d", re.IGNORECASE)
@@ -36,7 +36,7 @@ _OPENING = re.compile(r"[\[{]")
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A claim with the name that it has in one request."""
+    """A claim with its code in one request."""
 
     code: str
     text: str
@@ -53,12 +53,12 @@ class ClaimPair:
 
 @dataclass(frozen=True, slots=True)
 class AlignmentRequest:
-    """One request: a template with its values, among them claims and texts of an unknown author."""
+    """One request: a template with its values, which include claims and texts by an unknown author."""
 
     template: str
     values: dict[str, Any]
     codes: tuple[str, ...] = ()
-    """Names of the items that the reply speaks of, in order."""
+    """Codes of the items that the reply has to name, in order."""
 
     def messages(self, prompts: Prompts) -> list[Message]:
         """Return the chat messages. Texts are inserted as values, never as templates."""
@@ -76,14 +76,14 @@ def analogous_request(task: ProjectionTask, projection: str, repeat: int) -> Ali
 def extraneous_request(
     task: ProjectionTask, projection: str, repeat: int, found: Sequence[str], limit: int
 ) -> AlignmentRequest:
-    """Return the request for at most ``limit`` projected claims beside those that were ``found``."""
+    """Return the request for at most ``limit`` projected claims that are not among those already ``found``."""
     secret = secret_of(task.digest, EXTRANEOUS, repeat, projection, *found)
     values = {"topic": task.disclosure.topic, "projection": projection, "found": list(found), "limit": limit}
     return AlignmentRequest(EXTRANEOUS, {**values, "fence": fence_of(secret)})
 
 
 def blind_request(task: ProjectionTask, projection: str, repeat: int) -> AlignmentRequest:
-    """Return the request for all projected claims, without the true ones."""
+    """Return the request for all projected claims, which does not show the true claims."""
     secret = secret_of(task.digest, BLIND, repeat, projection)
     values = {"topic": task.disclosure.topic, "projection": projection, "fence": fence_of(secret)}
     return AlignmentRequest(BLIND, values)
@@ -131,7 +131,7 @@ def _coded_request(
 
 
 def read_by_code(reply: str, codes: Sequence[str]) -> list[Any] | None:
-    """Return the values of the last JSON object of a reply that names every code; None without one."""
+    """Return the values of the last JSON object in a reply that has all codes as keys; None without such an object."""
     wanted = {code.casefold() for code in codes}
     for found in reversed(list(_json_values(reply))):
         named = {str(name).casefold(): value for name, value in found.items()} if isinstance(found, dict) else {}
@@ -170,7 +170,7 @@ def read_matches(reply: str, codes: Sequence[str], claims: int) -> list[int | No
 
 
 def read_ratings(reply: str, codes: Sequence[str], scale: Scale) -> list[Scored]:
-    """Return rating and reason under every code; None for a rating that is missing or not on the scale."""
+    """Return rating and reason under every code; the rating is None if it is missing or not on the scale."""
     said = strip_thinking(reply)
     return [score_under(code, "RATING", said, _real if scale == "real" else _step) for code in codes]
 
