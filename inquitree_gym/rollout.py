@@ -48,8 +48,8 @@ def play(
             wrappers is used as it is.
         agent: the agent.
         seed: seed of the episode; the agent gets `EpisodeRecords.agent_seed`, which depends on seed and task.
-        file: log file, written as the episode happens. A torn log is resumed: its turns are replayed, and no reply that
-            it holds is asked for again.
+        file: log file, written as the episode happens. A torn log is resumed: its turns are replayed, and replies that
+            it holds are not requested again.
         options: options of this episode; see `reset` of the environment.
 
     Raises:

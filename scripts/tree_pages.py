@@ -182,8 +182,8 @@ def _conclusions(items: Iterable[ConclusionItem]) -> str:
 def _disclosure(disclosure: Disclosure) -> Iterator[str]:
     yield "## Projection task"
     yield (
-        "An agent projects the outcome of the study from topic and question, then also with the null hypothesis, then "
-        "also with the procedure."
+        "An agent projects the outcome of the study three times: from topic and question, then with the null "
+        "hypothesis added, then with the procedure added."
     )
     steps = "<br>".join(f"{i}. {_plain(step)}" for i, step in enumerate(disclosure.procedure, 1))
     shown = [["topic", disclosure.topic], ["question", disclosure.question], ["null", disclosure.null_hypothesis]]

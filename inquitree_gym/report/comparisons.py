@@ -172,7 +172,7 @@ def _item_scores(scores: Sequence[EpisodeScore]) -> dict[tuple[str, str], tuple[
 def split_table(
     names: Mapping[AnyPlayer, str], splits: Sequence[CutoffSplit[AnyPlayer]], clusters: str = "trees"
 ) -> Table:
-    """Return the measures before and after the cutoffs; ``clusters`` is the word for trees or papers."""
+    """Return a table of the measures before and after the cutoffs; ``clusters`` is the word for trees or papers."""
     heads = (
         "agent", "cutoff", "measure", "before", clusters, "after", clusters, "before − after", "df",
         f"unclear {clusters}",
@@ -193,7 +193,7 @@ def split_table(
 
 
 def crossing_table(found: Mapping[str, DiffInDiff], clusters: str = "trees") -> Table:
-    """Return the effects within the trees or papers that lie on both sides; see `split_table`."""
+    """Return a table of the effects within trees or papers that lie on both sides of a cutoff; see `split_table`."""
     same, both = f"before − after, same {clusters[:-1]}", f"{clusters} on both sides"
     heads = ("measure", same, both, f"other {clusters}", "models", "episodes")
     lines = [

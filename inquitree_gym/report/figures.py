@@ -199,9 +199,9 @@ def levels(
     names: Sequence[str] = (),
     chance: tuple[float, str] | None = None,
 ) -> Chart:
-    """Return points with intervals by level, each level a category, so that no distance means anything.
+    """Return a chart of points with intervals by level; levels are categories, so their distances have no meaning.
 
-    Three levels or more are joined by a thin line. Levels 0, 1, … may have ``names``; ``chance`` is the y of a dotted
+    Three or more levels are joined by a thin line. Levels 0, 1, … may have ``names``; ``chance`` is the y of a dotted
     horizontal line, with its label. See `curves` for the other arguments.
     """
     ticks = sorted({level for points in found.values() for level, _ in points})
@@ -223,7 +223,7 @@ def levels(
 
 
 def dots(name: str, measure: str, found: Mapping[str, Mapping[str, float]]) -> Chart:
-    """Return one row per label from the top, with a mark in [0, 1] for each series that has a value."""
+    """Return a chart with one row per label, from the top, and a mark in [0, 1] for each series that has a value."""
     series = list(dict.fromkeys(each for row in found.values() for each in row))
 
     def draw(axes: Axes) -> None:

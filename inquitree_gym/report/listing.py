@@ -20,7 +20,7 @@ VIEW = "view"
 
 
 class Columns(NamedTuple):
-    """Headings of a list of episodes of one kind of environment; single words can be chosen by an address."""
+    """Headings of a list of episodes of one kind of environment; one-word headings can be filtered by an address."""
 
     settings: tuple[str, ...]
     """The task first, the seed last."""
@@ -80,7 +80,7 @@ def write_list(
     """Write the page of a list, and the page that shows two of its episodes side by side (``X-pair.html``).
 
     Args:
-        file: of the list.
+        file: file of the list.
         title: heading of the page.
         lines: the episodes.
         columns: headings.

@@ -76,14 +76,14 @@ class PageContent(NamedTuple):
     """Counts and settings, by name."""
     sections: Sequence[Section]
     csvs: Mapping[str, str]
-    """CSV files by the end of their name, behind the stem of the page."""
+    """CSV files by the end of their name, which follows the stem of the page's name."""
     episodes: Sequence[ListedEpisode]
     columns: Columns = INQUIRY_COLUMNS
     """Headings of the list of episodes."""
 
 
 def page_at(out: Path) -> Path:
-    """Return the page of a report at an ``.html`` file or in a folder."""
+    """Return the path of a report's page: an ``.html`` file as given, or a file in the given folder."""
     return out if out.suffix.lower() in (".html", ".htm") else out / PAGE
 
 
@@ -136,7 +136,7 @@ def write_figures_and_tables(
 
 
 def beside(page: Path, name: str) -> Path:
-    """Return the file or folder of a page with a name of its own."""
+    """Return the path beside a page whose name is the page's stem and ``name``."""
     return page.with_name(f"{page.stem}-{name}")
 
 

@@ -29,13 +29,13 @@ from inquitree_gym.report.templating import paragraphs
 from inquitree_gym.scoring import Estimate
 
 O3 = "o3"
-"""Model by whose cutoff the papers are told apart on every page: the paper's judge of what can have been read."""
+"""Model at whose cutoff every page splits the papers, as in the paper."""
 CHANCE = (COIN_F1, "coin, analytic")
 _NOT_APPLICABLE = "N/A"
 
 
 def leaderboard(report: ProjectionReport) -> Section:
-    """Return the areas by player and domain, as in the paper's Table 2."""
+    """Return the AUC by player and domain, as in the paper's Table 2."""
     groups = report.groups()
     lines = [
         [name, *linked((rows[group].auc if group in rows else None for group in groups), agent=name)]
@@ -117,7 +117,7 @@ def comparison(report: ProjectionReport) -> Section | None:
 
 
 def anchored(report: ProjectionReport) -> Section | None:
-    """Return what a memory of the own projections changes; None unless a player was played with and without one."""
+    """Return the differences with and without memory of earlier projections; None unless a player has both."""
     found = anchoring([facts.score for facts in report.episodes], report.metric)
     return _paired(report, "anchoring", "Anchoring", found) if found else None
 
@@ -234,7 +234,7 @@ def _paired(report: ProjectionReport, anchor: str, title: str, found: Sequence[P
 
 
 def _known(report: ProjectionReport) -> Iterator[ModelDates]:
-    """Yield the dates of o3 and of the models that were played, as far as they are known."""
+    """Yield the known training cutoffs of o3 and of the models that were played."""
     played = (facts.score.model for facts in report.episodes)
     for model in dict.fromkeys((O3, *filter(None, played))):
         if (dates := find_model(report.models, model)) is not None:
@@ -242,7 +242,7 @@ def _known(report: ProjectionReport) -> Iterator[ModelDates]:
 
 
 def _told(report: ProjectionReport, dates: ModelDates) -> str:
-    """Tell how many papers appeared before the cutoff of a model."""
+    """Return a phrase that says how many papers appeared before the cutoff of a model."""
     published = {facts.score.task: facts.score.published for facts in report.episodes}
     before = sum(side_of(parse_date(each), dates.window) == "before" for each in published.values())
     return f"{before} of {len(published)} papers appeared before the cutoff of {dates.name} ({dates.written_cutoff})"

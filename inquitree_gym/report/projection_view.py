@@ -23,7 +23,7 @@ from inquitree_gym.trees.disclosure import LEVELS, ProjectionTask
 UNSCORED = "unscored"
 PROJECTION_COLUMNS = Columns(("paper", "agent", "seed"), (*LEVELS, AUC, UNSCORED))
 _SIGNS = {"question": "Q", "null": "0", "procedure": "P"}
-"""Signs of the levels in the strip of turns."""
+"""One-letter signs of the levels in the strip of turns."""
 _LEVELS = {
     "question": "projects from topic and question",
     "null": "projects with the null hypothesis",
@@ -40,7 +40,7 @@ class RatedClaim:
     projected: str | None
     """None if the projection has no analogous claim."""
     ratings: tuple[float, ...]
-    """Ratings in both orders, in [-1, 1], for an extraneous claim their means over the true ones; empty without one."""
+    """Ratings in both orders, in [-1, 1]; for an extraneous claim their means over the true claims; empty for none."""
     mean: float | None
     reason: str = ""
     """Reason of the judge; empty without one."""

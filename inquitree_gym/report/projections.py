@@ -1,4 +1,4 @@
-"""Report of projections as a page: tables and figures of ProjectionBench (arXiv:2605.30284), intervals over papers."""
+"""Report of projections as a page: the tables and figures of ProjectionBench (arXiv:2605.30284), and intervals."""
 
 from __future__ import annotations
 

@@ -70,12 +70,12 @@ def view_run(
             pages of an index lie in a folder beside it.
         wanted: selects episodes.
         progress: called with each episode after its page has been written.
-        judge: name or label of the judge; None for the local judge, of projections for that of the reward. See
+        judge: name or label of the judge; None for the local judge, or for projections the judge of the reward. See
             `recorded_judges` and `projection_scorer`.
 
     Raises:
-        LogError: the path does not exist, or the single wanted log is damaged or of a tree that is not at hand; an
-            index lists such logs instead.
+        LogError: the path does not exist, or the single wanted log is damaged or its tree is not available; an index
+            lists such logs instead.
         OptionError: no wanted episode has been started, a page cannot be written, or the judge is unknown.
         JudgeError: the judge has not judged the logs.
     """
@@ -189,7 +189,7 @@ def _pages_of_kind(kind: TaskKind, judge: str | None) -> _PagesOfKind:
 
 
 def _kind_of(logs: Logs) -> TaskKind:
-    """Return the kind of the logs; logs of several kinds are shown as inquiries, and the others listed."""
+    """Return the kind of the logs; for logs of both kinds ``inquiry``, and logs of projections are only listed."""
     return "projection" if logs.kinds == {"projection"} else "inquiry"
 
 

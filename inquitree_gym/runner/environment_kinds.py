@@ -28,7 +28,7 @@ from inquitree_gym.trees.tasks import load_task
 T = TypeVar("T", Tree, ProjectionTask)
 
 OWN_SETTINGS = ("fake_level", "max_turns", "threshold")
-"""Rules of inquiries that a study has as settings of their own."""
+"""Rules of inquiries that a study has as separate settings."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,10 @@ class EnvironmentKind(Generic[T]):
         """Return the rules of a study as it keeps them: without the name of the default preset.
 
         Raises:
-            ValueError: a rule is unknown or out of range, or is a setting of its own.
+            ValueError: a rule is unknown or out of range, or belongs among the settings of the study.
         """
         if own := sorted(rules.keys() & set(OWN_SETTINGS)):
-            raise ValueError(
-                f"{', '.join(own)} cannot be among the rules of a study; give each as a setting of its own"
-            )
+            raise ValueError(f"{', '.join(own)} cannot be among the rules of a study; give each as a separate setting")
         kept = {name: value for name, value in rules.items() if (name, value) != (PRESET, "default")}
         try:
             self.all_rules(kept)

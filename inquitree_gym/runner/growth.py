@@ -227,7 +227,7 @@ def manifest_of(study: StudyConfig, trees: Mapping[str, TaskRef], prompts: str) 
 
 
 def _fixed(value: Any) -> Any:
-    """Return the settings of a model as far as they decide how an episode is played, and any other value as it is."""
+    """Return those settings of a model that decide how an episode is played; any other value as it is."""
     return value.fixed_settings if isinstance(value, ModelSettings) else value
 
 

@@ -37,7 +37,7 @@ class JudgeSettings(ModelSettings):
             return {"model": name.removeprefix(LLM_PREFIX)}
         raise OptionError(
             f"the judge of a study is 'local', '{LLM_PREFIX}MODEL' or '{PAPER_PREFIX}MODEL', not '{name:.80}'; "
-            "inquitree judge asks others afterwards"
+            "for any other judge, run inquitree judge after the study"
         )
 
     @property
@@ -68,7 +68,7 @@ class ProjectionJudgeSettings(ModelSettings):
             return {"model": name.removeprefix(LLM_PREFIX)}
         raise OptionError(
             f"the judge of a study of projections is 'local' or '{LLM_PREFIX}MODEL', not '{name:.80}'; "
-            "inquitree judge asks others afterwards"
+            "for any other judge, run inquitree judge after the study"
         )
 
     @property
@@ -91,7 +91,7 @@ class ProjectionJudgeSettings(ModelSettings):
 
 
 class _ProjectionTable(dict[str, Any]):
-    """A table of `ProjectionJudgeSettings` that is still to be checked."""
+    """A table of `ProjectionJudgeSettings` that has not been validated yet."""
 
 
 def named_judge_settings(given: Any, kind: TaskKind) -> Any:
@@ -109,7 +109,7 @@ def named_judge_settings(given: Any, kind: TaskKind) -> Any:
 
 
 def _tag(given: Any) -> str:
-    """Return the kind of a table or of settings; tags are no identifiers, so that messages leave them out."""
+    """Return the kind of a table or of settings; a tag is not an identifier, so that messages leave it out."""
     return "of projections" if isinstance(given, _ProjectionTable | ProjectionJudgeSettings) else "of conclusions"
 
 
@@ -120,7 +120,7 @@ RewardJudgeSettings = Annotated[
 
 
 def build_judge(settings: JudgeSettings | None, options: RunOptions, stop: StopConditions) -> LLMJudge | None:
-    """Return the judge of a study of inquiries that sets the rewards, if it asks a model; see `build_reader`."""
+    """Return the judge that sets the rewards of a study of inquiries, if it asks a model; see `build_reader`."""
     if settings is None:
         return None
     return LLMJudge(
@@ -135,7 +135,7 @@ def build_judge(settings: JudgeSettings | None, options: RunOptions, stop: StopC
 def build_projection_judge(
     settings: ProjectionJudgeSettings | None, options: RunOptions, stop: StopConditions
 ) -> LLMProjectionJudge | None:
-    """Return the judge of a study of projections that sets the rewards, if it asks a model; see `build_reader`."""
+    """Return the judge that sets the rewards of a study of projections, if it asks a model; see `build_reader`."""
     if settings is None:
         return None
     return LLMProjectionJudge(study_chat(settings, options, stop), settings=settings.llm, cache=cache_of(options))

@@ -187,7 +187,7 @@ class ModelSettings(BaseModel):
         return {name: getattr(self, name) for name in agent_setting_names(kind) if name in ModelSettings.model_fields}
 
     def settings_of_others(self, kind: TaskKind) -> list[str]:
-        """Return the settings that are given, and that the agents of a kind of environment do not have."""
+        """Return the given settings that the agents of a kind of environment do not have."""
         own = {*CHAT_SETTINGS, *agent_setting_names(kind)}
         given = {name for name in AGENT_ONLY if getattr(self, name) != ModelSettings.model_fields[name].default}
         return sorted(given - own)

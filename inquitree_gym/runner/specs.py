@@ -1,4 +1,4 @@
-"""Episodes of a study by what tells them apart, and the names of their logs."""
+"""Specifications of the episodes of a study, and the names of their logs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inquitree_gym.trees.load import is_path
 
 @dataclass(frozen=True, order=True, slots=True)
 class EpisodeSpec:
-    """One episode of a study."""
+    """Specification of one episode of a study."""
 
     agent: str
     tree: str

@@ -77,7 +77,7 @@ class StudyConfig(BaseModel):
     models: tuple[ModelSettings, ...] = ()
     trees: tuple[str, ...] = Field(default=(ALL,), min_length=1, validate_default=True)
     """Ids, paper numbers or paths of trees, or of projection tasks; ``all`` for every shipped tree, and ``swapped`` for
-    the control of every shipped projection task, behind the disclosure of another; see `swapped_tasks`."""
+    one control per shipped projection task, which shows the disclosure of another task; see `swapped_tasks`."""
     fake_levels: tuple[FakeLevel, ...] = Field(default=(0,), min_length=1)
     seeds: int = Field(default=5, ge=1)
     """Episodes per agent, model, tree and fake level, with consecutive seeds."""
@@ -90,8 +90,8 @@ class StudyConfig(BaseModel):
     reader: Annotated[ModelSettings | None, BeforeValidator(_reader_settings)] = None
     """Model that reads the actions: ``llm:MODEL``, or a table of its settings; None, or ``local``, for the embedder."""
     judge: RewardJudgeSettings | None = None
-    """Model that judges conclusions or projections for the reward: ``llm:MODEL``, for conclusions ``llm-paper:MODEL``,
-    or a table of its settings; None, or ``local``, for the local judge."""
+    """Judge that sets the reward: ``llm:MODEL``, for conclusions also ``llm-paper:MODEL``, or a table of its settings;
+    None, or ``local``, for the local judge."""
     threshold: float | None = Field(default=None, ge=-1, le=1)
     """Similarity threshold τ; None for the embedder's calibrated default."""
     rules: StudyRules = Field(default_factory=dict)
@@ -156,9 +156,9 @@ class StudyConfig(BaseModel):
         defaults = {name: field.get_default() for name, field in type(self).model_fields.items()}
         given = [name for name in INQUIRY_SETTINGS if getattr(self, name) != defaults[name]]
         if given and self.env != "inquiry":
-            raise ValueError(f"{', '.join(given)}: a setting of inquiries, which a {self.env} does not have; remove it")
+            raise ValueError(f"{', '.join(given)}: only for inquiries, and env is '{self.env}'; remove it")
         if foreign := [name for model in self.models for name in model.settings_of_others(self.env)]:
-            raise ValueError(f"{', '.join(foreign)}: no setting of the agents of a study with env = '{self.env}'")
+            raise ValueError(f"{', '.join(foreign)}: not a setting of agents with env = '{self.env}'; remove it")
         return self
 
     @model_validator(mode="after")
@@ -262,7 +262,7 @@ class StudyConfig(BaseModel):
 
 
 def _env_of(info: ValidationInfo) -> TaskKind:
-    """Return the kind of environment of a study, of which it is the first setting."""
+    """Return the kind of environment of a study, which is validated before the other settings."""
     kind: TaskKind = info.data.get("env", "inquiry")
     return kind
 
@@ -278,7 +278,7 @@ def _specs(grid: Grid, env: TaskKind) -> Iterator[EpisodeSpec]:
 
 
 def expand_all(names: Iterable[str]) -> Iterator[str]:
-    """Yield the names of trees, with ``all`` and ``swapped`` replaced by the ids that they stand for."""
+    """Yield the names of trees, with ``all`` and ``swapped`` replaced by the ids for which they stand."""
     for name in names:
         yield from _GROUPS[name]() if name in _GROUPS else (name,)
 

@@ -42,14 +42,14 @@ def kept_task(kind: EnvironmentKind[T], folder: str | os.PathLike[str], task_id:
     """Return the version of a tree or a projection task that a run folder holds; None if it holds no copy.
 
     Args:
-        kind: of the environment that plays the task.
-        folder: of the run.
+        kind: kind of the environment that plays the task.
+        folder: run folder.
         task_id: id of the task, as in the header of a log.
         digest: full digest of the task, as in the header of a log.
 
     Raises:
         TreeError: the copy is damaged.
-        LogError: the copy is of another version than its name says.
+        LogError: the copy is not the version that its name states.
     """
     name = f"{version_name(task_id, digest)}.json"
     file = Path(folder) / kind.copies / name
@@ -62,11 +62,11 @@ def kept_task(kind: EnvironmentKind[T], folder: str | os.PathLike[str], task_id:
 
 
 def run_task(kind: EnvironmentKind[T], folder: str | os.PathLike[str], manifest: RunManifest, name: str) -> T:
-    """Return the task that a run calls ``name``: its copy in the folder, or without one the task of this machine.
+    """Return the task that a run calls ``name``: the copy in its folder, or if there is none the task of this machine.
 
     Raises:
-        TreeError: there is neither, or the file is invalid.
-        LogError: the task of this machine is another version than the run's, or the copy was changed.
+        TreeError: there is neither a copy nor a task, or the file is invalid.
+        LogError: the task of this machine is not the version of the run, or the copy was changed.
     """
     ref = manifest.trees.get(name)
     if ref is None:  # a run of a release that kept no copies

@@ -1,7 +1,7 @@
 """Measures that should tell a line that reports a result from one that misremembers its direction.
 
-No measure but the sense of the shipped judge was trained on the trees. The lines were written by authors who are no
-author of `research.judge.conclusions`.
+Of these measures, only the sense of the shipped judge was trained on the trees. None of the lines' authors wrote for
+`research.judge.conclusions`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from research.judge.gaming import embed_claims
 LINES = Path(__file__).parent / "lines"
 """Folder of the lines: one file per author."""
 LAYER = 4
-"""Layer of MiniLM, of 6, whose token states are compared."""
+"""Layer of MiniLM, out of 6, whose token states are compared."""
 
 Floats = NDArray[np.float64]
 Measure = Callable[["Case"], float]
@@ -52,7 +52,7 @@ class WrittenLines(BaseModel):
 
     author: str
     labeller: str
-    """Reader who says which lines are right; the author where no other did."""
+    """Labeller who decided which lines are right; the author if nobody else did."""
     lines: tuple[WrittenLine, ...]
 
 
@@ -65,7 +65,7 @@ class Case(NamedTuple):
     right: bool
     statement: Statement
     sense: float
-    """Sense that the judge gives it."""
+    """Sense that the judge assigns to the line."""
 
 
 class TokenStates:
@@ -110,7 +110,7 @@ def line_cases(sets: Sequence[WrittenLines], judge: LocalJudge) -> Iterator[Case
 
 
 def measures() -> dict[str, Measure]:
-    """Return the measures by name; each is larger for a line that reports its result."""
+    """Return the measures by name; a line that reports its result should get a larger value."""
     states = TokenStates()
     return {
         "sense of the shipped judge, which has seen the trees": lambda case: case.sense,
@@ -131,9 +131,10 @@ def sentence_contrast(case: Case) -> float:
 
 
 def token_contrast(states: TokenStates, case: Case) -> float:
-    """Return how much better a line covers what a true text has alone than what a false one has, at the worst of them.
+    """Return how much better a line covers the tokens of a true text than those of a false text; the least over these.
 
-    Late interaction (arXiv:2004.12832), in which a token weighs the more the less it resembles any of the other side.
+    It is late interaction (arXiv:2004.12832) in which a token has more weight the less it resembles any token of the
+    other side.
     """
     true, false = ([states.of(text) for text in side] for side in case.statement)
     said = states.of(case.text)
@@ -141,7 +142,7 @@ def token_contrast(states: TokenStates, case: Case) -> float:
 
 
 def auc_by_tree(cases: Iterable[Case], measure: Measure) -> Estimate:
-    """Return the mean over trees of the AUC with which a measure tells right lines from wrong ones."""
+    """Return the mean over trees of the AUC of a measure that should tell right lines from wrong ones."""
     from sklearn.metrics import roc_auc_score
 
     found: dict[str, list[tuple[bool, float]]] = {}
@@ -151,7 +152,10 @@ def auc_by_tree(cases: Iterable[Case], measure: Measure) -> Estimate:
 
 
 def _covered(said: Floats, text: Floats, contrary: Floats) -> float:
-    """Return the similarity of the tokens of ``text`` to their nearest in ``said``, by how much they tell."""
+    """Return the mean similarity of the tokens of ``text`` to their nearest tokens in ``said``, weighted.
+
+    A token has more weight the less it resembles any token of ``contrary``.
+    """
     apart = np.maximum(1 - (text @ contrary.T).max(axis=1), 0)
     return float((apart * (text @ said.T).max(axis=1)).sum() / max(apart.sum(), 1e-6))
 

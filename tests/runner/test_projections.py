@@ -70,11 +70,11 @@ def test_a_study_of_projections_says_so_in_its_file(tmp_path: Path):
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"fake_levels": (3,)}, "fake_levels: a setting of inquiries, which a projection does not have; remove it"),
-        ({"reader": "llm:gpt-4o-mini", "max_turns": 9}, "max_turns, reader: a setting of inquiries"),
-        ({"threshold": 0.5, "embedder": "all-MiniLM-L6-v2"}, "embedder, threshold: a setting of inquiries"),
+        ({"fake_levels": (3,)}, "fake_levels: only for inquiries, and env is 'projection'; remove it"),
+        ({"reader": "llm:gpt-4o-mini", "max_turns": 9}, "max_turns, reader: only for inquiries"),
+        ({"threshold": 0.5, "embedder": "all-MiniLM-L6-v2"}, "embedder, threshold: only for inquiries"),
         ({"agents": ("random",)}, "no agent is called 'random'.*known: .*coin"),
-        ({"agents": ("llm",), "models": [{"model": "gpt-4o", "belief": True}]}, "belief: no setting of the agents"),
+        ({"agents": ("llm",), "models": [{"model": "gpt-4o", "belief": True}]}, "belief: not a setting of agents"),
         ({"rules": {"levels": ("question", "question")}}, "rules: levels is a sequence of one or more of"),
         ({"rules": {"levels": ("answer",)}}, "rules: levels is a sequence"),
         ({"rules": {"explore": "hub"}}, "rules: unknown option 'explore'.*known: levels, form, reward"),

@@ -31,7 +31,7 @@ PROJECTIONS = "projections"
 
 
 class ProjectionJudgementRecord(AlignmentRecord, JudgedRecord):
-    """Judgement of one projection, with the ratings in both orders, so that every score follows from it."""
+    """Judgement of one projection, with the ratings in both orders, from which every score can be computed."""
 
     kind: Literal["projection_judgement"] = "projection_judgement"
     episode: str
@@ -66,17 +66,17 @@ class ProjectionJudgements:
         return judge_label(self.judge, version_of(self.config))
 
     def of(self, episode: str, turn: int, task: ProjectionTask, projection: str) -> ProjectionJudgementRecord | None:
-        """Return the judgement of one projection; None if it was not judged, or on another version of the task.
+        """Return the judgement of one projection; None if it was not judged, or judged on another version of the task.
 
         Raises:
-            JudgeError: another projection of this turn was judged.
+            JudgeError: a different projection was judged for this turn.
         """
         found = self.by_turn.get((episode, turn))
         if found is None or found.digest != task.digest:
             return None
         if found.projection != text_digest(projection):
             raise JudgeError(
-                f"{self.judge} judged another projection of {episode}, turn {turn}, than the given one; "
+                f"{self.judge} judged a projection at turn {turn} of {episode} that is not the given one; "
                 "judge the run again"
             )
         return found
