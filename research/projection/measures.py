@@ -94,26 +94,34 @@ def composed_texts(task: ProjectionTask, other: ProjectionTask) -> dict[str, str
     return {
         "claims, oracle": _lines(claim.text for claim in task.claims),
         "claims, reversed": _lines(claim.contraries[0] for claim in task.claims),
+        "claims, both sides": _lines(text for claim in task.claims for text in (claim.text, claim.contraries[0])),
         "claims, no effect": _lines(claim.contraries[-1] for claim in task.claims),
         "outcome": shown.outcome,
         "padded": " ".join([shown.outcome, *padding]),
         "question": shown.question,
         "null": shown.null_hypothesis,
         "negate-null": negated(shown.null_hypothesis),
-        "other-paper": other.disclosure.outcome,
         "injected": ORDER,
         "empty": "",
     }
 
 
+def other_outcomes_f1(judge: LocalProjectionJudge, tasks: Sequence[ProjectionTask]) -> float:
+    """Return the mean F1 of the outcomes of all other tasks: the credit that a judge invents."""
+    outcomes = [task.disclosure.outcome for task in tasks if task.id != judge.task.id]
+    embed_projections(judge, outcomes)
+    return float(np.mean([f1_of(judge.align(outcome)) for outcome in outcomes]))
+
+
 def judge_composed(tasks: Sequence[ProjectionTask]) -> Iterator[Composed]:
-    """Yield the F1 of every composed text; the other paper is the next one."""
+    """Yield the F1 of every composed text; "other-paper" is the mean over the outcomes of all other papers."""
     for task, other in pairwise([*tasks, tasks[0]]):
         judge = local_projection_judge(task)
         texts = composed_texts(task, other)
         embed_projections(judge, texts.values())
         for kind, text in texts.items():
             yield Composed(task.id, kind, f1_of(judge.align(text)))
+        yield Composed(task.id, "other-paper", other_outcomes_f1(judge, tasks))
 
 
 def sliced(tree: Tree, rng: np.random.Generator) -> Iterator[Slice]:

@@ -68,7 +68,9 @@ def test_texts_of_known_worth_and_the_page(tmp_path: Path):
     tasks = [load_task(each.tree) for each in sets]
     composed = list(judge_composed(tasks))
     f1 = {(each.tree, each.kind): each.f1 for each in composed}
-    assert len(f1) == 2 * len(composed_texts(*tasks))
+    assert len(f1) == 2 * (len(composed_texts(*tasks)) + 1)
+    assert f1["paper1", "other-paper"] < 0.2
+    assert f1["paper1", "claims, both sides"] < 0.5
     for task in tasks:
         assert f1[task.id, "claims, oracle"] == 1
         assert f1[task.id, "outcome"] >= 0.9

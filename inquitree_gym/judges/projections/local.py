@@ -45,7 +45,7 @@ class LocalProjectionSettings(NamedTuple):
 
     pair_at: float = 0.25
     """Similarity from which a projected claim can be analogous to a true one."""
-    about_at: float = 0.44
+    about_at: float = 0.47
     """Smallest mean similarity of the paired claims to their nearest texts of the task; below it, all ratings are 0."""
     extra_at: float = 0.5
     """Similarity from which an extraneous claim is rated against a true one."""
