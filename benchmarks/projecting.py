@@ -56,7 +56,7 @@ def scored() -> Iterator[Row]:
 
 
 def seen() -> Iterator[Row]:
-    """Step with projections that were judged before."""
+    """Step with projections that have been judged before."""
     told = load_task(TASK).disclosure
     actions = (told.question, told.null_hypothesis, told.outcome)
     ours, theirs = rates_beside_cart([partial(episode_rate, gym.make(ENV), actions)], ROUNDS)
@@ -140,13 +140,13 @@ def synthetic() -> Iterator[Row]:
 
 
 def toss(env: gym.Env | gym.vector.VectorEnv, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return for every claim itself or its contrary, and for an empty slot its first option."""
+    """Return actions: for every claim, itself or its contrary; for an empty slot, its first option."""
     nothing = env.menu.features.split(rows)["nothing"]
     return (rng.random(nothing.shape) - 2 * nothing).argmax(axis=-1)
 
 
 def toss_in_arrays(env: gym.vector.VectorEnv) -> None:
-    """Play `EPISODES` episodes in slices of `SLICE`."""
+    """Play `EPISODES` episodes, `SLICE` at a time."""
     rng, over = np.random.default_rng(0), 0
     rows, _ = env.reset(seed=0)
     while over < EPISODES:
@@ -165,7 +165,7 @@ def toss_singly(env: gym.Env) -> None:
 
 
 def row(what: str, rates: list[float], against: str, ratio: Spread, *, least: float) -> Row:
-    """Return the line of a rate that has to reach a share of another one."""
+    """Return the row of a rate that has to reach a share of a reference rate."""
     return Row(what, spread(rates).show(",.0f", "/s"), against, ratio.show(".2f"), f"≥ {least}", ratio.median >= least)
 
 

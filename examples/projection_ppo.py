@@ -1,4 +1,4 @@
-"""PPO of Stable-Baselines3 on projections of synthetic worlds (extra ``rl``): at which level can the outcome be known?
+"""PPO of Stable-Baselines3 on projections of synthetic worlds (extra ``rl``): at which level is the outcome learned?
 
 python examples/projection_ppo.py --out runs/projection-ppo
 
@@ -24,11 +24,11 @@ from inquitree_gym.trees.disclosure import LEVELS
 
 PROJECTIONS = 256
 WORLDS = 1_000
-"""Worlds behind every measured F1."""
+"""Number of worlds for every measured F1."""
 
 
 def worlds(number: int, split: str, deducible: float, claims: int) -> gym.vector.VectorEnv:
-    """Return many projections as arrays."""
+    """Return an array environment of projections of ``number`` synthetic worlds."""
     return gym.make_vec(
         "ProjectionBench-synthetic-menu-v0", number, vectorization_mode="vector_entry_point", autoreset_mode="SameStep",
         infos=False, split=split, deducible=deducible, claims=claims,
@@ -36,7 +36,7 @@ def worlds(number: int, split: str, deducible: float, claims: int) -> gym.vector
 
 
 def train(deducible: float, *, claims: int, steps: int, seed: int) -> PPO:
-    """Return a trained model. A choice changes nothing but its own reward, so rewards to come are worth nothing."""
+    """Return a trained model. γ is 0, since a choice affects only its own reward."""
     env = BatchVecEnv(worlds(PROJECTIONS, "train", deducible, claims))
     env.seed(seed * 100_000)
     model = PPO(
@@ -60,7 +60,7 @@ def f1_by_level(model: PPO, deducible: float, claims: int) -> list[float]:
 
 
 def as_markdown(learned: dict[str, list[float]], claims: int) -> str:
-    """Return the table of all policies beside what can be computed."""
+    """Return a table of the measured F1 of all policies and the computed bounds."""
     lines = ["| policy | " + " | ".join(LEVELS) + " |", "| --- |" + " --- |" * len(LEVELS)]
     rows = {f"PPO, deducible {share}": values for share, values in learned.items()}
     rows |= {f"best possible, deducible {share}": [0.5, 0.5, (1 + float(share)) / 2] for share in learned}
@@ -83,7 +83,7 @@ def draw(learned: dict[str, list[float]], file: Path) -> None:
 
 
 def main() -> None:
-    """Train and measure from flags."""
+    """Train and measure with the settings on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--deducible", type=float, nargs="+", default=[0.0, 0.5, 1.0], help="at most three shares")
     parser.add_argument("--claims", type=int, default=5)

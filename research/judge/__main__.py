@@ -88,7 +88,7 @@ def crossvalidate(
 
 @app.command()
 def direction() -> None:
-    """Print how well lines that report a result are told from lines that misremember it."""
+    """Print how well each measure tells lines that report a result from lines that misremember it."""
     sets = load_lines()
     with err.status("judging"):
         cases = [case for name in builtin_ids() for case in line_cases(sets, local_judge(load_tree(name)))]

@@ -1,4 +1,4 @@
-"""Thresholds and weights of the local judge of projections, chosen on the other papers than the one that is judged."""
+"""Cross-validation by paper: thresholds and weights of the local judge of projections, chosen on the other papers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from research.projection.projections import ProjectionSet
 PAIR_AT = (0.2, 0.25, 0.3)
 ABOUT_AT = (0.44, 0.47)
 MOST_INVENTED = 0.05
-"""Highest mean F1 of other papers' outcomes with which a threshold is chosen."""
+"""Maximum mean F1 of other papers' outcomes at which a threshold can be chosen."""
 
 Floats = NDArray[np.float64]
 
 
 class Measured(NamedTuple):
-    """One setting on one paper."""
+    """Results of one setting on one paper."""
 
     judged: list[Judged]
     other: float
@@ -48,7 +48,10 @@ def leave_papers_out(sets: Sequence[ProjectionSet], report: Callable[[str], None
 
 
 def chosen(found: dict[LocalProjectionSettings, list[Measured]], papers: Sequence[int]) -> LocalProjectionSettings:
-    """Return the setting with the highest κ on some papers of those that invent little, or the one that does least."""
+    """Return the setting with the highest κ on ``papers`` among those that give other papers' outcomes little credit.
+
+    If none of them does, return the one that gives least.
+    """
     invented = {settings: np.mean([rows[k].other for k in papers]) for settings, rows in found.items()}
     allowed = [each for each in found if invented[each] <= MOST_INVENTED] or [min(found, key=lambda s: invented[s])]
     return max(allowed, key=lambda each: kappa(row for k in papers for row in found[each][k].judged) or 0.0)

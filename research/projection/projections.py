@@ -28,15 +28,15 @@ class LabelledProjection(BaseModel):
 
     kind: ProjectionKind
     level: Level | None = None
-    """Last disclosed level of a played projection; None for a written one."""
+    """Level of a played projection; None for a written one."""
     author: str
     text: str
     labels: dict[str, Label]
     """Label by id of the true claim."""
     extra: int
-    """Number of further assertions, which belong to no claim."""
+    """Number of extraneous assertions, which belong to no true claim."""
     sure: bool
-    """False if the labeller had a doubt."""
+    """False if the labeller was in doubt."""
     labeller: str
     second: dict[str, Label] = {}
     """Labels of a second labeller, who did not see the first ones; empty without one."""
@@ -55,7 +55,7 @@ class LabelledProjection(BaseModel):
         ids = [claim.id for claim in task.claims]
         if set(ids) != set(self.labels):
             raise OptionError(
-                f"a projection of {task.id} has labels for {', '.join(sorted(self.labels))}, and the task has the "
+                f"a projection of {task.id} has labels for {', '.join(sorted(self.labels))}, but the task has the "
                 f"claims {', '.join(ids)}; label it again"
             )
         return [RATINGS[self.labels[name]] for name in ids]
@@ -71,6 +71,6 @@ def load_projections(folder: Path = PROJECTIONS) -> list[ProjectionSet]:
     """Read every set of a folder, in paper order.
 
     Raises:
-        OptionError: the folder holds none, or a file is invalid.
+        OptionError: the folder holds no set, or a file is invalid.
     """
     return load_sets(folder, ProjectionSet, "projections")

@@ -26,7 +26,7 @@ from research.projection.projections import WRITTEN_KINDS, ProjectionSet
 TEMPLATE = Path(__file__).parents[1] / "templates" / "projectionbench.md"
 RATINGS = (1, 0, -1)
 LEAST_NAMED = 0.5
-"""F1 of a composed text from which its paper is named."""
+"""Smallest F1 of a composed text at which the page names its paper."""
 
 
 PERFECT_AT_LEAST = 0.85
@@ -47,9 +47,9 @@ class ProjectionEvidence(NamedTuple):
 
     sets: list[ProjectionSet]
     judged: list[Judged]
-    """With thresholds and weights chosen on the other papers."""
+    """Labelled projections, judged with thresholds and weights chosen on the other papers."""
     shipped: list[Judged]
-    """With the judge as shipped."""
+    """The same projections, judged with the shipped settings."""
     composed: list[Composed]
     slices: list[Slice]
 
@@ -101,7 +101,7 @@ def _values(found: ProjectionEvidence) -> dict[str, Any]:
 
 
 def _targets(found: ProjectionEvidence) -> Iterator[tuple[str, str, bool]]:
-    """Yield every target, the figure that was found, and whether it is reached."""
+    """Yield every target, the value that was measured, and whether it reaches the target."""
     f1 = {kind: fmean(row.f1 for row in found.judged if row.projection.kind == kind) for kind in ("perfect", *_AT_MOST)}
     yield f"perfect ≥ {PERFECT_AT_LEAST:.2f}", f"{f1['perfect']:.3f}", f1["perfect"] >= PERFECT_AT_LEAST
     for kind, bound in _AT_MOST.items():
@@ -120,7 +120,7 @@ def _targets(found: ProjectionEvidence) -> Iterator[tuple[str, str, bool]]:
 
 
 def ordered_papers(rows: Sequence[Judged]) -> int:
-    """Return the number of papers on which the perfect projection beats the half, and this the reversed one."""
+    """Return the number of papers on which F1 falls from the perfect to the half to the reversed projection."""
     f1 = {(row.tree, row.projection.kind): row.f1 for row in rows}
     papers = dict.fromkeys(row.tree for row in rows)
     return sum(f1[name, "perfect"] > f1[name, "half"] > f1[name, "reversed"] for name in papers)
@@ -190,7 +190,7 @@ def _second_labels(sets: Sequence[ProjectionSet]) -> Iterator[tuple[str, str]]:
 
 
 def _draw_slices(slices: Sequence[Slice], file: Path) -> None:
-    """Draw F1 against the share of the text, the same bytes for the same content."""
+    """Draw F1 against the share of the text; equal content gives equal bytes."""
     with require("matplotlib", "plots").rc_context({"svg.hashsalt": file.name}):
         canvas = require("matplotlib.figure", "plots").Figure(figsize=(7, 4.2), layout="constrained")
         axes = canvas.add_subplot()
