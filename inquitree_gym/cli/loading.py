@@ -1,8 +1,8 @@
-"""Loading of the episodes of logs, of inquiries or of projections, for the verbs that show results."""
+"""Loading of the episodes of logs, of inquiries or of projections, and notes on what is left out of results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -40,3 +40,12 @@ def note_doubles(runs: list[R], doubles: int) -> list[R]:
     if doubles:
         note(f"{plural(doubles, 'episode')} given more than once, with equal fingerprints; each counts once")
     return runs
+
+
+def note_unnamed(models: Mapping[str, int]) -> None:
+    """Name the models without a known training cutoff, with the number of their episodes."""
+    for model, episodes in models.items():
+        note(
+            f"no training cutoff is known for '{model}', so its {episodes} episodes are left out of before and after; "
+            "add it in a file with --models"
+        )

@@ -26,8 +26,8 @@ from inquitree_gym.analysis.projection_summary import (
     summarise_projections,
 )
 from inquitree_gym.analysis.projections import OF_PROJECTIONS, ProjectionRun, score_projection_logs
-from inquitree_gym.cli.loading import load_each, note_doubles
-from inquitree_gym.cli.output import note, note_missing, out, plural, print_json, print_table
+from inquitree_gym.cli.loading import load_each, note_doubles, note_unnamed
+from inquitree_gym.cli.output import note, note_missing, out, print_json, print_table
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges.projections.alignment import Area, Variant
 from inquitree_gym.log import TaskKind
@@ -130,15 +130,12 @@ def report_projections(
     metric, scores = options.metric, [each for run in runs for each in run.scores]
     differences = _differences(scores, options) if options.paired else []
     table, cutoffs = summarise_projections(scores, metric), split_projections(scores, models, metric)
-    written = (
-        write_projection_report(
+    if out_path:
+        files = write_projection_report(
             runs, out_path, metric=metric, differences=differences, models=models, example=options.example
         )
-        if out_path
-        else ()
-    )
-    for file in written:
-        note(f"written: {file}")
+        for file in files:
+            note(f"written: {file}")
     memory, missing = anchoring(scores, metric), [each for run in runs for each in run.missing]
     if as_json:
         print_json({
@@ -156,8 +153,7 @@ def report_projections(
         print_table(f"Before − after the training cutoff{by}", cutoff_table(cutoffs, "papers"))
     out.print(Text(PROJECTION_LEGEND))
     note_missing(missing)
-    for model, episodes in cutoffs.unnamed.items():
-        note(f"no training cutoff is known for '{model}'; its {plural(episodes, 'episode')} are not split")
+    note_unnamed(cutoffs.unnamed)
 
 
 def _differences(scores: Sequence[ProjectionEpisodeScore], options: ProjectionOptions) -> list[PairedProjections]:

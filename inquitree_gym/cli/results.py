@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated
@@ -33,7 +33,7 @@ from inquitree_gym.analysis.load import ScoredRun, score_logs
 from inquitree_gym.analysis.logs import find_logs, join_logs
 from inquitree_gym.analysis.memorisation import Memorisation, compare_with_loop, grade_closed_book, memory_table
 from inquitree_gym.analysis.projection_summary import PAPER, Metric
-from inquitree_gym.cli.loading import load_each, note_doubles
+from inquitree_gym.cli.loading import load_each, note_doubles, note_unnamed
 from inquitree_gym.cli.output import (
     CutoffsOption,
     JsonOption,
@@ -175,7 +175,7 @@ def report(  # noqa: PLR0913  (one parameter per flag)
     _print_results(table, differences, cutoffs, memories, f", judged by {judged_by(scores)}")
     out.print(Text(REPORT_LEGEND))
     note_missing(missing)
-    _note_unnamed(cutoffs.unnamed)
+    note_unnamed(cutoffs.unnamed)
 
 
 @app.command()
@@ -275,14 +275,6 @@ def _differences(runs: Sequence[ScoredRun], agents: Sequence[str]) -> list[Paire
 def judged_by(scores: Sequence[EpisodeScore]) -> str:
     """Return the name and version of the judge of scores."""
     return ", ".join(dict.fromkeys(score.judged_by for score in scores))
-
-
-def _note_unnamed(models: Mapping[str, int]) -> None:
-    for model, episodes in models.items():
-        note(
-            f"no training cutoff is known for '{model}', so its {episodes} episodes are left out of before and after; "
-            "add it in a file with --models"
-        )
 
 
 def _memories(folder: Path, runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> Memorisation:
