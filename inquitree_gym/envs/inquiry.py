@@ -79,6 +79,7 @@ class InquiryEnv(TextEnv[Tree, TreeRuntime, Transition]):
 
     metadata = {"render_modes": ["ansi", "human", "rgb_array"], "render_fps": 1}  # noqa: RUF012  (as Gymnasium has it)
 
+    runtimes: RuntimeCache
     _score: float | None = None
 
     @suggest_keywords
@@ -131,7 +132,6 @@ class InquiryEnv(TextEnv[Tree, TreeRuntime, Transition]):
         self.privileged, self.render_mode = privileged, render_mode
         self.action_space, self.observation_space = FreeText(MAX_ACTION_LENGTH), FreeText(MAX_OBSERVATION)
         self.runtimes = RuntimeCache(self.embedder, self.prompts)
-        """Runtimes of the trees; environments may share one cache."""
         self._events: list[Event] = []
 
     @property
@@ -172,12 +172,11 @@ class InquiryEnv(TextEnv[Tree, TreeRuntime, Transition]):
         """Records of its episodes, for logs."""
         return InquiryRecords(self)
 
-    def _start(self, about: Tree, rules: Rules, episode_seed: int) -> tuple[str, dict[str, Any]]:
-        self._runtime = self.runtimes.get(about, rules)
-        event = self._runtime.engine.start(episode_seed)
+    def _start(self, runtime: TreeRuntime, episode_seed: int) -> tuple[str, dict[str, Any]]:
+        event = runtime.engine.start(episode_seed)
         self.last_transition = Transition(Reading(), event)
         self._events, self._score = [event], None
-        return self._runtime.observations.render(event), self._info(event)
+        return runtime.observations.render(event), self._info(event)
 
     def resolve_options(self, options: Mapping[str, Any] | None) -> tuple[tuple[Tree, ...], Rules]:
         """Return the trees to sample from and the rules of an episode with these `reset` options."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from inquitree_gym.embeddings import Embedder, TreeVectors, tree_vectors
 from inquitree_gym.engine import Engine, Event, Phase, Reading, Rules, State, event_values
 from inquitree_gym.envs.observations import ObservationRenderer
+from inquitree_gym.envs.runtime_cache import Runtimes, Scope
 from inquitree_gym.judges.local import LocalJudge, judge_vectors, local_judge
 from inquitree_gym.judges.quality import conclusion_reward
 from inquitree_gym.matching import MAX_ACTION_LENGTH, Matcher
@@ -21,9 +22,6 @@ MAX_CACHED_RUNTIMES = 64
 """Runtimes cached per `RuntimeCache`."""
 
 PHASE_NAMES = tuple(phase.name.lower() for phase in Phase)
-
-Scope = Literal["shared", "private", "episode"]
-"""Lifetime of a tree's vectors; see `RuntimeCache`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,8 +59,10 @@ class TreeRuntime:
             yield self.vectors, text
 
 
-class RuntimeCache:
+class RuntimeCache(Runtimes[Tree, Rules, TreeRuntime]):
     """Runtimes by tree and rules, for one embedder and one set of templates; built on first use."""
+
+    most = MAX_CACHED_RUNTIMES
 
     def __init__(self, embedder: Embedder, prompts: Prompts, *, scope: Scope = "shared") -> None:
         """Create an empty cache.
@@ -70,35 +70,31 @@ class RuntimeCache:
         Args:
             embedder: reads the actions.
             prompts: templates of the observations.
-            scope: ``"shared"`` uses one set of vectors per process; ``"private"`` keeps vectors that were embedded in
-                a batch away from other environments; ``"episode"`` drops runtimes and vectors after each episode, for
-                trees that are played once.
+            scope: see `Runtimes.scope`.
         """
+        super().__init__()
         self._embedder = embedder
         self._prompts = prompts
-        self.scope = scope
-        self._runtimes: dict[tuple[Tree, Rules], TreeRuntime] = {}
+        self._scope = scope
 
-    def get(self, tree: Tree, rules: Rules) -> TreeRuntime:
-        """Return the runtime of ``tree`` under ``rules``, the same object while it is cached."""
-        runtime = self._runtimes.get((tree, rules))
-        if runtime is None:
-            runtime = self._build(tree, rules)
-            if self.scope != "episode":
-                self._runtimes[tree, rules] = runtime
-            if len(self._runtimes) > MAX_CACHED_RUNTIMES:
-                del self._runtimes[next(iter(self._runtimes))]
-        return runtime
+    @property
+    def scope(self) -> Scope:
+        """See `Runtimes.scope`."""
+        return self._scope
 
-    def _build(self, tree: Tree, rules: Rules) -> TreeRuntime:
-        engine = Engine(tree, rules)
-        vectors = self._vectors(tree, self._embedder)
+    def within(self, scope: Scope) -> RuntimeCache:
+        """Return an empty cache with vectors of another lifetime."""
+        return RuntimeCache(self._embedder, self._prompts, scope=scope)
+
+    def _build(self, about: Tree, rules: Rules) -> TreeRuntime:
+        engine = Engine(about, rules)
+        vectors = self._vectors(about, self._embedder)
         return TreeRuntime(
-            tree=tree,
+            tree=about,
             engine=engine,
             matcher=Matcher(engine, vectors),
-            observations=ObservationRenderer(tree, self._prompts, engine),
-            judge=self._judge(tree),
+            observations=ObservationRenderer(about, self._prompts, engine),
+            judge=self._judge(about),
             vectors=vectors,
         )
 

@@ -10,7 +10,6 @@ from gymnasium.vector import AutoresetMode
 
 from inquitree_gym.envs.inquiry import InquiryEnv
 from inquitree_gym.envs.keywords import InquiryKeywords, unpack_keywords
-from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.envs.vector import InquiryVectorEnv
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
 
@@ -47,7 +46,7 @@ class SyntheticEnv(InquiryEnv):
         self.split = split
         self.difficulty = Difficulty.of(difficulty)
         super().__init__(synthetic_tree(tree_seed(0, split), self.difficulty.largest()), **keywords)
-        self.runtimes = RuntimeCache(self.embedder, self.prompts, scope="episode")
+        self.runtimes = self.runtimes.within("episode")
 
     def _choose(self, choices: tuple[Tree, ...], episode_seed: int) -> Tree:
         """Return the tree of an episode; ``self.trees`` only tells menus and features how large it may be."""

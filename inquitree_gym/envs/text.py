@@ -11,6 +11,7 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 from inquitree_gym.embeddings import TextVectors
 from inquitree_gym.engine import splitmix64
+from inquitree_gym.envs.runtime_cache import Runtimes
 from inquitree_gym.errors import ActionError, OptionError
 
 T = TypeVar("T")
@@ -26,6 +27,8 @@ class TextEnv(ABC, gym.Env[str, str], Generic[T, Runtime, Past]):
     sets ``privileged``, ``render_mode`` and the class attribute ``metadata``.
     """
 
+    runtimes: Runtimes[T, Any, Runtime]
+    """Runtimes of the trees or tasks; environments may share one cache."""
     last_transition: Past | None = None
     """The transition of the last `step` or `reset`; None before the first."""
     _runtime: Runtime | None = None
@@ -63,8 +66,8 @@ class TextEnv(ABC, gym.Env[str, str], Generic[T, Runtime, Past]):
         """Return a coroutine that asks services about ``action`` ahead of its step; None if none is asked."""
 
     @abstractmethod
-    def _start(self, about: T, rules: Any, episode_seed: int) -> tuple[str, dict[str, Any]]:
-        """Start the episode about one tree or task, and return its first observation and info."""
+    def _start(self, runtime: Runtime, episode_seed: int) -> tuple[str, dict[str, Any]]:
+        """Start the episode of a runtime, and return its first observation and info."""
 
     @abstractmethod
     def _as_text(self) -> str:
@@ -90,7 +93,8 @@ class TextEnv(ABC, gym.Env[str, str], Generic[T, Runtime, Past]):
         choices, rules = self.resolve_options(options)
         super().reset(seed=seed)
         episode_seed = self._next_seed(seed)
-        opening = self._start(self._choose(choices, episode_seed), rules, episode_seed)
+        self._runtime = self.runtimes.get(self._choose(choices, episode_seed), rules)
+        opening = self._start(self._runtime, episode_seed)
         if self.render_mode == "human":
             self.render()
         return opening

@@ -31,8 +31,12 @@ class TextVectorEnv(SyncVectorEnv):
     """
 
     def __init__(self, envs: Sequence[TextEnv[Any, Any, Any]], autoreset_mode: AutoresetMode) -> None:
-        """Step ``envs``, at least one, together."""
+        """Step ``envs``, at least one, together; they get one cache of runtimes for their vectors from batches."""
         self._members = tuple(envs)
+        if envs[0].runtimes.scope == "shared":
+            runtimes = envs[0].runtimes.within("private")
+            for env in envs:
+                env.runtimes = runtimes
         super().__init__([partial(_itself, env) for env in envs], autoreset_mode=autoreset_mode)
 
     def reset(

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from inquitree_gym.envs.inquiry import InquiryEnv, TreeLike
 from inquitree_gym.envs.keywords import InquiryKeywords, unpack_keywords
-from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.envs.text_vector import TextVectorEnv, check_vector_arguments
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judges.registry import LOCAL as LOCAL_JUDGE
@@ -54,12 +53,7 @@ class InquiryVectorEnv(TextVectorEnv):
             keywords["judge"] = load_judge(judge)
         shared = {} if tree is None else {"tree": tree}
         each = [shared] * num_envs if trees is None else [{"tree": one} for one in trees]
-        inquiries = [env_fn(**one, **keywords) for one in each]
-        super().__init__(inquiries, mode)
-        if inquiries[0].runtimes.scope == "shared":
-            runtimes = RuntimeCache(inquiries[0].embedder, inquiries[0].prompts, scope="private")
-            for env in inquiries:
-                env.runtimes = runtimes
+        super().__init__([env_fn(**one, **keywords) for one in each], mode)
 
 
 def split_trees(

@@ -77,6 +77,8 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRuntime, ProjectionTransit
 
     metadata = {"render_modes": ["ansi", "human"], "render_fps": 1}  # noqa: RUF012  (as Gymnasium has it)
 
+    runtimes: ProjectionRuntimes
+
     @suggest_keywords
     def __init__(  # noqa: PLR0913  (keywords)
         self,
@@ -108,7 +110,6 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRuntime, ProjectionTransit
         self.privileged, self.render_mode = privileged, render_mode
         self.action_space, self.observation_space = FreeText(MAX_ACTION_LENGTH), FreeText(MAX_OBSERVATION)
         self.runtimes = ProjectionRuntimes(LocalProjections.load(embedder), self.prompts)
-        """Runtimes of the tasks; several environments may share this cache."""
         self._earned = 0.0
 
     @property
@@ -138,11 +139,10 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRuntime, ProjectionTransit
         """Records of its episodes, for logs."""
         return ProjectionRecords(self)
 
-    def _start(self, about: ProjectionTask, rules: ProjectionRules, episode_seed: int) -> tuple[str, dict[str, Any]]:
-        self._runtime = self.runtimes.get(about, rules)
+    def _start(self, runtime: ProjectionRuntime, episode_seed: int) -> tuple[str, dict[str, Any]]:
         self.last_transition = ProjectionTransition(ProjectionState(episode_seed, 0))
         self._earned = 0.0
-        return self._runtime.observations.render(0), self._info()
+        return runtime.observations.render(0), self._info()
 
     def resolve_options(self, options: Mapping[str, Any] | None) -> tuple[tuple[ProjectionTask, ...], ProjectionRules]:
         """Return the tasks to sample from and the rules of an episode with these `reset` options."""

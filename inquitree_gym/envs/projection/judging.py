@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from inquitree_gym.embeddings import Embedder, TextVectors, load_embedder
 from inquitree_gym.envs.asking import JudgeAhead
-from inquitree_gym.envs.runtime import Scope
+from inquitree_gym.envs.runtime_cache import Scope
 from inquitree_gym.errors import JudgeError
 from inquitree_gym.judges.projections.alignment import Alignment
 from inquitree_gym.judges.projections.judgement import (

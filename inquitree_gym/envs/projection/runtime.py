@@ -10,7 +10,7 @@ from inquitree_gym.embeddings import TextVectors
 from inquitree_gym.envs.projection.judging import LocalProjections
 from inquitree_gym.envs.projection.observations import ProjectionRenderer
 from inquitree_gym.envs.projection.rules import ProjectionRules
-from inquitree_gym.envs.runtime import Scope
+from inquitree_gym.envs.runtime_cache import Runtimes, Scope
 from inquitree_gym.judges.projections.alignment import Alignment, Floats, ProjectionScore, level_weights
 from inquitree_gym.judges.projections.local import LocalProjectionJudge
 from inquitree_gym.matching import MAX_ACTION_LENGTH
@@ -91,17 +91,19 @@ class ProjectionRuntime:
         return iter(()) if text in self._assessments else self.judge.uncached_texts(text)
 
 
-class ProjectionRuntimes:
+class ProjectionRuntimes(Runtimes[ProjectionTask, ProjectionRules, ProjectionRuntime]):
     """Runtimes by task and rules, for one local judge and one set of templates; built on first use."""
+
+    most = MAX_CACHED_TASKS
 
     def __init__(self, judges: LocalProjections, prompts: Prompts) -> None:
         """Create an empty cache; with ``judges`` in scope "episode", tasks are played once and are not cached."""
+        super().__init__()
         self._judges, self._prompts = judges, prompts
-        self._runtimes: dict[tuple[ProjectionTask, ProjectionRules], ProjectionRuntime] = {}
 
     @property
     def scope(self) -> Scope:
-        """Lifetime of the vectors of a task; see `RuntimeCache`."""
+        """See `Runtimes.scope`."""
         return self._judges.scope
 
     @property
@@ -113,23 +115,12 @@ class ProjectionRuntimes:
         """Return an empty cache with vectors of another lifetime."""
         return ProjectionRuntimes(self._judges.within(scope), self._prompts)
 
-    def get(self, task: ProjectionTask, rules: ProjectionRules) -> ProjectionRuntime:
-        """Return the runtime of ``task`` under ``rules``, the same object while it is cached."""
-        runtime = self._runtimes.get((task, rules))
-        if runtime is None:
-            runtime = self._build(task, rules)
-            if self.scope != "episode":
-                self._runtimes[task, rules] = runtime
-            if len(self._runtimes) > MAX_CACHED_TASKS:
-                del self._runtimes[next(iter(self._runtimes))]
-        return runtime
-
-    def _build(self, task: ProjectionTask, rules: ProjectionRules) -> ProjectionRuntime:
+    def _build(self, about: ProjectionTask, rules: ProjectionRules) -> ProjectionRuntime:
         return ProjectionRuntime(
-            task=task,
+            task=about,
             rules=rules,
-            observations=ProjectionRenderer(task, self._prompts, rules),
-            judge=self._judges.for_task(task),
+            observations=ProjectionRenderer(about, self._prompts, rules),
+            judge=self._judges.for_task(about),
             weights=tuple(level_weights(len(rules.levels)).tolist()),
         )
 

@@ -47,9 +47,4 @@ class ProjectionVectorEnv(TextVectorEnv):
             keywords["judge"] = load_projection_judge(judge)  # once, so that all environments share its requests
         shared = {} if task is None else {"task": task}
         each = [shared] * num_envs if tasks is None else [{"task": one} for one in tasks]
-        projections = [env_fn(**one, **keywords) for one in each]
-        super().__init__(projections, mode)
-        if projections[0].runtimes.scope == "shared":
-            runtimes = projections[0].runtimes.within("private")
-            for env in projections:
-                env.runtimes = runtimes
+        super().__init__([env_fn(**one, **keywords) for one in each], mode)
