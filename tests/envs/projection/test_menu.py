@@ -277,7 +277,7 @@ def test_a_render_shows_the_options_and_what_is_given_away():
         ({"deducible": -1}, "deducible is a number from 0 to 1"),
         ({"claims": "many"}, "claims is a whole number"),
         ({"claims": (3, 7), "size": 6}, "a task has 7 claims, and the menu has 6 slots for them; make it with size=7"),
-        ({"size": True}, "size is a whole number from 1, slots for claims, not True"),
+        ({"size": True}, "size is the number of slots for claims, a whole number from 1, not True"),
         ({"split": "dev"}, "split is one of"),
         ({"levels": ["question", "question"]}, "levels is a sequence"),
         ({"reward": "late"}, "reward is one of"),
