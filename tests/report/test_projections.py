@@ -116,7 +116,7 @@ def test_other_formulas_are_named_on_the_page(run: ProjectionRun, tmp_path: Path
     page, *_ = write_projection_report([run], tmp_path, metric=Metric("strict", "mean"))
     told = read_page(page).text
     assert "AUC by domain, strict F1, AUC as the mean of the levels, judged by" in told
-    assert "It is the mean of the levels, in [0, 1]" in told
+    assert "It is the mean of F1 over the levels, in [0, 1]" in told
 
 
 # The viewer

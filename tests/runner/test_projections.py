@@ -95,7 +95,7 @@ def test_settings_that_projections_do_not_have_are_told(settings: dict[str, Any]
     ("settings", "told"),
     [
         ({"agents": ("coin",)}, "no agent is called 'coin'"),
-        ({"agents": ("llm",), "models": [{"model": "gpt-4o", "memory": "conversation"}]}, "memory: no setting"),
+        ({"agents": ("llm",), "models": [{"model": "gpt-4o", "memory": "conversation"}]}, "memory: not a setting"),
         ({"judge": {"model": "gpt-4o", "alignment": "table"}}, r"judge\.alignment: is an unknown setting"),
     ],
 )
