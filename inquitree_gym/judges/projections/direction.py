@@ -38,6 +38,7 @@ _NOUN = r"(?:effects?|bearing|influence|impact|relation(?:ship)?|connection|link
 _VAGUE = re.compile(
     r"(?<!\bthe )(?<!\ba )(?<!\bof )(?<!\bin )(?<!\bthis )(?<!\bno )\b(?:affects?|affected|influences?|influenced"
     r"|impacts?|alters?|altered|chang(?:e|es|ed|ing)|modif(?:y|ies|ied)|modulates?|modulated|shapes?|shaped by"
+    r"|governs?|governed by|determines?|determined by|regulates?|regulated by|goes along with|go along with|accompan\w+"
     r"|(?:is|are|be|been|being) (?:(?!not\b)\w+ )?(?:related|linked|connected|associated|tied|coupled|correlated"
     r"|dependent)\b(?! positively| negatively)"
     rf"|(?:has|have|having|makes?|stands?) (?:in )?(?:some|an?|any) (?:\w+ )?{_NOUN}|bears? on"
@@ -50,7 +51,9 @@ _HEDGE = re.compile(
     r"\b(?:may|might|will|would|can|do|does|is|are) or (?:may |might |will |would |can|do |does |is |are )?not\b"
     r"|\b(?:may|might) or\b|\b(?:whether|perhaps|possibly|maybe|potentially|conceivabl[ey]|uncertain|unclear|unknown"
     r"|hard to (?:say|tell|predict)|remains to be|or not|or (?:the same|no|the (?:reverse|opposite)))\b"
-    r"|\beither\b.*\bor\b",
+    r"|\beither\b.*\bor\b"
+    r"|\b(?:ask|test|stud|examin|investigat|explor|check)\w*(?: \w+)? (?:if|(?:the )?(?:idea|hypothesis|claim|notion"
+    r"|prediction|possibility) (?:that|of))\b",
     re.IGNORECASE,
 )
 _CHOICE = re.compile(r"\b(\w+),? or (\w+)\b", re.IGNORECASE)

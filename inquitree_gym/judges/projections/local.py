@@ -22,10 +22,10 @@ import numpy as np
 
 from inquitree_gym.embeddings import Embedder, TextVectors, load_embedder
 from inquitree_gym.embeddings.vectors import Vector
-from inquitree_gym.judges.claims import is_rejection
+from inquitree_gym.judges.claims import is_copy, is_rejection
 from inquitree_gym.judges.projections.alignment import ORDERS, Alignment
 from inquitree_gym.judges.projections.clauses import projected_claims
-from inquitree_gym.judges.projections.direction import agreement, denies_change, is_hedged, is_null, is_undirected
+from inquitree_gym.judges.projections.direction import agreement, denies_change, is_hedged, is_null, is_undirected, polarity
 from inquitree_gym.judges.projections.pairing import one_to_one, paired_alignment
 from inquitree_gym.judges.sense import JUDGE_EMBEDDER, Bools, Floats, SenseReader, Statement, hear_surely
 from inquitree_gym.trees.disclosure import ProjectionTask
@@ -58,6 +58,8 @@ class LocalProjectionSettings(NamedTuple):
     """Weight of the leaning in the space of the judge's adapter."""
     wording_weight: float = 0.85
     """Weight per word that the claim shares with one side alone, up to two words."""
+    undirected_at: float = 0.5
+    """A claim without a word for a direction takes no side if its sense is nearer to 0 than this."""
     direction_weight: float = 1.4
     """Weight of the agreement between the direction words of both claims; see `agreement`."""
 
@@ -110,7 +112,8 @@ class LocalProjectionJudge:
         self._settings = settings
         self._true = [claim.text for claim in task.claims]
         statements = [Statement((claim.text,), claim.contraries) for claim in task.claims]
-        self._sense = SenseReader(vectors, statements, asked_texts(task))
+        self._asked = asked_texts(task)
+        self._sense = SenseReader(vectors, statements, self._asked)
         self._bare_true = np.array([_bare(text) for text in self._true])
         self._false = [set(map(_bare, claim.contraries)) for claim in task.claims]
         self._null = np.array([is_null(text) for text in self._true])
@@ -188,15 +191,22 @@ class LocalProjectionJudge:
     def _ratings(self, claim: str, sense: Floats, about: Bools) -> Floats:
         """Return the rating of a claim against every true claim that it is ``about``."""
         rated = np.where(sense >= 0, 1.0, -1.0)
+        if polarity(claim) == 0:
+            rated = np.where(np.abs(sense) < self._settings.undirected_at, 0.0, rated)
         null = np.where(self._null, is_null(claim), denies_change(claim))
         rated = np.where(null, np.where(self._null, 1.0, -1.0), np.where(self._null, -1.0, rated))
-        rated = np.zeros_like(rated) if is_undirected(claim) else rated
+        rated = np.zeros_like(rated) if is_undirected(claim) or self._restates(claim) else rated
         _, sides = self._sense.sides(claim, about)
         true, false = ("false", "true") if is_rejection(claim) else ("true", "false")
         rated = np.where(sides == true, 1.0, np.where(sides == false, -1.0, rated))
         rated = np.where(~self._hedged & is_hedged(claim), 0.0, rated)
         said = _bare(claim)
         return np.where([said in each for each in self._false], -1.0, np.where(self._bare_true == said, 1.0, rated))
+
+
+    def _restates(self, claim: str) -> bool:
+        """Return whether a claim is a disclosed question or step with a few words added."""
+        return any(is_copy(claim, text) for text in self._asked)
 
 
 @lru_cache(maxsize=256)
