@@ -97,6 +97,8 @@ def composed_texts(task: ProjectionTask, other: ProjectionTask) -> dict[str, str
         "claims, both sides": _lines(text for claim in task.claims for text in (claim.text, claim.contraries[0])),
         "claims, no effect": _lines(claim.contraries[-1] for claim in task.claims),
         "outcome": shown.outcome,
+        "claims, governs": _lines(f"{claim.independent} governs {claim.dependent}." for claim in task.claims),
+        "steps, increases": _lines(f"It increases {_inner(step)}." for step in shown.procedure),
         "padded": " ".join([shown.outcome, *padding]),
         "question": shown.question,
         "null": shown.null_hypothesis,
@@ -149,6 +151,11 @@ def paper_texts(tree: Tree) -> list[str]:
 def judge_with(task: ProjectionTask, settings: LocalProjectionSettings = PROJECTION_SETTINGS) -> LocalProjectionJudge:
     """Return a judge with other settings that shares the vectors of the default one."""
     return LocalProjectionJudge(task, local_projection_judge(task).vectors, settings=settings)
+
+
+def _inner(step: str) -> str:
+    """Return a step of a procedure without its first word and its last three."""
+    return " ".join(step.split()[1:-3])
 
 
 def _lines(texts: Iterable[str]) -> str:

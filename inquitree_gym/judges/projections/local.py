@@ -25,7 +25,14 @@ from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.judges.claims import is_copy, is_rejection
 from inquitree_gym.judges.projections.alignment import ORDERS, Alignment
 from inquitree_gym.judges.projections.clauses import projected_claims
-from inquitree_gym.judges.projections.direction import agreement, denies_change, is_hedged, is_null, is_undirected, polarity
+from inquitree_gym.judges.projections.direction import (
+    agreement,
+    denies_change,
+    is_hedged,
+    is_null,
+    is_undirected,
+    polarity,
+)
 from inquitree_gym.judges.projections.pairing import one_to_one, paired_alignment
 from inquitree_gym.judges.sense import JUDGE_EMBEDDER, Bools, Floats, SenseReader, Statement, hear_surely
 from inquitree_gym.trees.disclosure import ProjectionTask
@@ -202,7 +209,6 @@ class LocalProjectionJudge:
         rated = np.where(~self._hedged & is_hedged(claim), 0.0, rated)
         said = _bare(claim)
         return np.where([said in each for each in self._false], -1.0, np.where(self._bare_true == said, 1.0, rated))
-
 
     def _restates(self, claim: str) -> bool:
         """Return whether a claim is a disclosed question or step with a few words added."""
