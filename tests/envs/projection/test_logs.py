@@ -178,7 +178,7 @@ def test_a_judge_that_aligns_too_few_claims_is_an_error():
         env.step(RIGHT)
 
 
-@pytest.mark.parametrize("judge", ["locl", object(), 3], ids=str)
+@pytest.mark.parametrize("judge", ["locl", object(), 3], ids=["unknown name", "object", "number"])
 def test_what_is_no_judge_is_refused(judge: Any):
     with pytest.raises(OptionError, match="judge"):
         ProjectionEnv(TASK, judge=judge)
