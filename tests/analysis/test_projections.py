@@ -260,7 +260,7 @@ def test_a_judgement_of_another_projection_is_refused(tmp_path: Path):
     judge_again(tmp_path, WORDS)
     file.unlink()
     tell_one(file, "rising", dict.fromkeys(LEVELS, 1.0), task)
-    with pytest.raises(JudgeError, match=r"judged another projection of one\.jsonl, turn 1"):
+    with pytest.raises(JudgeError, match=r"at turn 1 of one\.jsonl that is not the given one; judge the run again"):
         load_projections(tmp_path, judge="words")
     assert judge_again(tmp_path, WORDS) == [2, 1, 0]
     assert load_projections(tmp_path, judge="words").scores[0].area() == 2

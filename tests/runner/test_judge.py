@@ -123,7 +123,9 @@ def test_a_study_file_names_a_judge(tmp_path: Path):
     assert list(differences(study, read_study(file))) == ["judge is gpt-4o-mini there and not set here"]
     assert read_study(file).judge_name == "local"
     file.write_text('agents = ["oracle"]\njudge = "nli:my-model"\n')
-    with pytest.raises(OptionError, match=r"judge: the judge of a study is 'local', .* inquitree judge asks others"):
+    with pytest.raises(
+        OptionError, match=r"judge: the judge of a study is 'local', .* run inquitree judge after the study"
+    ):
         read_study(file)
     file.write_text('agents = ["oracle"]\n[judge]\nmodel = "gpt-4o-mini"\norders = 3\n')
     with pytest.raises(OptionError, match=r"judge\.orders: needs at most 2"):
