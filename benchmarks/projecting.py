@@ -50,7 +50,8 @@ def scored() -> Iterator[Row]:
 
     rates = spread(MATRICES / seconds(score) for _ in range(ROUNDS))
     yield Row(
-        f"projections scored, {CLAIMS} true and {MAX_EXTRAS} further claims in both orders", rates.show(",.0f", "/s"),
+        f"projections scored, {CLAIMS} true and {MAX_EXTRAS} extraneous claims in both orders",
+        rates.show(",.0f", "/s"),
         target=f"≥ {SCORE_TARGET:,.0f}/s", met=rates.median >= SCORE_TARGET,
     )  # fmt: skip
 
