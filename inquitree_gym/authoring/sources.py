@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -125,8 +126,6 @@ class SpringerNature:
 
 
 def _json(content: bytes) -> dict[str, Any]:
-    import json
-
     try:
         found = json.loads(content)
     except ValueError:

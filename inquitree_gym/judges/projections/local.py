@@ -175,7 +175,8 @@ class LocalProjectionJudge:
         ratings = np.where(about & (asked >= 0), self._ratings(claim, sense, about), 0.0)
         senses = np.abs(sense)[about]  # elsewhere the rating is 0 in any sense
         thresholds = np.abs([*(similarity - at.pair_at), *(similarity - at.extra_at), asked])
-        margin = min(*thresholds, senses.min(initial=np.inf) / self._scale)
+        decisive = np.minimum(senses, np.abs(senses - at.undirected_at))
+        margin = min(*thresholds, decisive.min(initial=np.inf) / self._scale)
         nearest = max(float(similarity.max()), compared.asked)
         return ProjectedClaim(claim, similarity, compared.adapted, nearest, sense, ratings, float(margin))
 
