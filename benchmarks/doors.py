@@ -16,7 +16,7 @@ from pathlib import Path
 from measure import Row, hand_over, seconds
 from serving import TREE, Way, measured
 
-from inquitree_gym.integrations.trl import InquirySpec
+from inquitree_gym.integrations.trl import TRLSpec
 
 sys.path.append(str(Path(__file__).parents[1] / "environments" / "inquitree"))
 
@@ -68,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def over_trl(actions: Sequence[str]) -> float:
     """Return milliseconds per turn of the environment that TRL calls."""
-    spec = InquirySpec(TREE, seeds=1)
+    spec = TRLSpec(TREE, seeds=1)
     environment = spec.environment_factory()
     environment.reset(**spec.train_dataset[0])
     return 1_000 * seconds(lambda: [environment.move(action) for action in actions]) / len(actions)

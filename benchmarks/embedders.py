@@ -1,6 +1,6 @@
 """Compare other embedders with the default: throughput, latency of one text, first vector of a fresh process.
 
-Needs what `inquitree distill` and `inquitree export-onnx` make. One thread on every side.
+Needs what `python -m research.static` and `python -m research.onnx` make of MiniLM. One thread on every side.
 """
 
 from __future__ import annotations

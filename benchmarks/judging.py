@@ -10,9 +10,9 @@ from pathlib import Path
 from measure import Row, hand_over, ratios, seconds, spread
 
 from inquitree_gym import load_embedder, load_tree
-from inquitree_gym.judges.local import LocalJudge, local_judge
-from inquitree_gym.judges.quality import conclusion_quality
-from inquitree_gym.judges.sense import JUDGE_EMBEDDER
+from inquitree_gym.inquiry.judges.local import LocalJudge, local_judge
+from inquitree_gym.inquiry.judges.quality import conclusion_quality
+from inquitree_gym.judging.sense import JUDGE_EMBEDDER
 from inquitree_gym.trees import Tree
 
 CONCLUSIONS = Path(__file__).parents[1] / "research" / "judge" / "conclusions"

@@ -12,11 +12,11 @@ from measure import Row, Spread, hand_over, ratios, seconds, spread
 from stepping import episode_rate, rates_beside_cart
 
 from inquitree_gym import load_embedder
-from inquitree_gym.judges.projections.alignment import MAX_EXTRAS, ORDERS, projection_score
-from inquitree_gym.judges.projections.local import local_projection_judge
-from inquitree_gym.judges.sense import JUDGE_EMBEDDER
+from inquitree_gym.judging.sense import JUDGE_EMBEDDER
+from inquitree_gym.projection.judges.alignment import MAX_EXTRAS, ORDERS, projection_score
+from inquitree_gym.projection.judges.local import local_projection_judge
+from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.trees import builtin_ids
-from inquitree_gym.trees.tasks import load_task
 
 TASK = "paper12"
 ENV = f"ProjectionBench-{TASK}-v0"

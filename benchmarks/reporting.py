@@ -14,7 +14,7 @@ from measure import Row, hand_over, spread
 
 sys.path.insert(0, str(ROOT))
 
-from tests.report.browser import CHROMIUM, DESKTOP, PHONE, open_browser
+from tests.results.browser import CHROMIUM, DESKTOP, PHONE, open_browser
 
 EPISODES, MANY = 1_980, 20_000
 JOB_SECONDS, OPEN_SECONDS, MEMORY = 60, 2, 2 * 2**30

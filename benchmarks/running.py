@@ -17,10 +17,9 @@ import httpx
 from job import run
 from measure import Row, alternate, hand_over, ratios, seconds, spread
 
-from inquitree_gym._litellm import load_litellm, submit
+from inquitree_gym.llm.litellm import load_litellm, submit
 from inquitree_gym.log import read_episode
-from inquitree_gym.runner import RunOptions, RunSummary, run_study
-from inquitree_gym.runner.study import make_study
+from inquitree_gym.runner import RunOptions, RunSummary, make_study, run_study
 
 EPISODES = 1_980
 JOB_SECONDS = 60

@@ -19,7 +19,7 @@ from measure import Row, Spread, alternate, hand_over, seconds, spread
 
 import inquitree_gym as it
 from inquitree_gym.baselines import ReplayAgent
-from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.inquiry.env import InquiryEnv
 
 TREE = "paper12"
 ROUNDS = 5

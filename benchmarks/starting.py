@@ -23,7 +23,7 @@ took = time.perf_counter() - begun
 print(json.dumps([took * 1e3, [name for name in {heavy} if name in sys.modules]]))
 """
 
-MODULES = "import inquitree_gym.envs.inquiry, jinja2.sandbox"
+MODULES = "import inquitree_gym.inquiry.env, jinja2.sandbox"
 
 MAKE = """
 import json, sys, time

@@ -17,11 +17,11 @@ from measure import Row, alternate, as_table, hand_over, ratios, spread
 
 from inquitree_gym import load_embedder
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
-from inquitree_gym.judges.local import LocalJudge, judge_vectors
+from inquitree_gym.inquiry.judges.local import LocalJudge, judge_vectors
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
-from inquitree_gym.trees.candidates import Embed
 from inquitree_gym.trees.lint import lint_tree
 from inquitree_gym.trees.meaning import targets
+from inquitree_gym.trees.schema import Embed
 from research.fake_detectability import ResultTexts, separations
 
 SIZES = (7, 50, 500)

@@ -22,7 +22,7 @@ import torch
 from learning_study import greedy
 from ppo import Policy, Settings, first_rows, learn
 
-from inquitree_gym.scoring.statistics import clustered_mean
+from inquitree_gym.results.statistics import clustered_mean
 from inquitree_gym.trees import Difficulty, Tree, builtin_ids, load_tree, synthetic_tree, tree_seed
 
 SIZE = (10, 24)

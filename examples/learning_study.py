@@ -20,11 +20,10 @@ import torch
 from ppo import Policy, Settings, train
 
 import inquitree_gym as inquitree
-from inquitree_gym.baselines.policy import PolicyAgent
-from inquitree_gym.judges import local_judge
-from inquitree_gym.scoring.exposures import ALL
-from inquitree_gym.scoring.statistics import Estimate, clustered_mean
-from inquitree_gym.scoring.vigilance import Counts
+from inquitree_gym.inquiry.agents.policy import PolicyAgent
+from inquitree_gym.inquiry.judges.local import local_judge
+from inquitree_gym.inquiry.vigilance import ALL, Counts
+from inquitree_gym.results.statistics import Estimate, clustered_mean
 
 EPISODES = 512
 """Episodes behind every mean return."""
@@ -98,7 +97,8 @@ def vigilance(settings: Settings, policy: Policy, folder: Path) -> tuple[float |
         task = f"{settings.tree}_f{settings.fake_level}" + ("" if settings.masked else "_unmasked")
         file = folder / f"{task}_s{settings.seed}_{seed}.jsonl"
         file.unlink(missing_ok=True)
-        paths.append(inquitree.score_episode(inquitree.play(env, agent, seed, file=file), env.tree, judge).trajectory)
+        score = inquitree.score_episode(inquitree.play(env, agent, seed, file=file), env.tree, judge)
+        paths.append(score.detail.trajectory)
     shown = sum((path.showings[ALL] for path in paths), Counts())
     return shown.hit_rate, shown.false_alarm_rate
 

@@ -8,20 +8,20 @@
 from typing import TYPE_CHECKING
 
 from inquitree_gym._lazy import lazy
-from inquitree_gym.envs.registration import register_all
+from inquitree_gym.kinds import register_kinds
 
 if TYPE_CHECKING:
     from inquitree_gym.baselines import Agent, make_agent
     from inquitree_gym.embeddings import Embedder, load_embedder
-    from inquitree_gym.engine import Rules
-    from inquitree_gym.envs.inquiry import InquiryEnv
     from inquitree_gym.envs.spaces import FreeText
     from inquitree_gym.errors import InquiTreeError
-    from inquitree_gym.judges import judge
+    from inquitree_gym.inquiry.engine import Rules
+    from inquitree_gym.inquiry.env import InquiryEnv
+    from inquitree_gym.inquiry.judging import judge
+    from inquitree_gym.inquiry.matching import Match, match
+    from inquitree_gym.inquiry.results import EpisodeScore
     from inquitree_gym.log import Episode, read_episode
-    from inquitree_gym.matching import Match, match
     from inquitree_gym.rollout import aplay, play
-    from inquitree_gym.scoring import EpisodeScore, score_episode
     from inquitree_gym.trees import Tree, load_tree
 
 __version__ = "0.1.0"
@@ -53,17 +53,18 @@ __getattr__ = lazy(
     {
         "baselines": "Agent make_agent",
         "embeddings": "Embedder load_embedder",
-        "judges": "judge",
+        "inquiry.judging": "judge",
         "log": "Episode read_episode",
-        "scoring": "EpisodeScore score_episode",
+        "inquiry.results": "EpisodeScore",
+        "results.score": "score_episode",
         "envs.spaces": "FreeText",
         "errors": "InquiTreeError",
-        "envs.inquiry": "InquiryEnv",
-        "engine": "Rules",
-        "matching": "Match match",
+        "inquiry.env": "InquiryEnv",
+        "inquiry.engine": "Rules",
+        "inquiry.matching": "Match match",
         "trees": "Tree load_tree",
         "rollout": "aplay play",
     },
 )
 
-register_all()
+register_kinds()

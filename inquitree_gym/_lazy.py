@@ -9,8 +9,8 @@ from typing import Any
 
 
 def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module ``__getattr__`` for ``package``; ``modules`` lists the public names of each submodule."""
-    homes = {name: f"{package}.{module}" for module, names in modules.items() for name in names.split()}
+    """Return a module ``__getattr__`` for ``package``, with its public names by module of `inquitree_gym`."""
+    homes = {name: f"inquitree_gym.{module}" for module, names in modules.items() for name in names.split()}
 
     def find(name: str) -> Any:
         if name not in homes:

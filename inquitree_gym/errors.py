@@ -1,7 +1,7 @@
 """Exceptions of the package.
 
     InquiTreeError
-    ├── TreeError             a tree is invalid; ``faults`` lists every fault
+    ├── TreeError             a tree is invalid. ``faults`` lists every fault
     │   └── UnknownTreeError  there is no tree with that id, or it may not be distributed
     ├── OptionError           an option, rule or keyword is unknown or out of range
     ├── ActionError           an action is not a string
@@ -16,7 +16,6 @@
     ├── StoppedError          the run was stopped
     ├── LogError              an episode log cannot be read or written
     │   └── LogExistsError    the log file already exists
-    ├── PackError             an archive of a run cannot be written, or is damaged or unsafe
     └── MissingExtraError     an optional dependency is not installed
 
 Every message says what was expected, what came, and what to do next.
@@ -41,7 +40,7 @@ class InquiTreeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault of a tree, found by the loader or the linter; docs/trees-format.md lists the codes."""
+    """A fault of a tree, found by the loader or the linter. Docs/trees-format.md lists the codes."""
 
     code: str
     """Stable code of the rule, such as ``T501``."""
@@ -49,13 +48,13 @@ class Fault:
     """Id of the node, the place in ids such as ``s1 › hints``, or empty for the whole file."""
     message: str
     path: str = ""
-    """Place in the document, such as ``subtopics[2].studies[0].fakes[1]``; empty for the whole file."""
+    """Place in the document, such as ``subtopics[2].studies[0].fakes[1]``. Empty for the whole file."""
     value: float | None = None
     """Measured value, if the rule measures one."""
     bound: float | None = None
     """Value that the rule allows at most or at least."""
     severity: Severity = "error"
-    """An error has to be mended; a warning needs a person to decide; a note names something optional."""
+    """An error has to be mended. A warning needs a person to decide. A note names something optional."""
 
     def __str__(self) -> str:
         return f"{self.node}: {self.message}" if self.node else self.message
@@ -70,7 +69,7 @@ class TreeError(InquiTreeError, ValueError):
         self.faults = tuple(faults)
 
     def __str__(self) -> str:
-        count = f"{len(self.faults)} fault{'s' * (len(self.faults) != 1)}"
+        count = plural(len(self.faults), "fault")
         return "\n".join([f"{self.where}: {count}", *(f"  - {fault}" for fault in self.faults)])
 
 
@@ -111,7 +110,7 @@ class EmbedderError(InquiTreeError, RuntimeError):
 class ServiceError(InquiTreeError, RuntimeError):
     """A model service gave no usable answer.
 
-    ``status`` is the HTTP status or None; ``transient`` is True if a later request may succeed.
+    ``status`` is the HTTP status or None. ``transient`` is True if a later request may succeed.
     """
 
     ONE_REQUEST = frozenset({400, 413, 422})
@@ -129,15 +128,15 @@ class ServiceError(InquiTreeError, RuntimeError):
 
 
 class ReaderError(ServiceError):
-    """The model that reads the actions gave no usable answer; the agent is not to blame."""
+    """The model that reads the actions gave no usable answer. The agent is not to blame."""
 
 
 class RewardError(ServiceError):
-    """The model that judges conclusions for the reward gave no usable answer; the agent is not to blame."""
+    """The model that judges conclusions for the reward gave no usable answer. The agent is not to blame."""
 
 
 class BudgetError(InquiTreeError, RuntimeError):
-    """A cap on cost, tokens or time is reached; no further request is made."""
+    """A cap on cost, tokens or time is reached. No further request is made."""
 
 
 class CacheError(InquiTreeError, RuntimeError):
@@ -146,6 +145,10 @@ class CacheError(InquiTreeError, RuntimeError):
 
 class JudgeError(InquiTreeError, RuntimeError):
     """A judge cannot be loaded, or its judgements cannot be read or stored."""
+
+
+class DamagedJudgementError(JudgeError):
+    """A stored judgement does not fit its task."""
 
 
 class StoppedError(InquiTreeError, RuntimeError):
@@ -157,11 +160,7 @@ class LogError(InquiTreeError, RuntimeError):
 
 
 class LogExistsError(LogError):
-    """The log file already exists; logs are never overwritten."""
-
-
-class PackError(InquiTreeError):
-    """An archive of a run cannot be written, or is damaged or unsafe."""
+    """The log file already exists. Logs are never overwritten."""
 
 
 class MissingExtraError(InquiTreeError, ImportError):
@@ -172,7 +171,7 @@ def require(module: str, extra: str) -> ModuleType:
     """Import ``module``.
 
     Raises:
-        MissingExtraError: ``module`` is not installed; the message names the extra that installs it.
+        MissingExtraError: ``module`` is not installed. The message names the extra that installs it.
     """
     try:
         return importlib.import_module(module)
@@ -188,3 +187,8 @@ def suggest(word: str, known: Iterable[str]) -> str:
     """Return ``" (did you mean 'x'?)"`` for the closest known word, or an empty string."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 fault``, ``2 faults``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -15,13 +15,12 @@ from typing import Any, TypeVar
 import gymnasium as gym
 
 from inquitree_gym.baselines import Agent
-from inquitree_gym.baselines.agent import ask_for_reply, asks_models, stated_belief
+from inquitree_gym.baselines.agent import ask_for_reply, asks_models, stated_by
 from inquitree_gym.errors import LogError
-from inquitree_gym.judges.asking import JUDGE_ROLE
 from inquitree_gym.llm import Chat, Message, run_sync
 from inquitree_gym.llm.chat import used_up
 from inquitree_gym.log import Episode, Reply
-from inquitree_gym.readers import READER_ROLE
+from inquitree_gym.log.records import JUDGE_ROLE, READER_ROLE
 from inquitree_gym.wrappers import LogEpisodes
 
 T = TypeVar("T")
@@ -36,21 +35,21 @@ def play(
     *,
     file: str | os.PathLike[str] | None = None,
     options: dict[str, Any] | None = None,
-) -> Episode:
+) -> Episode[Any]:
     """Play one episode to its end and return its log.
 
     Also works where an event loop is running, as in a notebook. An agent that asks models is played by `aplay` on the
-    event loop of `inquitree_gym._litellm`, any other in the calling thread. An error is logged as a failure and
-    raised again; with ``file`` the episode can then be resumed.
+    event loop of `inquitree_gym.llm.litellm`, any other in the calling thread. An error is logged as a failure and
+    raised again. With ``file`` the episode can then be resumed.
 
     Args:
-        env: an environment of this package, or another `RecordedEnv`, wrapped or not; a `LogEpisodes` among its
+        env: an environment of this package, or another `RecordedEnv`, wrapped or not. A `LogEpisodes` among its
             wrappers is used as it is.
         agent: the agent.
-        seed: seed of the episode; the agent gets `EpisodeRecords.agent_seed`, which depends on seed and task.
+        seed: seed of the episode. The agent gets `EpisodeRecords.agent_seed`, which depends on seed and task.
         file: log file, written as the episode happens. A torn log is resumed: its turns are replayed, and replies that
             it holds are not requested again.
-        options: options of this episode; see `reset` of the environment.
+        options: options of this episode. See `reset` of the environment.
 
     Raises:
         LogError: the file holds a complete episode or one with other settings, or cannot be written.
@@ -61,7 +60,7 @@ def play(
     try:
         loop.send(None)  # without a model nothing suspends, so a single step runs the loop to its end
     except StopIteration as done:
-        episode: Episode = done.value
+        episode: Episode[Any] = done.value
         return episode
     raise AssertionError("unreachable")
 
@@ -73,13 +72,13 @@ async def aplay(
     *,
     file: str | os.PathLike[str] | None = None,
     options: dict[str, Any] | None = None,
-) -> Episode:
-    """Play one episode as `play` does, concurrently with others; each needs its own environment.
+) -> Episode[Any]:
+    """Play one episode as `play` does, concurrently with others. Each needs its own environment.
 
     The event loop is free while a chat model is asked, by the agent, as the reader or as the judge, and while an
     environment steps.
     All environments of the process step in one thread, because they share embedders and vector caches, which are not
-    thread-safe; agents without a model act there too. A cancelled episode finishes and logs its current step.
+    thread-safe. Agents without a model act there too. A cancelled episode finishes and logs its current step.
     """
     return await _play(env, agent, seed, file, options, in_step_thread)
 
@@ -107,7 +106,7 @@ async def in_step_thread(function: Callable[..., T], *arguments: Any) -> T:
 
 @cache
 def _step_thread(process: int) -> ThreadPoolExecutor:
-    """Return the thread in which a process steps; a fork inherits the parent's memory but none of its threads."""
+    """Return the thread in which a process steps. A fork inherits the parent's memory but none of its threads."""
     return ThreadPoolExecutor(1, "inquitree-step")
 
 
@@ -118,7 +117,7 @@ async def _play(
     file: str | os.PathLike[str] | None,
     options: dict[str, Any] | None,
     call: Call,
-) -> Episode:
+) -> Episode[Any]:
     recorder = _recorder(env) if file is None else None
     if recorder is None:
         env = recorder = LogEpisodes(env, file=file, agent=agent.config)
@@ -163,7 +162,7 @@ async def _next_action(agent: Agent, recorder: LogEpisodes, observation: str, in
     if logged is not None:
         return logged.action
     seconds = time.perf_counter() - started + replies.logged_seconds
-    recorder.annotate(seconds=seconds, belief=stated_belief(agent))
+    recorder.annotate(seconds=seconds, stated=stated_by(agent))
     return action
 
 

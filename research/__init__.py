@@ -1,1 +1,1 @@
-"""Tools of this repository that are not part of the wheel: validity report, judge calibration, distillation."""
+"""Tools of this repository that are not part of the wheel: validity report, calibration, training of embedders."""

@@ -6,21 +6,26 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from inquitree_gym.analysis.proposals import SetType
 from inquitree_gym.cli import judges as cli
 from inquitree_gym.cli import output
 from inquitree_gym.errors import OptionError
-from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
+from inquitree_gym.inquiry.judges.llm import JudgeOptions
+from inquitree_gym.judging.judgement import AsyncJudge
+from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.llm import Budget
-from inquitree_gym.runner.study import ALL
-from inquitree_gym.scoring import clustered_mean
-from inquitree_gym.scoring.statistics import agreement, item_pairs
+from inquitree_gym.results.judged import JudgingResult
+from inquitree_gym.results.statistics import agreement, clustered_mean, item_pairs
+from inquitree_gym.runs.study import ALL
+from inquitree_gym.trees import Tree
 from research.datasets import CONCLUSION_KINDS, CONCLUSIONS, ConclusionSet, load_conclusions
 from research.judge_calibration import Calibration, calibrate, expected_means, kind_means, two_digits
+from research.static.proposals import LabelledSet
+
+SetType = TypeVar("SetType", bound=LabelledSet)
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -58,10 +63,21 @@ def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
         if wrong := [judged.tree for judged in each.judged if not judged.holds]:
             output.note(f"{each.judge}: the order does not hold on {', '.join(wrong)}")
         unscored = sum(judged.unscored for judged in each.judged)
-        cli.print_usage(each.judge, len(each.judged) * len(CONCLUSION_KINDS), 0, unscored, each.usage, each.unread)
+        done = len(each.judged) * len(CONCLUSION_KINDS)
+        cli.print_usage(
+            JudgingResult(
+                judge=each.judge,
+                version=1,
+                judged=done,
+                found=0,
+                unscored=unscored,
+                usage=each.usage,
+                unread=each.unread,
+            )
+        )
 
 
-def _calibrate(sets: Sequence[ConclusionSet], judge: AsyncJudge, max_concurrency: int) -> Calibration:
+def _calibrate(sets: Sequence[ConclusionSet], judge: AsyncJudge[Tree], max_concurrency: int) -> Calibration:
     with output.progress(f"{judge.name} judging", len(sets) * len(CONCLUSION_KINDS)) as advance:
         return asyncio.run(calibrate(sets, judge, max_concurrency, advance))
 

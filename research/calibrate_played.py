@@ -11,9 +11,13 @@ import typer
 
 from inquitree_gym.cli import judges as cli
 from inquitree_gym.cli import output
-from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
+from inquitree_gym.inquiry.judges.llm import JudgeOptions
+from inquitree_gym.judging.judgement import AsyncJudge
+from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.llm import Budget
-from inquitree_gym.runner.study import ALL
+from inquitree_gym.results.judged import JudgingResult
+from inquitree_gym.runs.study import ALL
+from inquitree_gym.trees import Tree
 from research.calibrate_judges import select
 from research.judge.conclusions import PLAYED, PlayedConclusions, load_played
 from research.judge_calibration import two_digits
@@ -49,10 +53,20 @@ def calibrate_played(  # noqa: PLR0913  (one parameter per flag)
     for each in found:
         output.print_table(f"{each.judge} beside the labels", _table(each.fits(by)))
         fitted = each.fits()["all"]
-        cli.print_usage(each.judge, each.conclusions, 0, fitted.grades.unscored, each.usage, each.unread)
+        cli.print_usage(
+            JudgingResult(
+                judge=each.judge,
+                version=1,
+                judged=each.conclusions,
+                found=0,
+                unscored=fitted.grades.unscored,
+                usage=each.usage,
+                unread=each.unread,
+            )
+        )
 
 
-def _judged(sets: Sequence[PlayedConclusions], judge: AsyncJudge, max_concurrency: int) -> PlayedCalibration:
+def _judged(sets: Sequence[PlayedConclusions], judge: AsyncJudge[Tree], max_concurrency: int) -> PlayedCalibration:
     with output.progress(f"{judge.name} judging", sum(len(each.conclusions) for each in sets)) as advance:
         return asyncio.run(judge_played(sets, judge, max_concurrency, advance))
 

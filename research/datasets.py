@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from inquitree_gym.analysis.proposals import LabelledSet, load_sets
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees import Tree
+from research.static.proposals import LabelledSet, load_sets
 
 CONCLUSIONS = Path(__file__).parent / "conclusions"
 """Folder of the labelled conclusions."""
@@ -20,7 +20,7 @@ CONCLUSION_KINDS: tuple[ConclusionKind, ...] = (
 )  # fmt: skip
 
 Scores = tuple[float | None, ...]
-"""S per conclusion item, in tree order; None for an unscored item."""
+"""S per conclusion item, in tree order. None for an unscored item."""
 
 
 class Conclusion(BaseModel):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import Embedder, tree_vectors
-from inquitree_gym.scoring import Estimate, clustered_mean
+from inquitree_gym.results.statistics import Estimate, clustered_mean
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.lint import centrality
 
@@ -37,12 +37,12 @@ def result_texts(trees: Sequence[Tree], embedder: Embedder) -> ResultTexts:
 
 
 def central_share(trees: Sequence[Tree]) -> Estimate:
-    """Return the share of studies whose true result has most words in common with the fakes; a third is chance."""
+    """Return the share of studies whose true result has most words in common with the fakes. A third is chance."""
     return clustered_mean((tree.id, centrality(study)) for tree in trees for study in tree.studies)
 
 
 def separations(results: ResultTexts) -> dict[str, Estimate]:
-    """Return the area under the ROC curve on left-out trees for each kind of features; 0.5 is chance."""
+    """Return the area under the ROC curve on left-out trees for each kind of features. 0.5 is chance."""
     from sklearn.feature_extraction.text import CountVectorizer
 
     words = CountVectorizer(ngram_range=(1, 2), min_df=2, binary=True).fit_transform(results.texts)

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from inquitree_gym.judges import AsyncJudge, Judge, judge_all
+from inquitree_gym.inquiry.judges.quality import Judge
+from inquitree_gym.judging.judgement import AsyncJudge
+from inquitree_gym.judging.registry import judge_all
 from inquitree_gym.llm import Usage
-from inquitree_gym.scoring.statistics import Agreement, agreement, clustered_mean, item_pairs
+from inquitree_gym.results.statistics import Agreement, agreement, clustered_mean, item_pairs
 from inquitree_gym.trees import Tree, load_tree
 from research.datasets import CONCLUSION_KINDS, ConclusionSet, Scores
 
@@ -24,7 +26,7 @@ class JudgedSet:
 
     @property
     def means(self) -> dict[str, float | None]:
-        """Mean score by kind, in [0, 1], over the scored items; None without any."""
+        """Mean score by kind, in [0, 1], over the scored items. None without any."""
         return {kind: _mean(scores) for kind, scores in self.scores.items()}
 
     @property
@@ -83,7 +85,7 @@ def judge_set(conclusions: ConclusionSet, make_judge: Callable[[Tree], Judge]) -
 
 async def calibrate(
     sets: Sequence[ConclusionSet],
-    judge: AsyncJudge,
+    judge: AsyncJudge[Tree],
     max_concurrency: int,
     progress: Callable[[str], None],
 ) -> Calibration:
@@ -105,7 +107,7 @@ async def calibrate(
     cases = [(trees[each.tree], conclusion.text) for each in sets for conclusion in each.conclusions]
     judgements = await judge_all(judge.judge, cases, max_concurrency, lambda index, _: progress(" ".join(keys[index])))
     found = {
-        key: tuple(verdict.score for verdict in judgement.verdicts)
+        key: tuple(verdict.score for verdict in judgement.payload)
         for key, judgement in zip(keys, judgements, strict=True)
     }
     judged = [

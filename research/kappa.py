@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def cohen_kappa(pairs: Iterable[tuple[str, str]]) -> float | None:
-    """Return Cohen's κ of pairs of labels; None if all labels are one and the same, or there are none."""
+    """Return Cohen's κ of pairs of labels. None if all labels are one and the same, or there are none."""
     from sklearn.metrics import cohen_kappa_score
 
     pairs = list(pairs)

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inquitree_gym.analysis.proposals import TOPIC, ProposalSet
-from inquitree_gym.analysis.readings import MatchedProposal, ReadingShares, reading_shares
 from inquitree_gym.embeddings.reader import READER_THRESHOLD
+from inquitree_gym.inquiry.readings import TOPIC, MatchedProposal, ProposalSet, ReadingShares, reading_shares
 from research.reader.evidence import CANONICAL, PARAPHRASES
 from research.thresholds import best_threshold
 
@@ -34,7 +33,7 @@ class LabelAgreement:
 
     texts: int
     same: float
-    """Share of equal labels, in [0, 1]; a label is a node or the kind of a text that means none."""
+    """Share of equal labels, in [0, 1]. A label is a node or the kind of a text that means none."""
     kappa: float
     """Cohen's κ with the chance agreement within each choice."""
 

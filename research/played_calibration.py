@@ -8,12 +8,11 @@ from statistics import fmean
 from typing import Literal, NamedTuple
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.judges import AsyncJudge, judge_all
-from inquitree_gym.judges.quality import judge_label
-from inquitree_gym.judges.records import Judgement, version_of
-from inquitree_gym.judges.registry import LOCAL
+from inquitree_gym.inquiry.judges.quality import Verdict
+from inquitree_gym.judging.judgement import LOCAL, AsyncJudge, Judgement, judge_label, version_of
+from inquitree_gym.judging.registry import judge_all
 from inquitree_gym.llm import Usage
-from inquitree_gym.scoring.statistics import Agreement, Estimate, agreement, clustered_mean
+from inquitree_gym.results.statistics import Agreement, Estimate, agreement, clustered_mean
 from inquitree_gym.trees import Tree, load_tree
 from research.judge.conclusions import SCORES, LabelledConclusion, LabelledVerdict, PlayedConclusions
 from research.judge.crossval import verdict_name
@@ -32,7 +31,7 @@ class PlayedItem(NamedTuple):
     """Number of the conclusion, different for each."""
     label: LabelledVerdict
     score: float | None
-    """S by the judge; None for an unscored item."""
+    """S by the judge. None for an unscored item."""
     verdict: LabelledVerdict | None
     """None for a judge that gives S alone, without telling a wrong claim from no claim."""
 
@@ -46,9 +45,9 @@ class LabelFit:
     grades: Agreement
     """Agreement on the grades 1, 0.6 and 0."""
     verdict_kappa: float | None
-    """Cohen's κ on full, part, wrong and nothing; None without verdicts, or if all are one and the same."""
+    """Cohen's κ on full, part, wrong and nothing. None without verdicts, or if all are one and the same."""
     rank_order: float | None
-    """Spearman's ρ of the conclusions' mean S; None if judge or labels give all the same mean."""
+    """Spearman's ρ of the conclusions' mean S. None if judge or labels give all the same mean."""
     judged: float | None
     """Mean S by the judge."""
     labelled: float | None
@@ -74,7 +73,7 @@ class PlayedCalibration:
 
 
 async def judge_played(
-    sets: Sequence[PlayedConclusions], judge: AsyncJudge, max_concurrency: int, progress: Callable[[str], None]
+    sets: Sequence[PlayedConclusions], judge: AsyncJudge[Tree], max_concurrency: int, progress: Callable[[str], None]
 ) -> PlayedCalibration:
     """Judge the played conclusions of all trees.
 
@@ -118,10 +117,14 @@ def fit(items: Sequence[PlayedItem]) -> LabelFit:
 
 
 def _items(
-    number: int, tree: Tree, labelled: LabelledConclusion, judgement: Judgement, names_verdicts: bool
+    number: int,
+    tree: Tree,
+    labelled: LabelledConclusion,
+    judgement: Judgement[tuple[Verdict, ...]],
+    names_verdicts: bool,
 ) -> Iterable[PlayedItem]:
     about = tree.id, labelled.author, labelled.style, number
-    for item, verdict in zip(tree.conclusions, judgement.verdicts, strict=True):
+    for item, verdict in zip(tree.conclusions, judgement.payload, strict=True):
         named = verdict_name(verdict) if names_verdicts else None
         yield PlayedItem(*about, labelled.items[item.id], verdict.score, named)
 

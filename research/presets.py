@@ -8,13 +8,15 @@ from typing import Annotated, get_args
 
 import typer
 
-from inquitree_gym.analysis import PairedDifference, SettingSummary, compare, load_run, summarise
-from inquitree_gym.analysis.aggregate import SHOWN, format_estimate
 from inquitree_gym.cli import output
-from inquitree_gym.engine.rules import Preset
-from inquitree_gym.runner import run_study
-from inquitree_gym.runner.study import ALL, make_study
-from inquitree_gym.scoring import Estimate
+from inquitree_gym.inquiry.engine.rules import Preset
+from inquitree_gym.inquiry.results import RESULTS
+from inquitree_gym.results.comparison import PairedDifference, compare
+from inquitree_gym.results.load import load_run
+from inquitree_gym.results.statistics import Estimate
+from inquitree_gym.results.summary import SettingSummary, cell_text, format_estimate, summarise
+from inquitree_gym.runner import make_study, run_study
+from inquitree_gym.runs.study import ALL
 
 AGENTS = "random,random-menu,retrieval,random-redo,worst-case,oracle"
 
@@ -35,14 +37,14 @@ def compare_presets(
         study = make_study(
             agents=output.split(agent),
             trees=output.split(papers),
-            fake_levels=output.whole_numbers("--fake-level", fake_level),
+            fake_level=output.whole_numbers("--fake-level", fake_level),
             seeds=seeds,
             rules=preset,
         )
         run_study(study, out / preset)
-        scores.append([episode.score for episode in load_run(out / preset).episodes])
-    default, paper = map(summarise, scores)
-    for line in differing(default, paper, compare(*scores)):
+        scores.append(load_run(out / preset).scores)
+    first, second = scores
+    for line in differing(summarise(first), summarise(second), compare(first, second)):
         typer.echo(f"| {' | '.join(line)} |")
 
 
@@ -52,14 +54,14 @@ def differing(
     """Yield the rows of a Markdown table, headings first: every measure of an agent and level that differs."""
     yield ["agent", "fakes", "measure", "`default`", "`paper`", "`paper` − `default`"]
     yield ["---"] * 6
-    means = [{(each.agent, each.fake_level): each.estimates for each in run} for run in (default, paper)]
+    means = [{(each.agent, each.place): each.estimates for each in run} for run in (default, paper)]
     for each in differences:
-        for measure in SHOWN:
+        for measure in RESULTS.compared:
             agent = each.name.partition(", ")[0]  # the rest tells the rules of the two runs
             if each.estimates[measure].mean:
-                pair = [in_line(run[agent, each.fake_level][measure]) for run in means]
+                pair = [in_line(run[agent, cell_text(each.cell)][measure]) for run in means]
                 name = measure.replace("|", "\\|")
-                yield [f"`{agent}`", str(each.fake_level), name, *pair, in_line(each.estimates[measure])]
+                yield [f"`{agent}`", cell_text(each.cell), name, *pair, in_line(each.estimates[measure])]
 
 
 def in_line(estimate: Estimate) -> str:

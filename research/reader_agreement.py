@@ -9,16 +9,24 @@ from typing import Annotated, Literal
 
 import typer
 
-from inquitree_gym.analysis.proposals import MatchingCase, load_proposals, matching_cases
-from inquitree_gym.analysis.readings import MatchedProposal, ReadingShares, match_cases, matched, reading_shares
 from inquitree_gym.cli import judges as cli
 from inquitree_gym.cli import output
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder
 from inquitree_gym.errors import InquiTreeError, OptionError
+from inquitree_gym.inquiry.readers import NONE, LLMReader, Reader, ReaderAnswer, ReaderRequest, model_name
+from inquitree_gym.inquiry.readings import (
+    MatchedProposal,
+    MatchingCase,
+    ReadingShares,
+    match_cases,
+    matched,
+    matching_cases,
+    reading_shares,
+)
 from inquitree_gym.llm import Budget, BudgetedChat, ChatModel, ReplyCache, run_sync
-from inquitree_gym.readers import NONE, LLMReader, Reader, ReaderAnswer, ReaderRequest, model_name
-from inquitree_gym.runner.study import ALL
+from inquitree_gym.runs.study import ALL
 from research.kappa import cohen_kappa
+from research.static.proposals import load_proposals
 
 CHOSEN = 0.5
 """Threshold between the similarities 0 and 1 of a reader's choices."""
@@ -40,7 +48,7 @@ class ReaderAgreement:
     same: float
     """Share of the proposals that both read as the same candidate, or both as none, in [0, 1]."""
     kappa: float | None
-    """Cohen's κ over these readings, in [-1, 1]; None if both read every proposal as one and the same."""
+    """Cohen's κ over these readings, in [-1, 1]. None if both read every proposal as one and the same."""
     unread: int
     """Replies of the reader that name no candidate."""
 
@@ -57,7 +65,7 @@ def measure_agreement(
 
     Raises:
         OptionError: there is no proposal.
-        InquiTreeError: the reader failed or a cap is reached; what was asked so far is in the reader's cache.
+        InquiTreeError: the reader failed or a cap is reached. What was asked so far is in the reader's cache.
     """
     if not cases:
         raise OptionError("there is no proposal to read; choose other papers or another origin")
@@ -77,7 +85,7 @@ def measure_agreement(
 
 
 async def _choose(reader: Reader, requests: Sequence[ReaderRequest], max_concurrency: int) -> list[ReaderAnswer]:
-    """Return the choices; after a failure, requests under way are waited for and no further one is made."""
+    """Return the choices. After a failure, requests under way are waited for and no further one is made."""
     slots, failures = asyncio.Semaphore(max_concurrency), list[InquiTreeError]()
 
     async def choose(request: ReaderRequest) -> ReaderAnswer:
@@ -106,7 +114,7 @@ def _matched(case: MatchingCase, answer: ReaderAnswer) -> MatchedProposal:
 
 
 def _labels(found: Sequence[MatchedProposal], threshold: float) -> list[str]:
-    """Name the readings; ids are unique within a tree."""
+    """Name the readings. Ids are unique within a tree."""
     return [f"{each.tree} {each.nearest}" if each.similarity >= threshold else NONE for each in found]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from inquitree_gym.baselines import BaselineAgent
-from inquitree_gym.envs.menu import EXPLORE
 from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.menu import EXPLORE
 from inquitree_gym.trees import Tree
 
 GENERIC = (
@@ -19,7 +19,7 @@ SHORTCUTS = ("empty", "junk", "topic-echo", "generic-study")
 
 
 class ShortcutAgent(BaselineAgent):
-    """Agent with one fixed text for every choice and for its conclusion; explores after every result."""
+    """Agent with one fixed text for every choice and for its conclusion. Explores after every result."""
 
     def __init__(self, name: str, tree: Tree) -> None:
         """Take one of `SHORTCUTS`.

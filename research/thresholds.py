@@ -9,15 +9,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.analysis.proposals import (
+from inquitree_gym.embeddings import Embedder
+from inquitree_gym.inquiry.readings import (
     PROPOSAL_KINDS,
-    THRESHOLD_GRID,
+    MatchedProposal,
     ProposalKind,
     ProposalSet,
+    match_cases,
     matching_cases,
 )
-from inquitree_gym.analysis.readings import MatchedProposal, match_cases
-from inquitree_gym.embeddings import Embedder
+
+THRESHOLD_GRID = np.round(np.arange(0.20, 0.8001, 0.005), 3)
+"""Candidate thresholds of a calibration."""
 
 
 class Rates(NamedTuple):
@@ -58,7 +61,7 @@ def match_all(sets: Sequence[ProposalSet], embedder: Embedder) -> list[MatchedPr
 
 
 def rates(matched: Sequence[MatchedProposal], threshold: float) -> Rates:
-    """Return the rates at ``threshold``; a kind without proposals counts as never accepted."""
+    """Return the rates at ``threshold``. A kind without proposals counts as never accepted."""
     right = [each for each in matched if each.kind == "right"]
     taken = [each for each in right if each.similarity >= threshold]
     understood = sum(each.right_node for each in taken) / len(right)

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from inquitree_gym.analysis.proposals import load_proposals
 from inquitree_gym.cli.output import err, run_app
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from research.datasets import CONCLUSIONS, load_conclusions
+from research.static.proposals import PROPOSALS, load_proposals
 from research.validity_measures import measure
 from research.validity_report import write_report
 
@@ -20,7 +20,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 @app.command()
 def validity(
-    proposals: Annotated[Path | None, typer.Option(help="Folder of labelled proposals.")] = None,
+    proposals: Annotated[Path, typer.Option(help="Folder of labelled proposals.")] = PROPOSALS,
     conclusions: Annotated[Path, typer.Option(help="Folder of labelled conclusions.")] = CONCLUSIONS,
     out_folder: Annotated[Path, typer.Option("--out", help="Folder for validity.md and its figures.")] = DOCS,
     embedder: Annotated[str, typer.Option(help="Embedder to measure.")] = DEFAULT_EMBEDDER,

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.analysis.proposals import ProposalSet, matching_cases
-from inquitree_gym.analysis.readings import MatchedProposal
 from inquitree_gym.baselines import Agent, make_agent
 from inquitree_gym.embeddings import Embedder, tree_vectors
 from inquitree_gym.embeddings.reader import READER
-from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.judges import local_judge
+from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.judges.local import local_judge
+from inquitree_gym.inquiry.readings import MatchedProposal, ProposalSet, matching_cases
+from inquitree_gym.inquiry.results import EpisodeScore
+from inquitree_gym.results.score import score_episode
+from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.rollout import play
-from inquitree_gym.scoring import EpisodeScore, Estimate, score_episode
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.lint import char_tfidf, lint_tree
 from inquitree_gym.trees.meaning import early_texts, ladder_similarities, result_leaks
@@ -72,7 +73,7 @@ class Validity:
     embedder: Embedder
     facts: list[TreeFacts]
     matched: list[MatchedProposal]
-    """Written proposals; those of the reader are matched by adapters that have not seen their tree."""
+    """Written proposals. Those of the reader are matched by adapters that have not seen their tree."""
     readers: dict[str, list[MatchedProposal]]
     """All proposals, by reader."""
     labels: dict[str, LabelAgreement]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inquitree_gym.analysis.aggregate import MEASURES
-from inquitree_gym.analysis.readings import ReadingShares
 from inquitree_gym.errors import require
-from inquitree_gym.judges.local import SETTINGS
-from inquitree_gym.scoring import EpisodeScore, clustered_mean
+from inquitree_gym.inquiry.judges.local import SETTINGS
+from inquitree_gym.inquiry.readings import ReadingShares
+from inquitree_gym.inquiry.results import EpisodeScore
+from inquitree_gym.results.statistics import clustered_mean
 from inquitree_gym.trees.rules import MAX_LEAK
 from research.datasets import CONCLUSION_KINDS
 from research.judge.report import fit_rows, gaming_rows, label_fit, sense_auc
@@ -32,7 +32,7 @@ TEMPLATE = Path(__file__).parent / "templates" / "validity.md"
 
 
 def write_report(found: Validity, folder: Path) -> Path:
-    """Write ``validity.md`` and its figures into ``folder``; return the page.
+    """Write ``validity.md`` and its figures into ``folder``. Return the page.
 
     Raises:
         MissingExtraError: Matplotlib is not installed.
@@ -76,9 +76,9 @@ def _tree_values(found: Validity) -> dict[str, Any]:
 def _tree_row(found: Validity, facts: TreeFacts) -> list[object]:
     tree = facts.tree
     scores = {
-        name: [score for score in found.scores[name, "default"] if score.tree == tree.id] for name in REFERENCE_AGENTS
+        name: [score for score in found.scores[name, "default"] if score.task == tree.id] for name in REFERENCE_AGENTS
     }
-    oracle, worst = scores["oracle"][0], scores["worst-case"][0].trajectory
+    oracle, worst = scores["oracle"][0], scores["worst-case"][0].detail.trajectory
     chance = [_mean(scores[name], measure) for name in ("random", "random-menu") for measure in ("coverage", "Q/|C|")]
     return [
         tree.id,
@@ -87,8 +87,8 @@ def _tree_row(found: Validity, facts: TreeFacts) -> list[object]:
         facts.faults,
         f"{facts.siblings:.2f}",
         f"{facts.echo:.2f}",
-        f"{oracle.trajectory.turns} ({oracle.trajectory.fewest_turns})",
-        f"{oracle.quality_share:.2f}",
+        f"{oracle.detail.trajectory.turns} ({oracle.detail.trajectory.fewest_turns})",
+        f"{oracle.detail.quality_share:.2f}",
         f"{worst.turns} ({worst.most_turns})",
         *chance,
     ]
@@ -278,16 +278,16 @@ def _save(file: Path, draw: Callable[[Axes], None]) -> None:
 
 
 def _mean(scores: Sequence[EpisodeScore], measure: str) -> str:
-    return f"{np.mean([MEASURES[measure](score) or 0.0 for score in scores]):.2f}"
+    return f"{np.mean([score.values[measure] or 0.0 for score in scores]):.2f}"
 
 
 def _estimate(scores: Iterable[EpisodeScore], measure: str) -> str:
-    return str(clustered_mean((score.tree, MEASURES[measure](score)) for score in scores))
+    return str(clustered_mean((score.task, score.values[measure]) for score in scores))
 
 
 def _accepted(scores: Sequence[EpisodeScore]) -> float:
-    taken = sum(score.trajectory.accepted for score in scores)
-    return taken / sum(score.trajectory.choices for score in scores)
+    taken = sum(score.detail.trajectory.accepted for score in scores)
+    return taken / sum(score.detail.trajectory.choices for score in scores)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

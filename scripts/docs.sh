@@ -3,6 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python3 -m venv .venv-docs
-python3 scripts/requirements.py docs > .venv-docs/requirements.txt
+python3 scripts/requirements.py docs core plots --without sentence-transformers > .venv-docs/requirements.txt
 .venv-docs/bin/python -m pip install -q -c constraints.txt -r .venv-docs/requirements.txt
-NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+PYTHONPATH=$PWD NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet

@@ -9,7 +9,7 @@ from typing import Any
 
 import griffe
 
-ENVS = ("synthetic.SyntheticEnv", "vector.InquiryVectorEnv", "batch.env.InquiryBatchEnv")
+ENVS = ("vector.SyntheticEnv", "vector.InquiryVectorEnv", "arrays.env.InquiryBatchEnv")
 
 
 class Keywords(griffe.Extension):
@@ -17,9 +17,16 @@ class Keywords(griffe.Extension):
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         """Rewrite the parameters of the package's environments."""
-        template = pkg["envs.inquiry.InquiryEnv.__init__"].parameters
+        keyword = griffe.ParameterKind.keyword_only
+        rules = [
+            griffe.Parameter(name, annotation=rule.annotation, kind=keyword, default=rule.value)
+            for name, rule in pkg["inquiry.engine.rules.Rules"].attributes.items()
+        ]
+        env = pkg["inquiry.env.InquiryEnv.__init__"]
+        env.parameters = griffe.Parameters(*list(env.parameters)[:-1], *rules)
+        template = env.parameters
         for path in ENVS:
-            function = pkg[f"envs.{path}.__init__"]
+            function = pkg[f"inquiry.{path}.__init__"]
             *named, rest = function.parameters
-            keys = pkg["envs.keywords"][str(rest.annotation.slice)].all_members
+            keys = pkg["inquiry.keywords"][str(rest.annotation.slice)].all_members
             function.parameters = griffe.Parameters(*named, *(each for each in template if each.name in keys))

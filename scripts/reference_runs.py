@@ -13,13 +13,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from inquitree_gym.analysis.aggregate import CHANGE, NORMALISED, SettingSummary, compare, summarise
-from inquitree_gym.analysis.load import ScoredRun, load_run
-from inquitree_gym.report import figures
-from inquitree_gym.report.tables import Table, make_table, markdown
-from inquitree_gym.runner.folder import read_manifest
-from inquitree_gym.scoring import EpisodeScore
-from inquitree_gym.scoring.vigilance import D_PRIME, FALSE_ALARMS, HITS
+from inquitree_gym.inquiry.results import CHANGE, LEVEL, NORMALISED, EpisodeScore
+from inquitree_gym.inquiry.vigilance import D_PRIME, FALSE_ALARMS, HITS
+from inquitree_gym.results import figures
+from inquitree_gym.results.comparison import compare
+from inquitree_gym.results.load import ScoredRun, load_run
+from inquitree_gym.results.summary import SettingSummary, summarise
+from inquitree_gym.results.tables import Table, make_table, markdown
+from inquitree_gym.runs.folder import load_manifest
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = "reference-runs.md"
@@ -88,15 +89,15 @@ def main() -> None:
 
 
 def pages(runs: Sequence[ScoredRun]) -> dict[str, str]:
-    """Return the page and its figures by path within docs; ``runs`` are in the order of `STUDIES`."""
+    """Return the page and its figures by path within docs. ``runs`` are in the order of `STUDIES`."""
     for run, limit in zip(runs, STUDIES.values(), strict=True):
         if run.missing:
             sys.exit(f"{run.folder} lacks {len(run.missing)} episodes; run its study again to finish")
-        if read_manifest(run.folder).max_turns != limit:
+        if load_manifest(run.folder).limit != limit:
             sys.exit(f"{run.folder} was not run with the limit '{limit}'")
     tables = {limit: summarise(run.scores) for run, limit in zip(runs, STUDIES.values(), strict=True)}
     scores = runs[0].scores
-    tell = TELL.format(last=max(score.seed for score in scores), reading=scores[0].reading)
+    tell = TELL.format(last=max(score.seed for score in scores), reading=scores[0].rules)
     parts = [HEAD, AGENTS, tell, "## In short\n", NOTES]
     for name, limit in STUDIES.items():
         parts += [f"## {LIMITS[limit]}\n", f"![Q/|C| over fake levels](figures/{name}.svg)\n"]
@@ -108,7 +109,7 @@ def pages(runs: Sequence[ScoredRun]) -> dict[str, str]:
 def _tables(table: Sequence[SettingSummary]) -> Iterator[Table]:
     for caption, measures in (("Results", RESULTS), ("Vigilance", VIGILANCE)):
         lines = [
-            [f"`{row.agent}`", row.fake_level, f"{row.episodes} ({row.trees})", *map(row.estimates.get, measures)]
+            [f"`{row.agent}`", row.cell[LEVEL], f"{row.episodes} ({row.tasks})", *map(row.estimates.get, measures)]
             for row in table
         ]
         yield make_table(caption, ["agent", "fakes", "n (trees)", *measures], lines)
@@ -119,7 +120,7 @@ def _worth(run: ScoredRun, limit: str) -> Table:
     for agent in REDOING:
         without, redoing = (_of(run.scores, name) for name in (agent, f"{agent}-redo"))
         lines += [
-            [f"`{agent}`", each.fake_level, each.pairs, *map(each.estimates.get, WORTH)]
+            [f"`{agent}`", each.cell[LEVEL], each.pairs, *map(each.estimates.get, WORTH)]
             for each in compare(without, redoing)
         ]
     return make_table(LIMITS[limit], ["agent", "fakes", "pairs", *WORTH], lines)
@@ -139,7 +140,7 @@ def _figure(table: Sequence[SettingSummary]) -> str:
     for row in table:
         found.setdefault(row.agent, []).append(row)
     curves = {
-        agent: [(float(row.fake_level), row.estimates["Q/|C|"]) for row in group] for agent, group in found.items()
+        agent: [(float(row.cell[LEVEL]), row.estimates["Q/|C|"]) for row in group] for agent, group in found.items()
     }
     return figures.levels("reference", ("fake level", "conclusion Q/|C|"), curves).document()
 

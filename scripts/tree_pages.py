@@ -1,6 +1,4 @@
-"""Rewrite docs/trees/: a page and a picture for every shipped tree, and the table of all of them.
-
-    python scripts/tree_pages.py
+"""Pages of the site about trees: a page and a picture for every shipped tree, and the table of all of them.
 
 The pages hold nothing that is not in the tree or in its hand-written table docs/trees/reviews/<id>.md. The pictures
 need the extra ``plots``.
@@ -17,12 +15,10 @@ from typing import get_args
 from inquitree_gym.trees import CANARY, Tree, builtin_ids, load_tree
 from inquitree_gym.trees.disclosure import Disclosure
 from inquitree_gym.trees.drawing import depths, layers, svg
-from inquitree_gym.trees.provenance import Paper, PublicationDate, Strength
+from inquitree_gym.trees.fields import Paper, PublicationDate, Strength
 from inquitree_gym.trees.schema import ConclusionItem, Study, Subtopic
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "trees"
-REVIEWS = FOLDER / "reviews"
-COMMAND = "`python scripts/tree_pages.py`"
+REVIEWS = Path(__file__).resolve().parent.parent / "docs" / "trees" / "reviews"
 
 STRENGTHS: tuple[Strength, ...] = get_args(Strength)
 MEANINGS: dict[Strength, str] = {
@@ -36,20 +32,8 @@ MEANINGS: dict[Strength, str] = {
 WEAK, WEAKER = STRENGTHS[STRENGTHS.index("abstract") :], "abstract or weaker"
 
 
-def main() -> None:
-    """Write every page and picture, and remove those of trees that are no longer shipped."""
-    found = pages()
-    for name, text in found.items():
-        path = FOLDER / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
-    for path in (*FOLDER.glob("*.md"), *FOLDER.glob("figures/*.svg")):
-        if path.relative_to(FOLDER).as_posix() not in found:
-            path.unlink()
-
-
 def pages() -> dict[str, str]:
-    """Return every generated text by its path within docs/trees."""
+    """Return every page and picture by its path within docs/trees."""
     trees = [load_tree(name) for name in builtin_ids()]
     found = {"README.md": overview(trees)}
     for tree in trees:
@@ -125,8 +109,7 @@ def review_rows(name: str) -> list[str]:
 
 
 def _note(origin: str) -> str:
-    advice = "Do not edit this page; edit its sources and run the script."
-    return f"> Generated from {origin} by {COMMAND}. {advice}\n>\n> {CANARY}"
+    return f"> Generated from {origin}.\n>\n> {CANARY}"
 
 
 def _citation(paper: Paper) -> str:
@@ -277,7 +260,7 @@ def _folded(summary: str, content: str) -> tuple[str, str, str]:
 
 
 def _table(head: list[str], rows: Iterable[list[str]], numbers: Container[str] = ()) -> str:
-    """Return a Markdown table; the columns named in ``numbers`` are aligned right."""
+    """Return a Markdown table. The columns named in ``numbers`` are aligned right."""
     lines = [head, ["---:" if name in numbers else "---" for name in head], *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
@@ -291,7 +274,3 @@ def _linked(address: str) -> str:
     """Return an address with its URLs as links, one part per line."""
     words = ([f"<{word}>" if "://" in word else _plain(word) for word in part.split()] for part in address.split(" ; "))
     return "<br>".join(map(" ".join, words))
-
-
-if __name__ == "__main__":
-    main()

@@ -15,13 +15,13 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder, registry
 from tests.hashing import HashingEmbedder
-from tests.report.browser import CHROMIUM
+from tests.results.browser import CHROMIUM
 from tests.servers import KEY, Service, close_clients
 
 NEEDED = {
     "torch": (
         "embeddings/test_artifacts.py", "embeddings/test_local.py", "integrations/test_sb3.py",
-        "judges/test_nli.py", "test_examples.py",
+        "inquiry/judges/test_nli.py", "test_examples.py",
     ),
     "mcp": ("integrations/test_mcp.py",),
     "trl": ("integrations/test_trl.py",),
@@ -32,7 +32,7 @@ NEEDED = {
 }  # fmt: skip
 """Modules that import a package when they are collected, and are left out where it, or what it needs, is missing."""
 collect_ignore = [file for package, files in NEEDED.items() if find_spec(package) is None for file in files]
-collect_ignore += ["report/test_browser.py"] * (CHROMIUM is None)
+collect_ignore += ["results/test_browser.py"] * (CHROMIUM is None)
 
 FAST = "not weights"
 """Marker expression of the fast tests."""
@@ -40,7 +40,7 @@ ALL_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.(?:weights|e2e)\b", re.MU
 """Lines of a module that holds no fast test; many of these modules import torch."""
 
 # A timing never decides a test.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=40)
 settings.register_profile("fast", deadline=None, max_examples=30)
 settings.load_profile("untimed")
 

@@ -10,11 +10,11 @@ from typing import Self
 import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from inquitree_gym.embeddings.judge import JUDGE
 from inquitree_gym.embeddings.local import MINILM, MINILM_DIM, MINILM_THRESHOLD
 from inquitree_gym.embeddings.protocol import Vectors, unit_rows
+from inquitree_gym.embeddings.registry import JUDGE
 from inquitree_gym.trees import builtin_ids, load_tree
-from inquitree_gym.trees.candidates import wordings
+from inquitree_gym.trees.schema import wordings
 
 
 class HashingEmbedder:

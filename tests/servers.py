@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inquitree_gym._litellm import load_litellm, run_sync
 from inquitree_gym.llm import SystemClock
+from inquitree_gym.llm.litellm import load_litellm, run_sync
 from inquitree_gym.trees import Tree
 
 KEY = "sk-0123456789-do-not-tell-anyone"

@@ -6,8 +6,8 @@ import copy
 import json
 from typing import Any
 
+from inquitree_gym.projection.tasks import parse_task
 from inquitree_gym.trees import CANARY, ProjectionTask
-from inquitree_gym.trees.tasks import parse_task
 
 DISCLOSURE: dict[str, Any] = {
     "topic": "Bread dough",

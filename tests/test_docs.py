@@ -12,24 +12,26 @@ from dataclasses import fields
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from textwrap import indent
 from unittest import mock
 from urllib.parse import unquote
 
 import pytest
-import typer
 from pydantic import BaseModel, TypeAdapter
 
 from inquitree_gym import Rules, log, wrappers
 from inquitree_gym.baselines import AGENT_NAMES, PROJECTION_AGENT_NAMES
-from inquitree_gym.baselines.registry import CHAT_SETTINGS, agent_setting_names
-from inquitree_gym.cli import app
+from inquitree_gym.cli import commands
 from inquitree_gym.envs import ProjectionEnv
-from inquitree_gym.judges import claims
-from inquitree_gym.judges.local import SETTINGS
-from inquitree_gym.judges.projections.records import recorded_alignment
+from inquitree_gym.inquiry.judges.local import SETTINGS
+from inquitree_gym.inquiry.prompts import TEMPLATE_NAMES
+from inquitree_gym.judging import claims
+from inquitree_gym.kinds import KINDS, kind
 from inquitree_gym.llm import ChatModel
-from inquitree_gym.prompts.render import PROJECTION_TEMPLATE_NAMES, TEMPLATE_NAMES
+from inquitree_gym.projection.judges.records import recorded_alignment
+from inquitree_gym.projection.observations import TEMPLATE_NAMES as PROJECTION_TEMPLATE_NAMES
+from inquitree_gym.runs.models import CHAT_SETTINGS
+from inquitree_gym.runs.study import StudyConfig
 from inquitree_gym.trees import builtin_ids, schema
 from inquitree_gym.trees.rules import RULES
 
@@ -40,25 +42,30 @@ DOCS = ROOT / "docs"
 ROOT_PAGES = [ROOT / f"{stem}.md" for stem in ("README", "ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")]
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 LINKING = [*ROOT_PAGES, *sorted(DOCS.rglob("*.md"))]
+GENERATED = {DOCS / "trees" / "README.md"} | {
+    DOCS / "api" / name
+    for name in re.findall(r"\]\((\w+\.md)\)", (DOCS / "api" / "index.md").read_text(encoding="utf-8"))
+}
+"""Pages that exist on the site alone."""
 
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 CONSTANTS = {
-    "environments.md": ("matching.MAX_ACTION_LENGTH", "envs.observations.MAX_OBSERVATION"),
-    "readings-of-the-paper.md": ("matching.MAX_ACTION_LENGTH",),
-    "llm-agents.md": ("baselines.llm.CONTEXT", "llm.model.MAX_REPLY", "llm.rate_limit.FIRST_REPLY"),
-    "embedders.md": ("embeddings.vectors.CACHE_SIZE", "matching.CACHE_SIZE", "embeddings.local.MINILM_DIM"),
+    "inquiry.md": ("texts.MAX_ACTION_LENGTH", "texts.MAX_OBSERVATION"),
+    "readings-of-the-paper.md": ("texts.MAX_ACTION_LENGTH",),
+    "llm-agents.md": ("baselines.llm.CONTEXT", "llm.model.MAX_REPLY", "llm.retry.FIRST_REPLY"),
+    "embedders.md": ("embeddings.vectors.CACHE_SIZE", "inquiry.matching.CACHE_SIZE", "embeddings.local.MINILM_DIM"),
     "trees-format.md": (
         "trees.disclosure.MAX_DISCLOSED",
         "trees.fields.MAX_TEXT",
         "trees.schema.MAX_SUBTOPICS",
-        "trees.load.MAX_FILE_BYTES",
+        "files.MAX_TASK",
     ),
 }
 """Numbers that a page gives, by the constants behind them."""
-VERBS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+VERBS = commands()
 
 
 def name(page: Path) -> str:
@@ -108,9 +115,9 @@ def test_every_relative_link_of_a_page_leads_somewhere(page: Path) -> None:
     dead = []
     for link in LINK.findall(prose(page)):
         path, _, anchor = unquote(link).partition("#")
-        if re.match(r"[a-z]+:", link):
-            continue
         target = (page.parent / path).resolve() if path else page
+        if re.match(r"[a-z]+:", link) or target in GENERATED:
+            continue
         if not target.exists() or (anchor and slug(anchor) not in map(slug, HEADING.findall(text_of(target)))):
             dead.append(link)
     assert not dead
@@ -121,33 +128,36 @@ def test_the_map_of_the_docs_names_every_page() -> None:
     assert {page.name for page in DOCS.glob("*.md")} - {"index.md"} <= linked
 
 
-def sections() -> dict[str, str]:
-    """Return what docs/cli.md says of each verb."""
-    parts = re.split(r"^## inquitree (\S+).*$", text_of(DOCS / "cli.md"), flags=re.MULTILINE)
+def sections(page: str) -> dict[str, str]:
+    """Return what the page of the command line says of each verb."""
+    parts = re.split(r"^## inquitree (\S+).*$", page, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def test_the_page_of_the_command_line_has_every_verb() -> None:
-    assert sections().keys() == VERBS.keys()
+def options_of(verb: str) -> set[str]:
+    options = {option for param in VERBS[verb].params for option in (*param.opts, *param.secondary_opts)}
+    return {option for option in options if option.startswith("--")}
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_page_of_the_command_line_has_every_option_of_a_verb_and_no_other(verb: str) -> None:
-    known = {option for param in VERBS[verb].params for option in (*param.opts, *param.secondary_opts)}
-    known = {option for option in known if option.startswith("--")} - {"--help"}
-    assert set(OPTION.findall(sections()[verb])) - {"--help"} == known
+def test_the_page_of_the_command_line_has_every_verb_and_no_option_of_none() -> None:
+    page = text_of(DOCS / "cli.md")
+    assert sections(page).keys() == VERBS.keys()
+    assert set(OPTION.findall(page)) - {"--help"} <= set().union(*map(options_of, VERBS))
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_page_of_the_command_line_has_the_defaults_of_a_verb(verb: str) -> None:
-    for param in VERBS[verb].params:
-        if param.default not in (None, "", False) and param.opts[0].startswith("--"):
-            row = next(line for line in sections()[verb].splitlines() if f"`{param.opts[0]}" in line)
-            assert f"{param.default}" in row.split("|")[2]
+def test_the_site_shows_every_option_of_a_verb_with_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    page = import_module("cli_options").with_options(text_of(DOCS / "cli.md"))
+    for verb, section in sections(page).items():
+        rows = dict(re.findall(r"^\| `(--[a-z-]+)[^`]*` \| (.*) \|$", section, re.MULTILINE))
+        assert rows.keys() == {param.opts[0] for param in VERBS[verb].params if param.opts[0].startswith("--")}
+        for param in VERBS[verb].params:
+            if param.opts[0] in rows and param.default not in (None, "", False):
+                assert f"{param.default}" in rows[param.opts[0]]
 
 
 def test_the_pages_name_every_environment_rule_agent_and_verb() -> None:
-    environments, agents = text_of(DOCS / "environments.md"), text_of(DOCS / "agents.md")
+    environments, agents = text_of(DOCS / "inquiry.md"), text_of(DOCS / "agents.md")
     numbers = ", ".join(tree.removeprefix("paper") for tree in builtin_ids()).replace(", 29", " or 29")
     assert f"N is {numbers}" in environments
     for rule in Rules.names():
@@ -163,7 +173,7 @@ def test_the_pages_name_every_environment_rule_agent_and_verb() -> None:
 
 def test_every_extra_is_explained() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    assert [extra for extra in extras if f"`{extra}`" not in text_of(DOCS / "which.md")] == []
+    assert [extra for extra in extras if f"`{extra}`" not in text_of(DOCS / "index.md")] == []
 
 
 def test_the_readings_name_every_rule() -> None:
@@ -171,22 +181,22 @@ def test_the_readings_name_every_rule() -> None:
     assert [rule for rule in Rules.names() if f"`{rule}" not in page] == []
 
 
-def test_the_page_of_the_environments_names_every_info_key_template_and_wrapper() -> None:
+def test_the_page_of_inquiries_names_every_info_key_template_and_wrapper() -> None:
     import gymnasium as gym
 
     env = gym.make("InquiTree-paper12-v0", privileged=True)
     _, info = env.reset(seed=0)
-    page = text_of(DOCS / "environments.md")
+    page = text_of(DOCS / "inquiry.md")
     wanted = (*info, *info["privileged"], *TEMPLATE_NAMES)
     assert [key for key in wanted if f"`{key}`" not in page] == []
     assert [wrapper for wrapper in wrappers.__all__ if f"**`{wrapper}(" not in page] == []
 
 
-def test_the_page_of_the_environments_names_every_keyword_info_key_and_template_of_projections() -> None:
+def test_the_page_of_projections_names_every_keyword_info_key_and_template() -> None:
     env = ProjectionEnv("paper12", privileged=True, render_mode="ansi")
     env.reset(seed=0)
     info = env.step("")[4]
-    section = text_of(DOCS / "environments.md").partition("\n## Projections\n")[2]
+    section = text_of(DOCS / "projectionbench.md")
     keywords = [name for name, each in signature(ProjectionEnv).parameters.items() if each.kind is each.KEYWORD_ONLY]
     assert [name for name in keywords if f"| `{name}` |" not in section] == []
     wanted = (*info, *info["privileged"], *PROJECTION_TEMPLATE_NAMES)
@@ -196,7 +206,8 @@ def test_the_page_of_the_environments_names_every_keyword_info_key_and_template_
 
 def test_the_page_of_language_models_has_every_setting_with_its_default() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", text_of(DOCS / "llm-agents.md"), re.MULTILINE))
-    own = {name for kind in ("inquiry", "projection") for name in agent_setting_names(kind)}
+    agents = [agent for each in KINDS for agent in each.play.model_agents.values()]
+    own = {name for agent in agents for name in signature(agent).parameters}
     assert rows.keys() == {*CHAT_SETTINGS, *own}
     for field in fields(ChatModel):
         if field.name != "clock" and isinstance(field.default, int | float):
@@ -218,11 +229,15 @@ def test_the_page_of_the_format_names_every_field_of_a_tree() -> None:
 
 def test_the_lines_on_the_page_of_the_logs_are_lines_of_a_log() -> None:
     records = [json.loads(source) for _, _, source in blocks(DOCS / "logs.md", "json")]
-    read = [TypeAdapter(log.Record).validate_python(record) for record in records]
+    kinds = [kind(name) for name in ("inquiry", "inquiry", "inquiry", "projection", "projection")]
+    read = [
+        TypeAdapter(log.Record).validate_python(record, context=each)
+        for record, each in zip(records, kinds, strict=True)
+    ]
     assert [record.kind for record in read] == ["header", "reply", "turn", "turn", "footer"]
     for record, shown in zip(read, records, strict=True):
         assert list(record.model_dump()) == list(shown)
-    projected = read[3].projection
+    projected = read[3].event
     assert list(projected.model_dump()) == list(records[3]["event"])
     aligned = recorded_alignment(projected)
     assert aligned is not None
@@ -233,9 +248,28 @@ def test_the_page_of_the_logs_names_every_field() -> None:
     page = text_of(DOCS / "logs.md")
     parts = (log.Header, log.Reply, log.Turn, log.Failure, log.Footer)
     fields = {field for part in parts for field in part.model_fields} - {"kind"}
-    fields |= {f"event.{field}" for field in log.EventRecord.model_fields}
-    fields |= log.ProjectionRecord.model_fields.keys() - {"kind"}
+    inquiry, projection = kind("inquiry"), kind("projection")
+    fields |= {f"event.{field}" for field in inquiry.event.model_fields}
+    fields |= {f"setup.{field}" for each in (inquiry, projection) for field in each.setup.model_fields}
+    fields |= projection.event.model_fields.keys() - {"kind"}
     assert [field for field in sorted(fields) if f"`{field}`" not in page] == []
+
+
+def test_the_studies_on_the_page_of_runs_are_valid() -> None:
+    studies = [source for _, _, source in blocks(DOCS / "runs.md", "toml")]
+    read = [StudyConfig.model_validate(tomllib.loads(source)) for source in studies]
+    assert [study.env for study in read] == ["inquiry", "projection"]
+
+
+def test_the_code_of_the_toy_kind_is_quoted_from_its_files() -> None:
+    quoted = [(file.split('"')[1], source) for _, file, source in blocks(DOCS / "kinds.md", "py")]
+    assert quoted
+    strange = [
+        (file, source)
+        for file, source in quoted
+        if not any(code in text_of(ROOT / file) for code in (source, indent(source, "    ")))  # members of a class
+    ]
+    assert strange == []
 
 
 @pytest.mark.parametrize(("page", "constant"), [(page, each) for page, those in CONSTANTS.items() for each in those])

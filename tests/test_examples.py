@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from inquitree_gym import read_episode
-from inquitree_gym.scoring.statistics import Estimate
+from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.trees import builtin_ids
 
 pytestmark = [pytest.mark.weights, pytest.mark.e2e]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,10 @@ import pytest
 
 from inquitree_gym import InquiryEnv, load_tree, play
 from inquitree_gym.baselines import RandomAgent
-from inquitree_gym.decisions import read_decision
-from inquitree_gym.engine import Engine, Phase, Reading, Rules, splitmix64
-from inquitree_gym.errors import LogError
-from inquitree_gym.log import read_episode, to_line
-from inquitree_gym.scoring import clustered_mean
+from inquitree_gym.inquiry.decisions import read_decision
+from inquitree_gym.inquiry.engine import Engine, Phase, Reading, Rules
+from inquitree_gym.results.statistics import clustered_mean
+from inquitree_gym.seeds import splitmix64
 from inquitree_gym.trees import Tree, builtin_ids
 from tests.strategies import make_tree
 
@@ -23,14 +21,14 @@ TREES = [load_tree(name) for name in builtin_ids()]
 BLOCKS = 400
 
 
-def engines(level: int, fake_key: int = 2) -> list[Engine]:
-    return [Engine(tree, Rules(threshold=0.5, fake_level=level, fake_key=fake_key)) for tree in TREES]  # type: ignore[arg-type]
+def engines(level: int) -> list[Engine]:
+    return [Engine(tree, Rules(threshold=0.5, fake_level=level)) for tree in TREES]
 
 
-def coverage_of_fakes(level: int, fake_key: int) -> float:
+def coverage_of_fakes(level: int) -> float:
     """Share of blocks of two seeds whose 95 % interval of the share of fakes holds the true share."""
     covered = 0
-    played = engines(level, fake_key)
+    played = engines(level)
     for block in range(BLOCKS):
         shares = [
             (tree.id, float(np.mean([engine.fake_shown(seed, k, 1) > 0 for k in range(len(tree.studies))])))
@@ -44,20 +42,16 @@ def coverage_of_fakes(level: int, fake_key: int) -> float:
 
 @pytest.mark.parametrize("level", [3, 6])
 def test_intervals_for_the_share_of_fakes_cover_the_truth(level: int):
-    assert 0.93 <= coverage_of_fakes(level, 2) <= 0.97
-
-
-def test_they_did_not_with_the_former_key():
-    assert coverage_of_fakes(3, 1) < 0.5
+    assert 0.93 <= coverage_of_fakes(level) <= 0.97
 
 
 COPIES = [make_tree([[], [0], [0], [1]], [1, 2, 1, 1], tree_id=f"copy{i}") for i in range(8)]
 """Trees that differ in their ids alone."""
 
 
-def turns(tree: Tree, seed: int, fake_key: int) -> int:
+def turns(tree: Tree, seed: int) -> int:
     """Turns that the random agent takes if the engine reads every text as what it is."""
-    engine, agent = Engine(tree, Rules(threshold=0.5, fake_key=fake_key)), RandomAgent(tree)  # type: ignore[arg-type]
+    engine, agent = Engine(tree, Rules(threshold=0.5)), RandomAgent(tree)
     agent.reset(engine.agent_seed(seed))
     state = engine.start(seed).state
     while state.phase != Phase.CONCLUSION:
@@ -70,9 +64,9 @@ def turns(tree: Tree, seed: int, fake_key: int) -> int:
     return state.turn
 
 
-def table_of_turns(trees: list[Tree], seeds: int, fake_key: int = 2) -> np.ndarray:
+def table_of_turns(trees: list[Tree], seeds: int) -> np.ndarray:
     """Turns of the random agent, shape (seeds, trees)."""
-    return np.array([[turns(tree, seed, fake_key) for tree in trees] for seed in range(seeds)])
+    return np.array([[turns(tree, seed) for tree in trees] for seed in range(seeds)])
 
 
 def test_the_random_agent_is_independent_on_trees_of_one_seed():
@@ -83,24 +77,18 @@ def test_the_random_agent_is_independent_on_trees_of_one_seed():
     assert 0.93 <= np.mean([low <= found.mean() <= high for _, low, high, *_ in estimates]) <= 0.97
 
 
-def test_it_did_the_same_on_all_of_them_before():
-    found = table_of_turns(COPIES[:2], 40, fake_key=1)
-    assert (found[:, 0] == found[:, 1]).all()
-    assert found.std() > 0
-
-
 def guesses(told: int, engine: Engine, study: int, run: int) -> list[bool]:
-    """Fakes as an agent would compute them that takes ``told`` for the seed, by both keys."""
+    """Fakes as an agent would compute them that takes ``told`` for the seed, by the name of the study or its place."""
     words = (told, told % 2**31, told << 1)
     keys = (engine.fake_keys[study], study)
     return [splitmix64(word, key, run) * 10 < engine.rules.fake_level << 64 for word in words for key in keys]
 
 
-def advantage(fake_key: int, told: Callable[[Engine, int], int]) -> float:
+def advantage(told: Callable[[Engine, int], int]) -> float:
     """Largest hit rate minus false-alarm rate of the guesses, over all trees."""
     draws = [
         (engine.fake_shown(seed, study, run) > 0, guesses(told(engine, seed), engine, study, run))
-        for engine in engines(5, fake_key)
+        for engine in engines(5)
         for seed in range(40)
         for study in range(len(engine.fake_keys))
         for run in (1, 2)
@@ -111,8 +99,8 @@ def advantage(fake_key: int, told: Callable[[Engine, int], int]) -> float:
 
 @pytest.mark.e2e
 def test_an_agent_that_hashes_what_it_is_told_does_no_better_than_chance():
-    assert advantage(2, Engine.agent_seed) < 0.03
-    assert advantage(2, lambda engine, seed: seed) == 1.0, "with the episode's seed it would know every fake"
+    assert advantage(Engine.agent_seed) < 0.03
+    assert advantage(lambda engine, seed: seed) == 1.0, "with the episode's seed it would know every fake"
 
 
 class Curious(RandomAgent):
@@ -137,36 +125,3 @@ def test_no_agent_is_told_the_seed_of_its_episode():
     first = agent.told[0]
     play(env, agent, seed, options={"tree": "paper8"})
     assert agent.told[0] != first, "the agent's seed depends on the tree"
-
-
-def written_before(file: Path, turns: int) -> None:
-    """Rewrite a log as it was before the rules that say how seeds are used, and tear it after some turns."""
-    episode = read_episode(file)
-    rules = {name: value for name, value in episode.header.rules.items() if name not in ("fake_key", "bare_decisions")}
-    header = episode.header.model_copy(update={"rules": rules})
-    file.write_text("".join(map(to_line, (header, *episode.turns[:turns]))))
-
-
-def test_a_torn_log_from_before_goes_on_under_its_own_draws(tmp_path: Path):
-    tree, former = load_tree("paper12"), {"fake_key": 1, "bare_decisions": False}
-    whole = play(InquiryEnv(tree, fake_level=5, **former), RandomAgent(tree), 7, file=tmp_path / "log.jsonl")
-    assert any(turn.event.fake for turn in whole.turns)
-    env = InquiryEnv(tree, fake_level=5)
-    assert play(env, RandomAgent(tree), 7).actions != whole.actions
-    for turns in (0, 4, len(whole.turns) - 1):
-        written_before(tmp_path / "log.jsonl", turns)
-        again = play(env, RandomAgent(tree), 7, file=tmp_path / "log.jsonl")
-        assert again.fingerprint == whole.fingerprint
-        assert read_episode(tmp_path / "log.jsonl").actions == whole.actions
-
-
-def test_a_torn_log_is_not_resumed_under_rules_that_differ(tmp_path: Path):
-    tree, file = load_tree("paper12"), tmp_path / "log.jsonl"
-    play(InquiryEnv(tree), RandomAgent(tree), 7, file=file)
-    written_before(file, 4)
-    with pytest.raises(LogError, match=r"'fake_key': 1.*'fake_key': 2"):
-        play(InquiryEnv(tree), RandomAgent(tree), 7, file=file, options={"fake_key": 2})
-    header = read_episode(file).header
-    file.write_text(to_line(header.model_copy(update={"rules": header.rules | {"gravity": 9.81}})))
-    with pytest.raises(LogError, match=r"cannot resume.*gravity"):
-        play(InquiryEnv(tree), RandomAgent(tree), 7, file=file)

@@ -21,27 +21,29 @@ PUBLIC = {
         "score_episode",
     },
     "inquitree_gym.baselines": {
-        "AGENT_NAMES", "Agent", "Ask", "BASELINE_NAMES", "BaselineAgent", "HumanAgent", "LLMAgent",
+        "AGENT_NAMES", "Agent", "Ask", "BASELINE_NAMES", "BaselineAgent", "ChatAgent", "HumanAgent", "LLMAgent",
         "MODEL_AGENT_NAMES", "ModelAgent", "OracleAgent", "PROJECTION_AGENT_NAMES", "PolicyAgent",
         "ProjectingBaseline", "ProjectingLLMAgent", "RandomAgent", "RandomMenuAgent", "RandomWordsAgent",
-        "RedoUntilTrue", "ReplayAgent", "RetrievalAgent", "ScepticAgent", "WorstCaseAgent",
-        "make_agent",
+        "RedoUntilTrue", "ReplayAgent", "RetrievalAgent", "ScepticAgent", "WorstCaseAgent", "make_agent",
+        "sb3_policy",
     },
     "inquitree_gym.llm": {
         "Budget", "BudgetedChat", "CachedChat", "Chat", "ChatMiddleware", "ChatModel", "Completion",
         "MAX_REPLY", "Message", "MissingKey", "RateLimit", "RateLimitedChat", "RateLimiter", "ReplyCache",
         "Reservation", "SpendingCap", "SystemClock", "Usage", "estimated_tokens", "run_sync", "strip_thinking",
     },
-    "inquitree_gym.analysis": {
-        "PairedDifference", "ScoredEpisode", "ScoredRun", "SettingSummary", "compare", "load_run", "summarise",
-        "summary_table",
+    "inquitree_gym.results": {
+        "EpisodeScore", "Estimate", "KindResults", "Measure", "PairedDifference", "ReportOptions", "Score",
+        "ScoredRun", "SettingSummary", "Trajectory", "clustered_mean", "compare", "compare_agents", "follow_run",
+        "load_run", "paired_difference", "read_trajectory", "score_episode", "summarise", "summary_table", "view_log",
+        "view_run", "write_report",
     },
     "inquitree_gym.embeddings": {
         "DEFAULT_EMBEDDER", "Embedder", "LiteLLMEmbedder", "MiniLMEmbedder", "OnnxEmbedder", "ReaderEmbedder",
         "SentenceTransformerEmbedder", "StaticEmbedder", "TextVectors", "TreeVectors", "load_embedder", "tree_vectors",
     },
-    "inquitree_gym.engine": {
-        "Decision", "Engine", "Event", "Kind", "Phase", "Reading", "Reason", "RuleSet", "Rules", "State",
+    "inquitree_gym.inquiry.engine": {
+        "Decision", "Engine", "Event", "ObservationKind", "Phase", "Reading", "Reason", "RuleSet", "Rules", "State",
         "event_values", "seed_of_agent", "splitmix64",
     },
     "inquitree_gym.envs": {
@@ -49,24 +51,18 @@ PUBLIC = {
         "ProjectionMenuEnv", "ProjectionRules", "ProjectionVectorEnv", "SyntheticEnv", "SyntheticProjectionEnv",
         "Transition",
     },
-    "inquitree_gym.judges": {
-        "AsyncJudge", "CrossEncoderInference", "Judge", "JudgeOptions", "JudgeReply", "JudgedConclusion", "Judgement",
-        "JudgementFile", "Judgements", "LLMJudge", "LocalJudge", "NLIJudge", "Verdict", "conclusion_quality",
-        "evidence_ratios", "judge", "judge_all", "load_judge", "local_judge", "make_judges", "read_judgements",
+    "inquitree_gym.judging": {
+        "AsyncJudge", "ChatOptions", "CrossEncoderInference", "InProcessJudge", "Judge", "JudgeOptions", "JudgeReply",
+        "JudgedConclusion", "Judgement", "JudgementFile", "Judgements", "LLMJudge", "LocalJudge", "NLIJudge",
+        "StoredJudgements", "Verdict", "conclusion_quality", "evidence_ratios", "judge", "judge_all", "load_judge",
+        "local_judge", "make_judges", "read_judgements",
     },
     "inquitree_gym.authoring": {
         "PaperSource", "PaperText", "SpringerNature", "disclose", "disclose_paper", "read_paper",
     },
-    "inquitree_gym.report": {
-        "PackSummary", "follow_run", "pack_run", "view_log", "view_run", "write_report",
-    },
     "inquitree_gym.runner": {
-        "EpisodeSpec", "MergeSummary", "ModelSettings", "Outcome", "PackManifest", "RunOptions", "RunSummary",
-        "StopConditions", "StudyConfig", "arun_study", "make_study", "merge_runs", "read_study", "run_study", "unpack",
-    },
-    "inquitree_gym.scoring": {
-        "EpisodeScore", "Estimate", "Trajectory", "clustered_mean", "paired_difference", "read_trajectory",
-        "score_episode",
+        "EpisodeSpec", "ModelSettings", "Outcome", "RunOptions", "RunSummary",
+        "StopConditions", "StudyConfig", "arun_study", "make_study", "read_study", "run_study",
     },
     "inquitree_gym.trees": {
         "CANARY", "CATALOGUE", "CatalogueEntry", "Difficulty", "Disclosure", "Fault", "HINT_LEVELS",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -77,25 +75,6 @@ def test_a_driver_tells_versions_and_rates_whatever_it_prints_besides(start):
         assert 0 < worker.rate("steady", 0.01) < 3_000
 
 
-def test_a_setting_that_raises_is_told_by_its_last_words_and_the_others_go_on(start, parts):
-    with start(DRIVER.format(peers=str(PEERS))) as worker:
-        with pytest.raises(parts.workers.DriverError, match=r"^is here$"):
-            worker.rate("broken", 0.01)
-        assert worker.rate("steady", 0.01) > 0
-
-
-def test_a_driver_that_dies_is_told_by_its_last_words_at_once_and_when_asked_again(start, parts):
-    with start(DRIVER.format(peers=str(PEERS))) as worker:
-        for _ in range(2):
-            with pytest.raises(parts.workers.DriverError, match=r"^out of memory \(status 3\)$"):
-                worker.rate("dying", 0.01)
-
-
-def test_a_driver_that_does_not_start_is_told_by_its_last_words(start, parts):
-    with pytest.raises(parts.workers.DriverError, match=r"^ModuleNotFoundError: No module named 'nowhere'.*status 1"):
-        start("import nowhere")
-
-
 def test_a_silent_driver_is_ended_with_all_that_it_started(start, parts, monkeypatch, tmp_path):
     os.mkfifo(tmp_path / "held")
     held = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
@@ -110,21 +89,6 @@ def test_a_silent_driver_is_ended_with_all_that_it_started(start, parts, monkeyp
             worker.rate("steady", 0.01)
     assert select.select([held], [], [], 30)[0]  # nobody has the other end any more
     os.close(held)
-
-
-def test_an_environment_is_made_once_per_list_of_pins(parts, tmp_path):
-    pins = tmp_path / "nothing.txt"
-    pins.write_text("# nothing\n", encoding="utf-8")
-    made = parts.venvs.installed(pins, tmp_path)
-    found = subprocess.run([made.python, "-c", "import sys; print(sys.prefix)"], capture_output=True, text=True)
-    assert Path(found.stdout.strip()).parent == tmp_path
-    assert made.seconds > 0
-    assert made.megabytes > 0
-    assert parts.venvs.installed(pins, tmp_path) == made
-    pins.write_text(str(tmp_path / "absent-1-py3-none-any.whl"), encoding="utf-8")
-    for _ in range(2):
-        with pytest.raises(parts.venvs.InstallError, match="absent-1"):
-            parts.venvs.installed(pins, tmp_path)
 
 
 def test_every_peer_has_its_files_and_exact_pins(parts):
@@ -211,27 +175,3 @@ def test_a_world_is_held_to_both_single_environments_and_everything_to_the_batch
     assert rows["aviary, dummy"][-1] == "yes"
     found.rates[parts.results.Key("inquitree-gym", "batch")] = [40.0, 50.0]
     assert lines(parts.results.as_markdown(found, "machine"))["aviary, dummy"][-1] == "no"
-
-
-def test_what_failed_is_in_the_table_and_in_the_json_and_what_it_had_measured_is_not(found, parts):
-    found.fail(parts.results.Key("TextWorld", "recorded"), "no interpreter")
-    rows = lines(parts.results.as_markdown(found, "machine"))
-    assert rows["batch"][0].startswith("does not run: not \\| there")
-    assert rows["TextWorld, recorded"][1] == "does not run: no interpreter"
-    told = json.loads(json.dumps(found.as_json()))
-    assert told["failures"] == {"inquitree-gym/batch": "not | there", "TextWorld/recorded": "no interpreter"}
-    assert told["rates"]["TextWorld/admissible"] == [8.0, 8.0]
-    assert "TextWorld/recorded" not in told["rates"]
-
-
-def test_the_picture_shows_what_ran(found, parts, tmp_path):
-    import picture
-
-    del sys.modules["picture"]
-    drawn = []
-    for _ in range(2):
-        picture.draw(found, tmp_path / "drawn.svg")
-        drawn.append((tmp_path / "drawn.svg").read_text(encoding="utf-8"))
-    assert drawn[0] == drawn[1]
-    assert "TextWorld, admissible" in drawn[0]
-    assert "inquitree-gym, batch" not in drawn[0]

@@ -10,13 +10,14 @@ from types import ModuleType
 
 import pytest
 
-from inquitree_gym.analysis.load import ScoredRun, load_run
 from inquitree_gym.baselines import BASELINE_NAMES, WorstCaseAgent
-from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.trajectory import read_trajectory
+from inquitree_gym.results.load import ScoredRun, load_run
 from inquitree_gym.rollout import play
+from inquitree_gym.runner.check import make_study, read_study
 from inquitree_gym.runner.run import run_study
-from inquitree_gym.runner.study import StudyConfig, make_study, read_study
-from inquitree_gym.scoring import read_trajectory
+from inquitree_gym.runs.study import StudyConfig
 from inquitree_gym.trees import builtin_ids, load_tree
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,11 +64,12 @@ def tables(page: str) -> dict[tuple[str, str], list[list[str]]]:
 
 def test_the_studies_are_the_same_but_for_the_limit_and_leave_no_baseline_out():
     default, three = STUDIES.values()
-    assert (default.max_turns, three.max_turns) == ("default", "3n")
-    assert default.model_dump(exclude={"max_turns"}) == three.model_dump(exclude={"max_turns"})
+    assert (default.settings.max_turns, three.settings.max_turns) == ("default", "3n")
+    exceptions = {"settings": {"max_turns"}}
+    assert default.model_dump(exclude=exceptions) == three.model_dump(exclude=exceptions)
     assert set(default.agents) == set(BASELINE_NAMES)
     assert default.trees == builtin_ids()
-    assert (default.fake_levels, default.seeds) == ((0, 3, 6, 9), 5)
+    assert (default.settings.fake_level, default.seeds) == ((0, 3, 6, 9), 5)
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -76,8 +78,8 @@ def test_the_page_has_every_agent_and_level_of_a_study_over_all_its_episodes(
     name: str, caption: str, script: ModuleType
 ):
     study: StudyConfig = STUDIES[name]
-    _, *lines = tables(PAGE)[script.LIMITS[study.max_turns], caption]
-    wanted = [(f"`{agent}`", str(level)) for agent in study.agents for level in study.fake_levels]
+    _, *lines = tables(PAGE)[script.LIMITS[study.settings.max_turns], caption]
+    wanted = [(f"`{agent}`", str(level)) for agent in study.agents for level in study.settings.fake_level]
     assert [(line[0], line[1]) for line in lines] == wanted, MEND
     assert {line[2] for line in lines} == {f"{study.seeds * len(study.trees)} ({len(study.trees)})"}
     assert f"inquitree run --study studies/{name}.toml --out runs/{name}" in PAGE
@@ -103,7 +105,9 @@ def test_what_redoing_is_worth_is_paired(script: ModuleType, small: list[ScoredR
         (f"`{agent}`", level) for agent in ("random", "retrieval") for level in "0369"
     ]
     by_agent = {
-        (score.agent, score.fake_level): score.quality_share for score in small[0].scores if "retrieval" in score.agent
+        (score.agent, score.cell["fake_level"]): score.detail.quality_share
+        for score in small[0].scores
+        if "retrieval" in score.agent
     }
     shown = float(lines[7][5])
     assert shown == pytest.approx(by_agent["retrieval-redo", 6] - by_agent["retrieval", 6], abs=1e-3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,14 +14,12 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-import inquitree_gym
-from inquitree_gym.baselines import Ask, BaselineAgent, RandomAgent, ReplayAgent, make_agent
+from inquitree_gym.baselines import Ask, BaselineAgent, RandomAgent, ReplayAgent
 from inquitree_gym.embeddings import MiniLMEmbedder
-from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.errors import EmbedderError, LogError, OptionError
+from inquitree_gym.errors import EmbedderError, LogError
+from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.llm import Completion, Message
-from inquitree_gym.log import Episode, Turn, read_episode
-from inquitree_gym.prompts import Prompts
+from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.wrappers import FakeResults, LogEpisodes, RewardShaping, Transcript, TurnLimit
@@ -63,11 +60,6 @@ class PaidAgent(BaselineAgent):
         return Completion(text, "stop", {"prompt": 100 + turn, "completion": turn}, price, seconds=turn)
 
 
-def outcome(turn: Turn) -> tuple[Any, ...]:
-    """Everything that a replay has to bring out again."""
-    return turn.observation, turn.action, turn.reading, turn.event, turn.reward, turn.terminated, turn.truncated
-
-
 def behind(episode: Episode) -> tuple[Any, ...]:
     """What stood behind the actions, which has to survive as well."""
     return episode.replies, [(turn.tokens, turn.cost) for turn in episode.turns]
@@ -91,13 +83,6 @@ def test_an_episode_holds_what_was_shown_and_said(paper8: Tree):
     assert episode.footer.episode_return == sum(turn.reward for turn in episode.turns)
 
 
-def test_the_seed_is_the_agents_too(paper8: Tree):
-    env, agent = InquiryEnv(paper8), RandomAgent(paper8)
-    one, other, again = (play(env, agent, seed).actions for seed in (3, 4, 3))
-    assert one == again
-    assert one != other
-
-
 def test_what_stands_behind_an_action_lands_in_the_log(paper8: Tree, tmp_path: Path):
     agent = PaidAgent(paper8)
     play(InquiryEnv(paper8), agent, 1, file=tmp_path / "paid.jsonl")
@@ -111,13 +96,6 @@ def test_what_stands_behind_an_action_lands_in_the_log(paper8: Tree, tmp_path: P
         assert turn.cost == (None if turn.turn % 3 == 0 else turn.turn / 8)
         assert turn.agent_seconds >= 0
         assert turn.env_seconds >= 0
-
-
-def test_an_agent_that_asks_no_service_leaves_no_reply(paper8: Tree):
-    episode = play(InquiryEnv(paper8), RandomAgent(paper8), 1)
-    assert episode.replies == ()
-    assert all(turn.tokens is turn.cost is None for turn in episode.turns)
-    assert all(turn.agent_seconds is not None for turn in episode.turns)
 
 
 def test_play_goes_through_gymnasiums_and_our_wrappers(paper8: Tree):
@@ -144,72 +122,7 @@ def test_a_log_among_the_wrappers_is_used_as_it_is(paper8: Tree, tmp_path: Path)
     assert len(logged[0].replies) == len(logged[0].turns)
 
 
-def test_a_file_is_written_even_where_a_log_is_among_the_wrappers(paper8: Tree, tmp_path: Path):
-    env = LogEpisodes(InquiryEnv(paper8), tmp_path / "folder")
-    episode = play(env, RandomAgent(paper8), 5, file=tmp_path / "own.jsonl")
-    assert read_episode(tmp_path / "own.jsonl") == episode
-    assert read_episode(tmp_path / "folder" / "paper8-s5.jsonl").fingerprint == episode.fingerprint
-
-
-def test_unknown_options_leave_no_file(paper8: Tree, tmp_path: Path):
-    with pytest.raises(OptionError, match="unknown option 'fakelevel'"):
-        play(InquiryEnv(paper8), RandomAgent(paper8), 0, file=tmp_path / "e.jsonl", options={"fakelevel": 3})
-    assert not list(tmp_path.iterdir())
-
-
 # Replaying
-
-REPLAY = """
-import json, sys
-from inquitree_gym import read_episode, play, InquiryEnv
-from inquitree_gym.baselines import ReplayAgent
-for name in sys.argv[1:]:
-    old = read_episode(name)
-    env = InquiryEnv(old.header.task.id, embedder=old.header.embedder.name, **old.header.rules)
-    new = play(env, ReplayAgent(old.actions), old.header.seed, file=name + ".again")
-    print(json.dumps([name, hash("InquiTree"), new.fingerprint]))
-"""
-
-
-@pytest.mark.weights
-def test_a_replay_in_another_process_brings_out_the_same(minilm: MiniLMEmbedder, tmp_path: Path):
-    episodes = {}
-    for name, tree, rules in (
-        ("random", "paper12", {"fake_level": 4}),
-        ("random-menu", "paper8", {"candidates": "admissible", "study_turn": True, "max_turns": 60}),
-        ("random-words", "paper12", {"explore": "direct", "threshold": 0.2, "max_turns": 30}),
-        ("retrieval", "paper8", {"fake_level": 10, "on_last_hint": "repeat"}),
-    ):
-        env = InquiryEnv(tree, embedder=minilm, **rules)
-        env.reset(seed=0)
-        file = tmp_path / f"{name}.jsonl"
-        episodes[str(file)] = play(env, make_agent(name, env), 13, file=file)
-    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    done = subprocess.run(
-        [sys.executable, "-c", REPLAY, *episodes],
-        env={**os.environ, "PYTHONHASHSEED": seed},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert {name: fingerprint for name, _, fingerprint in answers} == {
-        name: episode.fingerprint for name, episode in episodes.items()
-    }
-    assert all(other != hash("InquiTree") for _, other, _ in answers), "the hash seeds do not differ"
-    for name, episode in episodes.items():
-        again = read_episode(f"{name}.again")
-        assert [outcome(turn) for turn in again.turns] == [outcome(turn) for turn in episode.turns]
-        assert again.footer.observation == episode.footer.observation
-        assert again.header.agent == {"name": "replay"}
-
-
-def test_the_actions_and_not_the_agents_seed_decide(paper8: Tree):
-    env = InquiryEnv(paper8, fake_level=5)
-    episode = play(env, RandomAgent(paper8), 3)
-    assert play(env, ReplayAgent(episode.actions), 3).fingerprint == episode.fingerprint
-    assert play(env, ReplayAgent(episode.actions), 4).fingerprint != episode.fingerprint
 
 
 # Resuming
@@ -324,56 +237,6 @@ def test_what_stops_an_episode_is_logged_and_the_episode_can_be_resumed(
     assert read_episode(file).status == "concluded"
 
 
-def test_a_whole_episode_is_not_played_again(paper8: Tree, tmp_path: Path):
-    file = tmp_path / "whole.jsonl"
-    play(InquiryEnv(paper8), RandomAgent(paper8), 6, file=file)
-    before = file.read_bytes()
-    with pytest.raises(LogError, match="holds a complete episode; choose another file"):
-        play(InquiryEnv(paper8), RandomAgent(paper8), 6, file=file)
-    assert file.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("seed", "rules", "agent", "named"),
-    [
-        (7, {}, PaidAgent, "seed"),
-        (6, {"fake_level": 1}, PaidAgent, "rules"),
-        (6, {}, RandomAgent, "agent"),
-    ],
-)
-def test_a_torn_episode_is_resumed_only_as_it_was_begun(
-    paper8: Tree, tmp_path: Path, seed: int, rules: dict, agent: type, named: str
-):
-    file = tmp_path / "torn.jsonl"
-    play(InquiryEnv(paper8), PaidAgent(paper8), 6, file=file)
-    torn = b"".join(file.read_bytes().splitlines(keepends=True)[:5])
-    file.write_bytes(torn)
-    with pytest.raises(
-        LogError, match=rf"recorded settings differ \({named}: recorded .*\)\. Resume with the recorded settings or"
-    ):
-        play(InquiryEnv(paper8, **rules), agent(paper8), seed, file=file)
-    assert file.read_bytes() == torn
-
-
-def test_a_log_from_before_the_template_of_a_redo_is_resumed_where_no_redo_shows_it(paper8: Tree, tmp_path: Path):
-    for redo_turn in (False, True):
-        file = tmp_path / f"{redo_turn}.jsonl"
-        whole = play(InquiryEnv(paper8, redo_turn=redo_turn), RandomAgent(paper8), 6, file=file)
-        former = Prompts().digest_without("redo")
-        lines = file.read_text().replace(whole.header.prompts, former).splitlines(keepends=True)
-        file.write_text("".join(lines[:5]))
-        env = InquiryEnv(paper8, redo_turn=redo_turn)
-        if redo_turn:
-            with pytest.raises(
-                LogError, match=f"prompts: recorded {former}, now .* or the release that wrote the file"
-            ):
-                play(env, RandomAgent(paper8), 6, file=file)
-        else:
-            again = play(env, RandomAgent(paper8), 6, file=file)
-            assert again.actions == whole.actions
-            assert read_episode(file).header.prompts == former
-
-
 def test_a_log_that_does_not_come_out_again_is_refused(paper8: Tree, tmp_path: Path):
     file = tmp_path / "torn.jsonl"
     play(InquiryEnv(paper8), PaidAgent(paper8), 6, file=file)
@@ -384,18 +247,6 @@ def test_a_log_that_does_not_come_out_again_is_refused(paper8: Tree, tmp_path: P
     with pytest.raises(LogError, match="Replay diverged from the log at turn 2; resume with the release"):
         play(InquiryEnv(paper8), PaidAgent(paper8), 6, file=file)
     assert len(read_episode(file).turns) == 4
-
-
-def test_an_agent_of_ones_own_needs_only_act(paper8: Tree):
-    class Brief(BaselineAgent):
-        name = "brief"
-
-        def act(self, observation: str, info: Mapping[str, Any]) -> str:
-            return "draw conclusion" if info["state"] == "result" else ""
-
-    episode: Episode = inquitree_gym.play(InquiryEnv(paper8), Brief(), 0)
-    assert [turn.event.kind for turn in episode.turns[-3:]] == ["result", "conclusion", "end"]
-    assert episode.header.agent == {"name": "brief"}
 
 
 def test_two_surrogates_of_one_character_are_read_as_it_so_that_their_log_can_be_resumed(tmp_path: Path):
@@ -409,5 +260,5 @@ def test_two_surrogates_of_one_character_are_read_as_it_so_that_their_log_can_be
         torn = tmp_path / f"{kept}.jsonl"
         torn.write_text("".join(lines[:kept]))
         again = play(InquiryEnv(tree), ReplayAgent(course), 0, file=torn)
-        assert [turn.reading for turn in again.turns] == [turn.reading for turn in whole.turns]
+        assert [turn.event.reading for turn in again.turns] == [turn.event.reading for turn in whole.turns]
         assert read_episode(torn).actions == tuple(joined)

@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,8 @@ import pytest
 
 from inquitree_gym.baselines import Ask, OracleAgent, RandomAgent, make_agent
 from inquitree_gym.embeddings import MiniLMEmbedder
-from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.errors import LogError, ServiceError
-from inquitree_gym.llm import Completion, Message
+from inquitree_gym.errors import LogError
+from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.log import read_episode
 from inquitree_gym.rollout import aplay, play
 from inquitree_gym.trees import Tree
@@ -85,28 +84,6 @@ def test_episodes_at_once_come_out_as_one_after_the_other(tree: Tree, minilm: Mi
         assert episode.fingerprint == alone.fingerprint
         assert behind(episode) == behind(alone)
         assert read_episode(tmp_path / f"{seed}.jsonl") == episode
-
-
-class Meeting(PaidAgent):
-    """Whose model answers its first question only when others are asked, too."""
-
-    def __init__(self, tree: Tree, barrier: asyncio.Barrier) -> None:
-        super().__init__(tree)
-        self._barrier = barrier
-
-    async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
-        if messages[0]["turn"] == "1":
-            await self._barrier.wait()
-        return await super().complete(messages, seed=seed)
-
-
-def test_models_are_asked_at_the_same_time(tree: Tree, minilm: MiniLMEmbedder):
-    async def all_at_once() -> list[Any]:
-        barrier = asyncio.Barrier(5)
-        plays = (aplay(InquiryEnv(tree, embedder=minilm), Meeting(tree, barrier), seed) for seed in range(5))
-        return await asyncio.gather(*plays)
-
-    assert [episode.status for episode in run(all_at_once())] == ["concluded"] * 5
 
 
 def test_the_event_loop_goes_on_while_an_environment_steps(tree: Tree, env: InquiryEnv):
@@ -204,34 +181,6 @@ def test_a_step_that_waits_for_its_turn_is_not_taken_when_its_episode_is_cancell
     assert not (tmp_path / "e.jsonl").exists()
 
 
-def test_what_stops_an_episode_is_logged_and_raised(tree: Tree, env: InquiryEnv, tmp_path: Path):
-    class Broken(PaidAgent):
-        async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
-            if len(self.asked) == 4:
-                raise ServiceError("the service is down", status=503, transient=True)
-            return await super().complete(messages, seed=seed)
-
-    file = tmp_path / "e.jsonl"
-    with pytest.raises(ServiceError, match="the service is down"):
-        run(aplay(env, Broken(tree), 6, file=file))
-    failed = read_episode(file)
-    assert (failed.status, len(failed.turns)) == ("failed", 4)
-    assert failed.failure.error == "ServiceError: the service is down"
-
-
-@pytest.mark.parametrize("lines", [1, 2, 3, 6, 7])
-def test_a_torn_log_goes_on_with_either_loop(lines: int, tree: Tree, env: InquiryEnv, tmp_path: Path):
-    file = tmp_path / "e.jsonl"
-    whole = run(aplay(env, PaidAgent(tree), 3, file=file))
-    torn = b"".join(file.read_bytes().splitlines(keepends=True)[:lines])
-    for again in (lambda agent: run(aplay(env, agent, 3, file=file)), lambda agent: play(env, agent, 3, file=file)):
-        file.write_bytes(torn)
-        agent = PaidAgent(tree)
-        episode = again(agent)
-        assert (episode.fingerprint, behind(episode)) == (whole.fingerprint, behind(whole))
-        assert agent.asked[0] == lines // 2 + 1
-
-
 def test_a_request_that_the_log_did_not_foresee_is_refused_and_not_paid(tree: Tree, env: InquiryEnv, tmp_path: Path):
     file = tmp_path / "e.jsonl"
     play(env, PaidAgent(tree), 3, file=file)
@@ -273,7 +222,7 @@ FORKED = """
 import asyncio, os, sys, hashlib
 import numpy as np
 from inquitree_gym.baselines import RandomAgent
-from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.rollout import aplay
 from inquitree_gym.trees import load_tree
 

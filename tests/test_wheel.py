@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.embeddings.judge import JUDGE, JUDGE_ADAPTER_DIGEST
 from inquitree_gym.embeddings.reader import ADAPTER_DIGEST, READER
+from inquitree_gym.embeddings.registry import JUDGE, JUDGE_ADAPTER_DIGEST
 
 ROOT = Path(__file__).parents[1]
 pytestmark = [pytest.mark.weights, pytest.mark.e2e]
@@ -57,19 +57,8 @@ def test_the_wheel_holds_the_adapters_of_reader_and_judge(installed: Path):
 
 
 def test_a_shipped_tree_is_checked(installed: Path, tmp_path: Path):
-    assert inquitree(installed, tmp_path, "check", "8") == "8: clean\n"
+    assert inquitree(installed, tmp_path, "check", "8") == "paper8: clean\n"
 
 
 def test_bounds_are_measured(installed: Path, tmp_path: Path):
     assert "paper8" in inquitree(installed, tmp_path, "bounds", "8", "--episodes", "100")
-
-
-def test_a_static_model_is_distilled_and_reads(installed: Path, tmp_path: Path):
-    inquitree(installed, tmp_path, "distill", "8", "12", "--vocabulary", "2200", "--sentences", "15")
-    options = ("--agent", "oracle", "--papers", "8", "--seeds", "1", "--embedder", "static:inquitree-reader-1")
-    inquitree(installed, tmp_path, "run", *options, "--out", "run")
-    assert len(list((tmp_path / "run" / "episodes").glob("*.jsonl"))) == 1
-
-
-def test_the_default_model_is_exported_as_onnx(installed: Path, tmp_path: Path):
-    assert "lowest cosine to the vectors of inquitree-reader-1" in inquitree(installed, tmp_path, "export-onnx")

@@ -2,4 +2,4 @@
 
 from openenv.core.generic_client import GenericEnvClient
 
-InquiryClient = GenericEnvClient
+EpisodeClient = GenericEnvClient

@@ -1,7 +1,7 @@
 """Disclosure of a paper by a chat model, in the waves of ProjectionBench (arXiv:2605.30284).
 
-A wave is one request. The first wave writes title, topic and procedure; the second the hypothesis; the third null
-hypothesis, question and outcome; the last splits the outcome into claims with contraries. Each wave sees the paper and
+A wave is one request. The first wave writes title, topic and procedure. The second the hypothesis. The third null
+hypothesis, question and outcome. The last splits the outcome into claims with contraries. Each wave sees the paper and
 what the earlier waves wrote.
 """
 
@@ -21,8 +21,7 @@ from inquitree_gym.llm import Chat, Message, run_sync, strip_thinking
 from inquitree_gym.llm.chat import complete_with_text
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees.disclosure import Disclosure, OutcomeClaim, ProjectionTask
-from inquitree_gym.trees.fields import CANARY, FrozenModel, Text
-from inquitree_gym.trees.provenance import Paper, Provenance, Source, Support
+from inquitree_gym.trees.fields import CANARY, FrozenModel, Paper, Provenance, Source, Support, Text
 from inquitree_gym.trees.validation import validation_faults
 
 TEMPLATES = (
@@ -66,28 +65,25 @@ class _Claims(FrozenModel):
 
 
 def disclose(paper: PaperText, chat: Chat, *, task_id: str, domain: str = "papers") -> ProjectionTask:
-    """Return the projection task of a paper; synchronous form of `disclose_paper`."""
+    """Return the projection task of a paper. Synchronous form of `disclose_paper`."""
     return run_sync(disclose_paper(paper, chat, task_id=task_id, domain=domain))
 
 
-async def disclose_paper(
-    paper: PaperText, chat: Chat, *, task_id: str, domain: str = "papers", prompts: Prompts | None = None
-) -> ProjectionTask:
-    """Return the projection task of a paper, written by a model; check it with `lint_task` and read it before use.
+async def disclose_paper(paper: PaperText, chat: Chat, *, task_id: str, domain: str = "papers") -> ProjectionTask:
+    """Return the projection task of a paper, written by a model. Check it with `lint_task` and read it before use.
 
     Args:
-        paper: the paper; its text is untrusted and stands between fences.
+        paper: the paper. Its text is untrusted and stands between fences.
         chat: the model.
         task_id: id of the task.
         domain: group of papers in reports.
-        prompts: prompts that have the templates `TEMPLATES`; None for the package's.
 
     Raises:
         AuthoringError: the text reports no experiment, or a reply cannot be read even after a correction.
         ServiceError: the model's service gives no usable answer.
         BudgetError: a cap is reached.
     """
-    ask = _Waves(paper, chat, prompts or Prompts(names=TEMPLATES))
+    ask = _Waves(paper, chat)
     material = await ask.wave("disclose_material", _Material)
     if not material.experiment:
         raise AuthoringError(
@@ -121,10 +117,11 @@ async def disclose_paper(
 
 
 class _Waves:
-    """Requests about one paper; after a reply that cannot be read, the model is asked once for a correction."""
+    """Requests about one paper. After a reply that cannot be read, the model is asked once for a correction."""
 
-    def __init__(self, paper: PaperText, chat: Chat, prompts: Prompts) -> None:
-        self._paper, self._chat, self._prompts = paper, chat, prompts
+    def __init__(self, paper: PaperText, chat: Chat) -> None:
+        self._paper, self._chat = paper, chat
+        self._prompts = Prompts(names=TEMPLATES)
         self._fence = f"=== {hashlib.sha256(paper.text.encode()).hexdigest()[:24]} ==="
 
     async def wave(self, template: str, model: type[Wave], **told: Any) -> Wave:
@@ -157,7 +154,7 @@ def _object(reply: str) -> str:
 
 
 def _fault(reply: str, model: type[FrozenModel]) -> str:
-    """Return the fault of a reply; an empty text for a valid one."""
+    """Return the fault of a reply. An empty text for a valid one."""
     written = _object(reply)
     try:
         document = json.loads(written)

@@ -14,7 +14,8 @@ from xml.etree import ElementTree  # expat bounds the expansion of entities
 from pydantic import ValidationError
 
 from inquitree_gym.errors import OptionError, ServiceError, require
-from inquitree_gym.trees.provenance import Paper, PublicationDate
+from inquitree_gym.files import MAX_TASK, read_text_input
+from inquitree_gym.trees.fields import Paper, PublicationDate
 
 MAX_PAPER = 400_000
 """Longest text of a paper, in characters."""
@@ -56,10 +57,7 @@ def read_paper(file: str | os.PathLike[str], paper: Paper) -> PaperText:
         OptionError: the file cannot be read, is empty, longer than `MAX_PAPER`, or not UTF-8 text.
     """
     path = Path(file).expanduser()
-    try:
-        text = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise OptionError(f"cannot read the paper '{path}': {error}; give a file of UTF-8 text") from error
+    text = read_text_input(path, limit=MAX_TASK, error=OptionError).strip()
     if not text or len(text) > MAX_PAPER:
         raise OptionError(f"'{path}' has {len(text):,} characters; give a paper of 1 to {MAX_PAPER:,}")
     return PaperText(paper, text, path.name)
@@ -82,7 +80,7 @@ def publication_date(written: str) -> PublicationDate:
 class SpringerNature:
     """The open-access interface of Springer Nature, behind a key of the user's own.
 
-    It is asked for records (``/json``) and for the text of each article (``/jats``); see dev.springernature.com. Each
+    It is asked for records (``/json``) and for the text of each article (``/jats``). See dev.springernature.com. Each
     text has the licence of its article. Stay within the number of requests that your key allows.
     """
 
@@ -101,7 +99,7 @@ class SpringerNature:
             )
 
     def recent(self, query: str, since: datetime.date) -> Iterator[PaperText]:
-        """Yield articles with a text; see `PaperSource.recent`."""
+        """Yield articles with a text. See `PaperSource.recent`."""
         asked = f'"{query}" onlinedatefrom:{since.isoformat()} onlinedateto:{datetime.date.max.isoformat()}'
         start = 1
         while records := _json(self._get("json", asked, start)).get("records", []):
@@ -134,7 +132,7 @@ def _json(content: bytes) -> dict[str, Any]:
 
 
 def _body(content: bytes) -> str:
-    """Return the text of the first article's body; empty without one."""
+    """Return the text of the first article's body. Empty without one."""
     try:
         article = ElementTree.fromstring(content)
     except ElementTree.ParseError:

@@ -1,20 +1,26 @@
 """Agents: baselines without a model, trained policies and language models."""
 
-from inquitree_gym.baselines.agent import Agent, Ask, BaselineAgent, ModelAgent
-from inquitree_gym.baselines.llm import LLMAgent, ScepticAgent
-from inquitree_gym.baselines.oracle import OracleAgent, RedoUntilTrue, WorstCaseAgent
-from inquitree_gym.baselines.policy import PolicyAgent, RetrievalAgent
-from inquitree_gym.baselines.projecting import ProjectingBaseline
-from inquitree_gym.baselines.projecting_llm import ProjectingLLMAgent
-from inquitree_gym.baselines.random_agents import RandomAgent, RandomMenuAgent, RandomWordsAgent
-from inquitree_gym.baselines.registry import (
-    AGENT_NAMES,
-    BASELINE_NAMES,
-    MODEL_AGENT_NAMES,
-    PROJECTION_AGENT_NAMES,
-    make_agent,
-)
-from inquitree_gym.baselines.replay import HumanAgent, ReplayAgent
+from typing import TYPE_CHECKING
+
+from inquitree_gym._lazy import lazy
+
+if TYPE_CHECKING:
+    from inquitree_gym.baselines.agent import Agent, Ask, BaselineAgent, HumanAgent, ModelAgent, ReplayAgent
+    from inquitree_gym.baselines.llm import ChatAgent
+    from inquitree_gym.baselines.registry import make_agent
+    from inquitree_gym.inquiry.agents.llm import LLMAgent, ScepticAgent
+    from inquitree_gym.inquiry.agents.policy import PolicyAgent, RetrievalAgent, sb3_policy
+    from inquitree_gym.inquiry.agents.scripted import (
+        OracleAgent,
+        RandomAgent,
+        RandomMenuAgent,
+        RandomWordsAgent,
+        RedoUntilTrue,
+        WorstCaseAgent,
+    )
+    from inquitree_gym.inquiry.play import AGENT_NAMES, BASELINE_NAMES, MODEL_AGENT_NAMES
+    from inquitree_gym.projection.agents import ProjectingBaseline, ProjectingLLMAgent
+    from inquitree_gym.projection.play import PROJECTION_AGENT_NAMES
 
 __all__ = [
     "AGENT_NAMES",
@@ -24,6 +30,7 @@ __all__ = [
     "Agent",
     "Ask",
     "BaselineAgent",
+    "ChatAgent",
     "HumanAgent",
     "LLMAgent",
     "ModelAgent",
@@ -40,4 +47,22 @@ __all__ = [
     "ScepticAgent",
     "WorstCaseAgent",
     "make_agent",
+    "sb3_policy",
 ]
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "baselines.agent": "Agent Ask BaselineAgent HumanAgent ModelAgent ReplayAgent",
+        "baselines.llm": "ChatAgent",
+        "baselines.registry": "make_agent",
+        "inquiry.agents.llm": "LLMAgent ScepticAgent",
+        "inquiry.agents.policy": "sb3_policy PolicyAgent RetrievalAgent",
+        "inquiry.agents.scripted": (
+            "OracleAgent RandomAgent RandomMenuAgent RandomWordsAgent RedoUntilTrue WorstCaseAgent"
+        ),
+        "inquiry.play": "AGENT_NAMES BASELINE_NAMES MODEL_AGENT_NAMES",
+        "projection.agents": "ProjectingBaseline ProjectingLLMAgent",
+        "projection.play": "PROJECTION_AGENT_NAMES",
+    },
+)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
-from inquitree_gym.envs.menu import CONCLUDE, EXPLORE, numbered
-from inquitree_gym.errors import OptionError
+from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.llm import Chat, Completion, Message
 from inquitree_gym.llm.chat import complete_with_text
 from inquitree_gym.log import Reply
-from inquitree_gym.trees import Tree
 
 USED_UP = "its tokens were used up before any text"
-"""Fault of a reply without text that ended at the limit of its tokens; it is no move, and is asked for again."""
+"""Fault of a reply without text that ended at the limit of its tokens. It is no move, and is asked for again."""
 
 
 class Agent(Protocol):
@@ -31,7 +28,7 @@ class Agent(Protocol):
         """Name and settings for the log, as plain values."""
 
     def reset(self, seed: int) -> None:
-        """Start an episode; ``seed`` determines all random choices of the agent."""
+        """Start an episode. ``seed`` determines all random choices of the agent."""
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action."""
@@ -65,7 +62,7 @@ class ModelAgent(Agent, Protocol):
     """
 
     async def decide(self, observation: str, info: Mapping[str, Any], ask: Ask | None = None) -> str:
-        """Return the next action; every request goes through ``ask``, if it is given."""
+        """Return the next action. Every request goes through ``ask``, if it is given."""
 
 
 def asks_models(agent: Agent) -> TypeGuard[ModelAgent]:
@@ -73,10 +70,14 @@ def asks_models(agent: Agent) -> TypeGuard[ModelAgent]:
     return hasattr(agent, "decide")
 
 
-def stated_belief(agent: Agent) -> float | None:
-    """Return an agent's ``belief``, the stated probability that the latest result is fake; None without a statement."""
+def stated_by(agent: Agent) -> dict[str, float]:
+    """Return the probabilities that an agent stated with its last action, by name.
+
+    They are its ``stated``, and its ``belief``: the probability that the latest result is fake. An agent may lack both.
+    """
+    stated: dict[str, float] = dict(getattr(agent, "stated", {}))
     belief: float | None = getattr(agent, "belief", None)
-    return belief
+    return stated if belief is None else {**stated, "belief": belief}
 
 
 async def ask_for_reply(
@@ -89,7 +90,7 @@ async def ask_for_reply(
     check: Callable[[str], str],
     keep: Callable[[Reply], object],
 ) -> Reply:
-    """Return a reply with text; ``keep`` gets every reply, also those without. See `Ask` and `complete_with_text`."""
+    """Return a reply with text. ``keep`` gets every reply, also those without. See `Ask` and `complete_with_text`."""
     replies: list[Reply] = []
 
     def record(completion: Completion) -> None:
@@ -138,75 +139,12 @@ class BaselineAgent:
         self.rng = np.random.default_rng(seed)
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
-        """Return the next action; subclasses override it."""
+        """Return the next action. Subclasses override it."""
         raise TypeError(f"{type(self).__name__} has no act(); override it")
 
     def recall(self, observation: str, info: Mapping[str, Any], action: str) -> None:
-        """Act again, which restores the agent's state; the logged action is taken in any case."""
+        """Act again, which restores the agent's state. The logged action is taken in any case."""
         self.act(observation, info)
-
-
-class TraversalAgent(BaselineAgent, ABC):
-    """Base class of agents that enter every subtopic once, run one study in each, and conclude."""
-
-    def __init__(self, tree: Tree) -> None:
-        """Learn the menu texts of ``tree``."""
-        super().__init__()
-        self.subtopics = [subtopic.text for subtopic in tree.subtopics]
-        self.studies = [[study.text for study in subtopic.studies] for subtopic in tree.subtopics]
-        self._entered: set[int] = set()
-        self._current = 0
-
-    def reset(self, seed: int) -> None:
-        """Start an episode."""
-        super().reset(seed)
-        self._entered = set()
-
-    def act(self, observation: str, info: Mapping[str, Any]) -> str:
-        """Return the next action."""
-        match info["state"]:
-            case "topic":
-                remaining = [text for i, text in enumerate(self.subtopics) if i not in self._entered]
-                return self.choose(observation, remaining or self.subtopics)
-            case "subtopic":
-                if (shown := longest_match(self.subtopics, observation)) >= 0:
-                    self._entered.add(shown)
-                    self._current = shown
-                return self.choose(observation, self.studies[self._current])
-            case "result":
-                self.read_result(observation)
-                return EXPLORE if len(self._entered) < len(self.subtopics) else CONCLUDE
-            case "conclusion":
-                return self.conclude()
-        return ""
-
-    @abstractmethod
-    def choose(self, observation: str, texts: Sequence[str]) -> str:
-        """Return one of the menu ``texts``."""
-
-    @abstractmethod
-    def conclude(self) -> str:
-        """Return the conclusion."""
-
-    def read_result(self, observation: str) -> None:
-        """Take note of a result; by default nothing."""
-
-
-def menu_texts(tree: Tree) -> list[str]:
-    """Return the canonical texts of all subtopics, then of all studies."""
-    return [node.text for node in (*tree.subtopics, *tree.studies)]
-
-
-def random_conclusion(tree: Tree, rng: np.random.Generator) -> str:
-    """Return a numbered list of k random menu texts, k the number of conclusion items."""
-    texts = menu_texts(tree)
-    return numbered([texts[i] for i in rng.integers(len(texts), size=len(tree.conclusions))])
-
-
-def longest_match(texts: Sequence[str], observation: str) -> int:
-    """Return the index of the longest of ``texts`` that ``observation`` contains; -1 if it contains none."""
-    found = [i for i, text in enumerate(texts) if text in observation]
-    return max(found, key=lambda i: len(texts[i]), default=-1)
 
 
 def privileged(info: Mapping[str, Any], agent: str) -> Mapping[str, Any]:
@@ -219,3 +157,49 @@ def privileged(info: Mapping[str, Any], agent: str) -> Mapping[str, Any]:
         raise OptionError(f"the {agent} agent needs an environment made with privileged=True")
     found: Mapping[str, Any] = info["privileged"]
     return found
+
+
+class ReplayAgent(BaselineAgent):
+    """Repeats the actions of an earlier episode."""
+
+    name = "replay"
+
+    def __init__(self, actions: Sequence[str]) -> None:
+        super().__init__()
+        self._actions = tuple(actions)
+        self._taken = 0
+
+    def reset(self, seed: int) -> None:
+        """Start again with the first action."""
+        super().reset(seed)
+        self._taken = 0
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action.
+
+        Raises:
+            LogError: no action is left.
+        """
+        if self._taken == len(self._actions):
+            raise LogError(
+                f"the episode continues after its {self._taken} logged actions; it was torn, or played with other rules"
+            )
+        self._taken += 1
+        return self._actions[self._taken - 1]
+
+
+class HumanAgent(BaselineAgent):
+    """Asks a person."""
+
+    name = "human"
+
+    def __init__(self, ask: Callable[[str, Mapping[str, Any]], str]) -> None:
+        super().__init__()
+        self._ask = ask
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the person's answer."""
+        return self._ask(observation, info)
+
+    def recall(self, observation: str, info: Mapping[str, Any], action: str) -> None:
+        """Do nothing: the person need not answer again."""

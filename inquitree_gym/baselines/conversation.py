@@ -15,13 +15,10 @@ CUT = "[…] "
 """Replaces the beginning of a reply that is too long."""
 NOTHING = "(no reply)"
 """Replaces an empty reply, which some services refuse to be sent."""
-_BELIEF = re.compile(r"^[ \t>#*_`]*BELIEF[ \t*_`]*[:：](.*)$\n?", re.MULTILINE | re.IGNORECASE)
-_STATED = re.compile(r"\W*(?P<word>TRUE|FAKE)\b[\s,:;(*_`]*(?P<sure>1(?:\.0*)?|0?\.\d+|0)?[\s.)*_`]*", re.IGNORECASE)
-_OPINION = re.compile(r"\W*(VALID|DOUBTFUL)\b", re.IGNORECASE)
 
 
 class Conversation:
-    """Messages in order. The head always stays; beyond it, the oldest pairs are dropped if there are too many."""
+    """Messages in order. The head always stays. Beyond it, the oldest pairs are dropped if there are too many."""
 
     def __init__(self, head: Sequence[Message], context: int, prompts: Prompts) -> None:
         """Start with ``head``, and stay within ``context`` estimated tokens."""
@@ -81,11 +78,10 @@ class ReplyFormat:
     """A reply in two parts, each headed by its name and a colon, or by its name alone on a line.
 
     Everything up to ``</think>`` is ignored, and so is Markdown around a name. The second part is required, once and
-    not empty; the first is optional.
+    not empty. The first is optional.
     """
 
     def __init__(self, first: str, second: str) -> None:
-        """Name the parts, in capitals."""
         self._second = second
         mark = r"[ \t*_`]*"
         self._names = re.compile(
@@ -111,7 +107,6 @@ class ReplyFormat:
 
 
 _MOVE = ReplyFormat("THOUGHT", "ACTION")
-_CHECK = ReplyFormat("REASON", "VERDICT")
 
 
 def move_fault(reply: str) -> str:
@@ -120,41 +115,5 @@ def move_fault(reply: str) -> str:
 
 
 def read_move(reply: str) -> str:
-    """Return the ACTION part of a reply; the whole reply if it is not valid."""
+    """Return the ACTION part of a reply. The whole reply if it is not valid."""
     return reply if _MOVE.fault(reply) else _MOVE.parts(reply, "ACTION")[0]
-
-
-def split_belief(reply: str) -> tuple[str, float | None]:
-    """Return a reply without its lines ``BELIEF: true|fake [probability]``, and the belief that the last one states.
-
-    The belief is the probability that the result is fake, in [0, 1]; None if there is no such line, or if the last one
-    says something else.
-
-    >>> split_belief("ACTION: redo study BELIEF: BELIEF:"), split_belief("BELIEF: true 0.75")
-    (('ACTION: redo study BELIEF: BELIEF:', None), ('', 0.25))
-    """
-    answer = strip_thinking(reply)
-    *_, last = ["", *_BELIEF.findall(answer)]
-    stated = _STATED.fullmatch(last)
-    if stated is None:
-        return _BELIEF.sub("", answer), None
-    sure = float(stated["sure"] or 1)
-    return _BELIEF.sub("", answer), sure if stated["word"].upper() == "FAKE" else 1 - sure
-
-
-def opinion_fault(reply: str) -> str:
-    """Return the fault in a second opinion, or an empty string for a valid one."""
-    fault = _CHECK.fault(reply)
-    return fault or ("" if _verdict(reply) else "its VERDICT is neither VALID nor DOUBTFUL")
-
-
-def read_opinion(reply: str) -> str:
-    """Return verdict and reason of a second opinion; the whole reply if it is not valid."""
-    if opinion_fault(reply):
-        return reply
-    return " ".join([f"{_verdict(reply)}.", *_CHECK.parts(reply, "REASON")])
-
-
-def _verdict(reply: str) -> str:
-    found = _OPINION.match(_CHECK.parts(reply, "VERDICT")[0])
-    return found[1].upper() if found else ""

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, replace
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from inquitree_gym.analysis.aggregate import in_cell
-from inquitree_gym.analysis.judging import (
-    JudgingResult,
-    judge_agreements,
-    judge_conclusions,
-    recorded_scores,
-    run_conclusions,
-)
-from inquitree_gym.analysis.logs import Logs, MissingEpisode, find_logs
-from inquitree_gym.analysis.projection_judging import judge_projections, stated_projections
 from inquitree_gym.cli.output import (
     REPLY_TOKENS,
     BaseUrlOption,
@@ -37,20 +28,30 @@ from inquitree_gym.cli.output import (
     reply_limit,
     split,
 )
-from inquitree_gym.cli.projections import LogsKindOption, holds_projections
 from inquitree_gym.errors import OptionError
-from inquitree_gym.judges import AsyncJudge, JudgeOptions, make_judges
-from inquitree_gym.judges.projections.registry import ProjectionJudgeOptions, make_projection_judges
-from inquitree_gym.judges.registry import KINDS, ChatOptions
+from inquitree_gym.judging.judgement import AsyncJudge
+from inquitree_gym.judging.records import JUDGEMENTS, read_judgements
+from inquitree_gym.judging.registry import ChatOptions, check_name, has_judge, make_judges
+from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.llm import Budget, Usage
-from inquitree_gym.scoring import EpisodeScore, clustered_mean
-from inquitree_gym.scoring.statistics import Agreement
+from inquitree_gym.results.judged import (
+    JudgingResult,
+    judge_agreements,
+    judge_texts,
+    recorded_scores,
+    stated_texts,
+)
+from inquitree_gym.results.logs import Logs, Missing, find_logs
+from inquitree_gym.results.score import Score
+from inquitree_gym.results.statistics import Agreement, clustered_mean
+from inquitree_gym.results.summary import in_cell
 
 app = typer.Typer()
 
-CONCLUDED, PROJECTED = ("conclusions", "items"), ("projections", "of them")
-"""Texts that are judged, and what can be unscored."""
-JudgeOption = Annotated[str, typer.Option("--judge", help=f"Judges, comma-separated: {', '.join(KINDS)}.")]
+_DEFAULTS = {"repeats": 1, "orders": 2, "variants": True}
+JudgeOption = Annotated[
+    str, typer.Option("--judge", help="Judges, comma-separated: local, nli:MODEL, llm:MODEL, llm-paper:MODEL.")
+]
 RepeatsOption = Annotated[int, typer.Option(min=1, help="Answers of an llm judge per order of the items.")]
 OrdersOption = Annotated[
     int, typer.Option(min=1, max=2, help="Orders of the items that an llm judge is asked in; 2 averages both.")
@@ -61,6 +62,7 @@ NoVariantsOption = Annotated[
 MaxConcurrencyOption = Annotated[
     int, typer.Option("--max-concurrency", min=1, help="Conclusions judged at the same time.")
 ]
+EnvOption = Annotated[str | None, typer.Option("--env", help="Kind of environment; all that the logs have by default.")]
 CacheOption = Annotated[Path | None, typer.Option(help="Folder of cached replies; default: the user's cache folder.")]
 
 
@@ -78,84 +80,119 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     max_total_tokens: MaxTotalTokensOption = None,
     max_concurrency: MaxConcurrencyOption = 8,
     cache: CacheOption = None,
-    env: LogsKindOption = None,
+    env: EnvOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Judge the conclusions or projections of runs. Run again to judge only what is missing."""
-    budget = Budget(max_cost, max_total_tokens)
-    limit = reply_limit(reply_tokens)
-    options = JudgeOptions(
+    """Judge the texts of runs, such as conclusions or projections. Run again to judge only what is missing."""
+    shared = ChatOptions(
         base_url=base_url,
         cache=cache,
-        budget=budget,
-        max_tokens=limit,
+        budget=Budget(max_cost, max_total_tokens),
+        max_tokens=reply_limit(reply_tokens),
         reasoning_effort=reasoning_effort,
-        repeats=repeats,
-        orders=orders,
-        variants=not no_variants,
     )
-    panel = make_judges(split(judges), options)
+    own = {"repeats": repeats, "orders": orders, "variants": not no_variants}
     found = list(map(find_logs, dict.fromkeys(folder.resolve() for folder in run_folders)))
-    if holds_projections(run_folders, env):
-        _judge_projections(found, split(judges), options, max_concurrency, as_json)
-        return
-    damaged: list[MissingEpisode] = [each for logs in found for each in logs.foreign]
-    folders = [replace(home, foreign=[]) for logs in found for home in logs.homes]
-    done = {str(logs.path): [judge_logs(logs, judge, max_concurrency) for judge in panel] for logs in folders}
-    scores = {str(logs.path): recorded_scores(logs, damaged.append) for logs in folders}
-    agreed = {str(logs.path): judge_agreements(logs.path) for logs in folders}
+    names = [env] if env else sorted({name for logs in found for name in logs.kinds}) or [DEFAULT_KIND]
+    panels = {name: _panel(split(judges), shared, own, name, names) for name in names}
+    damaged: list[Missing] = [foreign for logs in found for foreign in logs.foreign]
+    reports = [
+        _judge_folder(home, name, panels[name], max_concurrency, damaged)
+        for logs in found
+        for home in (replace(home, foreign=[]) for home in logs.homes)
+        for name in names
+        if name in home.kinds or len(names) == 1
+    ]
     if as_json:
-        print_json([_run_as_plain(folder, done[folder], scores[folder], agreed[folder]) for folder in done])
-        note_missing(damaged)
-        return
-    for folder in done:
-        print_table(f"Judges of {folder}", _scores_table(scores[folder]))
-        if agreed[folder]:
-            print_table("Agreement", agreement_table(agreed[folder]))
-        for each in done[folder]:
-            print_usage(each.judge, each.judged, each.found, each.unscored, each.usage, each.unread)
+        print_json([report.as_plain() for report in reports])
+    else:
+        for report in reports:
+            _print_report(report)
     note_missing(damaged)
 
 
-def _judge_projections(
-    found: Sequence[Logs], names: Sequence[str], options: JudgeOptions, max_concurrency: int, as_json: bool
-) -> None:
-    """Judge the projections of logs, and print the results of each judge."""
-    shared = {each.name: getattr(options, each.name) for each in fields(ChatOptions)}
-    if options != JudgeOptions(**shared):
-        raise OptionError("--repeats, --orders and --no-variants are about conclusions; leave them out for projections")
-    panel = make_projection_judges(names, ProjectionJudgeOptions(**shared))
-    done: list[tuple[str, JudgingResult]] = []
-    for logs in (home for each in found for home in each.homes):
-        stated = stated_projections(logs)
-        for judge in panel:
-            with progress(f"{judge.name} judging", len(stated)) as advance:
-                work = judge_projections(logs.path, stated, judge, max_concurrency, advance)
-                done.append((str(logs.path), asyncio.run(work)))
-    if as_json:
-        print_json([{"run": folder, **asdict(each)} for folder, each in done])
-        return
-    for folder, each in done:
-        print_usage(each.judge, each.judged, each.found, each.unscored, each.usage, each.unread, PROJECTED)
-        note(f"inquitree score {folder} --judge {each.judge} takes the scores from there")
+@dataclass(frozen=True, slots=True)
+class _FolderReport:
+    """Judges of one kind of texts of one folder."""
+
+    folder: str
+    kind: str
+    judges: list[JudgingResult]
+    scores: Mapping[str, Sequence[Score[Any]]]
+    agreement: Mapping[tuple[str, str], Agreement]
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "run": self.folder,
+            "kind": self.kind,
+            "judges": self.judges,
+            "scores": {label: [score.as_plain() for score in scores] for label, scores in self.scores.items()},
+            "agreement": agreements_as_plain(self.agreement),
+        }
 
 
-def judge_logs(logs: Logs, judge: AsyncJudge, max_concurrency: int) -> JudgingResult:
-    """Judge what is missing of the conclusions in logs, with a progress bar."""
-    conclusions = run_conclusions(logs, lambda damaged: None)  # damaged logs are named once, after all judges
-    with progress(f"{judge.name} judging", len(conclusions)) as advance:
-        return asyncio.run(judge_conclusions(logs.path, conclusions, judge, max_concurrency, advance))
+def _panel(
+    names: Sequence[str], shared: ChatOptions, own: Mapping[str, Any], task_kind: str, kinds: Sequence[str]
+) -> list[AsyncJudge[Any]]:
+    """Return the judges that a kind of environment has among the names.
 
-
-def print_usage(
-    judge: str, judged: int, found: int, unscored: int, usage: Usage, unread: int, of: tuple[str, str] = CONCLUDED
-) -> None:
-    """Print the number of judged texts and the usage to the error stream.
-
-    ``of`` has the names of the texts and of what can be unscored in them.
+    Raises:
+        OptionError: no kind has a judge of a name, or the kind has no such option.
     """
-    before = f"; judged before: {found}" if found else ""
-    note(f"{judge}: {of[0]} judged: {judged}{before}; {of[1]} unscored: {unscored}")
+    options = kind(task_kind).judging.options
+    fields = options.own_fields()
+    given = {name: value for name, value in own.items() if name in fields or value != _DEFAULTS[name]}
+    if unknown := sorted(given.keys() - fields.keys()):
+        nouns = kind(task_kind).judging.noun
+        raise OptionError(f"judges of {nouns}s have no --{' and no --'.join(unknown)}; leave it out for them")
+    common = {field.name: getattr(shared, field.name) for field in dataclass_fields(ChatOptions)}
+    known = [name for name in names if has_judge(name, task_kind)]
+    for name in names:
+        if not any(has_judge(name, other) for other in kinds):
+            check_name(name, task_kind)
+    return make_judges(known, options(**common, **given), task_kind)
+
+
+def _judge_folder(
+    logs: Logs, task_kind: str, panel: Sequence[AsyncJudge[Any]], max_concurrency: int, damaged: list[Missing]
+) -> _FolderReport:
+    done = [judge_logs(logs, judge, max_concurrency, task_kind) for judge in panel]
+    faults = read_judgements(logs.path, task_kind).faults
+    damaged += [Missing(JUDGEMENTS, "damaged", fault, task_kind) for fault in faults]
+    return _FolderReport(
+        folder=str(logs.path),
+        kind=task_kind,
+        judges=done,
+        scores=recorded_scores(logs, task_kind, damaged.append),
+        agreement=judge_agreements(logs.path, task_kind),
+    )
+
+
+def _print_report(report: _FolderReport) -> None:
+    if any(report.scores.values()):
+        print_table(f"Judges of {report.folder}", _scores_table(report))
+    if report.agreement:
+        print_table("Agreement", agreement_table(report.agreement))
+    for done in report.judges:
+        print_usage(done, report.kind)
+
+
+def judge_logs(
+    logs: Logs, judge: AsyncJudge[Any], max_concurrency: int, task_kind: str = DEFAULT_KIND
+) -> JudgingResult:
+    """Judge what is missing of the texts in logs, with a progress bar."""
+    # Damaged logs are named once, after all judges.
+    stated = stated_texts(logs, task_kind, on_damaged=lambda damaged: None)
+    with progress(f"{judge.name} judging", len(stated)) as advance:
+        return asyncio.run(judge_texts(logs.path, stated, judge, max_concurrency, advance, task_kind))
+
+
+def print_usage(done: JudgingResult, task_kind: str = DEFAULT_KIND) -> None:
+    """Print the number of judged texts and the usage to the error stream."""
+    judging, usage = kind(task_kind).judging, done.usage
+    before = f"; judged before: {done.found}" if done.found else ""
+    note(f"{done.judge}: {judging.noun}s judged: {done.judged}{before}; {judging.part}s unscored: {done.unscored}")
     if usage == Usage():
         return
     price = f"${usage.cost or 0.0:.4f}" + (f" and {usage.unpriced} of unknown price" if usage.unpriced else "")
@@ -163,19 +200,20 @@ def print_usage(
         "from the cache": usage.cached,
         "failed": usage.failed,
         "left out for the budget": usage.skipped,
-        "verdicts that could not be read": unread,
+        "grades that could not be read": done.unread,
     }
     rest = "".join(f"; {what}: {count}" for what, count in counts.items() if count)
-    note(f"{judge}: replies paid for: {usage.replies} ({usage.tokens} tokens, {price}){rest}")
+    note(f"{done.judge}: replies paid for: {usage.replies} ({usage.tokens} tokens, {price}){rest}")
 
 
-def _scores_table(scores: Mapping[str, Sequence[EpisodeScore]]) -> list[list[str]]:
-    lines = [["judge", "conclusions", "unscored", "mean S", "Q/|C|"]]
-    for label, found in scores.items():
-        items = [(score.tree, verdict.score) for score in found for verdict in score.verdicts]
-        unscored = sum(value is None for _, value in items)
-        means = [clustered_mean(items), clustered_mean((score.tree, score.quality_share) for score in found)]
-        lines.append([label, str(len(found)), str(unscored), *(in_cell(each) for each in means)])
+def _scores_table(report: _FolderReport) -> list[list[str]]:
+    """Return the means of the measures that a judge decides on, by judge, the heading first."""
+    results = kind(report.kind).results
+    measures = [measure for measure in dict.fromkeys((*results.measures, *results.split)) if measure.judged]
+    lines = [["judge", "episodes", "unscored", *(measure.name for measure in measures)]]
+    for label, scores in report.scores.items():
+        means = (clustered_mean((score.task, measure.of(score.detail)) for score in scores) for measure in measures)
+        lines.append([label, str(len(scores)), str(sum(score.unscored for score in scores)), *map(in_cell, means)])
     return lines
 
 
@@ -186,20 +224,6 @@ def agreement_table(found: Mapping[tuple[str, str], Agreement]) -> list[list[str
         shares = ("–" if share is None else f"{share:.3f}" for share in (each.same, each.difference))
         lines.append([one, other, str(each), *shares, f"{each.items} ({each.trees})", str(each.unscored)])
     return lines
-
-
-def _run_as_plain(
-    folder: str,
-    done: Sequence[JudgingResult],
-    scores: Mapping[str, Sequence[EpisodeScore]],
-    agreed: Mapping[tuple[str, str], Agreement],
-) -> dict[str, Any]:
-    return {
-        "run": folder,
-        "judges": done,
-        "scores": {label: [score.as_plain() for score in found] for label, found in scores.items()},
-        "agreement": agreements_as_plain(agreed),
-    }
 
 
 def agreements_as_plain(found: Mapping[tuple[str, str], Agreement]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Output of the command line: consoles, JSON, tables, progress and summary of a run; options that verbs share."""
+"""Output of the command line: consoles, JSON, tables, progress and summary of a run. Options that verbs share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -21,18 +21,19 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from inquitree_gym.analysis.aggregate import as_plain
-from inquitree_gym.analysis.logs import NO_LOG, OTHER_TREE, MissingEpisode
 from inquitree_gym.errors import InquiTreeError, OptionError
-from inquitree_gym.llm import Budget, ChatModel
-from inquitree_gym.runner.models import GRACE
-from inquitree_gym.runner.run import Outcome, RunSummary
+from inquitree_gym.errors import plural as plural
 from inquitree_gym.trees.catalogue import TREES_VARIABLE
 
+if TYPE_CHECKING:
+    from inquitree_gym.llm import Budget
+    from inquitree_gym.results.logs import Missing
+    from inquitree_gym.runner.run import Outcome, RunSummary
+
 FAULTY, FAILED, INTERRUPTED = 1, 2, 130
-"""Exit statuses: a check found faults; the command failed; the command was interrupted."""
+"""Exit statuses: a check found faults. The command failed. The command was interrupted."""
 PIPE_WIDTH = 118
-"""Columns of a table in a file or pipe; on a terminal its width counts."""
+"""Columns of a table in a file or pipe. On a terminal its width counts."""
 
 MAX_NAMES = 10
 """Most missing episodes that are named."""
@@ -61,6 +62,12 @@ err = _SafeConsole(stderr=True, markup=False)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 TreeArgument = Annotated[str, typer.Argument(metavar="TREE", help="Id (paper12 or 12) or path of a tree file.")]
+TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="Id (paper12 or 12) or path of a file.")]
+EnvOption = Annotated[str, typer.Option("--env", help="Kind of environment.")]
+TaskKindOption = Annotated[
+    str | None,
+    typer.Option("--env", help="Kind of environment; by default that of the file, and of ids the default one."),
+]
 TreesArgument = Annotated[list[str] | None, typer.Argument(metavar="[all|TREE…]", help="Ids or paths.")]
 LogArgument = Annotated[Path, typer.Argument(metavar="LOGS", help="A run, another folder of logs, or a log.")]
 LogsArgument = Annotated[list[Path], typer.Argument(metavar="LOGS…", help="Runs, other folders of logs, and logs.")]
@@ -75,7 +82,7 @@ EffortOption = Annotated[
 ReplyTokensOption = Annotated[
     str, typer.Option(help="Longest reply in tokens, reasoning included, or none for the provider's default.")
 ]
-REPLY_TOKENS = str(ChatModel.max_tokens)
+REPLY_TOKENS = "4096"
 """Default of ``--reply-tokens``."""
 MaxCostOption = Annotated[float | None, typer.Option(help="Stop sending requests at this cost, in US dollars.")]
 MaxTotalTokensOption = Annotated[int | None, typer.Option(help="Stop sending requests at this number of tokens.")]
@@ -83,15 +90,15 @@ ScoredByOption = Annotated[
     str | None,
     typer.Option(
         "--judge",
-        help="Judge of the scores: local, or one that inquitree judge has asked, by name or label. By default local, "
-        "and for projections the judge of the reward.",
+        help="Judge of the scores: local, or one that inquitree judge has asked, by name or label. By default the one "
+        "of the kind: local, or that of the reward.",
     ),
 ]
 ThresholdOption = Annotated[float | None, typer.Option(help="Threshold τ; the embedder's calibrated one by default.")]
 
 
 def run_app(app: Callable[[], object]) -> None:
-    """Run a typer app; an `InquiTreeError` ends it with one line on the error stream and status 2."""
+    """Run a typer app. An `InquiTreeError` ends it with one line on the error stream and status 2."""
     try:
         app()
     except InquiTreeError as error:
@@ -106,6 +113,8 @@ def note(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value, which may hold records, as JSON on the output stream."""
+    from inquitree_gym.results.summary import as_plain
+
     out.print(json.dumps(as_plain(value), indent=2, ensure_ascii=False), markup=False, highlight=False, soft_wrap=True)
 
 
@@ -131,13 +140,15 @@ def write(file: Path, text: str) -> None:
     note(f"written: {file}")
 
 
-def note_missing(missing: Iterable[MissingEpisode]) -> None:
+def note_missing(missing: Iterable[Missing]) -> None:
     """Name the episodes that are not among the results, at most `MAX_NAMES` of each kind, and count the others."""
+    from inquitree_gym.results.logs import NO_LOG, OTHER_TASK
+
     unfinished: list[str] = []
     others: dict[str, list[str]] = {}
     lines: dict[str, list[str]] = {"damaged, and not scored": [], "not scored": []}
     for each in missing:
-        if each.status == OTHER_TREE:
+        if each.status == OTHER_TASK:
             others.setdefault(each.error, []).append(each.name)
         elif each.status in (NO_LOG, "damaged"):
             lines["not scored" if each.status == NO_LOG else "damaged, and not scored"].append(each.error)
@@ -146,7 +157,7 @@ def note_missing(missing: Iterable[MissingEpisode]) -> None:
     if unfinished:
         note(f"missing or torn, and not scored: {_some(unfinished)}; run the study again to finish them")
     lines["not scored"] += [
-        f"{plural(len(names), 'log')} {error}: {_some(names)}; put that version of the tree into a folder named by "
+        f"{plural(len(names), 'log')} {error}: {_some(names)}; put that version of it into a folder named by "
         f"{TREES_VARIABLE}"
         for error, names in others.items()
     ]
@@ -197,11 +208,6 @@ def whole_numbers(option: str, text: str) -> tuple[int, ...]:
         raise OptionError(f"{option} takes whole numbers, comma-separated, not '{text}'") from error
 
 
-def plural(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 fault``, ``2 faults``."""
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
 @contextmanager
 def progress(verb: str, total: int) -> Iterator[Callable[[str], None]]:
     """Yield a function that advances a bar on the error stream by one step, whose name it takes."""
@@ -223,7 +229,6 @@ class RunProgress:
     """Counts outcomes, and shows them in a bar on a terminal, or in a line now and then elsewhere."""
 
     def __init__(self, total: int, budget: Budget) -> None:
-        """Expect ``total`` episodes whose models are paid from ``budget``."""
         self._budget = budget
         self._total = total
         self._counts = Counter[str]()
@@ -258,6 +263,8 @@ class RunProgress:
 
     def announce_stop(self, reason: str) -> None:
         """Report that the run is stopping."""
+        from inquitree_gym.runner.services import GRACE
+
         note(f"stopping: {reason}. Pending requests have {GRACE:.0f} s; press Ctrl-C (again) to quit at once")
 
     def __rich__(self) -> Text:
@@ -276,7 +283,7 @@ class RunProgress:
 
 
 def format_usage(budget: Budget) -> str:
-    """Return the cost and tokens of a budget as text; empty if nothing was paid for."""
+    """Return the cost and tokens of a budget as text. Empty if nothing was paid for."""
     paid = budget.usage
     if not paid.replies:
         return ""

@@ -3,14 +3,17 @@
 Heavy packages and the network are used only when a text has to be embedded.
 """
 
-from inquitree_gym.embeddings.api import LiteLLMEmbedder
-from inquitree_gym.embeddings.local import MiniLMEmbedder, SentenceTransformerEmbedder
-from inquitree_gym.embeddings.onnx import OnnxEmbedder
-from inquitree_gym.embeddings.protocol import Embedder
-from inquitree_gym.embeddings.reader import ReaderEmbedder
-from inquitree_gym.embeddings.registry import DEFAULT_EMBEDDER, load_embedder
-from inquitree_gym.embeddings.static import StaticEmbedder
-from inquitree_gym.embeddings.vectors import TextVectors, TreeVectors, tree_vectors
+from typing import TYPE_CHECKING
+
+from inquitree_gym._lazy import lazy
+
+if TYPE_CHECKING:
+    from inquitree_gym.embeddings.local import MiniLMEmbedder, SentenceTransformerEmbedder
+    from inquitree_gym.embeddings.onnx import OnnxEmbedder
+    from inquitree_gym.embeddings.protocol import Embedder
+    from inquitree_gym.embeddings.reader import ReaderEmbedder
+    from inquitree_gym.embeddings.registry import DEFAULT_EMBEDDER, LiteLLMEmbedder, StaticEmbedder, load_embedder
+    from inquitree_gym.embeddings.vectors import TextVectors, TreeVectors, tree_vectors
 
 __all__ = [
     "DEFAULT_EMBEDDER",
@@ -26,3 +29,15 @@ __all__ = [
     "load_embedder",
     "tree_vectors",
 ]
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "embeddings.local": "MiniLMEmbedder SentenceTransformerEmbedder",
+        "embeddings.onnx": "OnnxEmbedder",
+        "embeddings.protocol": "Embedder",
+        "embeddings.reader": "ReaderEmbedder",
+        "embeddings.registry": "DEFAULT_EMBEDDER LiteLLMEmbedder StaticEmbedder load_embedder",
+        "embeddings.vectors": "TextVectors TreeVectors tree_vectors",
+    },
+)

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from inquitree_gym.embeddings.artifacts import file_digest
 from inquitree_gym.embeddings.protocol import Device, SharedWeights, Vectors, unit_rows
 from inquitree_gym.errors import EmbedderError
 
@@ -22,10 +23,112 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
 
+
+MODELS_VARIABLE = "INQUITREE_MODELS"
+"""Environment variable that names the folder of derived models."""
+MANIFEST = "inquitree.json"
+
+Kind = Literal["onnx", "static"]
+SOURCES = ("inquitree-reader-1", "all-MiniLM-L6-v2")
+"""Names of the models that others are derived from."""
+COMMANDS: dict[Kind, str] = {"onnx": "python -m research.onnx", "static": "python -m research.static"}
+"""Command that makes each kind, in a clone of the repository."""
+
+
+class Manifest(BaseModel):
+    """Description of a derived model: source, threshold, files."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Kind
+    source: str
+    """SHA-256 of the weights that it was derived from."""
+    threshold: float = Field(ge=-1, le=1)
+    """τ of this model."""
+    files: dict[str, str] = Field(min_length=1)
+    """SHA-256 by file name."""
+    evidence: dict[str, Any] = {}
+    """Measurements from the time it was made."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the names and digests of the files."""
+        return files_digest(self.files)
+
+
+def models_folder() -> Path:
+    """Return the folder of derived models: `INQUITREE_MODELS`, or one in the data folder of the user."""
+    named = os.environ.get(MODELS_VARIABLE)
+    return Path(named).expanduser() if named else Path(platformdirs.user_data_dir("inquitree-gym"), "models")
+
+
+def made_folder(kind: Kind, model: str) -> Path:
+    """Return the default folder of a derived model."""
+    return models_folder() / kind / model
+
+
+def model_folder(kind: Kind, model: str) -> Path:
+    """Return the folder of ``model``: the default one of a name in `SOURCES`, otherwise ``model`` itself."""
+    return made_folder(kind, model) if model in SOURCES else Path(model).expanduser()
+
+
+def read_manifest(folder: Path, kind: Kind) -> Manifest:
+    """Read the manifest of a folder.
+
+    Raises:
+        EmbedderError: the folder holds no model of that kind, or the manifest is invalid.
+    """
+    try:
+        content = (folder / MANIFEST).read_bytes()
+    except OSError as error:
+        raise EmbedderError(
+            f"there is no {kind} model in '{folder}' ({MANIFEST}: {error.strerror}); run: {COMMANDS[kind]} (in a "
+            f"clone of the repository); if it is in a folder of your own, name it {kind}:FOLDER"
+        ) from error
+    try:
+        manifest = Manifest.model_validate_json(content)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        raise _damaged(folder, kind, f"{MANIFEST}: {fault['msg']} at {fault['loc']}") from error
+    if manifest.kind != kind:
+        raise EmbedderError(f"'{folder}' holds a model of the kind {manifest.kind}; name it {manifest.kind}:{folder}")
+    return manifest
+
+
+def verify_files(folder: Path, kind: Kind, files: dict[str, str]) -> None:
+    """Compare files with their SHA-256.
+
+    Raises:
+        EmbedderError: a file is missing or differs.
+    """
+    for name, expected in files.items():
+        file = folder / name
+        if not file.is_file():
+            raise _damaged(folder, kind, f"'{name}' is missing")
+        if (found := file_digest(file)) != expected:
+            raise _damaged(folder, kind, f"'{name}' was changed: expected {expected}, found {found}")
+
+
+def file_digest(file: Path) -> str:
+    """Return the SHA-256 of a file, in hex."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def files_digest(files: dict[str, str]) -> str:
+    """Return one SHA-256 over the names and digests of files, independent of their order."""
+    lines = "".join(f"{name} {digest}\n" for name, digest in sorted(files.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _damaged(folder: Path, kind: Kind, what: str) -> EmbedderError:
+    return EmbedderError(f"the {kind} model in '{folder}' is damaged: {what}; make it again with: {COMMANDS[kind]}")
+
+
 MINILM = "all-MiniLM-L6-v2"
 MINILM_DIM = 384
 MINILM_THRESHOLD = 0.45
-"""τ for MiniLM; docs/validity.md has the evidence."""
+"""τ for MiniLM. Docs/validity.md has the evidence."""
 MINILM_FILES = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -37,7 +140,7 @@ MINILM_FILES = {
 }
 """SHA-256 of the files that decide the vectors of MiniLM: weights, tokenizer, pooling, configuration."""
 WEIGHTS_VARIABLE = "INQUITREE_MINILM"
-"""Environment variable that names a folder with the files of MiniLM; it comes first."""
+"""Environment variable that names a folder with the files of MiniLM. It comes first."""
 
 BATCH_SIZES = {"cpu": 32, "cuda": 1024}
 """Texts per batch, by device."""
@@ -57,7 +160,7 @@ class SentenceTransformerEmbedder(SharedWeights):
     threshold: float | None = None
 
     def __init__(self, model: str, *, threads: int = 1, device: Device = "cpu") -> None:
-        """Store the name; the model is loaded on first use.
+        """Store the name. The model is loaded on first use.
 
         Args:
             model: hub name or folder.
@@ -76,7 +179,7 @@ class SentenceTransformerEmbedder(SharedWeights):
 
     @cached_property
     def dim(self) -> int:
-        """Length of a vector; loads the model."""
+        """Length of a vector. Loads the model."""
         return int(self._model.get_embedding_dimension() or 0)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -118,7 +221,7 @@ class SentenceTransformerEmbedder(SharedWeights):
 
 
 class MiniLMEmbedder(SentenceTransformerEmbedder):
-    """all-MiniLM-L6-v2; its files are checked against pinned digests.
+    """all-MiniLM-L6-v2. Its files are checked against pinned digests.
 
     It looks in this order: the folder in `INQUITREE_MINILM`, the installed weights package (extra ``offline``), the hub
     cache, the hub.
@@ -129,7 +232,7 @@ class MiniLMEmbedder(SentenceTransformerEmbedder):
     dim = MINILM_DIM
 
     def __init__(self, *, threads: int = 1, device: Device = "cpu") -> None:
-        """Store the options; the model is loaded on first use. See `SentenceTransformerEmbedder`."""
+        """Store the options. The model is loaded on first use. See `SentenceTransformerEmbedder`."""
         super().__init__(_HUB_ID, threads=threads, device=device)
         self.name = MINILM
 
@@ -221,7 +324,7 @@ def _hub_folder(model: str, needed: Iterable[str] = ()) -> Path:
 
 
 def _hub_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions of a failed download; the hub client lets those of its HTTP client through."""
+    """Return the exceptions of a failed download. The hub client lets those of its HTTP client through."""
     if find_spec("httpx") is None:
         return (OSError, ValueError)
     from httpx import HTTPError

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
 Device = Literal["auto", "cpu", "cuda"]
-"""Device of a local embedder; "auto" takes CUDA where there is one."""
+"""Device of a local embedder. "auto" takes CUDA where there is one."""
 
 
 @runtime_checkable
@@ -26,7 +26,7 @@ class Embedder(Protocol):
 
     @property
     def digest(self) -> str:
-        """Hex digest of the weights, or of name and address for a service; keys the caches."""
+        """Hex digest of the weights, or of name and address for a service. Keys the caches."""
 
     @property
     def dim(self) -> int:
@@ -34,7 +34,7 @@ class Embedder(Protocol):
 
     @property
     def threshold(self) -> float | None:
-        """Calibrated default threshold τ, in [-1, 1]; None if it was never calibrated."""
+        """Calibrated default threshold τ, in [-1, 1]. None if it was never calibrated."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed ``texts``.
@@ -61,11 +61,11 @@ class SharedWeights:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle without the weights (90 MB for MiniLM); the copy loads them on first use."""
+        """Pickle without the weights (90 MB for MiniLM). The copy loads them on first use."""
         return {name: value for name, value in vars(self).items() if name != "_model"}
 
 
 def unit_rows(vectors: NDArray[np.floating]) -> Vectors:
-    """Scale rows to unit length; a zero row stays zero. Shape ``(n, dim)`` in and out."""
+    """Scale rows to unit length. A zero row stays zero. Shape ``(n, dim)`` in and out."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.embeddings.artifacts import file_digest
-from inquitree_gym.embeddings.local import MINILM_FILES, MiniLMEmbedder
+from inquitree_gym.embeddings.local import MINILM_FILES, MiniLMEmbedder, file_digest
 from inquitree_gym.embeddings.protocol import Device
 from inquitree_gym.errors import EmbedderError
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 READER = "inquitree-reader-1"
 READER_THRESHOLD = 0.55
-"""τ for the reader; docs/validity.md has the evidence."""
+"""τ for the reader. Docs/validity.md has the evidence."""
 ADAPTER_DIGEST = "fe51ce5b5f74ea65e36303a6e7aab0210d773eb31b929e5d06e7c479fd30ebf1"
 """SHA-256 of the adapter file."""
 BASE = MINILM_FILES["model.safetensors"]
@@ -63,7 +62,7 @@ class AdaptedMiniLM(MiniLMEmbedder):
     """MiniLM with an adapter merged into its weights, each checked against its pinned digest."""
 
     def __init__(self, adapter: Path, adapter_digest: str, *, threads: int = 1, device: Device = "cpu") -> None:
-        """Store the options; the model is loaded on first use.
+        """Store the options. The model is loaded on first use.
 
         Args:
             adapter: the adapter file.
@@ -76,7 +75,7 @@ class AdaptedMiniLM(MiniLMEmbedder):
         self._adapter_digest = adapter_digest
 
     def weights(self) -> Weights:
-        """Return all weights by name, with the adapter merged; each of shape and name as in MiniLM's file."""
+        """Return all weights by name, with the adapter merged. Each of shape and name as in MiniLM's file."""
         plain = super().weights()
         return plain | read_adapter(self._adapter, self._adapter_digest).merged(plain)
 
@@ -95,7 +94,7 @@ class ReaderEmbedder(AdaptedMiniLM):
     digest = hashlib.sha256(f"{BASE} {ADAPTER_DIGEST}".encode()).hexdigest()
 
     def __init__(self, *, threads: int = 1, device: Device = "cpu", adapter: Path | None = None) -> None:
-        """Store the options; see `AdaptedMiniLM`. ``adapter`` is another copy of the adapter file."""
+        """Store the options. See `AdaptedMiniLM`. ``adapter`` is another copy of the adapter file."""
         super().__init__(adapter or adapter_file(), ADAPTER_DIGEST, threads=threads, device=device)
         self.name = READER
 
@@ -134,15 +133,6 @@ def parse_adapter(file: Path) -> Adapter:
     if about["base"] != BASE:
         raise EmbedderError(f"the adapter '{file}' belongs to the weights {about['base']}, not to MiniLM's {BASE}")
     return Adapter(about["base"], about["scale"], factors)
-
-
-def write_adapter(file: Path, adapter: Adapter, about: Mapping[str, Any]) -> str:
-    """Write an adapter in half precision with the record ``about`` its training, and return its SHA-256."""
-    from safetensors.numpy import save_file
-
-    record = {"base": adapter.base, "scale": adapter.scale, **about}
-    save_file(dict(sorted(adapter.factors.items())), file, {"inquitree": json.dumps(record, sort_keys=True)})
-    return file_digest(file)
 
 
 def _replace(model: SentenceTransformer, adapter: Adapter) -> None:

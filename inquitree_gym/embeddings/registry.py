@@ -1,24 +1,235 @@
-"""Embedders by name, without fallback from one to another."""
+"""Embedders by name, with those of an API and of static word vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from typing import get_args
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, get_args
 
-from inquitree_gym.embeddings.api import LiteLLMEmbedder
-from inquitree_gym.embeddings.judge import JUDGE, JudgeEmbedder
-from inquitree_gym.embeddings.local import MINILM, MiniLMEmbedder, SentenceTransformerEmbedder
-from inquitree_gym.embeddings.onnx import OnnxEmbedder
-from inquitree_gym.embeddings.protocol import Device, Embedder
-from inquitree_gym.embeddings.reader import READER, ReaderEmbedder
-from inquitree_gym.embeddings.static import StaticEmbedder
-from inquitree_gym.errors import EmbedderError, suggest
+import numpy as np
+from numpy.typing import NDArray
+
+from inquitree_gym.embeddings.local import (
+    MINILM,
+    MINILM_DIM,
+    Manifest,
+    MiniLMEmbedder,
+    SentenceTransformerEmbedder,
+    model_folder,
+    read_manifest,
+    verify_files,
+)
+from inquitree_gym.embeddings.protocol import Device, Embedder, SharedWeights, Vectors, unit_rows
+from inquitree_gym.embeddings.reader import BASE, READER, AdaptedMiniLM, ReaderEmbedder, adapter_file
+from inquitree_gym.errors import EmbedderError, OptionError, require, suggest
+
+if TYPE_CHECKING:
+    from model2vec import StaticModel
+
+
+BATCH = 256
+"""Texts per request."""
+
+
+class LiteLLMEmbedder:
+    """Any embedding model that litellm reaches, such as ``text-embedding-3-small``, which the paper uses.
+
+    The key comes from the environment variable of the provider and is not stored. The weights are not accessible, so
+    the digest covers model name and address only. The service may change its model.
+    """
+
+    threshold: float | None = None
+
+    def __init__(
+        self,
+        model: str = "text-embedding-3-small",
+        *,
+        base_url: str | None = None,
+        retries: int = 3,
+        timeout: float = 60,
+    ) -> None:
+        """Store the options. The first request is made on first use.
+
+        Args:
+            model: name of the model in litellm.
+            base_url: address of an OpenAI-compatible server. None for the server of the provider.
+            retries: retries of a failed request, 1 or more (litellm treats 0 as 2), for providers with the OpenAI
+                protocol. Litellm does not retry others.
+            timeout: seconds per request.
+
+        Raises:
+            OptionError: ``retries`` is below 1.
+        """
+        if retries < 1:
+            raise OptionError(f"retries is a whole number from 1, not {retries!r}")
+        self.name = f"litellm:{model}"
+        self._model = model
+        self._base_url = base_url
+        self._retries = retries
+        self._timeout = timeout
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._model!r})"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of model name and address."""
+        return hashlib.sha256(f"{self.name} {self._base_url or ''}".encode()).hexdigest()
+
+    @cached_property
+    def dim(self) -> int:
+        """Length of a vector. Makes a request."""
+        return int(self.embed(["dimension"]).shape[1])
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder.embed`."""
+        if not texts:
+            return np.zeros((0, self.dim), np.float32)
+        batches = [self._request(list(texts[start : start + BATCH])) for start in range(0, len(texts), BATCH)]
+        if len(lengths := sorted({rows.shape[1] for rows in batches})) > 1:
+            raise self._wrong_answer(f"vectors of lengths {lengths}", len(texts))
+        return unit_rows(np.concatenate(batches))
+
+    def _request(self, texts: list[str]) -> NDArray[np.float64]:
+        from inquitree_gym.llm.litellm import load_litellm, run_sync, scrub
+
+        litellm = load_litellm()
+        openai = require("openai", "llm")
+        try:
+            # The synchronous call would leave an event loop open in this thread.
+            answer = run_sync(
+                litellm.aembedding(
+                    model=self._model,
+                    input=texts,
+                    api_base=self._base_url,
+                    max_retries=self._retries,
+                    timeout=self._timeout,
+                )
+            )
+        except openai.OpenAIError as error:
+            # Not ``from error``, whose text may quote the key.
+            raise EmbedderError(f"the embedding service failed for '{self._model}': {scrub(str(error))}") from None
+        return self._checked(answer, len(texts))
+
+    def _checked(self, answer: Any, texts: int) -> NDArray[np.float64]:
+        """Return the vectors of a response, in the order of the texts."""
+        try:
+            entries = sorted(answer.data, key=lambda entry: entry["index"])
+            rows = np.array([entry["embedding"] for entry in entries], np.float64)
+            each_once = [entry["index"] for entry in entries] == list(range(texts))
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._wrong_answer(f"something else ({error})", texts) from error
+        if not each_once or rows.ndim != 2 or rows.shape[1] == 0 or not np.isfinite(rows).all():
+            raise self._wrong_answer(f"an array of shape {rows.shape}", texts)
+        return rows
+
+    def _wrong_answer(self, came: str, texts: int) -> EmbedderError:
+        return EmbedderError(
+            f"'{self._model}' was asked for {texts} embeddings and answered {came}; expected one vector of finite "
+            "numbers per text, numbered from 0, all of one length. Check that model and address serve embeddings"
+        )
+
+
+class StaticEmbedder(SharedWeights):
+    """A model2vec model that ``python -m research.static`` derived from MiniLM or the reader. Needs no torch.
+
+    Its manifest holds its threshold and its agreement with that model.
+    """
+
+    def __init__(self, model: str = MINILM) -> None:
+        """Store the name. The model is loaded on first use.
+
+        Args:
+            model: ``inquitree-reader-1`` or ``all-MiniLM-L6-v2`` for its folder in `models_folder`, or another folder.
+        """
+        self.name = f"static:{model}"
+        self._folder = model_folder("static", model)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the names and contents of the model files."""
+        return self.manifest.digest
+
+    @property
+    def threshold(self) -> float:
+        """Calibrated threshold of this model."""
+        return self.manifest.threshold
+
+    @cached_property
+    def dim(self) -> int:
+        """Length of a vector. Loads the model."""
+        return int(self._model.dim)
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """Manifest of the folder: files, threshold, agreement with the default.
+
+        Raises:
+            EmbedderError: the folder holds no static model, or its manifest is invalid.
+        """
+        return read_manifest(self._folder, "static")
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder.embed`. A row does not depend on the other texts."""
+        if not texts:
+            return np.zeros((0, self.dim), np.float32)
+        return unit_rows(self._model.encode(list(texts), use_multiprocessing=False))
+
+    @cached_property
+    def _model(self) -> StaticModel:
+        verify_files(self._folder, "static", self.manifest.files)
+        models: Any = require("model2vec", "static")
+        model: StaticModel = models.StaticModel.from_pretrained(self._folder)
+        return model
+
+
+JUDGE = "inquitree-judge-1"
+JUDGE_ADAPTER_DIGEST = "d46faf2b41ee41efca8497bbf846e491bcd3f5c38ff74558078055e1c1619302"
+"""SHA-256 of the adapter file."""
+
+
+class JudgeEmbedder(SharedWeights):
+    """Two vectors of each text side by side: MiniLM's, and the one of MiniLM with the adapter `JUDGE`.
+
+    The dot product of two rows is the mean of the similarities in the two spaces. The local judge takes them apart: the
+    first tells what a claim is about, the second which side it takes.
+    """
+
+    threshold: float | None = None
+    digest = hashlib.sha256(f"{BASE} beside {BASE} {JUDGE_ADAPTER_DIGEST}".encode()).hexdigest()
+    dim = 2 * MINILM_DIM
+
+    def __init__(self, *, threads: int = 1, device: Device = "cpu") -> None:
+        """Store the options. The models are loaded on first use. See `AdaptedMiniLM`."""
+        self.name = JUDGE
+        self._threads = threads
+        self._device: Device = device
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder.embed`."""
+        both = np.concatenate([part.embed(texts) for part in self._model], axis=1)
+        return both * np.float32(np.sqrt(0.5))
+
+    @cached_property
+    def _model(self) -> tuple[MiniLMEmbedder, AdaptedMiniLM]:
+        adapter = adapter_file(JUDGE)
+        return (
+            MiniLMEmbedder(threads=self._threads, device=self._device),
+            AdaptedMiniLM(adapter, JUDGE_ADAPTER_DIGEST, threads=self._threads, device=self._device),
+        )
+
+
+def _onnx(model: str, **options: Any) -> Embedder:
+    from inquitree_gym.embeddings.onnx import OnnxEmbedder
+
+    return OnnxEmbedder(model, **options)
+
 
 DEFAULT_EMBEDDER = READER
 _NAMED: dict[str, Callable[..., Embedder]] = {READER: ReaderEmbedder, MINILM: MiniLMEmbedder, JUDGE: JudgeEmbedder}
 _PREFIXES: dict[str, Callable[..., Embedder]] = {
-    "onnx": OnnxEmbedder,
+    "onnx": _onnx,
     "static": StaticEmbedder,
     "sentence-transformers": SentenceTransformerEmbedder,
     "litellm": LiteLLMEmbedder,
@@ -28,7 +239,7 @@ _WITHOUT_DEVICE = ("static", "litellm")
 
 
 def load_embedder(name: str, *, device: Device = "cpu") -> Embedder:
-    """Return the embedder of that name, the same object for each device; its weights are loaded on first use.
+    """Return the embedder of that name, the same object for each device. Its weights are loaded on first use.
 
     Names are ``inquitree-reader-1``, ``all-MiniLM-L6-v2``, ``onnx:`` or ``static:`` before either of these or before a
     folder, ``sentence-transformers:NAME_OR_FOLDER`` and ``litellm:MODEL``.

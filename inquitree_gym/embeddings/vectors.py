@@ -11,18 +11,19 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
-from inquitree_gym.embeddings.protocol import Embedder, Vectors
-from inquitree_gym.trees import Tree
-from inquitree_gym.trees.candidates import centroids, wordings
-from inquitree_gym.trees.schema import Candidate
+from inquitree_gym.files import CACHE_VARIABLE
+from inquitree_gym.trees.schema import Candidate, centroids, wordings
 
-CACHE_VARIABLE = "INQUITREE_CACHE"
-"""Environment variable that names the folder of the vector cache."""
+if TYPE_CHECKING:
+    from inquitree_gym.embeddings.protocol import Embedder, Vectors
+    from inquitree_gym.trees import Tree
+
 CACHE_SIZE = 4_096
 """Number of action texts whose vectors stay in memory."""
 
@@ -32,13 +33,13 @@ _logger = logging.getLogger(__name__)
 
 
 class TextVectors:
-    """Vectors by text. Some texts come from the disk cache; other texts are embedded alone and remembered."""
+    """Vectors by text. Some texts come from the disk cache. Other texts are embedded alone and remembered."""
 
     def __init__(self, source: str, texts: tuple[str, ...], embedder: Embedder, *, lasting: bool = True) -> None:
-        """Bind texts of a document to an embedder; they are embedded on first use, in one call.
+        """Bind texts of a document to an embedder. They are embedded on first use, in one call.
 
         Args:
-            source: digest of the document that the texts come from; names the file of their vectors.
+            source: digest of the document that the texts come from. Names the file of their vectors.
             texts: the texts.
             embedder: the embedder.
             lasting: store their vectors on disk.
@@ -61,7 +62,7 @@ class TextVectors:
         return self._find(text) is not None
 
     def take(self, text: str, vector: Vector) -> None:
-        """Store a vector from a batch; its last bits may differ from those of a text embedded alone."""
+        """Store a vector from a batch. Its last bits may differ from those of a text embedded alone."""
         _remember(self._rough, text, vector)
 
     def is_rough(self, text: str) -> bool:
@@ -85,7 +86,7 @@ class TextVectors:
 
     @cached_property
     def _pending(self) -> list[tuple[str, ...]]:
-        """Groups of texts that are not embedded yet; each group is embedded in one call on first use."""
+        """Groups of texts that are not embedded yet. Each group is embedded in one call on first use."""
         return [tuple(dict.fromkeys(group)) for group in self._groups()]
 
     def _find(self, text: str) -> Vector | None:
@@ -125,7 +126,7 @@ class TreeVectors(TextVectors):
     def __init__(
         self, tree: Tree, embedder: Embedder, *, lasting: bool = True, texts: tuple[str, ...] | None = None
     ) -> None:
-        """Bind a tree to an embedder; texts are embedded on first use.
+        """Bind a tree to an embedder. Texts are embedded on first use.
 
         Args:
             tree: the tree.
@@ -133,7 +134,7 @@ class TreeVectors(TextVectors):
             lasting: embed all texts of the tree in one call and store the vectors on disk. False is for a tree that is
                 played once: it writes nothing, and embeds subtopics and studies when the first action is matched,
                 and the other texts when one of them is needed.
-            texts: the texts to embed and store at once, for a use that needs few of them; None for all.
+            texts: the texts to embed and store at once, for a use that needs few of them. None for all.
         """
         super().__init__(tree.digest, texts or (), embedder, lasting=lasting)
         self.tree = tree
@@ -207,7 +208,7 @@ def _unsealed(content: bytes) -> Vectors | None:
 
 
 def _write(file: Path, vectors: Vectors) -> None:
-    """Store vectors with a checksum, atomically, because several processes may write; a failure only warns."""
+    """Store vectors with a checksum, atomically, because several processes may write. A failure only warns."""
     buffer = io.BytesIO()
     np.save(buffer, vectors, allow_pickle=False)
     body = buffer.getvalue()

@@ -5,18 +5,16 @@ from typing import TYPE_CHECKING
 from inquitree_gym._lazy import lazy
 
 if TYPE_CHECKING:
-    from inquitree_gym.envs.batch.env import InquiryBatchEnv
-    from inquitree_gym.envs.inquiry import InquiryEnv
-    from inquitree_gym.envs.projection.batch import ProjectionBatchEnv
-    from inquitree_gym.envs.projection.env import ProjectionEnv
-    from inquitree_gym.envs.projection.menu import ProjectionMenuEnv
-    from inquitree_gym.envs.projection.rules import ProjectionRules
-    from inquitree_gym.envs.projection.synthetic import SyntheticProjectionEnv
-    from inquitree_gym.envs.projection.vector import ProjectionVectorEnv
-    from inquitree_gym.envs.runtime import Transition
     from inquitree_gym.envs.spaces import FreeText
-    from inquitree_gym.envs.synthetic import SyntheticEnv
-    from inquitree_gym.envs.vector import InquiryVectorEnv
+    from inquitree_gym.inquiry.arrays.env import InquiryBatchEnv
+    from inquitree_gym.inquiry.env import InquiryEnv
+    from inquitree_gym.inquiry.runtime import Transition
+    from inquitree_gym.inquiry.vector import InquiryVectorEnv, SyntheticEnv
+    from inquitree_gym.projection.arrays import ProjectionBatchEnv
+    from inquitree_gym.projection.env import ProjectionEnv, ProjectionVectorEnv
+    from inquitree_gym.projection.menu import ProjectionMenuEnv
+    from inquitree_gym.projection.settings import ProjectionRules
+    from inquitree_gym.projection.synthetic import SyntheticProjectionEnv
 
 __all__ = [
     "FreeText",
@@ -36,17 +34,15 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "spaces": "FreeText",
-        "batch.env": "InquiryBatchEnv",
-        "inquiry": "InquiryEnv",
-        "projection.batch": "ProjectionBatchEnv",
-        "projection.env": "ProjectionEnv",
+        "envs.spaces": "FreeText",
+        "inquiry.arrays.env": "InquiryBatchEnv",
+        "inquiry.env": "InquiryEnv",
+        "inquiry.runtime": "Transition",
+        "inquiry.vector": "SyntheticEnv InquiryVectorEnv",
+        "projection.arrays": "ProjectionBatchEnv",
+        "projection.env": "ProjectionEnv ProjectionVectorEnv",
         "projection.menu": "ProjectionMenuEnv",
-        "projection.rules": "ProjectionRules",
+        "projection.settings": "ProjectionRules",
         "projection.synthetic": "SyntheticProjectionEnv",
-        "projection.vector": "ProjectionVectorEnv",
-        "vector": "InquiryVectorEnv",
-        "runtime": "Transition",
-        "synthetic": "SyntheticEnv",
     },
 )

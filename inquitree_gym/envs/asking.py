@@ -1,108 +1,56 @@
-"""Readers and judges of an environment that ask services, ahead of a step or within it."""
+"""The judge that an environment asks about texts, ahead of a step or within it."""
 
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Sequence
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Generic, Self, TypeVar
 
-from inquitree_gym._litellm import run_sync
-from inquitree_gym.engine import Reading, State
-from inquitree_gym.engine.rules import Evidence
-from inquitree_gym.errors import BudgetError, JudgeError, RewardError, ServiceError
-from inquitree_gym.judges import AsyncJudge, Judgement, Verdict, conclusion_quality
-from inquitree_gym.judges.quality import NOTHING
-from inquitree_gym.judges.records import version_of
-from inquitree_gym.judges.registry import LOCAL, InProcessJudge, load_judge
-from inquitree_gym.llm import Usage
-from inquitree_gym.matching import MAX_ACTION_LENGTH, Matcher
-from inquitree_gym.readers import Reader, ReaderAnswer, ReaderRequest, load_reader
-from inquitree_gym.trees import Tree
+from inquitree_gym.errors import BudgetError, RewardError, ServiceError
+from inquitree_gym.judging.judgement import LOCAL, AsyncJudge, InProcessJudge, Judgement, version_of
+from inquitree_gym.kinds import kind
+from inquitree_gym.texts import MAX_ACTION_LENGTH
 
-J = TypeVar("J", bound="NamedJudge")
-D = TypeVar("D")
-G = TypeVar("G")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
-class AskedReader:
-    """The reader of one environment, and its answers to the last action and to the next one."""
+class AskedJudge(Generic[T]):
+    """The judge that one environment asks about texts on tasks, and its last judgement.
 
-    def __init__(self, reader: Reader) -> None:
-        """Ask ``reader``."""
-        self.reader = reader
-        self.answer: ReaderAnswer | None = None
-        """Answer behind the last reading; None if that action was not matched with candidates."""
-        self._ahead: tuple[ReaderRequest, ReaderAnswer] | None = None
+    An environment has none where the local judge sets its reward.
+    """
+
+    def __init__(self, judge: AsyncJudge[T], task_kind: str) -> None:
+        """Ask a judge about the texts of a kind of environment."""
+        self.judge = judge
+        self.waits = not isinstance(judge, InProcessJudge)
+        """True if it waits for a service, so that several may be asked at the same time."""
+        self.judgement: Judgement[Any] | None = None
+        """Judgement behind the last reward. None if the reward was recalled from a log."""
+        self._judging = kind(task_kind).judging
+        self._ahead: tuple[T, str, Judgement[Any]] | None = None
+        self._recalled: Any = None
 
     @classmethod
-    def load(cls, reader: str | Reader) -> Self | None:
-        """Return the reader with a name, or as given; None for the reading by similarity. See `load_reader`."""
-        found = load_reader(reader)
-        return None if found is None else cls(found)
+    def load(cls, judge: str | AsyncJudge[T], task_kind: str) -> Self | None:
+        """Return the judge with a name, or a given judge as it is. None for the local judge. See `load_judge`."""
+        if judge == LOCAL:
+            return None
+        from inquitree_gym.judging.registry import load_judge
 
-    def take(self, request: ReaderRequest, answer: ReaderAnswer) -> None:
-        """Keep an answer for the next action, which is not asked about again."""
-        self._ahead = (request, answer)
-
-    async def ask_ahead(self, request: ReaderRequest) -> None:
-        """Ask about the next action, and keep the answer for its step.
-
-        Raises:
-            ReaderError: the reader gave no usable reply.
-        """
-        self.take(request, await self.reader.choose(request))
-
-    def read(self, matcher: Matcher, state: State, action: str) -> Reading:
-        """Return the reading of ``action``; see `Matcher.read`.
-
-        Raises:
-            ReaderError: the reader gave no usable reply; the state has not changed.
-        """
-        ahead, self._ahead, self.answer = self._ahead, None, None
-        request = matcher.reader_request(state, action)
-        if request is None:
-            return matcher.read(state, action)
-        self.answer = ahead[1] if ahead and ahead[0] == request else run_sync(self.reader.choose(request))
-        return matcher.read_choice(state, action, self.answer.candidate)
-
-
-class NamedJudge(Protocol):
-    """The members that judges of conclusions and judges of projections share."""
-
-    @property
-    def name(self) -> str:
-        """Name by which the judge was requested."""
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """Settings that determine its judgements."""
-
-
-class JudgeAhead(ABC, Generic[J, D, G]):
-    """A judge (type J) that one environment asks about texts on documents (type D), and its last judgement (type G)."""
-
-    graded: ClassVar[str]
-    """Kind of text that is graded, for messages."""
-
-    def __init__(self, judge: J, *, waits: bool) -> None:
-        """Ask ``judge``.
-
-        Args:
-            judge: the judge.
-            waits: True if it waits for a service, so that several may be asked at the same time.
-        """
-        self.judge, self.waits = judge, waits
-        self.judgement: G | None = None
-        """Judgement behind the last reward; None if the reward was recalled from a log."""
-        self._ahead: tuple[D, str, G] | None = None
+        return cls(load_judge(judge, task_kind=task_kind), task_kind)
 
     @property
     def config(self) -> dict[str, Any]:
         """Name, version and settings of the judge, for logs."""
         return {"name": self.judge.name, "version": version_of(self.judge.config), **self.judge.config}
 
-    async def ask_ahead(self, document: D, text: str) -> None:
+    def recall(self, measured: object) -> None:
+        """Take what the next text is worth from a log instead of asking. See `grade`."""
+        self._recalled = measured
+
+    async def ask_ahead(self, task: T, text: str) -> None:
         """Ask about the text that comes next, and keep the judgement for its step.
 
         Raises:
@@ -110,98 +58,63 @@ class JudgeAhead(ABC, Generic[J, D, G]):
             BudgetError: a cap is reached.
         """
         text = text[:MAX_ACTION_LENGTH]
-        self._ahead = (document, text, await self._ask(document, text))
+        self._ahead = (task, text, self._checked(task, await self._ask(task, text)))
 
-    def _judge(self, document: D, text: str) -> G:
-        """Return the judgement of a text, requested ahead of the step or now; see `ask_ahead` for the errors."""
-        ahead, self._ahead, self.judgement = self._ahead, None, None
-        text = text[:MAX_ACTION_LENGTH]
-        if ahead is not None and ahead[0] is document and ahead[1] == text:
-            self.judgement = ahead[2]
-        else:
-            self.judgement = self._judge_here(document, text) or run_sync(self._ask(document, text))
-        return self.judgement
+    def grade(self, task: T, text: str, measure: Callable[[Any], R]) -> R:
+        """Return what a text is worth.
 
-    async def _ask(self, document: D, text: str) -> G:
-        try:
-            judgement = await self._request(document, text)
-        except ServiceError as error:
-            raise RewardError(
-                f"the judge could not grade {self.graded}: {error}", status=error.status, transient=error.transient
-            ) from error
-        usage, missing = self._shortfall(document, judgement)
-        if missing and usage.skipped:
-            raise BudgetError(f"the judge could not grade {self.graded}; {missing}")
-        if missing and usage.failed:
-            raise RewardError(f"the judge could not grade {self.graded}: {missing}", transient=True)
-        return judgement
-
-    @abstractmethod
-    def _judge_here(self, document: D, text: str) -> G | None:
-        """Return the judgement of a judge that computes in this process; None for one that has to be awaited."""
-
-    @abstractmethod
-    async def _request(self, document: D, text: str) -> G:
-        """Await the judgement."""
-
-    @abstractmethod
-    def _shortfall(self, document: D, judgement: G) -> tuple[Usage, str]:
-        """Return the usage of a judgement, and the reason why something in it is unscored, or an empty text."""
-
-
-class AskedJudge(JudgeAhead[AsyncJudge, Tree, Judgement]):
-    """The judge of the conclusions of one environment, if it is not the local judge."""
-
-    graded = "a conclusion"
-
-    def __init__(self, judge: AsyncJudge) -> None:
-        """Ask ``judge``."""
-        super().__init__(judge, waits=not isinstance(judge, InProcessJudge))
-        self._recalled: float | None = None
-
-    @classmethod
-    def load(cls, judge: str | AsyncJudge) -> Self | None:
-        """Return the judge with a name, or a given judge as it is; None for the local judge. See `load_judge`."""
-        return None if judge == LOCAL else cls(load_judge(judge))
-
-    def recall(self, reward: float) -> None:
-        """Take the next reward from a log instead of asking."""
-        self._recalled = reward
-
-    def reward(self, tree: Tree, evidence: Evidence, state: State, conclusion: str) -> float:
-        """Return Q/|C| of a conclusion in [0, 1] (Eq. 9); an item without a readable verdict adds nothing.
-
-        ``evidence`` is the rule of this name.
+        Args:
+            task: the task that it is about.
+            text: the text.
+            measure: computes the worth from the payload of a judgement.
 
         Raises:
             RewardError: the judge gave no usable answer.
             BudgetError: a cap is reached.
         """
+        ahead, self._ahead = self._ahead, None
         recalled, self._recalled = self._recalled, None
+        self.judgement = None
         if recalled is not None:
-            self._ahead = self.judgement = None
-            return recalled
-        scored = (each.score or NOTHING for each in self._judge(tree, conclusion).verdicts)
-        quality = conclusion_quality(tree, state.proven, tuple(Verdict(score, "") for score in scored), evidence)
-        assert quality is not None
-        return quality / len(tree.conclusions)
+            worth: R = recalled
+            return worth
+        text = text[:MAX_ACTION_LENGTH]
+        if ahead is not None and ahead[0] is task and ahead[1] == text:
+            self.judgement = ahead[2]
+        elif isinstance(self.judge, InProcessJudge):
+            self.judgement = self._checked(task, Judgement(self.judge.for_task(task).judge(text)))
+        else:
+            from inquitree_gym.llm.litellm import run_sync
 
-    def _judge_here(self, tree: Tree, conclusion: str) -> Judgement | None:
-        if not isinstance(self.judge, InProcessJudge):
-            return None
-        return Judgement(self.judge.for_tree(tree).judge(conclusion))
+            self.judgement = self._checked(task, run_sync(self._ask(task, text)))
+        return measure(self.judgement.payload)
 
-    async def _request(self, tree: Tree, conclusion: str) -> Judgement:
-        return await self.judge.judge(tree, conclusion)
+    async def _ask(self, task: T, text: str) -> Judgement[Any]:
+        try:
+            return await self.judge.judge(task, text)
+        except ServiceError as error:
+            raise RewardError(
+                f"the judge could not grade a {self._judging.noun}: {error}",
+                status=error.status,
+                transient=error.transient,
+            ) from error
 
-    def _shortfall(self, tree: Tree, judgement: Judgement) -> tuple[Usage, str]:
-        if len(judgement.verdicts) != len(tree.conclusions):
-            raise JudgeError(
-                f"the judge '{self.judge.name}' returned {len(judgement.verdicts)} verdicts on the "
-                f"{len(tree.conclusions)} items of {tree.id}; return one per item, in tree order"
-            )
-        missing = (verdict.why or "no verdict" for verdict in judgement.verdicts if verdict.score is None)
-        return judgement.usage, next(missing, "")
+    def _checked(self, task: T, judgement: Judgement[Any]) -> Judgement[Any]:
+        """Return a judgement that fits the task, and lacks no grade for want of a service or of budget."""
+        payload = self._judging.payload.of(task, judgement.payload)
+        if payload.unscored:
+            missing = judgement.why or payload.why or "a grade is missing"
+            if judgement.usage.skipped:
+                raise BudgetError(f"the judge could not grade a {self._judging.noun}; {missing}")
+            if judgement.usage.failed:
+                raise RewardError(f"the judge could not grade a {self._judging.noun}: {missing}", transient=True)
+        return judgement
+
+
+def shared_judge(judge: str | AsyncJudge[T], task_kind: str) -> str | AsyncJudge[T]:
+    """Return a judge that several environments share, so that they share its requests. ``local`` stays a name."""
+    asked = AskedJudge.load(judge, task_kind)
+    return judge if asked is None else asked.judge
 
 
 async def all_at_once(asking: Sequence[Coroutine[Any, Any, None]]) -> None:

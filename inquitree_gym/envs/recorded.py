@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium as gym
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.llm import Completion
-from inquitree_gym.log import EventRecord, Header, ProjectionRecord, ReadingRecord, Turn
+
+if TYPE_CHECKING:
+    from inquitree_gym.llm import Completion
+    from inquitree_gym.log import Header, Turn, TurnEvent
 
 
 class RecordedStep(NamedTuple):
@@ -20,19 +22,18 @@ class RecordedStep(NamedTuple):
 
     action: str
     """The action as text."""
-    event: EventRecord | ProjectionRecord
-    reading: ReadingRecord | None = None
-    """Interpretation of the action; None for an environment that matches no candidates."""
+    event: TurnEvent
+    """Outcome of the action, as the kind of the environment tells it."""
 
 
 class ServiceReply(NamedTuple):
     """Reply of a chat model that an environment asked in its last step."""
 
     role: str
-    """``reader`` or ``judge``; see `Reply.role`."""
+    """``reader`` or ``judge``. See `Reply.role`."""
     reply: Completion
     fault: str = ""
-    """Reason why the reply does not have the format of its role; empty for a valid reply."""
+    """Reason why the reply does not have the format of its role. Empty for a valid reply."""
 
 
 class EpisodeRecords(Protocol):
@@ -55,7 +56,7 @@ class EpisodeRecords(Protocol):
         """Return the last observation as text, before any wrapper changed it."""
 
     def last_step(self) -> RecordedStep:
-        """Return the last step; call it after a step, not after a reset."""
+        """Return the last step. Call it after a step, not after a reset."""
 
     def replies(self) -> Iterator[ServiceReply]:
         """Yield the replies of reader and judge that the last step asked for, in the order of the requests."""
@@ -63,26 +64,20 @@ class EpisodeRecords(Protocol):
     def judge(self) -> Mapping[str, Any]:
         """Return name, version and settings of the judge of the reward."""
 
-    def recall(self, turn: Turn) -> None:
+    def recall(self, turn: Turn[Any]) -> None:
         """Take the answers of reader and judge for the next step from a logged turn instead of asking them again."""
 
     def ask_ahead(self, action: str) -> Coroutine[Any, Any, None] | None:
-        """Return a coroutine that asks reader or judge about ``action`` ahead of its step; None if neither is asked."""
-
-    def former_options(self, header: Header) -> dict[str, Any]:
-        """Return the `reset` options under which the torn log of an older release has to be resumed."""
-
-    def in_current_form(self, header: Header) -> Header:
-        """Return the header of an older release in the form of this release, if both mean the same episode.
-
-        Raises:
-            OptionError: the header has rules that this release does not know.
-        """
+        """Return a coroutine that asks reader or judge about ``action`` ahead of its step. None if neither is asked."""
 
 
 @runtime_checkable
 class RecordedEnv(Protocol):
     """An environment whose episodes can be played by `play` and logged by `LogEpisodes`."""
+
+    @property
+    def kind(self) -> str:
+        """Name of its kind. See `kinds.kind`. Every view of an environment has it, as an attribute of its class."""
 
     @property
     def records(self) -> EpisodeRecords:

@@ -13,6 +13,11 @@ from gymnasium import spaces
 from gymnasium.vector.utils import create_shared_memory, read_from_shared_memory, write_to_shared_memory
 from numpy.typing import NDArray
 
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Mask = Bools
+"""True for the actions that are open."""
+
 WORDS = (  # noqa: SIM905  (easier to read and to extend than a list)
     "a about across activity after animals are before behaviour between brain by cells change circuit compare "
     "condition control cortex design do does effect estimate for from group how in into is learning measure memory "
@@ -32,7 +37,6 @@ class FreeText(spaces.Text):
     """
 
     def __init__(self, max_length: int, *, seed: int | np.random.Generator | None = None) -> None:
-        """Hold strings up to ``max_length`` characters."""
         super().__init__(max_length, min_length=0, charset=string.printable, seed=seed)
 
     def contains(self, x: Any) -> bool:
@@ -43,7 +47,7 @@ class FreeText(spaces.Text):
         """Return a few random words.
 
         Raises:
-            ValueError: a mask or probabilities are given; those of `Text` apply to characters, not words.
+            ValueError: a mask or probabilities are given. Those of `Text` apply to characters, not words.
         """
         if mask is not None or probability is not None:
             raise ValueError("FreeText samples whole words and takes neither mask nor probability; pass None")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -11,13 +11,13 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
-from inquitree_gym._litellm import run_sync
 from inquitree_gym.embeddings import Embedder, TextVectors
 from inquitree_gym.envs.asking import all_at_once
 from inquitree_gym.envs.text import TextEnv, closed_error
 from inquitree_gym.errors import ActionError, OptionError
+from inquitree_gym.llm.litellm import run_sync
 
-E = TypeVar("E", bound="TextEnv[Any, Any, Any]")
+E = TypeVar("E", bound="TextEnv[Any, Any, Any, Any]")
 VectorStep = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
@@ -30,14 +30,41 @@ class TextVectorEnv(SyncVectorEnv):
     single environment.
     """
 
-    def __init__(self, envs: Sequence[TextEnv[Any, Any, Any]], autoreset_mode: AutoresetMode) -> None:
-        """Step ``envs``, at least one, together; they get one cache of runtimes for their vectors from batches."""
+    def __init__(
+        self,
+        num_envs: int,
+        make: Callable[..., TextEnv[Any, Any, Any, Any]],
+        *,
+        option: str,
+        task: Any,
+        tasks: Sequence[Any] | None,
+        autoreset_mode: str | AutoresetMode,
+    ) -> None:
+        """Make environments that are stepped together. They get one cache of runtimes for their vectors from batches.
+
+        Args:
+            num_envs: number of environments.
+            make: constructor of one environment.
+            option: its keyword for tasks. ``tasks`` is the argument with an "s" behind that name.
+            task: tasks of every environment. None leaves the keyword out.
+            tasks: one task for each environment instead. None for none.
+            autoreset_mode: as in Gymnasium.
+
+        Raises:
+            OptionError: see `check_vector_arguments`, or any error of ``make``.
+        """
+        mode = check_vector_arguments(num_envs, tasks, autoreset_mode, name=f"{option}s")
+        if tasks is not None:
+            envs = [make(**{option: own}) for own in tasks]
+        else:
+            shared = {} if task is None else {option: task}
+            envs = [make(**shared) for _ in range(num_envs)]
         self._members = tuple(envs)
         if envs[0].runtimes.scope == "shared":
             runtimes = envs[0].runtimes.within("private")
             for env in envs:
                 env.runtimes = runtimes
-        super().__init__([partial(_itself, env) for env in envs], autoreset_mode=autoreset_mode)
+        super().__init__([partial(_itself, env) for env in envs], autoreset_mode=mode)
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
@@ -65,8 +92,8 @@ class TextVectorEnv(SyncVectorEnv):
             and infos.
 
         Raises:
-            ActionError: not one string per environment; none takes a turn.
-            ReaderError, RewardError: a reader or judge gave no usable answer; no environment takes a turn.
+            ActionError: not one string per environment. None takes a turn.
+            ReaderError, RewardError: a reader or judge gave no usable answer. No environment takes a turn.
             ResetNeeded: before the first reset, or after an end with autoreset mode "Disabled".
             ClosedEnvironmentError: after `close`.
         """
@@ -81,7 +108,7 @@ class TextVectorEnv(SyncVectorEnv):
             raise closed_error()
 
     def _check(self, actions: Sequence[str]) -> None:
-        """Check all actions before any environment takes its turn; finished ones ignore theirs."""
+        """Check all actions before any environment takes its turn. Finished ones ignore theirs."""
         if isinstance(actions, str) or not hasattr(actions, "__len__") or len(actions) != self.num_envs:
             raise ActionError(f"actions are {self.num_envs} strings, one for each environment, not {actions!r:.80}")
         over = self._autoreset_envs
@@ -97,7 +124,7 @@ class TextVectorEnv(SyncVectorEnv):
         """Ask the readers and judges about the actions of this step concurrently."""
         pending = zip(self._members, actions, self._autoreset_envs, strict=True)
         asking = [env.ask_ahead(action) for env, action, over in pending if not over]
-        if waiting := [each for each in asking if each is not None]:
+        if waiting := [coroutine for coroutine in asking if coroutine is not None]:
             run_sync(all_at_once(waiting))
 
     def _embed(self, actions: Sequence[str]) -> None:
@@ -114,19 +141,19 @@ class TextVectorEnv(SyncVectorEnv):
 
 
 def check_vector_arguments(
-    num_envs: int, each: Sequence[Any] | None, autoreset_mode: str | AutoresetMode, *, name: str = "trees"
+    num_envs: int, tasks: Sequence[Any] | None, autoreset_mode: str | AutoresetMode, *, name: str
 ) -> AutoresetMode:
     """Check the arguments that vector environments share, and return the autoreset mode.
 
     Raises:
-        OptionError: ``num_envs`` is not an integer from 1; ``each``, the argument called ``name``, is not a sequence of
-            that length; or ``autoreset_mode`` is unknown.
+        OptionError: ``num_envs`` is not an integer from 1. ``tasks``, the argument called ``name``, is not a sequence
+            of that length. Or ``autoreset_mode`` is unknown.
     """
     if type(num_envs) is not int or num_envs < 1:
         raise OptionError(f"num_envs is a whole number from 1, not {num_envs!r:.80}")
-    if each is not None and (isinstance(each, str) or not isinstance(each, Sequence) or len(each) != num_envs):
+    if tasks is not None and (isinstance(tasks, str) or not isinstance(tasks, Sequence) or len(tasks) != num_envs):
         raise OptionError(
-            f"{name} is a sequence with one {name[:-1]} for each of the {num_envs} environments, not {each!r:.80}"
+            f"{name} is a sequence with one {name[:-1]} for each of the {num_envs} environments, not {tasks!r:.80}"
         )
     try:
         return AutoresetMode(autoreset_mode)

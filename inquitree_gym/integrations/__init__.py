@@ -1,1 +1,1 @@
-"""Adapters for trainers, harnesses and clients of other projects; all but `tasks` and `session` need an extra."""
+"""Adapters for trainers, harnesses and clients of other projects. All but `tasks` and `session` need an extra."""

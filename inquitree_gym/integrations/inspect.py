@@ -1,4 +1,4 @@
-"""inspect_ai: inquiries as a task, our agents as its solver, our scores as its scorer (extra ``inspect``)."""
+"""inspect_ai: episodes as a task, our agents as its solver, our scores as its scorer (extra ``inspect``)."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ except ModuleNotFoundError:
     require("inspect_ai", "inspect")
     raise
 
-from inquitree_gym.analysis.export import message_row
-from inquitree_gym.baselines import MODEL_AGENT_NAMES, make_agent
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
-from inquitree_gym.integrations.session import session_score, task_environment
-from inquitree_gym.integrations.tasks import FakeLevels, InquiryTask, MaxTurns, RulesLike, make_tasks
+from inquitree_gym.baselines import make_agent
+from inquitree_gym.integrations.messages import message_row
+from inquitree_gym.integrations.session import SessionScore, check_tasks, session_score, task_environment
+from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks
+from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.llm import MAX_REPLY, Completion, Message
 from inquitree_gym.log import Episode, file_stem
 from inquitree_gym.rollout import aplay, in_step_thread
-from inquitree_gym.runner.study import ALL
+from inquitree_gym.runs.study import ALL
 
 VERSION = 1
 """Version of the task, higher with every change that moves a score."""
@@ -46,71 +46,69 @@ _ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": Cha
 
 
 @task
-def inquiry(  # noqa: PLR0913  (one parameter per -T)
+def research(
     papers: str | int | Sequence[str | int] = ALL,
-    fake_level: FakeLevels = 0,
+    env: str = DEFAULT_KIND,
     seeds: int | Sequence[int | str] = 5,
-    max_turns: MaxTurns = "default",
     agent: str = "llm",
-    embedder: str = DEFAULT_EMBEDDER,
-    rules: RulesLike = None,
     episodes: str | None = None,
+    **kwargs: Any,
 ) -> Task:
-    """Let a model lead inquiries over research trees.
+    """Let a model play research environments.
 
     Args:
-        papers: the trees; see ``trees`` of `make_tasks`.
-        fake_level: see `make_tasks`.
+        papers: see `make_tasks`.
+        env: kind of environment.
         seeds: see `make_tasks`.
-        max_turns: see `make_tasks`.
-        agent: ``llm`` or ``sceptic``.
-        embedder: reads the moves.
-        rules: see `make_tasks`.
-        episodes: folder for a log of every episode, which ``inquitree report`` reads; None writes none.
+        agent: an agent of the kind that asks a model.
+        episodes: folder for a log of every episode, which ``inquitree report`` reads. None writes none.
+        kwargs: settings of the kind. See `make_tasks`.
 
     Raises:
         OptionError: a value is out of range or unknown.
-        TreeError, EmbedderError: a tree or the embedder is unknown.
+        TreeError, EmbedderError: a task or the embedder is unknown.
     """
-    if agent not in MODEL_AGENT_NAMES:
-        raise OptionError(f"agent is {' or '.join(MODEL_AGENT_NAMES)}, not {agent!r:.80}")
-    load_embedder(embedder)
+    agents = kind(env).play.model_agents
+    if agent not in agents:
+        raise OptionError(f"agent is {' or '.join(agents)}, not {agent!r:.80}")
     names = papers if isinstance(papers, str) else [str(name) for name in _listed(papers)]
-    tasks = make_tasks(names, seeds=_numbers(seeds), fake_level=_numbers(fake_level), max_turns=max_turns, rules=rules)
+    settings = {name: _numbers(value) for name, value in kwargs.items()}
+    tasks = make_tasks(names, env=env, seeds=_numbers(seeds), **settings)
+    check_tasks(tasks)
     return Task(
         dataset=MemoryDataset([_sample(each) for each in tasks], name="inquitree"),
-        solver=play_inquiry(agent, embedder, episodes),
-        scorer=inquiry_scores(),
+        solver=play_episode(agent, episodes),
+        scorer=episode_scores(),
         config=GenerateConfig(temperature=0.0),
         version=VERSION,
     )
 
 
 @solver
-def play_inquiry(agent: str = "llm", embedder: str = DEFAULT_EMBEDDER, episodes: str | None = None) -> Solver:
-    """Play the inquiry of a sample with the evaluated model as one of our agents; see `inquiry`."""
+def play_episode(agent: str = "llm", episodes: str | None = None) -> Solver:
+    """Play the episode of a sample with the evaluated model as one of our agents. See `research`."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        given = InquiryTask(**{name: state.metadata[name] for name in ("tree", "version", "seed", "options")})
+        played = _task_of(state)
         model = get_model()
-        env = await in_step_thread(task_environment, given, embedder)
-        player = make_agent(agent, env, chat=InspectChat(model), prompts=given.preset)
+        env = await in_step_thread(task_environment, played)
+        player = make_agent(agent, env, chat=InspectChat(model), prompts=played.parsed.prompts)
         file = None if episodes is None else _log_file(Path(episodes), state, f"{agent} {model}")
-        episode = await aplay(env, player, given.seed, file=file, options=dict(given.options))
+        episode = await aplay(env, player, played.seed, file=file, options=played.options)
         _record(state, episode)
         return state
 
     return solve
 
 
-@scorer(metrics={"*": [mean(), ci(cluster="tree")]})
-def inquiry_scores() -> Scorer:
-    """Return the scores of our log: conclusion, coverage, unaided, turns; none for an inquiry without a conclusion."""
+@scorer(metrics={"*": [mean(), ci(cluster="task")]})
+def episode_scores() -> Scorer:
+    """Return the scores of our log: the reward and the measures of the kind. None for an unconcluded episode."""
 
     async def score(state: TaskState, target: Target) -> Score:
         found = state.store.get(_SCORES)
         if found is None:
-            return Score.unscored(reason="not_concluded", explanation="The inquiry has no conclusion.")
+            return Score.unscored(reason="not_concluded", explanation="The episode has no conclusion.")
         return Score(
             value=found["scores"], answer=state.output.completion, metadata={"fingerprint": found["fingerprint"]}
         )
@@ -119,19 +117,18 @@ def inquiry_scores() -> Scorer:
 
 
 class InspectChat:
-    """A model of inspect_ai as the chat of an agent; inspect_ai counts, caches, limits and logs its requests."""
+    """A model of inspect_ai as the chat of an agent. Inspect_ai counts, caches, limits and logs its requests."""
 
     def __init__(self, model: Model) -> None:
-        """Ask ``model``."""
         self._model = model
 
     @property
     def config(self) -> dict[str, Any]:
-        """See `Chat.config`; the settings of the requests are in the log of inspect_ai."""
+        """See `Chat.config`. The settings of the requests are in the log of inspect_ai."""
         return {"model": str(self._model), "harness": "inspect_ai"}
 
     async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
-        """Return the reply to ``messages``; see `Chat.complete`. Errors are those of inspect_ai."""
+        """Return the reply to ``messages``. See `Chat.complete`. Errors are those of inspect_ai."""
         own = GenerateConfig(seed=seed) if self._model.config.seed is None else GenerateConfig()
         output = await self._model.generate(chat_messages(messages), config=own)
         text = output.completion
@@ -151,30 +148,41 @@ def chat_messages(messages: Sequence[Message]) -> list[ChatMessage]:
 
 
 def _listed(papers: int | Sequence[str | int]) -> Sequence[str | int]:
-    """Return papers as a list; the command line of inspect_ai passes a paper in digits as a number."""
+    """Return papers as a list. The command line of inspect_ai passes a paper in digits as a number."""
     return [papers] if isinstance(papers, int) else papers
 
 
 def _numbers(given: Any) -> Any:
-    """Return a list with digits as numbers; the command line of inspect_ai passes them as text within lists."""
+    """Return a list with digits as numbers. The command line of inspect_ai passes them as text within lists."""
     if not isinstance(given, list):
         return given
     return [int(each) if isinstance(each, str) and each.isdecimal() else each for each in given]
 
 
-def _sample(given: InquiryTask) -> Sample:
-    return Sample(input=given.load().topic, id=given.key, metadata=asdict(given) | {"options": dict(given.options)})
+def _sample(task: EpisodeTask) -> Sample:
+    loaded = task.load()
+    plain = {**asdict(task), "cell": dict(task.cell), "settings": dict(task.settings)}
+    return Sample(input=getattr(loaded, "topic", loaded.id), id=task.key, metadata=plain)
 
 
-def _record(state: TaskState, episode: Episode) -> None:
+def _task_of(state: TaskState) -> EpisodeTask:
+    names = ("kind", "task", "version", "seed", "cell", "settings")
+    return EpisodeTask(**{name: state.metadata[name] for name in names})
+
+
+def scores_of(score: SessionScore) -> dict[str, Any]:
+    """Return the scores as the scorer names them."""
+    return {"reward": score.reward, **score.metrics}
+
+
+def _record(state: TaskState, episode: Episode[Any]) -> None:
     """Put conversation, conclusion and scores where inspect_ai and the scorer look for them."""
-    tree = InquiryTask(state.metadata["tree"], state.metadata["version"], 0).load()
-    scores = session_score(episode, tree)
-    if scores is None:
+    score = session_score(episode, _task_of(state).load())
+    if score is None:
         return
-    state.messages = chat_messages(message_row(episode, tree)["messages"])
+    state.messages = chat_messages(message_row(episode)["messages"])
     state.output = ModelOutput.from_content(str(state.model), episode.actions[-1])
-    state.store.set(_SCORES, {"scores": asdict(scores), "fingerprint": episode.fingerprint})
+    state.store.set(_SCORES, {"scores": scores_of(score), "fingerprint": episode.fingerprint})
 
 
 def _log_file(folder: Path, state: TaskState, player: str) -> Path:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from inquitree_gym.errors import require
 
@@ -28,26 +28,25 @@ except ModuleNotFoundError:
     require("inspect_ai", "inspect")
     raise
 
-from inquitree_gym.analysis.export import message_row
 from inquitree_gym.integrations.inspect import VERSION, chat_messages
-from inquitree_gym.integrations.session import SessionScore, session_score
-from inquitree_gym.integrations.tasks import InquiryTask
+from inquitree_gym.integrations.messages import message_row
+from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode, file_stem
-from inquitree_gym.scoring.episode import agent_label
-from inquitree_gym.trees import Tree
+from inquitree_gym.results.agents import agent_label
+from inquitree_gym.results.score import score_episode
 
-SCORER = "inquiry_scores"
+SCORER = "episode_scores"
 
 
-def write_inspect_logs(episodes: Iterable[tuple[Tree, Episode]], folder: Path) -> list[Path]:
+def write_inspect_logs(episodes: Iterable[tuple[Any, Episode[Any]]], folder: Path) -> list[Path]:
     """Write an ``.eval`` file for each agent of concluded episodes into ``folder``, and return the files.
 
     Raises:
-        LogError: an episode was played on another version of its tree.
+        LogError: an episode was played on another version of its task.
     """
-    by_agent: defaultdict[str, list[tuple[Tree, Episode]]] = defaultdict(list)
-    for tree, episode in episodes:
-        by_agent[agent_label(episode.header.agent)].append((tree, episode))
+    by_agent: defaultdict[str, list[tuple[Any, Episode[Any]]]] = defaultdict(list)
+    for task, episode in episodes:
+        by_agent[agent_label(episode.header.agent)].append((task, episode))
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for agent, group in by_agent.items():
@@ -56,22 +55,23 @@ def write_inspect_logs(episodes: Iterable[tuple[Tree, Episode]], folder: Path) -
     return files
 
 
-def _log(agent: str, episodes: list[tuple[Tree, Episode]]) -> EvalLog:
+def _log(agent: str, episodes: list[tuple[Any, Episode[Any]]]) -> EvalLog:
     times = defaultdict[str, int](int)
     samples, scores = [], []
-    for tree, episode in episodes:
-        score = session_score(episode, tree)
-        assert score is not None
-        key = _key(tree, episode)
+    for task, episode in episodes:
+        score = score_episode(episode, task)
+        key = _key(episode)
         times[key] += 1  # a key that comes again, from another run, is another epoch of its sample
-        samples.append(_sample(tree, episode, score, key, times[key]))
-        scores.append(asdict(score))
-    means = {name: fmean(each[name] for each in scores) for name in scores[0]}
+        values = {name: value for name, value in score.values.items() if value is not None}
+        scores.append({"reward": episode.footer.episode_return if episode.footer else 0.0, **values})
+        samples.append(_sample(task, episode, scores[-1], key, times[key]))
+    names = list(dict.fromkeys(name for each in scores for name in each))
+    means = {name: fmean(each[name] for each in scores if name in each) for name in names}
     return EvalLog(
         status="success",
         eval=EvalSpec(
             created=min(episode.header.started for _, episode in episodes),
-            task="inquitree_gym/inquiry",
+            task="inquitree_gym/research",
             task_version=VERSION,
             dataset=EvalDataset(name="inquitree", samples=len(times), sample_ids=list(times)),
             model=agent,
@@ -89,22 +89,30 @@ def _log(agent: str, episodes: list[tuple[Tree, Episode]]) -> EvalLog:
     )
 
 
-def _sample(tree: Tree, episode: Episode, score: SessionScore, key: str, epoch: int) -> EvalSample:
-    row = message_row(episode, tree)
+def _sample(task: Any, episode: Episode[Any], scores: dict[str, float], key: str, epoch: int) -> EvalSample:
+    row = message_row(episode)
     messages = chat_messages(row.pop("messages"))
     conclusion = messages[-1].text
     return EvalSample(
         id=key,
         epoch=epoch,
-        input=tree.topic,
+        input=getattr(task, "topic", task.id),
         target="",
         messages=messages,
         output=ModelOutput.from_content(row["agent"], conclusion),
-        scores={SCORER: Score(value=asdict(score), answer=conclusion)},
+        scores={SCORER: Score(value=dict(scores), answer=conclusion)},
         metadata=row,
     )
 
 
-def _key(tree: Tree, episode: Episode) -> str:
-    rules = {name: value for name, value in episode.header.rules.items() if name != "threshold"}
-    return InquiryTask(tree.id, tree.version, episode.header.seed, rules).key
+def _key(episode: Episode[Any]) -> str:
+    """Return the name of a sample: task, cell, seed, and the rules other than the default's."""
+    header, settings = episode.header, kind(episode.header.task.kind).settings
+    defaults = {name: value for name, value in settings().all_rules().items() if value is not None}
+    cell = [f"{name}={header.rules[name]}" for name in settings.grid if name in header.rules]
+    others = [
+        f"{name}={value}"
+        for name, value in sorted(header.rules.items())
+        if name not in settings.grid and value != defaults.get(name, value)
+    ]
+    return "/".join([f"{header.task.id}@{header.task.version}", *cell, f"s{header.seed}", *others])

@@ -1,4 +1,4 @@
-"""MCP server of one inquiry, which a client plays with the tools ``look`` and ``move`` (extra ``mcp``)."""
+"""MCP server of one episode, which a client plays with the tools ``look`` and ``move`` (extra ``mcp``)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pydantic import BaseModel, Field
 
 from inquitree_gym import __version__
 from inquitree_gym.errors import InquiTreeError, require
-from inquitree_gym.integrations.session import InquirySession, check_move
-from inquitree_gym.matching import MAX_ACTION_LENGTH
+from inquitree_gym.integrations.session import EpisodeSession, check_move
+from inquitree_gym.kinds import kind
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.rollout import in_step_thread
+from inquitree_gym.texts import MAX_ACTION_LENGTH
 
 try:
     from mcp.server import MCPServer
@@ -28,7 +29,7 @@ TEMPLATE = "mcp_play"
 """Template of the prompt and of the server's instructions."""
 
 
-class InquiryView(BaseModel):
+class MCPView(BaseModel):
     """Structured content of both tools."""
 
     observation: str
@@ -36,23 +37,23 @@ class InquiryView(BaseModel):
     turn: int
     """Turns taken."""
     over: bool
-    """True once the conclusion is written."""
+    """True once the episode has ended."""
 
 
-def inquiry_server(session: InquirySession) -> MCPServer[Any]:
+def episode_server(session: EpisodeSession) -> MCPServer[Any]:
     """Return an MCP server for ``session``, which has begun.
 
-    All clients play the same inquiry, since a connection over HTTP has no session that could key another one.
+    All clients play the same episode, since a connection over HTTP has no session that could key another one.
     """
 
-    async def look() -> Annotated[CallToolResult, InquiryView]:
-        """Show the newest message about the research project again; takes no turn."""
+    async def look() -> Annotated[CallToolResult, MCPView]:
+        """Show the newest message again. Takes no turn."""
         return await in_step_thread(_view, session)
 
     async def move(
         text: Annotated[str, Field(description="The move, in your own words.", max_length=MAX_ACTION_LENGTH)],
-    ) -> Annotated[CallToolResult, InquiryView]:
-        """Make the next move in the research project, which takes a turn, and show what follows."""
+    ) -> Annotated[CallToolResult, MCPView]:
+        """Make the next move, which takes a turn, and show what follows."""
         return await in_step_thread(_move, session, text)
 
     looking = ToolAnnotations(title="Look again", read_only_hint=True, idempotent_hint=True, open_world_hint=False)
@@ -63,19 +64,20 @@ def inquiry_server(session: InquirySession) -> MCPServer[Any]:
     ]
     first = session.episode.turns[:1]
     opening = first[0].observation if first else session.observation
-    rules = Prompts(names=(TEMPLATE,)).render(TEMPLATE, opening=opening)
+    package = kind(session.task.kind).package
+    rules = Prompts(names=(TEMPLATE,), package=package).render(TEMPLATE, opening=opening)
     server = MCPServer[Any]("inquitree-gym", instructions=rules, version=__version__, tools=tools, log_level="WARNING")
 
-    @server.prompt(title="Lead the research project")
+    @server.prompt(title="Play")
     def play() -> str:
-        """Explain the rules of the inquiry and its tools."""
+        """Explain the rules and the tools."""
         return rules
 
     return server
 
 
 class _CheckedTool(Tool):
-    """Tool that refuses wrong arguments in one line; the SDK ignores unknown ones."""
+    """Tool that refuses wrong arguments in one line. The SDK ignores unknown ones."""
 
     async def run(self, arguments: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         known = self.parameters["properties"]
@@ -90,7 +92,7 @@ class _CheckedTool(Tool):
             raise ToolError(str(error)) from error
 
 
-def _move(session: InquirySession, text: str) -> CallToolResult:
+def _move(session: EpisodeSession, text: str) -> CallToolResult:
     try:
         session.move(text)
     except InquiTreeError as error:
@@ -98,17 +100,17 @@ def _move(session: InquirySession, text: str) -> CallToolResult:
     return _view(session)
 
 
-def _view(session: InquirySession) -> CallToolResult:
-    view = InquiryView(observation=session.observation, turn=session.turn, over=session.over)
+def _view(session: EpisodeSession) -> CallToolResult:
+    view = MCPView(observation=session.observation, turn=session.turn, over=session.over)
     content = TextContent(type="text", text=view.observation)
     return CallToolResult(content=[content], structured_content=view.model_dump())
 
 
-def begin(session: InquirySession) -> None:
+def begin(session: EpisodeSession) -> None:
     """Begin ``session`` and keep whatever is printed meanwhile off the output stream, which the protocol needs.
 
     Raises:
-        LogError: see `InquirySession.begin`.
+        LogError: see `EpisodeSession.begin`.
     """
     with redirect_stdout(sys.stderr):
         session.begin()

@@ -1,4 +1,4 @@
-"""OpenEnv: inquiries behind a server that keeps a session for each client (extra ``openenv``)."""
+"""OpenEnv: episodes behind a server that keeps a session for each client (extra ``openenv``)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from inquitree_gym import __version__
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.errors import InquiTreeError, OptionError, require, suggest
-from inquitree_gym.integrations.session import InquirySession, check_move
-from inquitree_gym.integrations.tasks import FakeLevels, InquiryTask, MaxTurns, RulesLike, make_tasks, tree_by_id
+from inquitree_gym.integrations.session import EpisodeSession, check_move, check_tasks
+from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks, task_by_id
+from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.rollout import in_step_thread
-from inquitree_gym.runner.study import ALL
+from inquitree_gym.runs.study import ALL
 
 try:
     from fastapi import Request
@@ -31,98 +31,94 @@ SPLIT = "test"
 MAX_SESSIONS = 16
 SESSION_TIMEOUT = 3600.0
 """Seconds after which a session without a request is ended."""
-OPTIONS = ("tree", "fake_level", "max_turns", "split", "index")
-"""Options of a reset besides the seed and the id of the episode."""
 
 
-class InquiryAction(Action):
+class EpisodeAction(Action):
     """A move."""
 
     text: str
 
 
-class InquiryObservation(Observation):
-    """An observation; ``reward`` is the score of the conclusion, and 0 before it."""
+class EpisodeObservation(Observation):
+    """An observation. ``reward`` is that of the whole episode at its end, and 0 before."""
 
     text: str
 
 
-class InquiryState(State):
+class EpisodeState(State):
     """Course of a session, without anything that an agent must not see."""
 
     task: str | None = None
-    """Key of the task, such as ``paper12@1/f3/s0``; None before the first reset."""
+    """Key of the task, such as ``paper12@1/s0``. None before the first reset."""
     over: bool = False
 
 
-class InquiryEnvironment(Environment[InquiryAction, InquiryObservation, InquiryState]):
-    """One client's inquiries, one after the other."""
+class EpisodeEnvironment(Environment[EpisodeAction, EpisodeObservation, EpisodeState]):
+    """One client's episodes, one after the other."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
     REQUIRES_SINGLE_THREAD_EXECUTOR = True
 
-    def __init__(
-        self, tasks: Sequence[InquiryTask], embedder: str = DEFAULT_EMBEDDER, episodes: Path | None = None
-    ) -> None:
-        """Offer ``tasks``, whose moves ``embedder`` reads; log every episode into the folder ``episodes``, if given."""
+    def __init__(self, tasks: Sequence[EpisodeTask], episodes: Path | None = None) -> None:
+        """Offer ``tasks``. Log every episode into the folder ``episodes``, if given."""
         super().__init__()
-        self._tasks, self._embedder, self._episodes = tuple(tasks), embedder, episodes
-        self._session: InquirySession | None = None
-        self._state = InquiryState()
+        self._tasks, self._episodes = tuple(tasks), episodes
+        self._session: EpisodeSession | None = None
+        self._state = EpisodeState()
 
-    def reset(self, seed: int | None = None, episode_id: str | None = None, **options: Any) -> InquiryObservation:
-        """Start an inquiry.
+    def reset(self, seed: int | None = None, episode_id: str | None = None, **options: Any) -> EpisodeObservation:
+        """Start an episode.
 
         Args:
-            seed: seed of the episode; that of the first task by default.
+            seed: seed of the episode. That of the first task by default.
             episode_id: name of the episode for the state.
-            options: ``split`` and ``index`` of a task; or ``tree``, ``fake_level`` and ``max_turns``, each that of the
-                tree's first task by default, and the tree that of the first task.
+            options: ``split`` and ``index`` of a task. Or ``paper``, its id, and settings of the kind of environment,
+                each that of the first task by default.
 
         Raises:
-            OptionError: an option is unknown, out of range, or given beside ``index``; or the tree is not served.
+            OptionError: an option is unknown, out of range, or given beside ``index``. Or the task is not served.
         """
         task = self._chosen(seed, options)
         self.close()
-        self._session = InquirySession(task, embedder=self._embedder, folder=self._episodes, agent={"name": "openenv"})
+        self._session = EpisodeSession(task, folder=self._episodes, agent={"name": "openenv"})
         text = self._session.begin()
-        self._state = InquiryState(episode_id=episode_id, task=task.key)
-        return InquiryObservation(text=text, reward=0.0)
+        self._state = EpisodeState(episode_id=episode_id, task=task.key)
+        return EpisodeObservation(text=text, reward=0.0)
 
     async def reset_async(
         self, seed: int | None = None, episode_id: str | None = None, **options: Any
-    ) -> InquiryObservation:
+    ) -> EpisodeObservation:
         """Call `reset` in the thread in which the environments of this process step."""
         return await in_step_thread(partial(self.reset, seed, episode_id, **options))
 
-    def step(self, action: InquiryAction, timeout_s: float | None = None, **options: Any) -> InquiryObservation:
-        """Make a move; after the end, change nothing and return the last observation with a reward of 0.
+    def step(self, action: EpisodeAction, timeout_s: float | None = None, **options: Any) -> EpisodeObservation:
+        """Make a move. After the end, change nothing and return the last observation with a reward of 0.
 
         Raises:
             OptionError: before `reset`.
             ActionError: the text is empty or too long.
         """
         if self._session is None:
-            raise OptionError("no inquiry has been started; call reset first, over the same WebSocket")
+            raise OptionError("no episode has been started; call reset first, over the same WebSocket")
         text, was_over = check_move(action.text), self._session.over
         text = self._session.move(text)
         self._state.step_count, self._state.over = self._session.turn, self._session.over
         score = None if was_over else self._session.score()
-        return InquiryObservation(text=text, done=self._session.over, reward=0.0 if score is None else score.conclusion)
+        return EpisodeObservation(text=text, done=self._session.over, reward=0.0 if score is None else score.reward)
 
     async def step_async(
-        self, action: InquiryAction, timeout_s: float | None = None, **options: Any
-    ) -> InquiryObservation:
+        self, action: EpisodeAction, timeout_s: float | None = None, **options: Any
+    ) -> EpisodeObservation:
         """Call `step` in the thread in which the environments of this process step."""
         return await in_step_thread(self.step, action)
 
     @property
-    def state(self) -> InquiryState:
+    def state(self) -> EpisodeState:
         """Course of the session."""
         return self._state
 
     def close(self) -> None:
-        """Close the log of the current inquiry."""
+        """Close the log of the current episode."""
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -130,7 +126,9 @@ class InquiryEnvironment(Environment[InquiryAction, InquiryObservation, InquiryS
     def get_metadata(self) -> EnvironmentMetadata:
         """Describe the environment."""
         return EnvironmentMetadata(
-            name=ENV_NAME, description="Re-live the inquiry behind a paper, in free text.", version=__version__
+            name=ENV_NAME,
+            description="Research environments made of papers, in free text.",
+            version=__version__,
         )
 
     def list_splits(self) -> list[str]:
@@ -157,72 +155,69 @@ class InquiryEnvironment(Environment[InquiryAction, InquiryObservation, InquiryS
         return tasks[index]
 
     def get_task_range(self, split: str, start: int | None = None, stop: int | None = None) -> list[dict[str, Any]]:
-        """Return tasks from ``start`` up to ``stop``; those of an unknown split are none."""
+        """Return tasks from ``start`` up to ``stop``. Those of an unknown split are none."""
         tasks = self._tasks[start:stop] if split == SPLIT else ()
-        return [{"id": each.key, "tree": each.tree, "seed": each.seed, **each.options} for each in tasks]
+        return [{"id": task.key, "paper": task.task, "seed": task.seed, **task.cell, **task.settings} for task in tasks]
 
-    def _chosen(self, seed: int | None, options: dict[str, Any]) -> InquiryTask:
+    def _chosen(self, seed: int | None, options: dict[str, Any]) -> EpisodeTask:
+        known = ("paper", "split", "index", *kind(self._tasks[0].kind).settings.model_fields)
         for name in options:
-            if name not in OPTIONS:
-                raise OptionError(f"unknown option '{name}'{suggest(name, OPTIONS)}; known: seed, {', '.join(OPTIONS)}")
+            if name not in known:
+                raise OptionError(f"unknown option '{name}'{suggest(name, known)}; known: seed, {', '.join(known)}")
         if "split" in options or "index" in options:
             return self._numbered(seed, options)
-        tree = tree_by_id(options["tree"]).id if "tree" in options else self._tasks[0].tree
-        like = next((task for task in self._tasks if task.tree == tree), None)
+        settings = dict(options)
+        paper = task_by_id(settings.pop("paper", self._tasks[0].task), self._tasks[0].kind).id
+        like = next((task for task in self._tasks if task.task == paper), None)
         if like is None:
-            served = ", ".join(dict.fromkeys(task.tree for task in self._tasks))
-            raise OptionError(f"the tree '{tree}' is not served here; served: {served}")
-        rules = dict(like.options)
-        level, limit = (options.get(name, rules.pop(name)) for name in ("fake_level", "max_turns"))
-        if isinstance(level, bool) or not isinstance(level, int):
-            raise OptionError(f"fake_level is a whole number from 0 to 10, not {level!r:.80}")
+            served = ", ".join(dict.fromkeys(task.task for task in self._tasks))
+            raise OptionError(f"the task '{paper}' is not served here; served: {served}")
         seeds = [like.seed if seed is None else seed]
-        return make_tasks([tree], seeds=seeds, fake_level=level, max_turns=limit, rules=rules)[0]
+        tasks = make_tasks([paper], env=like.kind, seeds=seeds, **{**like.settings, **like.cell, **settings})
+        if len(tasks) > 1:
+            raise OptionError("an episode has one value of each setting; give no list")
+        return tasks[0]
 
-    def _numbered(self, seed: int | None, options: dict[str, Any]) -> InquiryTask:
+    def _numbered(self, seed: int | None, options: dict[str, Any]) -> EpisodeTask:
         index = options.get("index")
         if seed is not None or set(options) != {"split", "index"} or options["split"] != SPLIT:
             raise OptionError(
-                f"a task is chosen by split='{SPLIT}' and index alone; leave out its tree, seed and rules"
+                f"a task is chosen by split='{SPLIT}' and index alone; leave out its paper, seed and settings"
             )
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(self._tasks):
             raise OptionError(f"index is a whole number from 0 to {len(self._tasks) - 1}, not {index!r:.80}")
         return self._tasks[index]
 
 
-def inquiry_app(
-    trees: str | Sequence[str] = ALL,
+def episode_app(
+    papers: str | Sequence[str] = ALL,
     *,
+    env: str = DEFAULT_KIND,
     seeds: int | Sequence[int] = 5,
-    fake_level: FakeLevels = 0,
-    max_turns: MaxTurns = "default",
-    embedder: str = DEFAULT_EMBEDDER,
-    rules: RulesLike = None,
     episodes: Path | None = None,
+    **settings: Any,
 ) -> Any:
-    """Return the server of inquiries, a FastAPI application.
+    """Return the server of episodes, a FastAPI application.
 
     Args:
-        trees: trees that are served, and of the tasks; see `make_tasks`.
+        papers: tasks that are served. See `make_tasks`, also for the settings.
+        env: kind of environment.
         seeds: see `make_tasks`.
-        fake_level: see `make_tasks`.
-        max_turns: see `make_tasks`.
-        embedder: reads the moves.
-        rules: see `make_tasks`.
-        episodes: folder for a log of every episode; None writes none.
+        episodes: folder for a log of every episode. None writes none.
+        settings: settings of the kind.
 
     Raises:
         OptionError: a value is out of range.
-        TreeError, EmbedderError: a tree or the embedder is unknown.
+        TreeError, EmbedderError: a task or the embedder is unknown.
     """
-    tasks = make_tasks(trees, seeds=seeds, fake_level=fake_level, max_turns=max_turns, rules=rules)
-    load_embedder(embedder)
+    tasks = make_tasks(papers, env=env, seeds=seeds, **settings)
+    check_tasks(tasks)
     app = create_app(
-        partial(InquiryEnvironment, tasks, embedder, episodes),
-        InquiryAction,
-        InquiryObservation,
+        partial(EpisodeEnvironment, tasks, episodes),
+        EpisodeAction,
+        EpisodeObservation,
         env_name=ENV_NAME,
-        state_cls=InquiryState,
+        state_cls=EpisodeState,
         concurrency_config=ConcurrencyConfig(max_concurrent_envs=MAX_SESSIONS, session_timeout=SESSION_TIMEOUT),
     )
     app.add_exception_handler(InquiTreeError, _refuse)  # requests over HTTP, outside a WebSocket

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
-from inquitree_gym.baselines.saved import sb3_policy as sb3_policy
+from inquitree_gym.baselines import sb3_policy as sb3_policy
 from inquitree_gym.errors import OptionError
 
 
@@ -41,7 +41,7 @@ class BatchVecEnv(VecEnv):
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
 
     def reset(self) -> VecEnvObs:
-        """Reset all inquiries with the seeds and options set before; see `VecEnv.reset`.
+        """Reset all inquiries with the seeds and options set before. See `VecEnv.reset`.
 
         Raises:
             OptionError: the options differ between inquiries.
@@ -49,7 +49,7 @@ class BatchVecEnv(VecEnv):
         seeds: Any = None if all(seed is None for seed in self._seeds) else list(self._seeds)
         options = self._options[0] or None
         if any((other or None) != options for other in self._options):
-            raise OptionError("the inquiries of a batch are reset with the same options; pass one dict to set_options")
+            raise OptionError("the episodes of a batch are reset with the same options; pass one dict to set_options")
         observations, infos = self.env.reset(seed=seeds, options=options)
         self.reset_infos = [_row(infos, i) for i in range(self.num_envs)]
         self._reset_seeds()
@@ -62,7 +62,7 @@ class BatchVecEnv(VecEnv):
         self.actions = actions
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Take one turn in every inquiry; the info of a finished one holds ``terminal_observation``."""
+        """Take one turn in every inquiry. The info of a finished one holds ``terminal_observation``."""
         observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
         over = terminated | truncated
         told: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
@@ -92,7 +92,7 @@ class BatchVecEnv(VecEnv):
         Raises:
             OptionError: always.
         """
-        raise OptionError(f"'{attr_name}' cannot be set for single inquiries of a batch; set it where the env is made")
+        raise OptionError(f"'{attr_name}' cannot be set for single episodes of a batch; set it where the env is made")
 
     def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
         """Call a method of the whole environment that returns a row per inquiry, and return the rows of the indices."""

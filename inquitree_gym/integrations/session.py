@@ -1,44 +1,46 @@
-"""Session: one inquiry that code outside the package plays move by move, such as a trainer or a client of a server."""
+"""Session: one episode that code outside the package plays move by move, such as a trainer or a client of a server."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from inquitree_gym.baselines import make_agent
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
-from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.envs.runtime import RuntimeCache
 from inquitree_gym.errors import ActionError
-from inquitree_gym.integrations.tasks import InquiryTask
+from inquitree_gym.integrations.tasks import EpisodeTask, parse_settings
+from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode
-from inquitree_gym.matching import MAX_ACTION_LENGTH
-from inquitree_gym.prompts import Prompts
+from inquitree_gym.results.score import score_episode
 from inquitree_gym.rollout import play
-from inquitree_gym.scoring import read_trajectory
-from inquitree_gym.trees import Tree
+from inquitree_gym.runner.services import Services
+from inquitree_gym.texts import MAX_ACTION_LENGTH
 from inquitree_gym.wrappers import LogEpisodes
 
 
 @dataclass(frozen=True, slots=True)
 class SessionScore:
-    """Scores of a concluded inquiry."""
+    """Scores of a concluded episode."""
 
-    conclusion: float
-    """Q/|C| in [0, 1] (Eq. 9): the reward of the environment."""
-    coverage: float
-    """Share of subtopics entered, in [0, 1]; see `Trajectory.coverage`."""
-    unaided: float
-    """Share of subtopics entered without a hint, in [0, 1]; see `Trajectory.unaided_coverage`."""
+    reward: float
+    """Sum of the rewards of the environment."""
     turns: int
-    """Turns up to the conclusion; see `Trajectory.turns`."""
+    """Turns taken."""
+    values: Mapping[str, float | None]
+    """Measures of the kind of environment by name. None where an episode has no value."""
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Return turns and measures by name, without those that have no value."""
+        known = {name: value for name, value in self.values.items() if value is not None}
+        return {"turns": float(self.turns), **known}
 
 
-class InquirySession:
-    """One inquiry, played by `begin` and `move`, logged in memory and on request in a file.
+class EpisodeSession:
+    """One episode, played by `begin` and `move`, logged in memory and on request in a file.
 
     The environment, its log and its scores are those of `play`, so the same moves leave the same fingerprint.
     Environments share vector caches that are not thread-safe: where several sessions play at once, call `begin` and
@@ -47,9 +49,8 @@ class InquirySession:
 
     def __init__(
         self,
-        task: InquiryTask,
+        task: EpisodeTask,
         *,
-        embedder: str | Embedder = DEFAULT_EMBEDDER,
         file: str | os.PathLike[str] | None = None,
         folder: str | os.PathLike[str] | None = None,
         agent: Mapping[str, Any] | None = None,
@@ -58,22 +59,21 @@ class InquirySession:
 
         Args:
             task: the task.
-            embedder: reads the moves.
-            file: log of this inquiry; a torn one is resumed by `begin`.
-            folder: folder in which the inquiry gets a new log.
+            file: log of this episode. A torn one is resumed by `begin`.
+            folder: folder in which the episode gets a new log.
             agent: name and settings of the player, for the log.
 
         Raises:
             OptionError: the embedder has no calibrated threshold, both a file and a folder are given, or see
-                `InquiryTask.load`.
-            TreeError, EmbedderError: tree or embedder cannot be loaded.
+                `EpisodeTask.load`.
+            TreeError, EmbedderError: task or embedder cannot be loaded.
         """
         self.task = task
         self.observation = ""
-        """The newest observation; empty before `begin`."""
+        """The newest observation. Empty before `begin`."""
         self.over = False
-        """True once the conclusion is written."""
-        self._log = LogEpisodes(task_environment(task, embedder), folder, file=file, agent=agent)
+        """True once the episode has ended."""
+        self._log = LogEpisodes(task_environment(task), folder, file=file, agent=agent)
 
     @property
     def turn(self) -> int:
@@ -81,7 +81,7 @@ class InquirySession:
         return len(self._log.episode.turns)
 
     @property
-    def episode(self) -> Episode:
+    def episode(self) -> Episode[Any]:
         """The log so far.
 
         Raises:
@@ -90,20 +90,20 @@ class InquirySession:
         return self._log.episode
 
     def begin(self) -> str:
-        """Start the inquiry, or resume a torn log by replaying its moves, and return the observation.
+        """Start the episode, or resume a torn log by replaying its moves, and return the observation.
 
         Raises:
-            LogError: the file holds a complete inquiry or one with other settings, or cannot be written.
+            LogError: the file holds a complete episode or one with other settings, or cannot be written.
             OptionError: a rule of the task is unknown or out of range.
         """
         self.over = False
-        self.observation, _ = self._log.reset(seed=self.task.seed, options=dict(self.task.options))
+        self.observation, _ = self._log.reset(seed=self.task.seed, options=self.task.options)
         while (logged := self._log.expected) is not None:
             self._step(logged.action)
         return self.observation
 
     def move(self, text: str) -> str:
-        """Take one turn and return the observation; after the end, change nothing and return the last one.
+        """Take one turn and return the observation. After the end, change nothing and return the last one.
 
         Raises:
             ActionError: the move is not a string.
@@ -115,15 +115,15 @@ class InquirySession:
         return self.observation
 
     def score(self) -> SessionScore | None:
-        """Return the scores; None as long as the inquiry has no conclusion."""
+        """Return the scores. None as long as the episode is not concluded."""
         return session_score(self.episode, self.task.load())
 
     def fail(self, error: str) -> None:
-        """Log an error that is not the player's fault; a log in a file can be resumed."""
+        """Log an error that is not the player's fault. A log in a file can be resumed."""
         self._log.fail(error)
 
     def close(self) -> None:
-        """Close the log; an unfinished one in a file can be resumed."""
+        """Close the log. An unfinished one in a file can be resumed."""
         self._log.close()
 
     def _step(self, text: str) -> None:
@@ -131,21 +131,16 @@ class InquirySession:
         self.over = terminated or truncated
 
 
-def session_score(episode: Episode, tree: Tree) -> SessionScore | None:
-    """Return the scores of an episode on ``tree``; None without a conclusion.
+def session_score(episode: Episode[Any], task: Any) -> SessionScore | None:
+    """Return the scores of an episode on its task. None for one that is not concluded.
 
     Raises:
-        LogError: the episode was played on another version of the tree.
+        LogError: the episode was played on another version of the task.
     """
     if episode.footer is None or episode.status != "concluded":
         return None
-    course = read_trajectory(episode, tree)
-    return SessionScore(
-        conclusion=episode.footer.episode_return,
-        coverage=course.coverage,
-        unaided=course.unaided_coverage,
-        turns=course.turns,
-    )
+    score = score_episode(episode, task)
+    return SessionScore(reward=episode.footer.episode_return, turns=score.turns, values=score.values)
 
 
 def check_move(text: object) -> str:
@@ -163,27 +158,37 @@ def check_move(text: object) -> str:
     return text
 
 
-def play_task(task: InquiryTask, agent: str = "oracle", *, embedder: str | Embedder = DEFAULT_EMBEDDER) -> Episode:
-    """Play ``task`` with one of `BASELINE_NAMES` and return the log.
+def play_task(task: EpisodeTask, agent: str = "oracle") -> Episode[Any]:
+    """Play ``task`` with an agent without a model and return the log.
 
     Raises:
-        OptionError: the agent is unknown, or see `InquirySession`.
+        OptionError: the agent is unknown, or see `EpisodeSession`.
     """
-    env, options = task_environment(task, embedder), dict(task.options)
-    env.reset(seed=task.seed, options=options)  # the oracle asks for the rules of the episode
+    env, options = task_environment(task), task.options
+    env.reset(seed=task.seed, options=options)  # some agents ask for the rules of the episode
     player = make_agent(agent, env)
     env.privileged = player.needs_privileged
     return play(env, player, task.seed, options=options)
 
 
-def task_environment(task: InquiryTask, embedder: str | Embedder = DEFAULT_EMBEDDER) -> InquiryEnv:
-    """Return an environment for ``task``, whose options and seed go into its reset; see `InquirySession`."""
-    env = InquiryEnv(task.load(), embedder=embedder, prompts=task.preset)
-    env.runtimes = _runtimes(env.embedder, task.preset)
-    return env
+def task_environment(task: EpisodeTask) -> Any:
+    """Return an environment for ``task``, whose options and seed go into its reset. See `EpisodeSession`."""
+    return _maker(task.kind, json.dumps(dict(task.settings), sort_keys=True))(task.load())
+
+
+def check_tasks(tasks: Iterable[EpisodeTask]) -> None:
+    """Make what the environments of tasks share, so that a bad embedder or prompt is told before anything is played.
+
+    Raises:
+        OptionError, EmbedderError: it cannot be made.
+    """
+    for env, settings in {(task.kind, json.dumps(dict(task.settings), sort_keys=True)) for task in tasks}:
+        _maker(env, settings)
 
 
 @lru_cache(maxsize=8)
-def _runtimes(embedder: Embedder, prompts: str) -> RuntimeCache:
-    """Return the runtimes that the sessions of a process share; building one takes longer than a turn."""
-    return RuntimeCache(embedder, Prompts(prompts))
+def _maker(env: str, settings: str) -> Callable[[Any], Any]:
+    """Return the maker of environments that the sessions of a process share. What it holds takes long to build."""
+    of_kind = kind(env)
+    parsed = parse_settings(env, json.loads(settings))
+    return of_kind.play.maker(parsed, Services(parsed.prompts))

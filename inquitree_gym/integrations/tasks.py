@@ -1,136 +1,163 @@
-"""Tasks: trees, fake levels and seeds as frozen values with a key, the same in every adapter."""
+"""Tasks of every kind of environment with cell and seed, as frozen values with a key, the same in every adapter."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, Literal
+from typing import Any, get_origin
 
-from inquitree_gym.engine import Rules
-from inquitree_gym.engine.rules import expand_preset
+from pydantic import ValidationError
+
 from inquitree_gym.errors import OptionError
-from inquitree_gym.prompts.render import DEFAULT
-from inquitree_gym.runner.study import ALL, MAX_EPISODES, expand_all
-from inquitree_gym.trees import Tree, load_tree
-from inquitree_gym.trees.load import is_path
-
-FakeLevels = int | str | Sequence[int]
-"""One level from 0 to 10, or several, as a list or separated by commas."""
-MaxTurns = int | Literal["default", "3n", "none"] | None
-"""Turn limit: see `Rules.max_turns`; ``3n`` allows a full traversal without a failure, ``none`` is None as a word."""
-
-RulesLike = str | Mapping[str, Any] | None
-"""Name of a preset of rules, or rules by name; None for the default."""
+from inquitree_gym.kinds import DEFAULT_KIND, kind
+from inquitree_gym.parts import Scalar
+from inquitree_gym.runs.study import ALL, MAX_EPISODES, faults
+from inquitree_gym.trees.catalogue import is_path
 
 
 @dataclass(frozen=True, slots=True)
-class InquiryTask:
-    """One inquiry to play. Every value is plain, so a task can be sent to another process as JSON."""
+class EpisodeTask:
+    """One episode to play. Every value is plain, so a task can be sent to another process as JSON."""
 
-    tree: str
-    """Id of the tree."""
+    kind: str
+    """Kind of environment."""
+    task: str
+    """Id of the task."""
     version: int
-    """Version of the tree."""
+    """Version of the task."""
     seed: int
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Rules of the episode, as `InquiryEnv.reset` takes them; ``rules`` names a preset."""
+    cell: Mapping[str, Scalar] = field(default_factory=dict)
+    """Values on the grid of the kind."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Other settings of the kind that are not its defaults, as in the table of the kind in a study file."""
 
     @property
     def key(self) -> str:
-        """Name of the task, such as ``paper12@1/f3/s0``; rules that are not the default come last."""
-        rules, default = dict(self.options), Rules().as_dict()
-        level = rules.pop("fake_level", 0)
-        others = (f"{name}={value}" for name, value in sorted(rules.items()) if value != default.get(name))
-        return "/".join([f"{self.tree}@{self.version}", f"f{level}", f"s{self.seed}", *others])
+        """Name, such as ``paper12@1/fake_level=3/s0``. Settings that are not the default come last."""
+        cell = [f"{name}={value}" for name, value in self.cell.items()]
+        return "/".join([f"{self.task}@{self.version}", *cell, f"s{self.seed}", *_words(self.settings)])
 
     @property
-    def preset(self) -> str:
-        """Name of the preset of the rules, whose prompts are used."""
-        return str(self.options.get("rules", DEFAULT))
-
-    def load(self) -> Tree:
-        """Return the tree.
+    def parsed(self) -> Any:
+        """Settings of the kind.
 
         Raises:
-            OptionError: the tree is a path, or another version of it is installed.
-            TreeError: the tree is unknown, invalid, or may not be distributed.
+            OptionError: a setting is unknown or out of range.
         """
-        tree = tree_by_id(self.tree)
-        if tree.version != self.version:
+        return parse_settings(self.kind, {**self.settings, **self.cell})
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return the options that the environment is reset with. See `load` for the errors."""
+        options: dict[str, Any] = self.parsed.options(dict(self.cell), self.load())
+        return options
+
+    def load(self) -> Any:
+        """Return the task.
+
+        Raises:
+            OptionError: it is named by a path, or another version of it is installed.
+            TreeError: it is unknown, invalid, or may not be distributed.
+        """
+        task = task_by_id(self.task, self.kind)
+        if task.version != self.version:
             raise OptionError(
-                f"the task is for version {self.version} of {tree.id}, but version {tree.version} is installed; "
+                f"the task is for version {self.version} of {task.id}, but version {task.version} is installed; "
                 "make the tasks again"
             )
-        return tree
+        return task
 
 
 def make_tasks(
-    trees: str | Sequence[str] = ALL,
+    papers: str | Sequence[str] = ALL,
     *,
+    env: str = DEFAULT_KIND,
     seeds: int | Sequence[int] = 5,
-    fake_level: FakeLevels = 0,
-    max_turns: MaxTurns = "default",
-    rules: RulesLike = None,
-) -> tuple[InquiryTask, ...]:
-    """Return a task for each tree, fake level and seed, tree by tree.
+    **settings: Any,
+) -> tuple[EpisodeTask, ...]:
+    """Return the episodes of each task, cell and seed, task by task.
 
     Args:
-        trees: ids or paper numbers, as a list or separated by commas; ``all`` for every shipped tree. Trees of your own
-            are named by their id and found in the folders of ``INQUITREE_TREES``; a path is refused, since it may come
-            from a client.
+        papers: ids or paper numbers, as a list or separated by commas. ``all`` for every shipped task. Tasks of your
+            own are named by their id and found in the folders of ``INQUITREE_TREES``. A path is refused, since it may
+            come from a client.
+        env: kind of environment.
         seeds: number of seeds, 0, 1, 2, …, or the seeds themselves.
-        fake_level: one level from 0 to 10, or several, as a list or separated by commas.
-        max_turns: turn limit.
-        rules: name of a preset, such as ``paper``, which brings its prompts; or further rules by name, as in `Rules`.
+        settings: settings of the kind, as in its table in a study file. Those of its grid take one value or several, as
+            a list or separated by commas, such as ``fake_level=[0, 3]``.
 
     Raises:
-        OptionError: a value is out of range, a rule is unknown, or a tree is a path.
-        TreeError: a tree is unknown, invalid, or may not be distributed.
+        OptionError: a value is out of range, a setting is unknown, or a task is named by a path.
+        TreeError: a task is unknown, invalid, or may not be distributed.
     """
-    names = [name.strip() for name in trees.split(",")] if isinstance(trees, str) else trees
-    levels = _levels(fake_level)
+    of_kind = kind(env)
+    names = [name.strip() for name in papers.split(",")] if isinstance(papers, str) else papers
+    loaded = [task_by_id(name, env) for name in of_kind.tasks.expand([check_id(name) for name in names])]
+    if not loaded:
+        raise OptionError(f"there is no task to make; name at least one {of_kind.tasks.noun}")
     numbers = _seeds(seeds)
-    found = {tree.id: tree for tree in map(tree_by_id, expand_all(names))}
-    if not found or not levels:
-        raise OptionError("there is no task to make; name at least one tree and one fake level")
-    chosen = {"rules": rules} if isinstance(rules, str) else dict(rules or {})
-    if chosen.get("rules") == DEFAULT:
-        del chosen["rules"]
-    if own := sorted(chosen.keys() & {"fake_level", "max_turns"}):
-        raise OptionError(f"{', '.join(own)} cannot be among the rules; give each as a setting of its own")
-    if (count := len(found) * len(levels) * len(numbers)) > MAX_EPISODES:
+    parsed = parse_settings(env, settings)
+    cells = parsed.cells()
+    if (count := len(loaded) * len(cells) * len(numbers)) > MAX_EPISODES:
         raise OptionError(f"{count:,} tasks are more than {MAX_EPISODES:,}; choose fewer seeds")
-    tasks = []
-    for tree, level, seed in product(found.values(), levels, numbers):
-        options = {"fake_level": level, "max_turns": _turn_limit(max_turns, tree), **chosen}
-        Rules().override(expand_preset(options))
-        tasks.append(InquiryTask(tree.id, tree.version, seed, options))
-    return tuple(tasks)
+    others = parsed.model_dump(mode="json", exclude=set(parsed.grid), exclude_defaults=True)
+    return tuple(
+        EpisodeTask(env, task.id, task.version, seed, cell, others)
+        for task, cell, seed in product(loaded, cells, numbers)
+    )
 
 
-def tree_by_id(tree: str) -> Tree:
-    """Return the tree with an id or paper number.
+def parse_settings(env: str, settings: Mapping[str, Any]) -> Any:
+    """Return the settings of a kind from plain values, among which lists may be texts with commas.
 
     Raises:
-        OptionError: ``tree`` is no id, but a path or something else.
-        TreeError: the tree is unknown, invalid, or may not be distributed.
+        OptionError: naming every invalid setting.
     """
-    if not isinstance(tree, str) or is_path(tree):
+    model = kind(env).settings
+    lists = {name for name, one in model.model_fields.items() if get_origin(one.annotation) is tuple}
+    values = {
+        name: [part.strip() for part in value.split(",")] if name in lists and isinstance(value, str) else value
+        for name, value in settings.items()
+    }
+    try:
+        return model(**values)
+    except ValidationError as error:
+        raise OptionError(f"no task can be made; {'; '.join(faults(error))}") from None
+
+
+def task_by_id(name: str, env: str) -> Any:
+    """Return the task of a kind with an id or paper number.
+
+    Raises:
+        OptionError: ``name`` is no id, but a path or something else.
+        TreeError: the task is unknown, invalid, or may not be distributed.
+    """
+    return kind(env).tasks.load(check_id(name))
+
+
+def check_id(name: object) -> str:
+    """Return the name of a task that a client may choose.
+
+    Raises:
+        OptionError: it is a path or no text.
+    """
+    if not isinstance(name, str) or is_path(name):
         raise OptionError(
-            "a tree is named by its id here, such as paper12; put a file of your own in a folder named by "
+            "a task is named by its id here, such as paper12; put a file of your own in a folder named by "
             "INQUITREE_TREES"
         )
-    return load_tree(tree)
+    return name
 
 
-def _levels(levels: FakeLevels) -> list[int]:
-    if isinstance(levels, str):
-        try:
-            levels = [int(level) for level in levels.split(",")]
-        except ValueError:
-            raise OptionError(f"fake_level is a whole number from 0 to 10, or several, not {levels!r:.80}") from None
-    return list(dict.fromkeys([levels] if isinstance(levels, int) else levels))
+def _words(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield settings as parts of a key, those of a table one by one."""
+    for name, value in sorted(settings.items()):
+        if isinstance(value, Mapping):
+            yield from (f"{name}.{inner}={value[inner]}" for inner in sorted(value))
+        else:
+            words = ",".join(map(str, value)) if isinstance(value, list) else value
+            yield f"{name}={words}"
 
 
 def _seeds(seeds: int | Sequence[int]) -> Sequence[int]:
@@ -138,9 +165,3 @@ def _seeds(seeds: int | Sequence[int]) -> Sequence[int]:
     if not numbers or any(isinstance(seed, bool) or not isinstance(seed, int) or seed < 0 for seed in numbers):
         raise OptionError(f"seeds is a number of seeds from 1, or a list of whole numbers from 0, not {seeds!r:.80}")
     return numbers
-
-
-def _turn_limit(max_turns: MaxTurns, tree: Tree) -> Any:
-    if max_turns == "3n":
-        return 3 * len(tree.subtopics)
-    return None if max_turns == "none" else max_turns

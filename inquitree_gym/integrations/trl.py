@@ -5,50 +5,47 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import cached_property, partial
 from typing import Any
 
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER
-from inquitree_gym.errors import ActionError, InquiTreeError, require
-from inquitree_gym.integrations.session import InquirySession, check_move
-from inquitree_gym.integrations.tasks import FakeLevels, InquiryTask, MaxTurns, RulesLike, make_tasks
-from inquitree_gym.runner.study import ALL
+from inquitree_gym.errors import ActionError, InquiTreeError, OptionError, require
+from inquitree_gym.integrations.session import EpisodeSession, check_move
+from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks
+from inquitree_gym.kinds import DEFAULT_KIND
+from inquitree_gym.runs.study import ALL
 
 
-class InquirySpec:
+class TRLSpec:
     """Data set, environments and rewards for ``GRPOTrainer``, each as an attribute named like the argument."""
 
     def __init__(
         self,
-        trees: str | Sequence[str] = ALL,
+        papers: str | Sequence[str] = ALL,
         *,
+        env: str = DEFAULT_KIND,
         seeds: int | Sequence[int] = 5,
-        fake_level: FakeLevels = 0,
-        max_turns: MaxTurns = "default",
-        embedder: str = DEFAULT_EMBEDDER,
-        rules: RulesLike = None,
         folder: str | os.PathLike[str] | None = None,
+        **settings: Any,
     ) -> None:
         """Choose the tasks.
 
         Args:
-            trees: see `make_tasks`, as for the next three and the rules.
+            papers: see `make_tasks`, as for the kind, the seeds and the settings.
+            env: kind of environment.
             seeds: number of seeds, or the seeds.
-            fake_level: one level or several.
-            max_turns: turn limit.
-            embedder: reads the moves. TRL calls tools one by one, so take a static or an ONNX one for speed.
-            rules: name of a preset, or further rules.
-            folder: folder for a log of every inquiry; None writes none.
+            folder: folder for a log of every episode. None writes none.
+            settings: settings of the kind. TRL calls tools one by one, so take a static or an ONNX embedder for speed.
 
         Raises:
             OptionError, TreeError: see `make_tasks`.
         """
-        self.tasks = make_tasks(trees, seeds=seeds, fake_level=fake_level, max_turns=max_turns, rules=rules)
-        self._embedder, self._folder = embedder, None if folder is None else os.fspath(folder)
+        self.tasks = make_tasks(papers, env=env, seeds=seeds, **settings)
+        self._folder = None if folder is None else os.fspath(folder)
 
     @cached_property
     def train_dataset(self) -> Any:
-        """A ``datasets.Dataset`` with one row per task; the environment adds the opening to its empty prompt.
+        """A ``datasets.Dataset`` with one row per task. The environment adds the opening to its empty prompt.
 
         Raises:
             MissingExtraError: the extra ``trl`` is not installed.
@@ -58,33 +55,29 @@ class InquirySpec:
                 {
                     "prompt": [{"role": "user", "content": ""}],
                     "key": task.key,
-                    "tree": task.tree,
-                    "version": task.version,
-                    "seed": task.seed,
-                    "options": json.dumps(dict(task.options)),
+                    **{name: json.dumps(v) if isinstance(v, dict) else v for name, v in asdict(task).items()},
                 }
                 for task in self.tasks
             ]
         )
 
     @property
-    def environment_factory(self) -> Callable[[], Inquiry]:
-        """A function without arguments that makes an `Inquiry`; it can be sent to another process."""
-        return partial(Inquiry, self._embedder, self._folder)
+    def environment_factory(self) -> Callable[[], TRLEpisode]:
+        """A function without arguments that makes a `TRLEpisode`. It can be sent to another process."""
+        return partial(TRLEpisode, self._folder)
 
     @property
     def reward_funcs(self) -> list[Callable[..., Any]]:
-        """No functions: TRL takes the reward from `Inquiry.get_reward`. Add your own to this list."""
+        """No functions: TRL takes the reward from `TRLEpisode.get_reward`. Add your own to this list."""
         return []
 
 
-class Inquiry:
+class TRLEpisode:
     """The environment of one rollout. TRL takes every public method but `reset` and `get_reward` for a tool."""
 
-    def __init__(self, embedder: str = DEFAULT_EMBEDDER, folder: str | None = None) -> None:
-        """Keep the settings; the inquiry itself begins with `reset`."""
-        self._embedder, self._folder = embedder, folder
-        self._session: InquirySession | None = None
+    def __init__(self, folder: str | None = None) -> None:
+        self._folder = folder
+        self._session: EpisodeSession | None = None
         self._failed = False
 
     def __del__(self) -> None:
@@ -93,24 +86,26 @@ class Inquiry:
             self._session.close()
 
     def reset(self, **row: Any) -> str:
-        """Begin the inquiry of a row of `InquirySpec.train_dataset` and return its opening."""
-        task = InquiryTask(row["tree"], row["version"], row["seed"], json.loads(row["options"]))
+        """Begin the episode of a row of `TRLSpec.train_dataset` and return its opening."""
+        plain = {name: row[name] for name in ("kind", "task", "version", "seed")}
+        task = EpisodeTask(**plain, cell=json.loads(row["cell"]), settings=json.loads(row["settings"]))
         if self._session is not None:
             self._session.close()
         self._failed = False
-        self._session = InquirySession(task, embedder=self._embedder, folder=self._folder, agent={"name": "trl"})
+        self._session = EpisodeSession(task, folder=self._folder, agent={"name": "trl"})
         return self._session.begin()
 
     def move(self, text: str) -> str:
-        """Make one move in the research project: a proposal, a design, a decision or the conclusion, as asked last.
+        """Make one move, as the last message asks for it.
 
         Args:
             text: The move, in plain words.
 
         Returns:
-            The state of the project after the move, and what to do next.
+            What follows the move, and what to do next.
         """
-        assert self._session is not None
+        if self._session is None:
+            raise OptionError("no episode has been started; call reset first")
         try:
             return self._session.move(check_move(text))
         except ActionError:
@@ -120,8 +115,8 @@ class Inquiry:
             raise
 
     def get_reward(self) -> float | None:
-        """Return the reward in [0, 1]: 0 without a conclusion, None after an error that is not the model's."""
+        """Return the reward in [0, 1]: 0 before its end, None after an error that is not the model's."""
         if self._failed:
             return None
         score = None if self._session is None else self._session.score()
-        return 0.0 if score is None else score.conclusion
+        return 0.0 if score is None else score.reward

@@ -6,24 +6,22 @@ The package in ``environments/inquitree`` makes them the plugin ``inquitree`` (e
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
-from pydantic import model_validator
+from pydantic import create_model, model_validator
 
-from inquitree_gym.baselines import LLMAgent
-from inquitree_gym.baselines.conversation import read_move, system
+from inquitree_gym.baselines.conversation import system
 from inquitree_gym.baselines.llm import CONTEXT
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
-from inquitree_gym.errors import InquiTreeError, require
-from inquitree_gym.integrations.session import InquirySession, play_task
-from inquitree_gym.integrations.tasks import InquiryTask, MaxTurns, make_tasks
+from inquitree_gym.errors import InquiTreeError, OptionError, require
+from inquitree_gym.integrations.messages import plain_writer
+from inquitree_gym.integrations.session import EpisodeSession, check_tasks, play_task
+from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks
+from inquitree_gym.kinds import DEFAULT_KIND, kind, kinds_with
 from inquitree_gym.llm import MAX_REPLY, Completion, Message
-from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, Prompts
 from inquitree_gym.rollout import in_step_thread
-from inquitree_gym.runner.study import ALL
+from inquitree_gym.runs.study import ALL
 
 try:
     import verifiers.v1 as vf
@@ -31,136 +29,150 @@ except ModuleNotFoundError:
     require("verifiers", "verifiers")
     raise
 
+PLAYER = "llm"
+"""Agent that the harness is."""
 
-class InquiryTasksetConfig(vf.TasksetConfig):
-    """Settings under ``--env.taskset``; see `make_tasks`."""
 
-    trees: str | list[str] = ALL
+Value = str | int | float | bool | list[Any] | dict[str, Any] | None
+_FIELDS: dict[str, Any] = {
+    name: (Value, None) for of_kind in kinds_with("settings") for name in of_kind.settings.model_fields
+}
+"""Settings of all kinds by name. One that is None has the default of its kind."""
+_KindSettings: Any = create_model("_KindSettings", __base__=vf.TasksetConfig, **_FIELDS)
+
+
+class VerifiersTasksetConfig(_KindSettings):
+    """Settings under ``--env.taskset``, with those of every kind. See `make_tasks`."""
+
+    papers: str | list[str] = ALL
+    env: str = DEFAULT_KIND
     seeds: int | list[int] = 5
-    fake_level: int | str | list[int] = 0
-    max_turns: MaxTurns = "default"
-    embedder: str = DEFAULT_EMBEDDER
-    rules: str | dict[str, Any] | None = None
 
     @property
-    def tasks(self) -> tuple[InquiryTask, ...]:
+    def tasks(self) -> tuple[EpisodeTask, ...]:
         """The tasks of these settings."""
-        names = ("trees", "seeds", "fake_level", "max_turns", "rules")
-        return make_tasks(**{name: getattr(self, name) for name in names})
+        settings = {name: getattr(self, name) for name in _FIELDS if getattr(self, name) is not None}
+        return make_tasks(self.papers, env=self.env, seeds=self.seeds, **settings)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         """Refuse bad settings here, so that verifiers reports them as faults of the configuration."""
         try:
-            load_embedder(self.embedder)
-            _ = self.tasks
+            check_tasks(self.tasks)
         except InquiTreeError as error:
             raise ValueError(str(error)) from error
         return self
 
 
-class InquiryTaskData(vf.TaskData):
-    """A task as it travels to another process, with the embedder that reads its moves."""
+class VerifiersTaskData(vf.TaskData):
+    """A task as it travels to another process."""
 
-    tree: str
+    kind: str
+    task: str
     version: int
     seed: int
-    options: dict[str, Any]
-    embedder: str
+    cell: dict[str, Any]
+    settings: dict[str, Any]
 
     @property
-    def inquiry(self) -> InquiryTask:
+    def episode(self) -> EpisodeTask:
         """The task, as sessions take it."""
-        return InquiryTask(self.tree, self.version, self.seed, self.options)
+        return EpisodeTask(self.kind, self.task, self.version, self.seed, self.cell, self.settings)
 
 
-class InquiryVerifiersTask(vf.Task[InquiryTaskData]):
-    """One inquiry, named by the key of its `InquiryTask`."""
+class VerifiersTask(vf.Task[VerifiersTaskData]):
+    """One episode, named by the key of its `EpisodeTask`."""
 
     @property
     def key(self) -> str:
-        """Name such as ``paper12@1/f3/s0``."""
-        return str(self.data.inquiry.key)
+        """Name such as ``paper12@1/s0``."""
+        return str(self.data.episode.key)
 
     async def validate(self, runtime: vf.Runtime) -> bool:
-        """Let the oracle play; return whether it earned a reward."""
-        episode = await in_step_thread(lambda: play_task(self.data.inquiry, embedder=self.data.embedder))
+        """Let the oracle play. Return whether it earned a reward."""
+        episode = await in_step_thread(lambda: play_task(self.data.episode))
         return episode.footer is not None and episode.footer.episode_return > 0
 
 
-class InquiryTaskset(vf.Taskset[InquiryVerifiersTask, InquiryTasksetConfig]):
-    """Trees × fake levels × seeds. A task has no prompt, because the environment opens the conversation."""
+class VerifiersTaskset(vf.Taskset[VerifiersTask, VerifiersTasksetConfig]):
+    """Papers × cells × seeds. A task has no prompt, because the environment opens the conversation."""
 
-    def load(self) -> Iterator[InquiryVerifiersTask]:
+    def load(self) -> Iterator[VerifiersTask]:
         """Yield the tasks."""
         for task in self.config.tasks:
-            data = InquiryTaskData(
+            data = VerifiersTaskData(
                 name=task.key,
-                system_prompt=Prompts(task.preset, AGENT_TEMPLATE_NAMES).render("llm_system"),
-                tree=task.tree,
+                system_prompt=plain_writer(task.kind, task.parsed.prompts).system_text,
+                kind=task.kind,
+                task=task.task,
                 version=task.version,
                 seed=task.seed,
-                options=dict(task.options),
-                embedder=self.config.embedder,
+                cell=dict(task.cell),
+                settings=dict(task.settings),
             )
-            yield InquiryVerifiersTask(data, self.config.task)
+            yield VerifiersTask(data, self.config.task)
 
 
-class InquiryEnvConfig(vf.EnvConfig):
+class VerifiersEnvConfig(vf.EnvConfig):
     """Settings under ``--env``."""
 
     player: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
-    """The one seat. Its harness runs in this process; the default runtime of verifiers is a paid sandbox."""
+    """The one seat. Its harness runs in this process. The default runtime of verifiers is a paid sandbox."""
     episodes: Path | None = None
-    """Folder for a log of every inquiry; None writes none."""
+    """Folder for a log of every episode. None writes none."""
 
 
-class InquiryVerifiersEnv(vf.Env[InquiryEnvConfig]):
-    """An inquiry, played by the seat ``player``."""
+class VerifiersEnv(vf.Env[VerifiersEnvConfig]):
+    """An episode, played by the seat ``player``."""
 
     async def run(self, task: vf.Task, agents: vf.Agents) -> None:
-        """Play one inquiry, and record its scores; record none without a conclusion."""
+        """Play one episode, and record its scores. Record none for one that is not concluded.
+
+        Raises:
+            OptionError: the task is not one of `VerifiersTaskset`.
+        """
         data = task.data
-        assert isinstance(data, InquiryTaskData)
+        if not isinstance(data, VerifiersTaskData):
+            raise OptionError(f"the task must be one of VerifiersTaskset, got {type(task).__name__}")
         agent = {"name": "verifiers", "model": agents.player.ctx.model}
-        session = InquirySession(data.inquiry, embedder=data.embedder, folder=self.config.episodes, agent=agent)
+        session = EpisodeSession(data.episode, folder=self.config.episodes, agent=agent)
+        writer = plain_writer(data.kind)
         try:
             await in_step_thread(session.begin)
             async with agents.player.interaction(task) as player:
                 while not session.over and not (segment := await player.turn(session.observation)).terminated:
                     # The text as it was said: `last_reply` has no white space at its ends.
                     reply = _text(segment.messages[-1])[:MAX_REPLY]
-                    await in_step_thread(session.move, read_move(reply))
+                    await in_step_thread(session.move, writer.move_in(reply))
         finally:
             session.close()
         if (score := session.score()) is not None:
-            scores = asdict(score)
-            player.trace.record_reward("conclusion", scores.pop("conclusion"))
-            player.trace.record_metrics(scores)
+            player.trace.record_reward("reward", score.reward)
+            player.trace.record_metrics(score.metrics)
             player.trace.info["inquitree"] = {"key": data.name, "fingerprint": session.episode.fingerprint}
 
 
-class InquiryHarnessConfig(vf.HarnessConfig):
+class VerifiersHarnessConfig(vf.HarnessConfig):
     """Settings under ``--env.player.harness``."""
 
     context: int = CONTEXT
-    """Limit of a request in estimated tokens; see `LLMAgent`."""
+    """Limit of a request in estimated tokens. See `ChatAgent`."""
 
 
-class InquiryHarness(vf.Harness[InquiryHarnessConfig]):
-    """`LLMAgent` as a harness: one conversation per inquiry, with one correction of a malformed reply."""
+class VerifiersHarness(vf.Harness[VerifiersHarnessConfig]):
+    """The agent `PLAYER` as a harness: one conversation per episode, with one correction of a malformed reply."""
 
     APPENDS_SYSTEM_PROMPT = True
     SUPPORTS_RESUME = True
     EXECUTES_CODE = False
     NEEDS_CONTAINER = False
 
-    async def session(self, *arguments: Any, **more: Any) -> InquiryHarnessSession:
+    async def session(self, *arguments: Any, **more: Any) -> VerifiersHarnessSession:
         """Start a conversation."""
-        return InquiryHarnessSession(self, *arguments, **more)
+        return VerifiersHarnessSession(self, *arguments, **more)
 
     async def launch(self, *arguments: Any, **more: Any) -> vf.ProgramResult:
-        """Raise, since `InquiryHarnessSession` takes all turns.
+        """Raise, since `VerifiersHarnessSession` takes all turns.
 
         Raises:
             NotImplementedError: always.
@@ -168,14 +180,13 @@ class InquiryHarness(vf.Harness[InquiryHarnessConfig]):
         raise NotImplementedError("the harness of inquitree plays through its session")
 
 
-class InquiryHarnessSession(vf.HarnessSession):
-    """One inquiry's conversation, over one HTTP client, which takes 30 ms to make."""
+class VerifiersHarnessSession(vf.HarnessSession):
+    """One episode's conversation, over one HTTP client, which takes 30 ms to make."""
 
-    def __init__(self, harness: InquiryHarness, *arguments: Any, **more: Any) -> None:
-        """See `HarnessSession`."""
+    def __init__(self, harness: VerifiersHarness, *arguments: Any, **more: Any) -> None:
         super().__init__(harness, *arguments, **more)
         self._chat = _EndpointChat(self)
-        self._agent = LLMAgent(self._chat, context=harness.config.context)
+        self._agent = kind(self.data.kind).play.model_agents[PLAYER](self._chat, context=harness.config.context)
         self._agent.reset(0)
 
     async def _run(self, messages: vf.Messages | None) -> vf.ProgramResult:
@@ -193,7 +204,7 @@ class InquiryHarnessSession(vf.HarnessSession):
 class _EndpointChat:
     """The model behind the endpoint of a rollout, which records every request and reply in the trace."""
 
-    def __init__(self, session: InquiryHarnessSession) -> None:
+    def __init__(self, session: VerifiersHarnessSession) -> None:
         self._session = session
         self.client = httpx.AsyncClient(headers={"Authorization": f"Bearer {session.secret}"}, timeout=None)
 

@@ -1,12 +1,16 @@
-"""Chat models over litellm: any provider, and any server that speaks OpenAI's protocol; cache, budget, rate limit."""
+"""Chat models over litellm: any provider, and any server that speaks OpenAI's protocol. Cache, budget, rate limit."""
 
-from inquitree_gym._litellm import run_sync
-from inquitree_gym.llm.cache import CachedChat, ReplyCache
-from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message, estimated_tokens, strip_thinking
-from inquitree_gym.llm.model import MAX_REPLY, ChatModel, MissingKey
-from inquitree_gym.llm.rate_limit import RateLimit, RateLimitedChat, RateLimiter, Reservation
-from inquitree_gym.llm.retry import SystemClock
-from inquitree_gym.llm.usage import Budget, BudgetedChat, SpendingCap, Usage
+from typing import TYPE_CHECKING
+
+from inquitree_gym._lazy import lazy
+
+if TYPE_CHECKING:
+    from inquitree_gym.llm.cache import CachedChat, ReplyCache
+    from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message, estimated_tokens, strip_thinking
+    from inquitree_gym.llm.litellm import run_sync
+    from inquitree_gym.llm.model import MAX_REPLY, ChatModel, MissingKey
+    from inquitree_gym.llm.retry import RateLimit, RateLimitedChat, RateLimiter, Reservation, SystemClock
+    from inquitree_gym.llm.usage import Budget, BudgetedChat, SpendingCap, Usage
 
 __all__ = [
     "MAX_REPLY",
@@ -31,3 +35,15 @@ __all__ = [
     "run_sync",
     "strip_thinking",
 ]
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "llm.cache": "CachedChat ReplyCache",
+        "llm.chat": "Chat ChatMiddleware Completion Message estimated_tokens strip_thinking",
+        "llm.litellm": "run_sync",
+        "llm.model": "MAX_REPLY ChatModel MissingKey",
+        "llm.retry": "RateLimit RateLimitedChat RateLimiter Reservation SystemClock",
+        "llm.usage": "Budget BudgetedChat SpendingCap Usage",
+    },
+)

@@ -14,9 +14,11 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+import platformdirs
 from pydantic import TypeAdapter, ValidationError
 
 from inquitree_gym.errors import CacheError
+from inquitree_gym.files import CACHE_VARIABLE
 from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message
 from inquitree_gym.trees.fields import CANARY
 
@@ -27,7 +29,6 @@ class ReplyCache:
     """One file per request, written atomically. Threads and event loops may share the object, processes the folder."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        """Use ``folder``, which is created with the first reply."""
         self.folder = Path(folder).expanduser()
         self._failure: OSError | None = None
         self._pending: dict[str, Future[Completion | None]] = {}
@@ -38,7 +39,7 @@ class ReplyCache:
         return type(self), (self.folder,)
 
     def get(self, key: str) -> Completion | None:
-        """Return the reply stored under ``key``, marked as cached; None if there is none or it cannot be read."""
+        """Return the reply stored under ``key``, marked as cached. None if there is none or it cannot be read."""
         try:
             stored = json.loads(self._file(key).read_text(encoding="utf-8"))
             return _as_cached(_COMPLETION.validate_python(stored["completion"]))
@@ -74,7 +75,7 @@ class ReplyCache:
             raise self._unwritable(error) from error
 
     def claim(self, key: str) -> Future[Completion | None] | None:
-        """Claim the request ``key`` until `release`; if it is claimed already, return the future of its reply."""
+        """Claim the request ``key`` until `release`. If it is claimed already, return the future of its reply."""
         with self._lock:
             if key in self._pending:
                 return self._pending[key]
@@ -83,7 +84,7 @@ class ReplyCache:
         return None
 
     def release(self, key: str, completion: Completion | None) -> None:
-        """Pass the reply to the waiting callers; None lets one of them make the request."""
+        """Pass the reply to the waiting callers. None lets one of them make the request."""
         with self._lock:
             reply = self._pending.pop(key)
         reply.set_result(None if completion is None else _as_cached(completion))
@@ -99,14 +100,13 @@ class ReplyCache:
 
 
 class CachedChat(ChatMiddleware):
-    """Middleware that answers known requests from a cache; of equal concurrent requests only one is made.
+    """Middleware that answers known requests from a cache. Of equal concurrent requests only one is made.
 
     Requests are equal if the chat's `Chat.config`, the messages and the seed are. The seed counts even if the provider
     ignores it, so that episodes of several seeds stay independent draws.
     """
 
     def __init__(self, chat: Chat, cache: ReplyCache) -> None:
-        """Keep the replies of ``chat`` in ``cache``."""
         super().__init__(chat)
         self.cache = cache
 
@@ -141,3 +141,9 @@ def _as_cached(completion: Completion) -> Completion:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def reply_folder(purpose: str) -> Path:
+    """Return the folder of cached replies for one purpose: in `INQUITREE_CACHE`, or in the user's cache folder."""
+    named = os.environ.get(CACHE_VARIABLE)
+    return Path(named or platformdirs.user_cache_dir("inquitree-gym")).expanduser() / purpose

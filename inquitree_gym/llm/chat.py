@@ -29,14 +29,14 @@ class Completion:
     """One reply of a chat model."""
 
     text: str
-    """The reply; empty if the service returned none, for example because it was filtered."""
+    """The reply. Empty if the service returned none, for example because it was filtered."""
     finish_reason: str
-    """The service's word: ``stop``, ``length``, ``content_filter``, …; ``refusal`` for a refusal."""
+    """The service's word: ``stop``, ``length``, ``content_filter``, …. ``refusal`` for a refusal."""
     tokens: dict[str, int]
     """Tokens by kind as counted by the service: ``prompt``, ``completion`` and, if reported, ``reasoning`` (part of the
     completion) and ``cached`` (part of the prompt). Empty if the service did not count."""
     cost: float | None
-    """US dollars by litellm's price list; None if the price or the number of tokens is unknown."""
+    """US dollars by litellm's price list. None if the price or the number of tokens is unknown."""
     seconds: float = 0.0
     """Time from the first request to the reply, waits included."""
     retries: int = 0
@@ -57,7 +57,7 @@ class Chat(Protocol):
 
     @property
     def config(self) -> dict[str, Any]:
-        """Settings that determine the replies, for the log: plain values, no key; ``model`` is the model's name."""
+        """Settings that determine the replies, for the log: plain values, no key. ``model`` is the model's name."""
 
     async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
         """Return the reply to ``messages``.
@@ -75,7 +75,6 @@ class ChatMiddleware(ABC):
     """Base class for chat middleware: a `Chat` that wraps another one and does not change its replies."""
 
     def __init__(self, chat: Chat) -> None:
-        """Wrap ``chat``."""
         self.chat = chat
 
     @property
@@ -85,7 +84,7 @@ class ChatMiddleware(ABC):
 
     @abstractmethod
     async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
-        """Return the reply of the wrapped chat; see `Chat.complete`."""
+        """Return the reply of the wrapped chat. See `Chat.complete`."""
 
 
 def innermost(chat: Chat) -> Chat:
@@ -130,7 +129,7 @@ async def complete_with_text(
     seed: int | None = None,
     keep: Callable[[Completion], object] = lambda completion: None,
 ) -> Completion:
-    """Return the reply to ``messages``; ask again, up to `TRIES` requests, if its tokens are used up before any text.
+    """Return the reply to ``messages``. Ask again, up to `TRIES` requests, if its tokens are used up before any text.
 
     Args:
         chat: the model.

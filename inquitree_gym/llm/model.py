@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from inquitree_gym._litellm import load_litellm, names_secret, submit
 from inquitree_gym.errors import OptionError, ServiceError, require
 from inquitree_gym.llm.chat import Completion, Message
+from inquitree_gym.llm.litellm import load_litellm, names_secret, submit
 from inquitree_gym.llm.retry import (
     LONGEST_REQUESTED_WAIT,
     RequestFault,
@@ -25,9 +25,9 @@ from inquitree_gym.llm.retry import (
 )
 
 MAX_REPLY = 100_000
-"""Characters of a reply that are kept; the rest is cut off and counted."""
+"""Characters of a reply that are kept. The rest is cut off and counted."""
 _NO_KEY = "none"
-"""Placeholder for a local server that needs no key; OpenAI's client insists on one."""
+"""Placeholder for a local server that needs no key. OpenAI's client insists on one."""
 _TOKEN_DETAILS = {
     "reasoning": ("completion_tokens_details", "reasoning_tokens"),
     "cached": ("prompt_tokens_details", "cached_tokens"),
@@ -55,23 +55,23 @@ class ChatModel:
 
     model: str
     """litellm's name: ``provider/model``, or the name alone if litellm knows it. With ``base_url``, a name without a
-    known provider is sent unchanged in OpenAI's protocol; ``openai/NAME`` always is."""
+    known provider is sent unchanged in OpenAI's protocol. ``openai/NAME`` always is."""
     base_url: str | None = None
-    """Address of the server, such as ``http://localhost:8000/v1``; None for the provider's own."""
+    """Address of the server, such as ``http://localhost:8000/v1``. None for the provider's own."""
     temperature: float | None = 0.0
     """None sends none."""
     reasoning_effort: str | None = None
-    """The provider's word, such as ``low``, ``medium`` or ``high``; None sends none."""
+    """The provider's word, such as ``low``, ``medium`` or ``high``. None sends none."""
     seed: int | None = None
-    """Sent with every request; None leaves it to the caller of `complete`."""
+    """Sent with every request. None leaves it to the caller of `complete`."""
     max_tokens: int | None = 4096
-    """Maximum length of one reply in tokens, reasoning included; None leaves it to the provider."""
+    """Maximum length of one reply in tokens, reasoning included. None leaves it to the provider."""
     timeout: float = 300.0
     """Seconds for one request and its whole response."""
     retries: int = 5
     """Further tries after a transient fault."""
     api_key_env: str | None = None
-    """Environment variable that holds the key; None for the provider's own."""
+    """Environment variable that holds the key. None for the provider's own."""
     clock: SystemClock = field(default_factory=SystemClock, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -99,7 +99,7 @@ class ChatModel:
 
     @property
     def config(self) -> dict[str, Any]:
-        """See `Chat.config`; ``dropped`` lists the settings that the provider does not accept, according to litellm."""
+        """See `Chat.config`. ``dropped`` lists the settings that the provider does not accept, according to litellm."""
         names = ("model", "base_url", "temperature", "reasoning_effort", "seed", "max_tokens")
         return {name: getattr(self, name) for name in names} | {"dropped": list(self.dropped)}
 
@@ -110,7 +110,7 @@ class ChatModel:
 
     @property
     def largest_request(self) -> int | None:
-        """Estimated tokens of the largest request, by the window in litellm's list; None if the list has none.
+        """Estimated tokens of the largest request, by the window in litellm's list. None if the list has none.
 
         The model's longest reply has to fit in as well, and a tenth is left for the error of the estimate.
         """
@@ -120,11 +120,11 @@ class ChatModel:
         return max(window * 9 // 10 - (reply if isinstance(reply, int) else 0), window // 4)
 
     async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
-        """Return the model's reply; see `Chat.complete`."""
+        """Return the model's reply. See `Chat.complete`."""
         return await asyncio.wrap_future(submit(self._request(self._body(messages, seed))))
 
     def price(self, prompt: int, completion: int) -> float | None:
-        """Return US dollars for these numbers of tokens by litellm's price list; None if it has no price."""
+        """Return US dollars for these numbers of tokens by litellm's price list. None if it has no price."""
         entry = self._listed
         try:
             return prompt * float(entry["input_cost_per_token"]) + completion * float(entry["output_cost_per_token"])
@@ -132,7 +132,7 @@ class ChatModel:
             return None
 
     def missing_key(self) -> MissingKey | None:
-        """Return the key that requests will need and that is not set; None if no key is known to be missing.
+        """Return the key that requests will need and that is not set. None if no key is known to be missing.
 
         Raises:
             OptionError: litellm knows no provider for the model.
@@ -161,7 +161,7 @@ class ChatModel:
             retry += 1
 
     async def _try(self, body: Mapping[str, Any]) -> Completion | RequestFault:
-        """Make one request; return a fault, since raising it would carry litellm's error, and a key, as its context."""
+        """Make one request. Return a fault, since raising it would carry litellm's error, and a key, as its context."""
         litellm, openai = load_litellm(), require("openai", "llm")
         key = self._key()
         try:
@@ -242,7 +242,7 @@ class ChatModel:
 
     @cached_property
     def _listed(self) -> dict[str, Any]:
-        """The model's entry in litellm's price list; empty if it is not listed."""
+        """The model's entry in litellm's price list. Empty if it is not listed."""
         model, provider = self._route
         prices = load_litellm().model_cost
         entry: dict[str, Any] = prices.get(f"{provider}/{model}") or prices.get(model) or {}
@@ -263,7 +263,7 @@ class ChatModel:
 
 
 def _read_response(response: Any, priced: bool) -> Completion | RequestFault:
-    """Return the completion in litellm's ``ModelResponse``, or its fault; litellm may report an unknown price as 0."""
+    """Return the completion in litellm's ``ModelResponse``, or its fault. Litellm may report an unknown price as 0."""
     choices = getattr(response, "choices", None)
     if not choices:
         return RequestFault("the response holds no choice", transient=True)

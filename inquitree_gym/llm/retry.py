@@ -1,24 +1,27 @@
-"""Failed requests: which are worth another try, the wait before it, and a message without keys."""
+"""Retries and rate limits of requests to services."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import secrets
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Protocol
 
-from inquitree_gym._litellm import scrub
+from inquitree_gym.errors import OptionError
+from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message, estimated_tokens
 
 FIRST_WAIT = 1.0
 """Seconds before the first retry, doubled for each further one."""
 LONGEST_WAIT = 60.0
 """Longest wait before a retry in seconds, unless the service asks for more."""
 LONGEST_REQUESTED_WAIT = 300.0
-"""Longest wait in seconds that a service may ask for; beyond it the request fails."""
+"""Longest wait in seconds that a service may ask for. Beyond it the request fails."""
 MAX_MESSAGE = 300
 """Characters of a service's message that are kept."""
 
@@ -33,7 +36,7 @@ _ADVICE = {
 
 
 class SystemClock:
-    """Clock for waits and deadlines; tests replace it by a subclass that does not wait."""
+    """Clock for waits and deadlines. Tests replace it by a subclass that does not wait."""
 
     def now(self) -> float:
         """Return seconds since an arbitrary start, never decreasing."""
@@ -65,7 +68,9 @@ class RequestFault:
 
 
 def read_fault(error: Exception, key: str = "") -> RequestFault:
-    """Return the fault behind an error of litellm; ``key`` is the one that was sent, if it is known."""
+    """Return the fault behind an error of litellm. ``key`` is the one that was sent, if it is known."""
+    from inquitree_gym.llm.litellm import scrub
+
     status = getattr(error, "status_code", None)
     message = _shortened(scrub(str(error), key))
     if _code(error) == "insufficient_quota":
@@ -82,11 +87,11 @@ def is_filtered(error: Exception) -> bool:
 
 
 def requested_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Return the seconds that a service asks to wait; None without a readable request.
+    """Return the seconds that a service asks to wait. None without a readable request.
 
     Args:
-        headers: of the response; ``retry-after-ms``, or ``Retry-After`` in seconds or as a date.
-        now: seconds since the epoch; None for the current time.
+        headers: of the response. ``retry-after-ms``, or ``Retry-After`` in seconds or as a date.
+        now: seconds since the epoch. None for the current time.
     """
     try:
         if "retry-after-ms" in headers:
@@ -116,7 +121,7 @@ def _code(error: Exception) -> str:
 
 
 def _headers(error: Exception) -> Mapping[str, str]:
-    """Return the response headers in lower case; empty without a response."""
+    """Return the response headers in lower case. Empty without a response."""
     response = getattr(error, "response", None)
     found: Any = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None)
     return {str(name).lower(): str(value) for name, value in dict(found or {}).items()}
@@ -125,3 +130,100 @@ def _headers(error: Exception) -> Mapping[str, str]:
 def _shortened(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " …"
+
+
+FIRST_REPLY = 500
+"""Tokens reserved for a reply before any has arrived. Later, the mean of the replies so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A place in the queue of a `RateLimit`."""
+
+    wait: float
+    """Seconds from now until the request may be sent."""
+    tokens: float
+    """Reserved tokens."""
+
+
+class RateLimiter(Protocol):
+    """Interface of a `RateLimit` to a `RateLimitedChat`. A run on several machines has one over the network."""
+
+    def reserve(self, prompt: int) -> Reservation:
+        """See `RateLimit.reserve`."""
+
+    def settle(self, reservation: Reservation, completion: Completion) -> None:
+        """See `RateLimit.settle`."""
+
+
+class RateLimit:
+    """Rates of one model, first come, first served. Safe to share between threads and event loops."""
+
+    def __init__(
+        self,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        clock: SystemClock | None = None,
+    ) -> None:
+        """Create a limit with an empty queue.
+
+        Args:
+            requests_per_minute: None for no limit.
+            tokens_per_minute: prompt and completion tokens. None for no limit.
+            clock: None for the system's clock.
+
+        Raises:
+            OptionError: a rate is not a positive number, or none is given.
+        """
+        rates = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
+        for name, rate in rates.items():
+            if rate is not None and not 0 < rate < math.inf:
+                raise OptionError(f"{name} is a number above 0, not {rate}; leave it out for no limit")
+        if not any(rates.values()):
+            raise OptionError(f"a rate limit needs {' or '.join(rates)}")
+        self._per_request = 60 / requests_per_minute if requests_per_minute else 0.0
+        self._per_token = 60 / tokens_per_minute if tokens_per_minute else 0.0
+        self._clock = clock or SystemClock()
+        self._lock = threading.Lock()
+        self._next_by_requests = self._next_by_tokens = self._clock.now()
+        self._replies, self._reply_tokens = 0, 0
+
+    def reserve(self, prompt: int) -> Reservation:
+        """Return the next place in the queue for a request of about ``prompt`` tokens and its reply."""
+        with self._lock:
+            now = self._clock.now()
+            tokens = prompt + (self._reply_tokens / self._replies if self._replies else FIRST_REPLY)
+            start = max(now, self._next_by_requests, self._next_by_tokens)
+            self._next_by_requests = start + self._per_request
+            self._next_by_tokens = start + tokens * self._per_token
+            return Reservation(start - now, tokens)
+
+    def settle(self, reservation: Reservation, completion: Completion) -> None:
+        """Correct a reservation by the tokens and retries of its completion. Uncounted tokens stay as reserved."""
+        reply = completion.tokens.get("completion", 0)
+        used = completion.tokens.get("prompt", 0) + reply
+        with self._lock:
+            self._next_by_requests += completion.retries * self._per_request
+            if completion.tokens:
+                self._next_by_tokens += (used - reservation.tokens) * self._per_token
+                self._replies += 1
+                self._reply_tokens += reply
+
+
+class RateLimitedChat(ChatMiddleware):
+    """Middleware that waits for its turn. A request that is cancelled while it waits leaves its place empty."""
+
+    def __init__(self, chat: Chat, rate_limit: RateLimiter, clock: SystemClock | None = None) -> None:
+        """Limit the requests to ``chat``. ``clock`` does the waiting, None for the system's."""
+        super().__init__(chat)
+        self.rate_limit = rate_limit
+        self._clock = clock or SystemClock()
+
+    async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
+        """Return the reply of the wrapped chat, after the wait."""
+        reservation = self.rate_limit.reserve(sum(map(estimated_tokens, messages)))
+        if reservation.wait > 0:
+            await self._clock.sleep(reservation.wait)
+        completion = await self.chat.complete(messages, seed=seed)
+        self.rate_limit.settle(reservation, completion)
+        return completion

@@ -27,24 +27,24 @@ class _Metered(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens, cost and time of replies; records add up with ``+``. An unknown number is None, never 0."""
+    """Tokens, cost and time of replies. Records add up with ``+``. An unknown number is None, never 0."""
 
     replies: int = 0
     """Replies that were paid for."""
     cached: int = 0
     """Replies from a cache, which add nothing to the other fields."""
     prompt_tokens: int | None = None
-    """Tokens of the requests as counted by the service; None if none was counted."""
+    """Tokens of the requests as counted by the service. None if none was counted."""
     completion_tokens: int | None = None
-    """Tokens of the replies, reasoning included; None if none was counted."""
+    """Tokens of the replies, reasoning included. None if none was counted."""
     reasoning_tokens: int | None = None
-    """Completion tokens that were reasoning; None if no service named them."""
+    """Completion tokens that were reasoning. None if no service named them."""
     cost: float | None = None
-    """US dollars over the replies with a known price; None if there is none."""
+    """US dollars over the replies with a known price. None if there is none."""
     unpriced: int = 0
-    """Replies without a known price; with any, ``cost`` is a lower bound."""
+    """Replies without a known price. With any, ``cost`` is a lower bound."""
     uncounted: int = 0
-    """Replies without counted tokens; with any, the tokens are a lower bound."""
+    """Replies without counted tokens. With any, the tokens are a lower bound."""
     seconds: float = 0.0
     """Time from the first request to the reply, waits included, summed over the replies."""
     failed: int = 0
@@ -71,7 +71,7 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Counted tokens, prompt and completion; see ``uncounted``."""
+        """Counted tokens, prompt and completion. See ``uncounted``."""
         return (self.prompt_tokens or 0) + (self.completion_tokens or 0)
 
     def __add__(self, other: Usage) -> Usage:
@@ -98,11 +98,11 @@ class Budget:
     """
 
     max_cost: float | None = None
-    """US dollars; None for no cap."""
+    """US dollars. None for no cap."""
     max_total_tokens: int | None = None
-    """Prompt and completion tokens as counted by the service; None for no cap."""
+    """Prompt and completion tokens as counted by the service. None for no cap."""
     max_seconds: float | None = None
-    """Seconds of wall-clock time; None for no cap."""
+    """Seconds of wall-clock time. None for no cap."""
     clock: SystemClock = field(default_factory=SystemClock, repr=False)
 
     def __post_init__(self) -> None:
@@ -134,7 +134,7 @@ class Budget:
 
     @property
     def exceeded(self) -> str | None:
-        """The first cap that is reached, or cannot be enforced because a price or count is unknown; None if none is."""
+        """The first cap that is reached, or cannot be enforced because a price or count is unknown. None if none is."""
         return self._cost_exceeded() or self._tokens_exceeded() or self._time_exceeded()
 
     def check(self) -> None:
@@ -179,7 +179,7 @@ class Budget:
 
 
 class SpendingCap(Protocol):
-    """Interface of a `Budget` to a `BudgetedChat`; a run on several machines has one over the network."""
+    """Interface of a `Budget` to a `BudgetedChat`. A run on several machines has one over the network."""
 
     @property
     def max_cost(self) -> float | None:
@@ -197,7 +197,7 @@ class Priced(Protocol):
     """A chat with a price list, such as `ChatModel`."""
 
     def price(self, prompt: int, completion: int) -> float | None:
-        """Return US dollars for these numbers of tokens; None without a price."""
+        """Return US dollars for these numbers of tokens. None without a price."""
 
 
 class BudgetedChat(ChatMiddleware):

@@ -16,6 +16,7 @@ from typing import IO, Any, Self, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from inquitree_gym.errors import InquiTreeError, LogError, LogExistsError
+from inquitree_gym.files import MAX_LOG, MAX_RECORDS, open_input, read_input
 
 try:
     import fcntl
@@ -73,7 +74,7 @@ class JsonlWriter:
         """Append one record.
 
         Raises:
-            LogError: the file is closed or cannot be written, which closes it; the lines before stay intact.
+            LogError: the file is closed or cannot be written, which closes it. The lines before stay intact.
         """
         if self._stream.closed:
             raise LogError(f"'{self.path}' is closed; open another writer to go on")
@@ -86,7 +87,7 @@ class JsonlWriter:
             raise self._error(error) from error
 
     def close(self) -> None:
-        """Close the file and release its lock; closing twice does nothing."""
+        """Close the file and release its lock. Closing twice does nothing."""
         try:
             self._stream.close()
         except OSError as error:
@@ -114,57 +115,78 @@ def read_lines(
     parse: Callable[[Any], T],
     *,
     remedy: str,
+    limit: int = MAX_LOG,
     error: type[InquiTreeError] = LogError,
+    on_damaged: Callable[[str], None] | None = None,
 ) -> list[T]:
-    """Return every whole line of a file, parsed; a torn last line is left out.
+    """Return every whole line of a file, parsed. A torn last line is left out.
 
     Args:
         path: the file.
         parse: turns a JSON document into a record, and raises pydantic's `ValidationError` for a damaged one.
         remedy: advice that ends the message about a damaged line.
+        limit: largest size of the file, in bytes.
         error: the error to raise.
+        on_damaged: called with a message about each damaged line after the first, which is then left out. None raises
+            the error.
 
     Raises:
-        InquiTreeError: ``error``, naming the file, if it cannot be read; with the line number if a line is damaged.
+        InquiTreeError: ``error``, naming the file, if it cannot be opened (see `open_input`), with the line number if a
+            line is damaged.
     """
-    file = Path(path)
-    try:
-        *lines, _torn = file.read_bytes().split(b"\n")
-    except OSError as cause:
-        raise error(f"cannot read '{file}': {cause.strerror}") from cause
+    *lines, _torn = read_input(path, limit=limit, error=error).split(b"\n")
     records = []
     for number, line in enumerate(lines, 1):
         try:
             # Not pydantic's JSON reader, which refuses the lone surrogates that a model may write.
             records.append(parse(json.loads(line)))
         except (ValueError, RecursionError) as cause:
-            raise error(f"'{file}', line {number}: {_fault(cause)}; {remedy}") from None
+            message = f"'{path}', line {number}: {fault_of(cause)}; {remedy}"
+            if on_damaged is None or number == 1:
+                raise error(message) from None
+            on_damaged(message)
     return records
 
 
-def read_records(
+def read_records(  # noqa: PLR0913  (keywords)
     path: str | os.PathLike[str],
     header: type[H],
     record: type[R],
     *,
     remedy: str,
+    limit: int = MAX_RECORDS,
     error: type[InquiTreeError] = LogError,
+    context: Any = None,
+    on_damaged: Callable[[str], None] | None = None,
 ) -> tuple[H, list[R]]:
-    """Return the header line and the records of a file; see `read_lines` for the arguments and errors."""
+    """Return the header line and the records of a file.
+
+    ``context`` is passed to the validators of the models. See `read_lines` for the other arguments and the errors.
+    """
     models = chain[type[BaseModel]]([header], repeat(record))
-    lines = read_lines(path, lambda line: next(models).model_validate(line), remedy=remedy, error=error)
+    lines = read_lines(
+        path,
+        lambda line: next(models).model_validate(line, context=context),
+        remedy=remedy,
+        limit=limit,
+        error=error,
+        on_damaged=on_damaged,
+    )
     if not lines:
         raise error(f"'{path}' has no header line; {remedy}")
     return cast(H, lines[0]), cast(list[R], lines[1:])
 
 
 def has_header(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a file exists and its first line is whole; a file torn before that holds nothing."""
-    try:
-        with Path(path).open("rb") as stream:
-            return stream.readline().endswith(b"\n")
-    except FileNotFoundError:
+    """Tell whether a file exists and its first line is whole. A file torn before that holds nothing.
+
+    Raises:
+        LogError: the file cannot be opened. See `open_input`.
+    """
+    if not os.path.exists(path):
         return False
+    with open_input(path, limit=MAX_RECORDS, error=LogError) as stream:
+        return stream.readline().endswith(b"\n")
 
 
 def settings_digest(settings: Mapping[str, Any]) -> str:
@@ -182,7 +204,7 @@ def file_stem(name: str) -> str:
 
 
 def lock(stream: IO[Any]) -> bool:
-    """Lock a file for this process until ``stream`` is closed or the process ends; False if another process holds it.
+    """Lock a file for this process until ``stream`` is closed or the process ends. False if another process holds it.
 
     Raises:
         OSError: the file system has no locks.
@@ -197,7 +219,7 @@ def lock(stream: IO[Any]) -> bool:
 
 
 def _cut_to_whole_lines(path: Path) -> int:
-    """Drop a torn last line; return the size that is left, in bytes."""
+    """Drop a torn last line. Return the size that is left, in bytes."""
     content = path.read_bytes()
     whole = content.rfind(b"\n") + 1
     if whole < len(content):
@@ -205,7 +227,8 @@ def _cut_to_whole_lines(path: Path) -> int:
     return whole
 
 
-def _fault(error: Exception) -> str:
+def fault_of(error: Exception) -> str:
+    """Return what is wrong with a line that could not be parsed."""
     if not isinstance(error, ValidationError):
         return f"not JSON ({error})"
     first = error.errors(include_url=False)[0]

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from inquitree_gym import __version__
-from inquitree_gym.embeddings import load_embedder
-from inquitree_gym.errors import LogError
+from inquitree_gym.errors import LogError, OptionError, plural
+from inquitree_gym.kinds import Kind, kind
 from inquitree_gym.log import TaskRef
 from inquitree_gym.log.records import LOG_VERSION
+from inquitree_gym.parts import Task
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.runner.environment_kinds import KINDS, OWN_SETTINGS, EnvironmentKind, T
-from inquitree_gym.runner.folder import MANIFEST, RunManifest, cannot_write, has_logs, load_manifest, write_manifest
-from inquitree_gym.runner.grids import hull, joined
-from inquitree_gym.runner.models import ModelSettings
-from inquitree_gym.runner.specs import EpisodeSpec, tree_name
-from inquitree_gym.runner.study import StudyConfig, validated
-from inquitree_gym.runner.templates import keep_templates, named_by_digest, own_templates
-from inquitree_gym.runner.trees import DIGITS, keep_task, logged_digests, version_name
-from inquitree_gym.trees import Tree
-from inquitree_gym.trees.disclosure import ProjectionTask
+from inquitree_gym.runner.services import judge_settings
+from inquitree_gym.runs.copies import (
+    DIGITS,
+    keep_task,
+    keep_templates,
+    logged_digests,
+    named_by_digest,
+    own_templates,
+    version_name,
+)
+from inquitree_gym.runs.folder import MANIFEST, RunManifest, cannot_write, has_logs, load_manifest, write_manifest
+from inquitree_gym.runs.specs import EpisodeSpec
+from inquitree_gym.runs.study import StudyConfig, faults
+from inquitree_gym.trees.catalogue import task_name
 
-GROWING = frozenset({"agents", "models", "trees", "fake_levels", "first_seed", "seeds", "grids"})
-"""Settings of a study that may differ between the commands of a run: they say which episodes it has."""
 MAX_SHOWN = 10
 """Most values of one kind that are named as added."""
 
@@ -36,211 +42,197 @@ class RunPlan:
     """A study named as in a run folder, and what it adds to the run."""
 
     study: StudyConfig
-    """The study, its trees and its prompts named as in the folder."""
-    trees: Mapping[str, Tree] | Mapping[str, ProjectionTask]
-    """Trees, or projection tasks, of the study by name."""
+    """The study, its tasks and its prompts named as in the folder."""
+    tasks: Mapping[str, Any]
+    """Tasks of the study by name."""
     manifest: RunManifest
     """Everything that the folder was asked for so far, this study included."""
     templates: Mapping[str, str] = field(default_factory=dict)
     """Templates that the package does not ship, by name."""
     added: str = ""
-    """Episodes that the study adds to a folder with earlier episodes, in words; empty for none."""
+    """Episodes that the study adds to a folder with earlier episodes, in words. Empty for none."""
 
 
 def plan_run(folder: Path, study: StudyConfig, as_new_version: bool = False) -> RunPlan:
-    """Return how a study is added to ``folder``; nothing is written.
+    """Return how a study is added to ``folder``. Nothing is written.
 
     A folder without episodes takes any study. Otherwise the study may ask for further episodes, under the same settings
-    and of the same versions of trees.
+    and of the same versions of tasks.
 
     Args:
-        folder: of the run; it may not exist yet.
+        folder: of the run. It may not exist yet.
         study: the study.
-        as_new_version: true to play a tree that was changed since as a further tree of the run.
+        as_new_version: true to play a task that was changed since as a further task of the run.
 
     Raises:
-        LogError: the settings contradict those of the folder, a tree was changed, or the manifest cannot be read.
+        LogError: the settings contradict those of the folder, a task was changed, or the manifest cannot be read.
         OptionError: the union of both studies is too large, two of its episodes would share their log, or a template is
             invalid.
-        TreeError: a tree cannot be loaded.
+        TreeError: a task cannot be loaded.
     """
-    kind = KINDS[study.env]
-    trees = {tree_name(name): kind.load(name) for name in study.trees}
-    templates, prompts = own_templates(study), Prompts(study.prompts_name, kind.templates).digest
-    study = renamed(named_by_digest(study, templates), {name: tree_name(name) for name in study.trees})
+    played = kind(study.env)
+    tasks = {task_name(name): played.tasks.load(name) for name in study.trees}
+    templates = own_templates(study)
+    prompts = Prompts(study.prompts_name, played.play.templates, played.package).digest
+    study = _renamed(named_by_digest(study, templates), {name: task_name(name) for name in study.trees})
     if not ((folder / MANIFEST).exists() and has_logs(folder)):
-        return RunPlan(study, trees, manifest_of(study, task_refs(kind, trees), prompts), templates)
+        return RunPlan(study, tasks, _manifest([study], _task_refs(played, tasks), prompts), templates)
     there = load_manifest(folder)
-    if there.study.env != study.env:  # first, since trees and tasks of the same name have different digests
-        raise _contradiction(folder, [f"env is {there.study.env} there and {study.env} here"])
-    known = {name: tree_name(name) for name in there.study.trees if tree_name(name) in trees}
-    before = renamed(there.study, known)
-    names = _names_in(folder, there, trees, as_new_version)
-    study, trees = renamed(study, names), {names[name]: tree for name, tree in trees.items()}
-    if found := list(differences(before, study)):
-        raise _contradiction(folder, found)
-    manifest = manifest_of(united(before, study), {**there.trees, **task_refs(kind, trees)}, prompts)
-    return RunPlan(study, trees, manifest, templates, addition(before, study))
+    if there.env != study.env:  # first, since tasks of several kinds may have the same name
+        raise _contradiction(folder, [f"env is {there.env} there and {study.env} here"])
+    names = _names_in(folder, there, tasks, as_new_version)
+    study, tasks = _renamed(study, names), {names[name]: task for name, task in tasks.items()}
+    if contradictions := dict.fromkeys(text for earlier in there.studies for text in differences(earlier, study)):
+        raise _contradiction(folder, contradictions)
+    added = _addition(there.specs, study)
+    studies = (*there.studies, study) if added else there.studies
+    manifest = _manifest(studies, {**there.tasks, **_task_refs(played, tasks)}, prompts)
+    return RunPlan(study, tasks, manifest, templates, added)
 
 
-def _contradiction(folder: Path, found: Sequence[str]) -> LogError:
+def _contradiction(folder: Path, contradictions: Collection[str]) -> LogError:
     return LogError(
-        f"cannot add to '{folder}': {'; '.join(found)}; a run has one setting of each, so choose another folder "
-        "with --out"
+        f"cannot add to '{folder}': {'; '.join(contradictions)}; a run has one setting of each, so choose another "
+        "folder with --out"
     )
 
 
 def take_in(folder: Path, plan: RunPlan) -> None:
-    """Write the trees, the templates and the manifest of a plan into its folder.
+    """Write the tasks, the templates and the manifest of a plan into its folder.
 
     Raises:
         LogError: the folder cannot be written.
     """
     try:
-        for task in plan.trees.values():
-            keep_task(folder, task)
+        for task in plan.tasks.values():
+            keep_task(folder, kind(plan.study.env), task)
         keep_templates(folder, plan.study, plan.templates)
         write_manifest(folder, plan.manifest)
     except OSError as error:
         raise cannot_write(folder, error) from error
 
 
-def differences(there: StudyConfig, here: StudyConfig, places: tuple[str, str] = ("there", "here")) -> Iterator[str]:
+def differences(there: StudyConfig, here: StudyConfig) -> Iterator[str]:
     """Yield the contradictions between two studies in words: every setting that decides how an episode is played.
 
-    Models are compared by label. Settings that do not affect replies may differ. ``places`` says where the studies are.
+    Models are compared by label. Settings that do not affect replies may differ.
     """
-    for name in type(here).model_fields:
-        if name in (*GROWING, "rules", "prompts", "threshold"):
-            continue
-        yield from _compared(name, _fixed(getattr(there, name)), _fixed(getattr(here, name)), places)
-    if there.env == here.env:
-        kind = KINDS[here.env]
-        yield from _compared("rules", kind.all_rules(there.rules), kind.all_rules(here.rules), places)
-    yield from _compared("prompts", there.prompts_name, here.prompts_name, places)
-    if there.threshold != here.threshold:
-        yield from _compared("threshold", _threshold(there), _threshold(here), places)
+    yield from _compared("judge", _judge(there), _judge(here))
+    yield from _compared("prompts", there.prompts_name, here.prompts_name)
+    mine = here.settings.fixed()
+    for name, value in there.settings.fixed().items():
+        yield from _compared(name, value, mine[name])
     models = {model.label: model for model in there.models}
     for model in here.models:
         if model.label in models:
-            name = f"model '{model.label}', setting"
-            yield from _compared(name, models[model.label].fixed_settings, model.fixed_settings, places)
+            before = models[model.label]
+            known = before.fixed_settings | there.own_settings(before).model_dump()
+            asked = model.fixed_settings | here.own_settings(model).model_dump()
+            yield from _compared(f"model '{model.label}', setting", known, asked)
 
 
-def united(there: StudyConfig, here: StudyConfig) -> StudyConfig:
-    """Return a study of the episodes of two that do not contradict each other.
-
-    Raises:
-        OptionError: it is too large, or two episodes would share their log.
-    """
-    grids = joined((*there.parts, *here.parts))
-    whole = hull(grids)
-    models = {model.label: model for model in (*there.models, *here.models)}
-    axes = {
-        "agents": tuple(dict.fromkeys(agent for agent, _ in whole.players)),
-        "models": tuple(models.values()),
-        "trees": whole.trees,
-        "fake_levels": whole.fake_levels,
-        "first_seed": whole.first_seed,
-        "seeds": whole.seeds,
-    }
-    study = validated(here.model_dump() | axes | {"grids": grids})
-    one = study.model_copy(update={"grids": ()})
-    return one if len(grids) == 1 and grids[0].covers(one.parts[0]) else study
+def _judge(study: StudyConfig) -> dict[str, Any] | None:
+    settings = judge_settings(study)
+    return None if settings is None else settings.fixed_settings
 
 
-def addition(there: StudyConfig, here: StudyConfig) -> str:
-    """Return the episodes of a study that another lacks, in words; empty for none."""
-    old = set(there.specs())
-    new = [spec for spec in here.specs() if spec not in old]
+def _addition(specs: Collection[EpisodeSpec], study: StudyConfig) -> str:
+    """Return the episodes of a study that are not among ``specs``, in words. Empty for none."""
+    old = set(specs)
+    new = [spec for spec in study.specs() if spec not in old]
     if not new:
         return ""
-    kinds = {"agents": "player", "trees": "tree", "fake levels": "fake_level", "seeds": "seed"}
-    shown = [f"{len(new)} episode{'s' * (len(new) != 1)}"]
-    for kind, attribute in kinds.items():
-        before = {getattr(spec, attribute) for spec in old}
-        values = list(dict.fromkeys(str(v) for spec in new if (v := getattr(spec, attribute)) not in before))
+    parts = [plural(len(new), "episode")]
+    for axis, value_of in _axes(study).items():
+        before = {value_of(spec) for spec in old}
+        values = list(dict.fromkeys(str(value) for spec in new if (value := value_of(spec)) not in before))
         if values:
             more = ", …" if len(values) > MAX_SHOWN else ""
-            shown.append(f"{kind} {', '.join(values[:MAX_SHOWN])}{more}")
-    return "; ".join(shown)
+            parts.append(f"{axis} {', '.join(values[:MAX_SHOWN])}{more}")
+    return "; ".join(parts)
 
 
-def _names_in(
-    folder: Path, there: RunManifest, trees: Mapping[str, Tree] | Mapping[str, ProjectionTask], as_new_version: bool
-) -> dict[str, str]:
-    """Return the name of each tree in the folder, by its own name; a version that the folder has keeps its name.
+def _axes(study: StudyConfig) -> dict[str, Callable[[EpisodeSpec], Any]]:
+    """Return what the episodes of a study differ in, by its name in messages."""
+
+    def value_of(name: str, spec: EpisodeSpec) -> Any:
+        return dict(spec.cell)[name]
+
+    grid = {name.replace("_", " ") + "s": partial(value_of, name) for name in study.settings.grid}
+    return {
+        "agents": lambda spec: spec.player,
+        kind(study.env).tasks.noun + "s": lambda spec: spec.task,
+        **grid,
+        "seeds": lambda spec: spec.seed,
+    }
+
+
+def _names_in(folder: Path, there: RunManifest, tasks: Mapping[str, Task], as_new_version: bool) -> dict[str, str]:
+    """Return the name of each task in the folder, by its own name. A version that the folder has keeps its name.
 
     Raises:
-        LogError: a tree was changed and may not be played as a new version.
+        LogError: a task was changed and may not be played as a new version.
     """
     names, changed = {}, []
-    known = {ref.digest: name for name, ref in there.trees.items()}
-    for name, tree in trees.items():
-        played = logged_digests(folder, _of_tree(there.study, name)) if tree.digest not in known else set()
-        if tree.digest in known or not played or tree.digest in played:
-            names[name] = known.get(tree.digest, name)
+    known = {ref.digest: name for name, ref in there.tasks.items()}
+    for name, task in tasks.items():
+        if task.digest in known:
+            names[name] = known[task.digest]
+        elif not (played := logged_digests(folder, (spec for spec in there.specs if spec.task == name))):
+            names[name] = name
         elif as_new_version:
-            names[name] = version_name(name, tree.digest)
+            names[name] = version_name(name, task.digest)
         else:
             digests = " and ".join(sorted(digest[:DIGITS] for digest in played))
-            changed.append(f"{name} has the digest {digests} there and {tree.digest[:DIGITS]} here")
+            changed.append(f"{name} has the digest {digests} there and {task.digest[:DIGITS]} here")
     if changed:
         raise LogError(
-            f"cannot add to '{folder}': {'; '.join(changed)}; bring back the tree that was played, play the changed "
+            f"cannot add to '{folder}': {'; '.join(changed)}; bring back the version that was played, play the changed "
             "one beside it with --as-new-version, or choose another folder with --out"
         )
     return names
 
 
-def _of_tree(study: StudyConfig, name: str) -> Iterator[EpisodeSpec]:
-    return (spec for spec in study.specs() if tree_name(spec.tree) == name)
+def _renamed(study: StudyConfig, names: Mapping[str, str]) -> StudyConfig:
+    """Return a study with other names for its tasks. Those that ``names`` does not have stay."""
+    trees = tuple(dict.fromkeys(names.get(name, name) for name in study.trees))
+    return study.model_copy(update={"trees": trees})
 
 
-def renamed(study: StudyConfig, names: Mapping[str, str]) -> StudyConfig:
-    """Return a study with other names for its trees; those that ``names`` does not have stay."""
-
-    def rename(trees: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(names.get(name, name) for name in trees)
-
-    grids = tuple(grid.model_copy(update={"trees": rename(grid.trees)}) for grid in study.grids)
-    return study.model_copy(update={"trees": rename(study.trees), "grids": grids})
-
-
-def task_refs(kind: EnvironmentKind[T], tasks: Mapping[str, T]) -> dict[str, TaskRef]:
+def _task_refs(played: Kind, tasks: Mapping[str, Task]) -> dict[str, TaskRef]:
     """Return kind, id, version and digest of tasks by the same names."""
-    return {name: kind.ref(task) for name, task in tasks.items()}
+    return {
+        name: TaskRef(kind=played.name, id=task.id, version=task.version, digest=task.digest)
+        for name, task in tasks.items()
+    }
 
 
-def manifest_of(study: StudyConfig, trees: Mapping[str, TaskRef], prompts: str) -> RunManifest:
-    """Return the manifest of a study with the rules and versions of this release.
+def _manifest(studies: Sequence[StudyConfig], tasks: Mapping[str, TaskRef], prompts: str) -> RunManifest:
+    """Return the manifest of studies with the rules and versions of this release.
 
     Args:
-        study: the study, its trees and its prompts named as in the folder.
-        trees: version of each tree by name.
+        studies: the studies, their tasks and prompts named as in the folder.
+        tasks: version of each task by name.
         prompts: digest of the templates of the observations.
+
+    Raises:
+        OptionError: the studies have too many episodes together, or two of them would share their log.
     """
-    kind = KINDS[study.env]
-    rules = {name: value for name, value in kind.all_rules(study.rules).items() if name not in OWN_SETTINGS}
-    versions = {"inquitree-gym": __version__, "log": LOG_VERSION, "judge": kind.judge_version, "prompts": prompts}
-    return RunManifest(study=study, trees=dict(trees), versions=versions, rules=rules)
+    settings = studies[-1].settings
+    rules = {name: value for name, value in settings.all_rules().items() if name not in type(settings).model_fields}
+    versions = {"inquitree-gym": __version__, "log": LOG_VERSION, "prompts": prompts}
+    try:
+        return RunManifest(studies=tuple(studies), tasks=dict(tasks), versions=versions, rules=rules)
+    except ValidationError as error:
+        raise OptionError(f"the study cannot be run; {'; '.join(faults(error))}") from None
 
 
-def _fixed(value: Any) -> Any:
-    """Return those settings of a model that decide how an episode is played; any other value as it is."""
-    return value.fixed_settings if isinstance(value, ModelSettings) else value
-
-
-def _threshold(study: StudyConfig) -> float | None:
-    return load_embedder(study.embedder).threshold if study.threshold is None else study.threshold
-
-
-def _compared(name: str, there: Any, here: Any, places: tuple[str, str]) -> Iterator[str]:
+def _compared(name: str, there: Any, here: Any) -> Iterator[str]:
     if isinstance(there, dict) and isinstance(here, dict):
         for key in {**there, **here}:
-            yield from _compared(f"{name} {key}", there.get(key), here.get(key), places)
+            yield from _compared(f"{name} {key}", there.get(key), here.get(key))
     elif there != here:
-        yield f"{name} is {_shown(there)} {places[0]} and {_shown(here)} {places[1]}"
+        yield f"{name} is {_shown(there)} there and {_shown(here)} here"
 
 
 def _shown(value: Any) -> str:

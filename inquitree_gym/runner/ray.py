@@ -1,7 +1,7 @@
 """Run a study on Ray: the same episodes into the same folder, played on this machine or on several.
 
 The driver, which is the process that runs the study, locks the folder, hands out episodes and collects outcomes.
-Workers play them with `play_episodes`, as the local runner does; one more actor holds the budget and the rate limits
+Workers play them with `play_episodes`, as the local runner does. One more actor holds the budget and the rate limits
 that they share. A worker that dies leaves torn logs, which another one resumes.
 """
 
@@ -10,21 +10,96 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import signal
 import socket
+import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import inquitree_gym
 from inquitree_gym.errors import InquiTreeError, OptionError, require
 from inquitree_gym.llm import Budget, Completion, Reservation, SpendingCap
-from inquitree_gym.runner.folder import marker_file, run_status
-from inquitree_gym.runner.models import ERROR_ELSEWHERE, GRACE, INTERRUPTED, ModelSettings, RunOptions
-from inquitree_gym.runner.ray_cluster import LOCAL, connected
 from inquitree_gym.runner.run import Outcome, RunContext, interleave_models, play_episodes
-from inquitree_gym.runner.specs import EpisodeSpec
+from inquitree_gym.runner.services import ERROR_ELSEWHERE, GRACE, INTERRUPTED, RunOptions, asked_models
+from inquitree_gym.runs.folder import marker_file, run_status
+from inquitree_gym.runs.models import ModelSettings
+from inquitree_gym.runs.specs import EpisodeSpec
+
+LOCAL = "local"
+_TIMEOUT = 10.0
+"""Seconds for a cluster to answer."""
+_CLUSTERED = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Read by Ray on import. 0 confines a cluster to the loopback address, on every system."""
+_OBJECT_STORE = 100_000_000
+"""Bytes of shared memory of a local cluster, which needs hardly any."""
+
+
+@contextmanager
+def connected(address: str) -> Iterator[None]:
+    """Connect to a cluster during the block. See `RayExecutor.address`.
+
+    Raises:
+        InquiTreeError: no cluster answers, or a local one would be reachable from other machines.
+        MissingExtraError: Ray is not installed.
+    """
+    _check_address(address)
+    before = os.environ.get(_CLUSTERED)
+    if address == LOCAL:
+        os.environ[_CLUSTERED] = "0"
+    try:
+        ray = require("ray", "ray")
+        if ray.is_initialized():
+            yield
+            return
+        try:
+            _connect(ray, address)
+            yield
+        finally:
+            ray.shutdown()
+    finally:
+        os.environ.pop(_CLUSTERED, None)
+        os.environ.update({} if before is None else {_CLUSTERED: before})
+
+
+def _connect(ray: ModuleType, address: str) -> None:
+    local = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE} if address == LOCAL else {}
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise InquiTreeError(
+            f"Ray cannot be reached at '{address}': {error}; give the address of a running cluster, or '{LOCAL}'"
+        ) from error
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)  # Ray's own handler would end the process at once
+    if address == LOCAL and not ip_address(ray.util.get_node_ip_address()).is_loopback:
+        raise InquiTreeError(
+            f"Ray was imported before {_CLUSTERED} could be set to 0, so its cluster would be reachable from other "
+            "machines; set that variable for the whole process, or call ray.init yourself"
+        )
+
+
+def _check_address(address: str) -> None:
+    """Check that something listens at an address, since Ray itself retries for minutes and then ends the process."""
+    host, _, port = address.rpartition(":")
+    if address in (LOCAL, "auto"):
+        return
+    if "/" in host or not host or not port.isdigit():
+        raise OptionError(
+            f"'{address}' is no address of a Ray cluster; give HOST:PORT, auto for the one that runs on this machine, "
+            f"or {LOCAL} for one of its own"
+        )
+    try:
+        socket.create_connection((host, int(port)), _TIMEOUT).close()
+    except OSError as error:
+        raise InquiTreeError(f"no Ray cluster answers at '{address}': {error}; start one, or take '{LOCAL}'") from error
+
 
 MAX_DEATHS = 3
 """Worker deaths after which an episode, or the start of a worker, is given up."""
@@ -37,7 +112,7 @@ _BatchResult = tuple[list[Outcome], str, Mapping[str, str], InquiTreeError | Non
 
 @dataclass(frozen=True)
 class RayExecutor:
-    """Executor that plays episodes on a Ray cluster; pass it to `run_study`.
+    """Executor that plays episodes on a Ray cluster. Pass it to `run_study`.
 
     All machines of the cluster need the folder of the run, the working directory, trees and reply cache under the same
     paths. API keys are read from the environment of each machine. Caps and rate limits hold for all workers together.
@@ -80,7 +155,7 @@ class _WorkerPool:
     def __init__(self, run: RunContext, marker: Path) -> None:
         self._ray: Any = require("ray", "ray")
         self._run = run
-        self._limits = self._ray.remote(num_cpus=0)(_SharedLimits).remote(run.study.services, run.options.budget)
+        self._limits = self._ray.remote(num_cpus=0)(_SharedLimits).remote(asked_models(run.study), run.options.budget)
         self.size = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         threads = -(-run.options.max_concurrency // self.size) + 2  # two more for ``__ray_ready__`` and ``stop``
         actor = self._ray.remote(num_cpus=1, max_concurrency=threads)(RayWorker)
@@ -100,7 +175,7 @@ class _WorkerPool:
         """Return the options of a worker, with the budget and the rate limits that all workers share."""
         options = self._run.options
         budget = None if options.budget is None else _RemoteLimits(self._limits, max_cost=options.budget.max_cost)
-        limited = [model.label for model in self._run.study.services if model.rate_limit() is not None]
+        limited = [model.label for model in asked_models(self._run.study) if model.rate_limit() is not None]
         rate_limits = {label: _RemoteLimits(self._limits, model=label) for label in limited}
         cache = None if options.cache is None else options.cache.expanduser().resolve()
         return RunOptions(1, budget, cache, rate_limits)
@@ -126,7 +201,7 @@ class _WorkerPool:
                 slot.result()
 
     def close(self) -> None:
-        """Kill the workers; unfinished logs are left torn."""
+        """Kill the workers. Unfinished logs are left torn."""
         for actor in (*self._workers, self._limits):
             self._ray.kill(actor)
 
@@ -179,7 +254,7 @@ class _WorkerPool:
                 self._run.stop.stop(reason)
 
     async def _worker(self, cpu: int) -> Any:
-        """Return the worker of a CPU once it is ready; start one if there is none."""
+        """Return the worker of a CPU once it is ready. Start one if there is none."""
         while True:
             if cpu not in self._of_cpu:
                 self._of_cpu[cpu] = self._start_worker()
@@ -308,7 +383,7 @@ class _RemoteLimits:
 
 
 def _call(method: Any, *arguments: Any) -> Any:
-    """Return the result of an actor's method, after about a millisecond; raise its errors."""
+    """Return the result of an actor's method, after about a millisecond. Raise its errors."""
     ray = require("ray", "ray")
     try:
         return ray.get(method.remote(*arguments))

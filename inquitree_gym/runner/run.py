@@ -17,11 +17,8 @@ from inquitree_gym.baselines import Agent, make_agent
 from inquitree_gym.errors import AgentError, BudgetError, InquiTreeError, StoppedError
 from inquitree_gym.log import has_header
 from inquitree_gym.rollout import aplay, play
-from inquitree_gym.runner.environment_kinds import KINDS
-from inquitree_gym.runner.environments import environment_maker
-from inquitree_gym.runner.folder import load_manifest, locked, log_file, run_status
 from inquitree_gym.runner.growth import plan_run, take_in
-from inquitree_gym.runner.models import (
+from inquitree_gym.runner.services import (
     ERROR_ELSEWHERE,
     GRACE,
     INTERRUPTED,
@@ -30,13 +27,15 @@ from inquitree_gym.runner.models import (
     StopConditions,
     build_chats,
     concerns_environment,
+    environment_maker,
+    environment_models,
     missing_keys,
     stops_run,
 )
-from inquitree_gym.runner.specs import EpisodeSpec
-from inquitree_gym.runner.study import StudyConfig
-from inquitree_gym.runner.templates import with_kept_templates
-from inquitree_gym.runner.trees import run_task
+from inquitree_gym.runs.copies import run_task, with_kept_templates
+from inquitree_gym.runs.folder import load_manifest, locked, log_file, run_status
+from inquitree_gym.runs.specs import EpisodeSpec
+from inquitree_gym.runs.study import StudyConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +75,11 @@ class RunSummary:
     left: int = 0
     """Episodes not played, or not finished, because the run or their model was stopped."""
     ended: str = ""
-    """Reason why the run was stopped; empty if it was not."""
+    """Reason why the run was stopped. Empty if it was not."""
     models: Mapping[str, str] = field(default_factory=dict)
     """Reason by label of each model that was stopped."""
     added: str = ""
-    """Episodes that were added to a run that had episodes before, in words; empty for none."""
+    """Episodes that were added to a run that had episodes before, in words. Empty for none."""
 
     @property
     def is_complete(self) -> bool:
@@ -89,10 +88,10 @@ class RunSummary:
 
 
 async def play_episodes(run: RunContext, specs: Sequence[EpisodeSpec]) -> None:
-    """Play the episodes of a run that are not complete in its folder; torn ones are resumed.
+    """Play the episodes of a run that are not complete in its folder. Torn ones are resumed.
 
     Episodes that ask no model come first, one by one. The others run concurrently, models in turn. After a stop no
-    episode starts and no request is sent; pending requests have `GRACE` seconds after an interruption.
+    episode starts and no request is sent. Pending requests have `GRACE` seconds after an interruption.
 
     Raises:
         InquiTreeError: an error that concerns the whole run, once all pending episodes have ended.
@@ -101,7 +100,7 @@ async def play_episodes(run: RunContext, specs: Sequence[EpisodeSpec]) -> None:
     for label, key in missing_keys(run.study.models, {spec.model for spec in specs}).items():
         if key.certain:
             run.stop.models.setdefault(label, key.message)
-    for service in filter(None, (run.study.reader, run.study.judge)):
+    for service in environment_models(run.study):
         if (lacking := service.chat_model().missing_key()) and lacking.certain:
             run.stop.stop(lacking.message)
     try:
@@ -163,13 +162,13 @@ class _Player:
     def __init__(self, run: RunContext) -> None:
         self.run = run
         self._chats = build_chats(run.study.models, run.options, run.stop)
-        self._environments = environment_maker(run.study, run.options, run.stop)
+        self._make_env = environment_maker(run.study, run.options, run.stop)
         self._models = {model.label: model for model in run.study.models}
         self._configs: dict[str, str] = {}
-        self._task = cache(partial(run_task, KINDS[run.study.env], run.folder, load_manifest(run.folder)))
+        self._task = cache(partial(run_task, run.folder, load_manifest(run.folder)))
 
     async def play(self, spec: EpisodeSpec) -> None:
-        """Play an episode unless it must not start any more; without a model it blocks the event loop."""
+        """Play an episode unless it must not start any more. Without a model it blocks the event loop."""
         if not self._may_start(spec):
             return
         error = None
@@ -191,7 +190,7 @@ class _Player:
         return not self.run.stop.reason_for(spec.model)
 
     def _end(self, spec: EpisodeSpec, error: InquiTreeError | None) -> None:
-        """Report the outcome of an episode; raise ``error`` again if it concerns the whole run."""
+        """Report the outcome of an episode. Raise ``error`` again if it concerns the whole run."""
         stop, on_outcome = self.run.stop, self.run.on_outcome
         if isinstance(error, BudgetError | StoppedError):
             stop.stop(str(error))
@@ -208,18 +207,18 @@ class _Player:
 
     def _arguments(self, spec: EpisodeSpec) -> dict[str, Any]:
         """Return the arguments of `play`, with an environment and an agent for this episode alone."""
-        study, task = self.run.study, self._task(spec.tree)
+        study, task = self.run.study, self._task(spec.task)
         settings: dict[str, Any] = {}
         if spec.model:
             settings = {"chat": self._chats[spec.model]} | study.agent_settings(spec.agent, self._models[spec.model])
-        env = self._environments.make(task)
+        env = self._make_env(task)
         agent = make_agent(spec.agent, env, **settings)
         self._check_config(spec, agent)
         env.privileged = agent.needs_privileged
         file = log_file(self.run.folder, spec)
         if not has_header(file):
             file.unlink(missing_ok=True)  # torn within its header: nothing was played
-        options = self._environments.options(spec, task)
+        options = study.options(spec, task)
         return {"env": env, "agent": agent, "seed": spec.seed, "file": file, "options": options}
 
     def _check_config(self, spec: EpisodeSpec, agent: Agent) -> None:
@@ -244,7 +243,7 @@ def run_study(
     stop: StopConditions | None = None,
     executor: Executor = play_episodes,
 ) -> RunSummary:
-    """Play every episode of ``study`` that is not complete in ``folder``; synchronous form of `arun_study`.
+    """Play every episode of ``study`` that is not complete in ``folder``. Synchronous form of `arun_study`.
 
     It works in a notebook, too, whose event loop is already running.
     """
@@ -273,7 +272,7 @@ async def arun_study(
     stop: StopConditions | None = None,
     executor: Executor = play_episodes,
 ) -> RunSummary:
-    """Play every episode of ``study`` that is not complete in ``folder``; a torn one is resumed.
+    """Play every episode of ``study`` that is not complete in ``folder``. A torn one is resumed.
 
     A folder with episodes takes in a study with further ones, and keeps those that ``study`` does not ask for. A failed
     episode is counted and does not stop the others. A reached cap stops the run in order, and so does a cancellation,
@@ -281,8 +280,8 @@ async def arun_study(
 
     Args:
         study: the study.
-        folder: folder of the run; created if missing.
-        options: options of the run; None for the defaults.
+        folder: folder of the run. Created if missing.
+        options: options of the run. None for the defaults.
         on_outcome: called with the outcome of every episode of the study, including those that were complete before.
         stop: lets the caller, or another thread, stop the run.
         executor: plays the episodes.
@@ -290,7 +289,7 @@ async def arun_study(
     Raises:
         LogError: the study contradicts the run in the folder, or the folder is in use by another process or cannot be
             written.
-        InquiTreeError: another error that concerns every episode; run again to resume.
+        InquiTreeError: another error that concerns every episode. Run again to resume.
     """
     folder, options, stop = Path(folder), options or RunOptions(), stop or StopConditions()
     environment_maker(study, options, stop)  # checks the settings before anything is written

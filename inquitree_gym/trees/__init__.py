@@ -1,4 +1,4 @@
-"""Research trees: schema, loading, linting, catalogue and synthetic generation."""
+"""Research trees: schema, loading, linting and catalogue."""
 
 from typing import TYPE_CHECKING
 
@@ -6,10 +6,13 @@ from inquitree_gym._lazy import lazy
 
 if TYPE_CHECKING:
     from inquitree_gym.errors import Fault
+    from inquitree_gym.fiction.documents import tree_seed
+    from inquitree_gym.inquiry.generator.difficulty import Difficulty
+    from inquitree_gym.inquiry.generator.generate import synthetic_tree
+    from inquitree_gym.projection.worlds import WorldSettings, synthetic_task
     from inquitree_gym.trees.catalogue import CATALOGUE, CatalogueEntry, builtin_ids, user_files
     from inquitree_gym.trees.disclosure import Disclosure, ProjectionTask
     from inquitree_gym.trees.fields import CANARY
-    from inquitree_gym.trees.generator import Difficulty, WorldSettings, synthetic_task, synthetic_tree, tree_seed
     from inquitree_gym.trees.load import dump_tree, load_tree, parse_tree
     from inquitree_gym.trees.schema import HINT_LEVELS, Tree
 
@@ -37,12 +40,15 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "rules": "Fault",
-        "disclosure": "Disclosure ProjectionTask",
-        "fields": "CANARY",
-        "schema": "HINT_LEVELS Tree",
-        "catalogue": "CATALOGUE CatalogueEntry builtin_ids user_files",
-        "generator": "Difficulty WorldSettings synthetic_task synthetic_tree tree_seed",
-        "load": "dump_tree load_tree parse_tree",
+        "errors": "Fault",
+        "trees.disclosure": "Disclosure ProjectionTask",
+        "trees.fields": "CANARY",
+        "trees.schema": "HINT_LEVELS Tree",
+        "trees.catalogue": "CATALOGUE CatalogueEntry builtin_ids user_files",
+        "trees.load": "dump_tree load_tree parse_tree",
+        "fiction.documents": "tree_seed",
+        "inquiry.generator.difficulty": "Difficulty",
+        "inquiry.generator.generate": "synthetic_tree",
+        "projection.worlds": "WorldSettings synthetic_task",
     },
 )

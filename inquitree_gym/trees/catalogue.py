@@ -1,15 +1,16 @@
-"""The 30 papers of the InquiTree pool, and the locations of tree files; no file is opened here."""
+"""The 30 papers of the InquiTree pool, names of trees and tasks, and the locations of their files."""
 
 # ruff: noqa: E501  (titles are kept on one line)
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from glob import escape, glob
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 
 class CatalogueEntry(NamedTuple):
@@ -75,6 +76,8 @@ RESTRICTED = tuple(entry.id for entry in CATALOGUE.values() if not entry.distrib
 """Ids of the papers whose trees may not be distributed."""
 
 
+TASK_FORMAT: Literal["projection/1"] = "projection/1"
+"""Format of a file that holds a projection task without a tree."""
 TREES_VARIABLE = "INQUITREE_TREES"
 """Environment variable that names the folders with user trees, separated as in PATH."""
 
@@ -91,7 +94,7 @@ def builtin_file(tree_id: str) -> Traversable:
 
 
 def user_files() -> dict[str, Path]:
-    """Return the tree files in the folders of `INQUITREE_TREES`, by file name without suffix; the first folder wins.
+    """Return the tree files in the folders of `INQUITREE_TREES`, by file name without suffix. The first folder wins.
 
     Hidden files and unreadable folders are skipped.
     """
@@ -100,6 +103,49 @@ def user_files() -> dict[str, Path]:
         for file in map(Path, sorted(glob(os.path.join(escape(folder), "*.json")))):
             found.setdefault(file.stem, file)
     return found
+
+
+def is_path(name: str | os.PathLike[str]) -> bool:
+    """Return whether the name of a tree or task is a path rather than an id."""
+    return isinstance(name, os.PathLike) or Path(name).suffix == ".json" or os.sep in name
+
+
+def task_name(name: str) -> str:
+    """Return the name of a tree or task in a run: an id as it is, of a path the file name without its suffix."""
+    return Path(name).stem if is_path(name) else name
+
+
+def is_task_file(name: str | os.PathLike[str]) -> bool:
+    """Return whether a name is the path of a file that has the format of a projection task."""
+    from inquitree_gym.errors import LogError
+    from inquitree_gym.files import MAX_TASK, open_input
+
+    if not is_path(name):
+        return False
+    with suppress(LogError), open_input(os.path.expanduser(name), limit=MAX_TASK, error=LogError) as stream:
+        return TASK_FORMAT.encode() in stream.read(200)
+    return False
+
+
+def expand_names(names: Sequence[str], groups: Mapping[str, Callable[[], Sequence[str]]]) -> tuple[str, ...]:
+    """Return ids and paths, each once. ``12`` stands for ``paper12``.
+
+    Args:
+        names: ids, paper numbers, paths and names of groups.
+        groups: names that stand for several ids, with the functions that list these.
+
+    Raises:
+        OptionError: two of them have the same name in a run.
+    """
+    from inquitree_gym.errors import OptionError
+
+    ids = [each for name in names for each in (groups[name]() if name in groups else (name,))]
+    unique = dict.fromkeys(f"paper{int(name)}" if name.isascii() and name.isdigit() else name for name in ids)
+    first: dict[str, str] = {}
+    for name in unique:
+        if (twin := first.setdefault(task_name(name), name)) != name:
+            raise OptionError(f"'{twin}' and '{name}' would share their logs; rename one of the files")
+    return tuple(unique)
 
 
 def missing_folders() -> list[str]:

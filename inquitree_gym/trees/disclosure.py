@@ -1,22 +1,18 @@
 """Disclosures, the material of projection tasks: a study disclosed level by level, and the claims of its outcome.
 
-The steps and claims are those of ProjectionBench (arXiv:2605.30284); the texts are the project's own.
+The steps and claims are those of ProjectionBench (arXiv:2605.30284). The texts are the project's own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from inquitree_gym.trees.fields import CLEAN, Canary, FrozenModel, Identifier, Text, document_digest
-from inquitree_gym.trees.provenance import Paper, Provenance
-
-if TYPE_CHECKING:
-    from inquitree_gym.trees.schema import Tree
+from inquitree_gym.trees.fields import CLEAN, Canary, FrozenModel, Identifier, Paper, Provenance, Text, document_digest
 
 Level = Literal["question", "null", "procedure"]
 """Level of a disclosure: topic and question, null hypothesis, or procedure."""
@@ -35,7 +31,7 @@ class OutcomeClaim(FrozenModel):
     independent: Text
     """Independent variable, a noun phrase."""
     relation: Text
-    """Effect with its direction, such as "increases"; at most five words."""
+    """Effect with its direction, such as "increases". At most five words."""
     dependent: Text
     """Dependent variable, a noun phrase."""
     contraries: tuple[Text, ...] = Field(min_length=1)
@@ -116,8 +112,18 @@ class ProjectionTask(FrozenModel):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the canonical document, in hex; identifies the task in logs and caches."""
+        """SHA-256 of the canonical document, in hex. Identifies the task in logs and caches."""
         return document_digest(self)
+
+    @property
+    def group(self) -> str:
+        """Group in tables: the domain."""
+        return self.disclosure.domain
+
+    @property
+    def published(self) -> str:
+        """Date of publication of the paper."""
+        return self.paper.published.written
 
     @property
     def claims(self) -> tuple[OutcomeClaim, ...]:
@@ -130,26 +136,3 @@ class ProjectionTask(FrozenModel):
             yield from (claim.text, *claim.contraries)
         for level in LEVELS:
             yield from self.disclosure.texts_of(level)
-
-
-def swapped_task(scored: ProjectionTask, told: ProjectionTask) -> ProjectionTask:
-    """Return a control, which scores the claims of one task and shows the disclosure of another."""
-    own = scored.disclosure
-    kept = {name: getattr(own, name) for name in ("domain", "hypothesis", "outcome", "claims")}
-    mixed = told.disclosure.model_copy(update=kept)
-    return scored.model_copy(update={"id": f"{scored.id}{TOLD}{told.id}", "disclosure": mixed})
-
-
-def tree_task(tree: Tree) -> ProjectionTask | None:
-    """Return the projection task of a tree; None for a tree without a disclosure."""
-    if tree.disclosure is None:
-        return None
-    return ProjectionTask(
-        format="projection/1",
-        id=tree.id,
-        version=tree.version,
-        canary=tree.canary,
-        paper=tree.paper,
-        disclosure=tree.disclosure,
-        provenance=tree.provenance,
-    )

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from inquitree_gym.errors import Fault, TreeError, UnknownTreeError, suggest
-from inquitree_gym.trees.catalogue import RESTRICTED, TREES_VARIABLE, builtin_file, builtin_ids, user_files
+from inquitree_gym.files import MAX_TASK, read_input
+from inquitree_gym.trees.catalogue import (
+    RESTRICTED,
+    TREES_VARIABLE,
+    builtin_file,
+    builtin_ids,
+    is_path,
+    user_files,
+)
 from inquitree_gym.trees.fields import FrozenModel
 from inquitree_gym.trees.rules import fault
 from inquitree_gym.trees.schema import Tree
@@ -25,17 +33,16 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=FrozenModel)
 
-MAX_FILE_BYTES = 8_000_000
 MAX_FAULTS = 10_000
-"""Largest number of faults that are listed; more are only counted."""
+"""Largest number of faults that are listed. More are only counted."""
 
 
 def load_tree(tree: str | os.PathLike[str] | Tree) -> Tree:
-    """Return the tree with an id (``"paper12"``, ``"12"``) or at a path; a `Tree` is returned as it is.
+    """Return the tree with an id (``"paper12"``, ``"12"``) or at a path. A `Tree` is returned as it is.
 
     Raises:
         UnknownTreeError: the id or file does not exist, or the paper's tree may not be distributed.
-        TreeError: the file is invalid; every fault is listed with its node.
+        TreeError: the file is invalid. Every fault is listed with its node.
     """
     if isinstance(tree, Tree):
         return tree
@@ -45,34 +52,24 @@ def load_tree(tree: str | os.PathLike[str] | Tree) -> Tree:
     return _load_id(f"paper{name.lstrip('0')}" if name.isascii() and name.isdigit() else name)
 
 
-def is_path(tree: str | os.PathLike[str]) -> bool:
-    """Return whether `load_tree` takes the argument as a path rather than as an id."""
-    return isinstance(tree, os.PathLike) or Path(tree).suffix == ".json" or os.sep in tree
-
-
 def load_file(path: str | os.PathLike[str]) -> Tree:
-    """Read and validate one tree file; see `load_tree` for the errors."""
+    """Read and validate one tree file. See `load_tree` for the errors."""
     return parse_tree(read_document(path), where=os.path.expanduser(path))
 
 
 def read_document(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a file of at most `MAX_FILE_BYTES`; see `load_tree` for the errors."""
-    file = Path(os.path.expanduser(path))
+    """Return the content of a file of at most `MAX_TASK` bytes. See `load_tree` for the errors."""
+    file = os.path.expanduser(path)
     if not os.path.isfile(file):
         raise UnknownTreeError(f"no tree file at '{file}'; give a path to an existing .json file, or an id")
-    if (size := file.stat().st_size) > MAX_FILE_BYTES:
-        raise _unreadable(str(file), f"{size:,} bytes; a tree file may hold at most {MAX_FILE_BYTES:,}")
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise _unreadable(str(file), f"cannot be read: {error.strerror}") from error
+    return read_input(file, limit=MAX_TASK, error=lambda message: _unreadable(file, message))
 
 
 def load_user_tree(file: Path) -> Tree:
     """Read and validate a tree file in a folder of `INQUITREE_TREES`, which has to be named after the tree's id.
 
     Raises:
-        TreeError: the file is invalid, or its id cannot be registered; see `id_faults`.
+        TreeError: the file is invalid, or its id cannot be registered. See `id_faults`.
     """
     tree = load_file(file)
     if faults := id_faults(tree, file):
@@ -102,13 +99,13 @@ def parse_tree(document: bytes, where: str = "tree") -> Tree:
     """Validate one JSON document.
 
     Raises:
-        TreeError: the document is invalid; all faults that can be found at once are listed.
+        TreeError: the document is invalid. All faults that can be found at once are listed.
     """
     return validated(Tree, document, where)
 
 
 def validated(model: type[M], document: bytes, where: str) -> M:
-    """Validate one JSON document against the model of its kind; see `parse_tree` for the errors."""
+    """Validate one JSON document against the model of its kind. See `parse_tree` for the errors."""
     refuse_ambiguous_json(document, where)
     try:
         return model.model_validate_json(document)
@@ -119,7 +116,7 @@ def validated(model: type[M], document: bytes, where: str) -> M:
 
 
 def dump_tree(tree: Tree) -> str:
-    """Return the canonical JSON of a tree; see `dump_document`."""
+    """Return the canonical JSON of a tree. See `dump_document`."""
     return dump_document(tree)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.errors import Fault
-from inquitree_gym.trees.candidates import Embed, centroids, lookup
 from inquitree_gym.trees.rules import (
     LOW_HINTS,
     MAX_ITEM_SIMILARITY,
@@ -21,11 +20,11 @@ from inquitree_gym.trees.rules import (
     MIN_LAST_HINT_SIMILARITY,
     fault,
 )
-from inquitree_gym.trees.schema import HINT_LEVELS, Study, Subtopic, Tree
+from inquitree_gym.trees.schema import HINT_LEVELS, Embed, Study, Subtopic, Tree, centroids, lookup
 
 
 def meaning_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
-    """Yield the faults that vectors show; each text is embedded once."""
+    """Yield the faults that vectors show. Each text is embedded once."""
     known = _embedded_once(tree, embed)
     yield from _duplicate_items(tree, known)
     yield from _off_topic_fakes(tree, known)

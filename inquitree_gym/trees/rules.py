@@ -1,24 +1,13 @@
-"""Rules for research trees: bounds, codes with severities and summaries, and the checks of `schema.Tree`.
-
-docs/trees-format.md repeats the rules.
-"""
+"""Rules for research trees: bounds, and codes with severities and summaries, which docs/trees-format.md repeats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from inquitree_gym.errors import Fault, Severity
 
-if TYPE_CHECKING:
-    from inquitree_gym.trees.schema import Tree
-
-MAX_CYCLES = 20
-"""Largest number of cycles reported at once; each takes a walk over the graph."""
-
 MIN_FIRST_HINT_WORDS = 5
-"""Minimum length of a first hint, in words; a shorter one says nothing."""
+"""Minimum length of a first hint, in words. A shorter one says nothing."""
 MAX_ITEM_SIMILARITY = 0.90
 """Maximum similarity between two conclusion items."""
 MAX_SAME_EVIDENCE_SIMILARITY = 0.70
@@ -30,11 +19,11 @@ MAX_NUMBER_DIFFERENCE = 2
 MIN_TELLABLE_SHARE = 2 / 3
 """Minimum share of a tree's fakes that reasoning can tell."""
 CENTRAL_SHARE = (0.15, 0.45)
-"""Range of the share of studies whose true result has most words in common with the fakes; chance is a third."""
+"""Range of the share of studies whose true result has most words in common with the fakes. Chance is a third."""
 MIN_CENTRAL_STUDIES = 6
 """Smallest number of studies for which that share is checked."""
 MIN_FAKE_SIMILARITY = 0.50
-"""Minimum similarity of a fake to the true result; less means another subject."""
+"""Minimum similarity of a fake to the true result. Less means another subject."""
 MIN_LAST_HINT_SIMILARITY = 0.85
 """Minimum similarity of the last hint to the text of its target, which it names."""
 MAX_SIBLING_SIMILARITY = 0.80
@@ -42,7 +31,7 @@ MAX_SIBLING_SIMILARITY = 0.80
 MAX_LEAK = 0.10
 """Maximum lead of the true result over the nearest fake in similarity to a topic, question or low hint."""
 MAX_TOPIC_WORDS, MAX_QUESTION_WORDS, MAX_RELATION_WORDS = 4, 9, 5
-"""Maximum lengths in a disclosure, in words; those of ProjectionBench."""
+"""Maximum lengths in a disclosure, in words. Those of ProjectionBench."""
 MAX_CLAIM_SIMILARITY = 0.80
 """Maximum similarity between two disclosed claims."""
 LOW_HINTS = 2
@@ -141,111 +130,3 @@ def fault(
 ) -> Fault:
     """Return a fault with the severity of its rule."""
     return Fault(code, node, message, path, value, bound, RULES[code].severity)
-
-
-def playability_faults(tree: Tree) -> Iterator[Fault]:
-    """Yield the faults that make a tree unplayable: repeated ids and texts, unknown references, cycles."""
-    yield from _duplicates(tree)
-    yield from _repeated_paraphrases(tree)
-    yield from _dangling(tree)
-    yield from _dangling_clues(tree)
-    yield from _dangling_support(tree)
-    yield from _cycles(tree)
-
-
-def _duplicates(tree: Tree) -> Iterator[Fault]:
-    seen = {"topic"}
-    for node in (*tree.subtopics, *tree.studies, *tree.conclusions):
-        if node.id in seen:
-            path = f"{tree.paths[node.id]}.id"
-            yield fault("T111", node.id, path, "this id is used more than once; ids are unique in a tree")
-        seen.add(node.id)
-    first: dict[str, str] = {}
-    for node in (*tree.subtopics, *tree.studies):
-        if (twin := first.setdefault(node.text, node.id)) != node.id:
-            message = f"has the same text as {twin}; no action could tell them apart"
-            yield fault("T112", node.id, f"{tree.paths[node.id]}.text", message)
-
-
-def _repeated_paraphrases(tree: Tree) -> Iterator[Fault]:
-    for family in tree.families:
-        first = {node.text.casefold(): f"the text of {node.id}" for node in family}
-        for node in family:
-            for i, paraphrase in enumerate(node.paraphrases):
-                place = f"paraphrase {i + 1} of {node.id}"
-                if (twin := first.setdefault(paraphrase.casefold(), place)) != place:
-                    path = f"{tree.paths[node.id]}.paraphrases[{i}]"
-                    yield fault("T113", node.id, path, f"paraphrase {i + 1} repeats {twin}; reword or remove it")
-
-
-def _dangling(tree: Tree) -> Iterator[Fault]:
-    subtopics = {subtopic.id for subtopic in tree.subtopics}
-    studies = {study.id for study in tree.studies}
-    for subtopic in tree.subtopics:
-        path = f"{tree.paths[subtopic.id]}.prerequisites"
-        for i, name in enumerate(subtopic.prerequisites):
-            if name not in subtopics:
-                message = f"prerequisite '{name}' is not a subtopic of this tree"
-                yield fault("T114", subtopic.id, f"{path}[{i}]", message)
-        if len(set(subtopic.prerequisites)) < len(subtopic.prerequisites):
-            yield fault("T114", subtopic.id, path, "a prerequisite is listed twice")
-    for node, path, name in _named_evidence(tree):
-        if name not in studies:
-            yield fault("T116", node, path, f"needs '{name}', which is not a study of this tree")
-
-
-def _named_evidence(tree: Tree) -> Iterator[tuple[str, str, str]]:
-    """Yield the node, place and name of each study that a conclusion item or a disclosed claim rests on."""
-    for item in tree.conclusions:
-        for i, group in enumerate(item.needs):
-            for k, name in enumerate(group):
-                yield item.id, f"{tree.paths[item.id]}.needs[{i}][{k}]", name
-    for i, claim in enumerate(tree.disclosure.claims if tree.disclosure else ()):
-        for k, name in enumerate(claim.evidence):
-            yield claim.id, f"disclosure.claims[{i}].evidence[{k}]", name
-
-
-def _dangling_clues(tree: Tree) -> Iterator[Fault]:
-    studies = {study.id for study in tree.studies}
-    for study in tree.studies:
-        for i, fake in enumerate(study.fakes):
-            path = f"{tree.paths[study.id]}.fakes[{i}].told_by"
-            for k, name in enumerate(fake.told_by):
-                if name not in studies - {study.id}:
-                    message = f"fake {i + 1} is told by '{name}', which is no other study of this tree"
-                    yield fault("T118", study.id, f"{path}[{k}]", message)
-            if len(set(fake.told_by)) < len(fake.told_by):
-                yield fault("T118", study.id, path, f"fake {i + 1} is told by a study that is listed twice")
-
-
-def _dangling_support(tree: Tree) -> Iterator[Fault]:
-    sources: set[str] = set()
-    for i, source in enumerate(tree.provenance.sources):
-        if source.id in sources:
-            message = f"source {source.id} is used more than once; ids are unique in a tree"
-            yield fault("T117", "provenance", f"provenance.sources[{i}].id", message)
-        sources.add(source.id)
-    for i, support in enumerate(tree.provenance.support):
-        path = f"provenance.support[{i}]"
-        if support.node not in tree.paths:
-            message = f"supports '{support.node}', which is not a node of this tree"
-            yield fault("T117", "provenance", f"{path}.node", message)
-        for k, name in enumerate(support.sources):
-            if name not in sources:
-                message = f"{support.node} cites {name}, which is not among the sources"
-                yield fault("T117", "provenance", f"{path}.sources[{k}]", message)
-
-
-def _cycles(tree: Tree) -> Iterator[Fault]:
-    known = {subtopic.id for subtopic in tree.subtopics}
-    graph = {subtopic.id: [name for name in subtopic.prerequisites if name in known] for subtopic in tree.subtopics}
-    for _ in range(MAX_CYCLES):
-        try:
-            TopologicalSorter(graph).prepare()
-            return
-        except CycleError as error:
-            cycle = error.args[1][::-1]
-        message = f"prerequisites form a cycle: {' → '.join(cycle)}; none of them could ever be entered"
-        yield fault("T115", cycle[0], f"{tree.paths[cycle[0]]}.prerequisites", message)
-        for name in cycle:
-            graph.pop(name, None)

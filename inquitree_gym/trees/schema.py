@@ -6,10 +6,14 @@ The linter checks quality: rising hint ladders, distinguishable siblings, fair f
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from operator import not_
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import (
     Field,
     GetJsonSchemaHandler,
@@ -21,16 +25,28 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from inquitree_gym.errors import Fault
 from inquitree_gym.trees.disclosure import Disclosure
-from inquitree_gym.trees.fields import CLEAN, Canary, FrozenModel, Identifier, Node, Text, document_digest
-from inquitree_gym.trees.provenance import Paper, Provenance
-from inquitree_gym.trees.rules import playability_faults
+from inquitree_gym.trees.fields import (
+    CLEAN,
+    Canary,
+    FrozenModel,
+    Identifier,
+    Node,
+    Paper,
+    Provenance,
+    Text,
+    document_digest,
+)
+from inquitree_gym.trees.rules import fault
 
 HINT_LEVELS = 4
 """H: hints per ladder, level 1 vague to level 4 explicit."""
 MAX_PARAPHRASES = 12
 """Largest number of paraphrases of a subtopic or study, and of rewordings of a result."""
 MAX_SUBTOPICS = 1_000
+MAX_CYCLES = 20
+"""Largest number of cycles reported at once. Each takes a walk over the graph."""
 
 _TEXT: TypeAdapter[str] = TypeAdapter(Text)
 Hints = Annotated[tuple[Text, ...], Field(min_length=HINT_LEVELS, max_length=HINT_LEVELS)]
@@ -40,7 +56,7 @@ class Candidate(Node):
     """A subtopic or study: actions are matched with its text and its paraphrases together."""
 
     paraphrases: tuple[Text, ...] = Field(default=(), max_length=MAX_PARAPHRASES, exclude_if=not_)
-    """The same question or protocol in other words; left out of documents without any."""
+    """The same question or protocol in other words. Left out of documents without any."""
 
 
 class Fake(FrozenModel):
@@ -54,7 +70,7 @@ class Fake(FrozenModel):
 
     @property
     def can_be_told(self) -> bool:
-        """True if reasoning can tell the fake; otherwise it can only be guessed."""
+        """True if reasoning can tell the fake. Otherwise it can only be guessed."""
         return bool(self.told_by or self.principle)
 
     @model_validator(mode="wrap")
@@ -81,7 +97,7 @@ class Study(Candidate):
     result: Text
     """Observation, without its interpretation."""
     rewordings: tuple[Text, ...] = Field(default=(), max_length=MAX_PARAPHRASES, exclude_if=not_)
-    """The true result in other words, for replications; left out of documents without any."""
+    """The true result in other words, for replications. Left out of documents without any."""
     fakes: tuple[Fake, ...] = Field(min_length=2)
     """False results of the same length and number density."""
     control: bool = False
@@ -111,7 +127,7 @@ class ConclusionItem(Node):
     """A conclusion of the paper, with the evidence it rests on."""
 
     needs: tuple[Annotated[tuple[Identifier, ...], Field(min_length=1)], ...] = Field(min_length=1)
-    """Groups of study ids; a true result of any study in a group meets the group (Eq. 8)."""
+    """Groups of study ids. A true result of any study in a group meets the group (Eq. 8)."""
     false_variants: tuple[Text, ...] = Field(min_length=1)
 
 
@@ -124,12 +140,12 @@ class Tree(FrozenModel):
     canary: Canary
     paper: Paper
     topic: Text
-    """Open question given to the agent; it implies no answer."""
+    """Open question given to the agent. It implies no answer."""
     subtopics: tuple[Subtopic, ...] = Field(min_length=1, max_length=MAX_SUBTOPICS)
     """Subtopics in reading order, which breaks ties between hint targets."""
     conclusions: tuple[ConclusionItem, ...] = Field(min_length=1)
     disclosure: Disclosure | None = None
-    """Material of the projection task; no inquiry shows it, so it is outside the digest."""
+    """Material of the projection task. No inquiry shows it, so it is outside the digest."""
     provenance: Provenance
 
     @model_validator(mode="after")
@@ -145,7 +161,7 @@ class Tree(FrozenModel):
 
     @cached_property
     def studies(self) -> tuple[Study, ...]:
-        """All studies, subtopic by subtopic; study indices follow this order."""
+        """All studies, subtopic by subtopic. Study indices follow this order."""
         return tuple(study for subtopic in self.subtopics for study in subtopic.studies)
 
     @cached_property
@@ -164,8 +180,18 @@ class Tree(FrozenModel):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the canonical document without its disclosure, in hex; identifies the tree in logs and caches."""
+        """SHA-256 of the canonical document without its disclosure, in hex. Identifies the tree in logs and caches."""
         return document_digest(self, exclude={"disclosure"})
+
+    @property
+    def group(self) -> str:
+        """Group in tables. Trees have none."""
+        return ""
+
+    @property
+    def published(self) -> str:
+        """Date of publication of the paper."""
+        return self.paper.published.written
 
     def texts(self) -> dict[str, str]:
         """Return all texts that can be matched or judged, by path, such as ``s1/s1a/result``."""
@@ -187,3 +213,141 @@ class Tree(FrozenModel):
 def _ladder(path: str, node: Subtopic | Study) -> dict[str, str]:
     found = {path: node.text} | {f"{path}/paraphrase{i}": text for i, text in enumerate(node.paraphrases, 1)}
     return found | {f"{path}/hint{level}": hint for level, hint in enumerate(node.hints, 1)}
+
+
+def playability_faults(tree: Tree) -> Iterator[Fault]:
+    """Yield the faults that make a tree unplayable: repeated ids and texts, unknown references, cycles."""
+    yield from _duplicates(tree)
+    yield from _repeated_paraphrases(tree)
+    yield from _dangling(tree)
+    yield from _dangling_clues(tree)
+    yield from _dangling_support(tree)
+    yield from _cycles(tree)
+
+
+def _duplicates(tree: Tree) -> Iterator[Fault]:
+    seen = {"topic"}
+    for node in (*tree.subtopics, *tree.studies, *tree.conclusions):
+        if node.id in seen:
+            path = f"{tree.paths[node.id]}.id"
+            yield fault("T111", node.id, path, "this id is used more than once; ids are unique in a tree")
+        seen.add(node.id)
+    first: dict[str, str] = {}
+    for node in (*tree.subtopics, *tree.studies):
+        if (twin := first.setdefault(node.text, node.id)) != node.id:
+            message = f"has the same text as {twin}; no action could tell them apart"
+            yield fault("T112", node.id, f"{tree.paths[node.id]}.text", message)
+
+
+def _repeated_paraphrases(tree: Tree) -> Iterator[Fault]:
+    for family in tree.families:
+        first = {node.text.casefold(): f"the text of {node.id}" for node in family}
+        for node in family:
+            for i, paraphrase in enumerate(node.paraphrases):
+                place = f"paraphrase {i + 1} of {node.id}"
+                if (twin := first.setdefault(paraphrase.casefold(), place)) != place:
+                    path = f"{tree.paths[node.id]}.paraphrases[{i}]"
+                    yield fault("T113", node.id, path, f"paraphrase {i + 1} repeats {twin}; reword or remove it")
+
+
+def _dangling(tree: Tree) -> Iterator[Fault]:
+    subtopics = {subtopic.id for subtopic in tree.subtopics}
+    studies = {study.id for study in tree.studies}
+    for subtopic in tree.subtopics:
+        path = f"{tree.paths[subtopic.id]}.prerequisites"
+        for i, name in enumerate(subtopic.prerequisites):
+            if name not in subtopics:
+                message = f"prerequisite '{name}' is not a subtopic of this tree"
+                yield fault("T114", subtopic.id, f"{path}[{i}]", message)
+        if len(set(subtopic.prerequisites)) < len(subtopic.prerequisites):
+            yield fault("T114", subtopic.id, path, "a prerequisite is listed twice")
+    for node, path, name in _named_evidence(tree):
+        if name not in studies:
+            yield fault("T116", node, path, f"needs '{name}', which is not a study of this tree")
+
+
+def _named_evidence(tree: Tree) -> Iterator[tuple[str, str, str]]:
+    """Yield the node, place and name of each study that a conclusion item or a disclosed claim rests on."""
+    for item in tree.conclusions:
+        for i, group in enumerate(item.needs):
+            for k, name in enumerate(group):
+                yield item.id, f"{tree.paths[item.id]}.needs[{i}][{k}]", name
+    for i, claim in enumerate(tree.disclosure.claims if tree.disclosure else ()):
+        for k, name in enumerate(claim.evidence):
+            yield claim.id, f"disclosure.claims[{i}].evidence[{k}]", name
+
+
+def _dangling_clues(tree: Tree) -> Iterator[Fault]:
+    studies = {study.id for study in tree.studies}
+    for study in tree.studies:
+        for i, fake in enumerate(study.fakes):
+            path = f"{tree.paths[study.id]}.fakes[{i}].told_by"
+            for k, name in enumerate(fake.told_by):
+                if name not in studies - {study.id}:
+                    message = f"fake {i + 1} is told by '{name}', which is no other study of this tree"
+                    yield fault("T118", study.id, f"{path}[{k}]", message)
+            if len(set(fake.told_by)) < len(fake.told_by):
+                yield fault("T118", study.id, path, f"fake {i + 1} is told by a study that is listed twice")
+
+
+def _dangling_support(tree: Tree) -> Iterator[Fault]:
+    sources: set[str] = set()
+    for i, source in enumerate(tree.provenance.sources):
+        if source.id in sources:
+            message = f"source {source.id} is used more than once; ids are unique in a tree"
+            yield fault("T117", "provenance", f"provenance.sources[{i}].id", message)
+        sources.add(source.id)
+    for i, support in enumerate(tree.provenance.support):
+        path = f"provenance.support[{i}]"
+        if support.node not in tree.paths:
+            message = f"supports '{support.node}', which is not a node of this tree"
+            yield fault("T117", "provenance", f"{path}.node", message)
+        for k, name in enumerate(support.sources):
+            if name not in sources:
+                message = f"{support.node} cites {name}, which is not among the sources"
+                yield fault("T117", "provenance", f"{path}.sources[{k}]", message)
+
+
+def _cycles(tree: Tree) -> Iterator[Fault]:
+    known = {subtopic.id for subtopic in tree.subtopics}
+    graph = {subtopic.id: [name for name in subtopic.prerequisites if name in known] for subtopic in tree.subtopics}
+    for _ in range(MAX_CYCLES):
+        try:
+            TopologicalSorter(graph).prepare()
+            return
+        except CycleError as error:
+            cycle = error.args[1][::-1]
+        message = f"prerequisites form a cycle: {' → '.join(cycle)}; none of them could ever be entered"
+        yield fault("T115", cycle[0], f"{tree.paths[cycle[0]]}.prerequisites", message)
+        for name in cycle:
+            graph.pop(name, None)
+
+
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Function from n texts to an array of shape (n, dim) with rows of unit length."""
+
+
+def lookup(vectors: Mapping[str, NDArray[np.float32]]) -> Embed:
+    """Return the function that gives texts the vectors by which they are known."""
+    return lambda texts: np.stack([vectors[text] for text in texts])
+
+
+def wordings(node: Candidate) -> tuple[str, ...]:
+    """Return the canonical text of a node, then its paraphrases."""
+    return node.text, *node.paraphrases
+
+
+def centroids(nodes: Sequence[Candidate], embed: Embed) -> NDArray[np.float32]:
+    """Return the unit-length mean vector of the wordings of each node, shape ``(len(nodes), dim)``.
+
+    A node without paraphrases keeps the vector of its text to the last bit.
+    """
+    rows = embed([text for node in nodes for text in wordings(node)])
+    ends = np.cumsum([len(wordings(node)) for node in nodes])
+    return np.stack([_centroid(each) for each in np.split(rows, ends[:-1])])
+
+
+def _centroid(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    mean: NDArray[np.float32] = rows.mean(axis=0)
+    length = max(float(np.linalg.norm(mean)), 1e-12)  # opposite vectors cancel
+    return rows[0] if len(rows) == 1 else np.asarray(mean / length, np.float32)

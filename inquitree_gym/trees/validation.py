@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from inquitree_gym.errors import Fault
-from inquitree_gym.trees import fields, provenance
+from inquitree_gym.trees import fields
 from inquitree_gym.trees.rules import fault
 from inquitree_gym.trees.schema import HINT_LEVELS
 
@@ -50,15 +50,15 @@ _MESSAGES = {
 }
 _FORMATS = {
     fields.ID_PATTERN: "an id: a lower-case letter, then up to 63 of a-z, 0-9, '_', '.' and '-'",
-    provenance.DOI_PATTERN: "a DOI; write it without resolver, such as 10.1038/s41593-025-02054-6, or leave it empty",
-    provenance.DATE_PATTERN: "a date; write YYYY-MM-DD",
-    provenance.SOURCE_PATTERN: "a source id; write S1 to S99",
-    provenance.FACT_PATTERN: "a fact id; write F, M or B and a number, such as F1",
+    fields.DOI_PATTERN: "a DOI; write it without resolver, such as 10.1038/s41593-025-02054-6, or leave it empty",
+    fields.DATE_PATTERN: "a date; write YYYY-MM-DD",
+    fields.SOURCE_PATTERN: "a source id; write S1 to S99",
+    fields.FACT_PATTERN: "a fact id; write F, M or B and a number, such as F1",
 }
 
 
 def validation_faults(error: ValidationError, document: Any) -> Iterator[Fault]:
-    """Yield every fault; its node is the place in node ids."""
+    """Yield every fault. Its node is the place in node ids."""
     for each in error.errors(include_url=False, include_input=False):
         value = _value(document, each["loc"])
         if each["type"] == "not_playable":

@@ -1,10 +1,13 @@
-"""Wrappers: rules, reward, the discrete view, chat messages and logging; each useful alone, in any sensible order."""
+"""Wrappers: rules, reward, the discrete view, chat messages and logging. Each useful alone, in any sensible order."""
 
-from inquitree_gym.wrappers.actions import MenuActions
-from inquitree_gym.wrappers.logging import LogEpisodes
-from inquitree_gym.wrappers.observations import EmbeddingObservation, Transcript
-from inquitree_gym.wrappers.reward import RewardShaping, VectorRewardShaping
-from inquitree_gym.wrappers.rules import FakeResults, TurnLimit
+from typing import TYPE_CHECKING
+
+from inquitree_gym._lazy import lazy
+
+if TYPE_CHECKING:
+    from inquitree_gym.inquiry.actions import EmbeddingObservation, MenuActions
+    from inquitree_gym.inquiry.shaping import FakeResults, RewardShaping, TurnLimit, VectorRewardShaping
+    from inquitree_gym.wrappers.logging import LogEpisodes, Transcript
 
 __all__ = [
     "EmbeddingObservation",
@@ -16,3 +19,12 @@ __all__ = [
     "TurnLimit",
     "VectorRewardShaping",
 ]
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "inquiry.actions": "MenuActions EmbeddingObservation",
+        "inquiry.shaping": "FakeResults TurnLimit RewardShaping VectorRewardShaping",
+        "wrappers.logging": "LogEpisodes Transcript",
+    },
+)

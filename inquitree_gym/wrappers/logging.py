@@ -23,7 +23,98 @@ from gymnasium.utils import RecordConstructorArgs
 from inquitree_gym import log
 from inquitree_gym.envs.recorded import unwrap_records
 from inquitree_gym.errors import LogError, LogExistsError, OptionError
-from inquitree_gym.wrappers.resuming import agree, former_options, read_torn
+from inquitree_gym.log import Episode, Header, Turn, read_episode
+
+Message = dict[str, str]
+
+
+class Transcript(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
+    """Record the episode as chat messages: observations with the role user, actions with the role assistant."""
+
+    def __init__(self, env: gym.Env[str, str], *, system: str | None = None, keep: int | None = None) -> None:
+        """Wrap ``env``.
+
+        Args:
+            env: the environment.
+            system: text of the system message that comes first. None for none.
+            keep: number of latest exchanges (an action and its observation) kept after the opening. None for all.
+
+        Raises:
+            OptionError: ``keep`` is no integer from 0.
+        """
+        if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int) or keep < 0):
+            raise OptionError(f"keep is a whole number from 0 or None, not {keep!r}")
+        RecordConstructorArgs.__init__(self, system=system, keep=keep)
+        gym.Wrapper.__init__(self, env)
+        self._head: list[Message] = []
+        self._exchanges: list[tuple[Message, Message]] = []
+        self._system = system
+        self._keep = keep
+
+    @property
+    def messages(self) -> list[Message]:
+        """Messages so far, oldest first, as a new list of dicts with ``role`` and ``content``."""
+        dropped = 0 if self._keep is None else max(0, len(self._exchanges) - self._keep)
+        kept = self._exchanges[dropped:]
+        return [dict(message) for message in (*self._head, *(message for pair in kept for message in pair))]
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Start an episode and a new transcript. See `TextEnv.reset`."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        system = [] if self._system is None else [{"role": "system", "content": self._system}]
+        self._head = [*system, {"role": "user", "content": observation}]
+        self._exchanges = []
+        return observation, info
+
+    def step(self, action: str) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Take one turn. See the environment."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._exchanges.append(({"role": "assistant", "content": action}, {"role": "user", "content": observation}))
+        return observation, reward, terminated, truncated, info
+
+
+_NOT_COMPARED = {"started", "versions", "log_version"}
+"""Fields of a header that may differ when an episode is resumed."""
+
+
+def read_torn(file: Path, header: Header) -> Episode[Any]:
+    """Return the episode in a file that is to be resumed by one with ``header``.
+
+    Raises:
+        LogError: the file is damaged, or holds a complete episode or one with other settings.
+    """
+    torn = read_episode(file)
+    if torn.footer is not None:
+        raise LogError(f"'{file}' holds a complete episode; choose another file")
+    recorded, current = _settings(torn.header), _settings(header)
+    names = current | recorded
+    if differing := [name for name in names if current.get(name) != recorded.get(name)]:
+        listed = "; ".join(f"{name}: recorded {recorded.get(name)}, now {current.get(name)}" for name in differing)
+        raise LogError(
+            f"Cannot resume '{file}': recorded settings differ ({listed}). Resume with the recorded settings or the "
+            "release that wrote the file, or remove it to play the episode anew"
+        )
+    return torn
+
+
+def _settings(header: Header) -> dict[str, Any]:
+    """Return what determines an episode, by name. The settings of the kind's setup stand beside the common ones."""
+    settings = header.model_dump(exclude=_NOT_COMPARED)
+    return _without_limits({**settings, **settings.pop("setup")})
+
+
+def _without_limits(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings without the lengths of replies. A reply that ends by itself is the same under any of them."""
+    kept = {name: value for name, value in settings.items() if name != "max_tokens"}
+    return {name: _without_limits(value) if isinstance(value, dict) else value for name, value in kept.items()}
+
+
+def agree(logged: Turn[Any], replayed: Turn[Any]) -> bool:
+    """Tell whether a replayed turn matches the log. The kind of environment compares the events."""
+    exact = {"observation", "action", "reward", "terminated", "truncated"}
+    same = logged.model_dump(include=exact) == replayed.model_dump(include=exact)
+    return same and logged.event.matches(replayed.event)
+
 
 _PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "sentence-transformers", "torch", "litellm")
 
@@ -31,7 +122,7 @@ _PACKAGES = ("inquitree-gym", "gymnasium", "numpy", "sentence-transformers", "to
 class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Log episodes in memory, and in files if a folder or a file is given.
 
-    With ``folder`` every episode gets a new file. With ``file`` there is one episode; if the file holds a torn one, its
+    With ``folder`` every episode gets a new file. With ``file`` there is one episode. If the file holds a torn one, its
     turns are replayed and compared, and new turns are appended. Texts are logged in any order of wrappers: a numbered
     action by its text, an observation in numbers by the text that the environment shows.
     """
@@ -44,7 +135,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         file: str | os.PathLike[str] | None = None,
         agent: Mapping[str, Any] | None = None,
     ) -> None:
-        """Wrap ``env``; ``agent`` is the agent's configuration for the headers.
+        """Wrap ``env``. ``agent`` is the agent's configuration for the headers.
 
         Raises:
             OptionError: the episodes of ``env`` cannot be recorded, or both a folder and a file are given.
@@ -58,22 +149,22 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._folder = None if folder is None else Path(folder)
         self._file = None if file is None else Path(file)
         self.names_agent = agent is not None
-        """True if the agent was named here; otherwise `play` names it for each episode."""
+        """True if the agent was named here. Otherwise `play` names it for each episode."""
         self.agent = dict(agent or {"name": "unknown"})
         """Configuration of the agent for the next headers."""
         self._header: log.Header | None = None
-        self._turns: list[log.Turn] = []
+        self._turns: list[log.Turn[Any]] = []
         self._footer: log.Footer | None = None
         self._failure: log.Failure | None = None
-        self._expected: deque[log.Turn] = deque()
+        self._expected: deque[log.Turn[Any]] = deque()
         self._writer: log.JsonlWriter | None = None
         self._observation = ""
         self._replies: list[log.Reply] = []
         self._agent_seconds: float | None = None
-        self._belief: float | None = None
+        self._stated: dict[str, float] = {}
 
     @property
-    def episode(self) -> log.Episode:
+    def episode(self) -> log.Episode[Any]:
         """The episode so far.
 
         Raises:
@@ -84,8 +175,8 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return log.Episode(self._header, tuple(self._turns), self._footer, self._failure, tuple(self._replies))
 
     @property
-    def expected(self) -> log.Turn | None:
-        """The next logged turn while a torn episode is replayed; None otherwise."""
+    def expected(self) -> log.Turn[Any] | None:
+        """The next logged turn while a torn episode is replayed. None otherwise."""
         return self._expected[0] if self._expected else None
 
     @property
@@ -105,21 +196,20 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._replies.append(reply)
         self._write(reply)
 
-    def annotate(self, *, seconds: float, belief: float | None = None) -> None:
-        """Set the seconds that the agent took for the next action, and the belief it stated; see `Turn.belief`."""
-        self._agent_seconds, self._belief = seconds, belief
+    def annotate(self, *, seconds: float, stated: Mapping[str, float] | None = None) -> None:
+        """Set the seconds that the agent took for the next action, and what it stated. See `Turn.stated`."""
+        self._agent_seconds, self._stated = seconds, dict(stated or {})
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start an episode and its log; an unfinished episode is logged as abandoned.
+        """Start an episode and its log. An unfinished episode is logged as abandoned.
 
         Raises:
             LogError: the file holds a complete episode or one with other settings, or cannot be written.
         """
-        options = {**former_options(self._file, self.records), **(options or {})} or None
         observation, info = self.env.reset(seed=seed, options=options)
         self.finish("abandoned")
         self._turns, self._replies, self._footer, self._failure = [], [], None, None
-        self._observation, self._agent_seconds, self._belief = self._text(observation), None, None
+        self._observation, self._agent_seconds, self._stated = self._text(observation), None, {}
         self._header = self._make_header()
         self._open(self._header)
         return observation, info
@@ -137,22 +227,21 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         seconds = time.perf_counter() - started
         self._add_service_replies()
         taken = self.records.last_step()
-        turn = log.Turn(
+        turn: log.Turn[Any] = log.Turn(
             turn=len(self._turns) + 1,
             observation=self._observation,
             action=action if isinstance(action, str) else taken.action,
-            reading=taken.reading,
             event=taken.event,
             reward=float(reward),
             terminated=bool(terminated),
             truncated=bool(truncated),
             tokens=_tokens(self.given),
             cost=_cost(self.given),
-            belief=self._belief,
+            stated=self._stated,
             agent_seconds=self._agent_seconds,
             env_seconds=seconds,
         )
-        self._observation, self._agent_seconds, self._belief = self._text(observation), None, None
+        self._observation, self._agent_seconds, self._stated = self._text(observation), None, {}
         self._record(turn)
         if terminated or truncated:
             self.finish("concluded" if terminated else "truncated")
@@ -164,7 +253,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self.add_reply(log.Reply(turn=len(self._turns) + 1, role=role, fault=fault, **values))
 
     def finish(self, status: Literal["concluded", "truncated", "abandoned"]) -> None:
-        """Write the footer and close the file; do nothing without an unfinished episode."""
+        """Write the footer and close the file. Do nothing without an unfinished episode."""
         if self._header is None or self._footer is not None:
             return
         self._footer = log.Footer(
@@ -180,18 +269,18 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._close_file()
 
     def fail(self, error: str) -> None:
-        """Log an error that is not the agent's fault, and close the file; the episode can be resumed."""
+        """Log an error that is not the agent's fault, and close the file. The episode can be resumed."""
         self._failure = log.Failure(error=error, when=_now())
         self._write(self._failure)
         self._close_file()
 
     def close(self) -> None:
-        """Close the log and the environment; an unfinished episode stays torn and can be resumed."""
+        """Close the log and the environment. An unfinished episode stays torn and can be resumed."""
         self._close_file()
         super().close()
 
     def _text(self, observation: Any) -> str:
-        """Return the observation as text; of a view in numbers, the text that it stands for."""
+        """Return the observation as text. Of a view in numbers, the text that it stands for."""
         return observation if isinstance(observation, str) else self.records.observation()
 
     def _make_header(self) -> log.Header:
@@ -209,7 +298,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def _resume(self, file: Path, header: log.Header) -> None:
         writer = log.JsonlWriter(file, resume=True)  # locks the file before it is read
         try:
-            torn = read_torn(file, header, self.records)
+            torn = read_torn(file, header)
         except LogError:
             writer.close()
             raise
@@ -218,7 +307,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._replies.extend(torn.replies)
         self._writer = writer
 
-    def _record(self, turn: log.Turn) -> None:
+    def _record(self, turn: log.Turn[Any]) -> None:
         if not self._expected:
             self._turns.append(turn)
             self._write(turn)
@@ -247,7 +336,7 @@ def _as_read_back(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _versions() -> tuple[tuple[str, str | None], ...]:
-    """Look up versions once per process, since that takes longer than a short episode; None for absent packages."""
+    """Look up versions once per process, since that takes longer than a short episode. None for absent packages."""
     return ("python", platform.python_version()), *((name, _version(name)) for name in _PACKAGES)
 
 
@@ -259,7 +348,7 @@ def _version(package: str) -> str | None:
 
 
 def _tokens(replies: Sequence[log.Reply]) -> dict[str, int] | None:
-    """Return the sum by kind; None without a counted reply."""
+    """Return the sum by kind. None without a counted reply."""
     counted = Counter[str]()
     for reply in replies:
         counted.update(reply.tokens or {})
@@ -267,7 +356,7 @@ def _tokens(replies: Sequence[log.Reply]) -> dict[str, int] | None:
 
 
 def _cost(replies: Sequence[log.Reply]) -> float | None:
-    """Return the sum; None without a reply, or if one has no price."""
+    """Return the sum. None without a reply, or if one has no price."""
     costs = [reply.cost for reply in replies]
     return sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
 

@@ -13,13 +13,13 @@ import typer
 
 from inquitree_gym.cli.output import err, out, progress, run_app
 from inquitree_gym.embeddings import TreeVectors, load_embedder
-from inquitree_gym.embeddings.judge import JUDGE, JudgeEmbedder
 from inquitree_gym.embeddings.local import MINILM, find_device, minilm_folder
 from inquitree_gym.embeddings.protocol import Device, Vectors
-from inquitree_gym.embeddings.reader import adapter_file, write_adapter
-from inquitree_gym.judges import LocalJudge, local_judge
+from inquitree_gym.embeddings.reader import adapter_file
+from inquitree_gym.embeddings.registry import JUDGE, JudgeEmbedder
+from inquitree_gym.inquiry.generator.generate import synthetic_tree
+from inquitree_gym.inquiry.judges.local import LocalJudge, local_judge
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
-from inquitree_gym.trees.generator import synthetic_tree
 from research.datasets import load_conclusions
 from research.judge.conclusions import load_played
 from research.judge.crossval import EVIDENCE, evaluate, inputs_digest, tree_folds, write_evidence
@@ -28,7 +28,7 @@ from research.judge.search import search
 from research.judge.statements import Lesson, lesson, synthetic_lesson
 from research.judge.training import Settings, train
 from research.reader.__main__ import DeviceOption
-from research.reader.lora import TrainableEncoder
+from research.reader.lora import TrainableEncoder, write_adapter
 
 SYNTHETIC_TREES = range(1_000, 1_060)
 """Seeds of the synthetic trees that the adapter is trained on."""

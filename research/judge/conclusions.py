@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from inquitree_gym.analysis.proposals import LabelledSet, load_sets
-from inquitree_gym.judges.quality import FULL, NOTHING, PARTIAL
+from inquitree_gym.inquiry.judges.quality import FULL, NOTHING, PARTIAL
+from research.static.proposals import LabelledSet, load_sets
 
 PLAYED = Path(__file__).parent / "conclusions"
 """Folder of the labelled conclusions: one file per tree."""
@@ -24,7 +24,7 @@ class Line(BaseModel):
 
     text: str
     says: dict[str, Literal["full", "part", "wrong"]]
-    """Verdict by conclusion item; items of which the line does not speak are left out."""
+    """Verdict by conclusion item. Items of which the line does not speak are left out."""
 
 
 class LabelledConclusion(BaseModel):
@@ -34,7 +34,7 @@ class LabelledConclusion(BaseModel):
 
     author: str
     style: str
-    """``own`` for the conclusion that ended the inquiry; else the style in which another author wrote it."""
+    """``own`` for the conclusion that ended the inquiry. Else the style in which another author wrote it."""
     text: str
     lines: tuple[Line, ...]
     items: dict[str, LabelledVerdict]
@@ -42,7 +42,7 @@ class LabelledConclusion(BaseModel):
     """Items on which another careful reader might decide otherwise."""
     labeller: str
     second: dict[str, LabelledVerdict] = {}
-    """Verdicts of a second labeller, who did not see the first ones; empty without one."""
+    """Verdicts of a second labeller, who did not see the first ones. Empty without one."""
 
 
 class PlayedConclusions(LabelledSet):

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.judges import LocalJudge, Verdict
-from inquitree_gym.judges.quality import FULL, PARTIAL
+from inquitree_gym.inquiry.judges.local import LocalJudge
+from inquitree_gym.inquiry.judges.quality import FULL, PARTIAL, Verdict
 from inquitree_gym.trees import Tree, load_tree
 from research.datasets import ConclusionSet
 from research.judge.conclusions import LabelledConclusion, LabelledVerdict, PlayedConclusions

@@ -17,10 +17,10 @@ from pydantic import BaseModel, ConfigDict
 
 from inquitree_gym.embeddings import load_embedder
 from inquitree_gym.embeddings.local import MINILM, minilm_folder
-from inquitree_gym.judges import LocalJudge
-from inquitree_gym.judges.claims import wording
-from inquitree_gym.judges.sense import Statement
-from inquitree_gym.scoring.statistics import Estimate, clustered_mean
+from inquitree_gym.inquiry.judges.local import LocalJudge
+from inquitree_gym.judging.claims import wording
+from inquitree_gym.judging.sense import Statement
+from inquitree_gym.results.statistics import Estimate, clustered_mean
 from inquitree_gym.trees import Tree
 from research.judge.gaming import embed_claims
 
@@ -52,7 +52,7 @@ class WrittenLines(BaseModel):
 
     author: str
     labeller: str
-    """Labeller who decided which lines are right; the author if nobody else did."""
+    """Labeller who decided which lines are right. The author if nobody else did."""
     lines: tuple[WrittenLine, ...]
 
 
@@ -110,7 +110,7 @@ def line_cases(sets: Sequence[WrittenLines], judge: LocalJudge) -> Iterator[Case
 
 
 def measures() -> dict[str, Measure]:
-    """Return the measures by name; a line that reports its result should get a larger value."""
+    """Return the measures by name. A line that reports its result should get a larger value."""
     states = TokenStates()
     return {
         "sense of the shipped judge, which has seen the trees": lambda case: case.sense,
@@ -131,7 +131,7 @@ def sentence_contrast(case: Case) -> float:
 
 
 def token_contrast(states: TokenStates, case: Case) -> float:
-    """Return how much better a line covers the tokens of a true text than those of a false text; the least over these.
+    """Return how much better a line covers the tokens of a true text than those of a false text. The least over these.
 
     It is late interaction (arXiv:2004.12832) in which a token has more weight the less it resembles any token of the
     other side.

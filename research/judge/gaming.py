@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from inquitree_gym.judges import LocalJudge
-from inquitree_gym.scoring.statistics import clustered_mean
+from inquitree_gym.inquiry.judges.local import LocalJudge
+from inquitree_gym.results.statistics import clustered_mean
 from inquitree_gym.trees import Tree
 from research.judge.templates import ASSERTIONS, OPEN, REJECTIONS, UNSEEN, fill, keywords, shuffled
 

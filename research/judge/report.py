@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from inquitree_gym.scoring.statistics import Estimate, clustered_mean
+from inquitree_gym.results.statistics import Estimate, clustered_mean
 from research.judge.conclusions import SCORES, PlayedConclusions
 from research.judge.crossval import JudgedItem, Sense
 from research.judge.gaming import BOUNDS
@@ -23,7 +23,7 @@ class Fit(NamedTuple):
     error: Estimate
     """Mean absolute difference of S per item, over trees."""
     kappa: float | None
-    """Cohen's κ on full, part, wrong and nothing; None if all labels are the same."""
+    """Cohen's κ on full, part, wrong and nothing. None if all labels are the same."""
     judged: float
     """Mean S by the judge."""
     labelled: float

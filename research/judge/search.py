@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.baselines import OracleAgent
-from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.judges import local_judge
-from inquitree_gym.judges.claims import counted_words
+from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.judges.local import local_judge
+from inquitree_gym.judging.claims import counted_words
 from inquitree_gym.trees import Tree
 from research.judge.templates import ASSERTIONS, OPEN, REJECTIONS, UNSEEN, fill, keywords
 
@@ -67,7 +67,7 @@ def compose(tree: Tree, plan: Plan, draws: np.random.Generator) -> str:
 class ComposedConclusions(gym.Wrapper[Any, Any, Any, Any]):
     """Episodes of one step: the oracle has seen every result, and a plan of the conclusion is the only action.
 
-    The observation is the tree, one-hot; the reward is the environment's Q/|C|, which is the mean S here.
+    The observation is the tree, one-hot. The reward is the environment's Q/|C|, which is the mean S here.
     """
 
     def __init__(self, trees: Sequence[Tree]) -> None:

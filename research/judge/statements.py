@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inquitree_gym.judges.local import tree_statements
-from inquitree_gym.judges.sense import Statement
+from inquitree_gym.inquiry.judges.local import tree_statements
+from inquitree_gym.judging.sense import Statement
 from inquitree_gym.trees import Tree
 from research.datasets import ConclusionSet
 from research.judge import templates
@@ -24,7 +24,7 @@ class Claim:
 
     text: str
     says: tuple[tuple[int, bool], ...]
-    """Index of each statement, with True for its truth and False for one of its false texts; empty for a text that
+    """Index of each statement, with True for its truth and False for one of its false texts. Empty for a text that
     asserts nothing."""
     author: str
 
@@ -53,7 +53,7 @@ def lesson(tree: Tree, written: Iterable[ConclusionSet], played: Iterable[Labell
 
 
 def synthetic_lesson(tree: Tree) -> Lesson:
-    """Return the statements of a synthetic tree; its items and results are claims about each other.
+    """Return the statements of a synthetic tree. Its items and results are claims about each other.
 
     A generated item sums up the results that it needs, and its false variant their fakes.
     """

@@ -1,6 +1,6 @@
 """Training of the judge's adapter: a claim should be nearest to what it says, and to a truth rather than its fakes.
 
-Two losses are added. The first is a softmax over all statements of the tree, each in its true and its false sense; a
+Two losses are added. The first is a softmax over all statements of the tree, each in its true and its false sense. A
 sense is as near as its nearest text. The second is a logistic loss on the lead of the sense that the claim has over the
 opposite sense of the same statement, which is what the judge decides by.
 """
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from inquitree_gym.judges.sense import Statement
+from inquitree_gym.judging.sense import Statement
 from research.judge.statements import Claim, Lesson, reworked
 from research.reader.lora import TrainableEncoder, descend
 
@@ -38,7 +38,7 @@ class Settings:
     nothing: float = 0.5
     """The constant in the softmax that stands for asserting nothing."""
     per_step: int = 120
-    """Claims about one tree in a step; another half as many are made from its texts."""
+    """Claims about one tree in a step. Another half as many are made from its texts."""
     synthetic: int = 1
     """Steps on synthetic trees for each step on a shipped one."""
     seed: int = 0
@@ -52,7 +52,7 @@ def train(
     device: str,
     advance: Callable[[], None],
 ) -> TrainableEncoder:
-    """Return MiniLM from ``folder`` with an adapter trained on the lessons; ``advance`` is called after each step."""
+    """Return MiniLM from ``folder`` with an adapter trained on the lessons. ``advance`` is called after each step."""
     encoder = TrainableEncoder(folder, settings.rank, settings.scale, settings.seed, device)
     draws = np.random.default_rng(settings.seed)
     order = _order(lessons, synthetic, settings, draws)
@@ -102,7 +102,7 @@ def _loss(
 
 
 def _same(texts: Sequence[str], claims: Sequence[Claim]) -> Tensor:
-    """Return where a claim is compared with itself, which is no evidence; shape ``(claims, texts)``."""
+    """Return where a claim is compared with itself, which is no evidence. Shape ``(claims, texts)``."""
     columns: dict[str, list[int]] = {}
     for column, text in enumerate(texts):
         columns.setdefault(text, []).append(column)

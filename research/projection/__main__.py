@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 from inquitree_gym.cli.output import err, run_app
+from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.trees import load_tree
-from inquitree_gym.trees.tasks import load_task
 from research.projection.crossval import leave_papers_out
 from research.projection.measures import Slice, judge_composed, judge_set, judge_with, sliced
 from research.projection.projections import PROJECTIONS, ProjectionSet, load_projections

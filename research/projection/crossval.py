@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.judges.projections.local import PROJECTION_SETTINGS, LocalProjectionSettings
-from inquitree_gym.trees.tasks import load_task
+from inquitree_gym.projection.judges.local import PROJECTION_SETTINGS, LocalProjectionSettings
+from inquitree_gym.projection.tasks import load_task
 from research.kappa import cohen_kappa
 from research.projection.measures import Judged, judge_set, judge_with, other_outcomes_f1
 from research.projection.projections import ProjectionSet
@@ -77,7 +77,7 @@ def _sense_samples(found: ProjectionSet) -> tuple[Floats, list[bool]]:
     parts, right = [], []
     for each in found.projections:
         if each.kind in ("perfect", "half", "reversed"):
-            alignment, labels = judge.align(each.text), each.ratings(judge.task)
+            alignment, labels = judge.judge(each.text), each.ratings(judge.task)
             for i, text in enumerate(alignment.analogous):
                 if text is not None and labels[i] and alignment.pairs[i]:
                     parts.append(judge.sense_parts(text)[:, i])

@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from inquitree_gym.analysis.proposals import LabelledSet, load_sets
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees.disclosure import Level, ProjectionTask
+from research.static.proposals import LabelledSet, load_sets
 
 PROJECTIONS = Path(__file__).parent / "projections"
 """Folder of the labelled projections: one file per tree."""
@@ -28,7 +28,7 @@ class LabelledProjection(BaseModel):
 
     kind: ProjectionKind
     level: Level | None = None
-    """Level of a played projection; None for a written one."""
+    """Level of a played projection. None for a written one."""
     author: str
     text: str
     labels: dict[str, Label]
@@ -39,7 +39,7 @@ class LabelledProjection(BaseModel):
     """False if the labeller was in doubt."""
     labeller: str
     second: dict[str, Label] = {}
-    """Labels of a second labeller, who did not see the first ones; empty without one."""
+    """Labels of a second labeller, who did not see the first ones. Empty without one."""
 
     @property
     def group(self) -> str:

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inquitree_gym.analysis.cutoff import side_of
-from inquitree_gym.analysis.cutoff_models import load_models, parse_date
 from inquitree_gym.errors import require
-from inquitree_gym.judges.projections.alignment import projection_score
-from inquitree_gym.judges.projections.local import PROJECTION_SETTINGS
-from inquitree_gym.scoring.statistics import clustered_mean
-from inquitree_gym.trees.tasks import load_task
+from inquitree_gym.projection.judges.alignment import projection_score
+from inquitree_gym.projection.judges.local import PROJECTION_SETTINGS
+from inquitree_gym.projection.tasks import load_task
+from inquitree_gym.results.cutoff import load_models, parse_date, side_of
+from inquitree_gym.results.statistics import clustered_mean
 from research.judge_calibration import two_digits
 from research.kappa import cohen_kappa
 from research.projection.crossval import kappa
@@ -55,7 +54,7 @@ class ProjectionEvidence(NamedTuple):
 
 
 def write_report(found: ProjectionEvidence, folder: Path) -> Path:
-    """Write ``projectionbench.md`` and its figure into ``folder``; return the page.
+    """Write ``projectionbench.md`` and its figure into ``folder``. Return the page.
 
     Raises:
         MissingExtraError: Matplotlib is not installed.
@@ -92,7 +91,7 @@ def _values(found: ProjectionEvidence) -> dict[str, Any]:
             [f"{share:.0%}" for share in SHARES], [[f"{mean:.3f}" for mean in slice_means(found.slices)]]
         ),
         "spearman": f"{slice_correlation(found.slices):.3f}",
-        "cutoff_table": _table(["model", "cutoff", "papers before it"], _cutoffs(found.sets)),
+        "cutoff_table": _table(["papers before it", "models, with their cutoffs"], _cutoffs(found.sets)),
         "targets": list(_targets(found)),
         "labelled_twice": len(twice),
         "second_kappa": two_digits(cohen_kappa(twice)),
@@ -173,10 +172,13 @@ def _by_paper(composed: Sequence[Composed]) -> Iterator[list[object]]:
 
 
 def _cutoffs(sets: Sequence[ProjectionSet]) -> Iterator[list[object]]:
-    published = [parse_date(load_task(each.tree).paper.published.date) for each in sets]
+    published = [parse_date(load_task(labelled.tree).paper.published.date) for labelled in sets]
+    models: dict[int, list[str]] = {}
     for model in load_models():
-        before = sum(side_of(each, model.window) == "before" for each in published)
-        yield [model.name, model.written_cutoff, f"{before} of {len(published)}"]
+        before = sum(side_of(date, model.window) == "before" for date in published)
+        models.setdefault(before, []).append(f"{model.name} ({model.written_cutoff})")
+    for before in sorted(models):
+        yield [f"{before} of {len(published)}", ", ".join(models[before])]
 
 
 def _second_labels(sets: Sequence[ProjectionSet]) -> Iterator[tuple[str, str]]:
@@ -190,7 +192,7 @@ def _second_labels(sets: Sequence[ProjectionSet]) -> Iterator[tuple[str, str]]:
 
 
 def _draw_slices(slices: Sequence[Slice], file: Path) -> None:
-    """Draw F1 against the share of the text; equal content gives equal bytes."""
+    """Draw F1 against the share of the text. Equal content gives equal bytes."""
     with require("matplotlib", "plots").rc_context({"svg.hashsalt": file.name}):
         canvas = require("matplotlib.figure", "plots").Figure(figsize=(7, 4.2), layout="constrained")
         axes = canvas.add_subplot()

@@ -9,17 +9,19 @@ from typing import Annotated
 
 import typer
 
-from inquitree_gym.analysis.proposals import ProposalSet, load_proposals, matching_cases
 from inquitree_gym.cli.output import err, progress, run_app
 from inquitree_gym.embeddings.local import find_device, minilm_folder
 from inquitree_gym.embeddings.protocol import Device
-from inquitree_gym.embeddings.reader import adapter_file, write_adapter
+from inquitree_gym.embeddings.reader import adapter_file
+from inquitree_gym.inquiry.readings import ProposalSet, matching_cases
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from research.reader.crossval import cross_validate
 from research.reader.crossval import steps as crossval_steps
 from research.reader.evidence import EVIDENCE, write_evidence
 from research.reader.examples import gather
+from research.reader.lora import write_adapter
 from research.reader.training import Settings, train
+from research.static.proposals import load_proposals
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 

@@ -10,8 +10,8 @@ from typing import get_args
 
 import torch
 
-from inquitree_gym.analysis.proposals import MatchingCase, Origin, case_similarities
-from inquitree_gym.trees.candidates import lookup, wordings
+from inquitree_gym.inquiry.readings import MatchingCase, Origin, case_similarities
+from inquitree_gym.trees.schema import lookup, wordings
 from research.reader.evidence import AUTHORS_OUT, CANONICAL, PARAPHRASES, TREES_OUT, Read, Readings
 from research.reader.examples import Examples
 from research.reader.lora import TrainableEncoder
@@ -32,7 +32,7 @@ def steps(data: Examples, cases: Sequence[MatchingCase], settings: Settings) -> 
 def cross_validate(
     data: Examples, cases: Sequence[MatchingCase], settings: Settings, folder: Path, device: str, advance: Advance
 ) -> dict[str, Readings]:
-    """Return the readings of each way to read proposals; ``advance`` is called after each step of training."""
+    """Return the readings of each way to read proposals. ``advance`` is called after each step of training."""
     plain, trees = TrainableEncoder(folder, 0, 0, 0, device), _trees(data)
     fit = partial(train, settings=settings, folder=folder, device=device, advance=advance)
     without_trees = [(fold, partial(fit, data, [tree for tree in trees if tree not in fold])) for fold in _folds(trees)]

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inquitree_gym.analysis.proposals import MatchingCase
-from inquitree_gym.analysis.readings import MatchedProposal, matched
 from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.readings import MatchedProposal, MatchingCase, matched
 
 EVIDENCE = Path(__file__).parent / "evidence.json"
 CANONICAL, PARAPHRASES = "MiniLM, canonical texts", "MiniLM, with paraphrases"

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inquitree_gym.analysis.proposals import MatchingCase, ProposalSet, load_sets, matching_cases
+from inquitree_gym.inquiry.readings import MatchingCase, ProposalSet, matching_cases
 from inquitree_gym.trees import Tree
-from inquitree_gym.trees.candidates import wordings
+from inquitree_gym.trees.schema import wordings
+from research.static.proposals import load_sets
 
 PROPOSALS = Path(__file__).parent / "proposals"
 """Proposals that are used for training alone, in the ways in which agents speak."""
@@ -36,10 +37,10 @@ class Example:
     """Index of its family."""
     text: str
     targets: tuple[int, ...]
-    """Indices of the candidates that it means; empty for none."""
+    """Indices of the candidates that it means. Empty for none."""
     author: str
     kind: str
-    """``right`` or the reason why it means none, as in `inquitree_gym.analysis.proposals`."""
+    """``right`` or the reason why it means none, as in `inquitree_gym.inquiry.readings`."""
 
 
 @dataclass(frozen=True, slots=True)

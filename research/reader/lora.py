@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 from torch.nn.utils.parametrize import register_parametrization
 
+from inquitree_gym.embeddings.local import file_digest
 from inquitree_gym.embeddings.reader import BASE, DOWN, UP, Adapter
 
 WINDOW = 256
@@ -24,7 +26,7 @@ WARM_UP = 10
 
 
 class LowRankChange(nn.Module):
-    """Adds ``scale · up @ down`` to a weight of shape ``(out, in)``; it starts as no change."""
+    """Adds ``scale · up @ down`` to a weight of shape ``(out, in)``. It starts as no change."""
 
     def __init__(self, weight: Tensor, rank: int, scale: float, generator: torch.Generator) -> None:
         """Draw ``down`` from a normal distribution, and set ``up`` to zero."""
@@ -44,7 +46,7 @@ class TrainableEncoder:
     """MiniLM with a low-rank change of each linear layer of its encoder."""
 
     def __init__(self, folder: Path, rank: int, scale: float, seed: int, device: str) -> None:
-        """Load MiniLM from ``folder`` and add the changes; rank 0 adds none."""
+        """Load MiniLM from ``folder`` and add the changes. Rank 0 adds none."""
         from transformers import AutoModel, AutoTokenizer
 
         self.device = device
@@ -109,7 +111,7 @@ def descend(
     weight_decay: float,
     advance: Callable[[], None],
 ) -> None:
-    """Take one step of AdamW for each loss; the learning rate rises over `WARM_UP` steps, then falls linearly to 0.
+    """Take one step of AdamW for each loss. The learning rate rises over `WARM_UP` steps, then falls linearly to 0.
 
     Each of the ``steps`` losses is taken from the iterable when the step before it is done.
     """
@@ -122,3 +124,12 @@ def descend(
         optimizer.step()
         rate.step()
         advance()
+
+
+def write_adapter(file: Path, adapter: Adapter, about: Mapping[str, Any]) -> str:
+    """Write an adapter in half precision with the record ``about`` its training, and return its SHA-256."""
+    from safetensors.numpy import save_file
+
+    record = {"base": adapter.base, "scale": adapter.scale, **about}
+    save_file(dict(sorted(adapter.factors.items())), file, {"inquitree": json.dumps(record, sort_keys=True)})
+    return file_digest(file)

@@ -46,7 +46,7 @@ def train(
 ) -> TrainableEncoder:
     """Return MiniLM from ``folder`` with an adapter trained on the examples about ``trees``.
 
-    A step takes one tree; ``advance`` is called after each of ``epochs · len(trees)`` steps.
+    A step takes one tree. ``advance`` is called after each of ``epochs · len(trees)`` steps.
     """
     encoder = TrainableEncoder(folder, settings.rank, settings.scale, settings.seed, device)
     draws = np.random.default_rng(settings.seed)

@@ -15,11 +15,11 @@ from inquitree_gym.baselines.conversation import (
     system,
     user,
 )
+from inquitree_gym.inquiry.prompts import AGENT_TEMPLATE_NAMES, inquiry_prompts
 from inquitree_gym.llm import Message
 from inquitree_gym.llm.chat import BYTES_PER_TOKEN, estimated_tokens
-from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, Prompts
 
-PROMPTS = Prompts(names=AGENT_TEMPLATE_NAMES)
+PROMPTS = inquiry_prompts(names=AGENT_TEMPLATE_NAMES)
 OPENING = [system("The rules."), user("The opening.")]
 
 
@@ -33,26 +33,6 @@ def conversation(exchanges: int, context: int, head: list[Message] | None = None
 
 def tokens(messages: list[Message]) -> int:
     return sum(map(estimated_tokens, messages))
-
-
-def test_nothing_is_left_out_of_what_fits():
-    talk = conversation(3, 10_000)
-    messages = talk.messages()
-    assert messages[:2] == OPENING
-    assert [message["role"] for message in messages[2:]] == ["assistant", "user"] * 3
-    exact = conversation(3, tokens(messages))
-    assert exact.messages() == messages
-    assert conversation(3, tokens(messages) - 1).messages() != messages
-
-
-def test_the_oldest_exchanges_go_and_their_number_is_user():
-    whole = conversation(6, 10_000).messages()
-    messages = conversation(6, tokens(whole[:2] + whole[8:])).messages()
-    assert messages[0] == whole[0]
-    assert messages[1]["content"].startswith("The opening.\n\n[")
-    assert "3 earlier exchanges left out" in messages[1]["content"]
-    assert messages[2:] == whole[8:]
-    assert OPENING[1]["content"] == "The opening."
 
 
 @given(exchanges=st.integers(0, 12), context=st.integers(100, 900))  # fewer would cut its texts

@@ -8,17 +8,15 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym import InquiryEnv, make_agent, play
-from inquitree_gym.analysis import load_run, summarise
-from inquitree_gym.baselines import LLMAgent
 from inquitree_gym.baselines.agent import asks_models
-from inquitree_gym.baselines.own import file_part, is_own
-from inquitree_gym.baselines.registry import takes_model
 from inquitree_gym.errors import AgentError, OptionError
 from inquitree_gym.llm import ChatModel
-from inquitree_gym.runner.folder import read_manifest
+from inquitree_gym.results.load import load_run
+from inquitree_gym.results.summary import summarise
+from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
-from inquitree_gym.runner.specs import EpisodeSpec
-from inquitree_gym.runner.study import make_study
+from inquitree_gym.runs.folder import load_manifest
+from inquitree_gym.runs.specs import EpisodeSpec, agent_part, is_own
 from inquitree_gym.trees import load_tree
 from tests.servers import Rote, Service
 
@@ -164,10 +162,8 @@ def test_names(agents: Path):
         assert is_own(name)
     for name in ("random", "a:", ":f", "a b:f", "policy:", "a.py:f\n", "chat:policy:", "a.py:\x1b[31m"):
         assert not is_own(name)
-    assert takes_model("chat:a:f")
-    assert not takes_model("a:f")
-    assert file_part("../a/b.py:f") != file_part("../a-b.py:f")
-    name = EpisodeSpec("../../a b/ü.py:f", "paper8", 0, 1).file_name
+    assert agent_part("../a/b.py:f") != agent_part("../a-b.py:f")
+    name = EpisodeSpec("../../a b/ü.py:f", "paper8", (("fake_level", 0),), 1).file_name
     assert name.isascii()
     assert (name[:7], name[-12:], "/" in name) == ("paper8_", "_f0_s1.jsonl", False)
     with pytest.raises(OptionError, match=r"unknown agent 'orcale' \(did you mean 'oracle'\?\).*FILE\.py:factory"):
@@ -183,7 +179,7 @@ def test_own_agents_stand_beside_the_baselines_and_a_failing_one_stops_no_other(
     assert told.keys() == {"mine.py:Failing", "mine.py:random_again", "no.py:f"}
     assert "'mine.py:random_again' and 'random' have the same config" in told["mine.py:random_again"]
     agents.unlink()
-    assert read_manifest(tmp_path / "run").agents == names
+    assert load_manifest(tmp_path / "run").studies[0].agents == names
     table = summarise(load_run(tmp_path / "run").scores)
     assert [(row.agent, row.episodes) for row in table] == [
         ("random", 2), ("patient (patience=2)", 2), ("patient (patience=4)", 2),
@@ -206,26 +202,15 @@ def test_a_study_is_read_without_its_code(agents: Path, tmp_path: Path):
 
 @pytest.mark.e2e
 def test_a_factory_with_a_model_is_played_with_every_model(agents: Path, tmp_path: Path, service: Service):
-    service.reply = Rote(load_tree("paper2"))
-    here = {"model": "gpt-4o-mini", "base_url": service.address}
-    study = make_study(
-        agents=("chat:mine.py:critic", "random"), models=[here, {**here, "name": "twin"}], trees=("2",), seeds=1
-    )
-    assert [(spec.agent, spec.model) for spec in study.specs()] == [
-        ("chat:mine.py:critic", "gpt-4o-mini"), ("chat:mine.py:critic", "twin"), ("random", ""),
-    ]  # fmt: skip
-    assert run_study(study, tmp_path / "run").is_complete
-    assert [row.agent for row in summarise(load_run(tmp_path / "run").scores)] == [
-        "llm gpt-4o-mini", "llm twin", "random",
-    ]  # fmt: skip
-
-
-def test_models_are_for_agents_that_take_one(agents: Path):
     with pytest.raises(OptionError, match=r"agents that ask a model \(chat:mine\.py:critic\) need one"):
         make_study(agents=("chat:mine.py:critic",), trees=("2",))
-    with pytest.raises(OptionError, match=r"no agent asks the models \(gpt-4o-mini\)"):
-        make_study(agents=("mine.py:Patient",), models=[{"model": "gpt-4o-mini"}], trees=("2",))
     agent = make_agent("chat:mine.py:critic", InquiryEnv("paper2"), chat=ChatModel("gpt-4o-mini"))
-    assert asks_models(agent)
-    assert not isinstance(agent, LLMAgent)
-    assert agent.config["model"] == "gpt-4o-mini"
+    assert (asks_models(agent), agent.config["model"]) == (True, "gpt-4o-mini")
+    service.reply = Rote(load_tree("paper2"))
+    here = {"model": "gpt-4o-mini", "base_url": service.address}
+    names, models = ("chat:mine.py:critic", "random"), [here, {**here, "name": "twin"}]
+    study = make_study(agents=names, models=models, trees=("2",), seeds=1)
+    assert [spec.model for spec in study.specs()] == ["gpt-4o-mini", "twin", ""]
+    assert run_study(study, tmp_path / "run").is_complete
+    rows = summarise(load_run(tmp_path / "run").scores)
+    assert [row.agent for row in rows] == ["llm gpt-4o-mini", "llm twin", "random"]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquitree_gym.baselines.conversation import move_fault, opinion_fault, read_move, read_opinion, split_belief
+from inquitree_gym.baselines.conversation import move_fault, read_move
+from inquitree_gym.inquiry.agents.llm import opinion_fault, read_opinion, split_belief
 
 GOOD = {
     "THOUGHT: I wonder.\nACTION: Measure it.": "Measure it.",

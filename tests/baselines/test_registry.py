@@ -8,7 +8,6 @@ import gymnasium as gym
 import pytest
 
 from inquitree_gym.baselines import (
-    AGENT_NAMES,
     BASELINE_NAMES,
     MODEL_AGENT_NAMES,
     LLMAgent,
@@ -17,9 +16,9 @@ from inquitree_gym.baselines import (
 )
 from inquitree_gym.baselines.agent import asks_models
 from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
-from inquitree_gym.envs.inquiry import InquiryEnv
-from inquitree_gym.envs.synthetic import SyntheticEnv
 from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.vector import SyntheticEnv
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import load_tree
@@ -30,11 +29,6 @@ def env(minilm: MiniLMEmbedder) -> InquiryEnv:
     return InquiryEnv("paper12", embedder=minilm)
 
 
-def test_the_names_are_those_of_baselines_and_of_agents_with_a_model():
-    assert (*BASELINE_NAMES, *MODEL_AGENT_NAMES) == AGENT_NAMES
-    assert MODEL_AGENT_NAMES == ("llm", "sceptic")
-
-
 @pytest.mark.parametrize(("name", "kind"), [("llm", LLMAgent), ("sceptic", ScepticAgent)])
 def test_an_agent_with_a_model_takes_the_settings_of_both(name: str, kind: type, env: InquiryEnv):
     settings = {"base_url": "http://localhost:1/v1", "temperature": 0.3, "max_tokens": 7, "retries": 2}
@@ -43,11 +37,6 @@ def test_an_agent_with_a_model_takes_the_settings_of_both(name: str, kind: type,
     assert agent.chat == ChatModel("llama3", **settings)
     assert (agent.config["name"], agent.config["context"]) == (name, 123)
     assert asks_models(agent)
-
-
-def test_a_chat_of_ones_own_takes_the_place_of_a_model(env: InquiryEnv):
-    chat = ChatModel("gpt-4o-mini")
-    assert make_agent("llm", env, chat=chat).chat is chat
 
 
 @pytest.mark.parametrize("name", BASELINE_NAMES)
@@ -97,9 +86,7 @@ def test_the_tree_is_that_of_the_episode(minilm: MiniLMEmbedder):
 
 def test_what_is_no_environment_is_told(minilm: MiniLMEmbedder):
     for wrong, told in ((tree_vectors(load_tree("paper2"), minilm), "TreeVectors"), ("paper2", "str")):
-        with pytest.raises(
-            OptionError, match=rf"takes an inquiry or a projection environment, such as gym\.make\(.*not {told}"
-        ):
+        with pytest.raises(OptionError, match=rf"takes an environment in free text, such as gym\.make\(.*not {told}"):
             make_agent("random", wrong)
     with pytest.raises(OptionError, match="not TimeLimit"):
         make_agent("llm", gym.make("CartPole-v1"), model="gpt-4o-mini")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from inquitree_gym.cli.dry_run import _REPLY_TEXT, REPLY_TOKENS, estimate
+from inquitree_gym.cli.plan import _REPLY_TEXT, REPLY_TOKENS, estimate
 from inquitree_gym.llm import Usage, estimated_tokens
 from inquitree_gym.runner import StudyConfig, run_study
-from inquitree_gym.runner.study import make_study
+from inquitree_gym.runner.check import make_study
 from inquitree_gym.trees import load_tree
 from tests.servers import Rote, Service
 
@@ -66,10 +66,10 @@ def test_the_most_is_to_the_token_what_a_hopeless_model_is_asked(
 
 
 def test_only_what_is_left_to_do_counts_and_only_what_asks_the_model(service: Service):
-    study = study_of(service, "llm", "random", trees=("paper2",), fake_levels=(0, 3), seeds=3)
+    study = study_of(service, "llm", "random", trees=("paper2",), fake_level=(0, 3), seeds=3)
     cells = list(study.specs())
     (whole,), (half,), (none,) = (
-        estimate(study, some) for some in (cells, [cell for cell in cells if cell.fake_level], [])
+        estimate(study, some) for some in (cells, [cell for cell in cells if cell.cell != (("fake_level", 0),)], [])
     )
     assert (whole.episodes, half.episodes, none.episodes) == (6, 3, 0)
     assert whole.least == half.least * 2

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from datasets import load_dataset
 
+from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
-from inquitree_gym.runner.study import make_study
 from inquitree_gym.trees import dump_tree
 from tests.cli import test_cli
 from tests.cli.test_cli import Inquitree
@@ -25,7 +25,7 @@ inquitree = test_cli.inquitree
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four episodes on a tree of the benchmark, one of them torn."""
     folder = tmp_path_factory.mktemp("run")
-    run_study(make_study(agents=("oracle",), trees=("paper2",), fake_levels=(0, 4), seeds=2), folder)
+    run_study(make_study(agents=("oracle",), trees=("paper2",), fake_level=(0, 4), seeds=2), folder)
     torn = folder / "episodes" / "paper2_oracle_f0_s1.jsonl"
     torn.write_bytes(torn.read_bytes()[:-10])
     return folder
@@ -58,7 +58,7 @@ def test_export_of_a_tree_of_ones_own(inquitree: Inquitree, tmp_path: Path):
     run_study(make_study(agents=("random",), trees=(str(tmp_path / "own.json"),), seeds=2), tmp_path / "run")
     done = inquitree("export", tmp_path / "run", "--out", tmp_path / "m.jsonl")
     assert (done.status, done.said) == (0, f"written: {tmp_path / 'm.jsonl'}")
-    assert [row["tree"] for row in rows(tmp_path / "m.jsonl")] == ["own", "own"]
+    assert [row["task"] for row in rows(tmp_path / "m.jsonl")] == ["own", "own"]
     assert "leave it out" in inquitree("export", tmp_path / "run", "--benchmark").said
 
 

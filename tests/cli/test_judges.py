@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.analysis.recorded import CURRENT
-from inquitree_gym.judges.local import VERSION
-from inquitree_gym.report.figures import DOTS
+from inquitree_gym.inquiry.judges.local import VERSION
+from inquitree_gym.inquiry.judging import JUDGING
+from inquitree_gym.results.figures import DOTS
+from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
-from inquitree_gym.runner.study import make_study
 from tests.cli import test_cli
 from tests.cli.test_cli import Inquitree
-from tests.judges.test_llm import Grader
-from tests.report.html import read_page
+from tests.inquiry.judges.test_llm import Grader
+from tests.results.html import read_page
 from tests.servers import Service
 
 inquitree = test_cli.inquitree
@@ -39,18 +39,6 @@ def run(played: Path, tmp_path: Path) -> Path:
 def reading(service: Service) -> Service:
     service.reply = Grader(lambda place, text, asked: int(asked.count(text) > 1))
     return service
-
-
-def test_judge_keeps_judgements_beside_the_run(inquitree: Inquitree, run: Path):
-    done = inquitree("judge", run)
-    assert done.status == 0
-    assert "local: conclusions judged: 2; items unscored: 0" in done.said
-    assert "Judges of" in done.out
-    (file,) = (run / "judgements").iterdir()
-    assert file.name.startswith("local-")
-    again = inquitree("judge", run, run)
-    assert "local: conclusions judged: 0; judged before: 2; items unscored: 0" in again.said
-    assert again.said.count("local:") == 1, "a run named twice is one run"
 
 
 def test_effort_and_reply_tokens_reach_the_model_of_a_judge(
@@ -79,12 +67,12 @@ def test_judges_side_by_side_as_json(inquitree: Inquitree, run: Path, reading: S
     (found,) = json.loads(done.out)
     assert [each["judge"] for each in found["judges"]] == ["local", MODEL]
     assert found["judges"][1]["usage"]["replies"] == len(reading.requests) == 2 * 2 * 2
-    assert set(found["scores"]) == {CURRENT, f"{MODEL} v1"}
+    assert set(found["scores"]) == {JUDGING.own, f"{MODEL} v1"}
     assert [each["version"] for each in found["judges"]] == [VERSION, 1]
     by_agent = {each["agent"]: each["quality_share"] for each in found["scores"][f"{MODEL} v1"]}
     assert by_agent["oracle"] == 1
     (agreed,) = found["agreement"]
-    assert {agreed["judge"], agreed["with"]} == {CURRENT, f"{MODEL} v1"}
+    assert {agreed["judge"], agreed["with"]} == {JUDGING.own, f"{MODEL} v1"}
     assert len(list((tmp_path / "cache").rglob("*.json"))) == len(reading.requests)
 
 
@@ -112,7 +100,6 @@ def test_judge_says_what_it_took_and_what_the_budget_left_out(
     ("arguments", "told"),
     [
         (("judge", "nowhere"), "it does not exist"),
-        (("judge", "nowhere", "--judge", "oracle"), "no judge is called 'oracle'"),
         (("judge", "nowhere", "--max-cost", "0"), "is a number above 0"),
         (("judge", "nowhere", "--repeats", "0"), "--repeats"),
     ],
@@ -163,8 +150,8 @@ def test_one_judge_for_every_table(inquitree: Inquitree, zeros: Path, service: S
 def test_tables_name_the_local_judge_unless_told_otherwise(inquitree: Inquitree, zeros: Path):
     scores = json.loads(inquitree("score", zeros, "--json").out)
     assert {(each["judge"], each["judge_version"]) for each in scores} == {("local", VERSION)}
-    assert f"judged by {CURRENT}" in " ".join(inquitree("score", zeros).out.split())
-    assert json.loads(inquitree("report", zeros, "--json").out)["judged_by"] == CURRENT
+    assert f"judged by {JUDGING.own}" in " ".join(inquitree("score", zeros).out.split())
+    assert json.loads(inquitree("report", zeros, "--json").out)["judged_by"] == JUDGING.own
 
 
 @pytest.mark.parametrize("verb", ["score", "report", "view"])

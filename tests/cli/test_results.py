@@ -1,4 +1,4 @@
-"""The verbs about what came out: report with a page, view, reread."""
+"""The verbs about what came out: report with a page, view."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from inquitree_gym.trees import load_tree
 from tests.cli.test_cli import Inquitree, inquitree  # noqa: F401
-from tests.report.html import read_page
+from tests.results.html import read_page
 from tests.servers import Rote, Service
 
 pytestmark = pytest.mark.e2e
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> tuple[Path, Path]:
     """Two runs of the same trees and seeds."""
+    from inquitree_gym.runner.check import make_study
     from inquitree_gym.runner.run import run_study
-    from inquitree_gym.runner.study import make_study
 
     made = []
     for agent in ("random-menu", "oracle"):
         folder = tmp_path_factory.mktemp(agent)
-        run_study(make_study(agents=(agent,), trees=("paper8", "paper12"), fake_levels=(0, 4), seeds=2), folder)
+        run_study(make_study(agents=(agent,), trees=("paper8", "paper12"), fake_level=(0, 4), seeds=2), folder)
         made.append(folder)
     return made[0], made[1]
 
@@ -60,8 +60,8 @@ def test_the_option_may_stand_before_the_two_runs(inquitree: Inquitree, runs):  
 
 
 def test_report_compares_the_agents_of_one_run(inquitree: Inquitree, tmp_path: Path):  # noqa: F811
+    from inquitree_gym.runner.check import make_study
     from inquitree_gym.runner.run import run_study
-    from inquitree_gym.runner.study import make_study
 
     run_study(make_study(agents=("random", "random-menu", "oracle"), trees=("paper8",), seeds=1), tmp_path)
     found = json.loads(inquitree("report", tmp_path, "--compare", "--json").out)["differences"]
@@ -123,8 +123,8 @@ def test_only_a_run_with_wanted_episodes_is_followed(inquitree: Inquitree, runs,
 
 
 def test_view_chooses_by_model(inquitree: Inquitree, service: Service, tmp_path: Path):  # noqa: F811
+    from inquitree_gym.runner.check import make_study
     from inquitree_gym.runner.run import run_study
-    from inquitree_gym.runner.study import make_study
 
     service.reply = Rote(load_tree("paper2"))
     here = {"model": "gpt-4o-mini", "base_url": service.address}
@@ -152,7 +152,7 @@ def own(runs: tuple[Path, Path], tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("verb", ["score", "report", "view", "reread", "judge"])
+@pytest.mark.parametrize("verb", ["score", "report", "view", "judge"])
 def test_logs_without_a_run_are_read_by_every_verb_and_what_is_none_is_named(
     inquitree: Inquitree,  # noqa: F811
     own: Path,
@@ -181,7 +181,7 @@ def test_runs_folders_and_logs_are_reported_together(inquitree: Inquitree, runs,
 # One bad log
 
 
-@pytest.mark.parametrize("verb", ["score", "report", "view", "reread", "judge"])
+@pytest.mark.parametrize("verb", ["score", "report", "view", "judge"])
 def test_one_bad_log_is_named_and_the_rest_is_told(inquitree: Inquitree, runs, tmp_path: Path, verb: str):  # noqa: F811
     run = tmp_path / "run"
     shutil.copytree(runs[1], run)
@@ -197,42 +197,7 @@ def test_one_bad_log_is_named_and_the_rest_is_told(inquitree: Inquitree, runs, t
     assert bad.name in done.said
     assert len([line for line in done.said.splitlines() if named in line]) == 1
     plain = inquitree(verb, run, "--json")
-    if verb in ("report", "reread"):
+    if verb == "report":
         assert json.loads(plain.out)["missing"] == [bad.name]
     else:
         assert named in plain.said
-
-
-# reread
-
-
-@pytest.mark.weights
-def test_reread_prints_what_changes_and_its_limits(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
-    figure = tmp_path / "f.svg"
-    done = inquitree("reread", runs[0], "--threshold", 0.7, "--figure", figure)
-    assert done.status == 0
-    assert "Read again by inquitree-reader-1, τ = 0.7" in done.out
-    assert "accepted → refused" in done.out
-    assert "coverage has only" in done.out
-    assert figure.read_text(encoding="utf-8").startswith("<?xml")
-
-
-def test_reread_with_the_reading_of_the_run_changes_nothing(inquitree: Inquitree, runs):  # noqa: F811
-    found = json.loads(inquitree("reread", runs[0], "--embedder", "inquitree-reader-1", "--json").out)
-    assert (found["threshold"], found["changes"]) == (0.55, [])
-    assert [line["departing"] for line in found["agents"]] == [0]
-    assert len(found["curve"]) == 61
-
-
-@pytest.mark.parametrize(
-    ("flags", "told"),
-    [
-        (("--embedder", "nobody"), "no embedder is called 'nobody'"),
-        (("--threshold", "3"), "from -1 to 1, not 3"),
-        (("--figure", "/nowhere/f.svg"), "cannot write '/nowhere/f.svg'"),
-    ],
-)
-def test_what_reread_refuses(inquitree: Inquitree, runs, flags: tuple[str, ...], told: str):  # noqa: F811
-    done = inquitree("reread", runs[0], *flags)
-    assert done.status == 2
-    assert told in done.said

@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from inquitree_gym.analysis import load_run, summarise
 from inquitree_gym.cli import main, output
 from inquitree_gym.cli import output as live
-from inquitree_gym.engine import Rules
+from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.prompts import inquiry_prompts
 from inquitree_gym.llm import Budget, Completion
 from inquitree_gym.log import read_episode
-from inquitree_gym.prompts import Prompts
+from inquitree_gym.results.load import load_run
+from inquitree_gym.results.summary import summarise
 from inquitree_gym.runner import Outcome
-from inquitree_gym.runner.specs import EpisodeSpec
+from inquitree_gym.runs.specs import EpisodeSpec
 from inquitree_gym.trees import load_tree
 from tests.cli import test_cli
 from tests.cli.test_cli import Inquitree
@@ -111,7 +112,7 @@ def test_beliefs_are_asked_for_logged_and_scored(
     assert "BELIEF" in service.chats[0][0]["content"]
     assert read_episode(logs(tmp_path)[0]).header.agent["belief"] is True
     (row,) = summarise(load_run(tmp_path / "run").scores)
-    assert row.stated == 2 * len(TREE.subtopics)
+    assert row.facts["stated"] == 2 * len(TREE.subtopics)
     assert row.estimates["Brier"].mean == pytest.approx(0.01)
     assert "Stated beliefs" in inquitree("report", tmp_path / "run").out
 
@@ -153,7 +154,7 @@ def test_a_study_file_with_models_takes_flags_about_how_to_play_it(
             ("--agent", "oracle", "--rule", "on_tie"),
             "--rule takes NAME=VALUE, such as",
         ),
-        (("--agent", "oracle", "--rule", "on_tie=first"), "on_tie is one of ('nearest', 'ask'), not 'first'"),
+        (("--agent", "oracle", "--rule", "on_tie=first"), "on_tie is a number from 0 to 2, not 'first'"),
         (("--agent", "oracle", "--max-concurrency", "0"), "Invalid value for '--max-concurrency'"),
     ],
 )
@@ -343,22 +344,17 @@ def test_a_price_that_is_not_known_is_not_shown_as_nothing():
 
 def test_models_stand_in_the_manifest_as_the_flags_say(run: Run, flags: tuple, tmp_path: Path):
     run("--agent", "llm", "--model", "gpt-4o-mini", "--temperature", "none", *flags)
-    (model,) = json.loads((tmp_path / "run" / "run.json").read_text())["study"]["models"]
+    (model,) = json.loads((tmp_path / "run" / "run.json").read_text())["studies"][0]["models"]
     assert (model["temperature"], model["reasoning_effort"], model["name"]) == (None, None, "")
 
 
 def test_rules_reach_the_episodes(run: Run, tmp_path: Path):
-    rules = ("--rule", "bare_decisions=false", "--rule", "on_tie=ask", "--rule", "tie_margin=0.05")
+    rules = ("--rule", "bare_decisions=false", "--rule", "on_tie=0.05")
     status, _, err = run("--agent", "random", "--papers", "2", "--seeds", 1, "--out", tmp_path / "run", *rules)
     assert status == 0, err
     (log,) = logs(tmp_path)
     found = read_episode(log).header.rules
-    assert (found["bare_decisions"], found["on_tie"], found["tie_margin"], found["explore"]) == (
-        False,
-        "ask",
-        0.05,
-        "hub",
-    )
+    assert (found["bare_decisions"], found["on_tie"], found["explore"]) == (False, 0.05, "hub")
 
 
 def test_a_preset_and_its_prompts_reach_the_episodes_and_what_is_named_beside_it_overrides_it(run: Run, tmp_path: Path):
@@ -374,8 +370,8 @@ def test_a_preset_and_its_prompts_reach_the_episodes_and_what_is_named_beside_it
         header = read_episode(file).header
         played = {"threshold": header.rules["threshold"], "fake_level": 4}
         assert Rules(**header.rules) == Rules.preset("paper").override(rules | played)
-        assert header.prompts == Prompts(prompts).digest
-        assert json.loads((tmp_path / folder / "run.json").read_text())["study"]["rules"] == {
+        assert header.prompts == inquiry_prompts(prompts).digest
+        assert json.loads((tmp_path / folder / "run.json").read_text())["studies"][0]["settings"]["rules"] == {
             "preset": "paper",
             **rules,
         }

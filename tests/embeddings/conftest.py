@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.embeddings import MiniLMEmbedder, ReaderEmbedder
-from inquitree_gym.embeddings.onnx import export_onnx
-from inquitree_gym.embeddings.static import Vocabulary, make_vocabulary
 from inquitree_gym.trees import load_tree
+from research.onnx.graph import export_onnx
+from research.static.fitting import Vocabulary, make_vocabulary
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import logging
 import pickle
 import sys
@@ -63,50 +61,11 @@ def test_more_than_256_texts_go_in_several_requests(service: Service):
     assert vectors == pytest.approx(unit(texts), abs=1e-6)
 
 
-def test_256_texts_go_in_one_request(service: Service):
-    embedder_of(service).embed(["x"] * 256)
-    assert len(service.requests) == 1
-
-
-def test_the_dimension_is_asked_for_once(service: Service):
-    embedder = embedder_of(service)
-    assert embedder.embed([]).shape == (0, DIM)
-    assert embedder.dim == DIM
-    assert len(service.requests) == 1
-
-
-@pytest.mark.e2e
-def test_a_request_leaves_no_event_loop_open(service: Service):
-    embedder_of(service).embed(["one"])
-    before = loops()
-    asyncio.set_event_loop_policy(None)  # as in a process that has run no loop yet
-    embedder_of(service).embed(["two"])
-    assert loops() == before
-
-
-def loops() -> set[int]:
-    return {id(each) for each in gc.get_objects() if issubclass(type(each), asyncio.AbstractEventLoop)}
-
-
-def test_nothing_is_asked_before_a_text_is_embedded(service: Service):
-    embedder = embedder_of(service)
-    assert (embedder.threshold, len(embedder.digest)) == (None, 64)
-    assert service.requests == []
-
-
 @pytest.mark.parametrize("fault", [SERVER_FAULT, TOO_MANY])
 def test_a_passing_fault_is_tried_again_as_often_as_wished(fault: Answer, service: Service):
     service.planned.extend([fault, fault])
     assert embedder_of(service, retries=2).embed(["one"]) == pytest.approx(unit(["one"]), abs=1e-6)
     assert len(service.requests) == 3
-
-
-@pytest.mark.parametrize("retries", [1, 4])
-def test_a_lasting_fault_ends_after_the_retries(retries: int, service: Service):
-    service.planned.extend([SERVER_FAULT] * 10)
-    with pytest.raises(EmbedderError, match=r"'text-embedding-3-small'.*the server tripped"):
-        embedder_of(service, retries=retries).embed(["one"])
-    assert len(service.requests) == 1 + retries
 
 
 @pytest.mark.parametrize("status", [400, 401, 404])
@@ -134,18 +93,6 @@ def test_a_service_that_takes_too_long_is_given_up(service: Service):
             embedder_of(service, timeout=0.2).embed(["one"])
     finally:
         released.set()
-
-
-def test_an_address_where_nobody_listens_is_an_embedder_error(service: Service):
-    with Service() as gone:
-        embedder = embedder_of(gone)
-    with pytest.raises(EmbedderError, match=r"'text-embedding-3-small'"):
-        embedder.embed(["one"])
-
-
-def test_an_unknown_provider_is_an_embedder_error(service: Service):
-    with pytest.raises(EmbedderError, match="'nobody/nothing'"):
-        embedder_of(service, model="nobody/nothing").embed(["one"])
 
 
 def test_a_missing_key_is_an_embedder_error_that_names_it(service: Service, monkeypatch: pytest.MonkeyPatch):
@@ -206,11 +153,6 @@ def test_the_digest_tells_routes_apart_and_not_keys(service: Service, monkeypatc
     before = embedder_of(service).digest
     monkeypatch.setenv("OPENAI_API_KEY", "another")
     assert embedder_of(service, retries=5, timeout=1).digest == before
-
-
-def test_a_copy_from_a_pickle_asks_the_same_service(service: Service):
-    copy = pickle.loads(pickle.dumps(embedder_of(service)))
-    assert copy.embed(["one"]) == pytest.approx(unit(["one"]), abs=1e-6)
 
 
 def test_an_environment_reads_actions_through_the_service(service: Service, tmp_path, monkeypatch: pytest.MonkeyPatch):

@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 from safetensors import SafetensorError
 
-from inquitree_gym.embeddings.artifacts import (
+from inquitree_gym.embeddings.local import (
     COMMANDS,
     files_digest,
     made_folder,
     models_folder,
     read_manifest,
-    seal,
     verify_files,
-    writing,
 )
 from inquitree_gym.errors import EmbedderError
+from research.sealing import seal, writing
 
 KINDS = tuple(COMMANDS)
 
@@ -78,7 +77,9 @@ FAULTS = {
 def test_a_manifest_at_fault_is_refused(fault: str, sealed: Path):
     file = sealed / "inquitree.json"
     file.write_text(FAULTS[fault](file.read_text()))
-    with pytest.raises(EmbedderError, match=r"is damaged: inquitree\.json: .*make it again with: inquitree distill"):
+    with pytest.raises(
+        EmbedderError, match=r"is damaged: inquitree\.json: .*make it again with: python -m research.static"
+    ):
         read_manifest(sealed, "static")
 
 
@@ -100,6 +101,6 @@ def test_a_file_that_is_gone_or_changed_is_refused(change, sealed: Path):
     manifest = read_manifest(sealed, "static")
     change(sealed / "b")
     with pytest.raises(
-        EmbedderError, match=r"damaged: 'b' (is missing|was changed).*make it again with: inquitree distill"
+        EmbedderError, match=r"damaged: 'b' (is missing|was changed).*make it again with: python -m research.static"
     ):
         verify_files(sealed, "static", manifest.files)

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import pickle
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from inquitree_gym.analysis.proposals import load_proposals, matching_cases
-from inquitree_gym.analysis.readings import match_cases, reading_shares
-from inquitree_gym.cli import app
-from inquitree_gym.embeddings import MiniLMEmbedder, OnnxEmbedder, ReaderEmbedder, load_embedder, onnx
-from inquitree_gym.embeddings.local import minilm_folder
+from inquitree_gym.embeddings import MiniLMEmbedder, OnnxEmbedder, ReaderEmbedder, load_embedder
 from inquitree_gym.embeddings.reader import (
     ADAPTER_DIGEST,
     BASE,
@@ -23,19 +17,17 @@ from inquitree_gym.embeddings.reader import (
     UP,
     Adapter,
     adapter_file,
-    parse_adapter,
     read_adapter,
-    write_adapter,
 )
 from inquitree_gym.errors import EmbedderError
+from inquitree_gym.inquiry.readings import match_cases, matching_cases, reading_shares
 from inquitree_gym.trees import load_tree
+from research.static.proposals import load_proposals
 
 pytestmark = pytest.mark.weights
 
 NAME = "inquitree-reader-1"
 TEXTS = ("Place cells remap after a reward moves.", "How quickly do mice learn the second maze?", "", "naïve ☃ 海馬")
-LARGEST = 2_000_000
-"""Bytes that the adapter may add to the wheel."""
 LINEAR_LAYERS = 36
 """Six in each of MiniLM's six layers."""
 
@@ -62,25 +54,12 @@ without_cuda = pytest.mark.skipif(has_cuda(), reason="there is a CUDA device")
 # Vectors
 
 
-def test_rows_are_unit_float32(reader: ReaderEmbedder):
-    vectors = reader.embed(TEXTS)
-    assert (vectors.dtype, vectors.shape) == (np.float32, (len(TEXTS), 384))
-    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
-    assert reader.embed([]).shape == (0, 384)
-
-
 def test_vectors_are_near_those_of_minilm_and_not_the_same(reader: ReaderEmbedder, minilm: MiniLMEmbedder):
     texts = [subtopic.text for name in ("paper8", "paper12") for subtopic in load_tree(name).subtopics]
     ours, theirs = reader.embed(texts), minilm.embed(texts)
     to_own = np.einsum("td,td->t", ours, theirs)
     assert to_own.max() < 0.999
     assert ((ours @ theirs.T).argmax(axis=1) == np.arange(len(texts))).all(), "a text left its own neighbourhood"
-
-
-def test_a_text_alone_has_the_same_bytes_again_and_nearly_the_same_in_a_batch(reader: ReaderEmbedder):
-    alone = reader.embed(TEXTS[:1])
-    assert reader.embed(TEXTS[:1]).tobytes() == alone.tobytes()
-    assert np.abs(reader.embed([*TEXTS, "A much longer neighbour, " * 40])[0] - alone[0]).max() < 1e-5
 
 
 def test_more_proposals_are_understood_than_by_minilm(reader: ReaderEmbedder, minilm: MiniLMEmbedder):
@@ -91,7 +70,7 @@ def test_more_proposals_are_understood_than_by_minilm(reader: ReaderEmbedder, mi
 
 
 def test_the_local_judge_of_the_default_environment_grades_with_its_own_embedder():
-    from inquitree_gym.judges import local_judge
+    from inquitree_gym.inquiry.judges.local import local_judge
 
     assert local_judge(load_tree("paper12")).vectors.embedder is load_embedder("inquitree-judge-1")
 
@@ -128,27 +107,11 @@ def test_the_loaded_model_has_the_merged_weights_and_the_others_of_minilm(
     assert names <= loaded.keys()
 
 
-def test_the_digests_are_those_of_the_files():
-    base = hashlib.sha256((minilm_folder() / "model.safetensors").read_bytes()).hexdigest()
-    adapter = hashlib.sha256(adapter_file().read_bytes()).hexdigest()
-    assert (base, adapter) == (BASE, ADAPTER_DIGEST)
-    assert ReaderEmbedder().digest == hashlib.sha256(f"{base} {adapter}".encode()).hexdigest()
-    assert ReaderEmbedder().digest != MiniLMEmbedder().digest
-
-
-def test_the_adapter_is_small_enough_to_ship():
-    assert adapter_file().stat().st_size <= LARGEST
-
-
 def test_name_dimension_and_threshold_are_known_without_loading(tmp_path: Path):
     fresh = ReaderEmbedder(adapter=tmp_path / "nowhere")
     assert (fresh.name, fresh.dim) == (NAME, 384)
     assert -1 < fresh.threshold < 1
     assert NAME in repr(fresh)
-
-
-def test_another_copy_of_the_adapter_gives_the_same_vectors(reader: ReaderEmbedder, copied: Path):
-    assert ReaderEmbedder(adapter=copied).embed(TEXTS).tobytes() == reader.embed(TEXTS).tobytes()
 
 
 @pytest.mark.parametrize("what", ["embed", "weights"])
@@ -170,25 +133,6 @@ def test_a_missing_adapter_is_told_with_what_to_do(tmp_path: Path):
         ReaderEmbedder(adapter=missing).embed(TEXTS)
 
 
-def test_an_adapter_of_another_model_is_refused_with_both_names(tmp_path: Path):
-    adapter, file = read_adapter(adapter_file()), tmp_path / "other.safetensors"
-    digest = write_adapter(file, adapter._replace(base="0" * 64), {})
-    for read in (lambda: parse_adapter(file), lambda: read_adapter(file, digest)):
-        with pytest.raises(EmbedderError, match=f"'{file}' belongs to the weights {'0' * 64}, not to MiniLM's {BASE}"):
-            read()
-
-
-def test_a_written_adapter_is_read_back(tmp_path: Path):
-    draws = np.random.default_rng(1)
-    factors = {"a.weight" + suffix: draws.standard_normal((3, 3)).astype(np.float16) for suffix in (UP, DOWN)}
-    file = tmp_path / "adapter.safetensors"
-    digest = write_adapter(file, Adapter(BASE, 0.5, factors), {"seed": 3})
-    back = read_adapter(file, digest)
-    assert (back.base, back.scale, back.factors.keys()) == (BASE, 0.5, factors.keys())
-    assert all(back.factors[name].tobytes() == factors[name].tobytes() for name in factors)
-    assert write_adapter(tmp_path / "again", back, {"seed": 3}) == digest
-
-
 def test_the_file_says_how_it_was_trained():
     from safetensors import safe_open
 
@@ -196,13 +140,6 @@ def test_the_file_says_how_it_was_trained():
         about = stored.metadata()["inquitree"]
     for setting in ('"seed"', '"rank"', '"epochs"', '"paper12"', BASE):
         assert setting in about
-
-
-def test_a_pickle_leaves_the_weights_out_and_its_copy_embeds_alike(reader: ReaderEmbedder):
-    expected = reader.embed(TEXTS[:1])
-    content = pickle.dumps(reader)
-    assert len(content) < 10_000
-    assert pickle.loads(content).embed(TEXTS[:1]).tobytes() == expected.tobytes()
 
 
 # Devices
@@ -248,25 +185,3 @@ def test_through_onnx_auto_is_the_cpu_and_cuda_is_refused_without_its_build(expo
     assert load_embedder(name, device="auto").embed(TEXTS).tobytes() == expected.tobytes()
     with pytest.raises(EmbedderError, match="device='cuda' needs onnxruntime-gpu and a CUDA device"):
         load_embedder(name, device="cuda").embed(TEXTS)
-
-
-@pytest.mark.parametrize("model", [NAME, "all-MiniLM-L6-v2"])
-def test_the_command_exports_the_model_of_that_name(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(onnx, "COMPARED", 2)
-    monkeypatch.setenv("INQUITREE_MODELS", str(tmp_path))
-    flags = [] if model == NAME else ["--embedder", model]
-    done = CliRunner().invoke(app, ["export-onnx", *flags], catch_exceptions=False)
-    assert f"lowest cosine to the vectors of {model}" in " ".join(done.stdout.split())
-    assert f"its name is onnx:{model}" in " ".join(done.stderr.split())
-    made = OnnxEmbedder(model)
-    assert made.threshold == load_embedder(model).threshold
-    assert np.abs(made.embed(TEXTS) - load_embedder(model).embed(TEXTS)).max() < 1e-5
-
-
-@pytest.mark.parametrize("verb", ["distill", "export-onnx"])
-@pytest.mark.parametrize("name", ["static:all-MiniLM-L6-v2", "litellm:text-embedding-3-small", "reader"])
-def test_nothing_else_can_be_derived_from(verb: str, name: str):
-    done = CliRunner().invoke(app, [verb, "--embedder", name])
-    assert isinstance(done.exception, EmbedderError)
-    told = f"nothing can be derived from '{name}'; --embedder is one of inquitree-reader-1, all-MiniLM-L6-v2"
-    assert str(done.exception) == told

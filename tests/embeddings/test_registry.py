@@ -47,12 +47,6 @@ def test_the_default_is_the_calibrated_reader():
     assert load_embedder(DEFAULT_EMBEDDER).threshold is not None
 
 
-def test_each_device_has_one_object():
-    default = load_embedder(DEFAULT_EMBEDDER)
-    assert load_embedder(DEFAULT_EMBEDDER, device="cpu") is default, "the weights would be loaded twice"
-    assert load_embedder(DEFAULT_EMBEDDER, device="auto") is not default
-
-
 @pytest.mark.parametrize("device", ["gpu", "CUDA", "", None])
 def test_an_unknown_device_is_answered_with_the_devices(device: Any):
     with pytest.raises(EmbedderError, match=f"device is one of auto, cpu, cuda, not {re.escape(repr(device))}"):
@@ -64,11 +58,6 @@ def test_what_runs_no_model_of_its_own_has_no_choice_of_device(name: str):
     with pytest.raises(EmbedderError, match=f"'{name}' does not run on a CUDA device; leave device at 'cpu' or 'auto'"):
         load_embedder(name, device="cuda")
     assert load_embedder(name, device="auto").name == name
-
-
-def test_models_of_ones_own_are_not_calibrated():
-    own = [name for name in NAMES if name.startswith(("sentence-transformers:", "litellm:"))]
-    assert {load_embedder(name).threshold for name in own} == {None}
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import re
 import subprocess
 import sys
@@ -16,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inquitree_gym.embeddings import MiniLMEmbedder, StaticEmbedder, load_embedder
-from inquitree_gym.embeddings.static import TableFit, Vocabulary, save_static
+from inquitree_gym.embeddings import MiniLMEmbedder, StaticEmbedder
 from inquitree_gym.errors import EmbedderError, MissingExtraError
 from inquitree_gym.trees import load_tree
+from research.static.fitting import TableFit, Vocabulary, save_static
 
 pytestmark = pytest.mark.weights
 
@@ -41,10 +39,6 @@ def embedder(distilled: Path) -> StaticEmbedder:
     return StaticEmbedder(str(distilled))
 
 
-def test_it_knows_what_it_has_learned(embedder: StaticEmbedder, minilm: MiniLMEmbedder):
-    assert np.einsum("td,td->t", embedder.embed(TEXTS), minilm.embed(TEXTS)).mean() > 0.7
-
-
 @settings(max_examples=100)
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=400) | st.sampled_from(TEXTS), min_size=1, max_size=9))
 def test_a_row_has_the_same_bytes_whatever_its_neighbours(embedder: StaticEmbedder, texts: list[str]):
@@ -62,10 +56,6 @@ def test_rows_are_float32_of_unit_length_or_zero_where_no_piece_is_known(embedde
     assert all(abs(length - 1) < 1e-5 or length == 0 for length in lengths)
 
 
-def test_a_text_without_a_known_piece_has_no_direction(embedder: StaticEmbedder):
-    assert not embedder.embed(["", " ", "☃☃"]).any()
-
-
 def test_what_comes_after_the_window_does_not_count(embedder: StaticEmbedder):
     long = "the time of the year " * 100
     whole, more = embedder.embed([long, long + "in a city"])
@@ -79,14 +69,6 @@ def test_name_threshold_dimension_and_digest_come_from_the_folder(embedder: Stat
     assert embedder.digest == embedder.manifest.digest
 
 
-def test_copies_share_the_weights_and_a_pickle_leaves_them_out(embedder: StaticEmbedder):
-    expected = embedder.embed(TEXTS).tobytes()
-    assert copy.deepcopy(embedder) is embedder
-    content = pickle.dumps(embedder)
-    assert len(content) < 10_000
-    assert pickle.loads(content).embed(TEXTS).tobytes() == expected
-
-
 def test_an_environment_takes_it_by_name_with_its_own_threshold(distilled: Path):
     env = gym.make("InquiTree-paper17-v0", embedder=f"static:{distilled}")
     assert env.unwrapped.rules.threshold == THRESHOLD
@@ -96,7 +78,7 @@ def test_an_environment_takes_it_by_name_with_its_own_threshold(distilled: Path)
     assert not env.step("bread rises in a hot oven")[4]["accepted"]
 
 
-def test_the_usual_name_finds_what_the_command_writes_there(
+def test_the_usual_name_finds_what_was_written_there(
     distilled: Path, embedder: StaticEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("INQUITREE_MODELS", str(tmp_path))
@@ -119,13 +101,8 @@ ASKS: dict[str, Callable[[StaticEmbedder], object]] = {
 def test_before_it_was_distilled_one_message_says_how(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("INQUITREE_MODELS", str(tmp_path))
     for model in ("all-MiniLM-L6-v2", str(tmp_path / "elsewhere")):
-        with pytest.raises(EmbedderError, match=r"there is no static model in .*; run: inquitree distill"):
+        with pytest.raises(EmbedderError, match=r"there is no static model in .*; run: python -m research.static"):
             ASKS[what](StaticEmbedder(model))
-
-
-def test_an_environment_says_so_when_it_is_made(tmp_path: Path):
-    with pytest.raises(EmbedderError, match="run: inquitree distill"):
-        gym.make("InquiTree-paper17-v0", embedder=f"static:{tmp_path}")
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json"])
@@ -134,7 +111,7 @@ def test_a_file_that_was_changed_is_refused(name: str, distilled: Path, linked: 
     content = (distilled / name).read_bytes()
     (folder / name).unlink()
     (folder / name).write_bytes(content[:-1] + b" ")
-    with pytest.raises(EmbedderError, match=f"'{name}' was changed.*again with: inquitree distill"):
+    with pytest.raises(EmbedderError, match=f"'{name}' was changed.*again with: python -m research.static"):
         StaticEmbedder(str(folder)).embed(TEXTS)
 
 
@@ -153,7 +130,3 @@ def test_reading_imports_no_torch(distilled: Path):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-def test_a_name_gives_the_embedder(distilled: Path):
-    assert isinstance(load_embedder(f"static:{distilled}"), StaticEmbedder)

@@ -18,7 +18,7 @@ import numpy as np
 import platformdirs
 import pytest
 
-from inquitree_gym.embeddings import MiniLMEmbedder, TreeVectors, tree_vectors
+from inquitree_gym.embeddings import MiniLMEmbedder, TreeVectors
 from inquitree_gym.embeddings.vectors import CACHE_SIZE, cache_folder
 from tests.strategies import make_tree, with_paraphrases
 
@@ -83,14 +83,6 @@ def test_the_texts_of_a_tree_are_embedded_once_and_then_read_from_the_disk(caplo
     assert warnings(caplog) == []
 
 
-def test_the_real_model_gives_the_same_bytes_from_the_disk(minilm: MiniLMEmbedder, cache: Path):
-    fresh = TreeVectors(TREE, minilm).matrix(TEXTS)
-    silent = Counting(minilm.digest)
-    assert TreeVectors(TREE, silent).matrix(TEXTS).tobytes() == fresh.tobytes()
-    assert silent.asked == []
-    assert len(list(cache.iterdir())) == 1
-
-
 @pytest.mark.parametrize(("tree", "digest"), [(OTHER_TREE, "0" * 64), (TREE, "1" * 64)])
 def test_another_tree_or_other_weights_never_share_a_file(tree, digest: str, stored: Path):
     embedder = Counting(digest)
@@ -146,16 +138,6 @@ def test_a_cache_folder_that_is_a_file_costs_a_warning_and_no_vector(cache: Path
     (message,) = warnings(caplog)
     assert f"cannot write vectors to '{cache}'" in message
     assert cache.read_text() == "in the way"
-
-
-def test_a_folder_in_the_place_of_the_file_costs_a_warning_and_leaves_nothing_behind(
-    stored: Path, caplog: pytest.LogCaptureFixture
-):
-    stored.unlink()
-    stored.mkdir()
-    assert TreeVectors(TREE, Counting()).of(TEXTS[0]).shape == (DIM,)
-    assert any(f"cannot write vectors to '{stored.parent}'" in message for message in warnings(caplog))
-    assert list(stored.parent.iterdir()) == [stored]
 
 
 def write_on_a_full_disk(folder: str) -> tuple[bytes, list[str], list[str]]:
@@ -270,22 +252,6 @@ def test_a_candidate_is_the_unit_length_mean_of_its_text_and_its_paraphrases():
     assert (vectors.subtopics.dtype, vectors.studies.shape) == (np.float32, (3, DIM))
 
 
-def test_paraphrases_stand_in_the_disk_cache_with_the_other_texts():
-    tree = with_paraphrases(TREE, {"s1": ["One.", "Two."]})
-    fresh = TreeVectors(tree, Counting()).subtopics
-    silent = Counting()
-    assert TreeVectors(tree, silent).subtopics.tobytes() == fresh.tobytes()
-    assert silent.asked == []
-
-
-def test_a_tree_played_once_embeds_its_paraphrases_with_the_first_action():
-    tree, embedder = with_paraphrases(TREE, {"s1": ["One."], "s2a": ["Two."]}), Counting()
-    vectors = TreeVectors(tree, embedder, lasting=False)
-    assert (len(vectors.subtopics), len(vectors.studies)) == (2, 3)
-    nodes = (*tree.subtopics, *tree.studies)
-    assert embedder.asked == [tuple(text for node in nodes for text in (node.text, *node.paraphrases))]
-
-
 def test_opposite_wordings_make_a_candidate_that_is_like_nothing():
     class Signed(Counting):
         def embed(self, texts: Sequence[str]) -> np.ndarray:
@@ -293,24 +259,6 @@ def test_opposite_wordings_make_a_candidate_that_is_like_nothing():
 
     vectors = TreeVectors(with_paraphrases(TREE, {"s1": ["No!"]}), Signed(), lasting=False)
     assert vectors.subtopics.tolist() == [[0.0, 0.0], [1.0, 0.0]]
-
-
-def test_texts_of_the_tree_are_never_forgotten():
-    embedder = Counting()
-    vectors = TreeVectors(TREE, embedder)
-    for i in range(CACHE_SIZE + len(TEXTS)):
-        vectors.of(f"text {i}")
-    embedder.asked.clear()
-    vectors.matrix(TEXTS)
-    assert embedder.asked == []
-
-
-def test_one_object_serves_every_environment_of_a_tree():
-    embedder = Counting()
-    shared = tree_vectors(TREE, embedder)
-    assert tree_vectors(make_tree([[], [0]], [1, 2]), embedder) is shared, "an equal tree is the same tree"
-    assert tree_vectors(OTHER_TREE, embedder) is not shared
-    assert tree_vectors(TREE, Counting()) is not shared
 
 
 def test_a_copy_from_a_pickle_gives_the_same_vectors(minilm: MiniLMEmbedder):

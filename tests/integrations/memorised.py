@@ -13,15 +13,15 @@ from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 from transformers.utils import get_json_schema
 
 from inquitree_gym.integrations.session import play_task
-from inquitree_gym.integrations.tasks import InquiryTask
-from inquitree_gym.integrations.trl import Inquiry
+from inquitree_gym.integrations.tasks import EpisodeTask
+from inquitree_gym.integrations.trl import TRLEpisode
 
 TEMPLATE = Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja"
 END, PAD = "<|im_end|>", "<|endoftext|>"
 SPECIAL = ["<|im_start|>", END, PAD, "<tool_call>", "</tool_call>", "<think>", "</think>"]
 
 
-def conversation(task: InquiryTask) -> list[dict[str, Any]]:
+def conversation(task: EpisodeTask) -> list[dict[str, Any]]:
     """Return the oracle's inquiry as a chat in which each move is a call of the tool."""
     episode = play_task(task)
     messages: list[dict[str, Any]] = []
@@ -53,7 +53,7 @@ def memorise(
     """Return a model that was trained on whole conversations, and its tokenizer."""
     texts = [str(message) for chat in conversations for message in chat]
     tokenizer = make_tokenizer(texts)
-    tools = [get_json_schema(Inquiry().move)]
+    tools = [get_json_schema(TRLEpisode().move)]
     rows = [tokenizer.apply_chat_template(chat, tools=tools, return_dict=True)["input_ids"] for chat in conversations]
     torch.manual_seed(seed)
     model = Qwen3ForCausalLM(

@@ -26,18 +26,16 @@ from inspect_ai.model import get_model
 from inspect_ai.tool import mcp_server_stdio
 
 from inquitree_gym.errors import OptionError, TreeError
-from inquitree_gym.integrations.inspect import VERSION, inquiry
+from inquitree_gym.inquiry.judges.local import local_judge
+from inquitree_gym.integrations.inspect import VERSION, research
 from inquitree_gym.integrations.session import play_task
 from inquitree_gym.integrations.tasks import make_tasks
-from inquitree_gym.judges import local_judge
 from inquitree_gym.log import Episode, read_episode
-from inquitree_gym.prompts import Prompts
+from inquitree_gym.results.score import score_episode
+from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
-from inquitree_gym.runner.study import make_study
-from inquitree_gym.scoring import score_episode
 from inquitree_gym.trees import load_tree
-from tests.cli import test_cli
-from tests.cli.test_cli import Inquitree
+from tests.contract.command_line import inquitree
 from tests.servers import Body, Rote, Service, calling, failed
 from tests.test_docs import DOCS, blocks
 
@@ -48,10 +46,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
-inquitree = test_cli.inquitree
 TREES = ("paper2", "paper17")
 MODEL = "openai-api/loop/m"
-SCORES = {"conclusion", "coverage", "unaided", "turns"}
+SCORES = {"reward", "coverage", "unaided", "turns"}
 ROOT = Path(__file__).parents[2]
 
 
@@ -86,7 +83,7 @@ def run(*command: object, overlay: bool = True) -> subprocess.CompletedProcess[s
 
 def evaluate(folder: Path, *options: object) -> subprocess.CompletedProcess[str]:
     """Run ``inspect eval``, which leaves its log in ``folder``."""
-    command = ("-m", "inspect_ai", "eval", "inquitree_gym/inquiry", "--model", MODEL, "--max-retries", 0)
+    command = ("-m", "inspect_ai", "eval", "inquitree_gym/research", "--model", MODEL, "--max-retries", 0)
     return run(*command, "--display", "none", "--log-dir", folder, *options)
 
 
@@ -101,7 +98,7 @@ def evaluated(log: str | Path, **settings: Any) -> EvalLog:
     given = {"papers": "paper2", "seeds": 1, **settings}
     limits = {name: given.pop(name) for name in ("token_limit",) if name in given}
     (found,) = inspect_eval(
-        inquiry(**given), model=get_model(MODEL, memoize=False), log_dir=str(log), display="none", **limits
+        research(**given), model=get_model(MODEL, memoize=False), log_dir=str(log), display="none", **limits
     )
     return found
 
@@ -133,17 +130,16 @@ def test_the_command_plays_and_scores_the_episodes_of_inquitree_run(tmp_path: Pa
     assert (log.status, log.eval.task_version, log.eval.metadata) == ("success", VERSION, None)
     for sample in log.samples:
         (score,) = sample.scores.values()
-        episode = found[sample.metadata["tree"], sample.metadata["options"]["fake_level"], sample.metadata["seed"]]
+        episode = found[sample.metadata["task"], sample.metadata["cell"]["fake_level"], sample.metadata["seed"]]
         ours = score_episode(episode, load_tree(episode.header.task.id), local_judge(load_tree(episode.header.task.id)))
-        assert score.value == pytest.approx({
-            "conclusion": ours.quality_share, "coverage": ours.trajectory.coverage,
-            "unaided": ours.trajectory.unaided_coverage, "turns": ours.trajectory.turns,
-        })  # fmt: skip
+        values = {name: value for name, value in ours.values.items() if value is not None}
+        reward = {"reward": episode.footer.episode_return, "turns": len(episode.turns)}
+        assert score.value == pytest.approx(reward | values)
         assert score.metadata["fingerprint"] == episode.fingerprint
         assert score.answer == episode.actions[-1]
         assert sample.messages[1].text == episode.turns[0].observation
         assert len(sample.messages) == 1 + 2 * len(episode.turns)
-    assert {each.name for each in log.results.scores} == SCORES
+    assert {each.name for each in log.results.scores} >= SCORES
     assert {"mean", "ci_lower", "ci_upper"} <= {key for each in log.results.scores for key in each.metrics}
 
     report = run("-c", "from inquitree_gym.cli import main; main()", "report", tmp_path / "episodes", overlay=False)
@@ -156,17 +152,10 @@ def test_settings_reach_the_episode(tmp_path: Path):
     log = evaluated(tmp_path / "logs", **settings, episodes=str(tmp_path / "episodes"))
     ((name, episode),) = played(tmp_path / "episodes").items()
     assert name == ("paper2", 2, 7)
-    assert log.samples[0].id == "paper2@" + f"{load_tree('paper2').version}/f2/s7/max_turns=12"
-    assert (episode.header.rules["max_turns"], episode.header.embedder.name) == (12, "all-MiniLM-L6-v2")
+    version = load_tree("paper2").version
+    assert log.samples[0].id == f"paper2@{version}/fake_level=2/s7/embedder=all-MiniLM-L6-v2/max_turns=3n"
+    assert (episode.header.rules["max_turns"], episode.header.setup.embedder.name) == (12, "all-MiniLM-L6-v2")
     assert (episode.header.agent["name"], episode.header.agent["harness"]) == ("sceptic", "inspect_ai")
-
-
-def test_a_preset_brings_its_rules_and_prompts(tmp_path: Path, playing: Service):
-    playing.reply = lambda body: "THOUGHT: enough.\nACTION: draw_conclusion"
-    evaluated(tmp_path / "logs", rules="paper", max_turns=4, episodes=str(tmp_path / "episodes"))
-    (episode,) = played(tmp_path / "episodes").values()
-    assert episode.header.rules["decisions"] == "tokens"
-    assert playing.chats[0][0]["content"] == Prompts("paper", ["llm_system"]).render("llm_system")
 
 
 def test_an_inquiry_without_a_conclusion_is_not_scored(tmp_path: Path):
@@ -229,29 +218,23 @@ def test_react_plays_over_mcp(tmp_path: Path, playing: Service):
 # Our episodes in its viewer
 
 
-def test_episodes_are_exported_as_its_logs(inquitree: Inquitree, tmp_path: Path):
-    run_study(make_study(agents=("oracle", "random"), trees=("paper2",), fake_levels=(3,), seeds=2), tmp_path / "run")
+def test_episodes_are_exported_as_its_logs(tmp_path: Path):
+    run_study(make_study(agents=("oracle", "random"), trees=("paper2",), fake_level=(3,), seeds=2), tmp_path / "run")
+    assert inquitree("export", tmp_path / "run", "--to", "inspect", "--out", tmp_path / "logs").status == 0
     done = inquitree("export", tmp_path / "run", "--to", "inspect")
     assert (done.status, done.out) == (0, "")
     episodes = [read_episode(file) for file in (tmp_path / "run" / "episodes").glob("*oracle*")]
-    assert {file.name for file in (tmp_path / "run" / "inspect").iterdir()} == {"oracle.eval", "random.eval"}
+    for folder in (tmp_path / "run" / "inspect", tmp_path / "logs"):
+        assert {file.name for file in folder.iterdir()} == {"oracle.eval", "random.eval"}
     log = read_eval_log(str(tmp_path / "run" / "inspect" / "oracle.eval"))
     assert (log.status, log.eval.model, log.results.completed_samples) == ("success", "oracle", 2)
     assert {sample.metadata["fingerprint"] for sample in log.samples} == {each.fingerprint for each in episodes}
-    (name,) = {
-        f"paper2@{load_tree('paper2').version}/f3/s{each.header.seed}" for each in episodes if not each.header.seed
-    }
+    name = f"paper2@{load_tree('paper2').version}/fake_level=3/s0"
     sample = next(sample for sample in log.samples if sample.id == name)
-    assert sample.scores["inquiry_scores"].value["coverage"] == 1.0
+    assert sample.scores["episode_scores"].value["coverage"] == 1.0
     assert sample.messages[1].text == episodes[0].turns[0].observation
     means = {score.name: score.metrics["mean"].value for score in log.results.scores}
-    assert means["conclusion"] == pytest.approx(sum(each.footer.episode_return for each in episodes) / 2)
-
-
-def test_the_folder_of_the_exported_logs_can_be_chosen(inquitree: Inquitree, tmp_path: Path):
-    run_study(make_study(agents=("random",), trees=("paper2",), seeds=1), tmp_path / "run")
-    assert inquitree("export", tmp_path / "run", "--to", "inspect", "--out", tmp_path / "logs").status == 0
-    assert [file.name for file in (tmp_path / "logs").iterdir()] == ["random.eval"]
+    assert means["reward"] == pytest.approx(sum(each.footer.episode_return for each in episodes) / 2)
     done = inquitree("export", tmp_path / "run", "--to", "inspect", "--benchmark")
     assert (done.status, "--benchmark concerns messages" in done.said) == (2, True)
 
@@ -260,19 +243,17 @@ def test_the_folder_of_the_exported_logs_can_be_chosen(inquitree: Inquitree, tmp
 
 
 @pytest.mark.parametrize(
-    ("settings", "error", "message"),
+    ("settings", "message"),
     [
-        ({"papers": "/etc/shadow"}, OptionError, "a tree is named by its id"),
-        ({"papers": "paper6"}, TreeError, "may not be distributed"),
-        ({"agent": "oracle"}, OptionError, "agent is llm or sceptic, not 'oracle'"),
-        ({"fake_level": 11}, OptionError, "fake_level"),
-        ({"seeds": 0}, OptionError, "seeds is a number"),
-        ({"embedder": "none"}, Exception, "embedder"),
+        ({"papers": "/etc/shadow"}, "a task is named by its id"),
+        ({"papers": "paper6"}, "may not be distributed"),
+        ({"agent": "oracle"}, "agent is llm or sceptic, not 'oracle'"),
+        ({"fake_level": 11}, "fake_level"),
     ],
 )
-def test_wrong_settings_are_refused(settings: dict[str, Any], error: type[Exception], message: str):
-    with pytest.raises(error, match=message):
-        inquiry(**settings)
+def test_wrong_settings_are_refused(settings: dict[str, Any], message: str):
+    with pytest.raises((OptionError, TreeError), match=message):
+        research(**settings)
 
 
 # How it is found
@@ -281,15 +262,14 @@ def test_wrong_settings_are_refused(settings: dict[str, Any], error: type[Except
 def test_the_entry_point_names_the_task():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     module = import_module(project["entry-points"]["inspect_ai"]["inquitree_gym"])
-    assert registry_info(module.inquiry).name == "inquitree_gym/inquiry"
+    assert registry_info(module.research).name == "inquitree_gym/research"
 
 
-@pytest.mark.parametrize("papers", [2, "2", "paper2", [2], ["paper2"]])
+@pytest.mark.parametrize("papers", [2, "2", ["paper2"]])
 def test_papers_are_named_in_every_form_of_the_command_line(papers):
-    samples = inquiry(papers=papers, seeds=["1", "3"], fake_level=["0", "2"]).dataset
-    assert {sample.metadata["tree"] for sample in samples} == {"paper2"}
-    assert {sample.metadata["seed"] for sample in samples} == {1, 3}
-    assert {sample.metadata["options"]["fake_level"] for sample in samples} == {0, 2}
+    samples = research(papers=papers, seeds=["1", "3"], fake_level=["0", "2"]).dataset
+    found = {(each.metadata["task"], each.metadata["seed"], each.metadata["cell"]["fake_level"]) for each in samples}
+    assert found == {("paper2", seed, level) for seed in (1, 3) for level in (0, 2)}
 
 
 def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -298,4 +278,4 @@ def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     names: dict[str, Any] = {"__name__": "__main__"}
     exec(compile(source, "integrations.md", "exec"), names)
     assert names["log"].status == "success"
-    assert json.dumps(names["log"].samples[0].scores["inquiry_scores"].value)
+    assert json.dumps(names["log"].samples[0].scores["episode_scores"].value)

@@ -17,54 +17,52 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from inquitree_gym.integrations.mcp import InquiryView, inquiry_server
-from inquitree_gym.integrations.session import InquirySession, play_task
-from inquitree_gym.integrations.tasks import InquiryTask, make_tasks
+from inquitree_gym.integrations.mcp import MCPView, episode_server
+from inquitree_gym.integrations.session import EpisodeSession, play_task
+from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks
 from inquitree_gym.log import Episode, read_episode
-from inquitree_gym.matching import MAX_ACTION_LENGTH
-from tests.cli import test_cli
-from tests.cli.test_cli import Inquitree
+from inquitree_gym.texts import MAX_ACTION_LENGTH
+from tests.contract.command_line import inquitree
 
 pytestmark = [pytest.mark.e2e, pytest.mark.weights]
 
-inquitree = test_cli.inquitree
 COMMAND = (sys.executable, "-c", "from inquitree_gym.cli import main; main()", "mcp")
 OPTIONS = ("paper2", "--fake-level", "3", "--seed", "4")
 KILLED_AT = 5
 
 
 @pytest.fixture(scope="module")
-def task() -> InquiryTask:
+def task() -> EpisodeTask:
     return make_tasks("paper2", seeds=[4], fake_level=3)[0]
 
 
-@pytest.fixture(scope="module")
-def played(task: InquiryTask) -> Episode:
-    """The episode of the oracle, by `play`."""
-    return play_task(task)
-
-
 @pytest.fixture
-def session(task: InquiryTask) -> InquirySession:
-    begun = InquirySession(task)
+def session(task: EpisodeTask) -> EpisodeSession:
+    begun = EpisodeSession(task)
     begun.begin()
     return begun
 
 
-def told(result: Any) -> InquiryView:
+@pytest.fixture(scope="module")
+def played(task: EpisodeTask) -> Episode:
+    """The episode of the oracle, by `play`."""
+    return play_task(task)
+
+
+def told(result: Any) -> MCPView:
     """What a tool answered; its text is the observation itself."""
     assert not result.is_error, result.content[0].text
-    view = InquiryView.model_validate(result.structured_content)
+    view = MCPView.model_validate(result.structured_content)
     assert [content.text for content in result.content] == [view.observation]
     return view
 
 
-async def play(client: Client, actions: tuple[str, ...]) -> list[InquiryView]:
+async def play(client: Client, actions: tuple[str, ...]) -> list[MCPView]:
     calls = [("look", {}), *[("move", {"text": action}) for action in actions]]
     return [told(await client.call_tool(tool, arguments)) for tool, arguments in calls]
 
 
-def check_play(shown: list[InquiryView], played: Episode) -> None:
+def check_play(shown: list[MCPView], played: Episode) -> None:
     assert [view.observation for view in shown] == [
         *(turn.observation for turn in played.turns),
         played.footer.observation,
@@ -77,7 +75,7 @@ def check_play(shown: list[InquiryView], played: Episode) -> None:
 
 
 def test_an_episode_over_stdio_is_the_episode_of_play(played: Episode, tmp_path: Path):
-    async def over_stdio() -> list[InquiryView]:
+    async def over_stdio() -> list[MCPView]:
         arguments = [*COMMAND[1:], *OPTIONS, "--log", str(tmp_path / "one.jsonl")]
         server = StdioServerParameters(command=COMMAND[0], args=arguments, env=dict(os.environ))
         async with Client(stdio_client(server)) as client:
@@ -158,7 +156,7 @@ def serving(*options: object) -> Iterator[str]:
 
 
 def test_an_episode_over_http_is_the_same_whoever_makes_its_moves(played: Episode, tmp_path: Path):
-    async def over_http(url: str) -> list[InquiryView]:
+    async def over_http(url: str) -> list[MCPView]:
         async with Client(url) as one, Client(url) as other:
             shown = await play(one, played.actions[:3])
             assert told(await other.call_tool("look", {})) == shown[-1]
@@ -172,9 +170,9 @@ def test_an_episode_over_http_is_the_same_whoever_makes_its_moves(played: Episod
 # What a client is offered
 
 
-def test_a_client_is_told_the_rules_and_what_the_tools_do(session: InquirySession):
+def test_a_client_is_told_the_rules_and_what_the_tools_do(session: EpisodeSession):
     async def ask() -> tuple[Any, Any, Any]:
-        async with Client(inquiry_server(session)) as client:
+        async with Client(episode_server(session)) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             (prompt,) = (await client.list_prompts()).prompts
             return tools, await client.get_prompt(prompt.name), client.instructions
@@ -192,15 +190,18 @@ def test_a_client_is_told_the_rules_and_what_the_tools_do(session: InquirySessio
     assert instructions == rules
 
 
-def test_the_rules_are_those_of_the_opening_after_a_resume(task: InquiryTask, played: Episode, tmp_path: Path):
-    first = InquirySession(task, file=tmp_path / "one.jsonl")
-    opening = first.begin()
-    first.move(played.actions[0])
-    first.close()
-    second = InquirySession(task, file=tmp_path / "one.jsonl")
-    assert second.begin() != opening
-    assert opening in inquiry_server(second).instructions
-    second.close()
+def test_a_projection_is_played_to_its_end():
+    (task,) = make_tasks("paper2", env="projection", seeds=1)
+    session, played = EpisodeSession(task), play_task(task)
+    session.begin()
+
+    async def ask() -> list[MCPView]:
+        async with Client(episode_server(session)) as client:
+            assert client.instructions.startswith("Play the episode below")
+            return await play(client, played.actions)
+
+    check_play(asyncio.run(ask()), played)
+    assert session.episode.fingerprint == played.fingerprint
 
 
 # Whatever is no move
@@ -218,10 +219,10 @@ def test_the_rules_are_those_of_the_opening_after_a_resume(task: InquiryTask, pl
     ],
 )
 def test_what_is_no_move_is_refused_in_one_line_and_changes_nothing(
-    session: InquirySession, played: Episode, tool: str, arguments: dict[str, Any], message: str
+    session: EpisodeSession, played: Episode, tool: str, arguments: dict[str, Any], message: str
 ):
-    async def ask() -> tuple[Any, InquiryView]:
-        async with Client(inquiry_server(session)) as client:
+    async def ask() -> tuple[Any, MCPView]:
+        async with Client(episode_server(session)) as client:
             refused = await client.call_tool(tool, arguments)
             return refused, told(await client.call_tool("move", {"text": played.actions[0]}))
 
@@ -233,71 +234,44 @@ def test_what_is_no_move_is_refused_in_one_line_and_changes_nothing(
     assert (after.turn, after.observation) == (1, played.turns[1].observation)
 
 
-def test_moves_after_the_end_change_nothing(session: InquirySession, played: Episode):
-    async def ask() -> list[InquiryView]:
-        async with Client(inquiry_server(session)) as client:
-            return await play(client, (*played.actions, "One thing more: it is noise."))
-
-    *_, last, after = asyncio.run(ask())
-    assert after == last
-    assert session.episode.fingerprint == played.fingerprint
-
-
-def test_texts_that_look_like_json_are_texts(session: InquirySession):
-    async def ask() -> None:
-        async with Client(inquiry_server(session)) as client:
-            await play(client, ('{"text": 1}', "[1, 2]", "12", "null"))
-
-    asyncio.run(ask())
-    assert session.episode.actions == ('{"text": 1}', "[1, 2]", "12", "null")
-
-
 # The command
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("/etc/shadow",), "a tree is named by its id"),
+        (("/etc/shadow",), "a task is named by its id"),
         (("paper2", "--fake-level", 11), "fake_level"),
-        (("paper2", "--max-turns", "soon"), "max_turns"),
         (("paper6",), "may not be distributed"),
-        (("paper2", "--embedder", "none"), "embedder"),
     ],
 )
-def test_wrong_options_end_the_command_in_one_line(inquitree: Inquitree, options, message: str):
+def test_wrong_options_end_the_command_in_one_line(options, message: str):
     done = inquitree("mcp", *options)
-    assert (done.status, done.out) == (2, "")
-    assert message in done.said
+    assert (done.status, done.out, message in done.said) == (2, "", True)
     assert "Traceback" not in done.err
 
 
-def test_options_of_the_command_reach_the_episode(inquitree: Inquitree, tmp_path: Path):
+def test_options_of_the_command_reach_the_episode(tmp_path: Path):
     options = ("--seed", 1, "--fake-level", 2, "--max-turns", "3n", "--embedder", "all-MiniLM-L6-v2")
     server = Lines("2", *options, "--rules", "paper", "--log", tmp_path / "one.jsonl")
+    for text in ('{"text": 1}', "12", "null"):  # texts that look like JSON are texts
+        server.move(text)
     server.close()
-    header = read_episode(tmp_path / "one.jsonl").header
+    episode = read_episode(tmp_path / "one.jsonl")
+    header = episode.header
     assert (header.seed, header.rules["fake_level"], header.rules["max_turns"]) == (1, 2, 12)
-    assert (header.embedder.name, header.rules["decisions"]) == ("all-MiniLM-L6-v2", "tokens")
+    assert (header.setup.embedder.name, header.rules["decisions"]) == ("all-MiniLM-L6-v2", "tokens")
+    assert episode.actions == ('{"text": 1}', "12", "null")
 
 
-def test_a_finished_log_is_not_served_again(inquitree: Inquitree, task: InquiryTask, played: Episode, tmp_path: Path):
-    whole = InquirySession(task, file=tmp_path / "one.jsonl", agent={"name": "mcp"})
-    whole.begin()
-    for action in played.actions:
-        whole.move(action)
-    done = inquitree("mcp", *OPTIONS, "--log", tmp_path / "one.jsonl")
-    assert (done.status, "holds a complete episode" in done.said) == (2, True)
-
-
-def test_a_port_that_is_taken_is_told(inquitree: Inquitree):
+def test_a_port_that_is_taken_is_told():
     with serving(*OPTIONS) as url:
         port = url.split(":")[2].removesuffix("/mcp")
         done = inquitree("mcp", *OPTIONS, "--port", port)
     assert (done.status, f"cannot listen on port {port}" in done.said) == (2, True)
 
 
-def test_a_missing_extra_is_named(inquitree: Inquitree, monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "mcp", None)
     done = inquitree("mcp", "paper2")
     assert (done.status, "pip install 'inquitree-gym[mcp]'" in done.said) == (2, True)

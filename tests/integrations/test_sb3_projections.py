@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.utils import get_action_masks
-from stable_baselines3 import A2C, PPO
+from stable_baselines3 import A2C
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
 
@@ -41,19 +41,16 @@ def test_masks_close_all_but_one_option_of_empty_slots(as_arrays):
     assert not action.any()
 
 
-@pytest.mark.parametrize(("algorithm", "more"), [(PPO, {"batch_size": 16}), (A2C, {})], ids=["PPO", "A2C"])
-def test_models_train_on_many_projections_and_play_one(algorithm, more):
+def test_models_train_on_many_projections_and_play_one():
     env = batch(4, claims=2)
     env.seed(1)
-    model = algorithm("MlpPolicy", env, n_steps=4, seed=1, device="cpu", **more).learn(32)
+    model = A2C("MlpPolicy", env, n_steps=4, seed=1, device="cpu").learn(32)
     single = gym.make(ID, claims=2, split="test")
     rows, _ = single.reset(seed=0)
-    over, turns = False, 0
+    over, info = False, {}
     while not over:
-        action, _ = model.predict(rows)
-        rows, _, over, _, info = single.step(action)
-        turns = info["turn"]
-    assert turns == 3
+        rows, _, over, _, info = single.step(model.predict(rows)[0])
+    assert info["turn"] == 3
 
 
 def test_a_batch_tells_the_last_observation_of_an_episode():

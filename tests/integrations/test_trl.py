@@ -9,18 +9,17 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from datasets import Dataset
 from transformers.utils import get_json_schema
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
-from inquitree_gym.analysis.export import message_row
 from inquitree_gym.embeddings import Embedder
 from inquitree_gym.errors import ActionError, LogError, OptionError
+from inquitree_gym.integrations.messages import message_row
 from inquitree_gym.integrations.session import play_task
-from inquitree_gym.integrations.trl import Inquiry, InquirySpec
+from inquitree_gym.integrations.trl import TRLEpisode, TRLSpec
 from inquitree_gym.log import read_episode
 from inquitree_gym.trees import dump_tree
 from tests.integrations.memorised import conversation, memorise
@@ -30,40 +29,42 @@ pytestmark = pytest.mark.weights
 
 
 @pytest.fixture
-def spec(tmp_path: Path) -> InquirySpec:
-    return InquirySpec(
+def spec(tmp_path: Path) -> TRLSpec:
+    return TRLSpec(
         ["paper8"], seeds=[5], fake_level=[4], max_turns=12, rules={"feedback": "reason"}, folder=tmp_path / "logs",
         embedder="all-MiniLM-L6-v2",
     )  # fmt: skip
 
 
-def begun(spec: InquirySpec) -> tuple[Inquiry, str]:
+def begun(spec: TRLSpec) -> tuple[TRLEpisode, str]:
     environment = spec.environment_factory()
     return environment, environment.reset(**spec.train_dataset[0])
 
 
-def test_a_row_holds_a_task_and_an_empty_prompt(spec: InquirySpec):
+def test_a_row_holds_a_task_and_an_empty_prompt(spec: TRLSpec):
     (task,) = spec.tasks
     (row,) = spec.train_dataset
     assert row["prompt"] == [{"role": "user", "content": ""}]
-    assert (row["key"], row["tree"], row["version"], row["seed"]) == (task.key, "paper8", task.version, 5)
-    assert json.loads(row["options"]) == {"fake_level": 4, "max_turns": 12, "feedback": "reason"}
+    assert (row["key"], row["task"], row["version"], row["seed"]) == (task.key, "paper8", task.version, 5)
+    assert json.loads(row["cell"]) == {"fake_level": 4}
+    assert json.loads(row["settings"])["rules"] == {"feedback": "reason"}
 
 
-def test_the_moves_of_an_episode_leave_its_fingerprint_and_reward(spec: InquirySpec, tmp_path: Path, minilm: Embedder):
-    episode = play_task(spec.tasks[0], "oracle", embedder=minilm)
+def test_the_moves_of_an_episode_leave_its_fingerprint_and_reward(spec: TRLSpec, tmp_path: Path, minilm: Embedder):
+    episode = play_task(spec.tasks[0], "oracle")
     environment, opening = begun(spec)
+    with pytest.raises(ActionError, match="a move "):
+        environment.move("")
     told = [opening, *map(environment.move, episode.actions)]
     assert told == [*(turn.observation for turn in episode.turns), episode.footer.observation]
+    assert environment.move("redo the study") == episode.footer.observation  # after the end
     assert environment.get_reward() == episode.footer.episode_return > 0
     (file,) = (tmp_path / "logs").iterdir()
     assert read_episode(file).fingerprint == episode.fingerprint
-    assert environment.move("redo the study") == episode.footer.observation  # after the end
-    assert environment.get_reward() == episode.footer.episode_return
 
 
 def test_an_inquiry_without_a_conclusion_earns_nothing_and_a_fault_of_ours_is_not_counted(
-    spec: InquirySpec, monkeypatch: pytest.MonkeyPatch
+    spec: TRLSpec, monkeypatch: pytest.MonkeyPatch
 ):
     environment, _ = begun(spec)
     environment.move("What is it?")
@@ -81,17 +82,7 @@ def test_an_inquiry_without_a_conclusion_earns_nothing_and_a_fault_of_ours_is_no
     assert environment.get_reward() == 0.0
 
 
-@pytest.mark.parametrize("text", ["", 7, "x" * 100_000], ids=["empty", "number", "long"])
-def test_what_is_no_move_is_refused_and_the_inquiry_goes_on(spec: InquirySpec, text: Any):
-    environment, _ = begun(spec)
-    with pytest.raises(ActionError, match="a move "):
-        environment.move(text)
-    assert environment._session.turn == 0
-    environment.move("What is it?")
-    assert environment.get_reward() == 0.0
-
-
-def test_the_one_tool_is_described_and_the_factory_can_be_sent_elsewhere(spec: InquirySpec):
+def test_the_one_tool_is_described_and_the_factory_can_be_sent_elsewhere(spec: TRLSpec):
     environment = pickle.loads(pickle.dumps(spec.environment_factory))()
     public = {name for name, _ in inspect.getmembers(environment, inspect.ismethod) if not name.startswith("_")}
     assert public == {"reset", "move", "get_reward"}
@@ -100,15 +91,15 @@ def test_the_one_tool_is_described_and_the_factory_can_be_sent_elsewhere(spec: I
     assert pickle.loads(pickle.dumps(environment)).reset(**spec.train_dataset[0]).startswith("You lead a research")
 
 
-@pytest.mark.parametrize("row", [{"tree": "/etc/shadow"}, {"options": '{"privileged": true}'}], ids=["path", "option"])
-def test_a_forged_row_is_refused(spec: InquirySpec, row: dict[str, str]):
+@pytest.mark.parametrize("row", [{"task": "/etc/shadow"}, {"settings": '{"privileged": true}'}], ids=["path", "option"])
+def test_a_forged_row_is_refused(spec: TRLSpec, row: dict[str, str]):
     with pytest.raises(OptionError):
         spec.environment_factory().reset(**(spec.train_dataset[0] | row))
 
 
 def test_without_the_extra_the_message_names_it():
-    program = "import sys; sys.modules['datasets'] = None; from inquitree_gym.integrations.trl import InquirySpec"
-    program += "; InquirySpec('paper8').train_dataset"
+    program = "import sys; sys.modules['datasets'] = None; from inquitree_gym.integrations.trl import TRLSpec"
+    program += "; TRLSpec('paper8').train_dataset"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "pip install 'inquitree-gym[trl]'" in done.stderr
 
@@ -119,11 +110,11 @@ def test_a_model_that_plays_by_heart_is_rewarded_and_trained(tmp_path: Path, mon
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
     monkeypatch.setenv("INQUITREE_TREES", str(tmp_path))
     (tmp_path / "tiny.json").write_text(dump_tree(make_tree([[]], [1], tree_id="tiny")), encoding="utf-8")
-    spec = InquirySpec("tiny", seeds=4)
+    spec = TRLSpec("tiny", seeds=4)
     model, tokenizer = memorise([conversation(spec.tasks[0])], steps=130)
     settings = GRPOConfig(
         output_dir=str(tmp_path / "out"), use_cpu=True, bf16=False, max_steps=2, learning_rate=1e-5, seed=1,
-        per_device_train_batch_size=8, num_generations=8, temperature=0.8, max_completion_length=1_500,
+        per_device_train_batch_size=8, num_generations=8, temperature=1.1, max_completion_length=1_500,
         logging_steps=1, save_strategy="no", report_to=[], disable_tqdm=True,
     )  # fmt: skip
     trainer = GRPOTrainer(
@@ -138,7 +129,7 @@ def test_a_model_that_plays_by_heart_is_rewarded_and_trained(tmp_path: Path, mon
     first, second = (step for step in trainer.state.log_history if "loss" in step)
     for step in (first, second):
         assert step["tools/call_frequency"] > 0
-        assert step["rewards/Inquiry/mean"] > 0
+        assert step["rewards/TRLEpisode/mean"] > 0
         assert math.isfinite(step["loss"])
     assert first["loss"] or second["loss"]
 
@@ -149,13 +140,13 @@ def test_exported_messages_train_in_the_trainer_for_fine_tuning(tmp_path: Path, 
     monkeypatch.setenv("INQUITREE_TREES", str(tmp_path))
     tree = make_tree([[]], [1], tree_id="tiny")
     (tmp_path / "tiny.json").write_text(dump_tree(tree), encoding="utf-8")
-    (task,) = InquirySpec("tiny", seeds=1).tasks
+    (task,) = TRLSpec("tiny", seeds=1).tasks
     model, tokenizer = memorise([conversation(task)], steps=1)
     settings = SFTConfig(
         output_dir=str(tmp_path / "out"), use_cpu=True, bf16=False, max_steps=2, logging_steps=1, save_strategy="no",
         report_to=[], disable_tqdm=True, max_length=None,
     )  # fmt: skip
-    rows = Dataset.from_list([message_row(play_task(task), tree)])
+    rows = Dataset.from_list([message_row(play_task(task))])
     trainer = SFTTrainer(model=model, args=settings, train_dataset=rows, processing_class=tokenizer)
     trainer.train()
     losses = [step["loss"] for step in trainer.state.log_history if "loss" in step]

@@ -20,12 +20,12 @@ import verifiers.v1 as vf
 from pydantic import ValidationError
 from verifiers.v1.serve import EnvClient, serve_env
 
+from inquitree_gym.inquiry.prompts import AGENT_TEMPLATE_NAMES, inquiry_prompts
 from inquitree_gym.integrations.session import play_task
-from inquitree_gym.integrations.tasks import InquiryTask, make_tasks
-from inquitree_gym.integrations.verifiers import InquiryHarness, InquiryTaskset, InquiryVerifiersEnv
-from inquitree_gym.llm import MAX_REPLY
+from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks
+from inquitree_gym.integrations.verifiers import VerifiersEnv, VerifiersHarness, VerifiersTaskset
 from inquitree_gym.log import read_episode
-from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, Prompts
+from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.runner import make_study, run_study
 from inquitree_gym.trees import load_tree
 from tests.servers import Answer, Body, Rote, Service, failed, said
@@ -78,12 +78,12 @@ def fingerprints(episodes: list[Any]) -> dict[str, str]:
     return {each["key"]: each["fingerprint"] for each in told}
 
 
-def run_study_on(service: Service, tasks: tuple[InquiryTask, ...], folder: Path) -> dict[str, str]:
+def run_study_on(service: Service, tasks: tuple[EpisodeTask, ...], folder: Path) -> dict[str, str]:
     """Play the tasks with ``inquitree run``."""
     model = {"model": "openai/m", "base_url": service.address}
     level, seeds = int(tasks[0].options["fake_level"]), len({task.seed for task in tasks})
-    trees = tuple(dict.fromkeys(task.tree for task in tasks))
-    study = make_study(agents=("llm",), models=(model,), trees=trees, fake_levels=(level,), seeds=seeds)
+    trees = tuple(dict.fromkeys(task.task for task in tasks))
+    study = make_study(agents=("llm",), models=(model,), trees=trees, fake_level=(level,), seeds=seeds)
     assert run_study(study, folder).is_complete
     played = map(read_episode, sorted((folder / "episodes").iterdir()))
     return {f"{each.header.task.id} {each.header.seed}": each.fingerprint for each in played}
@@ -95,10 +95,10 @@ def test_a_model_leaves_the_fingerprints_that_it_leaves_in_a_run(service: Servic
     played = run_study_on(service, tasks, tmp_path / "run")
     chats = sorted(map(json.dumps, service.chats))
     service.requests.clear()
-    taskset = {"trees": list(TREES), "seeds": 2, "fake_level": 3}
+    taskset = {"papers": list(TREES), "seeds": 2, "fake_level": 3}
     episodes = evaluate(service, taskset, episodes=str(tmp_path / "logs"))
     assert all(episode.ok for episode in episodes)
-    assert fingerprints(episodes) == {task.key: played[f"{task.tree} {task.seed}"] for task in tasks}
+    assert fingerprints(episodes) == {task.key: played[f"{task.task} {task.seed}"] for task in tasks}
     assert sorted(map(json.dumps, service.chats)) == chats
     assert any("Your answer could not be read" in chat for chat in chats)
     logs = [read_episode(file) for file in (tmp_path / "logs").iterdir()]
@@ -106,11 +106,11 @@ def test_a_model_leaves_the_fingerprints_that_it_leaves_in_a_run(service: Servic
     assert {log.header.agent["model"] for log in logs} == {"m"}
     for episode, task in zip(episodes, tasks, strict=True):
         (trace,) = episode.traces
-        (log,) = (log for log in logs if (log.header.task.id, log.header.seed) == (task.tree, task.seed))
+        (log,) = (log for log in logs if (log.header.task.id, log.header.seed) == (task.task, task.seed))
         assert trace.reward == log.footer.episode_return
-        assert trace.rewards.keys() == {"conclusion"}
+        assert trace.rewards.keys() == {"reward"}
         assert trace.metrics.keys() >= {"coverage", "unaided", "turns"}
-        assert trace.metrics["turns"] == len(log.turns) - 1
+        assert trace.metrics["turns"] == len(log.turns)
         assert episode.task.key == task.key
 
 
@@ -118,7 +118,7 @@ def test_settings_reach_the_inquiry_and_the_model(service: Service, tmp_path: Pa
     service.reply = ROTE
     (tmp_path / "prompt.txt").write_text("Explore as you like.", encoding="utf-8")
     taskset = {
-        "trees": "paper8", "seeds": [7], "fake_level": [2], "max_turns": "3n", "embedder": "all-MiniLM-L6-v2",
+        "papers": "paper8", "seeds": [7], "fake_level": [2], "max_turns": "3n", "embedder": "all-MiniLM-L6-v2",
         "rules": {"study_turn": True}, "system_prompt": tmp_path / "prompt.txt",
     }  # fmt: skip
     (episode,) = evaluate(
@@ -126,57 +126,49 @@ def test_settings_reach_the_inquiry_and_the_model(service: Service, tmp_path: Pa
     )
     (file,) = (tmp_path / "logs").iterdir()
     header = read_episode(file).header
-    assert (header.seed, header.embedder.name) == (7, "all-MiniLM-L6-v2")
+    assert (header.seed, header.setup.embedder.name) == (7, "all-MiniLM-L6-v2")
     assert [header.rules[name] for name in ("fake_level", "max_turns", "study_turn")] == [2, 15, True]
     assert all(chat[0] == {"role": "system", "content": "Explore as you like."} for chat in service.chats)
     assert "left out here" in service.chats[-1][1]["content"]
     assert episode.ok
 
 
+def test_a_model_plays_a_projection(service: Service):
+    service.reply = lambda body: load_task("paper2").disclosure.outcome
+    (episode,) = evaluate(service, {"papers": "paper2", "env": "projection", "seeds": 1, "form": "sentence"})
+    (trace,) = episode.traces
+    (task,) = make_tasks("paper2", env="projection", seeds=1, form="sentence")
+    assert episode.ok
+    assert (trace.info["inquitree"]["key"], trace.metrics["turns"]) == (task.key, 3)
+    assert trace.info["inquitree"]["fingerprint"] == play_task(task).fingerprint
+    assert trace.reward == pytest.approx(1)
+
+
 def test_a_model_that_gives_no_answer_is_an_error_without_a_reward(service: Service):
     service.reply = ROTE
     service.planned.extend([*[None] * 5, *[failed(500)] * 50])
-    (episode,) = evaluate(service, {"trees": "paper8", "seeds": 1})
+    (episode,) = evaluate(service, {"papers": "paper8", "seeds": 1})
     (trace,) = episode.traces
     assert not episode.ok
     assert trace.last_error.type == "ProviderError"
     assert (trace.rewards, trace.reward, "inquitree" in trace.info) == ({}, 0.0, False)
 
 
-def test_an_inquiry_that_was_cut_short_has_no_reward(service: Service):
-    service.reply = ROTE
-    (episode,) = evaluate(service, {"trees": "paper8", "seeds": 1}, player={"max_turns": 4})
-    assert episode.traces[0].rewards == {}
-    assert len(service.requests) == 4
-
-
 @pytest.mark.parametrize("answer", [said(None), said("")], ids=["null", "empty"])
 def test_an_empty_answer_is_corrected_once_and_then_a_move(service: Service, answer: Answer, tmp_path: Path):
     service.reply = ROTE
     service.planned.extend([answer, answer])
-    (episode,) = evaluate(service, {"trees": "paper8", "seeds": 1}, episodes=str(tmp_path / "logs"))
+    taskset = {"papers": "paper8", "seeds": 1}
+    (episode,) = evaluate(service, taskset, episodes=str(tmp_path / "logs"), player={"max_turns": 4})
     (file,) = (tmp_path / "logs").iterdir()
-    assert episode.ok
     assert read_episode(file).actions[0] == ""
-
-
-def test_a_reply_that_is_too_long_is_cut_as_in_a_run(service: Service, tmp_path: Path):
-    service.reply = lambda body: f"THOUGHT: no end.\nACTION: draw conclusion{' and on' * MAX_REPLY}"
-    tasks = make_tasks("paper8", seeds=1)
-    played = run_study_on(service, tasks, tmp_path / "run")
-    assert fingerprints(evaluate(service, {"trees": "paper8", "seeds": 1})) == {tasks[0].key: played["paper8 0"]}
+    assert episode.traces[0].rewards == {}, "it was cut short"
+    assert len(service.requests) == 4
 
 
 @pytest.mark.parametrize(
     ("taskset", "message"),
-    [
-        ({"trees": "/etc/shadow"}, "a tree is named by its id"),
-        ({"trees": "paper6"}, "may not be distributed"),
-        ({"fake_level": 11}, "fake_level is a whole number from 0 to 10"),
-        ({"rules": {"privileged": True}}, "unknown option 'privileged'"),
-        ({"embedder": "no-such"}, "no embedder is called 'no-such'"),
-        ({"melody": 1}, "melody"),
-    ],
+    [({"papers": "/etc/shadow"}, "named by its id"), ({"fake_level": 11}, "fake_level"), ({"melody": 1}, "melody")],
 )
 def test_bad_settings_are_errors_of_the_configuration(taskset: dict[str, Any], message: str):
     with pytest.raises(ValidationError, match=message):
@@ -185,16 +177,16 @@ def test_bad_settings_are_errors_of_the_configuration(taskset: dict[str, Any], m
 
 def test_a_task_from_elsewhere_opens_no_file(service: Service):
     async def run() -> vf.Episode:
-        made = vf.load_environment(vf.resolve_env_config({"taskset": {"id": "inquitree", "trees": "paper8"}}))
+        made = vf.load_environment(vf.resolve_env_config({"taskset": {"id": "inquitree", "papers": "paper8"}}))
         task = next(iter(made.taskset))
-        forged = type(task)(task.data.model_copy(update={"tree": "/etc/shadow"}), task.config)
+        forged = type(task)(task.data.model_copy(update={"task": "/etc/shadow"}), task.config)
         context = vf.ModelContext(model="m", client=client(service), sampling=vf.Sampling())
         async with made.serving():
             return await made.run_slot(made.slots(forged)[0], context)
 
     episode = asyncio.run(run())
     assert not episode.ok
-    assert "a tree is named by its id" in episode.errors[0].message
+    assert "a task is named by its id" in episode.errors[0].message
     assert service.requests == []
 
 
@@ -218,7 +210,7 @@ def run(*arguments: object) -> None:
 
 def eval_command(service: Service, folder: Path, *more: object) -> list[str]:
     return command(
-        "vf-eval", "inquitree", "--env.taskset.trees", "paper8", "--env.taskset.seeds", 2, "-m", "m",
+        "vf-eval", "inquitree", "--env.taskset.papers", "paper8", "--env.taskset.seeds", 2, "-m", "m",
         "--client.base-url", service.address, "--client.api-key-var", "OPENAI_API_KEY",
         "--no-push", "--no-rich", "-o", folder, "--run.name", "here", *more,
     )  # fmt: skip
@@ -258,25 +250,15 @@ def test_a_killed_evaluation_resumes_to_the_same_fingerprints(service: Service, 
     tasks = make_tasks("paper8", seeds=2)
     service.begin(ROTE)
     played = run_study_on(service, tasks, tmp_path / "run")
-    assert fingerprints(episodes) == {task.key: played[f"{task.tree} {task.seed}"] for task in tasks}
+    assert fingerprints(episodes) == {task.key: played[f"{task.task} {task.seed}"] for task in tasks}
 
 
 def test_the_oracle_validates_the_tasks(tmp_path: Path):
-    arguments = ("--taskset.trees", "paper2,paper8", "--taskset.seeds", 1, "--runtime.type", "subprocess")
+    arguments = ("--taskset.papers", "paper2,paper8", "--taskset.seeds", 1, "--runtime.type", "subprocess")
     run("vf-validate", "inquitree", "--only-gold", *arguments, "--taskset.fake-level", "0,10", "-o", tmp_path)
     (summary,) = tmp_path.rglob("summary.json")
     outcomes = json.loads(summary.read_text())["outcomes"]
     assert (outcomes["valid"], outcomes["invalid"]) == (2, 2)  # all is fake at level 10
-
-
-def test_a_bad_setting_of_a_command_is_one_line(tmp_path: Path, service: Service):
-    done = subprocess.run(
-        eval_command(service, tmp_path, "--env.taskset.fake-level", 11), env=environment(), capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode != 0
-    assert "fake_level is a whole number from 0 to 10" in done.stdout + done.stderr
-    assert "Traceback" not in done.stdout + done.stderr
 
 
 @pytest.fixture
@@ -286,7 +268,7 @@ def served(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         monkeypatch.setenv(name, value)
     spawning = multiprocessing.get_context("spawn")
     addresses = spawning.Queue()
-    config = {"taskset": {"id": "inquitree", "trees": "paper8", "seeds": 4}}
+    config = {"taskset": {"id": "inquitree", "papers": "paper8", "seeds": 4}}
     settings = {"max_workers": 2, "elastic": False, "address": "tcp://127.0.0.1:0", "config_data": config}
     server = spawning.Process(target=serve_env, kwargs={**settings, "address_queue": addresses})
     server.start()
@@ -302,7 +284,7 @@ def served(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def test_a_server_with_two_workers_plays_the_same_inquiries(service: Service, served: str):
     service.reply = ROTE
-    taskset = InquiryTaskset(vf.taskset_config_type("inquitree")(id="inquitree", trees="paper8", seeds=4))
+    taskset = VerifiersTaskset(vf.taskset_config_type("inquitree")(id="inquitree", papers="paper8", seeds=4))
 
     async def run() -> list[vf.WireEpisode]:
         caller = EnvClient(served)
@@ -315,7 +297,7 @@ def test_a_server_with_two_workers_plays_the_same_inquiries(service: Service, se
             await caller.close()
 
     episodes = asyncio.run(run())
-    assert fingerprints(episodes) == fingerprints(evaluate(service, {"trees": "paper8", "seeds": 4}))
+    assert fingerprints(episodes) == fingerprints(evaluate(service, {"papers": "paper8", "seeds": 4}))
 
 
 # The package and the configuration of prime-rl
@@ -325,7 +307,7 @@ def test_the_plugin_is_three_names_and_builds_into_a_wheel(tmp_path: Path):
     import inquitree
 
     assert {getattr(inquitree, name) for name in inquitree.__all__} == {
-        InquiryHarness, InquiryTaskset, InquiryVerifiersEnv,
+        VerifiersHarness, VerifiersTaskset, VerifiersEnv,
     }  # fmt: skip
     build = f"from hatchling.build import build_wheel; print(build_wheel({str(tmp_path)!r}))"
     subprocess.run([sys.executable, "-c", build], cwd=PLUGIN, check=True, stdout=subprocess.PIPE)
@@ -353,12 +335,12 @@ def test_without_the_extra_the_message_names_it():
 
 
 def test_the_tasks_say_what_the_model_is_told():
-    (task,) = InquiryTaskset(vf.taskset_config_type("inquitree")(id="inquitree", trees="paper2", seeds=1))
-    assert task.data.system_prompt == Prompts(None, AGENT_TEMPLATE_NAMES).render("llm_system")
+    (task,) = VerifiersTaskset(vf.taskset_config_type("inquitree")(id="inquitree", papers="paper2", seeds=1))
+    assert task.data.system_prompt == inquiry_prompts(None, AGENT_TEMPLATE_NAMES).render("llm_system")
     assert task.data.prompt is None
-    settings = vf.taskset_config_type("inquitree")(id="inquitree", trees="paper2", seeds=1, rules="paper")
-    assert next(InquiryTaskset(settings).load()).data.system_prompt == Prompts("paper", ["llm_system"]).render(
-        "llm_system"
-    )
+    settings = vf.taskset_config_type("inquitree")(id="inquitree", papers="paper2", seeds=1, rules="paper")
+    assert next(VerifiersTaskset(settings).load()).data.system_prompt == inquiry_prompts(
+        "paper", ["llm_system"]
+    ).render("llm_system")
     assert task.key == task.data.name == make_tasks("paper2", seeds=1)[0].key
-    assert play_task(task.data.inquiry).footer.episode_return > 0
+    assert play_task(task.data.episode).footer.episode_return > 0

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from inquitree_gym.errors import BudgetError, OptionError, ServiceError
-from inquitree_gym.llm import Budget, BudgetedChat, Completion, Message, RateLimit, RateLimitedChat, Usage
+from inquitree_gym.errors import BudgetError, OptionError
+from inquitree_gym.llm import Budget, BudgetedChat, Completion, RateLimit, RateLimitedChat, Usage
 from tests.llm.test_model import HELLO, PRICE, Ask, both, model_of, now
-from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, Hourglass, Service, failed, said
+from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, Hourglass, Service, said
 
 TOKENS = PROMPT_TOKENS + COMPLETION_TOKENS
 
@@ -25,17 +25,6 @@ class Watch(Hourglass):
 
     def now(self) -> float:
         return self.time
-
-
-class Free:
-    """A model of one's own, which has no price list."""
-
-    def __init__(self, cost: float | None) -> None:
-        self.config = {"model": "free"}
-        self._cost = cost
-
-    async def complete(self, messages: list[Message], *, seed: int | None = None) -> Completion:
-        return Completion("so", "stop", {"prompt": 1, "completion": 1}, self._cost)
 
 
 @both
@@ -113,14 +102,6 @@ def test_requests_under_way_are_still_paid(service: Service):
         now(chat)
 
 
-def test_a_failure_costs_nothing(service: Service):
-    budget = Budget(max_total_tokens=1)
-    service.planned.append(failed(401))
-    with pytest.raises(ServiceError):
-        now(BudgetedChat(model_of(service), budget))
-    assert (budget.usage, budget.exceeded) == (Usage(), None)
-
-
 def test_a_cached_reply_is_not_paid_for():
     reply = Completion("x", "stop", {"prompt": 5, "completion": 5}, 1.0, cached=True)
     assert Usage.of(reply) == Usage(cached=1)
@@ -135,15 +116,6 @@ def test_a_cap_on_cost_needs_a_price(service: Service):
         with pytest.raises(OptionError, match=r"no price for 'nobody-knows'.*cap the tokens instead"):
             BudgetedChat(chat, Budget(max_cost=1))
     BudgetedChat(nameless, Budget(max_total_tokens=1))
-
-
-def test_a_model_of_ones_own_is_believed_until_it_gives_no_cost():
-    for_nothing = BudgetedChat(Free(0.0), Budget(max_cost=0.01))
-    assert [now(for_nothing).cost for _ in range(3)] == [0.0] * 3
-    unknown = BudgetedChat(Free(None), Budget(max_cost=0.01))
-    now(unknown)
-    with pytest.raises(BudgetError, match="cannot be enforced: 1 reply came without a price"):
-        now(unknown)
 
 
 def test_a_cap_on_tokens_that_the_service_does_not_count_cannot_be_held(service: Service):

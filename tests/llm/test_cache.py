@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import pickle
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from inquitree_gym.errors import CacheError, ServiceError
-from inquitree_gym.llm import CachedChat, ChatModel, Completion, ReplyCache, run_sync
+from inquitree_gym.llm import CachedChat, Completion, ReplyCache, run_sync
 from tests.llm.test_model import HELLO, Ask, both, later, model_of, now
 from tests.servers import COMPLETION_TOKENS, KEY, PROMPT_TOKENS, USED_UP, WAIT_AT_MOST, Answer, Service, failed, said
 
@@ -52,11 +51,6 @@ def test_a_reply_without_text_is_not_kept(service: Service, tmp_path: Path):
     assert (texts, len(service.requests)) == (["", "at last", "at last"], 2)
 
 
-def test_the_configuration_is_that_of_the_model(service: Service, tmp_path: Path):
-    chat = cached(service, tmp_path, temperature=0.5)
-    assert chat.config == chat.chat.config == model_of(service, temperature=0.5).config
-
-
 @pytest.mark.parametrize(
     "other", [{"model": "gpt-4o"}, {"temperature": 1.0}, {"max_tokens": 9}, {"messages": HELLO[1:]}, {"seed": 1}]
 )
@@ -65,11 +59,6 @@ def test_whatever_decides_a_reply_is_part_of_the_question(other: dict[str, Any],
     seed, messages = other.pop("seed", 0), other.pop("messages", HELLO)
     run_sync(cached(service, tmp_path, **other).complete(messages, seed=seed))
     assert len(service.requests) == 2
-
-
-def test_what_decides_no_reply_is_no_part_of_the_question(service: Service, tmp_path: Path):
-    now(cached(service, tmp_path))
-    assert now(cached(service, tmp_path, timeout=9, retries=1)).cached
 
 
 def test_no_key_and_no_conversation_goes_into_the_cache(service: Service, tmp_path: Path):
@@ -120,18 +109,6 @@ def test_a_reply_that_cannot_be_kept_is_used_and_the_next_is_not_asked_for(servi
 # Several at once
 
 
-def test_of_equal_questions_on_one_loop_one_is_asked(service: Service, tmp_path: Path):
-    chat = cached(service, tmp_path)
-
-    async def ask() -> list[Completion]:
-        return await asyncio.gather(*(chat.complete(HELLO, seed=1) for _ in range(5)))
-
-    found = asyncio.run(ask())
-    assert len(service.requests) == 1
-    assert sorted(each.cached for each in found) == [False, True, True, True, True]
-    assert len({each.text for each in found}) == 1
-
-
 def test_of_equal_questions_in_several_threads_one_is_asked(service: Service, tmp_path: Path):
     chat = cached(service, tmp_path)
     found: list[Completion] = []
@@ -177,8 +154,3 @@ def test_when_the_one_who_asks_is_cancelled_the_next_asks_and_one_who_waits_can_
 
     assert not asyncio.run(ask()).cached
     assert len(service.requests) == 2
-
-
-def test_a_cache_crosses_processes_as_its_folder(service: Service, tmp_path: Path):
-    chat = pickle.loads(pickle.dumps(CachedChat(ChatModel("gpt-4o-mini"), ReplyCache(tmp_path))))
-    assert chat.cache.folder == tmp_path

@@ -32,7 +32,6 @@ from tests.servers import (
     Answer,
     Hourglass,
     Service,
-    chat,
     failed,
     raw,
     said,
@@ -134,12 +133,6 @@ def test_every_setting_is_sent(ask: Ask, service: Service):
 
 
 @both
-def test_what_is_none_is_not_sent(ask: Ask, service: Service):
-    ask(model_of(service, temperature=None, max_tokens=None))
-    assert service.requests[0].body == {"model": "gpt-4o-mini", "messages": HELLO}
-
-
-@both
 @pytest.mark.parametrize("seed", [0, 7])
 def test_a_seed_given_with_the_messages_is_sent_where_none_is_set(seed: int, ask: Ask, service: Service):
     ask(model_of(service), seed=seed)
@@ -178,28 +171,12 @@ def test_what_a_provider_does_not_take_is_dropped_and_said_so(model: str, settin
     assert found.config["dropped"] == list(dropped)
 
 
-def test_what_is_dropped_is_not_sent(service: Service):
-    now(model_of(service, "o3-mini", reasoning_effort="high"), seed=3)
-    body = service.requests[0].body
-    assert (body["reasoning_effort"], body["seed"]) == ("high", 3)
-    assert "temperature" not in body
-
-
 def test_the_configuration_is_what_decides_the_replies(service: Service):
     model = model_of(service, "llama3", temperature=0.5, seed=4, max_tokens=50, timeout=9, retries=1)
     assert model.config == {
         "model": "llama3", "base_url": service.address, "temperature": 0.5, "reasoning_effort": None, "seed": 4,
         "max_tokens": 50, "dropped": [],
     }  # fmt: skip
-
-
-@both
-def test_half_a_surrogate_pair_is_sent_as_a_question_mark(ask: Ask, service: Service):
-    messages = [{"role": "user", "content": "a\ud800b \U0001f9c0"}]
-    asyncio.run(model_of(service).complete(messages)) if ask is later else run_sync(
-        model_of(service).complete(messages)
-    )
-    assert service.chats == [[{"role": "user", "content": "a?b \U0001f9c0"}]]
 
 
 # Answers
@@ -228,38 +205,10 @@ def test_an_odd_answer_is_an_answer(answer: Answer, text: str, finish_reason: st
 
 
 @both
-@pytest.mark.parametrize("code", ["content_filter", "content_policy_violation"])
-def test_a_request_that_the_filter_refuses_is_an_answer_too(code: str, ask: Ask, service: Service):
-    service.planned.append(failed(400, "filtered", code=code))
-    assert dataclasses.astuple(ask(model_of(service)))[:4] == ("", "content_filter", {}, None)
-    assert len(service.requests) == 1
-
-
-@both
 def test_an_enormous_reply_is_cut_and_counted(ask: Ask, service: Service):
     service.planned.append(said("x" * (MAX_REPLY + 5_000_000)))
     reply = ask(model_of(service))
     assert (len(reply.text), reply.cut) == (MAX_REPLY, 5_000_000)
-
-
-def test_details_of_tokens_are_kept_where_they_are_told(service: Service):
-    answer = chat("x")
-    answer["usage"] |= {
-        "completion_tokens_details": {"reasoning_tokens": 7}, "prompt_tokens_details": {"cached_tokens": 60},
-    }  # fmt: skip
-    service.planned.append(Answer(200, answer))
-    reply = now(model_of(service))
-    assert reply.tokens == {"prompt": PROMPT_TOKENS, "completion": COMPLETION_TOKENS, "reasoning": 7, "cached": 60}
-    assert reply.cost == pytest.approx(PRICE - 60 * 0.075e-6), "cached tokens cost half"
-
-
-@both
-def test_without_a_count_of_tokens_nothing_is_known_and_not_zero(ask: Ask, service: Service):
-    answer = chat("x")
-    del answer["usage"]
-    service.planned.append(Answer(200, answer))
-    reply = ask(model_of(service))
-    assert (reply.tokens, reply.cost) == ({}, None)
 
 
 @both
@@ -280,11 +229,6 @@ def test_zero_is_a_price_where_it_is_listed(model: str, cost: float | None):
         assert dataclasses.astuple(now(found))[:4] == ("hi", "stop", {"prompt": 10, "completion": 5}, cost)
         assert own.requests[0].path == "/api/generate"
         assert found.price(1_000, 1_000) == cost
-
-
-def test_a_price_can_be_estimated_before_anything_is_asked(service: Service):
-    assert model_of(service).price(PROMPT_TOKENS, COMPLETION_TOKENS) == pytest.approx(PRICE)
-    assert service.requests == []
 
 
 # Faults
@@ -311,13 +255,6 @@ def test_a_fault_that_lasts_ends_after_the_retries(retries: int, ask: Ask, servi
     assert (caught.value.status, caught.value.transient) == (500, True)
     assert len(service.requests) == 1 + retries
     assert len(waits(model)) == retries
-
-
-def test_waits_double_up_to_a_minute(service: Service):
-    service.planned.extend([SERVER_FAULT] * 8)
-    model = model_of(service, retries=8, clock=Hourglass(jitter=0.0))
-    assert now(model).retries == 8
-    assert waits(model) == [0.5, 1, 2, 4, 8, 16, 30, 30]
 
 
 @both
@@ -370,14 +307,6 @@ def test_an_answer_that_never_comes_is_told_and_may_come_later(service: Service)
         now(model_of(service, timeout=0.3, retries=1))
     copy = pickle.loads(pickle.dumps(e.value))
     assert (str(copy), copy.status, copy.transient) == (str(e.value), 408, True)
-
-
-def test_an_address_where_nobody_listens_is_told(service: Service):
-    with Service() as gone:
-        model = model_of(gone, retries=1)
-    with pytest.raises(ServiceError, match="was asked 2 times and gave no answer") as caught:
-        now(model)
-    assert caught.value.transient
 
 
 def test_a_cancelled_request_is_not_tried_again(service: Service):
@@ -460,12 +389,6 @@ def test_a_variable_of_ones_own_may_hold_the_key(service: Service, monkeypatch: 
     monkeypatch.delenv("MY_KEY")
     with pytest.raises(OptionError, match="environment variable MY_KEY is to hold the key and is not set"):
         now(model_of(service, api_key_env="MY_KEY"))
-
-
-def test_a_server_of_ones_own_needs_no_key(service: Service, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("OPENAI_API_KEY")
-    now(model_of(service, "llama3"))
-    assert service.requests[0].headers["Authorization"] == "Bearer none"
 
 
 def test_without_a_key_the_variable_is_named(monkeypatch: pytest.MonkeyPatch):
@@ -551,15 +474,6 @@ def test_an_address_with_a_secret_is_refused_and_not_repeated(address: str):
 def test_a_model_of_no_known_provider_needs_an_address():
     with pytest.raises(OptionError, match=r"knows no provider for the model 'llama3'; write it as provider/model"):
         now(ChatModel("llama3"))
-
-
-def test_a_copy_from_a_pickle_asks_the_same(service: Service):
-    model = ChatModel("gpt-4o-mini", base_url=service.address, seed=5)
-    now(model)
-    copy = pickle.loads(pickle.dumps(model))
-    assert copy == model
-    now(copy)
-    assert service.requests[0].body == service.requests[1].body
 
 
 @pytest.mark.parametrize("missing", ["litellm", "openai"])

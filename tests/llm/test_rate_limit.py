@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquitree_gym.errors import OptionError, ServiceError
+from inquitree_gym.errors import OptionError
 from inquitree_gym.llm import Completion, RateLimit, RateLimitedChat, Reservation, estimated_tokens
-from inquitree_gym.llm.rate_limit import FIRST_REPLY
+from inquitree_gym.llm.retry import FIRST_REPLY
 from tests.llm.test_budget import Watch
 from tests.llm.test_model import HELLO, Ask, both, model_of, now
-from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, SERVER_FAULT, Service, failed, said
+from tests.servers import Service
 
-TOKENS = PROMPT_TOKENS + COMPLETION_TOKENS
 PROMPT = sum(map(estimated_tokens, HELLO))
 
 
@@ -92,13 +91,6 @@ def test_tokens_that_were_not_counted_stay_reserved():
     assert pace.reserve(100).wait == pytest.approx((100 + FIRST_REPLY) / 100)
 
 
-def test_both_rates_hold():
-    pace = RateLimit(requests_per_minute=60, tokens_per_minute=60_000, clock=Watch())
-    assert pace.reserve(9_500).wait == 0
-    assert pace.reserve(0).wait == 10  # for the tokens
-    assert pace.reserve(0).wait == 11  # for the requests
-
-
 def test_threads_share_a_pace():
     pace = RateLimit(requests_per_minute=60, clock=Watch())
     waits: list[float] = []
@@ -135,33 +127,6 @@ def test_episodes_on_one_loop_share_a_pace(service: Service):
     asyncio.run(ask())
     reserved = (PROMPT + FIRST_REPLY) / 1000
     assert sorted(clock.waits) == pytest.approx([reserved, 2 * reserved])
-
-
-def test_tries_before_the_answer_are_counted(service: Service):
-    clock = Watch()
-    chat = RateLimitedChat(model_of(service), RateLimit(requests_per_minute=60, clock=clock), clock)
-    service.planned += [SERVER_FAULT, SERVER_FAULT, said("so")]
-    now(chat)
-    now(chat)
-    assert clock.waits == [3]
-
-
-def test_tokens_are_settled_by_what_the_service_counted(service: Service):
-    clock = Watch()
-    chat = RateLimitedChat(model_of(service), RateLimit(tokens_per_minute=60_000, clock=clock), clock)
-    now(chat)
-    now(chat)
-    assert clock.waits == [pytest.approx(TOKENS / 1000)]
-
-
-def test_a_failure_keeps_its_place_and_stops_nobody(service: Service):
-    clock = Watch()
-    chat = RateLimitedChat(model_of(service), RateLimit(requests_per_minute=60, clock=clock), clock)
-    service.planned.append(failed(401))
-    with pytest.raises(ServiceError):
-        now(chat)
-    assert now(chat).text
-    assert clock.waits == [1]
 
 
 def test_one_that_waits_can_be_cancelled(service: Service):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquitree_gym._litellm import scrub
+from inquitree_gym.llm.litellm import scrub
 from inquitree_gym.llm.retry import FIRST_WAIT, LONGEST_WAIT, next_wait, requested_wait
 
 NOON = 1_767_960_000.0  # Fri, 09 Jan 2026 12:00:00 GMT

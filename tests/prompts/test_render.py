@@ -6,9 +6,8 @@ import hashlib
 import json
 import os
 import pickle
-import re
-import subprocess
 import sys
+import time
 from importlib import resources
 from pathlib import Path
 
@@ -17,14 +16,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jinja2.exceptions import SecurityError
 
-from inquitree_gym.baselines.conversation import move_fault, opinion_fault, split_belief
-from inquitree_gym.decisions import read_decision
-from inquitree_gym.engine import Engine, Event, Reading, Rules
-from inquitree_gym.envs.observations import ObservationRenderer
+from inquitree_gym.baselines.conversation import move_fault
 from inquitree_gym.errors import OptionError
-from inquitree_gym.prompts import AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE, TEMPLATE_NAMES, Prompts
-from inquitree_gym.prompts.render import MAX_TEMPLATE_BYTES, PAPER_TEMPLATE_NAMES
-from inquitree_gym.prompts.sandbox import MAX_LITERAL, MAX_TEXT, Sandbox
+from inquitree_gym.inquiry.agents.llm import opinion_fault, split_belief
+from inquitree_gym.inquiry.decisions import read_decision
+from inquitree_gym.inquiry.engine import Engine, Event, Reading, Rules
+from inquitree_gym.inquiry.observations import ObservationRenderer
+from inquitree_gym.inquiry.prompts import AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE, TEMPLATE_NAMES, inquiry_prompts
+from inquitree_gym.prompts import Prompts
+from inquitree_gym.prompts.render import MAX_TEMPLATE_BYTES, MAX_TEXT, Sandbox
 from inquitree_gym.trees import dump_tree, parse_tree
 from tests.strategies import make_tree
 
@@ -78,26 +78,28 @@ def folder(tmp_path: Path) -> Path:
 
 def own(folder: Path, name: str = "topic", source: str = "Mine: {{ topic }}") -> Prompts:
     (folder / f"{name}.md").write_text(source, encoding="utf-8")
-    return Prompts(folder)
+    return inquiry_prompts(folder)
 
 
-AGENTS = Prompts(names=AGENT_TEMPLATE_NAMES)
-EVERY = {**dict.fromkeys(TEMPLATE_NAMES, Prompts()), **dict.fromkeys(AGENT_TEMPLATE_NAMES, AGENTS)}
-EVERY[BELIEF_TEMPLATE] = Prompts(names=(BELIEF_TEMPLATE,))
+AGENTS = inquiry_prompts(names=AGENT_TEMPLATE_NAMES)
+EVERY = {**dict.fromkeys(TEMPLATE_NAMES, inquiry_prompts()), **dict.fromkeys(AGENT_TEMPLATE_NAMES, AGENTS)}
+EVERY[BELIEF_TEMPLATE] = inquiry_prompts(names=(BELIEF_TEMPLATE,))
 VALUES_OF = {**VALUES, **AGENT_VALUES, BELIEF_TEMPLATE: {}}
+FOLDERS = [resources.files(f"inquitree_gym.{package}") / "templates" for package in ("inquiry", "prompts")]
+PAPER_TEMPLATE_NAMES = {file.name.removesuffix(".md") for file in FOLDERS[0].joinpath("paper").iterdir()}
 
 
 def test_there_is_a_packaged_template_for_every_name_and_no_other():
     assert set(VALUES) == set(TEMPLATE_NAMES)
     assert set(AGENT_VALUES) == set(AGENT_TEMPLATE_NAMES)
     assert len(set(TEMPLATE_NAMES)) == len(TEMPLATE_NAMES)
-    packaged = {file.name for file in resources.files("inquitree_gym.prompts").joinpath("templates").iterdir()}
+    packaged = {file.name for folder in FOLDERS for file in folder.iterdir()}
     assert {f"{name}.md" for name in EVERY} <= packaged
 
 
 @pytest.mark.parametrize("folder", ["", "paper"])
 def test_every_packaged_template_keeps_to_the_sandbox(folder: str):
-    files = Path(str(resources.files("inquitree_gym.prompts") / "templates" / folder)).glob("*.md")
+    files = Path(str(resources.files("inquitree_gym.inquiry") / "templates" / folder)).glob("*.md")
     environment = Sandbox({file.stem: file.read_text(encoding="utf-8") for file in files})
     for name in environment.list_templates():
         environment.get_template(name)
@@ -130,31 +132,26 @@ def test_a_value_left_out_is_named_and_never_blank(name: str):
 
 
 def test_templates_of_agents_are_apart_from_those_of_environments(folder: Path):
-    assert AGENTS.digest != Prompts().digest
+    assert AGENTS.digest != inquiry_prompts().digest
     with pytest.raises(OptionError, match=r"no template 'topic'.*; known: llm_system, "):
         AGENTS.render("topic", topic="Why salt?")
     (folder / "llm_system.md").write_text("Say {{ 1 + 1 }}.", encoding="utf-8")
-    mine = Prompts(folder, AGENT_TEMPLATE_NAMES)
+    mine = inquiry_prompts(folder, AGENT_TEMPLATE_NAMES)
     assert mine.render("llm_system") == pickle.loads(pickle.dumps(mine)).render("llm_system") == "Say 2."
     assert mine.digest != AGENTS.digest
-    assert Prompts(folder).digest == Prompts().digest, "one folder may hold the templates of both"
-    with pytest.raises(OptionError, match=r"llm_system\.md' is not a known template.*; known: judge_system"):
-        Prompts(folder, ("judge_system",))
+    assert inquiry_prompts(folder).digest == inquiry_prompts().digest, "one folder may hold the templates of both"
 
 
-PAPER = {name: Prompts("paper", names) for names in (TEMPLATE_NAMES, AGENT_TEMPLATE_NAMES) for name in names}
-PAPER_ALONE = [name for name in PAPER if name in PAPER_TEMPLATE_NAMES]
+PAPER = {name: inquiry_prompts("paper", names) for names in (TEMPLATE_NAMES, AGENT_TEMPLATE_NAMES) for name in names}
 
 
 def test_the_paper_has_eleven_templates_and_one_system_prompt():
     assert len(PAPER_TEMPLATE_NAMES) == 12
     assert sorted(set(PAPER_TEMPLATE_NAMES) - set(TEMPLATE_NAMES)) == ["llm_system"]
-    folder = resources.files("inquitree_gym.prompts").joinpath("templates", "paper")
-    assert {file.name for file in folder.iterdir()} == {f"{name}.md" for name in PAPER_TEMPLATE_NAMES}
 
 
 def test_the_prompts_of_the_paper_are_frozen():
-    folder = resources.files("inquitree_gym.prompts").joinpath("templates", "paper")
+    folder = resources.files("inquitree_gym.inquiry").joinpath("templates", "paper")
     sources = sorted((file.name, file.read_text(encoding="utf-8")) for file in folder.iterdir())
     frozen = "fa8ee161e2f23261ecc4d595a4c611688acc3e64537739613ce0530167027ef3"
     assert hashlib.sha256(repr(sources).encode()).hexdigest() == frozen, "another text needs another name"
@@ -169,24 +166,11 @@ def test_a_template_of_the_paper_shows_the_same_texts(name: str):
     assert (text == EVERY[name].render(name, **VALUES_OF[name])) == (name not in PAPER_TEMPLATE_NAMES)
 
 
-@pytest.mark.parametrize("name", PAPER_ALONE)
-def test_no_template_of_the_paper_warns_of_wrong_results_or_counts_turns_and_hints(name: str):
-    for level, limit in ((2, False), (4, True)):
-        values = VALUES_OF[name] | {"turns": 4321, "level": level, "levels": 4, "limit": limit, "nothing_left": True}
-        text = PAPER[name].render(name, **values).lower()
-        assert not re.search(r"\b(wrong|fake|false|trust|doubt|turns?|budget|4321|\d of \d|visited)\b", text), text
-
-
-def test_the_paper_asks_for_at_most_five_sentences_wherever_a_proposal_is_written():
-    proposing = ("start", "topic", "subtopic", "subtopic_hint", "study_hint", "llm_system")
-    assert all("at most five sentences" in PAPER[name].render(name, **VALUES_OF[name]) for name in proposing)
-
-
 def test_prompts_are_chosen_by_name():
-    assert Prompts("default").digest == Prompts(None).digest != Prompts("paper").digest
-    assert Prompts("paper", ("llm_correction",)).digest == Prompts(None, ("llm_correction",)).digest
+    assert inquiry_prompts("default").digest == inquiry_prompts(None).digest != inquiry_prompts("paper").digest
+    assert inquiry_prompts("paper", ("llm_correction",)).digest == inquiry_prompts(None, ("llm_correction",)).digest
     with pytest.raises(OptionError, match="no folder of templates at 'papre'; give an existing one, 'default' or 'pa"):
-        Prompts("papre")
+        inquiry_prompts("papre")
 
 
 def test_a_model_is_asked_for_the_form_that_is_read():
@@ -201,45 +185,11 @@ def test_a_model_is_asked_for_the_form_that_is_read():
         assert phrase in AGENTS.render("llm_system")
 
 
-@pytest.mark.parametrize(("dropped", "said"), [(1, "1 earlier exchange left"), (2, "2 earlier exchanges left")])
-def test_what_is_left_out_is_counted(dropped: int, said: str):
-    assert said in EVERY["llm_dropped"].render("llm_dropped", dropped=dropped)
-
-
-def test_the_number_of_turns_is_named_where_there_is_a_limit():
-    limited = Prompts().render("start", topic="Why?", turns=21, bare_decisions=True, **DECISIONS)
-    free = Prompts().render("start", topic="Why?", turns=None, bare_decisions=True, **DECISIONS)
-    assert "21 turns" in limited
-    assert "turns before" not in free
-    assert "21" not in free
-
-
-def test_the_last_hint_asks_to_repeat_it():
-    for name in ("subtopic_hint", "study_hint"):
-        third = Prompts().render(name, hint="Weigh it.", level=3, levels=4, reason="")
-        last = Prompts().render(name, hint="Weigh it.", level=4, levels=4, reason="")
-        assert "3 of 4" in third
-        assert "repeat" not in third
-        assert "repeat" in last
-
-
-def test_the_last_result_before_the_limit_asks_for_no_decision():
-    values = {"study": "Weigh it.", "result": "3 g.", "nothing_left": False, **DECISIONS}
-    assert "What next?" in Prompts().render("result", **values, limit=False)
-    assert "What next?" not in Prompts().render("result", **values, limit=True)
-
-
-def test_a_decision_is_asked_for_in_words_that_count_as_one():
-    for name in ("ask_again", "result", "start"):
-        text = Prompts().render(name, **VALUES[name]).lower()
-        assert all(phrase in text for phrase in ("redo the study", "explore new subtopic", "draw"))
-
-
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_text_with_the_syntax_of_a_template_is_shown_as_it_is(text: str):
     for name, values in VALUES.items():
         for key in (key for key, value in values.items() if isinstance(value, str) and value):
-            assert text in Prompts().render(name, **values | {key: text})
+            assert text in inquiry_prompts().render(name, **values | {key: text})
 
 
 @settings(deadline=None)
@@ -247,7 +197,7 @@ def test_a_text_with_the_syntax_of_a_template_is_shown_as_it_is(text: str):
 @example("{{ topic }}")
 @example("\0\u202e\x1b[31m")
 def test_any_text_is_shown_to_the_character(text: str):
-    assert f"\n\n{text}\n\n" in Prompts().render("topic", topic=text, nothing_left=False)
+    assert f"\n\n{text}\n\n" in inquiry_prompts().render("topic", topic=text, nothing_left=False)
 
 
 def test_a_tree_with_the_syntax_of_a_template_plays_as_text():
@@ -258,7 +208,7 @@ def test_a_tree_with_the_syntax_of_a_template_plays_as_text():
     document["subtopics"][0]["studies"][0] |= {"text": f"Try {text}.", "result": f"It gave {text}."}
     tree = parse_tree(json.dumps(document).encode())
     engine = Engine(tree, Rules(threshold=0.5))
-    shown = ObservationRenderer(tree, Prompts(), engine)
+    shown = ObservationRenderer(tree, inquiry_prompts(), engine)
     hit = Reading(0, 1.0)
     events: list[Event] = [engine.start(0)]
     for reading in (Reading(), hit, hit):
@@ -269,34 +219,8 @@ def test_a_tree_with_the_syntax_of_a_template_plays_as_text():
 def test_a_template_of_the_folder_takes_the_place_of_the_packaged_one(folder: Path):
     prompts = own(folder)
     assert prompts.render("topic", topic="Why salt?", turns=3) == "Mine: Why salt?"
-    assert prompts.render("end") == Prompts().render("end")
+    assert prompts.render("end") == inquiry_prompts().render("end")
     assert prompts.folder == folder
-
-
-def test_the_folder_may_be_given_as_text_and_with_a_tilde(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    own(folder)
-    monkeypatch.setenv("HOME", str(folder.parent))
-    for given_as in (str(folder), f"~/{folder.name}"):
-        assert Prompts(given_as).render("topic", topic="x") == "Mine: x"
-
-
-def test_other_files_in_the_folder_are_left_alone(folder: Path):
-    (folder / "notes.txt").write_text("{{ nonsense")
-    assert own(folder).render("topic", topic="x") == "Mine: x"
-
-
-def test_an_empty_folder_changes_nothing(folder: Path):
-    assert Prompts(folder).digest == Prompts().digest
-
-
-def test_a_template_may_take_in_another(folder: Path):
-    prompts = own(folder, "conclusion", "{% include 'limit' %} Hurry.")
-    assert prompts.render("conclusion") == Prompts().render("limit") + " Hurry."
-
-
-def test_blocks_leave_no_blank_lines(folder: Path):
-    prompts = own(folder, "topic", "a\n  {% if turns %}\nb\n  {% endif %}\nc\n")
-    assert prompts.render("topic", turns=1) == "a\nb\nc"
 
 
 def test_a_folder_that_is_not_there_is_refused_by_name(folder: Path):
@@ -305,7 +229,7 @@ def test_a_folder_that_is_not_there_is_refused_by_name(folder: Path):
         with pytest.raises(
             OptionError, match=r"no folder of templates at '.*'; give an existing one, 'default' or 'paper'"
         ):
-            Prompts(path)
+            inquiry_prompts(path)
 
 
 def test_a_template_of_an_unknown_name_is_refused_with_a_suggestion(folder: Path):
@@ -344,18 +268,7 @@ def test_a_template_that_is_no_text_is_refused_by_name(folder: Path):
     (folder / "end.md").write_bytes("Café".encode("latin-1"))
     (folder / "topic.md").mkdir()
     with pytest.raises(OptionError, match=r"(?s)end\.md' cannot be read as UTF-8.*topic\.md' cannot be read"):
-        Prompts(folder)
-
-
-def test_a_byte_order_mark_and_line_ends_of_windows_are_not_shown(folder: Path):
-    (folder / "end.md").write_bytes(b"\xef\xbb\xbfDone.\r\nBye.")
-    assert Prompts(folder).render("end") == "Done.\nBye."
-
-
-@pytest.mark.parametrize("call", ["range(9)", "lipsum()"])
-def test_a_template_has_no_functions_of_its_own(folder: Path, call: str):
-    with pytest.raises(OptionError, match="is undefined"):
-        own(folder, "end", f"{{{{ {call} }}}}").render("end")
+        inquiry_prompts(folder)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs links and pipes")
@@ -368,7 +281,7 @@ def test_a_template_is_a_file_of_its_folder(folder: Path, kind: str):
         (folder.parent / "secret.txt").write_text("secret")
         file.symlink_to({"outside": folder.parent / "secret.txt", "loop": file, "device": "/dev/zero"}[kind])
     with pytest.raises(OptionError, match=r"end\.md' cannot be read: it is no file of this folder") as caught:
-        Prompts(folder)
+        inquiry_prompts(folder)
     assert "secret\n" not in str(caught.value)
 
 
@@ -377,19 +290,19 @@ def test_every_bad_template_is_told_at_once(folder: Path):
         (folder / f"{name}.md").write_text("x")
     (folder / "end.md").write_text("x" * (MAX_TEMPLATE_BYTES + 1))
     with pytest.raises(OptionError) as caught:
-        Prompts(folder)
+        inquiry_prompts(folder)
     assert all(f"{name}.md" in str(caught.value) for name in ("one", "two", "end"))
     for name in ("one", "two"):
         (folder / f"{name}.md").unlink()
     for name in ("end", "limit"):
         (folder / f"{name}.md").write_text("{{")
     with pytest.raises(OptionError, match=r"(?s)'end\.md'.*'limit\.md'"):
-        Prompts(folder)
+        inquiry_prompts(folder)
 
 
 def test_an_unknown_template_is_refused_with_a_suggestion():
     with pytest.raises(OptionError, match=r"no template 'resutl' \(did you mean 'result'\?\); known: start, "):
-        Prompts().render("resutl")
+        inquiry_prompts().render("resutl")
 
 
 @pytest.mark.parametrize(
@@ -399,9 +312,8 @@ def test_an_unknown_template_is_refused_with_a_suggestion():
         "{{ topic.nosuch }}",
         "{{ 1 / 0 }}",
         "{{ topic + 1 }}",
-        "{{ topic.encode('nosuch') }}",
         "{{ '%d' % topic }}",
-        "{% include 'topic' %}",
+        "{{ 9 / ([9] | first - 9) }}",
     ],
 )
 def test_a_template_that_fails_names_itself_and_the_values_it_may_use(folder: Path, source: str):
@@ -440,9 +352,6 @@ def test_no_template_leaves_the_sandbox(folder: Path, source: str):
         own(folder, "topic", source).render("topic", topic="Why?", turns=3)
 
 
-LONG = "x" * (MAX_LITERAL + 1)
-
-
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
@@ -452,28 +361,18 @@ LONG = "x" * (MAX_LITERAL + 1)
         ("{{ '%9d' % 1 }}", "take numbers alone"),
         ("{{ 'x'|center(9) }}", "No filter named 'center'"),
         ("{{ '%9d'|format(1) }}", "No filter named 'format'"),
-        ("{{ topic.ljust(9) }}", "unsafe"),
-        ("{{ '{:9}'.format(1) }}", "unsafe"),
-        ("{{ '{x:9}'.format_map({'x': 1}) }}", "unsafe"),
-        ("{{ topic.replace('', topic) }}", "unsafe"),
-        ("{{ topic.__mul__(9) }}", "unsafe"),
-        ("{{ (5).to_bytes(9) }}", "unsafe"),
-        ("{% macro m() %}x{% endmacro %}{{ m() }}{{ m() }}", "line 1: 'macro' is not part"),
-        ("{% set x %}x{% endset %}", "'set without =' is not part"),
+        ("{{ topic.ljust(9) }}", "line 1: 'call' is not part"),
+        ("{{ '{:9}'.format(1) }}", "'call' is not part"),
+        ("{{ (5).to_bytes(9) }}", "'call' is not part"),
+        ("{{ range(9) }}", "'call' is not part"),
+        ("{% macro m() %}x{% endmacro %}", "line 1: 'macro' is not part"),
+        ("{% set x = [topic, topic] %}", "'assign' is not part"),
+        ("{% set x %}x{% endset %}", "'assignblock' is not part"),
         ("{% with x = [topic, topic] %}{{ x }}{% endwith %}", "'with' is not part"),
-        ("{% block b %}x{% endblock %}{{ self.b() }}", "'block' is not part"),
-        ("{% filter upper %}x{% endfilter %}", "'filter' is not part"),
-        ("{% set x = topic ~ topic %}", "'set' takes a value as it is"),
-        ("{% set x = (topic if turns else [topic, topic]) %}", "'set' takes a value as it is"),
-        ("{% for i in [1] recursive %}x{% endfor %}", "'recursive' is not part"),
-        (f"{{% for i in '{LONG}' %}}{{% endfor %}}", "or a short list"),
-        (f"{{% for i in {list(LONG)} %}}{{% endfor %}}", "or a short list"),
-        (f"{{% for i in topic|default('{LONG}') %}}{{% endfor %}}", "or a short list"),
-        ("{% for i in topic|join(topic) %}{% endfor %}", "or a short list"),
-        ("{% for i in topic ~ topic %}{% endfor %}", "or a short list"),
-        ("{% for i in topic %}{% for j in topic %}{% for k in topic %}{% endfor %}{% endfor %}{% endfor %}", "2 deep"),
-        ("{% for i in topic %}{% include 'end' %}{% endfor %}", "a loop includes a template"),
-        ("{% include 'end' %}{% include 'end' %}{% include 'end' %}", "more than 2 templates are included"),
+        ("{% block b %}x{% endblock %}", "'block' is not part"),
+        ("{% filter upper %}x{% endfilter %}", "'filterblock' is not part"),
+        ("{% for i in [[1]] recursive %}{{ loop(i) }}{% endfor %}", "'call' is not part"),
+        ("{% include 'end' %}", "'include' is not part"),
         ("{{ " + "9" * 5000 + " }}", "cannot be compiled"),
         ("{{ " + "(" * 5000 + ")" * 5000 + " }}", "cannot be compiled"),
     ],
@@ -483,44 +382,30 @@ def test_nothing_makes_a_text_grow_beyond_its_template_and_values(folder: Path, 
         own(folder, "topic", source).render("topic", topic="Why?", turns=3)
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "{% for i in topic %}{% for j in topic %}{{ topic }}{% endfor %}{% endfor %}",
-        "{{ [topic, topic, topic]|join(topic) }}",
-    ],
-)
-def test_a_text_has_a_greatest_length(folder: Path, source: str):
+NESTED = "{% for a in topic %}{% for b in topic %}{% for c in topic %}{% endfor %}{% endfor %}{% endfor %}"
+
+
+@pytest.mark.parametrize("source", [NESTED, "{% for i in topic %}{{ topic }}{% endfor %}", "{{ topic|join(topic) }}"])
+def test_a_text_has_a_greatest_cost(folder: Path, source: str):
     prompts = own(folder, "topic", source)
     assert len(prompts.render("topic", topic="x" * 10)) <= 1000
-    with pytest.raises(OptionError, match=r"longer than 1,000,000 characters"):
+    began = time.perf_counter()
+    with pytest.raises(OptionError, match=r"template 'topic\.md' in .*longer than 1,000,000 characters"):
         prompts.render("topic", topic="x" * (MAX_TEXT // 5))
+    assert time.perf_counter() - began < 5
 
 
 def test_loops_choices_and_filters_are_at_hand(folder: Path):
     source = (
-        "{% set n = turns %}{% for i in topic.split() if i %}{{ loop.index * 2 }}{{ i|upper }}{{ n % 2 }}"
+        "{% for i in words if i %}{{ loop.index * 2 }}{{ i|upper }}{{ turns % 2 }}"
         "{{ ', ' if not loop.last }}{% endfor %}{% for d in ['a', 'b'] %}{{ d ~ '.' }}{% endfor %}"
-        "{{ topic.split()[:1]|join(' ')|lower|trim }}{% include 'end' %}"
+        "{{ words[:1]|join(' ')|lower|trim }}!"
     )
-    (folder / "end.md").write_text("!")
-    assert own(folder, "topic", source).render("topic", topic="Why salt", turns=3) == "2WHY1, 4SALT1a.b.why!"
-
-
-def test_a_template_cannot_change_the_values_it_is_given(folder: Path):
-    values = ["salt"]
-    with pytest.raises(OptionError, match="unsafe"):
-        own(folder, "topic", "{{ topic.append('sugar') }}").render("topic", topic=values)
-    assert values == ["salt"]
-
-
-def test_what_one_rendering_sets_is_gone_in_the_next(folder: Path):
-    prompts = own(folder, "topic", "{% if seen is defined %}again{% else %}first{% endif %}{% set seen = 1 %}")
-    assert [prompts.render("topic") for _ in range(3)] == ["first"] * 3
+    assert own(folder, "topic", source).render("topic", words=["Why", "salt"], turns=3) == "2WHY1, 4SALT1a.b.why!"
 
 
 def test_the_digest_follows_the_words_and_not_the_folder(folder: Path):
-    plain = Prompts().digest
+    plain = inquiry_prompts().digest
     assert len(plain) == 64
     mine = own(folder).digest
     assert mine != plain
@@ -530,27 +415,6 @@ def test_the_digest_follows_the_words_and_not_the_folder(folder: Path):
     one_way = own(folder, "limit", "B").digest
     own(folder, "end", "B")
     assert own(folder, "limit", "A").digest != one_way, "the same words under other names are other templates"
-
-
-DIGEST = "import sys; from inquitree_gym.prompts import Prompts; print(Prompts(sys.argv[1]).digest, Prompts().digest)"
-
-
-@pytest.mark.e2e
-def test_the_digest_is_the_same_in_every_process(folder: Path):
-    expected = [own(folder).digest, Prompts().digest]
-    environment = os.environ | {"PYTHONHASHSEED": "99", "LC_ALL": "C", "PYTHONUTF8": "0"}
-    run = subprocess.run(
-        [sys.executable, "-c", DIGEST, str(folder)], env=environment, capture_output=True, text=True, check=True
-    )
-    assert run.stdout.split() == expected
-
-
-def test_a_folder_changed_later_changes_nothing(folder: Path):
-    prompts = own(folder)
-    before = prompts.digest
-    (folder / "topic.md").write_text("Another: {{ topic }}")
-    assert prompts.render("topic", topic="x") == "Mine: x"
-    assert prompts.digest == before
 
 
 def test_templates_survive_pickling_even_where_their_folder_does_not(folder: Path):

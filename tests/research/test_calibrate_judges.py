@@ -14,7 +14,7 @@ import pytest
 from inquitree_gym.cli.output import run_app
 from research.calibrate_judges import app
 from tests.cli.test_cli import Done, Inquitree
-from tests.judges.test_llm import Grader
+from tests.inquiry.judges.test_llm import Grader
 from tests.servers import Service
 
 pytestmark = pytest.mark.weights
@@ -52,14 +52,6 @@ def reading(service: Service) -> Service:
     return service
 
 
-def test_calibrate_shows_kinds_agreement_and_trees(calibrate: Inquitree):
-    done = calibrate("--papers", "2,paper8")
-    assert done.status == 0
-    assert "2 of 2" in done.out
-    assert "expected" in done.out
-    assert "local: conclusions judged: 14; items unscored: 0" in done.said
-
-
 def test_calibrate_as_json_with_judges_beside_each_other(
     calibrate: Inquitree,
     reading: Service,
@@ -78,17 +70,6 @@ def test_calibrate_as_json_with_judges_beside_each_other(
     ]  # fmt: skip
     assert found["agreement"][1]["kappa"] == 0
     assert asked["usage"]["replies"] == len(reading.requests) == 2 * 6, "the empty conclusion is not asked about"
-
-
-def test_calibrate_names_the_trees_on_which_the_order_does_not_hold(
-    calibrate: Inquitree,
-    reading: Service,
-    tmp_path: Path,
-):
-    options = ("--base-url", reading.address, "--cache", tmp_path, "--papers", "2", "--max-total-tokens", 10**6)
-    done = calibrate("--judge", MODEL, *options, "--max-cost", 5, "--max-concurrency", 2)
-    assert f"{MODEL}: the order does not hold on paper2" in done.said
-    assert "0 of 1" in done.out
 
 
 @pytest.mark.parametrize(

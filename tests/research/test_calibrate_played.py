@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from inquitree_gym.judges.local import VERSION
-from inquitree_gym.judges.quality import judge_label
+from inquitree_gym.inquiry.judges.local import VERSION
+from inquitree_gym.judging.judgement import judge_label
 from inquitree_gym.trees import load_tree
 from research.calibrate_played import app
 from research.played_calibration import PlayedItem, fit
 from tests.cli.test_cli import Inquitree
-from tests.judges.test_llm import Grader
+from tests.inquiry.judges.test_llm import Grader
 from tests.research.test_calibrate_judges import MODEL, runner
 from tests.servers import Service
 
@@ -49,15 +49,6 @@ def conclusion(author: str, style: str, claims: list[str], items: dict[str, str]
 
 
 @pytest.mark.weights
-def test_the_local_judge_stands_beside_the_labels_by_style(calibrate: Inquitree):
-    done = calibrate("--papers", "2,paper8", "--by", "style")
-    assert done.status == 0
-    assert f"{LOCAL} beside the labels" in done.out
-    assert "│ own " in done.out
-    assert f"{LOCAL}: conclusions judged: 8; items unscored: 0" in done.said
-
-
-@pytest.mark.weights
 def test_judges_beside_each_other_as_json(calibrate: Inquitree, labelled: Path, service: Service, tmp_path: Path):
     service.reply = Grader(lambda place, text, asked: int(asked.split("===")[2].count(text)))
     options = ("--base-url", service.address, "--cache", tmp_path, "--max-concurrency", 2, "--max-cost", 5)
@@ -75,31 +66,6 @@ def test_judges_beside_each_other_as_json(calibrate: Inquitree, labelled: Path, 
     assert [asked["fits"][name]["grades"]["items"] for name in ("ann", "bob")] == [n_items, 2 * n_items]
     assert asked["fits"]["bob"]["labelled"] == pytest.approx(2 / (2 * n_items))
     assert (asked["usage"]["replies"], paper["usage"]["replies"]) == (3 * 2 * 2, 3 * 2), "conclusions, orders, repeats"
-
-
-def test_items_left_out_for_the_budget_are_unscored(
-    calibrate: Inquitree, labelled: Path, service: Service, tmp_path: Path
-):
-    service.reply = Grader(lambda place, text, asked: 0.6)
-    options = ("--base-url", service.address, "--cache", tmp_path, "--max-total-tokens", 1, "--max-concurrency", 1)
-    done = calibrate("--judge", PAPER, "--conclusions", labelled, *options)
-    n_items = len(load_tree("paper2").conclusions)
-    assert f"{PAPER} v1: conclusions judged: 3; items unscored: {2 * n_items}" in done.said
-    assert f"│ all         │ {n_items} " in done.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--by", "labeller"), "--by"),
-        (("--conclusions", "nowhere"), "no conclusions"),
-        (("--papers", "9"), "no calibration conclusions for paper9"),
-    ],
-)
-def test_wrong_words_end_with_status_2(calibrate: Inquitree, arguments: tuple[str, ...], told: str):
-    done = calibrate(*arguments)
-    assert (done.status, done.out) == (2, "")
-    assert told in done.said
 
 
 def test_labels_on_other_items_than_those_of_the_tree_are_refused(calibrate: Inquitree, labelled: Path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inquitree_gym.judges.sense import Statement
+from inquitree_gym.judging.sense import Statement
 from inquitree_gym.trees import builtin_ids, load_tree
 from research.judge.direction import Case, TokenStates, auc_by_tree, load_lines, token_contrast
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.judges.projections.local import PROJECTION_SETTINGS, local_projection_judge
+from inquitree_gym.projection.judges.local import PROJECTION_SETTINGS, local_projection_judge
+from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.trees import builtin_ids, load_tree
-from inquitree_gym.trees.tasks import load_task
 from research.projection.crossval import MOST_INVENTED, Measured, chosen, kappa
 from research.projection.measures import SHARES, Judged, Slice, composed_texts, judge_composed, judge_set, sliced
 from research.projection.projections import WRITTEN_KINDS, load_projections

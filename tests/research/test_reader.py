@@ -12,23 +12,24 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from inquitree_gym.analysis.proposals import MatchingCase, Proposal, ProposalSet, load_proposals, matching_cases
-from inquitree_gym.analysis.readings import MatchedProposal
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.embeddings.local import minilm_folder, torch_threads
 from inquitree_gym.embeddings.reader import (
     ADAPTER_DIGEST,
     BASE,
+    DOWN,
     READER_THRESHOLD,
+    UP,
+    Adapter,
     adapter_file,
     parse_adapter,
     read_adapter,
-    write_adapter,
 )
 from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.readings import MatchedProposal, MatchingCase, Proposal, ProposalSet, matching_cases
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
-from inquitree_gym.trees.candidates import wordings
-from research.played import ReaderRow, label_agreement, played_rows, reader_rows
+from inquitree_gym.trees.schema import wordings
+from research.played import ReaderRow, reader_rows
 from research.reader import training
 from research.reader.evidence import (
     AUTHORS_OUT,
@@ -41,8 +42,9 @@ from research.reader.evidence import (
     write_evidence,
 )
 from research.reader.examples import Example, Examples, Family, gather
-from research.reader.lora import TrainableEncoder
+from research.reader.lora import TrainableEncoder, write_adapter
 from research.reader.training import Settings, train
+from research.static.proposals import load_proposals
 from tests.strategies import make_tree
 
 pytestmark = pytest.mark.weights
@@ -102,40 +104,12 @@ def test_without_an_adapter_the_vectors_are_those_of_minilm(plain: TrainableEnco
     assert plain.parameters == []
 
 
-def test_an_adapter_starts_as_no_change(plain: TrainableEncoder):
-    fresh = TrainableEncoder(minilm_folder(), 4, 1.0, 0, "cpu")
-    texts = [example.text for example in SAID]
-    with torch.inference_mode():
-        assert torch.equal(fresh.embed(texts), plain.embed(texts))
-
-
 def test_training_lowers_the_loss_and_moves_proposals_to_their_nodes(plain: TrainableEncoder, pupil: TrainableEncoder):
     assert loss_of(pupil) < 0.7 * loss_of(plain)
     asked, node = SAID[0].text, BREAD.texts[0][0]
     with torch.inference_mode():
         before, after = (float(one.embed([asked])[0] @ one.embed([node])[0]) for one in (plain, pupil))
     assert after > before + 0.05
-
-
-def test_training_moves_what_means_nothing_away(plain: TrainableEncoder):
-    foreign = Examples((BREAD,), (Example(0, "Does more salt make the loaf dearer?", (), "first", "foreign"),))
-    after = trained(data=foreign)
-    nodes = [texts[0] for texts in BREAD.texts]
-    with torch.inference_mode():
-        highest = [float((one.embed(nodes) @ one.embed([foreign.examples[0].text])[0]).max()) for one in (plain, after)]
-    assert highest[1] < highest[0]
-
-
-def test_the_same_seed_gives_the_same_adapter_and_another_seed_another():
-    first, again, other = (trained(replace(SMALL, epochs=1, seed=seed)).adapter().factors for seed in (0, 0, 1))
-    assert all(np.abs(first[name].astype(float) - again[name].astype(float)).max() < 1e-3 for name in first)
-    assert any(np.abs(first[name].astype(float) - other[name].astype(float)).max() > 1e-2 for name in first)
-
-
-def test_progress_is_told_after_every_step():
-    told: list[None] = []
-    train(DATA, ["bread"], replace(SMALL, epochs=2), minilm_folder(), "cpu", lambda: told.append(None))
-    assert len(told) == 2
 
 
 def test_a_paraphrase_is_no_part_of_the_candidate_that_it_is_read_as(plain: TrainableEncoder):
@@ -161,6 +135,17 @@ def test_an_adapter_from_its_file_makes_the_weights_that_were_trained(pupil: Tra
         assert np.abs(merged[name] - layers[name].weight.numpy(force=True)).max() < 1e-3, "beyond half precision"
 
 
+def test_a_written_adapter_is_read_back(tmp_path: Path):
+    draws = np.random.default_rng(1)
+    factors = {"a.weight" + suffix: draws.standard_normal((3, 3)).astype(np.float16) for suffix in (UP, DOWN)}
+    file = tmp_path / "adapter.safetensors"
+    digest = write_adapter(file, Adapter(BASE, 0.5, factors), {"seed": 3})
+    back = read_adapter(file, digest)
+    assert (back.base, back.scale, back.factors.keys()) == (BASE, 0.5, factors.keys())
+    assert all(back.factors[name].tobytes() == factors[name].tobytes() for name in factors)
+    assert write_adapter(tmp_path / "again", back, {"seed": 3}) == digest
+
+
 # Examples
 
 
@@ -177,16 +162,6 @@ def test_the_examples_mean_candidates_of_their_family():
     assert authors == {"first", "second", "third", "a", "b", *(f"p{i}" for i in range(1, 7))}
     nodes = {node.id: wordings(node) for node in trees[0].subtopics}
     assert dict(zip(data.families[0].nodes, data.families[0].texts, strict=True)) == nodes
-
-
-def test_examples_about_some_trees_leave_the_others_out():
-    some = [load_tree("paper2"), load_tree("paper17")]
-    proposals = [each for each in load_proposals() if each.tree in ("paper2", "paper17")]
-    data = gather(some, proposals)
-    assert {data.families[example.family].tree for example in data.examples} == {"paper2", "paper17"}
-    whole = gather([load_tree(name) for name in builtin_ids()], load_proposals())
-    theirs = [each for each in whole.examples if whole.families[each.family].tree in ("paper2", "paper17")]
-    assert [each.text for each in data.examples] == [each.text for each in theirs]
 
 
 # Evidence
@@ -210,17 +185,6 @@ def test_on_trees_and_authors_left_out_more_is_understood_than_with_canonical_te
         ours, theirs = rows[name, "played"], rows[CANONICAL, "played"]
         assert ours.nearest_subtopic.mean > theirs.nearest_subtopic.mean
         assert ours.understood.mean > theirs.understood.mean
-
-
-def test_the_page_of_the_embedders_has_these_figures(shipped: list[MatchingCase]):
-    page = (Path(__file__).parents[2] / "docs" / "embedders.md").read_text(encoding="utf-8")
-    rows = {(row.reader, row.group): row for row in reader_rows(read_evidence(shipped))}
-    for name in (CANONICAL, PARAPHRASES, TREES_OUT, AUTHORS_OUT):
-        written, played = rows[name, "written"].shares, rows[name, "played"].shares
-        found = [written.nearest_subtopic, played.nearest_subtopic, played.nearest_study]
-        found += [played.understood, played.misread, played.foreign]
-        line = " | ".join(f"{each.mean:.3f}" for each in found)
-        assert f"| {name} | {rows[name, 'played'].threshold:g} | {line} |" in page
 
 
 def test_the_data_card_has_the_digest_the_size_and_the_settings_in_force():
@@ -295,48 +259,3 @@ def test_a_reader_is_measured_at_its_threshold_on_every_group():
     assert row_of(rows, "written").shares.refused.mean == 1
     assert row_of(rows, "played").shares.misread.mean == 0.5
     assert row_of(rows, "played, label sure").shares.understood.mean == 1
-
-
-def test_minilm_is_measured_at_the_best_threshold_on_written_proposals():
-    written = [matched(0.4), matched(0.3, right=False, kind="vague")]
-    rows = reader_rows({PARAPHRASES: [*written, matched(0.35, origin="played")]})
-    assert {0.3 < row.threshold <= 0.4 for row in rows} == {True}
-    assert len({row.threshold for row in rows}) == 1
-
-
-def test_played_rows_group_by_author():
-    rows = [matched(0.7, author="p1", origin="played"), matched(0.2, author="p2", origin="played"), matched(0.7)]
-    found = dict(played_rows(rows, "author"))
-    assert {name: shares.understood.mean for name, shares in found.items()} == {"p1": 1, "p2": 0}
-
-
-def test_the_agreement_of_two_labellers_is_that_beyond_chance(tmp_path: Path):
-    texts = ["a", "b", "c", "d"]
-    ours = [("s1", "right"), ("s1", "right"), ("s2", "right"), ("", "vague")]
-    theirs = [("s1", "right"), ("s2", "right"), ("s2", "right"), ("", "vague")]
-    proposals = [
-        Proposal(target=target, at="topic", kind=kind, text=text, origin="played")  # type: ignore[arg-type]
-        for text, (target, kind) in zip(texts, ours, strict=True)
-    ]
-    second = [
-        {"tree": "t", "at": "topic", "text": text, "kind": kind, "target": target}
-        for text, (target, kind) in zip(texts, theirs, strict=True)
-    ]
-    unknown = {"tree": "t", "at": "topic", "text": "unheard of", "kind": "vague"}
-    design = {"tree": "t", "at": "s1", "text": "e", "kind": "vague"}
-    more = Proposal(at="s1", kind="vague", text="e", origin="played")
-    another = Proposal(at="s1", kind="foreign", text="f", origin="played")
-    file = tmp_path / "second.json"
-    file.write_text(json.dumps([*second, unknown, design, {**design, "text": "f"}]))
-    found = label_agreement([ProposalSet(tree="t", proposals=(*proposals, more, another))], file)
-    assert (found["topic"].texts, found["topic"].same) == (4, 0.75)
-    chance = (2 * 1 + 1 * 2 + 1 * 1) / 16
-    assert found["topic"].kappa == pytest.approx((0.75 - chance) / (1 - chance))
-    assert (found["design"].texts, found["design"].same) == (2, 0.5)
-
-
-def test_every_second_label_is_about_a_played_proposal():
-    found = label_agreement(load_proposals())
-    labels = json.loads((Path(training.__file__).parents[1] / "second_labels.json").read_text())
-    assert sum(each.texts for each in found.values()) == len(labels)
-    assert all(0 < each.kappa < each.same < 1 for each in found.values())

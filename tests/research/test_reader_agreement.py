@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.analysis.proposals import MatchingCase, load_proposals, matching_cases
 from inquitree_gym.cli.output import run_app
 from inquitree_gym.embeddings import Embedder
-from inquitree_gym.errors import OptionError, ReaderError
+from inquitree_gym.inquiry.readers import LLMReader
+from inquitree_gym.inquiry.readings import MatchingCase, matching_cases
 from inquitree_gym.llm import ChatModel, ReplyCache
-from inquitree_gym.readers import LLMReader
 from research.reader_agreement import app, measure_agreement
-from tests.servers import Body, Service, failed
-from tests.test_readers import sort
+from research.static.proposals import load_proposals
+from tests.servers import Body, Service
 
 pytestmark = pytest.mark.weights
 
@@ -56,35 +55,6 @@ def test_a_reader_that_knows_the_labels_has_perfect_shares(
     assert found.kappa is not None
     assert 0 < found.kappa < found.same < 1
     assert len(service.requests) == len({(case.text, case.candidates) for case in cases})
-
-
-def test_kappa_is_one_between_readers_that_agree_and_absent_where_nothing_varies(
-    cases: list[MatchingCase], service: Service, reader: LLMReader, minilm: Embedder
-):
-    service.reply = lambda body: "I cannot say."
-    never = measure_agreement(cases, reader, minilm, threshold=2.0)
-    assert (never.same, never.kappa, never.unread) == (1, None, len(cases))
-    assert (never.asked.refused.mean, never.asked.nearest_subtopic.mean) == (1, 0)
-    quoted = [case for case in cases if case.kind == "right"][:6]
-    quoted = [MatchingCase(c.tree, c.target, c.is_study, "right", c.candidates[c.right].text, c.candidates, c.right)
-              for c in quoted]  # fmt: skip
-    service.reply = sort
-    alike = measure_agreement(quoted, reader, minilm, threshold=0.0)
-    assert (alike.same, alike.kappa) == (1, 1)
-    with pytest.raises(OptionError, match="there is no proposal to read"):
-        measure_agreement([], reader, minilm, threshold=0.5)
-
-
-def test_what_was_paid_before_a_failure_is_not_asked_again(
-    cases: list[MatchingCase], service: Service, reader: LLMReader, minilm: Embedder
-):
-    service.reply = know(cases)
-    service.planned.extend([lambda: None] * 3 + [failed(500)])
-    with pytest.raises(ReaderError):
-        measure_agreement(cases, reader, minilm, threshold=0.5, max_concurrency=1)
-    assert len(service.requests) == 4
-    measure_agreement(cases, reader, minilm, threshold=0.5)
-    assert len(service.requests) == len({(case.text, case.candidates) for case in cases}) + 1
 
 
 def test_the_tool_prints_shares_and_kappa(

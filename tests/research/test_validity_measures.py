@@ -8,18 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inquitree_gym.analysis.proposals import PROPOSAL_KINDS, THRESHOLD_GRID, ProposalSet, load_proposals
-from inquitree_gym.embeddings import MiniLMEmbedder, ReaderEmbedder
-from inquitree_gym.envs.inquiry import InquiryEnv
+from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.readings import ProposalSet
+from inquitree_gym.inquiry.trajectory import read_trajectory
 from inquitree_gym.rollout import play
-from inquitree_gym.scoring import read_trajectory
 from inquitree_gym.trees import builtin_ids, load_tree
 from research.fake_detectability import ResultTexts, separations
 from research.shortcuts import SHORTCUTS, ShortcutAgent
-from research.thresholds import MatchedProposal, best_threshold, leave_one_out, match_all, rates, sweep
-from research.validity_measures import leaked_words, strictly_rising, tree_facts
-from tests.trees.test_lint import lanterns
+from research.static.proposals import load_proposals
+from research.thresholds import THRESHOLD_GRID, MatchedProposal, leave_one_out, match_all, rates, sweep
 
 pytestmark = pytest.mark.weights
 
@@ -41,21 +40,6 @@ def test_every_node_of_a_tree_has_the_proposals_it_needs(name: str):
         assert kinds == ["near_miss", "off_target", "right", "right", "right", "vague"], node.id
 
 
-@shipped
-def test_proposals_copy_no_canonical_text(name: str):
-    (found,) = [each for each in load_proposals() if each.tree == name]
-    tree = load_tree(name)
-    texts = {node.id: node.text for node in (*tree.subtopics, *tree.studies)}
-    runs = {target: _runs(text) for target, text in texts.items()}
-    assert not [each.text for each in found.proposals if each.kind == "right" and runs[each.target] & _runs(each.text)]
-
-
-def _runs(text: str, words: int = 9) -> set[tuple[str, ...]]:
-    """Every run of so many words."""
-    found = text.lower().split()
-    return {tuple(found[i : i + words]) for i in range(len(found) - words + 1)}
-
-
 def test_rates_count_what_a_threshold_does():
     read = [
         proposal("right", 0.6), proposal("right", 0.5, right=False), proposal("right", 0.3), proposal("right", 0.45),
@@ -66,11 +50,6 @@ def test_rates_count_what_a_threshold_does():
     assert (at.vague, at.near_miss, at.off_target) == (0.5, 1.0, 0.0)
     assert at.balance == pytest.approx(0.5 - (0.25 + 0.5 + 1.0 + 0.0 + 0.0) / 5)
     assert [each.threshold for each in sweep(read)] == list(THRESHOLD_GRID)
-
-
-def test_the_best_threshold_lies_between_what_is_right_and_what_is_not():
-    read = [proposal("right", 0.6)] * 3 + [proposal(kind, 0.4) for kind in PROPOSAL_KINDS[1:]]
-    assert 0.4 < best_threshold(read) <= 0.6
 
 
 def test_a_tree_left_out_has_no_say_in_its_threshold():
@@ -95,12 +74,6 @@ def test_proposals_are_read_against_their_family(minilm: MiniLMEmbedder):
     assert all(each.similarity > 0.6 for each in read)
 
 
-def test_a_target_that_is_no_node_is_named(minilm: MiniLMEmbedder):
-    document = {"tree": "paper12", "proposals": [{"target": "s99", "kind": "right", "text": "Anything."}]}
-    with pytest.raises(OptionError, match="paper12: 's99' is no subtopic or study"):
-        match_all([ProposalSet.model_validate(document)], minilm)
-
-
 def test_an_empty_folder_and_a_bad_set_are_told(tmp_path: Path):
     with pytest.raises(OptionError, match="no proposals"):
         load_proposals(tmp_path)
@@ -120,11 +93,6 @@ def test_a_shortcut_earns_nothing_unaided_but_by_echoing_the_topic(name: str):
     assert path.coverage < 0.5
 
 
-def test_an_unknown_shortcut_is_refused():
-    with pytest.raises(OptionError, match="no shortcut is called 'magic'"):
-        ShortcutAgent("magic", load_tree("paper8"))
-
-
 def test_fakes_with_a_cue_are_told_apart_and_fakes_without_are_not():
     generator = np.random.default_rng(0)
     trees = tuple(f"t{i}" for i in range(6) for _ in range(20))
@@ -137,24 +105,3 @@ def test_fakes_with_a_cue_are_told_apart_and_fakes_without_are_not():
     assert bag.mean == pytest.approx(1.0)
     assert abs(embedding.mean - 0.5) < 0.2
     assert abs(separations(ResultTexts(trees, tuple(plain), fake, noise))["bag of words"].mean - 0.5) < 0.2
-
-
-@shipped
-def test_a_shipped_tree_is_what_the_design_asks_for(name: str, reader: ReaderEmbedder):
-    facts = tree_facts(load_tree(name), reader)
-    assert facts.faults == 0
-    assert facts.siblings <= 0.80
-    assert strictly_rising(facts.climb) == strictly_rising(facts.tfidf_climb) == len(facts.climb)
-    assert facts.leads.max() <= 0.10
-
-
-def test_a_ladder_with_a_flat_step_is_not_rising():
-    assert strictly_rising(np.array([[0.1, 0.2, 0.3, 0.4], [0.1, 0.1, 0.3, 0.4]])) == 1
-
-
-def test_words_of_an_answer_are_those_of_the_true_result_alone():
-    def name_the_answer(document: dict) -> None:
-        document["topic"] = "Is it twice the number of lamps?"
-
-    plain, naming = (set().union(*leaked_words(lanterns(*breaks))) for breaks in ((), (name_the_answer,)))
-    assert naming - plain == {"twice"}, "'number' and 'lamps' stand in the fakes as well"

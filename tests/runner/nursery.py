@@ -14,10 +14,10 @@ import signal
 import sys
 from typing import Any
 
-from inquitree_gym._litellm import load_litellm
 from inquitree_gym.cli import main
 from inquitree_gym.embeddings import load_embedder, tree_vectors
-from inquitree_gym.judges import local_judge
+from inquitree_gym.inquiry.judges.local import local_judge
+from inquitree_gym.llm.litellm import load_litellm
 from inquitree_gym.log import JsonlWriter, to_line
 from inquitree_gym.runner import run as runner
 from inquitree_gym.trees import load_tree

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from inquitree_gym.engine import Engine, Rules
+from inquitree_gym.inquiry.engine import Engine, Rules
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.runner import StudyConfig
-from inquitree_gym.runner.environment_kinds import INQUIRIES
-from inquitree_gym.runner.folder import load_manifest
-from inquitree_gym.runner.study import make_study
-from inquitree_gym.runner.trees import run_task
+from inquitree_gym.runner.check import make_study
+from inquitree_gym.runs.copies import run_task
+from inquitree_gym.runs.folder import load_manifest
 from inquitree_gym.trees import Tree, load_tree
 from tests.servers import Service
 
@@ -33,7 +32,7 @@ def logs(folder: Path) -> dict[str, bytes]:
 def run_trees(folder: Path) -> dict[str, Tree]:
     """The trees of a run, from its folder."""
     manifest = load_manifest(folder)
-    return {name: run_task(INQUIRIES, folder, manifest, name) for name in manifest.study.trees}
+    return {name: run_task(folder, manifest, name) for name in manifest.tasks}
 
 
 def sent_seed(seed: int) -> int:

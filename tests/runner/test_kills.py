@@ -18,13 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from inquitree_gym.judges import local_judge
-from inquitree_gym.log import Episode, TaskKind, has_header, read_episode
-from inquitree_gym.runner.folder import read_manifest
-from inquitree_gym.scoring import score_episode
-from inquitree_gym.scoring.projection import score_projections
+from inquitree_gym.inquiry.judges.local import local_judge
+from inquitree_gym.log import Episode, has_header, read_episode
+from inquitree_gym.projection.tasks import load_task
+from inquitree_gym.results.score import score_episode
+from inquitree_gym.runs.folder import load_manifest
 from inquitree_gym.trees import load_tree
-from inquitree_gym.trees.tasks import load_task
 from tests.runner.played import sent_seed
 from tests.servers import WAIT_AT_MOST, Body, Rote, Service
 
@@ -34,7 +33,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL"),
 ]
 
-KILLS = int(os.environ.get("INQUITREE_KILLS", "20"))
+KILLS = int(os.environ.get("INQUITREE_KILLS", "3"))
 TREE = load_tree("paper2")
 EPISODES_EACH = 3
 FLAGS = ("--model", "gpt-4o-mini", "--papers", "2", "--seeds", EPISODES_EACH)
@@ -56,17 +55,17 @@ def project(body: Body) -> str:
     return f"This study finds {sum(message['role'] == 'assistant' for message in body['messages'])} effects."
 
 
-CASES: dict[TaskKind, Case] = {
+CASES: dict[str, Case] = {
     "inquiry": Case(
         (*FLAGS, "--agent", "sceptic", "--fake-level", 4),
         Rote(TREE),
-        lambda episode: score_episode(episode, TREE, local_judge(TREE)),
+        lambda episode: score_episode(episode, TREE, local_judge(TREE)).detail,
         KILLS,
     ),
     "projection": Case(
         (*FLAGS, "--agent", "llm", "--env", "projection", "--memory", "conversation"),
         project,
-        lambda episode: score_projections(episode, load_task("paper2")),
+        lambda episode: score_episode(episode, load_task("paper2")).detail,
         max(1, KILLS // 3),
     ),
 }
@@ -129,9 +128,7 @@ def moments() -> Iterator[tuple[int | None, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("kind", ["inquiry", "projection"])
-def test_killed_runs_go_on_and_come_out_as_if_nothing_had_been(
-    nursery, service: Service, tmp_path: Path, kind: TaskKind
-):
+def test_killed_runs_go_on_and_come_out_as_if_nothing_had_been(nursery, service: Service, tmp_path: Path, kind: str):
     played = CASES[kind]
     service.reply = watch = Watch(played.reply)
 
@@ -154,7 +151,7 @@ def test_killed_runs_go_on_and_come_out_as_if_nothing_had_been(
             kills += 1
         runs += 1
         found = episodes(folder)
-        names = sorted(cell.file_name for cell in read_manifest(folder).specs())
+        names = sorted(cell.file_name for cell in load_manifest(folder).specs)
         assert sorted(file.name for file in (folder / "episodes").iterdir()) == names == sorted(whole)
         for name, episode in found.items():
             assert episode.fingerprint == whole[name].fingerprint

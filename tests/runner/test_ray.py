@@ -20,18 +20,19 @@ from inquitree_gym import __version__
 from inquitree_gym.errors import BudgetError, InquiTreeError, OptionError
 from inquitree_gym.llm import Budget, Completion
 from inquitree_gym.runner import RunOptions, RunSummary, run_study
-from inquitree_gym.runner.folder import read_manifest
-from inquitree_gym.runner.models import StopConditions
+from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.ray import (
+    LOCAL,
     MAX_DEATHS,
     RayExecutor,
     RayWorker,
     _RemoteLimits,
     _SharedLimits,
+    connected,
 )
-from inquitree_gym.runner.ray_cluster import LOCAL, connected
 from inquitree_gym.runner.run import RunContext
-from inquitree_gym.runner.study import make_study
+from inquitree_gym.runner.services import StopConditions
+from inquitree_gym.runs.folder import load_manifest
 from tests.runner.played import TREE, TURNS, episodes, fingerprints, sent_seed, study_of
 from tests.servers import COMPLETION_TOKENS, PROMPT_TOKENS, WAIT_AT_MOST, Body, Rote, Service, failed
 
@@ -123,14 +124,16 @@ def test_an_address_without_a_cluster_is_told(rote: Service, tmp_path: Path, add
         run_study(study_of(rote), tmp_path, executor=RayExecutor(address))
 
 
-def test_a_pace_of_this_process_is_refused(rote: Service, tmp_path: Path):
-    with pytest.raises(OptionError, match="set the rates in the study"):
-        run_study(study_of(rote), tmp_path, RunOptions(rate_limits={"gpt-4o-mini": object()}), executor=RayExecutor())
-
-
-def test_a_device_that_ray_hides_from_its_workers_is_refused(rote: Service, tmp_path: Path):
-    with pytest.raises(OptionError, match="Ray workers embed on the CPU; leave out the device 'auto'"):
-        run_study(study_of(rote), tmp_path, RunOptions(device="auto"), executor=RayExecutor())
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"rate_limits": {"gpt-4o-mini": object()}}, "set the rates in the study"),
+        ({"device": "auto"}, "Ray workers embed on the CPU; leave out the device 'auto'"),
+    ],
+)
+def test_options_of_this_process_are_refused(rote: Service, tmp_path: Path, options: dict, told: str):
+    with pytest.raises(OptionError, match=told):
+        run_study(study_of(rote), tmp_path, RunOptions(**options), executor=RayExecutor())
 
 
 # The same
@@ -158,14 +161,11 @@ def test_results_are_those_of_the_local_runner(cluster: Any, rote: Service, tmp_
 
 
 def test_paid_replies_come_from_a_cache_that_workers_share(cluster: Any, rote: Service, tmp_path: Path):
-    study = study_of(rote)
     terms = RunOptions(max_concurrency=1, cache=tmp_path / "replies")
-    run_study(study, tmp_path / "first", terms)
-    asked = len(rote.requests)
-    run_study(study, tmp_path / "second", terms, executor=RayExecutor())
-    assert len(rote.requests) == asked == 2 * TURNS
-    found = episodes(tmp_path / "second").values()
-    assert all(reply.cached for episode in found for reply in episode.replies)
+    run_study(study_of(rote), tmp_path / "first", terms)
+    run_study(study_of(rote), tmp_path / "second", terms, executor=RayExecutor())
+    assert len(rote.requests) == 2 * TURNS
+    assert all(reply.cached for episode in episodes(tmp_path / "second").values() for reply in episode.replies)
 
 
 # What dies
@@ -195,26 +195,6 @@ def test_a_killed_worker_loses_no_finished_turn_and_an_episode_that_kills_them_a
     whole, resumed, _ = episodes(tmp_path).values()
     assert [reply.text for reply in resumed.replies] == [reply.text for reply in whole.replies]
     assert resumed.actions == whole.actions
-
-
-def test_of_a_batch_that_died_with_its_worker_what_is_complete_is_left_alone(cluster: Any, tmp_path: Path):
-    study = make_study(agents=("random",), trees=("2",), seeds=300)
-
-    def kill_within_a_batch() -> None:
-        while not over.wait(0.01):
-            if len(list((tmp_path / "ray").glob("episodes/*"))) >= 10:  # so that some of the first batches are whole
-                return kill_workers()
-
-    over = threading.Event()
-    killer = threading.Thread(target=kill_within_a_batch)
-    killer.start()
-    try:
-        assert run_study(study, tmp_path / "ray", executor=RayExecutor()) == RunSummary(300, 0)
-    finally:
-        over.set()
-        killer.join()
-    run_study(study, tmp_path / "here")
-    assert fingerprints(tmp_path / "ray") == fingerprints(tmp_path / "here")
 
 
 # What ends
@@ -254,43 +234,29 @@ def test_a_fault_of_one_model_ends_that_one(cluster: Any, rote: Service, tmp_pat
 
 def test_it_can_be_ended_from_outside(cluster: Any, tmp_path: Path):
     stop = StopConditions()
-    study = make_study(agents=("random",), trees=("2",), seeds=300)
+    study = make_study(agents=("random",), trees=("2",), seeds=100)
     summary = run_study(
         study, tmp_path, on_outcome=lambda outcome: stop.stop("enough"), stop=stop, executor=RayExecutor()
     )
     assert summary.ended == "enough"
-    assert summary.played == len(episodes(tmp_path)) < 300
+    assert summary.played == len(episodes(tmp_path)) < 100
 
 
-@pytest.mark.parametrize("to", [os.kill, os.killpg], ids=["the command alone", "its whole group, as a terminal does"])
-def test_ctrl_c_ends_it_in_order_and_the_command_goes_on_without_ray(
-    rote: Service, tmp_path: Path, to: Callable[[int, int], None]
-):
-    seeds = 12
-    flags = [
-        "--agent",
-        "llm",
-        "--model",
-        "gpt-4o-mini",
-        "--base-url",
-        rote.address,
-        "--papers",
-        "2",
-        "--max-concurrency",
-        "1",
-    ]
-    where = ["--seeds", str(seeds), "--out", str(tmp_path), "--ray", "local"]
+def test_ctrl_c_ends_it_in_order_and_the_command_goes_on_without_ray(rote: Service, tmp_path: Path):
+    seeds = 6
+    model = ("--agent", "llm", "--model", "gpt-4o-mini", "--base-url", rote.address, "--papers", "2")
+    where = ("--max-concurrency", "1", "--seeds", str(seeds), "--out", str(tmp_path), "--ray", "local")
     # Ctrl-C as a terminal has it, also where these tests run in the background, which hands "ignored" on.
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     code += "from inquitree_gym.runner import ray; ray.GRACE = 1e6; from inquitree_gym.cli import main; main()"
-    command = [sys.executable, "-c", code, "run", *flags, *where]
+    command = [sys.executable, "-c", code, "run", *model, *where]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
-        rote.reply = AtRequest(6, lambda: to(running.pid, signal.SIGINT))
+        rote.reply = AtRequest(6, lambda: os.killpg(running.pid, signal.SIGINT))  # the whole group, as a terminal does
         _, said = running.communicate(timeout=WAIT_AT_MOST)
     assert (running.returncode, "run the same command again" in said) == (130, True)
     logged = sum(len(episode.replies) for episode in episodes(tmp_path).values())
     assert 6 <= logged == len(rote.requests) < seeds * TURNS, "what is under way is still paid, and logged"
-    assert run_study(read_manifest(tmp_path), tmp_path).is_complete
+    assert run_study(load_manifest(tmp_path).studies[0], tmp_path).is_complete
     assert len(rote.requests) == seeds * TURNS
 
 

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from inquitree_gym.errors import LogError
+from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode, has_header, read_episode
 from inquitree_gym.runner import run_study
-from inquitree_gym.runner.folder import read_manifest
-from inquitree_gym.runner.trees import keep_task
+from inquitree_gym.runs.copies import keep_task
+from inquitree_gym.runs.folder import load_manifest
 from inquitree_gym.trees import load_tree
 from tests.servers import WAIT_AT_MOST, Body, Rote, Service
 
@@ -57,14 +58,11 @@ def episodes(folder: Path) -> list[Episode]:
     return [read_episode(file) for file in sorted((folder / "episodes").iterdir()) if has_header(file)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
-def test_a_signal_ends_a_run_in_order(
-    nursery: Any, service: Service, flags: tuple, tmp_path: Path, number: signal.Signals
-):
+def test_a_signal_ends_a_run_in_order(nursery: Any, service: Service, flags: tuple, tmp_path: Path):
     service.reply = held = Held(7)
     running = nursery.begin(*flags, grace=1e6)
     assert held.holding.wait(WAIT_AT_MOST)
-    running.signal(number)
+    running.signal(signal.SIGTERM)
     running.wait_for("Ctrl-C (again) to quit at once")
     held.go.set()
     ended = running.end()
@@ -127,23 +125,13 @@ def test_a_second_run_into_a_folder_is_refused_and_the_first_is_not_disturbed(
     service.reply = held = Held(5)
     running = nursery.begin(*flags)
     assert held.holding.wait(WAIT_AT_MOST)
-    study = read_manifest(tmp_path / "run")
+    study = load_manifest(tmp_path / "run").studies[0]
     with pytest.raises(LogError, match=r"another process is running in .*; wait until it is done"):
         run_study(study, tmp_path / "run")
     held.go.set()
     assert running.end().status == 0
     assert run_study(study, tmp_path / "run").found == SEEDS
     assert len(service.requests) == SEEDS * TURNS
-
-
-def test_a_folder_is_free_again_after_a_kill(nursery: Any, service: Service, flags: tuple, tmp_path: Path):
-    service.reply = held = Held(5)
-    running = nursery.begin(*flags)
-    assert held.holding.wait(WAIT_AT_MOST)
-    running.signal(signal.SIGKILL)
-    assert running.end().status == -signal.SIGKILL
-    held.go.set()
-    assert run_study(read_manifest(tmp_path / "run"), tmp_path / "run").played == SEEDS
 
 
 @pytest.mark.parametrize("agent", ["llm", "random"])
@@ -154,7 +142,7 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(
     if agent == "random":
         flags = ("run", "--agent", "random", "--papers", "2", "--seeds", SEEDS, "--out", tmp_path / "run")
     (tmp_path / "run").mkdir()
-    keep_task(tmp_path / "run", TREE)  # larger than a log
+    keep_task(tmp_path / "run", kind("inquiry"), TREE)  # larger than a log
     full = nursery.run(*flags, file_size=8_000)
     assert full.status == 2
     assert "cannot write" in full.said
@@ -170,15 +158,3 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(
     assert nursery.run(*flags).status == 0
     assert {episode.status for episode in episodes(tmp_path / "run")} == {"concluded"}
     assert len(service.requests) == (SEEDS * TURNS + lost if agent == "llm" else 0)
-
-
-def test_a_cap_ends_the_command_with_status_2_and_says_which(
-    nursery: Any, service: Service, flags: tuple, tmp_path: Path
-):
-    service.reply = Rote(TREE)
-    ended = nursery.run(*flags, "--max-total-tokens", 600, "--max-concurrency", 1)
-    assert ended.status == 2
-    assert "stopped: the cap of 600 tokens is reached: 5 replies took 600" in ended.said
-    assert f"0 episodes failed and {SEEDS} left; run the same command again to resume" in ended.said
-    assert nursery.run(*flags).status == 0
-    assert len(service.requests) == SEEDS * TURNS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from collections.abc import Callable
@@ -11,16 +10,14 @@ from typing import Any
 
 import pytest
 
-from inquitree_gym.analysis import load_run
-from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.llm import Budget, Completion, RateLimit, SystemClock
+from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.prompts import inquiry_prompts
+from inquitree_gym.llm import Budget, SystemClock
 from inquitree_gym.log import read_episode
-from inquitree_gym.prompts import Prompts
+from inquitree_gym.results.load import load_run
 from inquitree_gym.runner import Outcome, RunOptions, RunSummary, run_study
-from inquitree_gym.runner.models import PATIENCE, StopConditions
-from inquitree_gym.runner.run import interleave_models
-from inquitree_gym.runner.specs import EpisodeSpec
-from inquitree_gym.runner.study import make_study
+from inquitree_gym.runner.check import make_study
+from inquitree_gym.runner.services import PATIENCE, StopConditions
 from tests.runner.played import TURNS, episodes, fingerprints, study_of
 from tests.servers import (
     COMPLETION_TOKENS,
@@ -39,28 +36,20 @@ pytestmark = pytest.mark.e2e
 # Agents, models, and all at once
 
 
-@pytest.mark.parametrize("rules", ["default", "paper"])
-def test_one_folder_of_prompts_is_that_of_the_episodes_and_of_the_models(rote: Service, tmp_path: Path, rules: str):
+def test_one_folder_of_prompts_is_that_of_the_episodes_and_of_the_models(rote: Service, tmp_path: Path):
     folder = tmp_path / "prompts"
     folder.mkdir()
     (folder / "topic.md").write_text("On with {{ topic }}")
-    own = Prompts(None, ("llm_system",)).render("llm_system") + "\nBe brief."
+    own = inquiry_prompts(None, ("llm_system",)).render("llm_system") + "\nBe brief."
     (folder / "llm_system.md").write_text(own)
     model = {"model": "gpt-4o-mini", "base_url": rote.address}
-    played = {"rules": {"preset": rules, "decisions": "phrases"}, "prompts": str(folder)}
-    study = make_study(agents=("llm",), models=[model], trees=("2",), seeds=1, **played)
+    rules = {"preset": "paper", "decisions": "phrases"}
+    study = make_study(agents=("llm",), models=[model], trees=("2",), seeds=1, rules=rules, prompts=str(folder))
     assert run_study(study, tmp_path / "run").is_complete
     (episode,) = episodes(tmp_path / "run").values()
-    assert episode.header.prompts == Prompts(folder).digest
+    assert episode.header.prompts == inquiry_prompts(folder).digest
     assert rote.requests[0].body["messages"][0]["content"] == own
     assert any(turn.observation.startswith("On with") for turn in episode.turns)
-
-
-def test_a_folder_of_prompts_that_is_not_there_is_refused_before_anything_is_written(tmp_path: Path):
-    study = make_study(agents=("random",), trees=("2",), seeds=1, prompts=str(tmp_path / "nosuch"))
-    with pytest.raises(OptionError, match=r"no folder of templates at '.*nosuch'"):
-        run_study(study, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
 
 
 def test_models_and_agents_are_crossed_logged_and_told_apart(rote: Service, tmp_path: Path):
@@ -80,24 +69,13 @@ def test_models_and_agents_are_crossed_logged_and_told_apart(rote: Service, tmp_
     assert {score.agent for score in run.scores} == {
         "llm gpt-4o-mini", "llm warm", "sceptic gpt-4o-mini", "sceptic warm", "oracle",
     }  # fmt: skip
-    assert run.missing == []
-    assert {score.quality_share for score in run.scores if score.agent == "oracle"} == {1.0}
-    assert {score.quality_share for score in run.scores if score.agent != "oracle"} == {0.75}, "one study a subtopic"
+    assert run.missing == ()
+    assert {score.detail.quality_share for score in run.scores if score.agent == "oracle"} == {1.0}
+    assert {score.detail.quality_share for score in run.scores if score.agent != "oracle"} == {0.75}, (
+        "one study a subtopic"
+    )
     written = (tmp_path / "run.json").read_text() + "".join(log.read_text() for log in tmp_path.glob("episodes/*"))
     assert KEY not in written
-
-
-def test_episodes_wait_for_their_models_at_the_same_time(rote: Service, tmp_path: Path):
-    barrier = threading.Barrier(6)
-    play = rote.reply
-
-    def meet(body: Body) -> str:
-        if len(body["messages"]) == 2:
-            barrier.wait(WAIT_AT_MOST)
-        return play(body)
-
-    rote.reply = meet
-    assert run_study(study_of(rote, seeds=6), tmp_path, RunOptions(max_concurrency=6)).played == 6
 
 
 def test_no_more_episodes_are_under_way_than_at_once(rote: Service, tmp_path: Path):
@@ -124,47 +102,39 @@ def test_it_comes_out_the_same_however_many_are_played_at_once(rote: Service, tm
     assert fingerprints(tmp_path / "1") == fingerprints(tmp_path / "9")
 
 
-def test_models_take_turns():
-    cells = [EpisodeSpec("llm", "t", 0, seed, model) for model in ("a", "b") for seed in range(3)]
-    cells += [EpisodeSpec("random", "t", 0, 0), EpisodeSpec("llm", "t", 0, 0, "c")]
-    order = interleave_models(cells)
-    assert [cell.model for cell in order] == ["a", "b", "", "c", "a", "b", "a", "b"]
-    assert sorted(order) == sorted(cells)
-
-
 # Faults
 
 
-@pytest.mark.parametrize("fault", PASSING)
-def test_a_fault_that_passes_fails_one_episode_and_the_same_command_mends_it(rote: Service, tmp_path: Path, fault: str):
+@pytest.mark.parametrize(
+    ("fault", "told"), [(PASSING[next(iter(PASSING))], "gave no answer"), (failed(400, "this prompt is odd"), "odd")]
+)
+def test_a_fault_of_one_request_fails_one_episode_and_the_same_command_mends_it(
+    rote: Service, tmp_path: Path, fault: Any, told: str
+):
     study = study_of(rote, seeds=3)
-    rote.planned.extend([lambda: None] * 4 + [PASSING[fault]])
+    rote.planned.extend([lambda: None] * 4 + [fault])
     summary = run_study(study, tmp_path, RunOptions(max_concurrency=1))
     assert (summary.played, summary.left, len(summary.failures), summary.models) == (2, 0, 1, {})
-    assert "gave no answer" in summary.failures[0].error
+    assert told in summary.failures[0].error
     torn = read_episode(tmp_path / "episodes" / summary.failures[0].spec.file_name)
     assert (torn.status, len(torn.turns)) == ("failed", 4)
     assert run_study(study, tmp_path) == RunSummary(played=1, found=2)
     assert len(rote.requests) == 3 * TURNS + 1
 
 
-@pytest.mark.parametrize("fault", PASSING)
-def test_a_fault_that_passes_is_got_over_by_trying_again(
-    rote: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
-):
+def test_faults_that_pass_are_got_over_by_trying_again(rote: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     hourglass = Hourglass()
     monkeypatch.setattr(SystemClock, "sleep", lambda self, seconds: hourglass.sleep(seconds))
-    rote.planned.extend([lambda: None, PASSING[fault]] * 3)
-    assert run_study(study_of(rote, seeds=2, retries=3), tmp_path) == RunSummary(played=2, found=0)
-    assert len(hourglass.waits) == len(rote.requests) - 2 * TURNS == 3
+    faults = list(PASSING.values())
+    rote.planned.extend([answer for fault in faults for answer in (lambda: None, fault)])
+    options = RunOptions(max_concurrency=1)
+    assert run_study(study_of(rote, seeds=3, retries=3), tmp_path, options) == RunSummary(played=3, found=0)
+    assert len(hourglass.waits) == len(rote.requests) - 3 * TURNS == len(faults)
 
 
 ENDING = {
     "wrong key": failed(401, "Incorrect API key"),
     "no credit": failed(402, "Insufficient balance"),
-    "forbidden": failed(403, "not for you"),
-    "unknown model": failed(404, "no such model"),
-    "another address": failed(405, "method not allowed"),
     "quota": failed(429, "You exceeded your quota", code="insufficient_quota"),
 }
 
@@ -201,12 +171,6 @@ def test_a_service_that_fails_one_episode_after_the_other_is_given_up(rote: Serv
     assert run_study(study, tmp_path).is_complete
 
 
-def test_a_fault_of_one_request_ends_one_episode(rote: Service, tmp_path: Path):
-    rote.planned.extend([lambda: None] * 3 + [failed(400, "this prompt is odd")])
-    summary = run_study(study_of(rote, seeds=3), tmp_path, RunOptions(max_concurrency=1))
-    assert (summary.played, len(summary.failures), summary.models) == (2, 1, {})
-
-
 def test_of_a_model_without_its_key_nothing_is_begun(rote: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     here = {"model": "gpt-4o-mini", "base_url": rote.address}
@@ -220,35 +184,22 @@ def test_of_a_model_without_its_key_nothing_is_begun(rote: Service, tmp_path: Pa
     assert run_study(study, tmp_path, RunOptions(1)) == RunSummary(played=3, found=6)
 
 
-def test_a_model_that_nobody_provides_is_told_before_anything_is_written(tmp_path: Path):
-    study = make_study(agents=("llm", "oracle"), models=[{"model": "no-such-model"}], trees=("2",))
-    with pytest.raises(OptionError, match="litellm knows no provider for the model 'no-such-model'"):
-        run_study(study, tmp_path / "run")
+@pytest.mark.parametrize(
+    ("settings", "options", "told"),
+    [
+        ({"models": [{"model": "no-such-model"}]}, {}, "litellm knows no provider for the model 'no-such-model'"),
+        ({"models": [{"model": "my-own", "base_url": "http://localhost:9/v1"}]}, {"budget": Budget(max_cost=1)},
+         r"litellm knows no price for 'my-own', .* cap the tokens instead"),
+        ({"models": [{"model": "gpt-4o"}], "prompts": "nosuch"}, {}, r"no folder of templates at '.*nosuch'"),
+        ({"models": [{"model": "gpt-4o"}]}, {"max_concurrency": 0}, "max_concurrency is a whole number from 1, not 0"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_run_is_told_before_anything_is_written(
+    tmp_path: Path, settings: dict, options: dict, told: str
+):
+    with pytest.raises(OptionError, match=told):
+        run_study(make_study(agents=("llm",), trees=("2",), **settings), tmp_path / "run", RunOptions(**options))
     assert not (tmp_path / "run").exists()
-
-
-def test_a_damaged_log_fails_alone(rote: Service, tmp_path: Path):
-    study = study_of(rote, seeds=3)
-    run_study(study, tmp_path)
-    names = sorted(episodes(tmp_path))
-    content = (tmp_path / "episodes" / names[0]).read_bytes()
-    (tmp_path / "episodes" / names[0]).write_bytes(content.replace(b'"kind":"turn"', b'"kind":"tarn"', 1))
-    (tmp_path / "episodes" / names[1]).unlink()
-    summary = run_study(study, tmp_path)
-    assert (summary.played, summary.found, len(summary.failures)) == (1, 1, 1)
-    assert "the line is damaged" in summary.failures[0].error
-
-
-# Going on
-
-
-def test_a_run_goes_on_with_another_pace_and_not_with_another_temperature(rote: Service, tmp_path: Path):
-    run_study(study_of(rote, seeds=1), tmp_path)
-    assert run_study(study_of(rote, seeds=1, timeout=9.0, requests_per_minute=600, retries=2), tmp_path).found == 1
-    with pytest.raises(
-        LogError, match=r"cannot add to .*: model 'gpt-4o-mini', setting temperature is 0\.0 there and 1\.0 here; "
-    ):
-        run_study(study_of(rote, seeds=1, temperature=1), tmp_path)
 
 
 # Caps
@@ -291,13 +242,6 @@ def test_requests_under_way_when_a_cap_is_reached_are_paid_and_logged(rote: Serv
     assert [len(episode.replies) for episode in episodes(tmp_path).values()] == [1, 1, 1, 1]
 
 
-def test_a_cap_on_the_cost_of_a_model_without_a_price_is_refused_beforehand(rote: Service, tmp_path: Path):
-    with pytest.raises(OptionError, match=r"litellm knows no price for 'my-own', .* cap the tokens instead"):
-        run_study(study_of(rote, model="my-own"), tmp_path / "run", RunOptions(budget=Budget(max_cost=1)))
-    assert not (tmp_path / "run").exists()
-    assert rote.requests == []
-
-
 # Cache and pace
 
 
@@ -313,23 +257,6 @@ def test_replies_from_a_cache_are_not_paid_for_and_stand_in_the_log_as_such(rote
     assert fingerprints(tmp_path / "one") == fingerprints(tmp_path / "two")
     run_study(study, tmp_path / "three")
     assert len(rote.requests) == 2 * paid, "without a folder there is no cache"
-
-
-def test_episodes_of_a_model_share_its_pace(rote: Service, tmp_path: Path):
-    class Counting(RateLimit):
-        reserved = settled = 0
-
-        def reserve(self, prompt: int) -> Any:
-            self.reserved += 1
-            return super().reserve(prompt)
-
-        def settle(self, slot: Any, completion: Completion) -> None:
-            self.settled += 1
-            super().settle(slot, completion)
-
-    pace = Counting(requests_per_minute=6e6)
-    run_study(study_of(rote, seeds=3), tmp_path, RunOptions(rate_limits={"gpt-4o-mini": pace}))
-    assert pace.reserved == pace.settled == 3 * TURNS
 
 
 @pytest.mark.parametrize("rate", [{"requests_per_minute": 600.0}, {"tokens_per_minute": 60_000.0}])
@@ -365,9 +292,3 @@ def test_a_run_that_is_ended_lets_requests_under_way_be_answered(rote: Service, 
     rote.reply = play
     assert run_study(study_of(rote, seeds=5), tmp_path).played == 5
     assert len(rote.requests) == 5 * TURNS
-
-
-def test_the_manifest_holds_the_models_and_no_key(rote: Service, tmp_path: Path):
-    run_study(study_of(rote, seeds=1), tmp_path)
-    (model,) = json.loads((tmp_path / "run.json").read_text())["study"]["models"]
-    assert (model["model"], model["retries"], model["api_key_env"]) == ("gpt-4o-mini", 0, None)

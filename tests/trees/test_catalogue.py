@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from inquitree_gym.errors import UnknownTreeError
-from inquitree_gym.trees import CATALOGUE, builtin_ids, dump_tree, load_tree
+from inquitree_gym.trees import CATALOGUE, dump_tree, load_tree
 from inquitree_gym.trees.catalogue import RESTRICTED, TREES_VARIABLE
 from tests.strategies import make_tree
 
@@ -74,12 +73,3 @@ def test_one_s_own_file_for_such_a_paper_is_taken(tmp_path: Path, monkeypatch: p
     assert load_tree("paper6") == load_tree("6") == own
     with pytest.raises(UnknownTreeError, match="'paper9' is in the paper pool"):
         load_tree("paper9")
-
-
-def test_every_paper_that_may_be_shared_is_shipped():
-    assert set(builtin_ids()) == set(CATALOGUE) - set(RESTRICTED)
-    assert len(builtin_ids()) == len(SUBTOPICS)
-
-
-def test_the_catalogue_can_be_written_as_json():
-    assert json.loads(json.dumps([entry._asdict() for entry in CATALOGUE.values()]))[7]["id"] == "paper8"

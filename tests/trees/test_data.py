@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from inquitree_gym.embeddings import ReaderEmbedder
-from inquitree_gym.envs.observations import MAX_OBSERVATION
+from inquitree_gym.texts import MAX_OBSERVATION
 from inquitree_gym.trees import CANARY, CATALOGUE, Tree, builtin_ids, dump_tree, load_tree, parse_tree
 from inquitree_gym.trees.catalogue import builtin_file
 from inquitree_gym.trees.lint import lint_tree
@@ -83,12 +83,6 @@ def test_no_text_holds_what_a_template_would_read(name: str, tree: Tree):
 
 
 @shipped
-def test_no_two_texts_of_a_tree_are_the_same(name: str, tree: Tree):
-    texts = list(tree.texts().values())
-    assert len(set(texts)) == len(texts)
-
-
-@shipped
 def test_a_study_and_its_result_fit_one_observation(name: str, tree: Tree):
     for study in tree.studies:
         assert len(study.text) + max(map(len, study.results)) < MAX_OBSERVATION / 2
@@ -98,10 +92,6 @@ def test_a_study_and_its_result_fit_one_observation(name: str, tree: Tree):
 @shipped
 def test_the_linter_finds_no_error(name: str, tree: Tree, reader: ReaderEmbedder):
     assert [fault for fault in lint_tree(tree, reader.embed) if fault.severity == "error"] == []
-
-
-def test_trees_share_no_digest():
-    assert len({load_tree(name).digest for name in builtin_ids()}) == len(builtin_ids())
 
 
 DIGESTS = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -63,27 +62,6 @@ def fills(drawn: Figure) -> dict[str, str]:
     return found
 
 
-def test_depth_is_the_longest_chain_of_prerequisites():
-    assert depths(make_tree([[], [0], [0], [1, 2], [], [0, 3]], [1] * 6)) == {
-        "s1": 0,
-        "s2": 1,
-        "s3": 1,
-        "s4": 2,
-        "s5": 0,
-        "s6": 3,
-    }
-
-
-@settings(deadline=None)
-@given(trees(shapes=("random",)))
-def test_every_subtopic_is_below_its_prerequisites_and_just_below_one(tree: Tree):
-    found = depths(tree)
-    assert list(found) == [subtopic.id for subtopic in tree.subtopics]
-    for subtopic in tree.subtopics:
-        above = [found[name] for name in subtopic.prerequisites]
-        assert found[subtopic.id] == max(above, default=-1) + 1
-
-
 @settings(deadline=None)
 @given(trees())
 def test_layers_hold_each_subtopic_once_by_depth_in_tree_order(tree: Tree):
@@ -125,20 +103,6 @@ def test_a_name_cannot_leave_its_label_in_mermaid(name: str):
     assert shown == " ".join(name.split()), "a viewer turns the codes back into the name"
 
 
-@pytest.mark.parametrize("word", ["end", "graph", "subgraph", "click", "style", "a--b", "o.x"])
-def test_an_id_that_means_something_in_mermaid_is_only_a_label(word: str):
-    lines = mermaid(named("Salt", word)).splitlines()
-    assert lines[1] == f'    s1["{word} · Salt"]'
-    assert lines[3] == "    s1 --> s2"
-
-
-def test_mermaid_of_a_shipped_tree_has_its_nodes_and_edges():
-    for tree in map(load_tree, builtin_ids()):
-        text = mermaid(tree)
-        assert text.count('["') == len(tree.subtopics)
-        assert text.count(" --> ") == sum(len(subtopic.prerequisites) for subtopic in tree.subtopics)
-
-
 @settings(max_examples=30)
 @given(tree=trees())
 def test_boxes_stand_apart_inside_the_picture_and_arrows_join_them(tree: Tree):
@@ -174,33 +138,6 @@ def test_a_figure_marks_what_it_is_told_to_and_nothing_else():
     assert len(set(COLOURS.values())) == 4
 
 
-def test_a_figure_without_marks_is_all_open():
-    assert set(fills(figure(make_tree(DIAMOND, [1] * 5))).values()) == {COLOURS["open"]}
-
-
-def test_an_unknown_mark_is_refused():
-    with pytest.raises(KeyError, match="seen"):
-        figure(make_tree([[]], [1]), {"s1": "seen"})
-
-
-def test_boxes_stand_inside_the_picture_below_their_prerequisites_and_apart():
-    tree = load_tree("paper12")
-    (axes,) = figure(tree).axes
-    boxes = [patch.get_bbox() for patch in axes.patches if isinstance(patch, FancyBboxPatch)]
-    assert len(boxes) == len(tree.subtopics)
-    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
-    (left, right), (high, low) = axes.get_xlim(), axes.get_ylim()
-    assert all(left <= box.x0 < box.x1 <= right and low <= box.y0 < box.y1 <= high for box in boxes)
-    height = {text.get_text(): text.get_position()[1] for text in axes.texts if text.get_text() in depths(tree)}
-    assert all(height[name] < height[each.id] for each in tree.subtopics for name in each.prerequisites)
-
-
-def test_a_figure_can_be_saved_as_png():
-    buffer = io.BytesIO()
-    figure(make_tree([[], [0]], [1, 1])).savefig(buffer, format="png")
-    assert buffer.getvalue().startswith(b"\x89PNG\r\n")
-
-
 @pytest.mark.e2e
 @pytest.mark.parametrize("name", builtin_ids())
 def test_an_svg_holds_every_id_and_name_and_is_the_same_twice(name: str):
@@ -209,14 +146,6 @@ def test_an_svg_holds_every_id_and_name_and_is_the_same_twice(name: str):
     assert svg(tree) == picture
     written = words(picture)
     assert all(subtopic.id in written and squeezed(subtopic.name) in written for subtopic in tree.subtopics)
-
-
-def test_marks_change_an_svg_and_only_its_colours():
-    tree = make_tree(DIAMOND, [1] * 5)
-    plain, marked = svg(tree), svg(tree, {"s1": "target"})
-    assert COLOURS["target"] in marked
-    assert COLOURS["target"] not in plain
-    assert words(marked) == words(plain)
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.errors import OptionError
-from inquitree_gym.trees import Difficulty, Fault, Tree, dump_tree, load_tree, parse_tree, synthetic_tree, tree_seed
-from inquitree_gym.trees.generator.causal_model import Relation, draw_model
-from inquitree_gym.trees.generator.generate import MAX_CONCLUSIONS, MAX_SEED, draw_prerequisites
-from inquitree_gym.trees.generator.rng import STREAMS, RandomStream
-from inquitree_gym.trees.generator.templates import SCIENCES
-from inquitree_gym.trees.generator.text import Measurements
+from inquitree_gym.fiction.documents import MAX_SEED, SCIENCES
+from inquitree_gym.fiction.variables import STREAMS, RandomStream
+from inquitree_gym.inquiry.generator.causal_model import Relation, draw_model
+from inquitree_gym.inquiry.generator.generate import MAX_CONCLUSIONS, draw_prerequisites
+from inquitree_gym.inquiry.generator.text import Measurements
+from inquitree_gym.trees import Difficulty, Fault, Tree, dump_tree, parse_tree, synthetic_tree, tree_seed
 from inquitree_gym.trees.lint import lint_tree
 
 KNOWN = {
@@ -129,13 +129,6 @@ print(json.dumps([synthetic_tree(seed, dict(settings)).digest for seed, settings
         assert dict(zip(KNOWN, json.loads(done.stdout), strict=True)) == KNOWN
 
 
-def test_neither_a_global_generator_nor_the_order_of_calls_matters():
-    before = np.random.get_state()[1].tolist()  # noqa: NPY002  (only to see that nobody uses it)
-    first = [synthetic_tree(seed).digest for seed in (5, 6)]
-    assert [synthetic_tree(seed).digest for seed in (6, 5)] == first[::-1]
-    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
-
-
 def test_the_source_of_a_tree_names_the_call_that_makes_it_again():
     tree = synthetic_tree(90, {"subtopics": [2, 5], "topology": "chain", "fields": ["weather"]})
     (source,) = tree.provenance.sources
@@ -183,28 +176,6 @@ def test_no_prerequisite_is_implied_by_another_and_each_comes_before(count, topo
         ancestors.append(set(own).union(*(ancestors[j] for j in own)))
     if topology in ("independent", "chain"):
         assert [len(own) for own in parents] == [int(topology == "chain" and i > 0) for i in range(count)]
-
-
-@pytest.mark.parametrize("topology", ["dag", "layered"])
-def test_density_adds_prerequisites(topology):
-    counts = [
-        sum(
-            len(own)
-            for seed in range(20)
-            for own in draw_prerequisites(30, topology, density, RandomStream(seed, "shape"))
-        )
-        for density in (0.0, 0.4, 0.9)
-    ]
-    assert counts == sorted(set(counts))
-    assert (counts[0] == 0) == (topology == "dag")
-
-
-def test_mixed_draws_every_topology():
-    shapes = Counter()
-    for seed in range(40):
-        needs = [len(s.prerequisites) for s in synthetic_tree(seed, {"topology": "mixed", "density": 1}).subtopics]
-        shapes["independent" if not any(needs) else "chain" if needs == [0] + [1] * 6 else "other"] += 1
-    assert set(shapes) == {"independent", "chain", "other"}
 
 
 def test_every_fake_is_told_by_the_other_studies_of_its_subtopic():
@@ -278,54 +249,6 @@ def test_a_step_is_found_where_it_is():
             assert mechanism.response(read["lo"] / top) == 0
 
 
-def test_a_true_result_keeps_its_sign_under_the_strongest_noise():
-    for number, relation in enumerate(relations(60, noise=0.3, null_share=0)):
-        if relation.kind == "linear":
-            for mechanism in relation.mechanisms:
-                read = values(Measurements(relation, RandomStream(number, "numbers")).words(mechanism, 40))
-                assert (read["r"] > 0) == mechanism.effect.startswith("up")
-
-
-def test_noise_parts_the_numbers_of_two_studies_and_its_absence_does_not():
-    def spread(noise: float) -> float:
-        gaps = []
-        for number, relation in enumerate(relations(60, noise=noise, null_share=0)):
-            if relation.kind == "linear":
-                stream = RandomStream(number, "numbers")
-                one, other = (
-                    values(Measurements(relation, stream).words(relation.mechanisms[0], 40)) for _ in range(2)
-                )
-                gaps.append(abs(one["t"] - other["t"]) / relation.outcome.base)
-        return float(np.mean(gaps))
-
-    assert spread(0) == 0 < spread(0.05) < spread(0.3)
-
-
-def test_a_larger_effect_moves_the_numbers_further():
-    def percent(effect: float) -> float:
-        slopes = (relation for relation in relations(60, effect=effect, null_share=0) if relation.kind == "linear")
-        return float(
-            np.mean(
-                [values(Measurements(r, RandomStream(0, "numbers")).words(r.mechanisms[0], 40))["p"] for r in slopes]
-            )
-        )
-
-    assert percent(0.2) < percent(0.6) < percent(3)
-
-
-def test_near_siblings_ask_the_same_of_another_name():
-    def alike(nearness: float) -> float:
-        shared = []
-        for seed in range(10):
-            tree = synthetic_tree(seed, {"nearness": nearness, "topology": "independent"})
-            texts = [set(subtopic.text.split()) for subtopic in tree.subtopics]
-            shared += [len(one & other) / len(one | other) for one, other in combinations(texts, 2)]
-        return float(np.mean(shared))
-
-    assert alike(0.0) < alike(0.5) < alike(1.0)
-    assert alike(1.0) > 0.5
-
-
 def test_studies_and_fields_are_taken_from_their_settings():
     tree = synthetic_tree(8, {"studies": 4})
     assert [len(subtopic.studies) for subtopic in tree.subtopics] == [4] * 7
@@ -349,15 +272,6 @@ def test_a_shuffled_tree_is_the_same_graph_in_another_order():
     assert edges(tree) == edges(other)
     assert backward(tree) == 0 < backward(other)
     assert {study.result for study in tree.studies} == {study.result for study in other.studies}
-
-
-def test_settings_move_no_more_than_they_must():
-    tree = synthetic_tree(21)
-    for changed in ({"fakes": 3}, {"noise": 0.2}, {"effect": 1.0}, {"null_share": 0.0}):
-        other = synthetic_tree(21, changed)
-        for nodes in ("subtopics", "studies"):
-            assert [node.text for node in getattr(tree, nodes)] == [node.text for node in getattr(other, nodes)]
-        assert [study.result for study in tree.studies] != [study.result for study in other.studies]
 
 
 def test_every_name_of_a_tree_is_its_own_and_rarely_one_of_another():
@@ -417,18 +331,6 @@ def test_a_seed_out_of_range_is_refused(seed):
         synthetic_tree(seed)
 
 
-def test_an_unknown_split_is_refused():
-    with pytest.raises(OptionError, match="split is one of"):
-        tree_seed(0, "valid")
-
-
-def test_settings_are_named_by_what_they_are():
-    assert Difficulty(effect=1) == Difficulty(effect=1.0)
-    assert Difficulty(effect=1).digest == Difficulty(effect=1.0).digest != Difficulty().digest
-    assert Difficulty.of(json.loads(json.dumps(Difficulty(subtopics=(2, 9)).as_dict()))) == Difficulty(subtopics=(2, 9))
-    assert Difficulty(subtopics=(2, 9), studies=(1, 3)).largest() == Difficulty(subtopics=9, studies=3)
-
-
 def test_draws_are_even_and_streams_differ():
     stream = RandomStream(7, "world")
     assert np.mean([stream.uniform() for _ in range(4_000)]) == pytest.approx(0.5, abs=0.03)
@@ -452,11 +354,3 @@ def test_the_page_shows_a_tree_as_it_is():
         text in page.replace(" > ", " ") for text in (subtopic.text, study.text, study.result, study.fakes[0].text)
     )
     assert [name for name in (*Difficulty.names(), *SCIENCES) if f"`{name}`" not in page.replace('"', "")] == []
-
-
-def test_a_tree_is_a_tree(tmp_path):
-    tree = synthetic_tree(2)
-    file = tmp_path / f"{tree.id}.json"
-    file.write_text(dump_tree(tree), encoding="utf-8")
-    assert load_tree(file) == tree
-    assert isinstance(tree, Tree)

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
-from inquitree_gym.trees.drawing import depths, layers
-from inquitree_gym.trees.layout import LANE, place
+from inquitree_gym.trees.drawing import LANE, depths, layers, place
 from tests.strategies import make_tree, trees
 
 SLACK = 0.002
@@ -56,15 +55,3 @@ def test_arrows_that_need_not_cross_do_not() -> None:
     layout = place(layers(make_tree([[], [], [1], [0]], [1] * 4)))
     (one, _), (two, _), (three, _), (four, _) = (layout.centres[f"s{i}"] for i in range(1, 5))
     assert (one < two) == (four < three)
-
-
-def test_a_chain_stands_upright() -> None:
-    layout = place(layers(make_tree([[], [0], [1], [2]], [1] * 4)))
-    assert {x for x, _ in layout.centres.values()} == {0.5}
-    assert layout.width == 1
-
-
-def test_a_long_arrow_widens_the_picture_by_its_lane() -> None:
-    layout = place(layers(make_tree([[], [0], [0, 1]], [1] * 3)))
-    assert 1 + LANE - SLACK <= layout.width <= 1 + 2 * LANE
-    assert len(max(layout.arrows, key=len)) == 3

@@ -6,141 +6,25 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from inquitree_gym.embeddings import MiniLMEmbedder
-from inquitree_gym.trees import CANARY, Fault, Tree, dump_tree, parse_tree
-from inquitree_gym.trees.candidates import Embed
+from inquitree_gym.trees import Fault, Tree, parse_tree
 from inquitree_gym.trees.lint import centrality, char_tfidf
 from inquitree_gym.trees.lint import lint_tree as all_faults
-from inquitree_gym.trees.meaning import early_texts, ladder_similarities, targets
+from inquitree_gym.trees.meaning import early_texts, targets
 from inquitree_gym.trees.rules import MAX_NUMBER_DIFFERENCE, RULES
+from inquitree_gym.trees.schema import Embed
 from tests.strategies import make_tree, trees
 
 Break = Callable[[dict], object]
 OPTIONAL = ("T305", "T405", "T407")
 
-LANTERNS = {
-    "format": "inquitree/1",
-    "id": "lanterns",
-    "version": 1,
-    "canary": CANARY,
-    "paper": {
-        "title": "Marsh lanterns",
-        "authors": ["A. Nobody"],
-        "journal": "Journal of Made Results",
-        "year": 2020,
-        "published": {"date": "2020-05-01", "precision": "month"},
-        "doi": "",
-        "licence": "CC BY 4.0",
-    },
-    "topic": "Why do marsh lanterns glow more in some years than in others?",
-    "subtopics": [
-        {
-            "id": "s1",
-            "name": "Salt and brightness",
-            "text": "Does the salt content of the marsh water change how brightly a lantern plant glows at night?",
-            "hints": [
-                "Begin with the surroundings of it.",
-                "Consider what is dissolved in the water.",
-                "Ask whether the salt content of the water matters for how brightly the plant glows.",
-                "Ask whether the salt content of the marsh water changes how brightly a lantern plant glows at night.",
-            ],
-            "studies": [
-                {
-                    "id": "s1a",
-                    "text": "Grow seedlings in tanks at five salt concentrations and photograph their glow every night "
-                    "for six weeks.",
-                    "hints": [
-                        "Do it indoors, all year.",
-                        "Use several tanks that differ in one thing.",
-                        "Grow seedlings in tanks with different salt concentrations and take pictures of them.",
-                        "Run this: grow seedlings in tanks at five salt concentrations and photograph their glow "
-                        "every night for six weeks.",
-                    ],
-                    "result": "Seedlings in the two saltiest tanks glowed 40 % more than those in fresh water.",
-                    "fakes": [
-                        "Seedlings in the two saltiest tanks glowed 35 % less than those in fresh water.",
-                        "Seedlings in all five tanks glowed alike, within 2 % of those in fresh water.",
-                    ],
-                },
-                {
-                    "id": "s1b",
-                    "text": "Compare lamp counts along old estuary maps with the salinity readings kept by the harbour "
-                    "office since 1950.",
-                    "hints": [
-                        "Others wrote some things down.",
-                        "Look for old maps and readings.",
-                        "Set lamp counts on estuary maps against salinity readings from the harbour.",
-                        "Run this: compare lamp counts along old estuary maps with the salinity readings kept by the "
-                        "harbour office since 1950.",
-                    ],
-                    "result": "Years with salty water had about twice the number of lamps on the maps.",
-                    "fakes": [
-                        "Years with salty water had about half the number of lamps on the maps.",
-                        "Years with salty water had the same number of lamps on the maps.",
-                    ],
-                },
-            ],
-        },
-        {
-            "id": "s2",
-            "name": "Beetles drawn to light",
-            "prerequisites": ["s1"],
-            "text": "Which pollinating beetles are drawn to the flowers by their light, and from what distance?",
-            "hints": [
-                "Someone else may be watching.",
-                "Think of insects and what attracts them.",
-                "Ask which beetles the light of the flowers draws in.",
-                "Ask which pollinating beetles are drawn to the flowers by their light, and from what distance.",
-            ],
-            "studies": [
-                {
-                    "id": "s2a",
-                    "text": "Release marked beetles at rising distances from a covered and an uncovered flower and "
-                    "count arrivals.",
-                    "hints": [
-                        "Let them choose by themselves.",
-                        "Use marked animals and count.",
-                        "Release beetles at some distance from a flower and count arrivals.",
-                        "Run this: release marked beetles at rising distances from a covered and an uncovered flower "
-                        "and count arrivals.",
-                    ],
-                    "result": "Beetles released within 30 m came to the uncovered flower four times as often.",
-                    "fakes": [
-                        "Beetles released within 30 m came to the covered flower three times as often.",
-                        "Beetles released within 30 m came to the two flowers about as often.",
-                    ],
-                },
-            ],
-        },
-    ],
-    "conclusions": [
-        {
-            "id": "c1",
-            "text": "Salt makes the plants glow more.",
-            "needs": [["s1a", "s1b"]],
-            "false_variants": ["Salt dims the plants."],
-        },
-        {
-            "id": "c2",
-            "text": "The glow draws beetles from up to 30 m.",
-            "needs": [["s2a"]],
-            "false_variants": ["The glow does not draw beetles."],
-        },
-    ],
-    "provenance": {
-        "tier": "B",
-        "sources": [{"id": "S1", "address": "https://example.org/lanterns", "what": "the paper"}],
-        "support": [
-            {"node": node, "sources": ["S1"], "strength": "full_text"}
-            for node in ("s1", "s1a", "s1b", "s2", "s2a", "c1", "c2")
-        ],
-    },
-}
+LANTERNS = json.loads((Path(__file__).parents[1] / "data" / "lanterns.json").read_text())
 
 
 def lanterns(*breaks: Break) -> Tree:
@@ -168,113 +52,46 @@ def test_a_good_tree_is_clean(minilm: MiniLMEmbedder):
     assert lint_tree(lanterns(), minilm.embed) == []
 
 
-@pytest.mark.parametrize(
-    ("break_it", "expected"),
-    [
-        (
-            lambda d: d["provenance"]["support"].pop(2),
-            ["s1b: has no entry in provenance.support; add one with its sources and facts"],
-        ),
-        (
-            lambda d: d["provenance"]["support"][1].update(sources=[]),
-            ["s1a: its entry in provenance.support names no source; add one, or call it unconfirmed"],
-        ),
-        (
-            lambda d: [each.update(strength="unconfirmed") for each in d["provenance"]["support"][:2]],
-            ["s1a: is scored but unconfirmed; say what a source supports, or mark the study as a control"],
-        ),
-        (
-            lambda d: d["provenance"]["support"][6].update(strength="unconfirmed"),
-            ["c2: is scored but unconfirmed; say what a source supports, or mark the study as a control"],
-        ),
-        (lambda d: d["provenance"].pop("tier"), ["provenance: has no evidence tier; state A, B or C"]),
-        (
-            lambda d: study(d, "s1b").update(control=True),
-            ["c1: needs s1b, which is marked as a control; take one of both back"],
-        ),
-        (
-            lambda d: d["conclusions"][1].update(needs=[["s1b"], ["s2a", "s1a"]]),
-            [
-                "c2: one of s2a, s1a is enough for group 2, but they ask different questions; give each finding a "
-                "group of its own"
-            ],
-        ),
-        (
-            lambda d: d["subtopics"][1]["hints"].__setitem__(0, "Someone may be watching."),
-            ["s2: hint 1 has 4 words, needs at least 5 to tell where to look"],
-        ),
-        (
-            lambda d: d["conclusions"][0].update(text="Salt brightens the plants or multiplies them."),
-            ["c1: joins findings by “or”, so that half the evidence earns it; make two items of it"],
-        ),
-        (
-            lambda d: d["conclusions"][1].update(needs=[["s1a", "s1b"]]),
-            ["s2a: no conclusion item needs its result; let one need it, or mark it as a control"],
-        ),
-        (
-            lambda d: study(d, "s2a")["fakes"].append(study(d, "s2a")["result"]),
-            ["s2a: fake 3 repeats the true result or an earlier fake; contradict it"],
-        ),
-        (
-            lambda d: study(d, "s2a")["fakes"].append(study(d, "s2a")["fakes"][0]),
-            ["s2a: fake 3 repeats the true result or an earlier fake; contradict it"],
-        ),
-        (
-            lambda d: study(d, "s1b")["fakes"].append("There were fewer lamps."),
-            ["s1b: fake 3 has 0.29 times as many words as the true result, needs 0.75 to 1.34"],
-        ),
-        (
-            lambda d: study(d, "s1b")["fakes"].append("Years with salty water had " + "really " * 17 + "few lamps."),
-            ["s1b: fake 3 has 1.71 times as many words as the true result, needs 0.75 to 1.34"],
-        ),
-        (
-            lambda d: study(d, "s1b")["fakes"].append("In 1950, 1,951 and 19.52 there were far fewer lamps on maps."),
-            [f"s1b: fake 3 has 3 numbers, the true result 0; the difference is at most {MAX_NUMBER_DIFFERENCE}"],
-        ),
-        (
-            lambda d: study(d, "s1b").update(result="In 1950, 1951 and 1952 there were twice the lamps on the maps."),
-            [
-                f"s1b: fake {k} has 0 numbers, the true result 3; the difference is at most {MAX_NUMBER_DIFFERENCE}"
-                for k in (1, 2)
-            ],
-        ),
-    ],
-    ids=[
-        "no support",
-        "no source",
-        "an unconfirmed result",
-        "an unconfirmed item",
-        "no tier",
-        "a control as evidence",
-        "strangers in one group",
-        "a short hint",
-        "findings joined by or",
-        "unused result",
-        "fake as true result",
-        "fake as other fake",
-        "short fake",
-        "long fake",
-        "many numbers",
-        "few numbers",
-    ],
-)
+RULE_FAULTS: list[tuple[Break, list[str]]] = [
+    (lambda d: d["provenance"]["support"].pop(2),
+     ["s1b: has no entry in provenance.support; add one with its sources and facts"]),
+    (lambda d: d["provenance"]["support"][1].update(sources=[]),
+     ["s1a: its entry in provenance.support names no source; add one, or call it unconfirmed"]),
+    (lambda d: [each.update(strength="unconfirmed") for each in d["provenance"]["support"][:2]],
+     ["s1a: is scored but unconfirmed; say what a source supports, or mark the study as a control"]),
+    (lambda d: d["provenance"]["support"][6].update(strength="unconfirmed"),
+     ["c2: is scored but unconfirmed; say what a source supports, or mark the study as a control"]),
+    (lambda d: d["provenance"].pop("tier"), ["provenance: has no evidence tier; state A, B or C"]),
+    (lambda d: study(d, "s1b").update(control=True),
+     ["c1: needs s1b, which is marked as a control; take one of both back"]),
+    (lambda d: d["conclusions"][1].update(needs=[["s1b"], ["s2a", "s1a"]]),
+     ["c2: one of s2a, s1a is enough for group 2, but they ask different questions; give each finding a "
+      "group of its own"]),
+    (lambda d: d["subtopics"][1]["hints"].__setitem__(0, "Someone may be watching."),
+     ["s2: hint 1 has 4 words, needs at least 5 to tell where to look"]),
+    (lambda d: d["conclusions"][0].update(text="Salt brightens the plants or multiplies them."),
+     ["c1: joins findings by “or”, so that half the evidence earns it; make two items of it"]),
+    (lambda d: d["conclusions"][1].update(needs=[["s1a", "s1b"]]),
+     ["s2a: no conclusion item needs its result; let one need it, or mark it as a control"]),
+    (lambda d: study(d, "s2a")["fakes"].append(study(d, "s2a")["result"]),
+     ["s2a: fake 3 repeats the true result or an earlier fake; contradict it"]),
+    (lambda d: study(d, "s2a")["fakes"].append(study(d, "s2a")["fakes"][0]),
+     ["s2a: fake 3 repeats the true result or an earlier fake; contradict it"]),
+    (lambda d: study(d, "s1b")["fakes"].append("There were fewer lamps."),
+     ["s1b: fake 3 has 0.29 times as many words as the true result, needs 0.75 to 1.34"]),
+    (lambda d: study(d, "s1b")["fakes"].append("Years with salty water had " + "really " * 17 + "few lamps."),
+     ["s1b: fake 3 has 1.71 times as many words as the true result, needs 0.75 to 1.34"]),
+    (lambda d: study(d, "s1b")["fakes"].append("In 1950, 1,951 and 19.52 there were far fewer lamps on maps."),
+     [f"s1b: fake 3 has 3 numbers, the true result 0; the difference is at most {MAX_NUMBER_DIFFERENCE}"]),
+    (lambda d: study(d, "s1b").update(result="In 1950, 1951 and 1952 there were twice the lamps on the maps."),
+     [f"s1b: fake {k} has 0 numbers, the true result 3; the difference is at most {MAX_NUMBER_DIFFERENCE}"
+      for k in (1, 2)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("break_it", "expected"), RULE_FAULTS)
 def test_a_rule_of_structure_or_surface_fires_alone(break_it: Break, expected: list[str]):
     assert told(lint_tree(lanterns(break_it))) == expected
-
-
-def test_two_numbers_more_are_fair():
-    assert lint_tree(
-        lanterns(lambda d: study(d, "s1b")["fakes"].append("In 1950 and 1951 there were far fewer lamps."))
-    ) == [
-        Fault(
-            "T401",
-            "s1b",
-            "fake 3 has 0.64 times as many words as the true result, needs 0.75 to 1.34",
-            "subtopics[0].studies[1].fakes[2]",
-            9 / 14,
-            0.75,
-        )
-    ]
 
 
 @pytest.mark.parametrize(
@@ -325,10 +142,6 @@ def reword(document: dict) -> None:
     study(document, "s2a")["rewordings"] = ["Four times as often, beetles from within 30 m chose the uncovered flower."]
 
 
-def test_a_tree_with_clues_and_rewordings_lacks_nothing_but_paraphrases():
-    assert {fault.code for fault in all_faults(lanterns(give_clues, reword))} == {"T305"}
-
-
 def test_fakes_that_can_only_be_guessed_are_counted_over_the_tree():
     def forget(count: int) -> Break:
         def forget_some(document: dict) -> None:
@@ -363,13 +176,6 @@ def test_a_rewording_that_is_none_is_told(rewording: str, expected: str):
     (fault,) = lint_tree(lanterns(reword, lambda d: study(d, "s1b")["rewordings"].append(rewording)))
     assert (str(fault), fault.code, fault.severity) == (expected, "T406", "warning")
     assert fault.path == "subtopics[0].studies[1].rewordings[1]"
-
-
-def test_missing_rewordings_are_noted_once():
-    tree = lanterns(reword, lambda d: study(d, "s1b").pop("rewordings"))
-    (note,) = (fault for fault in all_faults(tree) if fault.code == "T407")
-    assert str(note) == "1 of 3 true results have no rewording; replications repeat them word for word"
-    assert (note.severity, note.value, note.bound) == ("note", 1, 0)
 
 
 def alike(central: int, studies: int) -> Tree:
@@ -524,14 +330,6 @@ def test_a_ladder_has_to_rise_in_letters_and_in_meaning(second: str, third: str,
     assert fault.endswith(under)
 
 
-def test_a_hint_as_near_as_the_one_before_does_not_rise():
-    def repeat(document: dict) -> None:
-        study(document, "s2a")["hints"][1] = study(document, "s2a")["hints"][0]
-
-    (fault,) = told(lint_tree(lanterns(repeat)))
-    assert fault.startswith("s2a: hint 2 (")
-
-
 @pytest.mark.weights
 def test_siblings_too_near_each_other_are_told_apart_from_the_rest(minilm: MiniLMEmbedder):
     def imitate(document: dict) -> None:
@@ -604,19 +402,6 @@ def test_a_text_that_its_paraphrases_leave_to_a_sibling_is_told(minilm: MiniLMEm
     ]
     assert {fault.node for fault in faults if fault.code == "T503"} == {"s1", "s2"}
     assert [fault for fault in lint_tree(lanterns(), minilm.embed) if fault.code in ("T602", "T503")] == []
-
-
-@pytest.mark.weights
-def test_a_ladder_is_measured_to_what_the_matcher_compares_with(minilm: MiniLMEmbedder):
-    def word(document: dict) -> None:
-        document["subtopics"][0]["paraphrases"] = SALT
-
-    tree = lanterns(word)
-    mean = minilm.embed([tree.subtopics[0].text, *SALT]).mean(axis=0)
-    expected = minilm.embed(tree.subtopics[0].hints) @ mean / np.linalg.norm(mean)
-    assert ladder_similarities(tree, minilm.embed, "T502")[0] == pytest.approx(expected, abs=1e-5)
-    plain = ladder_similarities(lanterns(), char_tfidf, "T501")
-    assert ladder_similarities(tree, char_tfidf, "T501") == pytest.approx(plain), "letters are compared with the text"
 
 
 @pytest.mark.weights
@@ -693,22 +478,6 @@ def test_a_fake_that_cannot_contradict_is_told(fake: str, fault: str, minilm: Mi
     assert re.fullmatch(fault, found)
 
 
-@pytest.mark.weights
-def test_every_fault_is_told_at_once(minilm: MiniLMEmbedder):
-    faults = lint_tree(
-        lanterns(
-            vaguer,
-            lambda d: d["provenance"]["support"].pop(),
-            lambda d: study(d, "s2a")["fakes"].append("Fewer."),
-            lambda d: d["conclusions"][1].update(needs=[["s1a", "s1b"]]),
-        ),
-        minilm.embed,
-    )
-    assert [(fault.code, fault.node) for fault in faults] == [
-        ("T202", "s2a"), ("T205", "c2"), ("T401", "s2a"), ("T501", "s1a"), ("T404", "s2a"), ("T502", "s1a"),
-    ]  # fmt: skip
-
-
 def test_each_text_is_embedded_once():
     batches: list[list[str]] = []
 
@@ -721,21 +490,3 @@ def test_each_text_is_embedded_once():
     (batch,) = batches
     assert len(batch) == len(set(batch))
     assert {text for node in targets(tree) for text in (*node.hints, node.text)} < set(batch)
-
-
-def test_character_vectors_are_of_unit_length_and_tell_texts_apart():
-    vectors = char_tfidf(["salt water", "salty waters", "beetles"])
-    assert vectors.dtype == np.float32
-    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
-    assert vectors[0] @ vectors[1] > 0.4 > vectors[0] @ vectors[2]
-
-
-def test_targets_come_subtopic_by_subtopic():
-    assert [node.id for node in targets(lanterns())] == ["s1", "s1a", "s1b", "s2", "s2a"]
-
-
-def test_linting_changes_nothing(minilm: MiniLMEmbedder):
-    tree = lanterns(vaguer)
-    before = dump_tree(tree)
-    assert lint_tree(tree, minilm.embed) == lint_tree(tree, minilm.embed)
-    assert dump_tree(tree) == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from pathlib import Path
@@ -12,8 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym.errors import TreeError, UnknownTreeError
+from inquitree_gym.files import MAX_TASK
 from inquitree_gym.trees import Tree, builtin_ids, dump_tree, load_tree, parse_tree
-from inquitree_gym.trees.load import MAX_FAULTS, MAX_FILE_BYTES, load_file
+from inquitree_gym.trees.load import MAX_FAULTS, load_file
 from tests.strategies import make_tree, trees
 
 TEXT = dump_tree(make_tree([[], [0]], [1, 1]))
@@ -55,14 +55,6 @@ def test_what_is_dumped_is_parsed_again_to_the_same_tree_and_bytes(tree: Tree):
     again = parse_tree(text.encode())
     assert again == tree
     assert dump_tree(again) == text
-
-
-def test_the_canonical_form_is_indented_unescaped_and_ends_with_a_line():
-    document = json.loads(TEXT) | {"topic": "Why µ ≈ 3 – in 日本?"}
-    text = dump_tree(parse_tree(json.dumps(document).encode()))
-    assert '\n  "topic": "Why µ ≈ 3 – in 日本?",\n' in text
-    assert text.endswith("}\n")
-    assert list(json.loads(text)) == list(Tree.model_fields)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -138,11 +130,6 @@ def test_what_is_not_json_is_refused_by_name(constant: str):
     )
 
 
-def test_doubtful_places_are_told_together():
-    told = faults(TEXT.replace('"version": 1', '"version": NaN, "version": Infinity'))
-    assert len(told) == 3
-
-
 @pytest.mark.parametrize(
     ("document", "fault"),
     [
@@ -168,17 +155,6 @@ def test_a_file_that_is_no_plain_json_says_where(document: bytes, fault: str):
 def test_nesting_that_json_allows_and_a_tree_does_not_is_a_fault_of_its_place():
     deep = json.loads("[" * 150 + "]" * 150)
     assert faults(json.dumps(json.loads(TEXT) | {"topic": deep})) == ("topic: needs text, not a list",)
-
-
-@pytest.mark.parametrize("document", ["[]", '"tree"', "3", "null", "true"])
-def test_a_document_that_is_no_object_is_refused(document: str):
-    (told,) = faults(document)
-    assert told.startswith("document: needs an object, not ")
-
-
-def test_an_empty_object_lists_every_missing_field():
-    required = [name for name, field in Tree.model_fields.items() if field.is_required()]
-    assert faults("{}") == tuple(f"{name}: is missing" for name in required)
 
 
 def test_names_in_the_file_reach_the_terminal_without_control_characters():
@@ -207,27 +183,16 @@ def test_a_flood_of_faults_is_counted_and_not_listed(document: str):
 
 def test_a_file_over_the_limit_is_refused_and_one_at_the_limit_is_read(tmp_path: Path):
     file = tmp_path / "made.json"
-    file.write_text(TEXT + " " * (MAX_FILE_BYTES - len(TEXT)))
+    file.write_text(TEXT + " " * (MAX_TASK - len(TEXT)))
     assert load_file(file).id == "made"
-    file.write_text(TEXT + " " * (MAX_FILE_BYTES - len(TEXT) + 1))
-    with pytest.raises(
-        TreeError, match=r"made\.json: 1 fault\n  - 8,000,001 bytes; a tree file may hold at most 8,000"
-    ):
+    file.write_text(TEXT + " " * (MAX_TASK - len(TEXT) + 1))
+    with pytest.raises(TreeError, match=r"made\.json' must hold at most 8,000,000 bytes, got 8,000,001\. Give"):
         load_file(file)
 
 
 @pytest.mark.parametrize("text", ["12", "012", "paper12"])
 def test_a_shipped_tree_answers_to_its_id_and_its_number(text: str):
     assert load_tree(text).id == "paper12"
-
-
-def test_a_tree_is_its_own_answer():
-    tree = parse_tree(TEXT.encode())
-    assert load_tree(tree) is tree
-
-
-def test_a_shipped_tree_is_read_once():
-    assert load_tree(builtin_ids()[0]) is load_tree(builtin_ids()[0])
 
 
 def test_a_path_works_where_an_id_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -240,14 +205,6 @@ def test_a_path_works_where_an_id_does(tmp_path: Path, monkeypatch: pytest.Monke
     assert load_tree(Path("made.tree")).id == "made", "a path object is a path, whatever its suffix"
 
 
-def test_a_file_is_read_anew_each_time(tmp_path: Path):
-    file = tmp_path / "made.json"
-    file.write_text(TEXT)
-    before = load_tree(file)
-    file.write_text(dump_tree(before.model_copy(update={"version": 2})))
-    assert (before.version, load_tree(file).version) == (1, 2)
-
-
 @pytest.mark.parametrize(
     "path", ["nosuch.json", "/nosuch/folder/x.json", "a\0b.json", "~nosuchuser/x.json", "x" * 5_000 + ".json", "/", ""]
 )
@@ -255,12 +212,6 @@ def test_a_path_to_nothing_says_what_to_give(path: str, tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UnknownTreeError, match=r"give a path to an existing \.json file|A path to a \.json file works"):
         load_tree(path)
-
-
-def test_a_folder_is_no_tree_file(tmp_path: Path):
-    (tmp_path / "made.json").mkdir()
-    with pytest.raises(UnknownTreeError, match="no tree file at"):
-        load_tree(tmp_path / "made.json")
 
 
 @pytest.mark.parametrize(
@@ -272,23 +223,8 @@ def test_an_unknown_id_suggests_the_nearest_and_lists_the_rest(name: str, near: 
     assert all(known in str(caught.value) for known in builtin_ids())
 
 
-@pytest.mark.parametrize("name", ["31", "0", "99999", "9" * 5_000, "²", "x" * 100_000, "paper12/../paper8"])
-def test_an_absurd_id_is_unknown_and_its_message_short(name: str):
-    with pytest.raises(UnknownTreeError, match="no tree") as caught:
-        load_tree(name)
-    assert len(str(caught.value)) < 1_000
-
-
 def test_an_unknown_tree_is_a_tree_error_and_a_value_error():
     with pytest.raises(ValueError, match="no tree has the id 'nosuch'") as caught:
         load_tree("nosuch")
     assert isinstance(caught.value, TreeError)
     assert caught.value.faults == ()
-
-
-def test_parsing_leaves_nothing_shared_between_trees():
-    one, other = parse_tree(TEXT.encode()), parse_tree(TEXT.encode())
-    assert one == other
-    assert copy.deepcopy(one.model_dump()) == other.model_dump()
-    one.model_dump()["paper"]["authors"] = ()
-    assert one == other

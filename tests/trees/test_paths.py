@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.errors import TreeError, UnknownTreeError
-from inquitree_gym.trees import builtin_ids, dump_tree, load_tree, parse_tree, user_files
-from inquitree_gym.trees.catalogue import TREES_VARIABLE, builtin_file, missing_folders
+from inquitree_gym.trees import builtin_ids, dump_tree, load_tree, user_files
+from inquitree_gym.trees.catalogue import TREES_VARIABLE, missing_folders
 from tests.strategies import make_tree
 
 
@@ -25,21 +25,6 @@ def put(folder: Path, name: str, tree_id: str | None = None) -> Path:
 
 def name_folders(monkeypatch: pytest.MonkeyPatch, *folders: object) -> None:
     monkeypatch.setenv(TREES_VARIABLE, os.pathsep.join(map(str, folders)))
-
-
-def test_shipped_ids_come_in_paper_order():
-    numbers = [int(name.removeprefix("paper")) for name in builtin_ids()]
-    assert numbers == sorted(numbers)
-    assert {8, 10, 12} <= set(numbers)
-
-
-def test_a_shipped_file_is_where_it_is_said_to_be():
-    assert parse_tree(builtin_file("paper8").read_bytes()).id == "paper8"
-
-
-def test_no_variable_means_no_user_trees(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv(TREES_VARIABLE, raising=False)
-    assert user_files() == {}
 
 
 def test_trees_of_named_folders_answer_to_their_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -56,15 +41,6 @@ def test_the_first_folder_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     put(tmp_path / "two", "mine")
     name_folders(monkeypatch, tmp_path / "one", tmp_path / "two")
     assert user_files() == {"mine": first}
-
-
-def test_an_unknown_id_suggests_a_user_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    put(tmp_path, "glowworms")
-    name_folders(monkeypatch, tmp_path)
-    with pytest.raises(
-        UnknownTreeError, match=r"did you mean 'glowworms'\?.* known ids: .*, glowworms\. .* named by INQUITREE_TREES"
-    ):
-        load_tree("glowworm")
 
 
 def test_a_user_file_does_not_take_the_place_of_a_shipped_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -96,13 +72,6 @@ def test_only_entries_that_are_no_folders_are_missing(tmp_path: Path, monkeypatc
     assert missing_folders() == [str(tmp_path / "nosuch"), str(file)]
     monkeypatch.delenv(TREES_VARIABLE)
     assert missing_folders() == []
-
-
-def test_hidden_files_are_no_trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    put(tmp_path, "mine")
-    (tmp_path / "._mine.json").write_bytes(b"\0\5\x16\7")
-    name_folders(monkeypatch, tmp_path)
-    assert list(user_files()) == ["mine"]
 
 
 @pytest.mark.parametrize("folder", ["nosuch", "~nosuchuser/trees", "x" * 5_000, "mine.json", "[a-z]*"])

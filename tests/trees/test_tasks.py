@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inquitree_gym.errors import TreeError, UnknownTreeError
+from inquitree_gym.errors import TreeError
+from inquitree_gym.projection.tasks import builtin_tasks, load_task, load_user_file, parse_task, swapped_tasks
 from inquitree_gym.trees import ProjectionTask, Tree, dump_tree
 from inquitree_gym.trees.catalogue import TREES_VARIABLE
 from inquitree_gym.trees.disclosure import LEVELS
 from inquitree_gym.trees.load import dump_document
-from inquitree_gym.trees.tasks import builtin_tasks, load_task, load_user_file, parse_task, swapped_tasks
 from tests.strategies import make_tree
 from tests.tasks import make_task
 from tests.trees.test_load import VALUES
@@ -74,11 +74,6 @@ def test_a_changed_task_is_valid_or_refused_in_one_error(place, change):
         assert found, "an error without a fault"
 
 
-@given(st.sampled_from(PLACES), CHANGES)
-def test_a_few_changed_tasks_are_valid_or_refused(place, change):
-    outcome(json.dumps(changed(DOCUMENT, place, change)))
-
-
 @given(st.integers(0, len(TEXT)), st.text(max_size=3), st.integers(0, 5))
 def test_a_torn_file_is_valid_or_refused(at: int, put: str, gone: int):
     outcome(TEXT[:at] + put + TEXT[at + gone :])
@@ -117,14 +112,6 @@ def test_a_task_is_itself_and_its_file(tmp_path):
     assert load_task(file) == load_task(str(file)) == task
 
 
-def test_a_tree_without_a_disclosure_has_no_task(tmp_path):
-    tree = make_tree([[]], [1], tree_id="bare")
-    (tmp_path / "bare.json").write_text(dump_tree(tree), encoding="utf-8")
-    for given_tree in (tree, tmp_path / "bare.json"):
-        with pytest.raises(UnknownTreeError, match="'bare' has no disclosure, so there is nothing to project; add one"):
-            load_task(given_tree)
-
-
 def test_a_task_in_a_folder_of_the_user_is_known_by_its_id(tmp_path, monkeypatch):
     (tmp_path / "bread.json").write_text(TEXT, encoding="utf-8")
     (tmp_path / "other.json").write_text(TEXT, encoding="utf-8")
@@ -161,12 +148,6 @@ def test_the_shipped_controls_pair_each_task_once_with_one_of_another_domain():
     assert sorted(told for _, told in controls) == sorted(builtin_tasks())
     for pair in controls:
         assert len({load_task(name).disclosure.domain for name in pair}) == 2
-
-
-@pytest.mark.parametrize("name", ["paper12-told-paper99", "paper99-told-paper12", "-told-paper5", "paper12-told-"])
-def test_a_control_of_unknown_tasks_is_told(name: str):
-    with pytest.raises(UnknownTreeError):
-        load_task(name)
 
 
 def test_a_file_of_ones_own_comes_before_a_control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -2,9 +2,9 @@
 
 import uvicorn
 
-from inquitree_gym.integrations.openenv import inquiry_app
+from inquitree_gym.integrations.openenv import episode_app
 
-app = inquiry_app()
+app = episode_app()
 
 
 def main() -> None:

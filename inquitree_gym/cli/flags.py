@@ -1,0 +1,191 @@
+"""Flags of the settings of every kind of environment, made of the fields of these settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from inspect import Parameter, signature
+from typing import Annotated, Any, NamedTuple, TypeVar, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+
+from inquitree_gym.errors import OptionError
+from inquitree_gym.kinds import Kind, kind, kinds_with
+from inquitree_gym.settings import TableField
+
+F = TypeVar("F", bound=Callable[..., Any])
+SETTINGS, AGENT = "settings", "agent"
+
+
+class KindFlag(NamedTuple):
+    """Flags of one field of the settings of a kind, or of its agents."""
+
+    kind: str
+    group: str
+    """`SETTINGS` or `AGENT`."""
+    name: str
+    field: FieldInfo
+
+    @property
+    def table(self) -> TableField | None:
+        """The mark of a field that holds a table, or None."""
+        return next((each for each in self.field.metadata if isinstance(each, TableField)), None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameters of the flags: the field, and for a table its other entries and its server."""
+        table = self.table
+        if table is None:
+            return (self.name,)
+        pairs = (table.pairs,) if table.pairs else ()
+        return (self.name, *pairs, *((f"{self.name}_base_url",) if table.server else ()))
+
+    def parameters(self) -> Iterator[Parameter]:
+        """Yield the parameters of a verb for the flags."""
+        table = self.table
+        note = f"{self.field.description} [{self.kind}]"
+        if self.field.annotation is bool:
+            yield _parameter(self.name, bool, False, note, f"--{_dashed(self.name)}")
+        else:
+            yield _parameter(self.name, str | None, None, note)
+        if table is not None and table.pairs:
+            help_text = f"Another entry of --{_dashed(self.name)}, as NAME=VALUE; may be repeated. [{self.kind}]"
+            yield _parameter(table.pairs, list[str] | None, None, help_text)
+        if table is not None and table.server:
+            yield _parameter(
+                f"{self.name}_base_url", str | None, None, f"Server of the {self.name}'s model. [{self.kind}]"
+            )
+
+    def value(self, flags: Mapping[str, Any], given: Collection[str]) -> Any:
+        """Return the value of the field from the flags that are given.
+
+        Raises:
+            OptionError: a flag has another form, or would be ignored.
+        """
+        text, table = flags[self.name], self.table
+        if table is None:
+            is_list = get_origin(self.field.annotation) is tuple
+            return split(text) if is_list else text
+        others = named_values(f"--{_dashed(table.pairs)}", flags[table.pairs] or ()) if table.pairs else {}
+        if table.server and f"{self.name}_base_url" in given:
+            if self.name not in given:
+                raise OptionError(
+                    f"--{self.name}-base-url without a model does nothing; name one with --{self.name} "
+                    f"{table.prefix}MODEL"
+                )
+            others["base_url"] = flags[f"{self.name}_base_url"]
+        if not others:
+            return text
+        named = {} if text is None else {table.key: text.removeprefix(table.prefix)}
+        return named | others
+
+
+def with_kind_flags(*groups: str) -> Callable[[F], F]:
+    """Return a decorator that gives a verb, which takes the context, the flags of all kinds in some groups."""
+
+    def decorate(verb: F) -> F:
+        flags = _flags(kinds_with(SETTINGS), groups)
+        return with_parameters(verb, (parameter for flag in flags for parameter in flag.parameters()))
+
+    return decorate
+
+
+def with_grid_flags(verb: F) -> F:
+    """Return a verb, which takes them as ``**cell``, with a flag for each name on the grid of a kind."""
+    grid = dict.fromkeys(name for known in kinds_with(SETTINGS) for name in known.settings.grid)
+    about = "Only the episodes at this "
+    return with_parameters(
+        verb, (_parameter(name, str | None, None, f"{about}{name.replace('_', ' ')}.") for name in grid)
+    )
+
+
+def with_parameters(verb: F, parameters: Iterable[Parameter]) -> F:
+    """Return a verb with further parameters, those of a name that it has left out, in the place of its ``**``."""
+    own = signature(verb, eval_str=True)
+    every = {name: each for name, each in own.parameters.items() if each.kind is not Parameter.VAR_KEYWORD}
+    for parameter in parameters:
+        every.setdefault(parameter.name, parameter)
+    ordered = sorted(every.values(), key=lambda each: each.kind)
+    verb.__signature__ = own.replace(parameters=ordered)  # type: ignore[attr-defined]
+    return verb
+
+
+def kind_values(env: str, group: str, flags: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
+    """Return the settings of a kind, or of its agents, that are given as flags.
+
+    Args:
+        env: name of the kind.
+        group: `SETTINGS` or `AGENT`.
+        flags: all parameters of the verb.
+        given: the parameters that were set on the command line.
+
+    Raises:
+        OptionError: a flag has another form, or is one of another kind.
+    """
+    own = {flag.name: flag for flag in _flags([kind(env)], [group])}
+    for flag in _flags(kinds_with(SETTINGS), [group]):
+        known = {name for mine in own.values() for name in mine.names}
+        foreign = [name for name in flag.names if name in given and name not in known]
+        if foreign:
+            raise OptionError(
+                f"--{_dashed(foreign[0])} is a flag of --env {flag.kind}, not of --env {env}; leave it out"
+            )
+    return {name: flag.value(flags, given) for name, flag in own.items() if any(each in given for each in flag.names)}
+
+
+def kind_parameters() -> set[str]:
+    """Return the names of the parameters of all flags of kinds."""
+    return {name for flag in _flags(kinds_with(SETTINGS), (SETTINGS, AGENT)) for name in flag.names}
+
+
+def named_values(option: str, pairs: Sequence[str]) -> dict[str, Any]:
+    """Return values from ``NAME=VALUE``. True, false and numbers are read as such.
+
+    Raises:
+        OptionError: naming ``option``, if one of them has another form.
+    """
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not (name and sign):
+            raise OptionError(f"{option} takes NAME=VALUE, such as bare_decisions=false, not '{pair}'")
+        try:
+            values[name] = json.loads(value)
+        except json.JSONDecodeError:
+            values[name] = value
+    return values
+
+
+def split(names: str) -> tuple[str, ...]:
+    """Return the parts of a comma-separated list."""
+    return tuple(name.strip() for name in names.split(",") if name.strip())
+
+
+def given(context: typer.Context) -> set[str]:
+    """Return the parameters set on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+
+
+def flag_names(parameters: Iterable[str]) -> str:
+    """Return parameters as their flags."""
+    names = {"context_tokens": "context"}
+    return ", ".join("--" + _dashed(names.get(name, name)) for name in sorted(parameters))
+
+
+def _flags(of: Iterable[Kind], groups: Collection[str]) -> Iterator[KindFlag]:
+    for each in of:
+        models = {SETTINGS: each.settings, AGENT: each.settings.agent}
+        for group in groups:
+            for name, field in models[group].model_fields.items():
+                yield KindFlag(each.name, group, name, field)
+
+
+def _parameter(name: str, of: Any, default: Any, help_text: str, *decls: str) -> Parameter:
+    annotation = Annotated[of, typer.Option(*decls, help=help_text)]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")

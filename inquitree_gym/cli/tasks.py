@@ -1,0 +1,213 @@
+"""Verbs about tasks of every kind of environment: list, show, check, schema."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import repeat
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree as Branches
+
+from inquitree_gym.cli.output import (
+    FAULTY,
+    JsonOption,
+    TaskArgument,
+    TaskKindOption,
+    check_svg,
+    out,
+    print_json,
+    print_table,
+    progress,
+    write,
+)
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER
+from inquitree_gym.errors import SEVERITIES, Fault, LogError, OptionError, TreeError, UnknownTreeError, plural
+from inquitree_gym.files import MAX_TASK, open_input
+from inquitree_gym.kinds import DEFAULT_KIND, Kind, kind, kinds
+from inquitree_gym.parts import Outline
+from inquitree_gym.trees.catalogue import builtin_ids, is_path, user_files
+
+MANY = 6
+"""Number of tasks from which they are checked in several processes."""
+HEAD = 200
+"""Bytes of a file in which its format stands."""
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+app = typer.Typer()
+
+
+@app.command("list")
+def list_tasks(env: TaskKindOption = None, as_json: JsonOption = False) -> None:
+    """List all papers of the pool, and the user's tasks."""
+    tasks = kind(env or DEFAULT_KIND).tasks
+    entries = list(tasks.entries())
+    if as_json:
+        print_json(entries)
+        return
+    caption = f"dim: a {tasks.noun} that may not be distributed, or has faults"
+    table = Table(*tasks.columns, title=f"Known {tasks.noun}s", caption=caption)
+    for entry in entries:
+        values = [entry[name] for name in tasks.columns]
+        cells = ["" if value is None else str(value) for value in values]
+        table.add_row(*cells, style="" if entry["playable"] else "dim")
+    out.print(table)
+
+
+@app.command()
+def show(
+    task: TaskArgument,
+    as_mermaid: Annotated[bool, typer.Option("--mermaid", help="Print the graph as a Mermaid diagram.")] = False,
+    svg_file: Annotated[Path | None, typer.Option("--svg", help="Write the graph to this .svg file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole task as JSON.")] = False,
+    spoil: Annotated[bool, typer.Option(help="Include what an agent has to find out.")] = False,
+    env: TaskKindOption = None,
+) -> None:
+    """Draw a task in the terminal, or export it."""
+    check_svg("--svg", svg_file)
+    of_kind = kind_of_task(task, env)
+    loaded = of_kind.tasks.load(task)
+    if svg_file is not None:
+        write(svg_file, _diagram(of_kind, "svg")(loaded))
+    if as_mermaid:
+        text = _diagram(of_kind, "mermaid")(loaded)
+        out.print(text, markup=False, highlight=False, soft_wrap=True, end="")
+    elif as_json:
+        print_json(loaded.model_dump(mode="json"))
+    elif svg_file is None:
+        out.print(_branches(of_kind.tasks.outline(loaded, spoil)))
+
+
+@app.command()
+def check(
+    tasks: Annotated[
+        list[str] | None, typer.Argument(metavar="[all|TASK…]", help="Ids or paths; all: every shipped task.")
+    ] = None,
+    embedder: Annotated[
+        str, typer.Option(help="Embedder for the checks of meaning; none skips these checks.")
+    ] = DEFAULT_EMBEDDER,
+    proposals: Annotated[
+        Path | None, typer.Option(help="Measure how this file of labelled proposals is read, instead of checking.")
+    ] = None,
+    env: TaskKindOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check tasks for faults. Exit with status 1 if there is an error, with 0 for warnings and notes."""
+    names = list(kind(env or DEFAULT_KIND).tasks.expand(tasks or ["all"]))
+    if proposals is not None:
+        _measure(names, proposals, embedder, env, as_json)
+        return
+    faults: dict[str, list[Fault]] = {}
+    with progress("checking", len(names)) as advance, _workers(names, embedder) as apply:
+        for name, found in zip(names, apply(_faults, names, repeat(embedder), repeat(env)), strict=True):
+            faults[name] = found
+            advance(name)
+    if as_json:
+        print_json({name: list(map(asdict, found)) for name, found in faults.items()})
+    else:
+        _print_faults(faults)
+    has_error = any(fault.severity == "error" for found in faults.values() for fault in found)
+    raise typer.Exit(FAULTY if has_error else 0)
+
+
+@app.command()
+def schema(env: TaskKindOption = None) -> None:
+    """Print the JSON Schema of the files of a kind, for use in editors."""
+    print_json({"$schema": DRAFT, **kind(env or DEFAULT_KIND).tasks.schema.model_json_schema()})
+
+
+def kind_of_task(name: str, env: str | None) -> Kind:
+    """Return a kind by name, or else the kind whose format a file has. An id is that of a task of the default kind."""
+    if env is not None:
+        return kind(env)
+    path = name if is_path(name) or name in builtin_ids() else str(user_files().get(name, name))
+    head = _head(path) if is_path(path) else b""
+    named = (each for each in kinds() if any(form.encode() in head for form in _formats(each)))
+    return next(named, kind(DEFAULT_KIND))
+
+
+def _head(path: str) -> bytes:
+    """Return the beginning of a file. Nothing of one that cannot be read, which loading will name."""
+    try:
+        with open_input(os.path.expanduser(path), limit=MAX_TASK, error=LogError) as stream:
+            return stream.read(HEAD)
+    except LogError:
+        return b""
+
+
+def _formats(of_kind: Kind) -> tuple[str, ...]:
+    """Return the names of the format of a kind's files, with the quotes around them."""
+    field = of_kind.tasks.schema.model_fields.get("format")
+    return () if field is None else tuple(f'"{name}"' for name in get_args(field.annotation))
+
+
+def _diagram(of_kind: Kind, name: str) -> Callable[[object], str]:
+    if name not in of_kind.tasks.diagrams:
+        raise OptionError(f"a {of_kind.tasks.noun} of the kind '{of_kind.name}' has no picture; leave out --{name}")
+    return of_kind.tasks.diagrams[name]
+
+
+def _branches(outline: Outline) -> Branches:
+    """Return an outline as rich draws it: headings of what has a text or parts stand out."""
+    style = "bold" if outline.text or outline.parts else ""
+    label = Text.assemble((outline.heading, style), f"\n{outline.text}" if outline.text else "")
+    branches = Branches(label)
+    branches.children.extend(map(_branches, outline.parts))
+    return branches
+
+
+def _print_faults(faults: dict[str, list[Fault]]) -> None:
+    for name, found in faults.items():
+        counts = Counter(fault.severity for fault in found)
+        words = [plural(counts[severity], severity) for severity in SEVERITIES if counts[severity]]
+        out.print(Text(f"{name}: {', '.join(words) or 'clean'}"))
+        for fault in found:
+            out.print(Text(f"  {fault.severity} {fault.code} {fault}"))
+
+
+def _measure(names: list[str], file: Path, embedder: str, env: str | None, as_json: bool) -> None:
+    """Print how labelled proposals about one task are read, and those that are not read as they are meant."""
+    if len(names) != 1 or embedder == "none":
+        raise OptionError("--proposals measures one tree with an embedder; name both")
+    tasks = kind_of_task(names[0], env).tasks
+    measured = tasks.measure(tasks.load(names[0]), file, embedder)
+    if as_json:
+        print_json(measured.plain)
+        return
+    for title, rows in measured.tables.items():
+        print_table(title, rows)
+
+
+@contextmanager
+def _workers(names: list[str], embedder: str) -> Iterator[Callable[..., Iterator[list[Fault]]]]:
+    """Yield a ``map`` for checks: over processes for many tasks, since a local embedder uses one thread."""
+    if len(names) < MANY or embedder == "none" or embedder.startswith("litellm:"):
+        yield map
+        return
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, len(names)), get_context("spawn")) as pool:
+        yield pool.map
+
+
+def _faults(name: str, embedder: str, env: str | None) -> list[Fault]:
+    """Return the faults of a task: those of its form. If it has none, those of its id and content."""
+    from inquitree_gym.embeddings import load_embedder
+    from inquitree_gym.trees.load import id_faults
+
+    tasks = kind_of_task(name, env).tasks
+    try:
+        task = tasks.load(name)
+    except UnknownTreeError:
+        raise
+    except TreeError as error:
+        return list(error.faults)
+    faults = id_faults(task, Path(name)) if is_path(name) else []
+    return [*faults, *tasks.lint(task, None if embedder == "none" else load_embedder(embedder))]

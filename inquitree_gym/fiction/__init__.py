@@ -1,0 +1,1 @@
+"""The material that all fiction draws from."""

@@ -1,0 +1,1 @@
+"""Agents of inquiries that ask no model."""

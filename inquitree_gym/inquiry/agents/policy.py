@@ -1,0 +1,282 @@
+"""Policies over the discrete view: retrieval, your own, and those trained with Stable-Baselines3 (extra ``rl``)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from inspect import signature
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+import gymnasium as gym
+import numpy as np
+
+from inquitree_gym.baselines.agent import BaselineAgent
+from inquitree_gym.baselines.registry import own_faults
+from inquitree_gym.embeddings import TreeVectors
+from inquitree_gym.embeddings.vectors import Vector
+from inquitree_gym.envs.spaces import Mask
+from inquitree_gym.errors import AgentError, MissingExtraError, OptionError, require
+from inquitree_gym.inquiry.agents.scripted import TraversalAgent, longest_match, menu_texts
+from inquitree_gym.inquiry.engine import Engine, Phase, Rules, State
+from inquitree_gym.inquiry.menu import Menu, MenuSize, numbered
+from inquitree_gym.inquiry.observations import FeatureLayout, FeatureRow
+from inquitree_gym.runs.specs import POLICY
+
+Policy = Callable[[FeatureRow, Mask, np.random.Generator], int]
+"""From features, shape ``(size,)``, and the mask of open actions, shape ``(actions,)``, to an action."""
+
+
+class RetrievalAgent(TraversalAgent):
+    """Answers with the menu text nearest to the observation, and concludes with the results it has seen."""
+
+    name = "retrieval"
+
+    def __init__(self, vectors: TreeVectors) -> None:
+        super().__init__(vectors.tree)
+        self._vectors = vectors
+        self._menu = menu_texts(vectors.tree)
+        self._results: list[str] = []
+
+    def reset(self, seed: int) -> None:
+        """Start an episode."""
+        super().reset(seed)
+        self._results = []
+
+    def choose(self, observation: str, texts: Sequence[str]) -> str:
+        """Return the one of ``texts`` most similar to ``observation``."""
+        similarities = np.stack([self._candidates[text] for text in texts]) @ self._vectors.of(observation)
+        return texts[int(np.argmax(similarities))]
+
+    @cached_property
+    def _candidates(self) -> dict[str, Vector]:
+        """Vectors of the menu texts: those that the matcher compares actions with."""
+        return dict(zip(self._menu, (*self._vectors.subtopics, *self._vectors.studies), strict=True))
+
+    def conclude(self) -> str:
+        """Return the results as a numbered list."""
+        return numbered(self._results)
+
+    def read_result(self, observation: str) -> None:
+        """Keep the longest paragraph without a menu text, which is the result."""
+        paragraphs = [" ".join(part.split()) for part in observation.split("\n\n")]
+        fresh = [part for part in paragraphs if not any(text in part for text in self._menu)]
+        if fresh and (longest := max(fresh, key=len)) not in self._results:
+            self._results.append(longest)
+
+
+class PolicyAgent(BaselineAgent):
+    """Plays a policy that was trained in the discrete view.
+
+    It reads the text observation, tracks visits and results, and gives the policy the features of
+    `EmbeddingObservation` and the mask of `MenuActions`. The chosen action becomes its text. It needs nothing
+    privileged, since results are recognised by their texts. A subtopic entered in the turn in which the limit strikes
+    is shown in no observation, and counts as not visited. One declined in that turn counts as visited.
+    """
+
+    def __init__(
+        self,
+        vectors: TreeVectors,
+        policy: Policy,
+        *,
+        name: str = "policy",
+        size: tuple[int, int] | None = None,
+        text_dim: int | None = None,
+        rules: Rules | None = None,
+    ) -> None:
+        """Play ``policy`` on the tree of ``vectors``.
+
+        Args:
+            vectors: vectors of the tree under the embedder of the training.
+            policy: the trained policy.
+            name: name in the log.
+            size: slots for subtopics and studies in the training. None for those of the tree.
+            text_dim: length of the text features in the training. None for the embedder's own.
+            rules: rules of the episodes. The mask depends on ``candidates``, ``explore`` and ``named_at_result``. None
+                for the default.
+
+        Raises:
+            OptionError: the tree does not fit into ``size``, or ``size`` or ``text_dim`` is out of range.
+        """
+        super().__init__()
+        self.name = name
+        self._vectors = vectors
+        self._policy = policy
+        self._menu = Menu(vectors.tree, MenuSize.resolve(size, [vectors.tree]))
+        self._features = FeatureLayout.create(self._menu.size.subtopics, vectors.embedder.dim, text_dim)
+        self._engine = Engine(vectors.tree, (rules or Rules()).override({"threshold": 0.0}))
+        self._state = self._engine.start(0).state
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Name and layout, for the log."""
+        return {"name": self.name, "size": list(self._menu.size), "text_dim": self._features.text_dim}
+
+    def reset(self, seed: int) -> None:
+        """Start an episode."""
+        super().reset(seed)
+        self._state = self._engine.start(0).state
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the text of the policy's action."""
+        self._state = state = self._take(observation, Phase[info["state"].upper()])
+        row = self._features.row(state.phase, info["hint_level"], self._vectors.of(observation))
+        row[self._features.parts["visited"]] = [state.visited >> i & 1 for i in range(self._features.subtopics)]
+        action = self._policy(row, self._menu.mask(self._engine, state), self.rng)
+        return self._menu.text(int(action), state)
+
+    def _take(self, observation: str, phase: Phase) -> State:
+        """Return the state updated by ``observation``, which may show that a subtopic was entered, or a result."""
+        tree, state = self._vectors.tree, self._state._replace(phase=phase)
+        if phase == Phase.SUBTOPIC and self._state.phase != Phase.SUBTOPIC:
+            entered = longest_match([subtopic.text for subtopic in tree.subtopics], observation)
+            return _visit(state._replace(subtopic=entered), 1)
+        if phase == Phase.TOPIC and self._state.phase == Phase.SUBTOPIC:
+            return _visit(state, -1)  # the subtopic was declined
+        if self._state.phase in (Phase.SUBTOPIC, Phase.STUDY, Phase.RESULT):
+            for k in self._engine.studies_of[state.subtopic]:
+                results, rewordings = tree.studies[k].results, tree.studies[k].rewordings
+                if (shown := longest_match((*results, *rewordings), observation)) >= 0:
+                    shown = shown if shown < len(results) else 0
+                    return state._replace(shown=(*state.shown[:k], shown, *state.shown[k + 1 :]))
+        return state
+
+
+def _visit(state: State, change: int) -> State:
+    """Return the state with one visit of its subtopic more or less."""
+    at, visits = state.subtopic, list(state.visits)
+    visits[at] += change
+    visited = state.visited | 1 << at if visits[at] else state.visited & ~(1 << at)
+    return state._replace(visits=tuple(visits), visited=visited)
+
+
+_Fits = Callable[[dict[str, Any]], bool]
+_ALGORITHMS: dict[str, tuple[str, _Fits]] = {
+    "MaskablePPO": ("sb3_contrib", lambda data: "maskable" in str(data["policy_class"]["__module__"])),
+    "PPO": ("stable_baselines3", lambda data: "clip_range" in data),
+    "A2C": ("stable_baselines3", lambda data: "gae_lambda" in data),
+}
+"""Package and recognition of the algorithms, the first one that fits, from the settings in a file."""
+_CACHED = 8
+"""Loaded models that are kept."""
+
+
+class _SavedPolicy(PolicyAgent):
+    """A policy from a file, named by file and digest in the log."""
+
+    source: dict[str, str]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return super().config | self.source
+
+
+def saved_policy(name: str, vectors: TreeVectors, rules: Rules) -> PolicyAgent:
+    """Return an agent that plays the policy in the file of ``policy:FILE``, as `BaseAlgorithm.save` writes it.
+
+    Slots and features are read from the spaces of the model. Loading a model runs code in its file, as the library
+    does. So load only files that you trust.
+
+    Args:
+        name: name of the agent.
+        vectors: vectors of the tree under the embedder of the training.
+        rules: rules of the episodes.
+
+    Raises:
+        AgentError: the file cannot be read, is no such model, or was trained on something else than the features of
+            `EmbeddingObservation` under an embedder of these dimensions, or Stable-Baselines3 is not installed.
+        OptionError: the tree does not fit into the slots of the training.
+    """
+    file = Path(name.removeprefix(POLICY)).expanduser()
+    try:
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise AgentError(f"the agent '{name}': cannot read '{file}': {error.strerror}") from error
+    model = _load(name, file.resolve(), digest)
+    size, text_dim = _layout(name, model, vectors.embedder.dim)
+    with own_faults(name, "its model"):
+        policy = sb3_policy(model)
+    agent = _SavedPolicy(vectors, policy, name=f"{POLICY}{file.stem}", size=size, text_dim=text_dim, rules=rules)
+    agent.source = {"file": file.name, "digest": digest[:12]}
+    return agent
+
+
+@lru_cache(maxsize=_CACHED)
+def _load(name: str, file: Path, digest: str) -> Any:
+    """Load a model. ``digest`` is that of the file, so that a new one is loaded."""
+    try:
+        with ZipFile(file) as archive:
+            data = json.loads(archive.read("data"))
+        algorithm, package = next((name, package) for name, (package, fits) in _ALGORITHMS.items() if fits(data))
+    except (BadZipFile, KeyError, ValueError, TypeError, StopIteration):
+        kinds = ", ".join(_ALGORITHMS)
+        raise AgentError(f"the agent '{name}': '{file}' is no saved model of Stable-Baselines3 ({kinds})") from None
+    try:
+        library = require(package, "rl")
+    except MissingExtraError as error:
+        raise AgentError(f"the agent '{name}': {error}") from error
+    with own_faults(name, "loading"):
+        return getattr(library, algorithm).load(file, device="cpu")
+
+
+def _layout(name: str, model: Any, dim: int) -> tuple[MenuSize, int]:
+    """Return slots and length of the text features of a model, which its spaces tell."""
+    space, actions = model.observation_space, model.action_space
+    if isinstance(space, gym.spaces.Dict) and set(space) == set(FeatureLayout(0, 0, 0).parts):
+        space = gym.spaces.Box(
+            np.concatenate([space[part].low for part in FeatureLayout(0, 0, 0).parts]),  # type: ignore[attr-defined]
+            np.concatenate([space[part].high for part in FeatureLayout(0, 0, 0).parts]),  # type: ignore[attr-defined]
+        )
+    if isinstance(space, gym.spaces.Box) and len(space.shape) == 1 and isinstance(actions, gym.spaces.Discrete):
+        text_dim = int((space.low < 0).sum())  # of a row of features, only the text has negative values
+        subtopics = space.shape[0] - text_dim - len(Phase) - 1
+        studies = int(actions.n) - subtopics - (MenuSize(0, 0).actions)
+        if min(text_dim, subtopics, studies) >= 1:
+            if text_dim <= dim and np.allclose(space.low, FeatureLayout(subtopics, dim, text_dim).box().low):
+                return MenuSize(subtopics, studies), text_dim
+            raise AgentError(
+                f"the agent '{name}' was trained with an embedder of other dimensions than {dim}; name that embedder"
+            )
+    raise AgentError(
+        f"the agent '{name}' was trained on {type(space).__name__} and {type(actions).__name__} of another kind than "
+        "the discrete view with features has (EmbeddingObservation and MenuActions)"
+    )
+
+
+def sb3_policy(model: Any, *, deterministic: bool = True) -> Policy:
+    """Return the policy of ``model`` for `PolicyAgent`. A maskable model gets the mask.
+
+    Args:
+        model: a trained PPO or A2C, or MaskablePPO of sb3-contrib.
+        deterministic: take the most probable action instead of sampling with the generator of the agent.
+
+    Raises:
+        OptionError: the model has no distribution over actions, or was not trained on features.
+    """
+    policy: Any = model.policy
+    if not hasattr(policy, "get_distribution"):
+        raise OptionError(f"{type(model).__name__} has no distribution over actions; take PPO, A2C or MaskablePPO")
+    observed = _observed(model.observation_space)
+    masked = "action_masks" in signature(policy.get_distribution).parameters
+
+    def act(row: FeatureRow, mask: Mask, rng: np.random.Generator) -> int:
+        observation, _ = policy.obs_to_tensor(observed(row[None]))
+        found = policy.get_distribution(observation, **({"action_masks": mask[None]} if masked else {}))
+        chances = found.distribution.probs.detach().numpy()[0].astype(np.float64)
+        return int(chances.argmax() if deterministic else rng.choice(len(chances), p=chances / chances.sum()))
+
+    return act
+
+
+def _observed(space: gym.Space[Any]) -> Callable[[FeatureRow], Any]:
+    """Return a function from feature rows, shape ``(rows, size)``, to observations of ``space``."""
+    if isinstance(space, gym.spaces.Box):
+        return lambda rows: rows
+    if not isinstance(space, gym.spaces.Dict) or set(space) != set(FeatureLayout(0, 0, 0).parts):
+        raise OptionError(f"the model was trained on {space}, and not on features, flat or as a Dict")
+    subtopics, text_dim = (int(np.prod(space[name].shape or ())) for name in ("visited", "text"))
+    parts = FeatureLayout(subtopics, text_dim, text_dim).parts
+    return lambda rows: {name: rows[:, at] for name, at in parts.items()}

@@ -1,0 +1,304 @@
+"""Agents that play without a model: random ones, the oracle, and the worst case."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from inquitree_gym.baselines.agent import Agent, BaselineAgent, asks_models, privileged
+from inquitree_gym.envs.spaces import FreeText
+from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.engine.rules import Evidence
+from inquitree_gym.inquiry.judges.quality import required
+from inquitree_gym.inquiry.menu import CONCLUDE, DECISIONS, EXPLORE, REDO, numbered
+from inquitree_gym.trees import Tree
+
+
+class TraversalAgent(BaselineAgent, ABC):
+    """Base class of agents that enter every subtopic once, run one study in each, and conclude."""
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__()
+        self.subtopics = [subtopic.text for subtopic in tree.subtopics]
+        self.studies = [[study.text for study in subtopic.studies] for subtopic in tree.subtopics]
+        self._entered: set[int] = set()
+        self._current = 0
+
+    def reset(self, seed: int) -> None:
+        """Start an episode."""
+        super().reset(seed)
+        self._entered = set()
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action."""
+        match info["state"]:
+            case "topic":
+                remaining = [text for i, text in enumerate(self.subtopics) if i not in self._entered]
+                return self.choose(observation, remaining or self.subtopics)
+            case "subtopic":
+                if (shown := longest_match(self.subtopics, observation)) >= 0:
+                    self._entered.add(shown)
+                    self._current = shown
+                return self.choose(observation, self.studies[self._current])
+            case "result":
+                self.read_result(observation)
+                return EXPLORE if len(self._entered) < len(self.subtopics) else CONCLUDE
+            case "conclusion":
+                return self.conclude()
+        return ""
+
+    @abstractmethod
+    def choose(self, observation: str, texts: Sequence[str]) -> str:
+        """Return one of the menu ``texts``."""
+
+    @abstractmethod
+    def conclude(self) -> str:
+        """Return the conclusion."""
+
+    def read_result(self, observation: str) -> None:
+        """Take note of a result. By default nothing."""
+
+
+def menu_texts(tree: Tree) -> list[str]:
+    """Return the canonical texts of all subtopics, then of all studies."""
+    return [node.text for node in (*tree.subtopics, *tree.studies)]
+
+
+def random_conclusion(tree: Tree, rng: np.random.Generator) -> str:
+    """Return a numbered list of k random menu texts, k the number of conclusion items."""
+    texts = menu_texts(tree)
+    return numbered([texts[i] for i in rng.integers(len(texts), size=len(tree.conclusions))])
+
+
+def longest_match(texts: Sequence[str], observation: str) -> int:
+    """Return the index of the longest of ``texts`` that ``observation`` contains. -1 if it contains none."""
+    found = [i for i, text in enumerate(texts) if text in observation]
+    return max(found, key=lambda i: len(texts[i]), default=-1)
+
+
+MAX_WORDS_LENGTH = 400
+"""Characters of an action of `RandomWordsAgent`, at most."""
+
+
+class RandomAgent(TraversalAgent):
+    """The paper's random agent (appendix B.2).
+
+    Chooses uniformly among the subtopics not yet entered, then among the studies of the subtopic. Explores until all
+    are entered. Concludes with random menu texts.
+    """
+
+    name = "random"
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__(tree)
+        self._tree = tree
+
+    def choose(self, observation: str, texts: Sequence[str]) -> str:
+        """Return a random one of ``texts``."""
+        return texts[int(self.rng.integers(len(texts)))]
+
+    def conclude(self) -> str:
+        """Return random menu texts."""
+        return random_conclusion(self._tree, self.rng)
+
+
+class RandomMenuAgent(BaselineAgent):
+    """The floor: every action is uniform over the whole menu, subtopics, studies and the three decisions alike.
+
+    At the topic and at a subtopic, where no decision is asked for, it is uniform over the subtopics and studies.
+    """
+
+    name = "random-menu"
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__()
+        self._tree = tree
+        self._menu = (*menu_texts(tree), *DECISIONS)
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action."""
+        if info["state"] == "conclusion":
+            return random_conclusion(self._tree, self.rng)
+        while True:
+            action = self._menu[self.rng.integers(len(self._menu))]
+            if action not in DECISIONS or info["state"] not in ("topic", "subtopic"):
+                return action
+
+
+class RandomWordsAgent(BaselineAgent):
+    """Says random words of everyday science, without knowing the tree."""
+
+    name = "random-words"
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action."""
+        return FreeText(MAX_WORDS_LENGTH, seed=self.rng).sample()
+
+
+MAX_RUNS = 32
+"""Runs of a study before `OracleAgent` and `RedoUntilTrue` accept a fake, so that level 10 ends."""
+REDO_SUFFIX = "-redo"
+"""Suffix of `RedoUntilTrue` for the wrapped agent's name."""
+
+
+class OracleAgent(BaselineAgent):
+    """Plays perfectly: enters every subtopic, runs every needed study, and concludes with the text of every item.
+
+    A study takes three turns, so a traversal takes 3n, and more where a subtopic has several findings that conclusions
+    need. Subtopics come first, further studies and redone fakes as long as the turns allow. Needs ``privileged=True``.
+    """
+
+    name = "oracle"
+    needs_privileged = True
+
+    def __init__(self, tree: Tree, rules: Rules | None = None) -> None:
+        """Learn subtopics, studies and conclusion items of ``tree``, which is played under ``rules``, or the default's.
+
+        With ``evidence="results"`` every required result is a finding that conclusions need.
+        """
+        rules = rules or Rules()
+        super().__init__()
+        self._subtopics = tree.subtopics
+        self._studies = tree.studies
+        owners = [i for i, subtopic in enumerate(tree.subtopics) for _ in subtopic.studies]
+        self._plan = [(owners[study], study) for study in needed_studies(tree, rules.evidence)]
+        self._conclusion = numbered([item.text for item in tree.conclusions])
+        self._done: set[int] = set()
+        self._runs = 0
+        self._study_turns = 0
+        self._redo_turn = rules.redo_turn
+
+    def reset(self, seed: int) -> None:
+        """Start an episode."""
+        super().reset(seed)
+        self._done = set()
+        self._entered = 0
+        self._study_turns = 0
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action."""
+        known = privileged(info, self.name)
+        match info["state"]:
+            case "topic":
+                return self._next(known["visits"])
+            case "subtopic":
+                self._runs = 0
+                if known["kind"] == "subtopic":  # after a hint, the node is a study
+                    self._entered = known["node"]
+                return self._study(self._entered)
+            case "study":
+                if known["kind"] == "study":
+                    self._study_turns = 1
+            case "result":
+                return self._decide(known, info["turn"])
+            case "conclusion":
+                return self._conclusion
+        return ""
+
+    def _left(self) -> list[tuple[int, int]]:
+        return [(subtopic, study) for subtopic, study in self._plan if study not in self._done]
+
+    def _next(self, visits: list[int]) -> str:
+        """Return the text of the next subtopic, one that is new if there is any."""
+        entered = {subtopic.id for subtopic, count in zip(self._subtopics, visits, strict=True) if count}
+        steps = [self._subtopics[i] for i, _ in self._left()] or list(self._subtopics)
+        ready = [subtopic for subtopic in steps if entered.issuperset(subtopic.prerequisites)]
+        return min(ready, key=lambda subtopic: subtopic.id in entered).text
+
+    def _study(self, subtopic: int) -> str:
+        planned = [study for owner, study in self._left() if owner == subtopic]
+        return self._studies[planned[0]].text if planned else self._subtopics[subtopic].studies[0].text
+
+    def _decide(self, known: Mapping[str, Any], turn: int) -> str:
+        self._runs += 1
+        self._done.add(known["node"])
+        per_study = 3 + self._study_turns
+        redone = turn + 1 + max(self._study_turns, self._redo_turn)
+        limit = math.inf if known["turn_limit"] is None else known["turn_limit"]
+        if known["fake"] and self._runs < MAX_RUNS and redone + 1 + per_study * len(self._left()) <= limit:
+            return REDO
+        unseen = known["visits"].count(0)
+        if unseen or (self._left() and turn + per_study + 1 <= limit):
+            # Naming the subtopic saves a turn where explore="direct", and changes nothing elsewhere.
+            return f"{EXPLORE}: {self._next(known['visits'])}"
+        return CONCLUDE
+
+
+def needed_studies(tree: Tree, evidence: Evidence = "groups") -> list[int]:
+    """Return indices of studies that meet every evidence group of every conclusion item, and enter every subtopic.
+
+    A study is chosen for the groups that it meets alone first, then for the most groups that are left.
+    """
+    index = {study.id: i for i, study in enumerate(tree.studies)}
+    groups = [{index[name] for name in group} for item in tree.conclusions for group in required(item, evidence)]
+    chosen: list[int] = sorted({study for group in groups if len(group) == 1 for study in group})
+    while unmet := [group for group in groups if group.isdisjoint(chosen)]:
+        chosen.append(max(sorted(set().union(*unmet)), key=lambda study: sum(study in group for group in unmet)))
+    first = 0
+    for subtopic in tree.subtopics:
+        own = range(first, first + len(subtopic.studies))
+        if not set(own) & set(chosen):
+            chosen.append(first)
+        first = own.stop
+    return sorted(chosen)
+
+
+class WorstCaseAgent(BaselineAgent):
+    """Fails every choice until the forced move, n(2H + 3) turns, and concludes nothing. Needs ``privileged=True``."""
+
+    name = "worst-case"
+    needs_privileged = True
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action."""
+        if info["state"] == "result":
+            return EXPLORE if 0 in privileged(info, self.name)["visits"] else CONCLUDE
+        return ""
+
+
+class RedoUntilTrue(BaselineAgent):
+    """Redoes each study until its result is true, and otherwise plays like the wrapped agent.
+
+    The wrapped agent sees no fake except the last of `MAX_RUNS` in a row, and does not act while a study is redone:
+    with enough turns it plays as it would at fake level 0 under the same seed. The gain over the wrapped agent is the
+    value of perfect detection. The price is turns, so a limit may strike earlier. Needs ``privileged=True``.
+    """
+
+    needs_privileged = True
+
+    def __init__(self, agent: Agent) -> None:
+        """Wrap ``agent``.
+
+        Raises:
+            OptionError: the agent asks a chat model.
+        """
+        if asks_models(agent):
+            raise OptionError("RedoUntilTrue cannot wrap an agent that asks a model; play it at fake level 0 instead")
+        super().__init__()
+        self.name = f"{agent.config['name']}{REDO_SUFFIX}"
+        self._agent = agent
+        self._runs = 0
+
+    def reset(self, seed: int) -> None:
+        """Start an episode, for the wrapped agent too."""
+        super().reset(seed)
+        self._agent.reset(seed)
+        self._runs = 0
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action."""
+        known = privileged(info, self.name)
+        match info["state"]:
+            case "study" if self._runs:
+                return ""  # the turn of a redone study, of which the wrapped agent does not know
+            case "result":
+                self._runs += 1
+                if known["fake"] and self._runs < MAX_RUNS:
+                    return REDO
+        self._runs = 0
+        return self._agent.act(observation, info)

@@ -1,0 +1,1 @@
+"""Turns of random agents, measured and computed (appendix B)."""

@@ -1,0 +1,65 @@
+"""Verbs about the reading and the writing of trees: match, new."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inquitree_gym.cli.output import JsonOption, ThresholdOption, TreeArgument, out, print_json, print_table, write
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER
+from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.matching import MatchState, match
+
+app = typer.Typer()
+
+
+@app.command("match")
+def match_text(
+    tree: TreeArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The action.")],
+    subtopic: Annotated[str | None, typer.Option(help="Read a design for this subtopic.")] = None,
+    at_result: Annotated[bool, typer.Option("--result", help="Read a reply to a result.")] = False,
+    embedder: Annotated[str, typer.Option(help="Embedder that reads the text.")] = DEFAULT_EMBEDDER,
+    threshold: ThresholdOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how an action is read: decision, nearest nodes and their similarities."""
+    if at_result and subtopic is not None:
+        raise OptionError("--result and --subtopic exclude each other; give one of them")
+    state: MatchState = "topic"
+    if at_result:
+        state = "result"
+    elif subtopic is not None:
+        state = "subtopic"
+    read = match(tree, text, state, subtopic, embedder=embedder, threshold=threshold)
+    if as_json:
+        print_json(read)
+        return
+    if read.decision:
+        out.print(f"decision: {read.decision}")
+    if read.nearest:
+        similarity = f"{read.nearest[0].similarity:.3f} {'≥' if read.accepted else '<'} τ = {read.threshold}"
+        verdict = f"read as {read.nearest[0].id}" if read.accepted else "not accepted"
+        locked = read.accepted and read.prerequisites
+        needs = f"; entered only after {', '.join(read.prerequisites)}" if locked else ""
+        out.print(f"{verdict} ({similarity}){needs}")
+        rows = [[node.id, f"{node.similarity:.3f}", node.text] for node in read.nearest]
+        print_table("Nearest", [["id", "similarity", "text"], *rows])
+    elif not read.decision:
+        out.print("not accepted: the text holds nothing that could be read")
+
+
+@app.command()
+def new(
+    tree_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the tree.")],
+    out_file: Annotated[Path | None, typer.Option("--out", help="File to write; ID.json by default.")] = None,
+) -> None:
+    """Write a small tree to fill in, whose texts say TODO and what to write."""
+    from inquitree_gym.trees.load import dump_tree, new_tree
+
+    document, file = dump_tree(new_tree(tree_id)), out_file or Path(f"{tree_id}.json")
+    if file.exists():
+        raise OptionError(f"'{file}' exists already; give another file with --out")
+    write(file, document)

@@ -1,0 +1,299 @@
+"""Rules of an inquiry, and the values that its engine works with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Literal, NamedTuple, get_args
+
+from inquitree_gym.errors import OptionError, suggest
+from inquitree_gym.ruleset import RuleSet
+from inquitree_gym.trees.schema import HINT_LEVELS
+
+
+class Phase(IntEnum):
+    """Phase of an inquiry, which determines the meaning of the next action."""
+
+    TOPIC = 0
+    SUBTOPIC = 1
+    STUDY = 2
+    RESULT = 3
+    CONCLUSION = 4
+    END = 5
+
+
+class Decision(IntEnum):
+    """Decision of the agent at RESULT, or elsewhere under the rule ``bare_decisions``."""
+
+    NONE = 0
+    REDO = 1
+    CONCLUDE = 2
+    EXPLORE = 3
+
+
+class ObservationKind(IntEnum):
+    """ObservationKind of observation that an event shows."""
+
+    START = 0
+    TOPIC = 1
+    SUBTOPIC = 2
+    STUDY = 3
+    RESULT = 4
+    SUBTOPIC_HINT = 5
+    STUDY_HINT = 6
+    ASK_AGAIN = 7
+    CONCLUSION = 8
+    END = 9
+    DECLINED = 10
+    SUBTOPIC_TIE = 11
+    STUDY_TIE = 12
+    REDO = 13
+
+
+class Reason(IntEnum):
+    """Reason for a rejected action. Logged, but hidden from the agent."""
+
+    NONE = 0
+    BELOW_THRESHOLD = 1
+    PREREQUISITE_UNMET = 2
+    UNREADABLE_DECISION = 3
+    TIE = 4
+
+
+class Reading(NamedTuple):
+    """Interpretation of an action."""
+
+    candidate: int = -1
+    """Index of the most similar candidate, a subtopic or a study. -1 for none."""
+    similarity: float = 0.0
+    """Cosine similarity to that candidate, in [-1, 1]."""
+    decision: Decision = Decision.NONE
+    margin: float | None = None
+    """Lead in similarity over the second candidate, or None if there is only one."""
+    top: tuple[tuple[int, float], ...] = ()
+    """Nearest candidates with their similarities, best first."""
+
+
+class State(NamedTuple):
+    """Complete, hashable state of an inquiry."""
+
+    phase: Phase
+    turn: int
+    """Number of actions taken."""
+    subtopic: int
+    """Subtopic entered last. -1 before the first."""
+    study: int
+    """Study run last. -1 before the first."""
+    hint_level: int
+    """Level of the last hint for the open choice, 0 to H."""
+    target: int
+    """Subtopic or study that the hints point to. -1 before the first failure."""
+    visited: int
+    """Bit set of the subtopics that have been entered."""
+    visits: tuple[int, ...]
+    """Number of visits of each subtopic."""
+    runs: tuple[int, ...]
+    """Number of runs of each study."""
+    shown: tuple[int, ...]
+    """Result of each study that was seen last: -1 for none, 0 for the true one, i for the i-th fake."""
+    proven: int
+    """Bit set of the studies whose true result has been seen."""
+    seed: int
+    asked: bool = False
+    """True once the agent was asked which of two candidates it means. Until the open choice is made."""
+
+
+class Event(NamedTuple):
+    """Outcome of one action."""
+
+    state: State
+    kind: ObservationKind
+    node: int = -1
+    """Index of the subtopic or study in the observation. -1 for none."""
+    fake: int = 0
+    """Result shown at RESULT: 0 for the true one, i for the i-th fake."""
+    accepted: bool = False
+    forced: bool = False
+    hint_level: int = 0
+    """Level of the hint in the observation. 0 for none."""
+    limit: bool = False
+    """True if this action reached the turn limit."""
+    reason: Reason = Reason.NONE
+    decision: Decision = Decision.NONE
+    other: int = -1
+    """The second of two candidates to choose from, while ``node`` is the nearest. -1 for none."""
+    wording: int = 0
+    """Wording of a true result: 0 as the tree has it, i for its i-th rewording."""
+
+
+def event_values(event: Event) -> dict[str, Any]:
+    """Return an event as plain values: the state by its phase, enum members by their lower-case names."""
+    return {
+        "kind": _NAMES[ObservationKind][event.kind],
+        "state": _NAMES[Phase][event.state.phase],
+        "node": event.node,
+        "other": event.other,
+        "fake": event.fake,
+        "wording": event.wording,
+        "accepted": event.accepted,
+        "forced": event.forced,
+        "hint_level": event.hint_level,
+        "limit": event.limit,
+        "reason": _NAMES[Reason][event.reason],
+        "decision": _NAMES[Decision][event.decision],
+    }
+
+
+_NAMES = {kind: tuple(member.name.lower() for member in kind) for kind in (ObservationKind, Phase, Reason, Decision)}
+
+
+Candidates = Literal["all", "admissible"]
+LastHint = Literal["advance", "repeat"]
+Explore = Literal["hub", "direct"]
+Decisions = Literal["phrases", "tokens"]
+Feedback = Literal["hint", "reason"]
+Replication = Literal["exact", "varied"]
+NamedAtResult = Literal["unvisited", "any"]
+Evidence = Literal["groups", "results"]
+Preset = Literal["default", "paper"]
+
+_CHOICES = {
+    "candidates": Candidates, "on_last_hint": LastHint, "explore": Explore, "decisions": Decisions,
+    "feedback": Feedback, "replication": Replication, "named_at_result": NamedAtResult,
+    "evidence": Evidence,
+}  # fmt: skip
+"""Rules that are one of several values."""
+_OF_EPISODE = ("threshold", "fake_level", "max_turns")
+"""Rules that no preset sets: they are settings of an experiment."""
+_PAPER: dict[str, Any] = {
+    "candidates": "all", "on_last_hint": "advance", "study_turn": False, "redo_turn": True, "explore": "hub",
+    "decisions": "tokens", "bare_decisions": False, "named_at_result": "any", "feedback": "hint", "on_tie": 0.0,
+    "replication": "exact", "evidence": "results",
+}  # fmt: skip
+"""The preset ``paper``. It is frozen: another reading of the paper gets another name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules(RuleSet):
+    """Rules of an inquiry. The defaults are our reading of the paper. `preset` has the paper's own as printed."""
+
+    threshold: float | None = None
+    """Minimum cosine similarity of an accepted choice, τ in [-1, 1]. None takes the embedder's calibrated default."""
+    fake_level: int = 0
+    """Probability of a fake result in tenths. 0 to 10."""
+    max_turns: int | Literal["default"] | None = "default"
+    """Number of turns until the limit prompt. "default" means n(2H + 3), None means no limit."""
+    candidates: Literal["all", "admissible"] = "all"
+    """Candidates of a choice: "all" subtopics, including locked ones, or only the "admissible" ones."""
+    on_last_hint: Literal["advance", "repeat"] = "advance"
+    """Effect of a failure after the last hint: "advance" makes the forced move, "repeat" repeats the hint."""
+    study_turn: bool = False
+    """Show the study in a separate turn before its result."""
+    redo_turn: bool = False
+    """Answer the decision to redo in a separate turn, with a text of its own, before the new result."""
+    explore: Literal["hub", "direct"] = "hub"
+    """Effect of an explore decision that names a subtopic: "hub" returns to the topic, "direct" enters it."""
+    decisions: Literal["phrases", "tokens"] = "phrases"
+    """Texts that count as decisions: exact "tokens" such as redo_study, or also "phrases" that mean the same."""
+    bare_decisions: bool = True
+    """Take a text that is nothing but a decision as one at the topic (conclude) and at a subtopic (conclude. Explore,
+    which declines the subtopic and takes its entry back)."""
+    feedback: Literal["hint", "reason"] = "hint"
+    """Answer to a failed choice: a "hint" alone, or the hint and the "reason": too early, or nothing of the kind."""
+    on_tie: float = 0.0
+    """Difference in similarity, 0 to 2, below which the two nearest candidates of a choice count as equally near: the
+    agent is then asked once which one it means. 0 takes the nearest."""
+    replication: Literal["exact", "varied"] = "exact"
+    """True result of a study that is run again: the "exact" text, or "varied" wordings in turn, where the tree has
+    any."""
+    named_at_result: Literal["unvisited", "any"] = "unvisited"
+    """Subtopics that a text without a decision may name at a result, which counts as exploring: "unvisited" ones,
+    unless the text speaks of repeating. Or "any", visited or not and whatever else the text says."""
+    evidence: Literal["groups", "results"] = "groups"
+    """Unit of p (Eq. 8): "groups" of results, each met by any one of its results, or all required "results" singly."""
+
+    def __post_init__(self) -> None:
+        """Validate every rule.
+
+        Raises:
+            OptionError: a rule is out of range.
+        """
+        threshold = self.threshold
+        if threshold is not None and not (_is_real(threshold) and -1 <= threshold <= 1):
+            raise OptionError(f"threshold is a number from -1 to 1 or None, not {threshold!r}")
+        if not (_is_integer(self.fake_level) and 0 <= self.fake_level <= 10):
+            raise OptionError(f"fake_level is a whole number from 0 to 10, not {self.fake_level!r}")
+        turns = self.max_turns
+        if turns is not None and turns != "default" and not (_is_integer(turns) and turns >= 1):
+            raise OptionError(f"max_turns is a whole number from 1, None or 'default', not {turns!r}")
+        for name in ("study_turn", "redo_turn", "bare_decisions"):
+            if not isinstance(getattr(self, name), bool):
+                raise OptionError(f"{name} is True or False, not {getattr(self, name)!r}")
+        if not (_is_real(self.on_tie) and 0 <= self.on_tie <= 2):
+            raise OptionError(f"on_tie is a number from 0 to 2, not {self.on_tie!r}")
+        for name, kind in _CHOICES.items():
+            if getattr(self, name) not in get_args(kind) or isinstance(getattr(self, name), bool):
+                raise OptionError(f"{name} is one of {get_args(kind)}, not {getattr(self, name)!r}")
+
+    @classmethod
+    def preset(cls, name: str) -> Rules:
+        """Return the rules of a preset: ``"default"``, or ``"paper"`` for each choice as the paper prints it.
+
+        Raises:
+            OptionError: no preset has this name.
+        """
+        if name not in get_args(Preset):
+            raise OptionError(
+                f"unknown preset {name!r:.80}{suggest(str(name), get_args(Preset))}; known: "
+                f"{', '.join(get_args(Preset))}"
+            )
+        return cls(**_PAPER) if name == "paper" else cls()
+
+    @property
+    def label(self) -> str:
+        """Name of the preset with the choices that differ from it: ``paper``, ``default, explore=direct``.
+
+        Threshold, fake level and turn limit are no part of it.
+        """
+        named = {name: self._differences(name) for name in get_args(Preset)}
+        nearest = min(named, key=lambda name: len(named[name]))
+        return ", ".join([nearest, *named[nearest]])
+
+    def _differences(self, preset: str) -> list[str]:
+        theirs = Rules.preset(preset).as_dict()
+        mine = {name: value for name, value in self.as_dict().items() if name not in _OF_EPISODE}
+        return [f"{name}={value}" for name, value in mine.items() if value != theirs[name]]
+
+    def fewest_turns(self, n: int) -> int:
+        """Return L of a full traversal without failures: 3n, or 2n + 1 with ``explore="direct"`` (appendix B)."""
+        return (2 * n + 1 if self.explore == "direct" else 3 * n) + n * self.study_turn
+
+    def most_turns(self, n: int) -> int | None:
+        """Return L if every choice takes the forced move: n(2H + 3), or None without forced moves (appendix B)."""
+        return None if self.on_last_hint == "repeat" else n * (2 * HINT_LEVELS + 3 + self.study_turn)
+
+    def turn_limit(self, n: int) -> int | None:
+        """Return the number of turns until the limit prompt, or None for no limit."""
+        return n * (2 * HINT_LEVELS + 3 + self.study_turn) if self.max_turns == "default" else self.max_turns
+
+
+def expand_preset(options: Mapping[str, Any], key: str = "rules") -> dict[str, Any]:
+    """Replace the preset that ``options[key]`` names by its rules, which the other options override.
+
+    Raises:
+        OptionError: no preset has this name.
+    """
+    if key not in options:
+        return dict(options)
+    preset = Rules.preset(options[key]).as_dict()
+    given = {name: value for name, value in options.items() if name != key}
+    return {name: value for name, value in preset.items() if name not in _OF_EPISODE} | given
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

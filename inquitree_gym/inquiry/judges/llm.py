@@ -1,0 +1,272 @@
+"""A judge that asks a chat model: a reason and then a verdict per conclusion item, in one or two orders of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from inquitree_gym.errors import OptionError, plural
+from inquitree_gym.inquiry.judges.quality import FULL, NOTHING, PARTIAL, Judge, Verdict
+from inquitree_gym.inquiry.prompts import inquiry_prompts
+from inquitree_gym.judging.asking import ask_judge, code_of, ending, fence_of, judging_chat, score_under, secret_of
+from inquitree_gym.judging.judgement import Judgement, JudgeReply
+from inquitree_gym.judging.registry import ChatOptions
+from inquitree_gym.llm import Budget, Chat, Completion, Message, ReplyCache, Usage, run_sync, strip_thinking
+from inquitree_gym.prompts import Prompts
+from inquitree_gym.texts import readable
+from inquitree_gym.trees import Tree
+
+VERSION = 1
+"""Version of the rule that makes scores of replies. The templates have a digest."""
+LLM_PREFIX, PAPER_PREFIX = "llm:", "llm-paper:"
+"""Prefixes of the names of judges that ask a chat model: with this package's settings, or with those of the paper."""
+TEMPLATES = ("judge_system", "judge_request")
+"""Templates of the messages."""
+
+_GRADE = re.compile(r"(?:(?P<full>1(?:\.0+)?)|(?P<partial>0?\.60*)|(?P<nothing>0(?:\.0+)?))(?![\d.]*\d|\w)")
+_GRADES = {"full": FULL, "partial": PARTIAL, "nothing": NOTHING}
+_GAP = r"[ \t*_`]*"
+_OR = re.compile(rf"{_GAP}(?:,|\bor\b|\bto\b|[-–]){_GAP}(?:or\b{_GAP})?[01]?\.?\d", re.IGNORECASE)
+"""Continuation that makes a grade ambiguous, as in a repeated instruction: ``1, 0.6 or 0``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeOptions(ChatOptions):
+    """Options of judges of conclusions that ask a chat model."""
+
+    repeats: Annotated[int, Field(ge=1)] = 1
+    """Answers of the model per order of the items."""
+    orders: Annotated[int, Field(ge=1, le=2)] = 2
+    """Orders of the items that the model is asked in, 1 or 2. 1 for ``llm-paper:`` judges."""
+    variants: bool = True
+    """Show the false variants of the items. False for ``llm-paper:`` judges."""
+
+    @property
+    def requests(self) -> str:
+        """Requests about each conclusion, in words."""
+        return f"{plural(self.orders * self.repeats, 'request')} each"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A conclusion item as shown in a request."""
+
+    code: str
+    """Name of the item in this request, unknown to the author of the conclusion."""
+    text: str
+    contrary: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """Grade of one item in one reply."""
+
+    score: float | None
+    """1, 0.6 or 0. None if the reply gives none of them."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRequest:
+    """One request: a conclusion, and the items of its tree in one order."""
+
+    topic: str
+    conclusion: str
+    findings: tuple[Finding, ...]
+    """In the order shown."""
+    reverse: bool
+    """True if the findings are in the reverse of tree order."""
+    fence: str
+    """Line above and below the conclusion that cannot occur in it."""
+
+    @classmethod
+    def create(cls, tree: Tree, conclusion: str, *, reverse: bool, repeat: int, variants: bool = True) -> JudgeRequest:
+        """Return the request about a conclusion.
+
+        Args:
+            tree: its conclusion items are the findings.
+            conclusion: untrusted text, without lone surrogates.
+            reverse: show the last item first.
+            repeat: number of the repetition, which changes the codes and so the prompt.
+            variants: show the false variants of each item as contrary statements.
+        """
+        secret = secret_of(tree.digest, reverse, repeat, conclusion)
+        items = tree.conclusions[:: -1 if reverse else 1]
+        findings = tuple(
+            Finding(code_of("F", position, secret), item.text, item.false_variants if variants else ())
+            for position, item in enumerate(items, 1)
+        )
+        return cls(tree.topic, conclusion, findings, reverse, fence_of(secret))
+
+    def messages(self, prompts: Prompts) -> list[Message]:
+        """Return the chat messages. The conclusion is inserted as a value, never as a template."""
+        variants = any(finding.contrary for finding in self.findings)
+        values = {"topic": self.topic, "conclusion": self.conclusion, "findings": self.findings, "fence": self.fence}
+        return [
+            {"role": "system", "content": prompts.render("judge_system", variants=variants)},
+            {"role": "user", "content": prompts.render("judge_request", **values)},
+        ]
+
+    def parse(self, reply: str) -> tuple[Grade, ...]:
+        """Return the grade of every item, in tree order. The last of several verdicts on an item counts.
+
+        Text before ``</think>`` is ignored.
+        """
+        said = strip_thinking(reply)
+        grades = tuple(Grade(*score_under(each.code, "VERDICT", said, _score_at)) for each in self.findings)
+        return grades[:: -1 if self.reverse else 1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """One answer, or the reason for its absence."""
+
+    reverse: bool
+    grades: tuple[Grade, ...]
+    """One per item, in tree order. Empty without an answer."""
+    fault: str
+    usage: Usage
+    completion: Completion | None = None
+
+    @property
+    def unread(self) -> int:
+        """Number of items on which the answer has no readable verdict."""
+        return sum(grade.score is None for grade in self.grades)
+
+
+class LLMJudge:
+    """Judge by a chat model, asked in one or both orders of the items, with repeats.
+
+    The score of an item is the mean over the orders of the mean over the repeats. An item stays unscored if one of the
+    orders has no readable verdict on it. Every paid reply is cached before it is used. With ``orders=1`` and
+    ``variants=False``, the setting of the paper, its name begins with `PAPER_PREFIX`.
+    """
+
+    def __init__(
+        self,
+        chat: Chat,
+        *,
+        repeats: int = 1,
+        orders: int = 2,
+        variants: bool = True,
+        cache: ReplyCache | None = None,
+        budget: Budget | None = None,
+        prompts: Prompts | None = None,
+    ) -> None:
+        """Judge by ``chat``.
+
+        Args:
+            chat: the model, with its temperature.
+            repeats: answers per order, from 1.
+            orders: 2 averages the answers with the items in tree order and in reverse. 1 asks in tree order only.
+            variants: show the false variants of each item.
+            cache: cache of replies. None for the folder ``judge`` of the package's cache.
+            budget: caps on cost and tokens, may be shared. None for no cap.
+            prompts: prompts with the templates `TEMPLATES`. None for the package's.
+
+        Raises:
+            OptionError: ``repeats`` is below 1, ``orders`` is neither 1 nor 2, or the cost is capped and the model's
+                price unknown.
+        """
+        if repeats < 1:
+            raise OptionError(f"a judge answers at least once, not {repeats} times; give repeats from 1")
+        if orders not in (1, 2):
+            raise OptionError(
+                f"a judge is asked in 1 or 2 orders of the items, not {orders}; give orders=1 or orders=2"
+            )
+        prefix = PAPER_PREFIX if orders == 1 and not variants else LLM_PREFIX
+        self.name = f"{prefix}{chat.config['model']}"
+        self.budget = budget or Budget()
+        self._chat = judging_chat(chat, self.budget, cache)
+        self._repeats = repeats
+        self._orders = (False, True)[:orders]
+        self._variants = variants
+        self._prompts = prompts or inquiry_prompts(names=TEMPLATES)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Settings that determine the verdicts, besides tree and conclusion. Plain values."""
+        return {
+            "version": VERSION,
+            "chat": self._chat.config,
+            "repeats": self._repeats,
+            "orders": len(self._orders),
+            "variants": self._variants,
+            "prompts": self._prompts.digest,
+        }
+
+    def for_tree(self, tree: Tree) -> Judge:
+        """Return a synchronous judge for one tree. It raises the errors of `judge`."""
+        return _TreeJudge(self, tree)
+
+    async def judge(self, tree: Tree, conclusion: str, /) -> Judgement[tuple[Verdict, ...]]:
+        """Judge one conclusion. A conclusion without a letter scores 0 without a request.
+
+        Raises:
+            ServiceError: the service rejects every request: wrong key, unknown model or exhausted quota.
+            CacheError: a paid reply could not be cached.
+        """
+        text = readable(conclusion)
+        if not any(map(str.isalpha, text)):
+            return Judgement((Verdict(NOTHING, "nothing concluded"),) * len(tree.conclusions))
+        orders = self._orders if len(tree.conclusions) > 1 else (False,)
+        samples = [
+            await self._sample(tree, text, reverse, repeat) for repeat in range(self._repeats) for reverse in orders
+        ]
+        verdicts = tuple(_verdict(samples, orders, index) for index in range(len(tree.conclusions)))
+        replies = tuple(
+            JudgeReply(sample.completion, sample.fault if sample.unread else "")
+            for sample in samples
+            if sample.completion is not None
+        )
+        usage = sum((sample.usage for sample in samples), Usage())
+        return Judgement(verdicts, usage, sum(sample.unread for sample in samples), replies)
+
+    async def _sample(self, tree: Tree, conclusion: str, reverse: bool, repeat: int) -> _Sample:
+        request = JudgeRequest.create(tree, conclusion, reverse=reverse, repeat=repeat, variants=self._variants)
+        asked = await ask_judge(self._chat, request.messages(self._prompts), repeat)
+        if asked.completion is None:
+            return _Sample(reverse, (), asked.fault, asked.usage)
+        fault = f"no verdict that can be read{ending(asked.completion)}"
+        return _Sample(reverse, request.parse(asked.completion.text), fault, asked.usage, asked.completion)
+
+
+@dataclass(frozen=True, slots=True)
+class _TreeJudge:
+    """An `LLMJudge` for one tree, called without an event loop."""
+
+    inner: LLMJudge
+    tree: Tree
+    version: int = VERSION
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    def judge(self, conclusion: str) -> tuple[Verdict, ...]:
+        return run_sync(self.inner.judge(self.tree, conclusion)).payload
+
+
+def _score_at(reply: str, place: int) -> float | None:
+    grade = _GRADE.match(reply, place)
+    name = grade.lastgroup if grade and not _OR.match(reply, grade.end()) else None
+    return _GRADES[name] if name else None
+
+
+def _verdict(samples: Sequence[_Sample], orders: Sequence[bool], index: int) -> Verdict:
+    """Average the grades of one item over the repeats of each order, then over the orders."""
+    means, reasons = [], []
+    for reverse in orders:
+        of_order = [sample for sample in samples if sample.reverse == reverse]
+        grades = [sample.grades[index] for sample in of_order if sample.grades]
+        scored = [(grade.score, grade.reason) for grade in grades if grade.score is not None]
+        if not scored:
+            return Verdict(None, of_order[-1].fault)
+        means.append(fmean(score for score, _ in scored))
+        reasons.append(f"{scored[0][0]:g}: {scored[0][1]}")
+    return Verdict(fmean(means), " | ".join(dict.fromkeys(reasons)))

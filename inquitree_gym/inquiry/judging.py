@@ -1,0 +1,226 @@
+"""Judges of the conclusions of inquiries, by name, and `judge`, which asks one about a conclusion."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import Field, model_validator
+
+from inquitree_gym.errors import JudgeError
+from inquitree_gym.inquiry.judges.local import SETTINGS, local_judge
+from inquitree_gym.inquiry.judges.local import VERSION as LOCAL_VERSION
+from inquitree_gym.inquiry.judges.quality import Verdict, mean_score
+from inquitree_gym.judging.judgement import (
+    LOCAL,
+    AsyncJudge,
+    InProcessJudge,
+    Judged,
+    JudgedText,
+    judge_label,
+    version_of,
+)
+from inquitree_gym.judging.records import Payload
+from inquitree_gym.log.jsonl import JsonlRecord
+from inquitree_gym.trees import Tree, load_tree
+
+if TYPE_CHECKING:
+    from inquitree_gym.inquiry.judges.llm import JudgeOptions, LLMJudge
+    from inquitree_gym.log import Episode
+
+KIND = "inquiry"
+Verdicts = tuple[Verdict, ...]
+
+
+class VerdictRecord(JsonlRecord):
+    """Verdict on one conclusion item."""
+
+    item: str
+    score: float | None = Field(ge=0, le=1, allow_inf_nan=False)
+    """S in [0, 1]. None for an unscored item."""
+    why: str
+
+
+class StoredVerdicts(Payload):
+    """Verdicts on a conclusion, as they are stored."""
+
+    verdicts: tuple[VerdictRecord, ...]
+    """In tree order."""
+
+    @model_validator(mode="after")
+    def _check_items(self) -> Self:
+        if len({verdict.item for verdict in self.verdicts}) < len(self.verdicts):
+            raise ValueError("an item has two verdicts")
+        return self
+
+    @classmethod
+    def _of(cls, task: Tree, judged: Verdicts) -> Self:
+        """Name the items of the verdicts."""
+        if len(judged) != len(task.conclusions):
+            raise JudgeError(
+                f"a judgement of {task.id} must have {len(task.conclusions)} verdicts, one per conclusion item in tree "
+                f"order, got {len(judged)}"
+            )
+        return cls(
+            verdicts=tuple(
+                VerdictRecord(item=item.id, score=verdict.score, why=verdict.why)
+                for item, verdict in zip(task.conclusions, judged, strict=True)
+            )
+        )
+
+    def check(self, task: Tree) -> None:
+        """See `Payload.check`."""
+        named, items = [verdict.item for verdict in self.verdicts], [item.id for item in task.conclusions]
+        if named != items:
+            raise JudgeError(f"its items must be {', '.join(items)}, got {', '.join(named) or 'none'}")
+
+    @property
+    def value(self) -> Verdicts:
+        """The verdicts, in tree order."""
+        return tuple(Verdict(verdict.score, verdict.why) for verdict in self.verdicts)
+
+    @property
+    def unscored(self) -> int:
+        """Number of items without a score."""
+        return sum(verdict.score is None for verdict in self.verdicts)
+
+    @property
+    def why(self) -> str:
+        """Reason why the first unscored item has no score."""
+        return next((verdict.why or "no verdict" for verdict in self.verdicts if verdict.score is None), "")
+
+    @property
+    def scores(self) -> Mapping[str, float | None]:
+        """S by item."""
+        return {verdict.item: verdict.score for verdict in self.verdicts}
+
+
+class ConclusionJudging:
+    """Judges of conclusions. See `kinds.Judging` for the members."""
+
+    noun = "conclusion"
+    part = "item"
+    payload = StoredVerdicts
+    own = judge_label(LOCAL, LOCAL_VERSION)
+    presets: Mapping[str, Mapping[str, Any]] = {"llm": {}, "llm-paper": {"orders": 1, "variants": False}}
+
+    @property
+    def options(self) -> type[JudgeOptions]:
+        """Options of judges that ask a chat model."""
+        from inquitree_gym.inquiry.judges.llm import JudgeOptions
+
+        return JudgeOptions
+
+    @property
+    def judges(self) -> Mapping[str, Any]:
+        """Makers of judges by the prefix of their names."""
+        return {
+            LOCAL: lambda model, options: _local(),
+            "nli": lambda model, options: _nli(model),
+            "llm": _llm,
+            "llm-paper": lambda model, options: _llm(model, replace(options, **self.presets["llm-paper"])),
+        }
+
+    def texts(self, episode: Episode[Any]) -> Iterator[JudgedText]:
+        """Yield the conclusion."""
+        for turn in episode.turns:
+            if turn.event.kind == "end":
+                yield JudgedText(turn.turn, turn.action)
+                return
+
+    def own_judged(self, episode: Episode[Any], task: Tree) -> Judged:
+        """Return what the local judge says of the conclusion."""
+        judging = local_judge(task)
+        return Judged(LOCAL, LOCAL_VERSION, {turn: judging.judge(text) for turn, text in self.texts(episode)})
+
+
+JUDGING = ConclusionJudging()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedConclusion:
+    """The verdicts on one conclusion."""
+
+    tree: str
+    """Id of the tree."""
+    judge: str
+    """Name of the judge."""
+    version: int
+    """Version of the judge."""
+    verdicts: dict[str, Verdict]
+    """Score S and reason by id of the conclusion item, in tree order."""
+
+    @property
+    def mean(self) -> float | None:
+        """Mean S over the items, in [0, 1]. None if an item is unscored."""
+        return mean_score(self.verdicts.values())
+
+
+def judge(
+    tree: str | os.PathLike[str] | Tree,
+    conclusion: str,
+    judge: str | AsyncJudge[Tree] = LOCAL,
+    *,
+    options: JudgeOptions | None = None,
+) -> JudgedConclusion:
+    """Judge a conclusion about a tree, whatever was seen of its results.
+
+    Args:
+        tree: an id, a path, or a `Tree`.
+        conclusion: free text, such as a numbered list.
+        judge: ``"local"``, ``"nli:MODEL"``, ``"llm:MODEL"``, ``"llm-paper:MODEL"``, or an `AsyncJudge`.
+        options: of a named judge that asks a chat model.
+
+    Raises:
+        TreeError: the tree is unknown or invalid.
+        OptionError: the judge is unknown.
+        JudgeError: the judge cannot be loaded.
+        ServiceError: the judge's service rejects every request.
+        MissingExtraError: the judge asks a chat model, and litellm is not installed.
+    """
+    from inquitree_gym.judging.registry import load_judge
+    from inquitree_gym.llm import run_sync
+
+    read, by = load_tree(tree), load_judge(judge, options, KIND)
+    verdicts: Verdicts = run_sync(by.judge(read, conclusion)).payload
+    named = {item.id: verdict for item, verdict in zip(read.conclusions, verdicts, strict=True)}
+    return JudgedConclusion(read.id, by.name, version_of(by.config), named)
+
+
+def _local() -> InProcessJudge[Tree]:
+    from inquitree_gym.embeddings import load_embedder
+    from inquitree_gym.judging.sense import JUDGE_EMBEDDER
+
+    embedder = load_embedder(JUDGE_EMBEDDER)
+    config = {
+        "version": LOCAL_VERSION,
+        "embedder": embedder.name,
+        "digest": embedder.digest,
+        "settings": SETTINGS._asdict(),
+    }
+    return InProcessJudge(LOCAL, lambda: config, local_judge)
+
+
+def _nli(model: str) -> InProcessJudge[Tree]:
+    from inquitree_gym.inquiry.judges.nli import VERSION, NLIJudge
+    from inquitree_gym.judging.nli import CrossEncoderInference
+
+    inference = CrossEncoderInference(model)
+    config = partial(inference.config, VERSION)
+    return InProcessJudge(f"nli:{model}", config, cache(lambda tree: NLIJudge(tree, inference)))
+
+
+def _llm(model: str, options: JudgeOptions) -> LLMJudge:
+    from inquitree_gym.inquiry.judges.llm import LLMJudge
+
+    return LLMJudge(
+        options.chat(model),
+        repeats=options.repeats,
+        orders=options.orders,
+        variants=options.variants,
+        cache=options.reply_cache,
+        budget=options.budget,
+    )

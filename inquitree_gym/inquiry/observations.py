@@ -1,0 +1,304 @@
+"""Observations, rendered as text and laid out as rows of features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.engine import Engine, Event, ObservationKind, Phase, Reason, Rules
+from inquitree_gym.texts import MAX_OBSERVATION
+from inquitree_gym.trees import HINT_LEVELS, Tree
+
+if TYPE_CHECKING:
+    from inquitree_gym.embeddings import TreeVectors
+    from inquitree_gym.embeddings.protocol import Vectors
+    from inquitree_gym.prompts import Prompts
+    from inquitree_gym.trees.schema import Study, Subtopic
+
+FeatureRow = NDArray[np.float32]
+
+_TEMPLATES = {
+    ObservationKind.START: "start",
+    ObservationKind.TOPIC: "topic",
+    ObservationKind.SUBTOPIC: "subtopic",
+    ObservationKind.STUDY: "study",
+    ObservationKind.REDO: "redo",
+    ObservationKind.RESULT: "result",
+    ObservationKind.SUBTOPIC_HINT: "subtopic_hint",
+    ObservationKind.STUDY_HINT: "study_hint",
+    ObservationKind.ASK_AGAIN: "ask_again",
+    ObservationKind.CONCLUSION: "conclusion",
+    ObservationKind.END: "end",
+    ObservationKind.DECLINED: "declined",
+    ObservationKind.SUBTOPIC_TIE: "subtopic_tie",
+    ObservationKind.STUDY_TIE: "study_tie",
+}
+_TELLS_NOTHING_LEFT = (ObservationKind.TOPIC, ObservationKind.RESULT, ObservationKind.DECLINED)
+"""Observations that say when every subtopic has been visited."""
+_TIES = (ObservationKind.SUBTOPIC_TIE, ObservationKind.STUDY_TIE)
+_ABOUT_SUBTOPICS = (ObservationKind.SUBTOPIC, ObservationKind.SUBTOPIC_HINT, ObservationKind.SUBTOPIC_TIE)
+_TIE_HINT = 3
+"""Level of the hint by which a tie names its candidates."""
+
+_DECISIONS: dict[str, dict[str, object]] = {
+    "phrases": {"redo": "redo the study", "explore": "explore new subtopic", "conclude": "draw conclusion"},
+    "tokens": {"redo": "redo_study", "explore": "explore_new_subtopic", "conclude": "draw_conclusion"},
+}
+"""Words that the texts ask for, by the rule ``decisions``."""
+
+
+class ObservationKey(NamedTuple):
+    """Everything that the text of an observation depends on."""
+
+    kind: ObservationKind
+    node: int = -1
+    hint_level: int = 0
+    fake: int = 0
+    limit: bool = False
+    early: bool = False
+    """True for a hint that says that the proposal came too early, under ``feedback="reason"``."""
+    nothing_left: bool = False
+    """True if every subtopic has been visited."""
+    other: int = -1
+    """The second candidate of a tie."""
+    wording: int = 0
+    """Wording of a true result, under ``replication="varied"``."""
+
+    def plain(self) -> ObservationKey:
+        """Return the canonical key: keys of the same text become equal."""
+        kind = self.kind
+        if self.limit and kind != ObservationKind.RESULT:
+            return LIMIT
+        key = self if kind == ObservationKind.SUBTOPIC_HINT else self._replace(early=False)
+        if kind not in _TELLS_NOTHING_LEFT or self.limit:
+            key = key._replace(nothing_left=False)
+        if kind in _TIES:
+            return key._replace(node=min(self.node, self.other), other=max(self.node, self.other))
+        return key._replace(node=-1) if kind in (ObservationKind.ASK_AGAIN, ObservationKind.DECLINED) else key
+
+
+LIMIT = ObservationKey(ObservationKind.TOPIC, limit=True)
+"""Key of the limit prompt, shown in every phase but RESULT."""
+
+
+class ObservationRenderer:
+    """Renderer of the observation texts of one tree. Each text is rendered once."""
+
+    def __init__(self, tree: Tree, prompts: Prompts, engine: Engine) -> None:
+        self._tree = tree
+        self._prompts = prompts
+        self._turn_limit = engine.turn_limit
+        self._told = {**_DECISIONS[engine.rules.decisions], "bare_decisions": engine.rules.bare_decisions}
+        self._reasons = engine.rules.feedback == "reason"
+        self._everything = (1 << engine.n) - 1
+        self._rendered: dict[tuple[int, int, int, int, bool, bool, bool, int, int], str] = {}
+
+    def render(self, event: Event) -> str:
+        """Return the text of ``event``.
+
+        Raises:
+            OptionError: a template produces more than `MAX_OBSERVATION` characters.
+        """
+        early = self._reasons and event.reason == Reason.PREREQUISITE_UNMET
+        nothing_left = event.state.visited == self._everything
+        key = (
+            event.kind, event.node, event.hint_level, event.fake, event.limit, early, nothing_left, event.other,
+            event.wording,
+        )  # fmt: skip
+        text = self._rendered.get(key)
+        if text is None:
+            text = self._rendered[key] = self.render_key(ObservationKey(*key))
+        return text
+
+    def render_key(self, key: ObservationKey) -> str:
+        """Return the text of ``key``, uncached. See `render` for the errors."""
+        key = key.plain()
+        name = _TEMPLATES[key.kind]
+        parts = [] if key == LIMIT else [self._prompts.render(name, **self._values(key))]
+        if key.limit:
+            parts.append(self._prompts.render("limit"))
+        text = "\n\n".join(parts)
+        if len(text) > MAX_OBSERVATION:
+            raise OptionError(f"template '{name}.md' makes {len(text):,} characters; at most {MAX_OBSERVATION:,} fit")
+        return text
+
+    def _values(self, key: ObservationKey) -> dict[str, object]:
+        told = {"limit": key.limit, "nothing_left": key.nothing_left, "turns": self._turn_limit}
+        return {**self._told, **told, **self._node_values(key)}
+
+    def _node_values(self, key: ObservationKey) -> dict[str, object]:
+        tree, kind = self._tree, key.kind
+        nodes: Sequence[Subtopic | Study] = tree.subtopics if kind in _ABOUT_SUBTOPICS else tree.studies
+        match kind:
+            case ObservationKind.START | ObservationKind.TOPIC | ObservationKind.DECLINED:
+                return {"topic": tree.topic}
+            case ObservationKind.SUBTOPIC:
+                return {"subtopic": nodes[key.node].text}
+            case ObservationKind.STUDY | ObservationKind.REDO:
+                return {"study": nodes[key.node].text}
+            case ObservationKind.RESULT:
+                study = tree.studies[key.node]
+                result = study.results[key.fake] if key.fake else study.wordings[key.wording]
+                return {"study": study.text, "result": result}
+            case ObservationKind.SUBTOPIC_HINT | ObservationKind.STUDY_HINT:
+                reason = ("early" if key.early else "unknown") if self._reasons else ""
+                hint = nodes[key.node].hints[key.hint_level - 1]
+                return {"hint": hint, "level": key.hint_level, "levels": HINT_LEVELS, "reason": reason}
+            case ObservationKind.SUBTOPIC_TIE | ObservationKind.STUDY_TIE:
+                first, second = (nodes[i].hints[_TIE_HINT - 1] for i in (key.node, key.other))
+                return {"first": first, "second": second}
+        return {}
+
+
+def observation_keys(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
+    """Yield the canonical keys of all texts of ``tree`` under ``rules``, the opening first.
+
+    The texts that only some rules have come last.
+    """
+    yield from map(
+        ObservationKey,
+        (
+            ObservationKind.START,
+            ObservationKind.TOPIC,
+            ObservationKind.ASK_AGAIN,
+            ObservationKind.CONCLUSION,
+            ObservationKind.END,
+        ),
+    )
+    yield LIMIT
+    yield ObservationKey(ObservationKind.DECLINED)
+    yield from (ObservationKey(kind, nothing_left=True) for kind in (ObservationKind.TOPIC, ObservationKind.DECLINED))
+    for node, _ in enumerate(tree.subtopics):
+        yield ObservationKey(ObservationKind.SUBTOPIC, node)
+        yield from (ObservationKey(ObservationKind.SUBTOPIC_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
+    for node, study in enumerate(tree.studies):
+        yield ObservationKey(ObservationKind.STUDY, node)
+        yield from (ObservationKey(ObservationKind.STUDY_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
+        for fake in range(len(study.fakes) + 1):
+            yield from _result_keys(ObservationKey(ObservationKind.RESULT, node, 0, fake))
+    yield from _keys_of_rules(tree, rules)
+
+
+def _keys_of_rules(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
+    """Yield the canonical keys of the texts that only some rules have."""
+    if rules.feedback == "reason":
+        for node, _ in enumerate(tree.subtopics):
+            hints = (ObservationKey(ObservationKind.SUBTOPIC_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
+            yield from (key._replace(early=True) for key in hints)
+    if rules.on_tie > 0:
+        yield from tie_keys(tree)
+    if rules.replication == "varied":
+        for node, study in enumerate(tree.studies):
+            for wording in range(1, len(study.wordings)):
+                yield from _result_keys(ObservationKey(ObservationKind.RESULT, node, wording=wording))
+    if rules.redo_turn:
+        yield from (ObservationKey(ObservationKind.REDO, node) for node, _ in enumerate(tree.studies))
+
+
+def _result_keys(key: ObservationKey) -> Iterator[ObservationKey]:
+    """Yield the keys of one result: before the turn limit, at it, and with nothing left to visit."""
+    yield from (key, key._replace(limit=True), key._replace(nothing_left=True))
+
+
+def tie_keys(tree: Tree) -> Iterator[ObservationKey]:
+    """Yield the canonical keys of all questions which of two candidates is meant, by the level of the hints so far."""
+    ends = list(accumulate(len(subtopic.studies) for subtopic in tree.subtopics))
+    studies = [range(end - len(subtopic.studies), end) for subtopic, end in zip(tree.subtopics, ends, strict=True)]
+    for kind, groups in (
+        (ObservationKind.SUBTOPIC_TIE, [range(len(tree.subtopics))]),
+        (ObservationKind.STUDY_TIE, studies),
+    ):
+        for first, second in (pair for group in groups for pair in combinations(group, 2)):
+            yield from (ObservationKey(kind, first, level, other=second) for level in range(HINT_LEVELS + 1))
+
+
+@dataclass(frozen=True)
+class FeatureLayout:
+    """Layout of a feature row: phase (one-hot), hint level (of H), visited subtopics (0 or 1), text embedding.
+
+    The text embedding has unit length. With ``text_dim`` below ``dim`` it is the first coefficients of the orthonormal
+    cosine transform (DCT-II) of the embedding, scaled to about unit length: a fixed projection that roughly keeps
+    angles.
+    """
+
+    subtopics: int
+    """Slots for visited subtopics."""
+    dim: int
+    """Length of the embedder's vectors."""
+    text_dim: int
+    """Length of the text part. At most ``dim``."""
+
+    @classmethod
+    def create(cls, subtopics: int, dim: int, text_dim: int | None) -> FeatureLayout:
+        """Return a layout. ``text_dim`` None keeps the whole embedding.
+
+        Raises:
+            OptionError: ``subtopics`` is no integer from 1, or ``text_dim`` is neither None nor an integer from 1 to
+                ``dim``.
+        """
+        if type(subtopics) is not int or subtopics < 1:
+            raise OptionError(f"subtopics is None or a whole number from 1, not {subtopics!r}")
+        if text_dim is not None and not (type(text_dim) is int and 1 <= text_dim <= dim):
+            raise OptionError(f"text_dim is None or a whole number from 1 to {dim}, not {text_dim!r}")
+        return cls(subtopics, dim, dim if text_dim is None else text_dim)
+
+    @cached_property
+    def parts(self) -> dict[str, slice]:
+        """Columns of each part of a row."""
+        sizes = {"state": len(Phase), "hint_level": 1, "visited": self.subtopics, "text": self.text_dim}
+        ends = accumulate(sizes.values())
+        return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
+    @property
+    def size(self) -> int:
+        """Length of a row."""
+        return len(Phase) + 1 + self.subtopics + self.text_dim
+
+    def box(self) -> spaces.Box:
+        """Return the space of a row."""
+        low, high = np.zeros(self.size, np.float32), np.ones(self.size, np.float32)
+        reach = np.float32(max(1.0, np.sqrt(self.dim / self.text_dim)))
+        low[self.parts["text"]], high[self.parts["text"]] = -reach, reach
+        return spaces.Box(low, high, dtype=np.float32)
+
+    def dict(self) -> spaces.Dict:
+        """Return the space of a row that is split into its parts."""
+        box = self.box()
+        return spaces.Dict({name: spaces.Box(box.low[at], box.high[at]) for name, at in self.parts.items()})
+
+    def text(self, vectors: Vectors) -> Vectors:
+        """Project embeddings, shape ``(…, dim)``, to the text part, shape ``(…, text_dim)``."""
+        if self.text_dim == self.dim:
+            return vectors
+        from scipy.fft import dct
+
+        kept = dct(vectors, norm="ortho", axis=-1)[..., : self.text_dim]
+        return np.asarray(kept * np.sqrt(self.dim / self.text_dim), np.float32)
+
+    def row(self, phase: Phase, hint_level: int, text: Vectors) -> FeatureRow:
+        """Return a row without visited subtopics. ``text`` is an embedding, shape ``(dim,)``."""
+        row = np.zeros(self.size, np.float32)
+        row[phase] = 1
+        row[self.parts["hint_level"]] = hint_level / HINT_LEVELS
+        row[self.parts["text"]] = self.text(text)
+        return row
+
+
+def observation_vectors(observations: ObservationRenderer, vectors: TreeVectors, rules: Rules) -> dict[str, FeatureRow]:
+    """Return the embeddings of all observation texts of a tree, by text.
+
+    They are cached on disk, except for the opening text: it names the turn limit, so it is embedded alone and the
+    others are shared by all limits.
+    """
+    opening, *others = (observations.render_key(key) for key in observation_keys(vectors.tree, rules))
+    texts = tuple(dict.fromkeys(others))
+    found = dict(zip(texts, vectors.stored(texts), strict=True))
+    return {opening: vectors.of(opening), **found}

@@ -1,0 +1,250 @@
+"""Pages of inquiries: additions to a report, and the turns of an episode with the state after each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from inquitree_gym.inquiry import sections
+from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.events import InquiryEvent
+from inquitree_gym.inquiry.judges.quality import evidence_ratios
+from inquitree_gym.inquiry.memory import Memorisation, compare_with_loop, grade_closed_book, memory_table
+from inquitree_gym.inquiry.results import COVERAGE, NORMALISED, SHARE, UNAIDED, EpisodeScore, InquiryDetail
+from inquitree_gym.judging.judgement import Judged
+from inquitree_gym.log import Episode
+from inquitree_gym.results.cutoff import ModelDates
+from inquitree_gym.results.load import ScoredRun
+from inquitree_gym.results.report import FurtherResult, KindPages, Report, scores_by_judge
+from inquitree_gym.results.score import KindResults, Measure
+from inquitree_gym.results.tables import Table
+from inquitree_gym.results.turns import Badge, EpisodeBody, TurnView
+from inquitree_gym.trees import HINT_LEVELS, Tree
+from inquitree_gym.trees.drawing import diagram
+
+_IN_SUBTOPIC = ("subtopic", "study", "result")
+"""States in which a subtopic is under study."""
+
+
+@dataclass(frozen=True, slots=True)
+class InquiryTurn(TurnView):
+    """One turn, and the state of the inquiry after it."""
+
+    shown: Badge | None
+    """Observation that the agent read, if its text alone does not tell."""
+    verdict: str
+    """Hit, miss or false alarm. Empty for other decisions."""
+    truth: str
+    """True result, if the observation held a fake one."""
+    path: tuple[str, ...]
+    """Subtopics in the order in which they were entered, revisits included."""
+    current: str
+    """Subtopic under study. Empty at the topic and at the conclusion."""
+    target: str
+    """Target of the hint that comes next. Empty without one."""
+    results: dict[str, int]
+    """Result seen last by study: 0 the true one, i the i-th fake."""
+
+
+def inquiry_view(
+    episode: Episode[InquiryEvent], tree: Tree, others: Mapping[str, Judged], score: EpisodeScore | None
+) -> EpisodeBody:
+    """Return what the page of an inquiry shows.
+
+    Args:
+        episode: finished or torn.
+        tree: the tree that it was played on.
+        others: verdicts of other judges, by label.
+        score: the score. None for an unfinished episode.
+    """
+    views = turn_views(episode, tree)
+    return EpisodeBody(
+        views=views,
+        signs=legend(views),
+        template="inquiry.html",
+        paper=tree.paper,
+        values={
+            "tree": tree,
+            "diagram": diagram(tree),
+            "names": {s.id: s.name for s in tree.subtopics} | {s.id: s.text for s in tree.studies},
+            "items": _graded_items(episode, tree, score, others),
+            "judges": list(others),
+            "threshold": float(episode.header.rules["threshold"]),
+        },
+    )
+
+
+def _graded_items(
+    episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore | None, others: Mapping[str, Judged]
+) -> list[tuple[Any, ...]]:
+    """Return per conclusion item: the item, its evidence ratio p, the verdict, and the verdicts of other judges."""
+    if score is None or not score.detail.verdicts:
+        return []
+    rules = Rules().override(episode.header.rules)
+    ratios = map(float, evidence_ratios(tree, score.detail.trajectory.proven, rules.evidence))
+    beside = [verdicts for judged in others.values() for verdicts in judged.payloads.values()]
+    by_item = zip(*beside, strict=True) if beside else [()] * len(tree.conclusions)
+    return list(zip(tree.conclusions, ratios, score.detail.verdicts, by_item, strict=True))
+
+
+def turn_views(episode: Episode[InquiryEvent], tree: Tree) -> list[InquiryTurn]:
+    """Follow an episode, finished or torn, through its tree."""
+    truths = {study.id: study.result for study in tree.studies}
+    path: tuple[str, ...] = ()
+    results: dict[str, int] = {}
+    before: InquiryEvent | None = None
+    result: InquiryEvent | None = None
+    found = []
+    for turn in episode.turns:
+        event = turn.event
+        if event.kind == "subtopic" and event.node is not None:
+            path = (*path, event.node)
+        if event.kind == "declined":
+            path = path[:-1]
+        if event.kind == "result" and event.node is not None:
+            results = {**results, event.node: event.fake}
+        state = "topic" if before is None else before.state
+        view = InquiryTurn(
+            turn=turn,
+            replies=episode.replies_to(turn.turn),
+            state=state,
+            shown=_shown(before),
+            mark=_mark(event),
+            verdict=_verdict(result, event) if state == "result" else "",
+            truth=truths.get(before.node or "", "") if before is not None and before.fake else "",
+            path=path,
+            current=path[-1] if path and event.state in _IN_SUBTOPIC else "",
+            target=event.node or "" if _is_hint(event) else "",
+            results=results,
+        )
+        found.append(view)
+        result = event if event.kind == "result" else result
+        before = event
+    return found
+
+
+def legend(views: Iterable[InquiryTurn]) -> list[tuple[str, str, str]]:
+    """Return class, sign and meaning of every sign that these turns have. One line stands for all levels of hints."""
+    found = dict.fromkeys((view.mark.kind, "1" if view.mark.sign.isdigit() else view.mark.sign) for view in views)
+    return [(kind, sign, _SIGNS[sign]) for sign in _SIGNS for kind, other in found if other == sign]
+
+
+def _shown(event: InquiryEvent | None) -> Badge | None:
+    """Return the kind of an observation that its text alone does not tell: a result or a hint."""
+    if event is None or event.node is None:
+        return None
+    if event.kind == "result":
+        which = f"fake result {event.fake}" if event.fake else "true result"
+        return Badge("fake" if event.fake else "true", f"{which} of {event.node}")
+    if _is_hint(event):
+        return Badge("hint", f"hint {event.hint_level} of {HINT_LEVELS}, towards {event.node}")
+    return None
+
+
+def _is_hint(event: InquiryEvent) -> bool:
+    # At the turn limit the prompt for the conclusion takes the place of the hint.
+    return event.kind.endswith("_hint") and not event.limit
+
+
+_SIGNS = {
+    "●": "accepted", "1": "not accepted; hint of this level", "×": "not accepted; no hint left", "!": "forced",
+    "T": "true result shown", "F": "fake result shown", "→": "explores", "←": "declines", "■": "concludes",
+    "?": "asked again",
+}  # fmt: skip
+"""Meaning of the signs of turns."""
+_DECISIONS = {
+    "topic": Badge("decision", "decides to explore", "→"),
+    "conclusion": Badge("decision", "decides to conclude", "■"),
+    "ask_again": Badge("hint", "no decision can be read; asked again", "?"),
+    "end": Badge("decision", "the conclusion is filed", "■"),
+}
+_NAMING = {
+    "declined": ("decision", "declines {node}", "←"),
+    "subtopic_tie": ("hint", "as near to {node} as to {other}; asked which", "?"),
+    "study_tie": ("hint", "as near to {node} as to {other}; asked which", "?"),
+}
+"""Class, words and sign of outcomes that name nodes."""
+
+
+def _mark(event: InquiryEvent) -> Badge:
+    mark = _DECISIONS.get(event.kind) or _choice_mark(event)
+    if event.kind in _NAMING:
+        kind, words, sign = _NAMING[event.kind]
+        mark = Badge(kind, words.format(node=event.node, other=event.other), sign)
+    return replace(mark, words=f"{mark.words}; the turn limit strikes") if event.limit else mark
+
+
+def _choice_mark(event: InquiryEvent) -> Badge:
+    """Return the outcome of a choice or of a study."""
+    why = event.reason.replace("_", " ")
+    if event.kind.endswith("_hint"):
+        hint = f"; hint {event.hint_level} towards {event.node}" if _is_hint(event) else ""
+        return Badge("hint", f"not accepted ({why}){hint}", str(event.hint_level or "×"))
+    verb = "enters" if event.kind == "subtopic" else "redoes" if event.decision == "redo" else "runs"
+    words = f"forced into {event.node} ({why})" if event.forced else f"{verb} {event.node}"
+    if event.kind != "result":
+        return Badge("forced", words, "!") if event.forced else Badge("accepted", words, "●")
+    if event.fake:
+        return Badge("fake", f"{words}; fake result {event.fake} is shown", "F")
+    return Badge("true", f"{words}; the true result is shown", "T")
+
+
+def _verdict(result: InquiryEvent | None, event: InquiryEvent) -> str:
+    """Return the verdict on a decision at a result. Empty for a true result that was believed."""
+    if result is None or event.decision == "none":
+        return ""
+    if event.decision == "redo":
+        return "hit: a fake result is redone" if result.fake else "false alarm: a true result is redone"
+    return "miss: a fake result is believed" if result.fake else ""
+
+
+class InquiryPages(KindPages):
+    """Pages of inquiries. See `KindPages` for the methods."""
+
+    charts: Mapping[str, tuple[str, str]] = {
+        "coverage": ("coverage", "coverage r_c"),
+        "unaided": ("unaided", "unaided coverage"),
+        "conclusion": ("Q/|C|", "conclusion Q/|C|"),
+    }
+    board = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|", NORMALISED)
+    listed = ("coverage", "unaided", "turns L", "hints", "Q/|C|")
+    sections = (sections.vigilance, sections.wearing, sections.turns, sections.readings, sections.closed_book)
+
+    def maps(self, results: KindResults[Any, InquiryDetail]) -> Mapping[str, Measure[InquiryDetail]]:
+        """See `KindPages.maps`."""
+        return {"Conclusion Q/|C|": SHARE, "Unaided coverage": UNAIDED, "Coverage": COVERAGE}
+
+    def label(self, score: EpisodeScore) -> str:
+        """Return the tree with its evidence tier."""
+        return f"{score.task} (tier {score.detail.tier})" if score.detail.tier else score.task
+
+    def csvs(self, report: Report[InquiryDetail]) -> Mapping[str, str]:
+        """Return vigilance over the course of inquiries, if fakes were shown."""
+        return {"-vigilance.csv": sections.vigilance_csv(report)} if sections.vigilance_trends(report) else {}
+
+    def further_results(self, report: Report[InquiryDetail]) -> Iterator[FurtherResult]:
+        """Yield the closed-book conclusions, if there are any."""
+        if report.closed_book is not None:
+            rows = list(memory_table(report.closed_book.models))
+            yield FurtherResult("closed_book", "Closed book: mean S from the topic alone", report.closed_book, rows)
+
+    def agreements(self, report: Report[InquiryDetail]) -> tuple[Table, ...]:
+        """See `sections.agreements`."""
+        return (sections.agreements(report),)
+
+    def closed_book(self, folder: Path, runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> Memorisation:
+        """Return the closed-book conclusions of a folder beside runs, on the trees of the runs."""
+        trees = {name: tree for run in runs for (_, name), tree in run.tasks.items()}
+        return compare_with_loop(grade_closed_book(folder, trees), scores_by_judge(runs), models)
+
+    def view(
+        self, episode: Episode[InquiryEvent], task: Tree, judged: Judged, others: Mapping[str, Judged],
+        score: EpisodeScore | None,
+    ) -> EpisodeBody:  # fmt: skip
+        """See `inquiry_view`."""
+        return inquiry_view(episode, task, others, score)
+
+
+PAGES = InquiryPages()

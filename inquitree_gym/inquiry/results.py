@@ -1,0 +1,338 @@
+"""Scores and measures of inquiries, and their part of a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.judges.quality import Verdict, conclusion_quality, mean_score
+from inquitree_gym.inquiry.trajectory import Trajectory, check_log, choices, coverage_over_turns, read_trajectory
+from inquitree_gym.inquiry.vigilance import (
+    ALL,
+    CRITERION,
+    D_PRIME,
+    FIRST,
+    TELLABLE,
+    TRUTH_SEEN,
+    Calibration,
+    Counts,
+    Exposure,
+    calibration,
+    exposures,
+    sensitivity,
+)
+from inquitree_gym.results.score import Anchors, KindResults, Measure, Score
+from inquitree_gym.results.statistics import Estimate, paired_difference
+from inquitree_gym.trees import Tree
+
+if TYPE_CHECKING:
+    from inquitree_gym.inquiry.events import InquiryEvent, InquirySetup
+    from inquitree_gym.judging.judgement import Judged
+    from inquitree_gym.log import Episode, Header, Turn
+    from inquitree_gym.trees import Tree
+    from inquitree_gym.trees.fields import Tier
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingCounts:
+    """Outcomes and similarities of the choices, at the topic and at subtopics, of one or more episodes."""
+
+    outcomes: Counter[str]
+    """Choices by outcome: ``accepted``, ``hinted``, ``asked``, ``forced``, ``limit``."""
+    reasons: Counter[str]
+    """Actions that were not accepted, by reason. Unreadable decisions at a result are included."""
+    accepted: tuple[float, ...]
+    """Similarity of each accepted choice to its candidate."""
+    refused: tuple[float, ...]
+    """Similarity of each other choice to its nearest candidate."""
+
+    @property
+    def choices(self) -> int:
+        """Number of choices."""
+        return self.outcomes.total()
+
+    def share(self, outcome: str) -> float | None:
+        """Return the share of choices with an outcome. None without a choice."""
+        return self.outcomes[outcome] / self.choices if self.choices else None
+
+    @classmethod
+    def of(cls, episode: Episode[InquiryEvent]) -> ReadingCounts:
+        """Count the readings of one episode."""
+        chosen = choices(episode.turns)
+        return cls(
+            outcomes=Counter(map(_outcome, chosen)),
+            reasons=Counter(turn.event.reason for turn in episode.turns if turn.event.reason != "none"),
+            accepted=tuple(turn.event.reading.similarity for turn in chosen if turn.event.accepted),
+            refused=tuple(turn.event.reading.similarity for turn in chosen if not turn.event.accepted),
+        )
+
+    @classmethod
+    def total(cls, counts: Iterable[ReadingCounts]) -> ReadingCounts:
+        """Pool the readings of several episodes."""
+        counts = list(counts)
+        return cls(
+            outcomes=sum((each.outcomes for each in counts), Counter()),
+            reasons=sum((each.reasons for each in counts), Counter()),
+            accepted=tuple(similarity for each in counts for similarity in each.accepted),
+            refused=tuple(similarity for each in counts for similarity in each.refused),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class InquiryDetail:
+    """Part of a score that only inquiries have."""
+
+    trajectory: Trajectory
+    verdicts: tuple[Verdict, ...]
+    """By conclusion item, in tree order. Empty without a conclusion."""
+    quality: float | None
+    """Q = Σ p·S (Eq. 9), in [0, |C|]. None without a conclusion, or with an unscored item."""
+    items: int
+    """|C|: number of conclusion items of the tree."""
+    subtopics: int
+    """n, the subtopics of the tree."""
+    threshold: float
+    """Similarity from which a choice is accepted."""
+    coverage: tuple[float, ...]
+    """Coverage after each turn, in [0, 1]."""
+    readings: ReadingCounts
+    exposures: tuple[Exposure, ...]
+    """Results that the agent observed, in order."""
+    tier: Tier | None = None
+    """Evidence tier of the tree."""
+
+    @property
+    def quality_share(self) -> float | None:
+        """Q/|C| in [0, 1], the scale of the paper's tables."""
+        return None if self.quality is None else self.quality / self.items
+
+    @property
+    def mean_grade(self) -> float | None:
+        """Mean S of the conclusion items, in [0, 1]. None without a conclusion or with an unscored item.
+
+        Unlike Q/|C|, it ignores the evidence ratio p: it grades the statements, not how they were found.
+        """
+        return mean_score(self.verdicts)
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        trajectory = self.trajectory
+        return {
+            "trajectory": asdict(trajectory),
+            "verdicts": [asdict(verdict) for verdict in self.verdicts],
+            "quality": self.quality,
+            "items": self.items,
+            "quality_share": self.quality_share,
+            "calibration": asdict(Calibration.of(trajectory.beliefs)),
+        }
+
+
+EpisodeScore = Score[InquiryDetail]
+"""Score of an inquiry."""
+
+
+def inquiry_detail(episode: Episode[InquiryEvent], tree: Tree, verdicts: tuple[Verdict, ...]) -> InquiryDetail:
+    """Return what the score of an inquiry holds, from its log, its tree and the verdicts on its conclusion.
+
+    Raises:
+        LogError: the episode was played on another version of the tree.
+    """
+    trajectory = read_trajectory(episode, tree)
+    rules = Rules().override(episode.header.rules)
+    return InquiryDetail(
+        trajectory=trajectory,
+        verdicts=verdicts,
+        quality=conclusion_quality(tree, trajectory.proven, verdicts, rules.evidence) if verdicts else None,
+        items=len(tree.conclusions),
+        subtopics=len(tree.subtopics),
+        threshold=float(episode.header.rules["threshold"]),
+        coverage=tuple(coverage_over_turns(episode, tree)),
+        readings=ReadingCounts.of(episode),
+        exposures=exposures(episode, tree),
+        tier=tree.provenance.tier,
+    )
+
+
+def reading_of(header: Header) -> str:
+    """Return embedder and threshold, or the reader, that a log was read with, and rules other than the default's."""
+    setup: InquirySetup = header.setup
+    by = f"{setup.embedder.name} τ={header.rules['threshold']}"
+    if setup.reader is not None:
+        by = str(setup.reader.get("name", "unknown reader"))
+    rules = Rules().override(header.rules).label
+    return by if rules == "default" else f"{by}, rules: {rules}"
+
+
+def limit_of(header: Header, tree: Tree) -> str:
+    """Return the turn limit independently of the size of the tree: ``default``, ``3n``, a number, or ``none``.
+
+    A log alone does not tell 3n from the number. For a run, the study does.
+    """
+    turns = header.rules["max_turns"]
+    if turns is None:
+        return "none"
+    return "3n" if turns == 3 * len(tree.subtopics) else str(turns)
+
+
+def _outcome(turn: Turn[InquiryEvent]) -> str:
+    """Return the outcome of a choice. A choice cut off by the turn limit got no hint."""
+    event = turn.event
+    if event.accepted:
+        return "accepted"
+    if event.forced:
+        return "forced"
+    if event.limit:
+        return "limit"
+    return "asked" if event.reason == "tie" else "hinted"
+
+
+FLOOR, CEILING = "random-menu", "oracle"
+NORMALISED = "normalised"
+"""Heading of Q/|C| scaled from the floor (0) to the oracle (1). Without a value unless the scores hold both."""
+CHANGE = "redo − level 0"
+"""Heading of redo frequency minus that of the same tree and seed without fakes. Without a value unless there are."""
+LEVEL = "fake_level"
+"""Name of the fake level on the grid."""
+STATED, BOUNDS = "stated", "[3n, n(2H+3)]"
+"""Facts of a setting: results with a stated belief, and the bounds of L of its trees, each end as a range."""
+
+
+def _stretch(detail: InquiryDetail) -> float | None:
+    """Return the position of L in [3n, n(2H + 3)]: 0 at the lower bound, 1 at the upper one."""
+    path = detail.trajectory
+    return None if path.most_turns is None else (path.turns - path.fewest_turns) / (path.most_turns - path.fewest_turns)
+
+
+def _redone(showing: str, rate: str) -> Callable[[InquiryDetail], float | None]:
+    return lambda detail: getattr(detail.trajectory.showings[showing], rate)
+
+
+SPLIT = tuple(
+    Measure(f"{heading}, {showing}", _redone(showing, rate), f"{heading} among the showings: {showing}")
+    for showing in (FIRST, TELLABLE, TRUTH_SEEN)
+    for heading, rate in (("hits", "hit_rate"), ("false alarms", "false_alarm_rate"))
+)
+"""Rates over one kind of showings. See `SHOWINGS`."""
+COVERAGE = Measure[InquiryDetail]("coverage", lambda detail: detail.trajectory.coverage, "share of subtopics entered")
+UNAIDED = Measure[InquiryDetail](
+    "unaided", lambda detail: detail.trajectory.unaided_coverage, "share of subtopics entered without a hint"
+)
+SHARE = Measure[InquiryDetail](
+    "Q/|C|", lambda detail: detail.quality_share, "quality of the conclusion", judged=True,
+    anchors=Anchors(NORMALISED, FLOOR, CEILING),
+)  # fmt: skip
+GRADE = Measure[InquiryDetail]("mean S", lambda detail: detail.mean_grade, "mean grade of the items", judged=True)
+MEASURES: tuple[Measure[InquiryDetail], ...] = (
+    COVERAGE,
+    UNAIDED,
+    Measure("coverage at 3n", lambda detail: detail.trajectory.coverage_at_3n, "coverage within the first 3n turns"),
+    Measure("Q", lambda detail: detail.quality, "sum of p·S over the conclusion items", judged=True),
+    SHARE,
+    Measure("turns L", lambda detail: float(detail.trajectory.turns), "turns up to the decision to conclude"),
+    Measure("stretch", _stretch, "position of L between its bounds"),
+    Measure("hints", lambda detail: float(detail.trajectory.hints), "hints given"),
+    Measure("redo", lambda detail: detail.trajectory.redo_rate, "share of results redone"),
+    Measure("hits", lambda detail: detail.trajectory.hit_rate, "share of fake results redone"),
+    Measure("false alarms", lambda detail: detail.trajectory.false_alarm_rate, "share of true results redone"),
+    *SPLIT,
+)
+LEGEND = (
+    "n: episodes (trees). Means over trees; [low, high] is the 95 % interval, t over tree means, from five trees on.\n"
+    "n = … below a mean: the trees with a value, if fewer than in the row; its neighbours rest on other trees.\n"
+    "unaided: subtopics entered on a decision that needed no hint. turns L: up to the decision to conclude.\n"
+    "normalised: Q/|C| from the floor (random-menu, 0) to the oracle (1) of the same trees and level, where both ran.\n"
+    "stretch: position of L between its bounds, 0 at 3n, 1 at n(2H+3); below 0 where an agent concludes early.\n"
+    "hits, false alarms: fake, true results redone.\n"
+    "redo − level 0: paired by tree and seed. d′: sensitivity, how well fakes are told from true results.\n"
+    "first: first results of a study. can be told: fakes that reasoning can tell, and true results, until the true\n"
+    "result of the study was seen. Brier, AUC: of the stated probabilities that results are fake; stated: their number."
+)
+
+
+class InquiryResults(KindResults[Tree, InquiryDetail]):
+    """Results of inquiries. See `KindResults` for the methods."""
+
+    measures = MEASURES
+    shown = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")
+    tables: Mapping[str, tuple[str, ...]] = {
+        "Results": ("coverage", "unaided", "Q", "Q/|C|", NORMALISED),
+        "Steps": ("coverage at 3n", "turns L", BOUNDS, "stretch", "hints"),
+        "Vigilance": ("redo", CHANGE, "hits", "false alarms", D_PRIME),
+        "Vigilance by kind of showing": tuple(measure.name for measure in SPLIT[:4]),
+        "Stated beliefs": (STATED, "Brier", "AUC"),
+    }
+    compared = ("coverage", "unaided", "Q/|C|", "turns L", "redo", "hits", "false alarms")
+    split = (COVERAGE, UNAIDED, SHARE, GRADE)
+    clusters = "trees"
+    legend = LEGEND
+
+    def detail(self, episode: Episode[InquiryEvent], task: Tree, judged: Judged) -> InquiryDetail:
+        """Return course and conclusion."""
+        verdicts = next((tuple(payload) for payload in judged.payloads.values()), ())
+        return inquiry_detail(episode, task, verdicts)
+
+    def check(self, episode: Episode[InquiryEvent], task: Tree) -> None:
+        """See `check_log`."""
+        check_log(episode, task)
+
+    def rules(self, header: Header) -> str:
+        """See `reading_of`."""
+        return reading_of(header)
+
+    def limit(self, header: Header, task: Tree) -> str:
+        """See `limit_of`."""
+        return limit_of(header, task)
+
+    def unscored(self, detail: InquiryDetail) -> int:
+        """Return 1 for a conclusion with an unscored item, or an episode without one."""
+        return int(detail.quality is None)
+
+    def pooled(self, scores: Sequence[EpisodeScore], of_player: Sequence[EpisodeScore]) -> dict[str, Estimate]:
+        """Return calibration, the change of redo frequency, d′ and c, which need many results."""
+        from inquitree_gym.results.summary import grouped
+
+        beliefs = {
+            tree: [belief for score in group for belief in score.detail.trajectory.beliefs]
+            for tree, group in grouped(scores, lambda score: score.task).items()
+        }
+        sensed = sensitivity(_counts(scores))
+        change = {CHANGE: _redo_change(scores, of_player)}
+        return calibration(beliefs) | change | {name: sensed[name] for name in (D_PRIME, CRITERION)}
+
+    def facts(self, scores: Sequence[EpisodeScore]) -> dict[str, int | str]:
+        """Return the number of stated beliefs, and the bounds of L."""
+        paths = [score.detail.trajectory for score in scores]
+        lows, highs = [path.fewest_turns for path in paths], [path.most_turns or 0 for path in paths]
+        return {STATED: sum(len(path.beliefs) for path in paths), BOUNDS: f"[{_span(lows)}, {_span(highs)}]"}
+
+    def plain(self, detail: InquiryDetail) -> dict[str, Any]:
+        """See `InquiryDetail.as_plain`."""
+        return detail.as_plain()
+
+
+def _counts(scores: Iterable[EpisodeScore]) -> dict[str, Counts]:
+    """Return the observed and redone results by tree."""
+    counts: dict[str, Counts] = {}
+    for score in scores:
+        counts[score.task] = counts.get(score.task, Counts()) + score.detail.trajectory.showings[ALL]
+    return counts
+
+
+def _redo_change(scores: Sequence[EpisodeScore], of_player: Sequence[EpisodeScore]) -> Estimate:
+    """Return redo frequency minus that at level 0, paired by tree and seed. No value at level 0 itself."""
+    without_fakes = [score for score in of_player if not score.cell[LEVEL]]
+    ours, theirs = (
+        {(score.task, score.seed): score.detail.trajectory.redo_rate for score in side}
+        for side in (scores, without_fakes)
+    )
+    return paired_difference(ours if scores[0].cell[LEVEL] else {}, theirs)
+
+
+def _span(values: list[int]) -> str:
+    return str(min(values)) if min(values) == max(values) else f"{min(values)}–{max(values)}"
+
+
+RESULTS = InquiryResults()

@@ -1,0 +1,138 @@
+"""Settings of a study of inquiries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from inquitree_gym.parts import Scalar
+from inquitree_gym.settings import AgentSettings, KindSettings, TableField, as_tuple
+
+PRESET = "preset"
+"""Name of the preset among the rules."""
+LOCAL, LLM_PREFIX = "local", "llm:"
+OWN_FIELDS = ("fake_level", "max_turns", "threshold")
+"""Rules that have fields of their own."""
+
+FakeLevel = Annotated[int, Field(ge=0, le=10)]
+Turns = Annotated[int, Field(ge=1)]
+
+
+def _or_none(given: Any) -> Any:
+    return None if given == "none" else given
+
+
+def _by_name(given: Any) -> Any:
+    return {PRESET: given} if isinstance(given, str) else given
+
+
+def _reader_table(given: Any) -> Any:
+    """Return the settings of a reader's name."""
+    if given == LOCAL:
+        return None
+    if isinstance(given, str):
+        name = given.removeprefix(LLM_PREFIX)
+        if name == given or not name:
+            raise ValueError(f"a reader must be '{LOCAL}' or '{LLM_PREFIX}MODEL', got {given!r:.80}")
+        return {"model": name}
+    return given
+
+
+class InquiryAgentSettings(AgentSettings):
+    """Settings of the agents that lead an inquiry with a model."""
+
+    belief: bool = Field(default=False, description="Ask models what they believe of each result.")
+
+
+class InquirySettings(KindSettings):
+    """Settings of a study of inquiries. See `kinds.Settings` for the methods."""
+
+    grid: ClassVar[tuple[str, ...]] = ("fake_level",)
+    short: ClassVar[Mapping[str, str]] = {"fake_level": "f"}
+    model_agents: ClassVar[tuple[str, ...]] = ("llm", "sceptic")
+    agent: ClassVar[type[AgentSettings]] = InquiryAgentSettings
+
+    fake_level: Annotated[tuple[FakeLevel, ...], BeforeValidator(as_tuple)] = Field(
+        default=(0,), min_length=1, description="Fake levels: results are fake with probability LEVEL/10."
+    )
+    max_turns: Annotated[Turns | Literal["default", "3n"] | None, BeforeValidator(_or_none)] = Field(
+        default="default", description="Turn limit: a number, default for n(2H+3), 3n, or none."
+    )
+    embedder: str = Field(default="inquitree-reader-1", description="Embedder that reads the actions.")
+    reader: Annotated[
+        dict[str, Any] | None, BeforeValidator(_reader_table), TableField("model", prefix=LLM_PREFIX, server=True)
+    ] = Field(default=None, description="Reader of the actions: local, or llm:MODEL to ask a model what they mean.")
+    threshold: float | None = Field(
+        default=None, ge=-1, le=1, description="Similarity threshold τ; by default the embedder's calibrated one."
+    )
+    rules: Annotated[
+        dict[str, bool | int | float | str], BeforeValidator(_by_name), TableField(PRESET, pairs="rule")
+    ] = Field(
+        default_factory=dict,
+        description="Preset of the rules, default or paper, or a table of rules that override it.",
+    )
+
+    @field_validator("rules")
+    @classmethod
+    def _check_rules(cls, rules: dict[str, Any]) -> dict[str, Any]:
+        if own := sorted(rules.keys() & set(OWN_FIELDS)):
+            raise ValueError(f"{', '.join(own)} cannot be among the rules; give each as a separate setting")
+        kept = {name: value for name, value in rules.items() if (name, value) != (PRESET, "default")}
+        if kept:
+            _all_rules(kept)
+        return kept
+
+    def all_rules(self) -> dict[str, Any]:
+        """Return all rules, in which those that have fields of their own have their defaults."""
+        return _all_rules(self.rules)
+
+    def chosen_rules(self) -> dict[str, Any]:
+        """Return the rules that are set, those of the preset included."""
+        return _expanded(self.rules)
+
+    def options(self, cell: Mapping[str, Scalar], task: Any) -> dict[str, Any]:
+        """Return the rules that are set, the fake level, and the turn limit for a tree."""
+        limit = 3 * len(task.subtopics) if self.max_turns == "3n" else self.max_turns
+        return {**self.chosen_rules(), **cell, "max_turns": limit}
+
+    def services(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the settings of the reader's model."""
+        return () if self.reader is None else (self.reader,)
+
+    def fixed(self) -> dict[str, Any]:
+        """Return all settings outside the grid, with all rules, and with the threshold that the embedder has."""
+        from inquitree_gym.embeddings import load_embedder
+        from inquitree_gym.runs.models import ModelSettings
+
+        threshold = load_embedder(self.embedder).threshold if self.threshold is None else self.threshold
+        reader = None if self.reader is None else ModelSettings(**self.reader).fixed_settings
+        return super().fixed() | {"rules": self.all_rules(), "threshold": threshold, "reader": reader}
+
+    @property
+    def limit(self) -> str:
+        """Turn limit by its name."""
+        return "none" if self.max_turns is None else str(self.max_turns)
+
+    @property
+    def prompts(self) -> str:
+        """Prompts of the preset."""
+        return str(self.rules.get(PRESET, "default"))
+
+
+def _expanded(rules: Mapping[str, Any]) -> dict[str, Any]:
+    if not rules:
+        return {}
+    from inquitree_gym.inquiry.engine.rules import expand_preset
+
+    return expand_preset(rules, PRESET)
+
+
+def _all_rules(rules: Mapping[str, Any]) -> dict[str, Any]:
+    from inquitree_gym.inquiry.engine import Rules
+
+    return Rules().override(_expanded(rules)).as_dict()
+
+
+SETTINGS = InquirySettings

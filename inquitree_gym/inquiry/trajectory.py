@@ -1,0 +1,168 @@
+"""The course of an episode: coverage, turns, hints, and the results that were shown and redone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.vigilance import ALL, Belief, beliefs, exposures, tally
+
+if TYPE_CHECKING:
+    from inquitree_gym.inquiry.events import InquiryEvent
+    from inquitree_gym.inquiry.vigilance import Counts
+    from inquitree_gym.log import Episode, Turn
+    from inquitree_gym.trees import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """The course of one episode through its tree. Shares are in [0, 1]."""
+
+    coverage: float
+    """r_c (Eq. 7): share of subtopics entered."""
+    unaided_coverage: float
+    """Share of subtopics first entered without a hint for them, now or earlier. See `first_entries`."""
+    coverage_at_3n: float
+    """Share of subtopics entered within the first 3n turns."""
+    turns: int
+    """L: turns up to and including the decision to conclude, or up to the limit, without the conclusion itself."""
+    fewest_turns: int
+    """Lower bound of L under the rules of the episode: 3n by default."""
+    most_turns: int | None
+    """Upper bound of L under the rules of the episode: n(2H + 3) by default, None if no move is ever forced."""
+    choices: int
+    """Actions at the topic or at a subtopic, without decisions."""
+    accepted: int
+    hints: int
+    forced: int
+    showings: dict[str, Counts]
+    """Results with a decision after them, and those redone, by the names of `SHOWINGS`."""
+    beliefs: tuple[Belief, ...]
+    """Beliefs stated about results, in order."""
+    proven: int
+    """Bit set of the studies whose true result was observed, bit k for study k."""
+    conclusion: str | None
+    """Text of the conclusion. None if the episode has none."""
+
+    @property
+    def redo_rate(self) -> float | None:
+        """Share of results that were redone. None without any."""
+        return self.showings[ALL].redo_rate
+
+    @property
+    def hit_rate(self) -> float | None:
+        """Share of fake results that were redone (Fig. 3). None without any."""
+        return self.showings[ALL].hit_rate
+
+    @property
+    def false_alarm_rate(self) -> float | None:
+        """Share of true results that were redone (Fig. 3). None without any."""
+        return self.showings[ALL].false_alarm_rate
+
+
+def read_trajectory(episode: Episode[InquiryEvent], tree: Tree) -> Trajectory:
+    """Return the trajectory of an episode.
+
+    Raises:
+        LogError: see `check_log`.
+    """
+    check_log(episode, tree)
+    n = len(tree.subtopics)
+    entries = first_entries(episode.turns)
+    shown = exposures(episode, tree)
+    index = {study.id: k for k, study in enumerate(tree.studies)}
+    rules = Rules().override(episode.header.rules)
+    chosen = choices(episode.turns)
+    return Trajectory(
+        coverage=len(entries) / n,
+        unaided_coverage=sum(unaided for _, unaided in entries.values()) / n,
+        coverage_at_3n=sum(turn <= 3 * n for turn, _ in entries.values()) / n,
+        turns=len(episode.turns) - any(turn.event.kind == "end" for turn in episode.turns),
+        fewest_turns=rules.fewest_turns(n),
+        most_turns=rules.most_turns(n),
+        choices=len(chosen),
+        accepted=sum(turn.event.accepted for turn in chosen),
+        hints=sum(turn.event.hint_level > 0 and not turn.event.limit for turn in episode.turns),
+        forced=sum(turn.event.forced for turn in episode.turns),
+        showings=tally(shown),
+        beliefs=beliefs(shown),
+        proven=sum(1 << index[study] for study in {each.study for each in shown if not each.fake}),
+        conclusion=next((turn.action for turn in episode.turns if turn.event.kind == "end"), None),
+    )
+
+
+def check_log(episode: Episode[InquiryEvent], tree: Tree) -> None:
+    """Check that a log is of this version of ``tree`` and names rules, nodes and results that exist.
+
+    Raises:
+        LogError: it does not.
+    """
+    header = episode.header
+    if header.task.digest != tree.digest:
+        raise LogError(
+            f"the episode was played on {header.task.id} with digest {header.task.digest[:12]}, "
+            f"but the given tree has {tree.digest[:12]}; score it with the tree it was played on"
+        )
+    if absent := {"threshold", "fake_level", "max_turns"} - header.rules.keys():
+        raise LogError(f"the header of the log names no {' and no '.join(sorted(absent))}; it is damaged")
+    try:
+        rules = Rules().override(header.rules)
+    except OptionError as error:
+        raise LogError(f"the rules of the log are none of this release: {error}") from None
+    if rules.threshold is None:
+        raise LogError("the threshold of the log is not a number; it is damaged")
+    results = {study.id: 1 + len(study.fakes) for study in tree.studies}
+    known = {subtopic.id for subtopic in tree.subtopics} | results.keys()
+    entered = Counter[str | None]()
+    for turn in episode.turns:
+        event = turn.event
+        entered[event.node] += {"subtopic": 1, "declined": -1}.get(event.kind, 0)
+        if (
+            not {event.node, event.other} <= known | {None}
+            or (event.kind == "result" and event.fake not in range(results.get(event.node or "", 0)))
+            or entered[event.node] < 0
+        ):
+            raise LogError(f"turn {turn.turn} of the log cannot have happened in {tree.id}; it is damaged")
+
+
+def coverage_over_turns(episode: Episode[InquiryEvent], tree: Tree) -> list[float]:
+    """Return the coverage after each turn, in [0, 1]."""
+    visits: Counter[str | None] = Counter()
+    curve = []
+    for turn in episode.turns:
+        visits[turn.event.node] += {"subtopic": 1, "declined": -1}.get(turn.event.kind, 0)
+        curve.append(sum(count > 0 for count in visits.values()) / len(tree.subtopics))
+    return curve
+
+
+def choices(turns: tuple[Turn[InquiryEvent], ...]) -> list[Turn[InquiryEvent]]:
+    """Return the turns at the topic or at a subtopic that made no decision."""
+    phases = ["topic", *(turn.event.state for turn in turns)]
+    chosen = (turn for turn, phase in zip(turns, phases, strict=False) if phase in ("topic", "subtopic"))
+    return [turn for turn in chosen if turn.event.decision == "none"]
+
+
+def first_entries(turns: tuple[Turn[InquiryEvent], ...]) -> dict[str, tuple[int, bool]]:
+    """Map each subtopic entered to the turn of its first entry that was not declined, and whether it was unaided.
+
+    A hint counts even if it came earlier: otherwise an agent could store it and propose it later as its own idea. For
+    the same reason an aided entry that was declined counts as a hint, and so does the second subtopic that is named
+    when the agent is asked which of two it means. The first of the two would have been entered without the question.
+    """
+    entries: dict[str, list[tuple[int, bool]]] = {}
+    told: set[str | None] = set()
+    hinted = False
+    for turn in turns:
+        event = turn.event
+        if event.kind == "subtopic" and event.node is not None:
+            unaided = not (hinted or event.forced or event.node in told)
+            entries.setdefault(event.node, []).append((turn.turn, unaided))
+        if event.kind == "declined" and event.node is not None and not entries[event.node].pop()[1]:
+            told.add(event.node)
+        if event.kind in ("subtopic_hint", "subtopic_tie"):
+            told.add(event.other if event.kind == "subtopic_tie" else event.node)
+        hinted = event.kind == "subtopic_hint" or (hinted and event.kind == "subtopic_tie")
+    return {node: found[0] for node, found in entries.items() if found}

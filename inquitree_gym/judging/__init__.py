@@ -1,0 +1,58 @@
+"""Judges of what agents write: the parts that all share, and the judges of conclusions by name."""
+
+from typing import TYPE_CHECKING
+
+from inquitree_gym._lazy import lazy
+
+if TYPE_CHECKING:
+    from inquitree_gym.inquiry.judges.llm import JudgeOptions, LLMJudge
+    from inquitree_gym.inquiry.judges.local import LocalJudge, local_judge
+    from inquitree_gym.inquiry.judges.nli import NLIJudge
+    from inquitree_gym.inquiry.judges.quality import Judge, Verdict, conclusion_quality, evidence_ratios
+    from inquitree_gym.inquiry.judging import JudgedConclusion, judge
+    from inquitree_gym.judging.judgement import AsyncJudge, InProcessJudge, Judgement, JudgeReply
+    from inquitree_gym.judging.nli import CrossEncoderInference
+    from inquitree_gym.judging.records import JudgementFile, Judgements, StoredJudgements, read_judgements
+    from inquitree_gym.judging.registry import ChatOptions, judge_all, load_judge, make_judges
+
+__all__ = [
+    "AsyncJudge",
+    "ChatOptions",
+    "CrossEncoderInference",
+    "InProcessJudge",
+    "Judge",
+    "JudgeOptions",
+    "JudgeReply",
+    "JudgedConclusion",
+    "Judgement",
+    "JudgementFile",
+    "Judgements",
+    "LLMJudge",
+    "LocalJudge",
+    "NLIJudge",
+    "StoredJudgements",
+    "Verdict",
+    "conclusion_quality",
+    "evidence_ratios",
+    "judge",
+    "judge_all",
+    "load_judge",
+    "local_judge",
+    "make_judges",
+    "read_judgements",
+]
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "judging.judgement": "AsyncJudge InProcessJudge Judgement JudgeReply",
+        "judging.nli": "CrossEncoderInference",
+        "judging.records": "JudgementFile Judgements StoredJudgements read_judgements",
+        "judging.registry": "ChatOptions judge_all load_judge make_judges",
+        "inquiry.judging": "JudgedConclusion judge",
+        "inquiry.judges.quality": "Judge Verdict conclusion_quality evidence_ratios",
+        "inquiry.judges.llm": "JudgeOptions LLMJudge",
+        "inquiry.judges.local": "LocalJudge local_judge",
+        "inquiry.judges.nli": "NLIJudge",
+    },
+)

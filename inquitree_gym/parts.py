@@ -1,0 +1,263 @@
+"""Protocols of the six parts of a kind of environment, and what they exchange. See `kinds`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from inquitree_gym.errors import Fault, OptionError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+Scalar = str | int | float | bool | None
+
+T = TypeVar("T")
+"""Task that an episode is played on."""
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Task(Protocol):
+    """Document that an episode is played on, such as a tree."""
+
+    @property
+    def id(self) -> str:
+        """Id, as in logs and tables."""
+
+    @property
+    def version(self) -> int:
+        """Version, from 1."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical document, in hex."""
+
+    @property
+    def group(self) -> str:
+        """Group in tables, such as the domain of a paper. Empty for none."""
+
+    @property
+    def published(self) -> str:
+        """Date of publication, ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``. Empty for none."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measurements as a command prints them."""
+
+    plain: Any
+    """Values for JSON."""
+    tables: Mapping[str, Sequence[list[str]]]
+    """Rows of cells by title, the heading first."""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """Drawing of a task for a terminal, as a tree of texts."""
+
+    heading: str
+    text: str = ""
+    """Text below the heading."""
+    parts: tuple[Outline, ...] = ()
+    """The lines below it."""
+
+
+class Tasks(Protocol[T]):
+    """``TASKS`` of ``<kind>/tasks.py``: tasks by name, and their files.
+
+    A kind's class inherits from this one, which has a plain form of all that is only shown.
+    """
+
+    columns: Sequence[str] = ("id", "version", "group", "published")
+    """Columns of ``inquitree list``."""
+
+    @property
+    def noun(self) -> str:
+        """Word for one task in messages and headings: ``tree``, ``task``, ``question``."""
+
+    @property
+    def schema(self) -> type[BaseModel]:
+        """Model of a file, for editors."""
+
+    def expand(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return ids and paths, each once, with names that stand for several, such as ``all``, replaced by these.
+
+        Raises:
+            OptionError: two of them would share their logs.
+        """
+
+    def load(self, task: str | os.PathLike[str] | T) -> T:
+        """Return a task by id or path. A task is returned as it is.
+
+        Raises:
+            TreeError: it is unknown or invalid. Every fault is listed with its place.
+        """
+
+    def dump(self, task: T) -> bytes:
+        """Return the file of a task, for the copy in a run folder. `load` of that file has the same digest."""
+
+    def lint(self, task: T, embedder: Any = None) -> Sequence[Fault]:
+        """Return what an author should look at. An embedder turns texts into vectors, for faults that need them."""
+
+    def entries(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the tasks as ``inquitree list`` shows them: values of the `columns`, and ``playable``."""
+        for name in self.expand(["all"]):
+            task: Any = self.load(name)
+            yield {column: getattr(task, column) for column in self.columns} | {"playable": True}
+
+    def outline(self, task: T, spoil: bool) -> Outline:
+        """Return a task for ``inquitree show``, which tells what an agent has to find out only to spoil it."""
+        shown: Any = task
+        return Outline(f"{shown.id} · version {shown.version}", self.dump(task).decode() if spoil else shown.group)
+
+    @property
+    def diagrams(self) -> Mapping[str, Callable[[T], str]]:
+        """Functions that return a task as a picture, by the flag of ``inquitree show``: ``mermaid`` or ``svg``."""
+        return {}
+
+    def measure(self, task: T, proposals: os.PathLike[str], embedder: str) -> Measured:
+        """Return how labelled texts about a task are read.
+
+        Raises:
+            OptionError: the kind reads no texts, or the file or the embedder cannot be used.
+        """
+        raise OptionError(f"a {self.noun} of this kind has no labelled proposals; leave out --proposals")
+
+
+class Settings(Protocol):
+    """``SETTINGS`` of ``<kind>/settings.py``: a pydantic model, best a subclass of `settings.KindSettings`.
+
+    Its fields are the table of the kind in a study file, and flags of the command line.
+    """
+
+    @property
+    def grid(self) -> tuple[str, ...]:
+        """Names of the fields that hold several values, which a study crosses."""
+
+    def cells(self) -> tuple[dict[str, Scalar], ...]:
+        """Return every combination of the values of the fields in the grid, one value by name. One cell without any."""
+
+    def all_rules(self) -> dict[str, Any]:
+        """Return all rules by name, defaults included. Those that a cell or a task sets have their defaults."""
+
+    def options(self, cell: Mapping[str, Scalar], task: Any) -> dict[str, Any]:
+        """Return the `reset` options of an episode in a cell."""
+
+    def services(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the settings of the models that the environment asks, apart from the judge."""
+
+    def fixed(self) -> dict[str, Any]:
+        """Return everything by name that decides how an episode in a cell is played, which a run keeps."""
+
+    @property
+    def prompts(self) -> str:
+        """Prompts of the package that the settings stand for, where a study names none: ``default``, or a preset's."""
+
+
+class Shared(Protocol):
+    """Objects that the environments of a run share."""
+
+    @property
+    def prompts(self) -> str:
+        """Prompts of the observations: ``default``, another set of the kind's, or a folder."""
+
+    @property
+    def judge(self) -> Any:
+        """Judge that sets the reward: its name, or an asynchronous judge."""
+
+    @property
+    def device(self) -> Any:
+        """Device of a local embedder."""
+
+    @property
+    def cache(self) -> Any:
+        """Cache of the replies of models. None for none."""
+
+    def chat(self, settings: Mapping[str, Any]) -> Any:
+        """Return the chat of one of the models in `Settings.services`."""
+
+
+Course = Iterable[tuple[str, Mapping[str, Any]]]
+"""Observations of an episode in order, one per action, each with its info."""
+
+
+class Play(Protocol[T_contra]):
+    """``PLAY`` of ``<kind>/play.py``: everything that plays."""
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """Names of the templates of observations. The files lie in ``<kind>/templates``."""
+
+    @property
+    def agents(self) -> Mapping[str, Callable[[Any], Any]]:
+        """Makers of the agents without a model by name, each called with the environment."""
+
+    @property
+    def model_agents(self) -> Mapping[str, type[Any]]:
+        """Agents that ask models by name. Each class names its settings and templates."""
+
+    @property
+    def default_agents(self) -> tuple[str, ...]:
+        """Names of the agents that ``inquitree run`` plays by default."""
+
+    @property
+    def saved_policy(self) -> Callable[[str, Any], Any] | None:
+        """Maker of the agent ``policy:FILE``, called with that name and the environment. None if none is trained."""
+
+    def maker(self, settings: Any, shared: Shared) -> Callable[[T_contra], Any]:
+        """Return the maker of the environments of a run, which share embedder, reader, judge, prompts and runtimes.
+
+        Raises:
+            OptionError: a setting is out of range, or a template is invalid.
+            EmbedderError: the embedder is unknown.
+        """
+
+    @property
+    def course_note(self) -> str:
+        """Sentence on what the shortest and the longest course are."""
+
+    def courses(self, task: T_contra, settings: Any, prompts: str) -> tuple[Course, Course]:
+        """Return the shortest and the longest course of an episode with some prompts, for ``run --dry-run``."""
+
+
+class Judging(Protocol[T_contra]):
+    """``JUDGING`` of ``<kind>/judging.py``: the judges, and what of an episode is judged."""
+
+    @property
+    def noun(self) -> str:
+        """Word for one judged text: ``conclusion``, ``projection``."""
+
+    @property
+    def part(self) -> str:
+        """Word for what of a text can be unscored: ``item``, or the text itself."""
+
+    @property
+    def own(self) -> str:
+        """Label of the judge that needs no stored judgements. Empty if it differs by episode."""
+
+    @property
+    def judges(self) -> Mapping[str, Callable[[str, Any], Any]]:
+        """Makers of judges by the prefix of their names: ``local``, ``nli``, ``llm``.
+
+        Each is called with the name of the model, which is empty for ``local``, and with the options.
+        """
+
+    @property
+    def presets(self) -> Mapping[str, Mapping[str, Any]]:
+        """Options by the prefix that stands for them, of the judges that may set the reward of a study."""
+
+    @property
+    def options(self) -> type[Any]:
+        """Options of a judge that asks a model, a subclass of `judging.registry.ChatOptions`."""
+
+    @property
+    def payload(self) -> type[Any]:
+        """Model of what a stored judgement holds, a subclass of `judging.records.Payload`: all that any score needs."""
+
+    def texts(self, episode: Any) -> Iterator[Any]:
+        """Yield the judged texts of an episode with their turns, as `judging.judgement.JudgedText`."""
+
+    def own_judged(self, episode: Any, task: T_contra) -> Any:
+        """Return what the kind's own judge says of an episode, as `judging.judgement.Judged`."""

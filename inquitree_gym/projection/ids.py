@@ -1,0 +1,61 @@
+"""Registered ids of projections: one per shipped or user task, one for any task, one for synthetic tasks."""
+
+from __future__ import annotations
+
+import warnings
+
+import gymnasium as gym
+
+from inquitree_gym.trees.catalogue import TREES_VARIABLE, builtin_ids, is_task_file, user_files
+
+ENTRY_POINT = "inquitree_gym.projection.env:ProjectionEnv"
+VECTOR_ENTRY_POINT = "inquitree_gym.projection.env:ProjectionVectorEnv"
+MENU_ENTRY_POINT = "inquitree_gym.projection.menu:projection_menu_env"
+BATCH_ENTRY_POINT = "inquitree_gym.projection.arrays:projection_batch"
+SYNTHETIC_ENTRY_POINT = "inquitree_gym.projection.synthetic:SyntheticProjectionEnv"
+SYNTHETIC_VECTOR_ENTRY_POINT = "inquitree_gym.projection.synthetic:synthetic_projection_vector"
+SYNTHETIC_MENU_ENTRY_POINT = "inquitree_gym.projection.synthetic:synthetic_projection_menu_env"
+SYNTHETIC_BATCH_ENTRY_POINT = "inquitree_gym.projection.synthetic:synthetic_projection_batch"
+VERBS = {"disclose": ("commands", "Let a model write the projection task of a paper, and check it.")}
+"""Verbs of the command line, each with its module and its help in one line."""
+
+
+def register() -> None:
+    """Register every environment. Opens no shipped tree. An invalid user task is left out with a warning."""
+    _register("ProjectionBench", list(builtin_ids()))
+    gym.register(
+        "ProjectionBench-synthetic-v0",
+        entry_point=SYNTHETIC_ENTRY_POINT,
+        vector_entry_point=SYNTHETIC_VECTOR_ENTRY_POINT,
+    )
+    gym.register(
+        "ProjectionBench-synthetic-menu-v0",
+        entry_point=SYNTHETIC_MENU_ENTRY_POINT,
+        vector_entry_point=SYNTHETIC_BATCH_ENTRY_POINT,
+    )
+    for task_id in builtin_ids():
+        _register(f"ProjectionBench-{task_id}", task_id)
+    _register_user_tasks()
+
+
+def _register_user_tasks() -> None:
+    """Register the tasks in files of the user, and those of trees. A faulty tree is told of where it is registered."""
+    for name, file in user_files().items():
+        from inquitree_gym.errors import TreeError
+        from inquitree_gym.projection.tasks import load_user_task
+
+        try:
+            task = load_user_task(file)
+        except (TreeError, OSError) as error:
+            if is_task_file(file):
+                warnings.warn(f"a task in {TREES_VARIABLE} is left out: {error}", stacklevel=2)
+            continue
+        if task is not None:
+            _register(f"ProjectionBench-{name}", str(file.absolute()))
+
+
+def _register(name: str, task: str | list[str]) -> None:
+    """Register the text view and the discrete view of a task, or of several to sample from."""
+    keywords = {"task": task}
+    gym.register(f"{name}-v0", entry_point=ENTRY_POINT, vector_entry_point=VECTOR_ENTRY_POINT, kwargs=keywords)
+    gym.register(f"{name}-menu-v0", entry_point=MENU_ENTRY_POINT, vector_entry_point=BATCH_ENTRY_POINT, kwargs=keywords)

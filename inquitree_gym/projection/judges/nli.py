@@ -1,0 +1,60 @@
+"""The judge of projections by textual entailment in both orders."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inquitree_gym.judging.nli import CONTRADICTS_AT, ENTAILS_AT, ClaimRelation, Inference, relations
+from inquitree_gym.judging.sense import Statement
+from inquitree_gym.projection.judges.alignment import ORDERS, Alignment
+from inquitree_gym.projection.judges.clauses import projected_claims
+from inquitree_gym.projection.judges.pairing import paired_alignment
+from inquitree_gym.trees.disclosure import ProjectionTask
+
+VERSION = 1
+"""Version of the rule that makes ratings from probabilities. The weights have a digest of their own."""
+
+
+class NLIProjectionJudge:
+    """Judge of projections by entailment: 1 if one claim entails the other, -1 if it contradicts it, else 0.
+
+    The first order asks whether the projected claim entails the true one, contradicts it or entails one of its
+    contraries. The second, whether the true claim entails or contradicts the projected claim. Claims are paired by the
+    most probable of these relations, if its probability is at least `ENTAILS_AT`.
+    """
+
+    version = VERSION
+
+    def __init__(self, task: ProjectionTask, inference: Inference) -> None:
+        self.name = f"nli:{inference.name}"
+        self._statements = [Statement((claim.text,), claim.contraries) for claim in task.claims]
+        self._inference = inference
+
+    def judge(self, projection: str) -> Alignment:
+        """Align a projection with the true claims. See `ProjectionJudge.align`.
+
+        Raises:
+            JudgeError: the model cannot be loaded or gives no probabilities.
+        """
+        size = len(self._statements)
+        claims = projected_claims(projection, size)
+        related = relations(self._inference, claims, self._statements)
+        nearness = np.array([[max(each.strength, each.denied) for each in row] for row in related])
+        ratings = np.array([[_ratings(each) for each in row] for row in related])
+        return paired_alignment(
+            claims,
+            nearness.reshape(len(claims), size) - ENTAILS_AT,
+            ratings.reshape(len(claims), size, ORDERS),
+            lambda claim, index: f"{related[claim][index]}: {claims[claim]}",
+        )
+
+
+def _ratings(relation: ClaimRelation) -> tuple[float, float]:
+    """Return the ratings in both orders."""
+    return _rating(relation.entails, relation.against), _rating(relation.follows, relation.denied)
+
+
+def _rating(entailed: float, contradicted: float) -> float:
+    if contradicted >= CONTRADICTS_AT and contradicted > entailed:
+        return -1.0
+    return 1.0 if entailed >= ENTAILS_AT else 0.0

@@ -1,0 +1,73 @@
+"""The keywords and options of a projection: their types, and the loading of tasks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ParamSpec, TypedDict, TypeVar
+
+from inquitree_gym.embeddings import Embedder
+from inquitree_gym.envs.keywords import check_names, checked_keywords, load_each, signed_keywords
+from inquitree_gym.judging.judgement import AsyncJudge
+from inquitree_gym.projection.settings import Form, ProjectionRules, RewardTime
+from inquitree_gym.projection.tasks import TaskLike, load_task
+from inquitree_gym.trees import Tree
+from inquitree_gym.trees.disclosure import Level, ProjectionTask
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ProjectionKeywords(TypedDict, total=False):
+    """Keywords of `ProjectionEnv`. Its signature has the defaults."""
+
+    levels: Sequence[Level]
+    form: Form
+    reward: RewardTime
+    judge: str | AsyncJudge[ProjectionTask]
+    embedder: str | Embedder | None
+    prompts: str | os.PathLike[str] | None
+    privileged: bool
+    render_mode: str | None
+
+
+suggest_keywords = checked_keywords(
+    refused={
+        "task": "a synthetic projection makes its own tasks; to play one of yours, make ProjectionBench-v0 with "
+        'task=..., or pass reset(options={"task": ...})'
+    }
+)
+"""Makes a function raise `OptionError` with a suggestion for an unknown keyword."""
+
+
+def unpack_keywords(template: Callable[..., Any], keywords: type[Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator of functions that take ``**keywords: Unpack[...]``. See `signed_keywords`."""
+    return signed_keywords(template, keywords, suggest_keywords)
+
+
+def load_tasks(task: TaskLike | Sequence[TaskLike]) -> tuple[ProjectionTask, ...]:
+    """Return one task or several.
+
+    Raises:
+        OptionError: ``task`` is neither.
+        TreeError: a task or tree is unknown or invalid, or a tree has no disclosure.
+    """
+    noun = "task is an id, a path, a Tree with a disclosure, a ProjectionTask"
+    return load_each(task, load_task, single=(str, os.PathLike, Tree, ProjectionTask), noun=noun)
+
+
+def projection_rules(
+    rules: ProjectionRules, options: Mapping[str, Any], names: Iterable[str] | None = None
+) -> ProjectionRules:
+    """Return the rules of an episode with these `reset` options, in an environment with ``rules``.
+
+    Args:
+        rules: rules of the environment.
+        options: ``task`` and rules.
+        names: rules that are options. None for all.
+
+    Raises:
+        OptionError: an option is unknown or out of range.
+    """
+    check_names(options, ("task", *(ProjectionRules.names() if names is None else names)), "reset")
+    return rules.override({name: value for name, value in options.items() if name != "task"})

@@ -1,0 +1,269 @@
+"""Pages of projections: sections of their reports, and the view of an episode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from inquitree_gym.judging.judgement import Judged
+from inquitree_gym.log import Episode, Turn
+from inquitree_gym.projection.events import ProjectionEvent
+from inquitree_gym.projection.judges.alignment import Alignment, ProjectionScore
+from inquitree_gym.projection.results import (
+    AUC,
+    COIN_F1,
+    RESULTS,
+    LevelScore,
+    ProjectionDetail,
+    ProjectionResults,
+    ProjectionScores,
+    anchoring,
+    f1_at,
+    levels_of,
+    normalised_at,
+)
+from inquitree_gym.results.comparison import differences_table
+from inquitree_gym.results.cutoff import ModelDates, find_model, parse_date, side_of
+from inquitree_gym.results.figures import Chart, levels
+from inquitree_gym.results.report import FurtherResult, KindPages, Report, Section, shown_of
+from inquitree_gym.results.score import KindResults, Measure
+from inquitree_gym.results.sections import paired
+from inquitree_gym.results.statistics import Estimate
+from inquitree_gym.results.summary import NO_ESTIMATE, POOLED, SettingSummary, mean_of_groups
+from inquitree_gym.results.tables import Table, TableCell, linked, make_table, number
+from inquitree_gym.results.turns import Badge, EpisodeBody, TurnView
+from inquitree_gym.trees.disclosure import LEVELS, ProjectionTask
+
+_SIGNS = {"question": "Q", "null": "0", "procedure": "P"}
+"""One-letter signs of the levels in the strip of turns."""
+_LEVELS = {
+    "question": "projects from topic and question",
+    "null": "projects with the null hypothesis",
+    "procedure": "projects with the procedure",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RatedClaim:
+    """A projected claim, and its ratings."""
+
+    true: str
+    """The true claim that it is analogous to. Empty for an extraneous one."""
+    projected: str | None
+    """None if the projection has no analogous claim."""
+    ratings: tuple[float, ...]
+    """Ratings in both orders, in [-1, 1]. For an extraneous claim their means over the true claims. Empty for none."""
+    mean: float | None
+    reason: str = ""
+    """Reason of the judge. Empty without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionTurn(TurnView):
+    """One turn of an episode of projections."""
+
+    claims: tuple[RatedClaim, ...]
+    """True claims with their analogous ones, then extraneous ones. Empty where the judge found no claims."""
+    scored: ProjectionScore | None
+    """Score as printed. None for an unscored projection."""
+
+
+def projection_view(episode: Episode[ProjectionEvent], task: ProjectionTask, detail: ProjectionDetail) -> EpisodeBody:
+    """Return what the page of an episode shows. ``detail`` is its score as far as it was played."""
+    views = [_turn_view(episode, task, turn, level) for turn, level in zip(episode.turns, detail.levels, strict=True)]
+    return EpisodeBody(
+        views=views,
+        signs=[(view.mark.kind, view.mark.sign, _LEVELS[view.state]) for view in views],
+        template="projection.html",
+        paper=task.paper,
+        settings={"judge": episode.header.setup.judge},
+        values={"detail": detail},
+    )
+
+
+def rated_claims(alignment: Alignment, task: ProjectionTask) -> Iterator[RatedClaim]:
+    """Yield the true claims of a task with their analogous ones, then the extraneous claims."""
+    reasons = alignment.reasons or ("",) * len(task.claims)
+    for i, claim in enumerate(task.claims):
+        projected = alignment.analogous[i]
+        ratings = () if projected is None else tuple(map(float, alignment.pair_ratings[i]))
+        mean = None if projected is None else float(alignment.pairs[i])
+        yield RatedClaim(claim.text, projected, ratings, mean, reasons[i])
+    for j, extra in enumerate(alignment.extraneous):
+        ratings = tuple(map(float, alignment.extra_ratings[j].mean(axis=0)))
+        yield RatedClaim("", extra, ratings, float(alignment.extras[j]))
+
+
+def _turn_view(
+    episode: Episode[ProjectionEvent], task: ProjectionTask, turn: Turn[ProjectionEvent], level: LevelScore
+) -> ProjectionTurn:
+    alignment, f1 = level.alignment, level.f1["paper"]
+    if f1 is None:
+        words, colour = "unscored", "forced"
+    else:
+        words, colour = f"F1 = {f1:.3f}", "true" if f1 > 0 else "fake"
+    return ProjectionTurn(
+        turn=turn,
+        replies=episode.replies_to(turn.turn),
+        state=level.level,
+        mark=Badge(colour, f"{_LEVELS[level.level]}; {words}", _SIGNS[level.level]),
+        claims=() if alignment is None else tuple(rated_claims(alignment, task)),
+        scored=None if alignment is None or f1 is None else alignment.score(),
+    )
+
+
+ProjectionReport = Report[ProjectionDetail]
+O3 = "o3"
+"""Model at whose cutoff every page counts the papers, as in the paper."""
+CHANCE = (COIN_F1, "coin, analytic")
+
+
+def by_level(report: ProjectionReport) -> Section:
+    """Return F1 by level, as in the paper's Table 5 and Figure 3."""
+    played = levels_of(report.scores)
+    groups = [group for group in report.groups() if group != mean_of_groups(report.results)]
+    charts = [_level_chart(report, played, number, group) for number, group in enumerate((groups[-1], *groups[:-1]))]
+    tables = [report.name_judge(_f1_table(report, played), AUC)]
+    normalised = [normalised_at(level) for level in played]
+    if any(row.estimates[name].mean is not None for row in report.table for name in normalised):
+        shown = {name: _points(row, normalised) for name, row in report.of_group(POOLED).items()}
+        labels = ("level", "F1 between coin (0) and oracle (1)")
+        charts.append(report.name_judge(levels("normalised", labels, shown, share=False, names=played), AUC))
+        tables.append(report.name_judge(_normalised_table(report, played), AUC))
+    words = report.words("levels", coin=COIN_F1)
+    return Section("levels", "F1 by level", words, tuple(charts), tuple(tables))
+
+
+def example(report: ProjectionReport) -> Section:
+    """Return the projections of one paper with their claims and ratings, as in the paper's Table 3."""
+    name = report.options.example or report.scores[0].task
+    key = (report.kind, name)
+    task: ProjectionTask = next(run.tasks[key] for run in report.runs if key in run.tasks)
+    first: dict[str, ProjectionScores] = {}
+    for score in report.scores:
+        if score.task == name:
+            first.setdefault(report.name(score), score)
+    claims = make_table("True claims", ("claim", "text"), [[claim.id, claim.text] for claim in task.claims], labels=2)
+    variant = cast(ProjectionResults, report.results).variant
+    said = [
+        [agent, level.level, level.text, level.f1[variant]]
+        for agent, score in first.items()
+        for level in score.detail.levels
+    ]
+    sentences = make_table("Projections", ("agent", "level", "projection", "F1"), said, labels=3)
+    rated = [line for agent, score in first.items() for line in _rated(agent, score, task)]
+    heads = ("agent", "level", "true claim", "projected claim", "ratings", "mean")
+    ratings = make_table("Claims and ratings", heads, rated, labels=4)
+    words = report.words("example", paper=task.paper.title, outcome=task.disclosure.outcome)
+    tables = (claims, report.name_judge(sentences, AUC), report.name_judge(ratings, AUC))
+    return Section("example", f"Example: {name}", words, (), tables, folded=True)
+
+
+def anchored(report: ProjectionReport) -> Section | None:
+    """Return the differences with and without memory of earlier projections. None unless a player has both."""
+    found = anchoring(report.scores, report.results)
+    return paired(report, "anchoring", "Anchoring", found) if found else None
+
+
+def read_before(report: ProjectionReport) -> Section | None:
+    """Return how many papers each model may have read. None if no cutoff is known."""
+    told = list(dict.fromkeys(_told(report, dates) for dates in _known(report)))
+    return Section("memory", "What models may have read", report.words("memory", told=told)) if told else None
+
+
+def _points(row: SettingSummary, names: Sequence[str]) -> list[tuple[float, Estimate]]:
+    return [(float(place), row.estimates.get(name, NO_ESTIMATE)) for place, name in enumerate(names)]
+
+
+def _level_chart(report: ProjectionReport, played: Sequence[str], number: int, group: str) -> Chart:
+    names = list(map(f1_at, played))
+    shown = {name: _points(row, names) for name, row in report.of_group(group).items()}
+    chart = levels(f"f1-{number}", ("level", f"F1, {group}"), shown, names=played, chance=CHANCE)
+    return report.name_judge(chart, AUC)
+
+
+def _f1_table(report: ProjectionReport, played: Sequence[str]) -> Table:
+    heads = ["agent", "papers", "n (papers)"]
+    heads += [head for level in played for head in (level, f"std, {level}")] + [AUC, "unscored"]
+    lines = [
+        [
+            report.name(row), row.group,
+            *linked(
+                (f"{row.episodes:,} ({row.tasks})", *_means_with_deviations(row, played),
+                 row.estimates[AUC], row.unscored),
+                agent=report.name(row),
+            ),
+        ]
+        for row in report.table
+    ]  # fmt: skip
+    return make_table("F1 by level", heads, lines, labels=2)
+
+
+def _means_with_deviations(row: SettingSummary, played: Sequence[str]) -> Iterator[object]:
+    for level in played:
+        yield row.estimates.get(f1_at(level), NO_ESTIMATE)
+        yield row.deviations.get(f1_at(level))
+
+
+def _normalised_table(report: ProjectionReport, played: Sequence[str]) -> Table:
+    lines = [
+        [report.name(row), row.group, *(row.estimates.get(normalised_at(level)) for level in played)]
+        for row in report.table
+    ]
+    return make_table("F1 between coin and oracle", ("agent", "papers", *played), lines, labels=2)
+
+
+def _rated(agent: str, score: ProjectionScores, task: ProjectionTask) -> Iterator[list[object]]:
+    """Yield the rows of the projections of one episode: pairs, then extraneous claims."""
+    for level in score.detail.levels:
+        claims = () if level.alignment is None else rated_claims(level.alignment, task)
+        for claim in claims:
+            projected = "N/A" if claim.projected is None else claim.projected
+            ratings = TableCell(", ".join(map(number, claim.ratings)) or "–", claim.reason)
+            yield [agent, level.level, claim.true or "extraneous", projected, ratings, claim.mean]
+
+
+def _known(report: Report[Any]) -> Iterator[ModelDates]:
+    """Yield the known training cutoffs of o3 and of the models that were played."""
+    played = (score.model for score in report.scores)
+    for model in dict.fromkeys((O3, *filter(None, played))):
+        if (dates := find_model(report.options.models, model)) is not None:
+            yield dates
+
+
+def _told(report: Report[Any], dates: ModelDates) -> str:
+    """Return a phrase that says how many papers appeared before the cutoff of a model."""
+    published = {score.task: score.published for score in report.scores if score.published}
+    before = sum(side_of(parse_date(day), dates.window) == "before" for day in published.values())
+    return f"{before} of {len(published)} papers appeared before the cutoff of {dates.name} ({dates.written_cutoff})"
+
+
+class ProjectionPages(KindPages):
+    """Pages of projections. See `KindPages` for the methods."""
+
+    charts: Mapping[str, tuple[str, str]] = {"auc": (AUC, f"{AUC}, all, pooled")}
+    listed = (*map(f1_at, LEVELS), AUC)
+    sections = (by_level, example, anchored, read_before)
+
+    def maps(self, results: KindResults[Any, ProjectionDetail]) -> Mapping[str, Measure[ProjectionDetail]]:
+        """Return F1 averaged over the levels."""
+        variant = cast(ProjectionResults, results).variant
+        mean = Measure[ProjectionDetail](AUC, lambda detail: detail.mean_f1(variant), "F1 over the levels", judged=True)
+        return {"F1 averaged over the levels": mean}
+
+    def further_results(self, report: Report[ProjectionDetail]) -> Iterator[FurtherResult]:
+        """Yield the differences with and without memory."""
+        found = anchoring(report.scores, report.results)
+        rows = list(differences_table(found, shown_of(report.results))) if found else []
+        yield FurtherResult("anchoring", "Anchoring: conversation − none", found, rows)
+
+    def view(
+        self, episode: Episode[ProjectionEvent], task: ProjectionTask, judged: Judged, others: Mapping[str, Judged],
+        score: ProjectionScores | None,
+    ) -> EpisodeBody:  # fmt: skip
+        """See `projection_view`."""
+        return projection_view(episode, task, RESULTS.detail(episode, task, judged))
+
+
+PAGES = ProjectionPages()

@@ -1,0 +1,64 @@
+"""Play of projections: agents by name, the maker of a run's environments, and courses for estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from inquitree_gym.baselines.agent import Agent
+from inquitree_gym.baselines.llm import ChatAgent
+from inquitree_gym.errors import OptionError
+from inquitree_gym.parts import Course, Shared
+from inquitree_gym.projection.agents import PROJECTING_NAMES, ProjectingBaseline, ProjectingLLMAgent
+from inquitree_gym.projection.env import ProjectionEnv
+from inquitree_gym.projection.observations import TEMPLATE_NAMES, ProjectionRenderer, projection_prompts
+from inquitree_gym.projection.runtime import LocalProjections, ProjectionRuntimes, projection_info
+from inquitree_gym.projection.settings import ProjectionRules, ProjectionSettings
+from inquitree_gym.projection.synthetic import SyntheticProjectionEnv
+from inquitree_gym.trees.disclosure import ProjectionTask
+
+
+def _projecting(name: str, env: ProjectionEnv) -> Agent:
+    if env.last_transition is not None:
+        return ProjectingBaseline(name, env.task, env.episode_rules)
+    if len(env.tasks) > 1 or isinstance(env, SyntheticProjectionEnv):
+        raise OptionError("the environment draws its task at each reset; call env.reset() before make_agent()")
+    return ProjectingBaseline(name, env.tasks[0], env.rules)
+
+
+class ProjectionPlay:
+    """Agents and environments of projections. See `kinds.Play` for the methods."""
+
+    templates = TEMPLATE_NAMES
+    agents: Mapping[str, Callable[[ProjectionEnv], Agent]] = {
+        name: partial(_projecting, name) for name in PROJECTING_NAMES
+    }
+    model_agents: Mapping[str, type[ChatAgent]] = {"llm": ProjectingLLMAgent}
+    default_agents = ("coin", "oracle")
+    saved_policy = None
+    course_note = "One request for each level."
+
+    def maker(self, settings: ProjectionSettings, shared: Shared) -> Callable[[ProjectionTask], ProjectionEnv]:
+        """Return the maker of environments. See `kinds.Play.maker`."""
+        prompts = projection_prompts(shared.prompts)
+        runtimes = ProjectionRuntimes(LocalProjections.load(None), prompts)
+        rules = settings.all_rules()
+
+        def make(task: ProjectionTask) -> ProjectionEnv:
+            env = ProjectionEnv(task, judge=shared.judge, **rules)
+            env.prompts, env.runtimes = prompts, runtimes
+            return env
+
+        return make
+
+    def courses(self, task: ProjectionTask, settings: ProjectionSettings, prompts: str) -> tuple[Course, Course]:
+        """Return the observation of each level, twice: every course takes one turn per level."""
+        rules = ProjectionRules().override(settings.all_rules())
+        renderer = ProjectionRenderer(task, projection_prompts(prompts), rules)
+        course = [(renderer.render(turn), projection_info(rules, turn)) for turn in range(len(rules.levels))]
+        return course, course
+
+
+PLAY = ProjectionPlay()
+PROJECTION_AGENT_NAMES = (*PLAY.agents, *PLAY.model_agents)
+"""Names that `make_agent` takes for projections, apart from agents of your own."""

@@ -1,0 +1,212 @@
+"""Results of projections: F1 by level, its aggregate, and the comparison with and without memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self, cast, get_args
+
+import numpy as np
+
+from inquitree_gym.errors import OptionError
+from inquitree_gym.projection.judges.alignment import Alignment, Area, Variant, area_under_levels
+from inquitree_gym.results.score import Anchors, KindResults, Measure, Score, disambiguate_agents
+from inquitree_gym.trees.disclosure import LEVELS, ProjectionTask
+
+if TYPE_CHECKING:
+    from inquitree_gym.log import Episode, Header
+    from inquitree_gym.projection.events import ProjectionEvent
+
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelScore:
+    """Score of the projection at one level."""
+
+    level: str
+    text: str
+    """The projection."""
+    alignment: Alignment | None = field(compare=False)
+    """Claims and ratings. None where the judge found no claims."""
+    f1: Mapping[Variant, float | None]
+    """F1 in [0, 1] by variant. None for an unscored projection."""
+
+    @property
+    def unscored(self) -> bool:
+        """True for a projection that the judge could not score."""
+        return self.f1["paper"] is None
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionDetail:
+    """Part of a score that only projections have."""
+
+    levels: tuple[LevelScore, ...]
+    """Scores of the levels, in the order of the episode."""
+
+    @property
+    def unscored(self) -> int:
+        """Number of projections that the judge could not score."""
+        return sum(level.unscored for level in self.levels)
+
+    def f1_at(self, level: str, variant: Variant = "paper") -> float | None:
+        """Return the F1 at a level. None without that level, or for an unscored projection."""
+        return next((each.f1[variant] for each in self.levels if each.level == level), None)
+
+    def mean_f1(self, variant: Variant = "paper") -> float | None:
+        """Return the F1 averaged over the levels, in [0, 1]. None with an unscored projection."""
+        return self.area(variant, "mean")
+
+    def area(self, variant: Variant = "paper", auc: Area = "trapezoid") -> float | None:
+        """Return the area under the F1 of the levels. None with an unscored projection. See `area_under_levels`."""
+        known = [value for level in self.levels if (value := level.f1[variant]) is not None]
+        return float(area_under_levels(np.array(known), auc)) if len(known) == len(self.levels) else None
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        levels = [
+            {"level": each.level, "projection": each.text, **{f"f1 ({name})": value for name, value in each.f1.items()}}
+            for each in self.levels
+        ]
+        return {"levels": levels, "auc": self.area()}
+
+
+ProjectionScores = Score[ProjectionDetail]
+"""Score of an episode of projections."""
+
+
+def level_score(level: str, text: str, alignment: Alignment | None) -> LevelScore:
+    """Return the score of one projection. A missing alignment or rating leaves it unscored."""
+    if alignment is None or not alignment.complete:
+        return LevelScore(level, text, alignment, dict.fromkeys(VARIANTS))
+    return LevelScore(level, text, alignment, {name: float(alignment.score(name).f1) for name in VARIANTS})
+
+
+def rules_of(header: Header) -> str:
+    """Return the form of the projections, and the levels in order if they are not those of the paper."""
+    form, levels = str(header.rules["form"]), tuple(header.rules["levels"])
+    return form if levels == LEVELS else f"{form}, {' → '.join(levels)}"
+
+
+if TYPE_CHECKING:
+    from inquitree_gym.judging.judgement import Judged
+    from inquitree_gym.results.comparison import PairedDifference
+
+COIN_F1 = 0.5
+"""Expected F1 of a coin that knows the variables and guesses directions, for any number of claims."""
+CEILING = "oracle"
+AUC = "AUC"
+LEGEND = (
+    "n: episodes (papers). Means are over papers; [low, high] is the 95 % t interval, given from five papers on.\n"
+    "all, mean of domains: each domain has equal weight, as in the paper; all, pooled: each paper has equal weight.\n"
+    "unscored: projections that the judge could not score; the means leave them out. A coin that knows the variables\n"
+    "has an expected F1 of 0.5."
+)
+
+
+def f1_at(level: str) -> str:
+    """Return the heading of F1 at a level."""
+    return f"F1, {level}"
+
+
+def normalised_at(level: str) -> str:
+    """Return the heading of F1 at a level between a coin's `COIN_F1` (0) and the oracle (1) of the same paper.
+
+    The 0 of the scale is the coin's expected F1, so that the scale does not depend on single tosses.
+    """
+    return f"normalised F1, {level}"
+
+
+class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
+    """Results of projections. See `KindResults` for the methods."""
+
+    shown = (*map(f1_at, LEVELS), AUC)
+    groups = "domain"
+    clusters = "papers"
+    legend = LEGEND
+
+    def __init__(self, variant: Variant = "paper", auc: Area = "trapezoid") -> None:
+        """Use a formula of F1 and one of its aggregate over the levels. By default the paper's."""
+        self.variant: Variant = variant
+        self.auc: Area = auc
+        words = ["strict F1"] if variant == "strict" else []
+        if auc == "mean":
+            words.append("AUC as the mean of the levels")
+        self.formulas = ", ".join(words)
+        by_level = (
+            Measure(f1_at(level), self._f1(level), f"F1 of the projection from the {level}", judged=True,
+                    anchors=Anchors(normalised_at(level), COIN_F1, CEILING))
+            for level in LEVELS
+        )  # fmt: skip
+        self.measures = (*by_level, Measure(AUC, self._area, "aggregate of F1 over the levels", judged=True))
+
+    def with_formulas(self, formulas: Mapping[str, str]) -> Self:
+        """Return the results with another ``variant`` of F1 or another aggregate ``auc``.
+
+        Raises:
+            OptionError: a formula is unknown.
+        """
+        choices: dict[str, tuple[str, ...]] = {"variant": get_args(Variant), "auc": get_args(Area)}
+        for name, value in formulas.items():
+            if value not in choices.get(name, ()):
+                known = " or ".join(choices.get(name, choices))
+                raise OptionError(f"{name} must be {known}, got '{value}'. Choose one of them.")
+        chosen = {"variant": self.variant, "auc": self.auc, **formulas}
+        return type(self)(cast(Variant, chosen["variant"]), cast(Area, chosen["auc"]))
+
+    def detail(self, episode: Episode[ProjectionEvent], task: ProjectionTask, judged: Judged) -> ProjectionDetail:
+        """Return the score of each level. A turn without an alignment is unscored."""
+        turns, alignments = episode.turns, judged.payloads
+        return ProjectionDetail(
+            tuple(level_score(turn.event.level, turn.action, alignments.get(turn.turn)) for turn in turns)
+        )
+
+    def rules(self, header: Header) -> str:
+        """See `rules_of`."""
+        return rules_of(header)
+
+    def unscored(self, detail: ProjectionDetail) -> int:
+        """Return the number of unscored projections."""
+        return detail.unscored
+
+    def plain(self, detail: ProjectionDetail) -> dict[str, Any]:
+        """See `ProjectionDetail.as_plain`."""
+        return detail.as_plain()
+
+    def _f1(self, level: str) -> Callable[[ProjectionDetail], float | None]:
+        return lambda detail: detail.f1_at(level, self.variant)
+
+    def _area(self, detail: ProjectionDetail) -> float | None:
+        return detail.area(self.variant, self.auc)
+
+
+def levels_of(scores: Sequence[ProjectionScores]) -> list[str]:
+    """Return the levels of all episodes, in order of first appearance."""
+    return list(dict.fromkeys(each.level for score in scores for each in score.detail.levels))
+
+
+def anchoring(
+    scores: Sequence[ProjectionScores], results: KindResults[Any, Any] | None = None
+) -> list[PairedDifference]:
+    """Return agents with ``memory="conversation"`` minus the same agents with ``memory="none"``, paired."""
+    from inquitree_gym.results.comparison import difference
+    from inquitree_gym.results.summary import grouped
+
+    measures = (RESULTS if results is None else results).measures
+    found = []
+    for group in grouped(disambiguate_agents(scores), _but_memory).values():
+        by_memory = grouped(group, lambda score: score.config.get("memory"))
+        if {"none", "conversation"} <= by_memory.keys():
+            before, after = by_memory["none"], by_memory["conversation"]
+            found.append(difference(before, after, f"{after[0].agent} − {before[0].agent}", measures))
+    return [each for each in found if each.pairs]
+
+
+def _but_memory(score: ProjectionScores) -> tuple[str, str, str]:
+    """Return the settings of a player other than its memory."""
+    others = sorted((name, str(value)) for name, value in score.config.items() if name not in ("memory", "label"))
+    return score.rules, score.judged_by, str(others)
+
+
+RESULTS = ProjectionResults()

@@ -1,0 +1,87 @@
+"""Rules of projections, and the settings of a study of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, get_args
+
+from pydantic import BeforeValidator, Field
+
+from inquitree_gym.errors import OptionError
+from inquitree_gym.ruleset import RuleSet
+from inquitree_gym.settings import AgentSettings, KindSettings, as_tuple
+from inquitree_gym.trees.disclosure import LEVELS, Level
+
+Form = Literal["sentence", "claims"]
+RewardTime = Literal["each", "end"]
+
+_CHOICES = {"form": Form, "reward": RewardTime}
+"""Rules with a fixed set of values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectionRules(RuleSet):
+    """Rules of a projection environment. The defaults are our reading of ProjectionBench (arXiv:2605.30284)."""
+
+    levels: Sequence[Level] = LEVELS
+    """Levels in the order in which they are disclosed, each at most once. One turn per level."""
+    form: Form = "sentence"
+    """Form of a projection: ``"sentence"`` for all claims in one sentence, ``"claims"`` for one claim per line."""
+    reward: RewardTime = "each"
+    """Time of the reward: w·F1 at ``"each"`` turn, or the sum of these at the ``"end"``."""
+
+    def __post_init__(self) -> None:
+        """Validate every rule.
+
+        Raises:
+            OptionError: a rule is out of range.
+        """
+        levels = tuple(self.levels) if isinstance(self.levels, list | tuple) else ()
+        unknown = [level for level in levels if level not in LEVELS]
+        if not levels or unknown or len(set(levels)) < len(levels):
+            raise OptionError(
+                f"levels is a sequence of one or more of {', '.join(LEVELS)}, each at most once, not {self.levels!r}"
+            )
+        object.__setattr__(self, "levels", levels)  # a specification in JSON holds a list
+        for name, kind in _CHOICES.items():
+            if getattr(self, name) not in get_args(kind):
+                raise OptionError(f"{name} is one of {get_args(kind)}, not {getattr(self, name)!r}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the rules by name as plain values, for logs and for the constructor."""
+        return {"levels": list(self.levels), "form": self.form, "reward": self.reward}
+
+
+class ProjectionAgentSettings(AgentSettings):
+    """Settings of the agents that project with a model. See `ProjectingLLMAgent`."""
+
+    memory: Literal["none", "conversation"] = Field(
+        default="none", description="Memory of models between levels: none, or one conversation."
+    )
+    reply: Literal["plain", "thought"] = Field(
+        default="plain", description="Replies of models: plain, or thought for THOUGHT and ACTION."
+    )
+
+
+class ProjectionSettings(KindSettings):
+    """Settings of a study of projections, all of them rules. See `kinds.Settings` for the methods."""
+
+    agent: ClassVar[type[AgentSettings]] = ProjectionAgentSettings
+
+    levels: Annotated[tuple[Level, ...], BeforeValidator(as_tuple)] = Field(
+        default=LEVELS,
+        min_length=1,
+        description="Levels in the order in which they are disclosed, one turn for each.",
+    )
+    form: Form = Field(
+        default="sentence", description="Form of a projection: all claims in one sentence, or one claim per line."
+    )
+    reward: RewardTime = Field(default="each", description="Time of the reward: at each level, or the sum at the end.")
+
+    def all_rules(self) -> dict[str, Any]:
+        """Return the rules."""
+        return {"levels": list(self.levels), "form": self.form, "reward": self.reward}
+
+
+SETTINGS = ProjectionSettings

@@ -1,0 +1,176 @@
+"""Judge the texts of logs offline. Judgements are stored beside the logs, and scores are computed from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from inquitree_gym.errors import LogError
+from inquitree_gym.judging.judgement import AsyncJudge, Judgement, version_of
+from inquitree_gym.judging.panel import Panel
+from inquitree_gym.judging.records import JudgementFile, Key, read_judgements
+from inquitree_gym.judging.registry import judge_all
+from inquitree_gym.kinds import DEFAULT_KIND, kind
+from inquitree_gym.llm import Usage
+from inquitree_gym.results.load import finished_episodes
+from inquitree_gym.results.logs import AnyLogs, Missing, find_logs
+from inquitree_gym.results.score import Score, make_score
+from inquitree_gym.results.statistics import Agreement, agreement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedText:
+    """A text to judge."""
+
+    name: str
+    """Name in the judgements. For an episode, the file name of its log."""
+    task: Any
+    text: str
+    turn: int = 1
+    """Turn at which it was written."""
+
+    @property
+    def key(self) -> Key:
+        """Key of its judgement."""
+        return self.name, self.turn
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingResult:
+    """Outcome of one judge on some texts."""
+
+    judge: str
+    version: int
+    judged: int
+    """Texts judged now."""
+    found: int
+    """Texts judged before, with every part scored."""
+    unscored: int
+    """Parts of texts that remain without a score."""
+    usage: Usage
+    """Usage of now. Equal texts about a task are judged once."""
+    unread: int
+    """Grades or replies of now that could not be read."""
+
+
+def stated_texts(
+    logs: AnyLogs, task_kind: str = DEFAULT_KIND, on_damaged: Callable[[Missing], None] | None = None
+) -> list[StatedText]:
+    """Return the judged texts of the finished episodes of logs.
+
+    Args:
+        logs: a path, or the logs that were found there.
+        task_kind: kind of environment. Logs of others are left out.
+        on_damaged: called with each file that cannot be read, which is then left out. None raises its error.
+
+    Raises:
+        LogError: there is no log, a log is damaged, or there is no text to judge yet.
+    """
+    judging = kind(task_kind).judging
+    stated = [
+        StatedText(name=logged.entry.file.name, task=logged.task, text=text, turn=turn)
+        for logged in finished_episodes(logs, on_damaged=on_damaged)
+        if logged.kind == task_kind
+        for turn, text in judging.texts(logged.episode)
+    ]
+    if not stated:
+        raise LogError(f"'{find_logs(logs).path}' holds no {judging.noun} to judge yet; run its study first")
+    return stated
+
+
+async def judge_texts(
+    folder: str | os.PathLike[str],
+    stated: Sequence[StatedText],
+    judge: AsyncJudge[Any],
+    max_concurrency: int,
+    progress: Callable[[str], None],
+    task_kind: str = DEFAULT_KIND,
+) -> JudgingResult:
+    """Judge every text that this judge has not fully scored yet, and store the judgements in ``folder``.
+
+    Equal texts about a task are judged once.
+
+    Args:
+        folder: the folder of the texts, such as a run.
+        stated: see `stated_texts`.
+        judge: the judge.
+        max_concurrency: texts judged at the same time.
+        progress: called with the name of each text that is judged or was judged before.
+        task_kind: kind of environment of the texts.
+
+    Raises:
+        LogError: judgements cannot be written.
+        ServiceError: the judge's service answers no question at all. Judgements made until then are stored.
+    """
+    with JudgementFile(folder, judge.name, judge.config, task_kind) as file:
+        missing = []
+        for one in stated:
+            if file.holds(one.key, one.task, one.text):
+                progress(one.name)
+            else:
+                missing.append(one)
+        by_text: dict[tuple[str, str], list[StatedText]] = {}
+        for one in missing:
+            by_text.setdefault((one.task.digest, one.text), []).append(one)
+        groups = list(by_text.values())
+
+        def store(index: int, judgement: Judgement[Any]) -> None:
+            for number, one in enumerate(groups[index]):
+                # Equal texts were judged once, so only the first one cost anything.
+                counted = judgement if number == 0 else replace(judgement, usage=Usage(), unread=0, replies=())
+                file.add(one.key, one.task, one.text, counted)
+                progress(one.name)
+
+        cases = [(group[0].task, group[0].text) for group in groups]
+        judgements = await judge_all(judge.judge, cases, max_concurrency, store)
+        return JudgingResult(
+            judge=file.judge,
+            version=version_of(file.config),
+            judged=len(missing),
+            found=len(stated) - len(missing),
+            unscored=sum(file.by_turn[one.key].payload.unscored for one in stated),
+            usage=sum((judgement.usage for judgement in judgements), Usage()),
+            unread=sum(judgement.unread for judgement in judgements),
+        )
+
+
+def judge_agreements(folder: str | os.PathLike[str], task_kind: str = DEFAULT_KIND) -> dict[tuple[str, str], Agreement]:
+    """Return the agreement of every two judges of a run, over the parts of texts that both have judged."""
+    stored = read_judgements(folder, task_kind).by_label()
+    scores = {label: judgements.scores() for label, judgements in stored.items()}
+    graded = [label for label, grades in scores.items() if any(grades.values())]
+    return {(one, other): agreement(_pairs(scores[one], scores[other])) for one, other in combinations(graded, 2)}
+
+
+def recorded_scores(
+    logs: AnyLogs, task_kind: str = DEFAULT_KIND, on_damaged: Callable[[Missing], None] | None = None
+) -> dict[str, list[Score[Any]]]:
+    """Return the scores of the episodes of one folder by every judge with stored judgements, by the judge's label.
+
+    See `finished_episodes` for ``on_damaged``.
+
+    Raises:
+        LogError: there is no log, or a log is damaged.
+    """
+    logs = find_logs(logs)
+    panel = Panel(logs.path, task_kind, "", read_judgements(logs.path, task_kind).by_label())
+    scores: dict[str, list[Score[Any]]] = {label: [] for label in panel.stored}
+    for logged in finished_episodes(logs, on_damaged=on_damaged):
+        if logged.kind == task_kind:
+            for label, judged in panel.others(logged.entry.file.name, logged.episode, logged.task).items():
+                scores[label].append(make_score(logged.episode, logged.task, judged))
+    return scores
+
+
+_Scores = Mapping[tuple[str, str, int], Mapping[str, float | None]]
+
+
+def _pairs(one: _Scores, other: _Scores) -> Iterator[tuple[str, float | None, float | None]]:
+    """Yield the task and the grades by both judges of every part that both have judged."""
+    for key, grades in one.items():
+        for part, grade in grades.items():
+            if part in other.get(key, {}):
+                yield key[0], grade, other[key][part]

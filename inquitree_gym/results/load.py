@@ -1,0 +1,244 @@
+"""Load the episodes of logs and score them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from inquitree_gym.errors import DamagedJudgementError, LogError
+from inquitree_gym.judging.panel import Panel, read_panel
+from inquitree_gym.judging.records import JUDGEMENTS
+from inquitree_gym.log import read_episode
+from inquitree_gym.results.agents import distinct_labels
+from inquitree_gym.results.logs import AnyLogs, LogEntry, LoggedEpisode, Logs, Missing, find_logs
+from inquitree_gym.results.score import Score, make_score
+from inquitree_gym.results.summary import grouped
+from inquitree_gym.runs.copies import version_name
+
+if TYPE_CHECKING:
+    from inquitree_gym.judging.judgement import Judged
+    from inquitree_gym.runs.specs import EpisodeSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRun:
+    """The scored episodes of one run, or of the logs under one path."""
+
+    folder: Path
+    scores: tuple[Score[Any], ...]
+    """Scores of the finished episodes by the chosen judge."""
+    missing: tuple[Missing, ...] = ()
+    judged: Mapping[str, tuple[Score[Any], ...]] = field(default_factory=dict)
+    """Scores by every other judge, by its label. See `inquitree judge`."""
+    tasks: Mapping[tuple[str, str], Any] = field(default_factory=dict)
+    """Tasks of the episodes, by `Score.kind` and `Score.task`."""
+
+    @property
+    def by_kind(self) -> dict[str, ScoredRun]:
+        """The part of each kind with a finished episode, by name. What is missing from no known kind is in each."""
+        return {name: self.of_kind(name) for name in dict.fromkeys(score.kind for score in self.scores)}
+
+    def of_kind(self, name: str) -> ScoredRun:
+        """Return the part of one kind. What is missing from no known kind is part of it."""
+        judged = {label: tuple(each for each in scores if each.kind == name) for label, scores in self.judged.items()}
+        return replace(
+            self,
+            scores=tuple(score for score in self.scores if score.kind == name),
+            missing=tuple(each for each in self.missing if each.kind in ("", name)),
+            judged={label: scores for label, scores in judged.items() if scores},
+            tasks={key: task for key, task in self.tasks.items() if key[0] == name},
+        )
+
+
+class ScoredLog(NamedTuple):
+    """Score of a log by the chosen judge, and by the others that have judged it, by label."""
+
+    score: Score[Any]
+    others: Mapping[str, Score[Any]]
+    task: Any
+
+
+def load_run(
+    logs: AnyLogs, progress: Callable[[EpisodeSpec], None] | None = None, judge: str | None = None
+) -> ScoredRun:
+    """Read and score every finished episode of a run folder, of another folder of logs, or of a single log.
+
+    Stored judgements are reused. The judge of a kind judges other texts at once, where it can. Any other judge must
+    have judged the logs before (`inquitree judge`). A log that cannot be scored is among the missing ones.
+
+    Args:
+        logs: a path, or the logs that were found there.
+        progress: called after each episode.
+        judge: name or label of the judge. By default the judge of the kind.
+
+    Raises:
+        LogError: there is no log, or no finished episode.
+        JudgeError: a file of judgements is damaged, or the judge has not judged the logs.
+        OptionError: the judge is unknown.
+    """
+    run = score_logs(find_logs(logs), progress, judge)
+    if not run.scores:
+        raise no_finished_episode([run])
+    return run
+
+
+def score_logs(
+    logs: Logs, progress: Callable[[EpisodeSpec], None] | None = None, judge: str | None = None
+) -> ScoredRun:
+    """Read and score what can be scored, which may be nothing. See `load_run`."""
+    panels: dict[tuple[Path, str], Panel] = {}
+
+    def judges(home: Path, name: str) -> Panel:
+        if (home, name) not in panels:
+            panels[home, name] = read_panel(home, judge, name)
+        return panels[home, name]
+
+    scored: list[ScoredLog] = []
+    missing = list(logs.foreign)
+    for entry in logs.entries:
+        result = score_log(entry, judges)
+        if isinstance(result, Missing):
+            missing.append(result)
+        else:
+            scored.append(result)
+        if progress is not None:
+            progress(entry.spec)
+    judged: dict[str, list[Score[Any]]] = {}
+    for log in scored:
+        for label, score in log.others.items():
+            judged.setdefault(label, []).append(score)
+    for (_, name), panel in panels.items():
+        missing += [Missing(JUDGEMENTS, "damaged", fault, name) for fault in dict.fromkeys(panel.faults)]
+    return ScoredRun(
+        folder=logs.path,
+        scores=tuple(log.score for log in scored),
+        missing=tuple(missing),
+        judged={label: tuple(scores) for label, scores in judged.items()},
+        tasks={(log.score.kind, log.score.task): log.task for log in scored},
+    )
+
+
+def score_log(entry: LogEntry, judges: Callable[[Path, str], Panel]) -> ScoredLog | Missing:
+    """Score a finished episode by the chosen judge, and by the others that have judged it."""
+    logged = entry.read()
+    if isinstance(logged, Missing):
+        return logged
+    if logged.missing is not None:
+        return logged.missing
+    of_home = judges(entry.home, logged.kind)
+    what = (entry.file.name, logged.episode, logged.task)
+    others = {label: _score(logged, judged) for label, judged in of_home.others(*what).items()}
+    try:
+        judged = of_home.chosen(*what)
+    except DamagedJudgementError as error:
+        return Missing(entry.name, "damaged", str(error), logged.kind)
+    return ScoredLog(_score(logged, judged), others, logged.task)
+
+
+def _score(logged: LoggedEpisode, judged: Judged) -> Score[Any]:
+    """Score a log. Its task has the name of its version where it was played beside an earlier one."""
+    score, entry, task = make_score(logged.episode, logged.task, judged), logged.entry, logged.task
+    name = version_name(task.id, task.digest)
+    return replace(
+        score,
+        task=name if entry.spec.task == name else task.id,
+        limit=entry.limit if entry.limit and score.limit else score.limit,
+        file=entry.file,
+    )
+
+
+def disambiguate_runs(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
+    """Return runs whose scores have a label for each configuration of an agent. See `disambiguate_agents`."""
+    every = [score for run in runs for scores in (run.scores, *run.judged.values()) for score in scores]
+    labels = iter(distinct_labels([(score.agent, score.config) for score in every]))
+
+    def labelled(scores: Sequence[Score[Any]]) -> tuple[Score[Any], ...]:
+        return tuple(replace(score, agent=next(labels)) for score in scores)
+
+    return [
+        replace(
+            run,
+            scores=labelled(run.scores),
+            judged={label: labelled(scores) for label, scores in run.judged.items()},
+        )
+        for run in runs
+    ]
+
+
+def finished_episodes(
+    logs: AnyLogs,
+    progress: Callable[[EpisodeSpec], None] | None = None,
+    on_damaged: Callable[[Missing], None] | None = None,
+) -> Iterator[LoggedEpisode]:
+    """Yield the finished episodes of logs with their tasks.
+
+    Args:
+        logs: a path, or the logs that were found there. See `find_logs` for the errors.
+        progress: called after each episode.
+        on_damaged: called with each file that cannot be read as a log on a task at hand, which is then left out. None
+            raises its error. Missing and torn episodes are left out in silence.
+
+    Raises:
+        LogError: a log is damaged, and there is no ``on_damaged``.
+    """
+    logs = find_logs(logs)
+
+    def leave_out(missing: Missing) -> None:
+        if on_damaged is None:
+            raise LogError(missing.error)
+        on_damaged(missing)
+
+    for foreign in logs.foreign:
+        leave_out(foreign)
+    for entry in logs.entries:
+        logged = entry.read()
+        if isinstance(logged, LoggedEpisode):
+            if logged.missing is None:
+                yield logged
+        elif logged.status != "missing":
+            leave_out(logged)
+        if progress is not None:
+            progress(entry.spec)
+
+
+def no_finished_episode(runs: Sequence[ScoredRun]) -> LogError:
+    """Return the error for runs without a finished episode."""
+    reason = next((f" ({each.name}: {each.error})" for run in runs for each in run.missing if each.error), "")
+    paths = ", ".join(f"'{run.folder}'" for run in runs)
+    return LogError(f"{paths} holds no finished episode yet; run its study first{reason}")
+
+
+def without_doubles(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], int]:
+    """Return the runs with the first copy of every episode only, and the number of copies left out.
+
+    Two logs hold one episode if their keys are the same, and so are their fingerprints. See `Score.key`. Only logs that
+    agree in the former are read again.
+    """
+    alike = grouped((score for run in runs for score in run.scores), lambda score: score.key)
+    copies = {id(copy) for group in alike.values() if len(group) > 1 for copy in _copies(group)}
+    if not copies:
+        return list(runs), 0
+    return [_without(run, copies) for run in runs], len(copies)
+
+
+def _copies(group: Sequence[Score[Any]]) -> list[Score[Any]]:
+    """Return the episodes of a group whose fingerprint an earlier one has."""
+    seen: set[str] = set()
+    copies = []
+    for score in group:
+        if score.file is None:
+            continue
+        fingerprint = read_episode(score.file).fingerprint
+        if fingerprint in seen:
+            copies.append(score)
+        seen.add(fingerprint)
+    return copies
+
+
+def _without(run: ScoredRun, copies: set[int]) -> ScoredRun:
+    kept = tuple(score for score in run.scores if id(score) not in copies)
+    files = {score.file for score in kept}
+    judged = {label: tuple(each for each in scores if each.file in files) for label, scores in run.judged.items()}
+    return replace(run, scores=kept, judged={label: scores for label, scores in judged.items() if scores})

@@ -1,0 +1,1 @@
+"""Runs as data on disk: studies, manifests and copies of tasks."""

@@ -1,0 +1,94 @@
+"""Base of the settings of a kind of environment, and of the settings of its agents that ask models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from inquitree_gym.parts import Scalar
+
+
+class AgentSettings(BaseModel):
+    """Settings of the agents of a kind that ask models, beside those of every one. None here.
+
+    They stand among the settings of a model in a study file. Fields are described as those of `KindSettings` are.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True)
+class TableField:
+    """Metadata of a field that holds a table of settings, for its flags."""
+
+    key: str
+    """Entry that the text of the flag is."""
+    prefix: str = ""
+    """Beginning of the text that is left out of the entry. Without it the text is taken as it is."""
+    pairs: str = ""
+    """Name of a further flag that takes other entries as NAME=VALUE. Empty for none."""
+    server: bool = False
+    """True for the settings of a model, whose server has a flag of its own."""
+
+
+class KindSettings(BaseModel):
+    """Settings of a study for one kind. See `kinds.Settings` for the methods.
+
+    Fields are described by ``Field(description=...)``, which becomes the help of their flags.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    grid: ClassVar[tuple[str, ...]] = ()
+    """Names of the fields that hold several values, which a study crosses."""
+    short: ClassVar[Mapping[str, str]] = {}
+    """Short names of the fields in the grid, for the names of logs."""
+    model_agents: ClassVar[tuple[str, ...]] = ("llm",)
+    """Names of the agents that ask models, known without loading anything that plays."""
+    agent: ClassVar[type[AgentSettings]] = AgentSettings
+    """Settings of these agents."""
+
+    def cells(self) -> tuple[dict[str, Scalar], ...]:
+        """Return every combination of the values of the fields in the grid, one value by name. One cell without any."""
+        values = [getattr(self, name) for name in self.grid]
+        return tuple(dict(zip(self.grid, combination, strict=True)) for combination in product(*values))
+
+    @classmethod
+    def file_part(cls, cell: Mapping[str, Scalar]) -> str:
+        """Return the values of a cell as part of the name of a log, such as ``_f3``."""
+        return "".join(f"_{cls.short.get(name, name)}{value}" for name, value in cell.items())
+
+    def all_rules(self) -> dict[str, Any]:
+        """Return all rules by name, defaults included. None here."""
+        return {}
+
+    def options(self, cell: Mapping[str, Scalar], task: Any) -> dict[str, Any]:
+        """Return the `reset` options of an episode in a cell. The cell itself here."""
+        return dict(cell)
+
+    def services(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the settings of the models that the environment asks, apart from the judge. None here."""
+        return ()
+
+    def fixed(self) -> dict[str, Any]:
+        """Return everything by name that decides how an episode in a cell is played, which a run keeps."""
+        return self.model_dump(mode="json", exclude=set(self.grid))
+
+    @property
+    def limit(self) -> str:
+        """Turn limit in the words of reports, the same for tasks of any size. Empty if there is none to choose."""
+        return ""
+
+    @property
+    def prompts(self) -> str:
+        """Prompts of the package that the settings stand for, where a study names none."""
+        return "default"
+
+
+def as_tuple(given: Any) -> Any:
+    """Return the values of a field in a grid, each once. A single one may be given without a list."""
+    return tuple(dict.fromkeys(given)) if isinstance(given, list | tuple) else (given,)

@@ -1,0 +1,1 @@
+"""Static models, which approximate MiniLM or the reader by a table: ``python -m research.static``."""

@@ -1,0 +1,68 @@
+"""Flags of the settings of kinds, made of the fields of these settings."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any
+
+import pytest
+import typer
+
+from inquitree_gym.cli.flags import AGENT, SETTINGS, kind_parameters, kind_values, with_kind_flags
+from inquitree_gym.errors import OptionError
+
+
+@with_kind_flags(SETTINGS, AGENT)
+def verb(context: typer.Context, seeds: int = 5, **_flags: Any) -> None:
+    """Do nothing."""
+
+
+def values(env: str, group: str = SETTINGS, **flags: Any) -> dict[str, Any]:
+    return kind_values(env, group, dict.fromkeys(kind_parameters()) | flags, flags)
+
+
+def test_a_verb_has_a_flag_for_every_field_of_every_kind():
+    parameters = signature(verb).parameters
+    assert list(parameters)[:2] == ["context", "seeds"]
+    assert parameters.keys() - {"context", "seeds"} == kind_parameters()
+    assert {"fake_level", "reader_base_url", "rule", "belief", "form", "memory"} <= parameters.keys()
+    assert "_flags" not in parameters
+
+
+@pytest.mark.parametrize(
+    ("env", "group", "flags", "expected"),
+    [
+        ("inquiry", SETTINGS, {}, {}),
+        ("inquiry", SETTINGS, {"fake_level": "0, 3"}, {"fake_level": ("0", "3")}),
+        ("inquiry", SETTINGS, {"max_turns": "3n"}, {"max_turns": "3n"}),
+        ("inquiry", SETTINGS, {"rules": "paper"}, {"rules": "paper"}),
+        (
+            "inquiry", SETTINGS, {"rules": "paper", "rule": ["on_tie=0.1", "explore=hub"]},
+            {"rules": {"preset": "paper", "on_tie": 0.1, "explore": "hub"}},
+        ),
+        ("inquiry", SETTINGS, {"rule": ["study_turn=true"]}, {"rules": {"study_turn": True}}),
+        (
+            "inquiry", SETTINGS, {"reader": "llm:x/y", "reader_base_url": "http://h"},
+            {"reader": {"model": "x/y", "base_url": "http://h"}},
+        ),
+        ("inquiry", AGENT, {"belief": True}, {"belief": True}),
+        ("projection", SETTINGS, {"levels": "null,question"}, {"levels": ("null", "question")}),
+        ("projection", AGENT, {"memory": "conversation"}, {"memory": "conversation"}),
+    ],
+)  # fmt: skip
+def test_flags_become_settings(env: str, group: str, flags: dict[str, Any], expected: dict[str, Any]):
+    assert values(env, group, **flags) == expected
+
+
+@pytest.mark.parametrize(
+    ("env", "group", "flags", "told"),
+    [
+        ("projection", SETTINGS, {"fake_level": "3"}, "--fake-level is a flag of --env inquiry, not of"),
+        ("inquiry", AGENT, {"memory": "none"}, "--memory is a flag of --env projection, not of"),
+        ("inquiry", SETTINGS, {"rule": ["on_tie"]}, "--rule takes NAME=VALUE, such as .*, not .on_tie."),
+        ("inquiry", SETTINGS, {"reader_base_url": "http://h"}, "--reader-base-url without a model does nothing"),
+    ],
+)  # fmt: skip
+def test_flags_that_would_do_nothing_are_refused(env: str, group: str, flags: dict[str, Any], told: str):
+    with pytest.raises(OptionError, match=told):
+        values(env, group, **flags)

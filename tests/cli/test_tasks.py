@@ -1,0 +1,85 @@
+"""The verbs about trees tell the same of a user's file as the import does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inquitree_gym.trees import dump_tree, load_tree
+from inquitree_gym.trees.catalogue import builtin_file
+from tests.cli.test_cli import Inquitree, inquitree  # noqa: F401
+from tests.strategies import make_tree
+from tests.tasks import TASK
+
+RENAMED = "'renamed.json' holds the id 'original'; file name and id have to agree"
+
+
+@pytest.fixture
+def renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file in a folder of user trees, with the name of another tree."""
+    file = tmp_path / "renamed.json"
+    file.write_text(dump_tree(make_tree([[]], [1], tree_id="original")))
+    monkeypatch.setenv("INQUITREE_TREES", str(tmp_path))
+    return file
+
+
+def test_a_file_named_unlike_its_id_is_no_tree_for_any_verb(inquitree: Inquitree, renamed: Path):  # noqa: F811
+    shown = inquitree("show", "renamed")
+    assert (shown.status, shown.out) == (2, "")
+    assert RENAMED in shown.said
+    (listed,) = (each for each in json.loads(inquitree("list", "--json").out) if each["id"] == "renamed")
+    assert not listed["playable"]
+    assert f"1 fault; see inquitree check {renamed}" in listed["title"]
+    for name in ("renamed", renamed):
+        checked = inquitree("check", name, "--embedder", "none", "--json")
+        assert checked.status == 1
+        named = [fault for fault in json.loads(checked.out)[str(name)] if fault["code"] == "T103"]
+        assert [(fault["node"], fault["path"], fault["message"]) for fault in named] == [("id", "id", RENAMED)]
+
+
+def test_check_refuses_the_id_of_a_shipped_tree(inquitree: Inquitree, tmp_path: Path):  # noqa: F811
+    file = tmp_path / "paper12.json"
+    file.write_text(dump_tree(load_tree("paper12")))
+    done = inquitree("check", file, "--embedder", "none")
+    assert done.status == 1
+    told = "error T103 id: 'paper12.json' has the id of a shipped tree; rename the file and its id"
+    assert told in done.out.splitlines()[1]
+    assert done.out.startswith(f"{file}: 1 error")
+
+
+def test_a_shipped_file_may_be_checked_by_its_path(inquitree: Inquitree):  # noqa: F811
+    assert inquitree("check", builtin_file("paper12"), "--embedder", "none").status == 0
+
+
+def test_an_own_tree_of_a_restricted_paper_is_clean_of_that_fault(inquitree: Inquitree, tmp_path: Path):  # noqa: F811
+    file = tmp_path / "paper6.json"
+    file.write_text(dump_tree(make_tree([[]], [1], tree_id="paper6")))
+    done = inquitree("check", file, "--embedder", "none", "--json")
+    assert not [fault for fault in json.loads(done.out)[str(file)] if fault["node"] == "id"]
+
+
+@pytest.mark.parametrize("name", ["tree.png", "tree"])
+def test_svg_is_written_under_no_other_suffix(inquitree: Inquitree, tmp_path: Path, name: str):  # noqa: F811
+    done = inquitree("show", "paper8", "--svg", tmp_path / name)
+    assert (done.status, done.out) == (2, "")
+    assert f"its file name ends with .svg, not '{name}'" in done.said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_task_file_of_the_user_is_listed_as_one_and_checked_by_its_id(
+    inquitree: Inquitree,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    (tmp_path / "bread.json").write_text(json.dumps(TASK))
+    monkeypatch.setenv("INQUITREE_TREES", str(tmp_path))
+    assert "bread" not in {each["id"] for each in json.loads(inquitree("list", "--json").out)}
+    entries = json.loads(inquitree("list", "--env", "projection", "--json").out)
+    (listed,) = (each for each in entries if each["id"] == "bread")
+    assert (listed["playable"], listed["title"]) == (True, TASK["paper"]["title"])
+    assert inquitree("check", "bread", "--embedder", "none").status == 0
+    (tmp_path / "bread.json").write_text(json.dumps(TASK | {"version": 0}))
+    checked = inquitree("check", "bread", "--embedder", "none", "--json")
+    assert [fault["path"] for fault in json.loads(checked.out)["bread"]] == ["version"]

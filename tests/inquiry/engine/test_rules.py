@@ -1,0 +1,40 @@
+"""Every rule is checked, and says what it takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.engine import Rules
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("threshold", 1.5), ("threshold", "0.5"), ("threshold", True), ("threshold", float("nan")),
+        ("fake_level", 11), ("fake_level", -1), ("fake_level", 2.5), ("fake_level", True), ("max_turns", 0),
+        ("max_turns", "many"), ("max_turns", 1.0), ("candidates", "some"), ("on_last_hint", "wait"),
+        ("study_turn", 1), ("decisions", "words"), ("bare_decisions", 1), ("redo_turn", 1),
+        ("named_at_result", "visited"), ("evidence", "items"), ("feedback", None), ("on_tie", "first"),
+        ("on_tie", 2.1), ("replication", "other"), ("explore", "spoke"),
+    ],
+)  # fmt: skip
+def test_a_value_out_of_range_is_refused_by_name(name: str, value: object):
+    with pytest.raises(OptionError, match=name):
+        Rules(**{name: value})
+
+
+def test_an_unknown_rule_is_refused_with_a_suggestion():
+    with pytest.raises(OptionError, match=r"unknown option 'fake_levle' \(did you mean 'fake_level'\?\)"):
+        Rules().override({"fake_levle": 3})
+
+
+def test_override_changes_only_what_it_names():
+    rules = Rules(fake_level=3, study_turn=True)
+    assert rules.override({"max_turns": 9}) == Rules(fake_level=3, study_turn=True, max_turns=9)
+    assert rules == Rules(fake_level=3, study_turn=True)
+
+
+def test_rules_survive_plain_values():
+    rules = Rules(threshold=0.4, fake_level=2, max_turns=None, candidates="admissible", explore="direct")
+    assert Rules(**rules.as_dict()) == rules

@@ -1,0 +1,143 @@
+"""Acting by number is saying the text behind it."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from inquitree_gym import InquiryEnv, load_tree
+from inquitree_gym.errors import ActionError, OptionError
+from inquitree_gym.wrappers import MenuActions
+
+TREE = load_tree("paper12")
+N, M = len(TREE.subtopics), len(TREE.studies)
+REDO, EXPLORE, CONCLUDE, MACRO = range(N + M, N + M + 4)
+
+
+@pytest.fixture
+def env(minilm) -> MenuActions:
+    return MenuActions(InquiryEnv(TREE, fake_level=5, privileged=True))
+
+
+def test_every_action_is_played_as_the_text_it_stands_for(env: MenuActions):
+    text_env = InquiryEnv(TREE, fake_level=5, privileged=True)
+    rng = np.random.default_rng(3)
+    for seed in range(6):
+        assert unmasked(env.reset(seed=seed)) == text_env.reset(seed=seed)
+        over = False
+        while not over:
+            action = rng.integers(env.action_space.n)
+            text = env.menu.text(int(action), text_env.state)
+            stepped = env.step(action)
+            assert unmasked(stepped) == text_env.step(text)
+            over = stepped[2]
+
+
+def unmasked(returned: tuple) -> tuple:
+    """What `reset` or `step` returned, its info without the mask."""
+    *rest, info = returned
+    return *rest, {name: value for name, value in info.items() if name != "action_mask"}
+
+
+@pytest.mark.parametrize(
+    "rules", [{}, {"explore": "direct", "study_turn": True}, {"candidates": "admissible"}], ids=str
+)
+def test_every_info_holds_a_fresh_mask_of_the_actions_that_the_state_allows(rules: dict, minilm):
+    env = MenuActions(InquiryEnv(TREE, fake_level=5, **rules))
+    for seed in range(2):
+        _, info = env.reset(seed=seed)
+        while info["state"] != "end":
+            mask, before = info["action_mask"], env.action_masks()
+            assert (type(mask), mask.dtype, mask.shape) == (np.ndarray, np.int8, (N + M + 4,))
+            np.testing.assert_array_equal(mask, before)
+            mask[:] = 7  # a caller's own copy: nothing else sees this
+            np.testing.assert_array_equal(env.action_masks(), before)
+            info = env.step(env.action_space.sample(before.astype(np.int8)))[-1]
+        assert info["action_mask"].tolist() == [0] * (N + M + 3) + [1]
+
+
+WHOLE_NUMBERS = [
+    3, np.int64(3), np.int32(3), np.uint8(3), np.array(3), np.array(3, np.int16), np.array([3])[0],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("action", WHOLE_NUMBERS, ids=repr)
+def test_an_action_may_be_whatever_stands_for_a_whole_number(action, minilm):
+    assert MenuActions(InquiryEnv(TREE)).action_space.contains(action)
+    assert_is_played_as_three(action)
+
+
+def assert_is_played_as_three(action):
+    env, other = (MenuActions(InquiryEnv(TREE)) for _ in range(2))
+    env.reset(seed=0)
+    other.reset(seed=0)
+    assert unmasked(env.step(action)) == unmasked(other.step(3))
+
+
+def test_a_size_makes_one_space_for_trees_of_any_size_below_it(minilm):
+    sizes = [MenuActions(InquiryEnv(name), size=(10, 20)).action_space.n for name in ("paper2", "paper12")]
+    assert sizes == [34, 34]
+    assert (
+        MenuActions(InquiryEnv(["paper2", "paper12", "paper4"])).action_space.n
+        == 10 + max(len(load_tree(name).studies) for name in ("paper2", "paper12", "paper4")) + 4
+    )
+
+
+def test_an_empty_slot_says_nothing(minilm):
+    env = MenuActions(InquiryEnv(TREE, privileged=True), size=(N + 2, M))
+    env.reset(seed=0)
+    assert not env.action_masks()[N]
+    info = env.step(N + 1)[-1]
+    assert (info["privileged"]["candidate"], info["hint_level"]) == (-1, 1)
+
+
+def test_a_tree_that_does_not_fit_is_refused_at_reset_and_the_episode_before_it_goes_on(minilm):
+    env = MenuActions(InquiryEnv("paper2"))
+    env.reset(seed=0)
+    env.step(0)
+    for asked in ("paper12", ["paper2", "paper12"]):
+        with pytest.raises(OptionError, match=r"paper12 has 7 subtopics .* make it with size=\(7, \d+\) or more"):
+            env.reset(seed=0, options={"tree": asked})
+    assert (env.unwrapped.tree.id, env.step(0)[-1]["turn"]) == ("paper2", 2)
+    assert env.reset(seed=0, options={"tree": "paper2"})[1]["state"] == "topic"
+    with pytest.raises(OptionError, match=r"paper12 has 7 subtopics .* and the menu has 4 and 30 slots"):
+        MenuActions(InquiryEnv(["paper2", "paper12"]), size=(4, 30))
+
+
+def test_a_masked_action_is_refused_where_that_is_asked_for(minilm):
+    env = MenuActions(InquiryEnv(TREE), on_masked="raise")
+    env.reset(seed=0)
+    with pytest.raises(ActionError, match=f"action {CONCLUDE} is not open at topic; choose among the True ones"):
+        env.step(CONCLUDE)
+    assert env.step(next(i for i, s in enumerate(TREE.subtopics) if not s.prerequisites))[-1]["accepted"], (
+        "nothing was spent"
+    )
+    assert MenuActions(InquiryEnv(TREE)).reset(seed=0)[1]["turn"] == 0
+
+
+@pytest.mark.parametrize(
+    ("action", "told"),
+    [(1.0, "whole number, not float"), (True, "not bool"), ("3", "not str"), (None, "not NoneType"),
+     (np.array([1]), "not ndarray"), (np.array(1.0), "not ndarray"), (np.array(True), "not ndarray"),
+     (np.float32(1), "not float32"), (np.bool_(True), "not bool"), ([1], "not list"),
+     (np.array(MACRO + 1), f"not {MACRO + 1}"), (-1, f"lies in 0 to {MACRO}, not -1"), (MACRO + 1, f"not {MACRO + 1}")],
+    ids=str,
+)  # fmt: skip
+def test_actions_of_another_kind_are_refused(env: MenuActions, action, told: str):
+    env.reset(seed=0)
+    with pytest.raises(ActionError, match=told):
+        env.step(action)
+
+
+@pytest.mark.parametrize("size", [(0, 5), (5,), (5, 2.0), (7, -1), (True, 30), 5, "ab"], ids=str)
+def test_a_size_is_a_pair_of_whole_numbers(size, minilm):
+    with pytest.raises(OptionError, match="size is a pair of whole numbers from 1"):
+        MenuActions(InquiryEnv(TREE), size=size)
+
+
+def test_what_is_unknown_is_refused(minilm):
+    with pytest.raises(OptionError, match="on_masked is one of"):
+        MenuActions(InquiryEnv(TREE), on_masked="ignore")
+    with pytest.raises(OptionError, match="MenuActions wraps an InquiryEnv, not CartPoleEnv"):
+        MenuActions(gym.make("CartPole-v1"))

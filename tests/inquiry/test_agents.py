@@ -1,0 +1,283 @@
+"""Baseline agents on real trees, read by the real embedder."""
+
+from __future__ import annotations
+
+import random  # noqa: TID251  (its global state is what is checked)
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from inquitree_gym.baselines import (
+    BASELINE_NAMES,
+    BaselineAgent,
+    HumanAgent,
+    RandomAgent,
+    RandomMenuAgent,
+    RandomWordsAgent,
+    ReplayAgent,
+    RetrievalAgent,
+    WorstCaseAgent,
+    make_agent,
+)
+from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
+from inquitree_gym.envs.spaces import WORDS
+from inquitree_gym.errors import LogError
+from inquitree_gym.inquiry.agents.scripted import menu_texts, needed_studies
+from inquitree_gym.inquiry.decisions import TOKENS
+from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.judges.local import local_judge
+from inquitree_gym.log import Episode
+from inquitree_gym.results.score import score_episode
+from inquitree_gym.rollout import play
+from inquitree_gym.trees import HINT_LEVELS, Tree, builtin_ids, load_tree
+from tests.strategies import make_tree
+
+PHRASES = tuple(TOKENS)
+SOME = builtin_ids()[::5]
+
+
+def length(episode: Episode) -> int:
+    """L: turns up to and including the decision to conclude."""
+    assert episode.turns[-1].event.kind == "end"
+    return len(episode.turns) - 1
+
+
+def kinds(episode: Episode) -> list[str]:
+    return [turn.event.kind for turn in episode.turns]
+
+
+def oracle_plays(tree: str | Tree, seed: int = 0, **rules) -> Episode:
+    env = InquiryEnv(tree, privileged=True, **rules)
+    return play(env, make_agent("oracle", env), seed)
+
+
+@pytest.fixture(scope="module")
+def paper12() -> Tree:
+    return load_tree("paper12")
+
+
+@pytest.mark.parametrize("tree_id", builtin_ids())
+def test_the_oracle_takes_3_turns_for_each_needed_study_and_scores_one(tree_id: str, minilm: MiniLMEmbedder):
+    tree = load_tree(tree_id)
+    needed = {tree.studies[i].id for i in needed_studies(tree)}
+    assert all(needed.intersection(group) for item in tree.conclusions for group in item.needs)
+    assert all(any(study.id in needed for study in subtopic.studies) for subtopic in tree.subtopics)
+    for rules, turns in (
+        ({}, 3 * len(needed)),
+        ({"study_turn": True}, 4 * len(needed)),
+        ({"explore": "direct", "embedder": minilm}, 2 * len(needed) + 1),
+        ({"rules": "paper"}, 3 * len(needed_studies(tree, "results"))),
+    ):
+        episode = oracle_plays(tree, **rules)
+        assert length(episode) == turns
+        assert episode.footer.episode_return == pytest.approx(1)
+        assert all(turn.event.accepted for turn in episode.turns)
+        if not rules:
+            scored = score_episode(episode, tree, local_judge(tree))
+            assert scored.detail.quality_share == pytest.approx(1)
+            assert scored.detail.trajectory.unaided_coverage == scored.detail.trajectory.coverage_at_3n == 1
+    required = {name for item in tree.conclusions for group in item.needs for name in group}
+    assert {turn.event.node for turn in episode.turns if turn.event.kind == "result"} >= required, "by Eq. 8 literally"
+    n = len(tree.subtopics)
+    short = oracle_plays(tree, max_turns=3 * n)
+    assert len({turn.event.node for turn in short.turns if turn.event.kind == "subtopic"}) == n
+    assert length(short) == 3 * n
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_redo_with_a_turn_of_its_own_never_costs_the_oracle_a_subtopic(paper12: Tree, seed: int):
+    n = len(paper12.subtopics)
+    for spare in (0, 1, 2, 5):
+        env = InquiryEnv(paper12, privileged=True, rules="paper", fake_level=6, max_turns=3 * n + spare)
+        episode = play(env, make_agent("oracle", env), seed)
+        assert len({turn.event.node for turn in episode.turns if turn.event.kind == "subtopic"}) == n
+        assert sum(turn.event.kind == "redo" for turn in episode.turns) <= spare // 2
+
+
+@pytest.mark.parametrize("tree_id", SOME)
+@pytest.mark.parametrize("study_turn", [False, True])
+def test_the_worst_case_takes_n_times_2h_plus_3_turns(tree_id: str, study_turn: bool):
+    env = InquiryEnv(tree_id, privileged=True, study_turn=study_turn)
+    episode = play(env, WorstCaseAgent(), 0)
+    n = len(load_tree(tree_id).subtopics)
+    assert length(episode) == n * (2 * HINT_LEVELS + 3 + study_turn) == env.turn_limit
+    assert not any(turn.event.limit for turn in episode.turns)
+    assert sum(turn.event.forced for turn in episode.turns) == 2 * n
+    assert episode.footer.episode_return == 0
+
+
+@pytest.mark.parametrize("tree_id", SOME)
+@pytest.mark.parametrize("level", [4, 10])
+def test_the_oracle_redoes_fakes_and_still_traverses_fully(tree_id: str, level: int):
+    episode = oracle_plays(tree_id, seed=3, fake_level=level)
+    tree = load_tree(tree_id)
+    entered = {turn.event.node for turn in episode.turns if turn.event.kind == "subtopic"}
+    assert entered == {subtopic.id for subtopic in tree.subtopics}
+    assert episode.turns[-2].event.decision == "conclude"
+    assert not any(turn.event.limit for turn in episode.turns)
+    answers = [(bool(before.event.fake), after.event.decision) for before, after in pairs(episode)]
+    assert (False, "redo") not in answers, "a true result was redone"
+    if level == 4:
+        assert not {(True, "explore"), (True, "conclude")} & set(answers), "a fake was taken though turns were left"
+        assert episode.footer.episode_return == pytest.approx(1)
+    else:
+        assert (True, "redo") in answers
+        assert episode.footer.episode_return == 0
+
+
+@pytest.mark.parametrize("study_turn", [False, True])
+def test_the_oracle_redoes_only_while_the_turns_left_allow_a_full_traversal(study_turn: bool):
+    n = len(load_tree("paper8").subtopics)
+    fewest = (4 if study_turn else 3) * n
+    cost = 1 + study_turn
+    for spare in range(8):
+        episode = oracle_plays("paper8", fake_level=10, study_turn=study_turn, max_turns=fewest + spare)
+        redone = sum(turn.event.decision == "redo" for turn in episode.turns)
+        assert redone == spare // cost
+        assert episode.turns[-2].event.decision == "conclude"
+        assert length(episode) == fewest + redone * cost
+
+
+def test_without_a_turn_limit_the_oracle_reaches_one_in_spite_of_fakes_and_gives_up_at_level_10():
+    episode = oracle_plays("paper12", seed=1, fake_level=6, max_turns=None)
+    assert episode.footer.episode_return == pytest.approx(1)
+    assert length(episode) > 21
+    hopeless = oracle_plays("paper8", fake_level=10, max_turns=None)
+    assert (hopeless.status, hopeless.footer.episode_return) == ("concluded", 0)
+
+
+def pairs(episode: Episode):
+    return zip(episode.turns, episode.turns[1:], strict=False)
+
+
+@pytest.mark.parametrize("tree_id", SOME)
+def test_the_random_agent_follows_appendix_b2(tree_id: str):
+    tree = load_tree(tree_id)
+    n = len(tree.subtopics)
+    by_text = {subtopic.text: subtopic.id for subtopic in tree.subtopics}
+    studies = {subtopic.id: {study.text for study in subtopic.studies} for subtopic in tree.subtopics}
+    menu = set(menu_texts(tree))
+    for seed in range(3):
+        episode = play(InquiryEnv(tree), RandomAgent(tree), seed)
+        entered: list[str] = []
+        state = "topic"
+        for turn in episode.turns:
+            if state == "topic":
+                assert by_text[turn.action] not in entered, "a subtopic was proposed that had been entered"
+            elif state == "subtopic":
+                assert turn.action in studies[entered[-1]]
+            elif state == "result":
+                assert turn.event.decision == ("conclude" if len(entered) == n else "explore")
+            if turn.event.kind == "subtopic":
+                entered.append(turn.event.node)
+            state = turn.event.state
+        assert sorted(entered) == sorted(by_text.values())
+        assert 3 * n <= length(episode) <= n * (2 * HINT_LEVELS + 3)
+        claims = re.findall(r"^\d+\. (.+)$", episode.actions[-1], re.MULTILINE)
+        assert len(claims) == len(tree.conclusions)
+        assert set(claims) <= menu
+
+
+def test_the_random_agent_is_uniform_over_what_is_left():
+    tree = make_tree([[], [], [], []], [3, 1, 1, 1])
+    agent = RandomAgent(tree)
+    agent.reset(5)
+    agent.act(f"The project turns to this:\n\n{tree.subtopics[1].text}", {"state": "subtopic"})
+    chosen = Counter(agent.act("", {"state": "topic"}) for _ in range(3_000))
+    assert set(chosen) == {tree.subtopics[i].text for i in (0, 2, 3)}
+    assert chisquare(list(chosen.values())).pvalue > 1e-4
+    designs = Counter(agent.act(tree.subtopics[0].text, {"state": "subtopic"}) for _ in range(3_000))
+    assert set(designs) == {study.text for study in tree.subtopics[0].studies}
+    assert chisquare(list(designs.values())).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("state", ["topic", "subtopic", "study", "result"])
+def test_random_menu_is_uniform_over_everything_at_every_decision(state: str, paper12: Tree):
+    agent = RandomMenuAgent(paper12)
+    agent.reset(11)
+    everything = [*menu_texts(paper12), *(PHRASES if state in ("study", "result") else ())]
+    drawn = Counter(agent.act("", {"state": state}) for _ in range(200 * len(everything)))
+    assert set(drawn) == set(everything)
+    assert chisquare([drawn[text] for text in everything]).pvalue > 1e-4
+
+
+def test_random_words_knows_no_menu(minilm: MiniLMEmbedder, paper12: Tree):
+    episode = play(InquiryEnv(paper12, embedder=minilm, max_turns=12), RandomWordsAgent(), 2)
+    assert set(" ".join(episode.actions).split()) <= set(WORDS)
+    assert not set(episode.actions) & {*menu_texts(paper12), *PHRASES}
+    assert len(set(episode.actions)) == len(episode.actions) == 13
+
+
+def test_retrieval_is_deterministic_traverses_fully_and_concludes_with_the_results_it_was_shown(minilm: MiniLMEmbedder):
+    env = InquiryEnv("paper8", embedder=minilm, fake_level=10)
+    env.reset(seed=0)
+    episode, other = (play(env, RetrievalAgent(env.vectors), seed) for seed in (6, 6))
+    assert episode.actions == other.actions
+    entered = {turn.event.node for turn in episode.turns if turn.event.kind == "subtopic"}
+    assert entered == {subtopic.id for subtopic in env.tree.subtopics}
+    studies = {study.id: study for study in env.tree.studies}
+    shown = [studies[turn.event.node].results[turn.event.fake] for turn in episode.turns if turn.event.kind == "result"]
+    claims = episode.actions[-1].splitlines()
+    assert len(claims) == len(shown)
+    assert all(text in claim for text, claim in zip(shown, claims, strict=True))
+
+
+def test_retrieval_answers_with_the_menu_text_nearest_to_what_it_reads(minilm: MiniLMEmbedder, paper12: Tree):
+    agent = RetrievalAgent(tree_vectors(paper12, minilm))
+    for subtopic in paper12.subtopics:
+        agent.reset(0)
+        assert agent.act(subtopic.hints[-1], {"state": "topic"}) == subtopic.text
+
+
+def test_replay_says_when_its_actions_are_used_up(paper12: Tree):
+    actions = play(InquiryEnv(paper12), RandomAgent(paper12), 0).actions
+    with pytest.raises(LogError, match="continues after its 5 logged actions; it was torn, or played with other rules"):
+        play(InquiryEnv(paper12), ReplayAgent(actions[:5]), 0)
+
+
+def test_a_person_is_shown_everything_and_asked_once_a_turn():
+    asked = []
+
+    def ask(observation: str, info) -> str:
+        asked.append((observation, info["state"], info["turn"]))
+        return {"result": "Draw the conclusion!", "conclusion": "1. Nothing came of it."}.get(info["state"], "")
+
+    episode = play(InquiryEnv("paper8"), HumanAgent(ask), 0)
+    assert asked == [
+        (turn.observation, state, turn.turn - 1)
+        for turn, state in zip(episode.turns, ["topic", *(turn.event.state for turn in episode.turns)], strict=False)
+    ]
+    assert kinds(episode)[-3:] == ["result", "conclusion", "end"]
+    assert episode.header.agent == {"name": "human"}
+
+
+@pytest.mark.parametrize("name", BASELINE_NAMES)
+def test_agents_are_reproducible_by_seed_and_leave_global_randomness_alone(name: str, minilm: MiniLMEmbedder):
+    env = InquiryEnv("paper8", embedder=minilm, privileged=True, fake_level=3, max_turns=25)
+    env.reset(seed=0)
+    before = random.getstate(), repr(np.random.get_state())  # noqa: NPY002
+    agent = make_agent(name, env)
+    first = play(env, agent, 7)
+    again = play(env, agent, 7)
+    fresh = play(env, make_agent(name, env), 7)
+    assert first.fingerprint == again.fingerprint == fresh.fingerprint
+    assert (random.getstate(), repr(np.random.get_state())) == before  # noqa: NPY002
+    assert first.header.agent == agent.config == {"name": name}
+
+
+def test_agents_that_need_not_know_what_is_fake_or_right_need_no_privileges(minilm: MiniLMEmbedder, paper12: Tree):
+    env = InquiryEnv(paper12, embedder=minilm)
+    assert [name for name in BASELINE_NAMES if make_agent(name, env).needs_privileged] == [
+        "oracle", "worst-case", "random-redo", "retrieval-redo",
+    ]  # fmt: skip
+
+
+def test_an_agent_that_does_not_say_how_to_act_is_told_so():
+    class Idle(BaselineAgent):
+        name = "idle"
+
+    with pytest.raises(TypeError, match=r"Idle has no act\(\); override it"):
+        Idle().act("", {"state": "topic"})

@@ -1,0 +1,173 @@
+"""What the environment says and logs when it understands more than a choice: decisions, ties, reasons, nothing left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from inquitree_gym.baselines import ReplayAgent
+from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.trajectory import read_trajectory
+from inquitree_gym.log import Episode, read_episode
+from inquitree_gym.rollout import play
+from inquitree_gym.trees import Tree
+from tests.strategies import make_tree, with_rewordings
+
+TREE = make_tree([[], [0], []], [2, 1, 1], fakes=2)
+FIRST, SECOND, THIRD = TREE.subtopics
+JUNK = "zzz"
+
+
+class Marks:
+    """An embedder that knows digits and the letters of studies; two texts in one are as near to either."""
+
+    name, dim, threshold, digest = "marks", 13, 0.6, "9c" * 32
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        marks = [*map(str, range(10)), "a:", "b:"]
+        rows = np.array([[text.count(mark) for mark in marks] + [0.1] for text in texts], np.float32)
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
+def env_of(tree: Tree = TREE, **rules) -> InquiryEnv:
+    return InquiryEnv(tree, embedder=Marks(), **rules)
+
+
+def told(env: InquiryEnv, *actions: str, seed: int = 0) -> tuple[str, dict]:
+    """Return the last observation and info."""
+    observation, info = env.reset(seed=seed)
+    for action in actions:
+        observation, _, _, _, info = env.step(action)
+    return observation, info
+
+
+def visit(subtopic) -> tuple[str, str, str]:
+    return subtopic.text, subtopic.studies[0].text, "explore new subtopic"
+
+
+@pytest.mark.parametrize("said", ["draw conclusion", "I'm ready to conclude.", "draw_conclusion"])
+@pytest.mark.parametrize("before", [(), (JUNK,), (FIRST.text,)], ids=["start", "after a hint", "at a subtopic"])
+def test_a_bare_decision_to_conclude_leads_to_the_conclusion(said: str, before: tuple[str, ...]):
+    observation, info = told(env_of(), *before, said)
+    assert (info["state"], info["turn"], info["accepted"]) == ("conclusion", len(before) + 1, True)
+    assert observation.startswith("Write your conclusion now")
+
+
+@pytest.mark.parametrize(
+    "said", ["explore new subtopic", "This is not what I meant.", "Let's move on to another question.", "wrong one"]
+)
+def test_a_subtopic_that_was_not_meant_is_put_aside(said: str):
+    env = env_of()
+    observation, info = told(env, FIRST.text, JUNK, said)
+    assert observation.startswith("That subtopic is put aside")
+    assert TREE.topic in observation
+    assert info == {"state": "topic", "turn": 3, "accepted": True, "hint_level": 0, "forced": False}
+    assert (env.state.visited, env.state.visits) == (0, (0, 0, 0))
+
+
+def test_decisions_are_told_of_where_they_count():
+    with_them, without = (env_of(bare_decisions=bare).reset(seed=0)[0] for bare in (True, False))
+    assert ("put it aside" in with_them, "put it aside" in without) == (True, False)
+    assert told(env_of(bare_decisions=False), "draw conclusion")[1]["hint_level"] == 1
+    env = env_of(decisions="tokens")
+    opening, _ = env.reset(seed=0)
+    assert all(token in opening for token in ("redo_study", "explore_new_subtopic", "draw_conclusion"))
+    again, info = told(env, FIRST.text, FIRST.studies[0].text, "redo the study")
+    assert 'Say "redo_study", "explore_new_subtopic" or "draw_conclusion"' in again
+    assert info["state"] == "result"
+    assert told(env, FIRST.text, "not what I meant")[1]["state"] == "subtopic"
+    assert told(env, FIRST.text, "explore_new_subtopic")[1]["state"] == "topic"
+
+
+@pytest.mark.parametrize("bare", [True, False])
+def test_with_nothing_left_to_visit_the_topic_and_the_result_say_so(bare: bool):
+    env, said = env_of(bare_decisions=bare), "You have visited every subtopic of this project."
+    *first, last = [action for subtopic in TREE.subtopics for action in visit(subtopic)]
+    observation, _ = env.reset(seed=0)
+    shown = []
+    for action in (*first, last):
+        shown.append(observation)
+        observation = env.step(action)[0]
+    assert not any(said in each for each in shown[:-1])
+    assert said in shown[-1], "the result"
+    assert said in observation, "the topic"
+    assert ("draw conclusion" in observation) == bare
+    if bare:
+        env.step(FIRST.text)
+        assert said in env.step("explore new subtopic")[0], "the topic after a subtopic was declined"
+
+
+def test_the_reason_of_a_failure_is_told_on_demand():
+    for feedback, early, unknown in (
+        ("reason", "it comes too early", "Nothing of the kind is part of this project"),
+        ("hint", "does not fit the project yet", "does not fit the project yet"),
+    ):
+        env = env_of(feedback=feedback)
+        hints = [told(env, action)[0] for action in (SECOND.text, JUNK)]
+        assert early in hints[0]
+        assert unknown in hints[1]
+        assert all(FIRST.hints[0] in hint for hint in hints), "the hint is the same"
+        assert len(set(hints)) == (2 if feedback == "reason" else 1)
+    design, _ = told(env_of(feedback="reason"), FIRST.text, JUNK)
+    assert design.startswith("Nothing of the kind is part of this subtopic.")
+
+
+def test_a_tie_is_asked_back_in_the_words_of_a_late_hint():
+    env = env_of(on_tie=0.03)
+    between = f"{FIRST.text} {THIRD.text}"
+    observation, info = told(env, between)
+    assert observation.startswith("This proposal fits two subtopics")
+    assert all(node.hints[2] in observation for node in (FIRST, THIRD))
+    assert SECOND.hints[2] not in observation
+    assert info == {"state": "topic", "turn": 1, "accepted": False, "hint_level": 0, "forced": False}
+    assert told(env, between, between)[1]["state"] == "subtopic"
+    assert told(env, between, THIRD.text)[0].count(THIRD.text) == 1
+    study, _ = told(env, FIRST.text, " ".join(study.text for study in FIRST.studies))
+    assert study.startswith("This design fits two studies")
+    assert told(env_of(), between)[1]["state"] == "subtopic", "by default the nearest is taken"
+
+
+COURSE = (
+    JUNK, FIRST.text, "not what I meant", f"{FIRST.text} {THIRD.text}", THIRD.text, THIRD.studies[0].text,
+    "explore new subtopic", FIRST.text, FIRST.studies[0].text, "I'd run it again", "next subtopic", SECOND.text,
+    "draw conclusion", "1. Nothing.",
+)  # fmt: skip
+RULES = {"on_tie": 0.03, "feedback": "reason", "fake_level": 6}
+
+
+def logged(tmp_path: Path, name: str = "log", **rules) -> Episode:
+    return play(env_of(**(RULES | rules)), ReplayAgent(COURSE), seed=5, file=tmp_path / f"{name}.jsonl")
+
+
+def test_what_happened_is_logged_scored_and_replayed(tmp_path: Path):
+    episode = logged(tmp_path)
+    kinds = [turn.event.kind for turn in episode.turns]
+    assert (kinds[2], kinds[3], kinds[-2:]) == ("declined", "subtopic_tie", ["conclusion", "end"])
+    assert (episode.turns[2].event.node, episode.turns[2].event.decision) == (FIRST.id, "explore")
+    assert (episode.turns[3].event.node, episode.turns[3].event.other) == (FIRST.id, THIRD.id)
+    path = read_trajectory(episode, TREE)
+    assert path.coverage == 1
+    assert path.unaided_coverage == 1 / 3, "the first was hinted at, the third was named in a question"
+    assert logged(tmp_path, "again").fingerprint == episode.fingerprint
+
+
+def test_a_study_run_again_shows_its_true_result_in_other_words_which_the_log_tells(tmp_path: Path):
+    tree, file = with_rewordings(TREE, 1), tmp_path / "log.jsonl"
+    first, study = tree.subtopics[0], tree.subtopics[0].studies[0]
+    course = [first.text, study.text, "redo the study", "redo the study", "draw conclusion", "1. No."]
+    episode = play(env_of(tree, replication="varied"), ReplayAgent(course), seed=3, file=file)
+    shown = [turn.observation for turn in episode.turns[2:5]]
+    assert [(study.result in text, study.rewordings[0] in text) for text in shown] == [
+        (True, False), (False, True), (True, False)
+    ]  # fmt: skip
+    plain = play(env_of(tree), ReplayAgent(course), seed=3)
+    assert all(study.result in turn.observation for turn in plain.turns[2:5])
+    assert [turn.event.wording for turn in episode.turns] == [0, 0, 1, 0, 0, 0]
+    assert read_episode(file) == episode
+    assert file.read_text().count('"wording"') == 1, "the result as it stands leaves no trace"
+    rules = Rules().override(episode.header.rules)
+    assert play(env_of(tree, **rules.as_dict()), ReplayAgent(course), seed=3).fingerprint == episode.fingerprint

@@ -1,0 +1,159 @@
+"""The preset `paper` in every environment: its rules, its prompts, and what overrides them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+from inquitree_gym import InquiryEnv, Rules, load_tree, play, score_episode
+from inquitree_gym.baselines import OracleAgent
+from inquitree_gym.envs import SyntheticEnv
+from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.actions import menu_env, synthetic_menu_env
+from inquitree_gym.inquiry.judges.local import local_judge
+from inquitree_gym.inquiry.judges.quality import conclusion_quality, evidence_ratios, required
+from inquitree_gym.inquiry.prompts import inquiry_prompts
+from inquitree_gym.inquiry.vector import synthetic_vector
+from inquitree_gym.results.summary import summarise
+from inquitree_gym.trees import Tree
+from tests.inquiry.test_batch import LETTERS
+
+PAPER = Rules.preset("paper")
+TREE = load_tree("paper12")
+FIRST = next(subtopic for subtopic in TREE.subtopics if not subtopic.prerequisites)
+
+
+def chosen(env: Any) -> Rules:
+    return env.unwrapped.rules.override({"threshold": None})
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        lambda **keywords: gym.make("InquiTree-paper12-v0", **keywords),
+        lambda **keywords: gym.make("InquiTree-paper12-menu-v0", **keywords),
+        lambda **keywords: menu_env("paper12", **keywords),
+        lambda **keywords: SyntheticEnv(**keywords),
+        lambda **keywords: synthetic_menu_env(**keywords),
+        lambda **keywords: synthetic_vector(2, **keywords).envs[1],
+        lambda **keywords: gym.make_vec("InquiTree-paper12-v0", 2, **keywords).envs[1],
+        lambda **keywords: gym.make_vec("InquiTree-paper12-menu-v0", 2, **keywords).unwrapped._settings,
+    ],
+    ids=["text", "menu", "menu_env", "synthetic", "synthetic menu", "synthetic vector", "vector", "arrays"],
+)
+def test_every_environment_takes_the_preset_with_its_prompts(env, tmp_path: Path):
+    (tmp_path / "end.md").write_text("Bye.")
+    paper = env(rules="paper", embedder=LETTERS)
+    assert chosen(paper) == PAPER
+    assert paper.unwrapped.prompts.digest == inquiry_prompts("paper").digest
+    own = env(rules="paper", embedder=LETTERS, decisions="phrases", study_turn=True, fake_level=4, prompts="default")
+    assert chosen(own) == PAPER.override({"decisions": "phrases", "study_turn": True, "fake_level": 4})
+    assert own.unwrapped.prompts.digest == inquiry_prompts().digest
+    assert env(prompts="paper", embedder=LETTERS).unwrapped.prompts.digest == inquiry_prompts("paper").digest
+    mine = env(rules="paper", prompts=tmp_path, embedder=LETTERS)
+    assert mine.unwrapped.prompts.digest == inquiry_prompts(tmp_path).digest
+    assert chosen(env(rules="default", embedder=LETTERS)) == Rules()
+
+
+def test_an_unknown_preset_is_refused_as_keyword_and_as_option(minilm):
+    with pytest.raises(OptionError, match=r"unknown preset 'papers' \(did you mean 'paper'"):
+        gym.make("InquiTree-paper12-v0", rules="papers")
+    with pytest.raises(OptionError, match="unknown preset 3; known: default, paper"):
+        InquiryEnv("paper12").reset(options={"rules": 3})
+
+
+def test_the_preset_as_option_holds_for_one_episode_and_leaves_the_texts(minilm):
+    env = InquiryEnv("paper12", explore="direct", threshold=0.3)
+    env.reset(seed=1, options={"rules": "paper", "redo_turn": False, "fake_level": 2})
+    assert env.episode_rules == PAPER.override({"threshold": 0.3, "redo_turn": False, "fake_level": 2})
+    assert env.prompts.digest == inquiry_prompts().digest
+    env.reset(seed=1)
+    assert env.episode_rules == Rules(explore="direct", threshold=0.3)
+
+
+def texts(env: InquiryEnv, *actions: str, **reset: Any) -> list[str]:
+    return [env.reset(seed=0, **reset)[0], *(env.step(action)[0] for action in actions)]
+
+
+def test_a_redo_is_told_in_its_own_words_and_ended_by_anything(minilm):
+    study = FIRST.studies[0]
+    for prompts, said in (("paper", 'Answer "OK"'), ("default", "This study is run again")):
+        env = InquiryEnv("paper12", rules="paper", prompts=prompts)
+        *_, result, redo, again = texts(env, FIRST.text, study.text, "redo_study", "OK")
+        assert said in redo
+        assert study.text in redo
+        assert study.result not in redo
+        assert again == result
+        assert env.state.turn == 4
+
+
+@pytest.mark.parametrize("text", ["Redo the study, please.", "Let us draw a conclusion.", "Run it once more."])
+def test_a_decision_is_a_token_and_nothing_else(text: str, minilm):
+    env = InquiryEnv("paper12", rules="paper")
+    *_, asked = texts(env, FIRST.text, FIRST.studies[0].text, text)
+    assert asked == 'That is no decision. Answer "redo_study", "explore_new_subtopic" or "draw_conclusion".'
+    assert env.step("I would DRAW_CONCLUSION now.")[4]["state"] != "result"
+
+
+def test_a_visited_subtopic_may_be_named_at_a_result_even_in_words_of_repeating(minilm):
+    proposal = f"Again: {FIRST.text}"
+    env, default = (InquiryEnv("paper12", rules=rules) for rules in ("paper", "default"))
+    for each, state in ((env, "topic"), (default, "result")):
+        texts(each, FIRST.text, FIRST.studies[0].text)
+        assert each.step(proposal)[4]["state"] == state
+    env.step(FIRST.text)
+    assert env.state.visits[TREE.subtopics.index(FIRST)] == 2
+
+
+def test_nothing_but_a_decision_is_a_proposal_like_any_other(minilm):
+    env = InquiryEnv("paper12", rules="paper")
+    assert "A hint:" in texts(env, "draw_conclusion")[-1]
+    env.step(FIRST.text)
+    assert env.step("explore_new_subtopic")[4]["state"] == "subtopic"
+
+
+def grouped() -> Tree:
+    """A tree whose first item needs two results of one group and one of another."""
+    item = TREE.conclusions[0]
+    a, b, c = (study.id for study in TREE.studies[:3])
+    needs = ((a, b), (c, a))
+    return TREE.model_copy(update={"conclusions": (item.model_copy(update={"needs": needs}), *TREE.conclusions[1:])})
+
+
+def test_eq_8_counts_groups_or_results_literally():
+    tree = grouped()
+    a, b, c = (study.id for study in TREE.studies[:3])
+    assert required(tree.conclusions[0]) == ((a, b), (c, a))
+    assert required(tree.conclusions[0], "results") == ((a,), (b,), (c,))
+    assert evidence_ratios(tree, 0b001)[0] == 1
+    assert evidence_ratios(tree, 0b001, "results")[0] == pytest.approx(1 / 3)
+    assert evidence_ratios(tree, 0b110, "results")[0] == pytest.approx(2 / 3)
+
+
+def test_the_reward_weighs_with_the_rule(minilm):
+    tree = grouped()
+    groups, results = (InquiryEnv(tree, evidence=each) for each in ("groups", "results"))
+    for env in (groups, results):
+        first = next(s for s in tree.subtopics if not s.prerequisites)
+        texts(env, first.text, first.studies[0].text, "draw_conclusion")
+        *_, reward, _, _, _ = env.step("1. " + "\n2. ".join(item.text for item in tree.conclusions))
+        verdicts = env.runtime.judge.judge("1. " + "\n2. ".join(item.text for item in tree.conclusions))
+        quality = conclusion_quality(tree, env.state.proven, verdicts, env.rules.evidence)
+        assert reward == pytest.approx(quality / len(tree.conclusions))
+
+
+def test_scores_tell_rules_apart_and_weigh_evidence_by_them(minilm):
+    tree = load_tree("paper12")
+    scores = {}
+    for evidence in ("groups", "results"):
+        env = InquiryEnv(tree, evidence=evidence, privileged=True)
+        episode = play(env, OracleAgent(tree), 0)
+        scores[evidence] = score_episode(episode, tree, local_judge(tree))
+        assert scores[evidence].detail.quality_share == pytest.approx(episode.footer.episode_return)
+    assert scores["results"].detail.quality_share < scores["groups"].detail.quality_share
+    assert "rules" not in scores["groups"].rules
+    assert scores["results"].rules.endswith("rules: default, evidence=results")
+    assert len({each.setting for each in summarise(list(scores.values()))}) == 2

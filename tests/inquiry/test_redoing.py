@@ -1,0 +1,93 @@
+"""Redo until the result is true: a baseline plays as without fakes, but for the turns that redoing takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from inquitree_gym.baselines import LLMAgent, RandomAgent, RedoUntilTrue, RetrievalAgent, make_agent
+from inquitree_gym.embeddings import MiniLMEmbedder
+from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.agents.scripted import MAX_RUNS
+from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.trajectory import read_trajectory
+from inquitree_gym.inquiry.vigilance import exposures
+from inquitree_gym.llm import ChatModel
+from inquitree_gym.log import Episode
+from inquitree_gym.rollout import play
+from inquitree_gym.trees import Tree, load_tree
+
+
+@pytest.fixture(scope="module")
+def paper8() -> Tree:
+    return load_tree("paper8")
+
+
+def own_actions(episode: Episode) -> list[str]:
+    """The actions other than those of redoing."""
+    redoing = [turn.event.decision == "redo" for turn in episode.turns]
+    return [turn.action for turn, redone in zip(episode.turns, redoing, strict=True) if not redone]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", ["random", "retrieval"])
+def test_it_plays_as_the_other_agent_does_without_fakes(name: str, seed: int, minilm: MiniLMEmbedder):
+    plain = InquiryEnv("paper8", embedder=minilm, max_turns=None)
+    tempting = InquiryEnv("paper8", embedder=minilm, max_turns=None, fake_level=6, privileged=True)
+    without = play(plain, make_agent(name, plain), seed)
+    redoing = play(tempting, make_agent(f"{name}-redo", tempting), seed)
+    assert own_actions(redoing) == list(without.actions)
+    assert redoing.footer.episode_return == without.footer.episode_return
+    shown = sum(turn.event.decision == "redo" for turn in redoing.turns)
+    assert len(redoing.turns) == len(without.turns) + shown
+
+
+def test_every_fake_is_redone_and_no_true_result(paper8: Tree):
+    env = InquiryEnv(paper8, fake_level=5, privileged=True)
+    paths = [read_trajectory(play(env, RedoUntilTrue(RandomAgent(paper8)), seed), paper8) for seed in range(6)]
+    assert {path.hit_rate for path in paths} == {1.0}
+    assert {path.false_alarm_rate for path in paths} == {0.0}
+
+
+def test_a_study_turn_is_not_the_other_agents_while_a_study_is_redone(paper8: Tree):
+    class Watched(RandomAgent):
+        def __init__(self, tree: Tree) -> None:
+            super().__init__(tree)
+            self.asked: list[str] = []
+
+        def act(self, observation, info):
+            self.asked.append(info["state"])
+            return super().act(observation, info)
+
+    env = InquiryEnv(paper8, fake_level=7, privileged=True, study_turn=True, max_turns=None)
+    agent = Watched(paper8)
+    episode = play(env, RedoUntilTrue(agent), 2)
+    assert sum(turn.event.decision == "redo" for turn in episode.turns) > 5
+    results = sum(not each.redone for each in exposures(episode, paper8))
+    assert agent.asked.count("result") == results
+    assert agent.asked.count("study") == results
+
+
+def test_a_study_that_is_always_fake_is_given_up(paper8: Tree):
+    episode = play(
+        InquiryEnv(paper8, fake_level=10, privileged=True, max_turns=None), RedoUntilTrue(RandomAgent(paper8)), 0
+    )
+    assert episode.status == "concluded"
+    runs = [turn.event.node for turn in episode.turns if turn.event.kind == "result"]
+    assert len(runs) == MAX_RUNS * len(paper8.subtopics)
+
+
+def test_it_needs_to_be_told_and_is_called_after_the_other(paper8: Tree, minilm: MiniLMEmbedder):
+    agent = RedoUntilTrue(RandomAgent(paper8))
+    assert agent.config == {"name": "random-redo"}
+    assert agent.needs_privileged
+    with pytest.raises(OptionError, match="the random-redo agent needs an environment made with privileged=True"):
+        play(InquiryEnv(paper8), agent, 0)
+    env = InquiryEnv(paper8, embedder=minilm)
+    made = make_agent("retrieval-redo", env)
+    assert isinstance(made, RedoUntilTrue)
+    assert made.config["name"] == f"{RetrievalAgent.name}-redo"
+
+
+def test_an_agent_that_asks_a_model_is_refused():
+    with pytest.raises(OptionError, match="play it at fake level 0 instead"):
+        RedoUntilTrue(LLMAgent(ChatModel("gpt-4o-mini")))

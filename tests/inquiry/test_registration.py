@@ -1,0 +1,181 @@
+"""Ids on import: the shipped trees, the user's own, and nothing heavy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from gymnasium.error import NameNotFound
+
+from inquitree_gym import InquiryEnv, load_tree
+from inquitree_gym.embeddings import TreeVectors
+from inquitree_gym.errors import UnknownTreeError
+from inquitree_gym.trees import Tree, builtin_ids, dump_tree
+from inquitree_gym.trees.catalogue import RESTRICTED
+from tests.inquiry.test_batch import LETTERS
+from tests.strategies import make_tree
+
+IMPORT = """
+import json, os, sys, warnings
+import gymnasium as gym
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import inquitree_gym
+"""
+REPORT = """
+print(json.dumps({
+    "ids": [name for name in gym.registry if name.startswith("InquiTree-")],
+    "warnings": [str(warning.message) for warning in caught],
+    **globals().get("found", {}),
+}))
+"""
+PLAY_MINE = """
+os.chdir("/")
+env = gym.make("InquiTree-mine-v0", fake_level=10)
+observation, _ = env.reset(seed=1)
+steps = [env.step(action) for action in json.loads(os.environ["ACTIONS"])]
+found = {
+    "tree": env.unwrapped.tree.digest, "observation": observation, "states": [step[4]["state"] for step in steps],
+    "reward": [step[1] for step in steps],
+}
+"""
+
+
+def in_new_process(code: str, **variables: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], env={**os.environ, **variables}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def put(folder: Path, name: str, tree: Tree) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(dump_tree(tree), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def shipped() -> list[str]:
+    return in_new_process(IMPORT + REPORT, INQUITREE_TREES="")["ids"]
+
+
+@pytest.mark.e2e
+def test_make_imports_the_package_by_a_colon_and_loads_nothing_heavy():
+    code = """
+import json, sys
+import gymnasium as gym
+env = gym.make("inquitree_gym:InquiTree-paper12-v0", max_turns=3)
+env.reset(seed=1)
+heavy = {"torch", "transformers", "sentence_transformers", "litellm", "sklearn", "matplotlib", "huggingface_hub"}
+print(json.dumps({"id": env.spec.id, "tree": env.unwrapped.tree.id, "heavy": sorted(heavy & set(sys.modules))}))
+"""
+    assert in_new_process(code) == {"id": "InquiTree-paper12-v0", "tree": "paper12", "heavy": []}
+
+
+@pytest.mark.weights
+def test_user_trees_are_registered_and_faulty_ones_left_out_with_a_warning(tmp_path, monkeypatch, minilm, shipped):
+    mine = make_tree([[], [0]], [1, 1], tree_id="mine")
+    put(tmp_path / "own", "mine", mine)
+    put(tmp_path / "own", "paper12", load_tree("paper12"))
+    put(tmp_path / "own", "renamed", make_tree([[]], [1], tree_id="original"))
+    (tmp_path / "own" / "torn.json").write_text(dump_tree(mine)[:400], encoding="utf-8")
+    (tmp_path / "own" / "cyclic.json").write_text(
+        dump_tree(make_tree([[], [0]], [1, 1], tree_id="cyclic")).replace(
+            '"prerequisites": []', '"prerequisites": ["s2"]'
+        )
+    )
+    for taken in ("synthetic", "menu", "mine-menu"):
+        put(tmp_path / "own", taken, make_tree([[]], [1], tree_id=taken))
+    (tmp_path / "own" / "folder.json").mkdir()
+    (tmp_path / "own" / "notes.txt").write_text("no tree")
+    put(tmp_path / "other", "mine", make_tree([[]], [1], tree_id="mine"))
+    put(tmp_path / "other", "second", make_tree([[]], [2], tree_id="second"))
+    monkeypatch.setenv("INQUITREE_CACHE", str(tmp_path / "vectors"))
+    TreeVectors(mine, minilm).of(mine.topic)
+    actions = [
+        *("", mine.subtopics[0].text, mine.studies[0].text, "explore new subtopic"),
+        *(mine.subtopics[1].text, mine.studies[1].text, "draw conclusion", "1. " + mine.conclusions[0].text),
+    ]
+    monkeypatch.chdir(tmp_path)
+    found = in_new_process(
+        IMPORT + PLAY_MINE + REPORT,
+        INQUITREE_TREES=os.pathsep.join(["own", "missing", "", str(tmp_path / "other")]),
+        ACTIONS=json.dumps(actions),
+    )
+    assert set(found["ids"]) - set(shipped) == {
+        *("InquiTree-mine-v0", "InquiTree-mine-menu-v0"),
+        *("InquiTree-second-v0", "InquiTree-second-menu-v0"),
+    }
+    assert set(shipped) <= set(found["ids"])
+    told = {
+        "paper12.json": "has the id of a shipped tree; rename the file and its id",
+        "renamed.json": "holds the id 'original'; file name and id have to agree",
+        "torn.json": "is not JSON at line",
+        "cyclic.json": "prerequisites form a cycle",
+        "folder.json": "no tree file",
+        **{
+            f"{taken}.json": f"'{taken}' would take the name of another" for taken in ("synthetic", "menu", "mine-menu")
+        },
+    }
+    for file, fault in told.items():
+        assert any(
+            text.startswith("a tree in INQUITREE_TREES is left out") and file in text and fault in text
+            for text in found["warnings"]
+        ), found["warnings"]
+    assert "INQUITREE_TREES names 'missing', which is not a folder" in found["warnings"]
+    assert found["tree"] == mine.digest, "the first folder wins"
+    assert mine.topic in found["observation"]
+    assert found["states"] == [
+        *("topic", "subtopic", "result", "topic", "subtopic", "result", "conclusion", "end")
+    ]  # fmt: skip
+    assert found["reward"] == [0.0] * 8, "at level 10 no result was true"
+
+
+def test_without_folders_nothing_is_told(shipped):
+    assert in_new_process(IMPORT + REPORT, INQUITREE_TREES="") == {"ids": shipped, "warnings": []}
+    trees = [f"InquiTree-{name}" for name in builtin_ids()]
+    views = [f"{name}{view}" for name in ("InquiTree", *trees) for view in ("-v0", "-menu-v0")]
+    assert [name for name in shipped if "synthetic" not in name] == views
+
+
+def test_a_paper_without_a_tree_is_no_id_and_loading_it_says_why():
+    for paper in RESTRICTED:
+        for name in (f"InquiTree-{paper}-v0", f"InquiTree-{paper}-menu-v0"):
+            for make in (gym.make, gym.make_vec, partial(gym.make_vec, vectorization_mode="vector_entry_point")):
+                with pytest.raises(NameNotFound, match=f"`InquiTree-{paper}.*` doesn't exist"):
+                    make(name)
+        for load in (load_tree, partial(gym.make, "InquiTree-v0"), InquiryEnv):
+            with pytest.raises(UnknownTreeError, match=f"'{paper}' .* may not be distributed; write a tree"):
+                load(**{"tree": paper})
+
+
+REGISTERED = [name for name in gym.registry if name.startswith("InquiTree")]
+
+
+@pytest.mark.parametrize("name", REGISTERED)
+def test_every_registered_id_can_be_made_and_played(name: str, minilm):
+    env = gym.make(name, embedder=LETTERS, max_turns=2)
+    _, info = env.reset(seed=0)
+    for turn in range(3):
+        assert info["turn"] == turn
+        action = int(info["action_mask"].argmax()) if "-menu-" in name else "draw conclusion"
+        _, _, terminated, truncated, info = env.step(action)
+        if terminated:
+            break
+    assert (info["state"], terminated, truncated) == ("end", True, False)
+
+
+@pytest.mark.parametrize("name", [name for name in REGISTERED if gym.spec(name).vector_entry_point])
+def test_every_registered_vector_can_be_made_and_played(name: str, minilm):
+    env = gym.make_vec(name, 2, vectorization_mode="vector_entry_point", embedder=LETTERS, max_turns=1)
+    env.reset(seed=0)
+    ends = sum(env.step([0, 0] if "-menu-" in name else ["draw conclusion"] * 2)[2] for _ in range(2))
+    assert ends.tolist() == [1, 1]
+    env.close()

@@ -1,0 +1,227 @@
+"""Baselines of projections: the texts they say, what they need to know, and what they earn on the shipped papers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inquitree_gym.baselines import PROJECTION_AGENT_NAMES, ProjectingBaseline, make_agent
+from inquitree_gym.baselines.agent import asks_models
+from inquitree_gym.embeddings import ReaderEmbedder
+from inquitree_gym.envs import ProjectionEnv
+from inquitree_gym.errors import OptionError
+from inquitree_gym.projection.agents import PROJECTING_NAMES, negated, other_tasks, true_outcome
+from inquitree_gym.projection.synthetic import SyntheticProjectionEnv
+from inquitree_gym.projection.tasks import builtin_tasks, load_task, swapped_tasks
+from inquitree_gym.rollout import play
+from tests.projection.tasks import WORDS
+from tests.tasks import make_task
+
+TASK = make_task()
+TOLD = TASK.disclosure
+PRIVILEGED = ["coin", "optimist", "reversed", "oracle"]
+
+
+def make(task: Any = TASK, **keywords: Any) -> ProjectionEnv:
+    return ProjectionEnv(task, **{"judge": WORDS, "privileged": True, "form": "claims", **keywords})
+
+
+def said(name: str, seed: int = 0, env: ProjectionEnv | None = None) -> list[str]:
+    """The projections of one episode."""
+    env = env or make()
+    return list(play(env, make_agent(name, env), seed).actions)
+
+
+def f1_of(name: str, task: str, seed: int = 0, **keywords: Any) -> list[float]:
+    """F1 at each level, by the local judge."""
+    env = ProjectionEnv(task, privileged=True, **keywords)
+    agent, found, over = make_agent(name, env), [], False
+    observation, info = env.reset(seed=seed)
+    agent.reset(env.agent_seed)
+    while not over:
+        observation, _, over, _, info = env.step(agent.act(observation, info))
+        found.append(info["privileged"]["f1"])
+    return found
+
+
+# Names
+
+
+@pytest.mark.parametrize("name", PROJECTING_NAMES)
+def test_a_baseline_is_named_in_its_log_and_takes_no_settings(name: str):
+    assert (*PROJECTING_NAMES, "llm") == PROJECTION_AGENT_NAMES
+    env = make(privileged=False)
+    agent = make_agent(name, env)
+    assert (agent.config, asks_models(agent), agent.needs_privileged) == ({"name": name}, False, name in PRIVILEGED)
+    with pytest.raises(OptionError, match=f"the agent '{name}' takes no settings; leave out model"):
+        make_agent(name, env, model="gpt-4o-mini")
+    if name in PRIVILEGED:
+        with pytest.raises(OptionError, match=f"the {name} agent needs an environment made with privileged=True"):
+            play(env, agent, 0)
+    elif name != "retrieval":
+        assert len(play(env, agent, 0).turns) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("worst-case", "unknown agent 'worst-case', which plays inquiry environments; known in projection "
+         "environments: empty, question"),
+        ("orcale", r"unknown agent 'orcale' \(did you mean 'oracle'\?\)"),
+        ("policy:model.zip", "unknown agent 'policy:model.zip'"),
+    ],
+)  # fmt: skip
+def test_a_name_of_another_kind_or_of_none_is_told(name: str, told: str):
+    with pytest.raises(OptionError, match=told):
+        make_agent(name, make())
+
+
+@pytest.mark.parametrize("env", [make([TASK, "paper12"]), SyntheticProjectionEnv(judge=WORDS, privileged=True)])
+def test_an_environment_that_draws_its_task_is_reset_first(env: ProjectionEnv):
+    with pytest.raises(OptionError, match="draws its task at each reset; call"):
+        make_agent("oracle", env)
+    env.reset(seed=3)
+    assert said("oracle", 3, env)[0] == true_outcome(env.task, env.rules.form)
+
+
+# Texts
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("empty", ["", "", ""]),
+        ("question", [TOLD.question] * 3),
+        ("null", ["", TOLD.null_hypothesis, TOLD.null_hypothesis]),
+        ("negate-null", ["", *[TOLD.null_hypothesis.replace("no change", "a change")] * 2]),
+        ("reversed", ["\n".join(claim.contraries[0] for claim in TASK.claims)] * 3),
+        ("oracle", ["\n".join(claim.text for claim in TASK.claims)] * 3),
+    ],
+)  # fmt: skip
+def test_a_baseline_says_its_text_once_it_is_disclosed(name: str, wanted: list[str]):
+    assert said(name) == wanted
+
+
+def test_what_is_disclosed_depends_on_the_levels_and_form_of_the_episode():
+    env = make(levels=("procedure", "null"))
+    assert said("question", env=env) == ["", ""]
+    assert said("null", env=env) == ["", TOLD.null_hypothesis]
+    options = {"form": "sentence", "levels": ["null"]}
+    env.reset(seed=0, options=options)
+    agent = make_agent("oracle", env)
+    assert agent.act("", env.reset(seed=0, options=options)[1]) == TOLD.outcome
+
+
+@pytest.mark.parametrize("name", ["coin", "optimist", "reversed"])
+def test_a_sentence_joins_the_claims(name: str):
+    lines = said(name)
+    assert said(name, env=make(form="sentence")) == [line.replace("\n", " ") for line in lines]
+
+
+def test_the_coin_is_fair_and_differs_between_levels_and_seeds():
+    tossed = np.array([[text == claim.text for text, claim in zip(line.split("\n"), TASK.claims, strict=True)]
+                       for seed in range(200) for line in said("coin", seed)])  # fmt: skip
+    assert tossed.shape == (600, 3)
+    assert abs(tossed.mean(axis=0) - 0.5).max() < 0.07
+    by_level = tossed.reshape(200, 3, 3)
+    assert (by_level[:, 0] != by_level[:, 1]).any(axis=1).mean() == pytest.approx(7 / 8, abs=0.1)
+
+
+def test_the_optimist_says_the_text_that_rises_and_tosses_the_coin_where_nothing_rises():
+    yeast, salt, water = said("optimist")[0].split("\n")
+    assert yeast == TASK.claims[0].text
+    assert (salt, water) == (TASK.claims[1].contraries[0], TASK.claims[2].contraries[0])
+    document = TASK.model_dump(mode="json")["disclosure"]["claims"]
+    document[0] |= {"relation": "browns", "contraries": ["Yeast in the dough leaves the height of the dough pale."]}
+    task = make_task(claims=document)
+    texts = {said("optimist", seed, make(task))[0].split("\n")[0] for seed in range(20)}
+    assert texts == {task.claims[0].text, *task.claims[0].contraries}
+
+
+@pytest.mark.parametrize(
+    ("null", "denied"),
+    [
+        ("If it is cut, then there is no difference in A, and no relation to B.",
+         "If it is cut, then there is a difference in A, and a relation to B."),
+        ("If it is cut, then there is no effect, nor a noise.", "If it is cut, then there is an effect, nor a noise."),
+        ("When cooled, dough stays as it is.", "It is not true that when cooled, dough stays as it is."),
+        ("When nothing is noted, then there is No change.", "When nothing is noted, then there is a change."),
+    ],
+)  # fmt: skip
+def test_a_null_hypothesis_is_denied_without_a_direction(null: str, denied: str):
+    assert negated(null) == denied
+
+
+@pytest.mark.parametrize("form", ["sentence", "claims"])
+def test_another_paper_is_drawn_by_the_seed_and_stays_for_the_episode(form: Any):
+    outcomes = {true_outcome(task, form): task.id for task in map(load_task, builtin_tasks())}
+    drawn = []
+    for seed in range(40):
+        first, *others = said("other-paper", seed, make("paper12", form=form))
+        assert others == [first, first]
+        drawn.append(outcomes[first])
+    assert said("other-paper", 7, make("paper12", form=form))[0] == next(
+        text for text, name in outcomes.items() if name == drawn[7]
+    )
+    assert len(set(drawn)) > 8
+    assert "paper12" not in drawn
+
+
+def test_the_other_papers_of_a_control_are_neither_of_its_two():
+    names = [task.id for task in other_tasks(load_task("paper12-told-paper5"))]
+    assert sorted(names) == sorted(set(builtin_tasks()) - {"paper12", "paper5"})
+    assert len(other_tasks(TASK)) == 18
+
+
+@pytest.mark.weights
+def test_retrieval_tells_the_nearest_outcome_and_changes_it_as_more_is_disclosed(reader: ReaderEmbedder):
+    hippocampus = make_task(
+        topic="Spatial memory",
+        question="How do place cells follow a moved reward?",
+        procedure=["Image hippocampal CA1 cells of mice while a hidden reward moves along a familiar track."],
+    )
+    first, _, last = said("retrieval", env=make(hippocampus, form="sentence"))
+    assert last == load_task("paper4").disclosure.outcome
+    assert first in {load_task(name).disclosure.outcome for name in builtin_tasks()}
+    apart = make_task(procedure=["Measure NREM sleep of mice while a Gi pathway of their microglia is activated."])
+    texts = said("retrieval", env=make(apart, form="claims", levels=("question", "procedure")))
+    assert texts[0] != texts[1] == true_outcome(load_task("paper27"), "claims")
+
+
+# Privileges
+
+
+@pytest.mark.parametrize("name", ["coin", "other-paper"])
+def test_a_torn_log_goes_on_with_the_same_projections(name: str, tmp_path: Any):
+    file = tmp_path / "e.jsonl"
+    whole = play(make(), make_agent(name, make()), 5, file=file)
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:2]))
+    assert play(make(), make_agent(name, make()), 5, file=file).fingerprint == whole.fingerprint
+
+
+def test_a_class_without_the_name_of_a_baseline_is_told():
+    with pytest.raises(OptionError, match=r"unknown baseline 'coins' \(did you mean 'coin'\?\); known: empty"):
+        ProjectingBaseline("coins", TASK)
+
+
+# Earnings on the shipped papers, by the local judge
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("paper", builtin_tasks()[::3])
+def test_the_bounds_hold_on_papers(paper: str):
+    claims: dict[str, Any] = {"form": "claims", "levels": ("procedure",)}
+    assert f1_of("oracle", paper, **claims) == [1.0]
+    assert f1_of("oracle", paper, levels=("procedure",))[0] >= 0.9
+    for name in ("reversed", "empty", "question"):
+        assert f1_of(name, paper, **claims) == [0.0]
+    for name in ("null", "negate-null"):
+        assert f1_of(name, paper, levels=("null",))[0] < 0.5
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("task", swapped_tasks()[::6])
+def test_a_swapped_disclosure_leaves_the_oracle_its_claims(task: str):
+    assert f1_of("oracle", task, form="claims", levels=("procedure",)) == [1.0]

@@ -1,0 +1,185 @@
+"""The pages of projections: whole by themselves, harmless whatever was projected, with the numbers of the tables."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+from pathlib import Path
+
+import pytest
+
+from inquitree_gym.projection.results import AUC, f1_at
+from inquitree_gym.projection.tasks import load_task
+from inquitree_gym.results import ReportOptions, ScoredRun, load_run, summarise, write_report
+from inquitree_gym.results.cutoff import load_models
+from inquitree_gym.results.judged import judge_texts, stated_texts
+from inquitree_gym.results.logs import find_logs
+from inquitree_gym.results.viewer import view_run
+from inquitree_gym.trees.disclosure import LEVELS
+from tests.contract.command_line import inquitree
+from tests.projection.projected import PAPERS, UNREADABLE, tell
+from tests.projection.tasks import WORDS
+from tests.results.browser import CHROMIUM, PHONE, open_browser
+from tests.results.html import read_page
+
+RISING = {"question": 0.0, "null": 0.5, "procedure": 1.0}
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("projected")
+    tell(folder, "rising", RISING)
+    tell(folder, "oracle", dict.fromkeys(LEVELS, 1.0))
+    tell(folder, "unread", RISING | {"question": -1.0})
+    tell(folder, "llm", RISING, model="openai/o3", memory="none")
+    tell(folder, "llm", dict.fromkeys(LEVELS, 1.0), model="openai/o3", memory="conversation")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(logs: Path) -> ScoredRun:
+    return load_run(logs)
+
+
+@pytest.fixture(scope="module")
+def files(run: ScoredRun, tmp_path_factory) -> list[Path]:
+    options = ReportOptions(paired=True, models=load_models(), example="paper2")
+    return write_report([run], tmp_path_factory.mktemp("report") / "out.html", options)
+
+
+def test_the_page_holds_the_tables_and_figures_of_the_paper(files: list[Path], run: ScoredRun):
+    page = read_page(files[0])
+    assert [a["id"] for tag, a in page.tags if tag == "section"] == [
+        "leaderboard", "tasks", "comparison", "levels", "example", "anchoring", "memory", "cutoff", "cost", "missing",
+        "threats", "settings",
+    ]  # fmt: skip
+    means = [row.estimates[AUC].mean for row in summarise(run.scores)]
+    assert all(f"{mean:.3f}" in page.text for mean in means if mean is not None)
+    assert "6 texts of whole ones could not be scored by the judge" in page.text
+    assert "coin, analytic" in (files[-2] / "f1-0.svg").read_text(encoding="utf-8")
+
+
+def test_every_table_and_figure_names_the_judge_and_its_version(files: list[Path]):
+    for table in files[-1].glob("*.md"):
+        judged = not table.name.startswith(("cost", "missing", "example-true-claims"))
+        assert ("judged by partial v3" in table.read_text(encoding="utf-8")) == judged, table.name
+    page = read_page(files[0])
+    assert all("judged by partial v3" in (a["aria-label"] or "") for tag, a in page.tags if tag == "svg")
+
+
+def test_the_papers_before_the_cutoff_are_counted_from_their_dates(files: list[Path]):
+    before = sum(load_task(paper).paper.published.written < "2024-06" for paper in PAPERS)
+    assert 0 < before < len(PAPERS)
+    assert f"{before} of {len(PAPERS)} papers appeared before the cutoff of" in read_page(files[0]).text
+
+
+def test_the_example_shows_sentences_claims_and_ratings(files: list[Path], run: ScoredRun):
+    task = load_task("paper2")
+    with (files[-1] / "example-claims-and-ratings.csv").open(encoding="utf-8") as stream:
+        rows = [line for line in csv.DictReader(stream) if (line["agent"], line["level"]) == ("rising", "null")]
+    assert [line["true claim"] for line in rows] == [claim.text for claim in task.claims]
+    assert [float(line["mean"]) for line in rows] == [1, 1, 1, -1, -1, -1]
+    assert rows[-1]["projected claim"] == task.claims[-1].contraries[0]
+
+
+def test_numbers_are_unrounded_in_the_csv_files(files: list[Path], run: ScoredRun):
+    with files[2].open(encoding="utf-8") as stream:
+        means = list(csv.DictReader(stream))
+    row = summarise(run.scores)[0]
+    (line,) = (
+        line for line in means
+        if (line["agent"], line["group"], line["measure"]) == (row.agent, row.group, f1_at("null"))
+    )  # fmt: skip
+    assert float(line["mean"]) == row.estimates[f1_at("null")].mean
+    assert float(line["std"]) == row.deviations[f1_at("null")]
+    with files[3].open(encoding="utf-8") as stream:
+        episodes = list(csv.DictReader(stream))
+    assert len(episodes) == len(run.scores)
+    assert {line[f1_at("question")] for line in episodes if line["agent"] == "unread"} == {""}
+
+
+def test_other_formulas_are_named_on_the_page(run: ScoredRun, tmp_path: Path):
+    page, *_ = write_report([run], tmp_path, ReportOptions(formulas={"variant": "strict", "auc": "mean"}))
+    told = read_page(page).text
+    assert "AUC by domain, strict F1, AUC as the mean of the levels, judged by" in told
+    assert "It is the mean of F1 over the levels, in [0, 1]" in told
+
+
+# The viewer
+
+
+def test_the_list_and_the_pages_of_episodes_show_projections(logs: Path, tmp_path: Path):
+    index = read_page(view_run(logs, tmp_path))
+    assert "unscored" in index.text
+    assert "paper10" in index.text
+    pages = sorted((tmp_path / "index-episodes").glob("*.html"))
+    assert len(pages) == 30
+    (unread,) = (page for page in pages if page.name == "paper2-unread.html")
+    page = read_page(unread)
+    task = load_task("paper2")
+    for told in (task.disclosure.question, task.disclosure.null_hypothesis, UNREADABLE, task.claims[0].text):
+        assert told in page.text
+    assert "The judge could not score this projection. It counts as unscored, not as 0." in page.text
+    assert page.has("article", id="turn-3")
+
+
+def test_a_page_shows_the_ratings_of_the_judge_that_was_chosen(tmp_path: Path):
+    tell(tmp_path, "unread", RISING | {"question": -1.0}, PAPERS[:1])
+    logs = find_logs(tmp_path)
+    asyncio.run(judge_texts(tmp_path, stated_texts(logs, "projection"), WORDS, 1, lambda name: None, "projection"))
+    told = read_page(view_run(tmp_path, judge="words")).text
+    assert "judged by words v1" in told
+    assert "The judge could not score" not in told
+    assert "The judge could not score" in read_page(view_run(tmp_path)).text
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+def test_a_browser_shows_the_pages_without_a_fault(logs: Path, files: list[Path], tmp_path: Path):
+    view_run(logs, tmp_path)
+    episode = tmp_path / "index-episodes" / "paper2-rising.html"
+    with open_browser() as tab:
+        tab.open(episode.as_uri())
+        tab.press("ArrowRight")
+        assert tab.run("location.hash") == "#turn-2"
+        for page in (files[0], tmp_path / "index.html", episode):
+            tab.open(page.as_uri(), PHONE)
+            assert tab.run("document.documentElement.scrollWidth") <= PHONE[0]
+        assert tab.faults == []
+
+
+# The command line
+
+
+def test_score_and_report_find_out_what_logs_hold(logs: Path, tmp_path: Path):
+    assert len(inquitree("score", logs, "--variant", "strict", "--auc", "mean", "--json").json) == 30
+    assert "judged by partial v3" in " ".join(inquitree("score", logs).out.split())
+    found = inquitree("report", logs, "--compare", "--agent", "oracle", "--agent", "rising", "--json").json
+    assert found["judged_by"] == "partial v3"
+    assert [line["name"] for line in found["differences"]] == ["rising − oracle"]
+    assert found["anchoring"][0]["pairs"] == 6
+    written = inquitree("report", logs, "--out", tmp_path / "r.html", "--example", "paper2")
+    assert "Before − after the training cutoff" in written.out
+    assert read_page(tmp_path / "r.html").has("section", id="example")
+
+
+def test_an_episode_that_is_given_twice_counts_once(logs: Path, tmp_path: Path):
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes((logs / "paper1-oracle.jsonl").read_bytes())
+    done = inquitree("report", logs, copy, "--json")
+    assert "1 episode given more than once" in done.said
+    assert done.json["rows"] == inquitree("report", logs, "--json").json["rows"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("report", "--closed-book", "nowhere"), "--closed-book is about conclusions"),
+        (("report", "--env", "inquiry"), "holds no finished episode yet"),
+        (("score", "--judge", "nli:x"), "nli:x has not judged 'paper1-llm"),
+        (("judge", "--repeats", "2"), "judges of projections have no --repeats"),
+    ],
+)
+def test_wrong_words_about_projections_end_with_status_2(logs: Path, arguments: tuple[str, ...], told: str):
+    done = inquitree(arguments[0], logs, *arguments[1:])
+    assert (done.status, told in done.said) == (2, True), done.said

@@ -1,0 +1,230 @@
+"""Results of projections: the paper's averages, unscored projections apart, pairs of players, other judges."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from inquitree_gym.errors import JudgeError, OptionError
+from inquitree_gym.judging.judgement import InProcessJudge
+from inquitree_gym.projection.results import (
+    AUC,
+    COIN_F1,
+    RESULTS,
+    LevelScore,
+    ProjectionDetail,
+    ProjectionScores,
+    anchoring,
+    f1_at,
+    normalised_at,
+)
+from inquitree_gym.projection.tasks import load_task
+from inquitree_gym.results.agents import EpisodeCost
+from inquitree_gym.results.comparison import compare_agents, differences_table
+from inquitree_gym.results.cutoff import load_models, split_by_cutoff
+from inquitree_gym.results.judged import judge_texts, stated_texts
+from inquitree_gym.results.load import ScoredRun, load_run
+from inquitree_gym.results.logs import find_logs
+from inquitree_gym.results.score import Score
+from inquitree_gym.results.summary import POOLED, SettingSummary, mean_of_groups, summarise, summary_table
+from inquitree_gym.trees.disclosure import LEVELS
+from tests.projection.projected import PAPERS, tell, tell_one
+from tests.projection.tasks import WORDS
+
+RISING = {"question": 0.0, "null": 0.5, "procedure": 1.0}
+FIRST_UNREAD = RISING | {"question": -1.0}
+MEAN = mean_of_groups(RESULTS)
+UNEVEN = PAPERS[:5]
+"""One domain has a single paper."""
+
+
+def score(f1: tuple[float, ...], domain: str = "d", task: str = "t") -> ProjectionScores:
+    levels = tuple(
+        LevelScore(level, "", None, {"paper": value, "strict": value / 2})
+        for level, value in zip(LEVELS, f1, strict=False)
+    )
+    return Score(
+        kind="projection", task=task, version=1, group=domain, published="2020", agent="a", model=None, effort=None,
+        config={}, cell={}, limit="", rules="sentence", seed=0, judge="local", judge_version=1, values={},
+        detail=ProjectionDetail(levels), turns=len(levels), unscored=0, cost=EpisodeCost.total([]),
+    )  # fmt: skip
+
+
+def row(rows: list[SettingSummary], agent: str, group: str) -> SettingSummary:
+    (found,) = (each for each in rows if (each.agent, each.group) == (agent, group))
+    return found
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("projections")
+    tell(folder, "rising", RISING, UNEVEN)
+    tell(folder, "oracle", dict.fromkeys(LEVELS, 1.0), UNEVEN)
+    tell(folder, "unread", FIRST_UNREAD, UNEVEN)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(logs: Path) -> ScoredRun:
+    return load_run(logs)
+
+
+# Averages
+
+
+def test_the_area_is_that_of_the_paper_unless_another_formula_is_chosen():
+    f1 = (0.6127, 0.7478, 0.7660)
+    for formulas, area in (({}, 1.43715), ({"auc": "mean"}, sum(f1) / 3), ({"variant": "strict"}, 1.43715 / 2)):
+        rows = summarise([score(f1)], RESULTS.with_formulas(formulas))
+        assert [each.estimates[AUC].mean for each in rows if each.group == POOLED] == [pytest.approx(area)]
+
+
+def test_all_is_the_mean_of_the_domains_and_pooled_that_of_the_papers():
+    of_domains = [
+        score((value, 0.5, 0.5), name, name) for name, value in zip("abc", (0.6957, 0.4819, 0.6604), strict=True)
+    ]
+    more = [replace(of_domains[0], task="t9")]
+    rows = summarise([*of_domains, *more])
+    assert row(rows, "a", MEAN).estimates[f1_at("question")].mean == pytest.approx(0.6127, abs=5e-5)
+    assert row(rows, "a", POOLED).estimates[f1_at("question")].mean == pytest.approx((2 * 0.6957 + 0.4819 + 0.6604) / 4)
+    assert [each.group for each in rows] == ["a", "b", "c", MEAN, POOLED]
+
+
+def test_the_deviation_is_over_papers_with_the_divisor_n():
+    values = (0.1, 0.4, 0.9)
+    scores = [score((value, 0.5, 0.5), task=str(value)) for value in values]
+    assert row(summarise(scores), "a", "d").deviations[f1_at("question")] == pytest.approx(np.std(values))
+    spread = [replace(each, group="e" if each.task == "0.9" else "d") for each in scores]
+    rows = summarise(spread)
+    assert row(rows, "a", POOLED).deviations[f1_at("question")] == pytest.approx(np.std(values))
+    middle = (0.25 + 0.9) / 2
+    expected = np.sqrt(((0.15**2) + (0.25 - middle) ** 2 + (0.9 - middle) ** 2) / 2)
+    assert row(rows, "a", MEAN).deviations[f1_at("question")] == pytest.approx(expected)
+
+
+def test_repeats_of_one_paper_are_one_paper():
+    twice = [score((0.2, 0, 0)), replace(score((0.4, 0, 0)), seed=1), score((0.9, 0, 0), task="other")]
+    found = row(summarise(twice), "a", "d")
+    assert (found.tasks, found.episodes) == (2, 3)
+    assert found.estimates[f1_at("question")].mean == pytest.approx((0.3 + 0.9) / 2)
+    assert found.deviations[f1_at("question")] == pytest.approx(0.3)
+
+
+def test_unscored_projections_are_counted_and_in_no_mean(run: ScoredRun):
+    rows = summarise(run.scores)
+    unread = row(rows, "unread", POOLED)
+    first = f1_at("question")
+    assert unread.unscored == len(UNEVEN)
+    assert (unread.estimates[first].mean, unread.deviations[first], unread.estimates[AUC].mean) == (None, None, None)
+    assert unread.estimates[f1_at("null")] == row(rows, "rising", POOLED).estimates[f1_at("null")]
+    *_, line = summary_table([unread], RESULTS.shown)
+    assert (line[2], line[-2], line[-1]) == ("–", "–", "5")
+
+
+def test_scores_lie_between_the_expected_coin_and_the_oracle(run: ScoredRun):
+    found = row(summarise(run.scores), "rising", POOLED).estimates
+    assert (found[normalised_at("question")].mean, found[normalised_at("procedure")].mean) == (-1.0, 1.0)
+    expected = (found[f1_at("null")].mean - COIN_F1) / (1 - COIN_F1)
+    assert found[normalised_at("null")].mean == pytest.approx(expected)
+    without = [each for each in run.scores if each.agent != "oracle"]
+    assert row(summarise(without), "rising", POOLED).estimates[normalised_at("null")].mean is None
+
+
+def test_rules_and_judges_are_told_apart():
+    other = replace(score((1, 1, 1)), rules="claims")
+    judged = replace(score((0, 0, 0)), judge="nli:x", judge_version=2)
+    rows = [each for each in summarise([score((0.5, 0.5, 0.5)), other, judged]) if each.group == POOLED]
+    assert [each.player for each in rows] == [
+        ("a", "", "sentence", "local v1"), ("a", "", "claims", "local v1"), ("a", "", "sentence", "nli:x v2"),
+    ]  # fmt: skip
+    assert next(summary_table(rows, RESULTS.shown))[:3] == ["agent", "rules", "judged by"]
+    with pytest.raises(OptionError, match="two agents that share a setting, task and seed"):
+        compare_agents([score((0.5, 0.5, 0.5))])
+
+
+# Pairs
+
+
+def test_two_players_are_compared_on_the_papers_of_both(run: ScoredRun):
+    (found,) = compare_agents([each for each in run.scores if each.agent in ("oracle", "rising")])
+    assert (found.name, found.pairs) == ("rising − oracle", len(UNEVEN))
+    assert (found.estimates[f1_at("question")].mean, found.estimates[f1_at("procedure")].mean) == (-1.0, 0.0)
+    area = np.mean([each.detail.area() for each in run.scores if each.agent == "rising"])
+    assert found.estimates[AUC].mean == pytest.approx(area - 2)
+    heads, line = differences_table([found], RESULTS.shown)
+    assert (heads, line[:2]) == (["pair", "pairs", *RESULTS.shown], ["rising − oracle", "5"])
+
+
+def test_anchoring_is_the_conversation_minus_no_memory(tmp_path: Path):
+    tell(tmp_path, "llm", dict.fromkeys(LEVELS, 1.0), PAPERS, model="m", memory="none")
+    tell(tmp_path, "llm", RISING | {"question": 1.0}, PAPERS, model="m", memory="conversation")
+    tell(tmp_path, "llm", RISING, PAPERS[:1], model="other", memory="none")
+    (found,) = anchoring(load_run(tmp_path).scores)
+    assert found.pairs == len(PAPERS)
+    assert "memory=conversation" in found.name.split(" − ")[0]
+    assert (found.estimates[f1_at("question")].mean, found.estimates[f1_at("procedure")].mean) == (0.0, 0.0)
+    assert found.estimates[f1_at("null")].mean == pytest.approx(-0.5, abs=0.05)
+
+
+def test_papers_are_split_at_the_cutoff_of_the_model(tmp_path: Path):
+    tell(tmp_path, "llm", RISING, PAPERS, model="openai/o3")
+    tell(tmp_path, "llm", RISING, PAPERS[:1], model="nobody/knows")
+    found = split_by_cutoff(load_run(tmp_path).scores, load_models())
+    (split,) = found.splits
+    assert set(split.difference) == {*(f"F1, {level}" for level in LEVELS), AUC}
+    before = [paper for paper in PAPERS if load_task(paper).paper.published.written < "2024-06"]
+    assert (split.before[AUC].trees, split.after[AUC].trees) == (len(before), len(PAPERS) - len(before))
+    assert found.unnamed == {"nobody/knows": 1}
+
+
+# Other judges
+
+
+def judge_again(folder: Path, judge: InProcessJudge) -> list[int]:
+    logs = find_logs(folder)
+    done = asyncio.run(judge_texts(folder, stated_texts(logs, "projection"), judge, 2, lambda name: None, "projection"))
+    return [done.judged, done.found, done.unscored]
+
+
+def test_another_judge_rescores_from_its_file_and_judges_nothing_twice(tmp_path: Path):
+    tell(tmp_path, "unread", FIRST_UNREAD, PAPERS[:2])
+    assert judge_again(tmp_path, WORDS) == [6, 0, 0]
+    assert judge_again(tmp_path, WORDS) == [0, 6, 0]
+    found = load_run(tmp_path, judge="words")
+    assert {each.judged_by for each in found.scores} == {"words v1"}
+    assert [each.detail.f1_at("question") for each in found.scores] == [0.0, 0.0]
+    assert [each.unscored for each in load_run(tmp_path).scores] == [1, 1]
+    assert load_run(tmp_path, judge="words v1").scores == found.scores
+    assert {each.judged_by for each in load_run(tmp_path, judge="partial").scores} == {"partial v3"}
+
+
+def test_a_judge_that_has_not_judged_is_an_error_that_tells_what_to_do(tmp_path: Path):
+    tell(tmp_path, "rising", RISING, PAPERS[:1])
+    with pytest.raises(OptionError, match="no judge is called 'words'"):
+        load_run(tmp_path, judge="words")
+    with pytest.raises(JudgeError, match=r"nli:x has not judged 'paper1-rising.*' of .* yet; run: inquitree judge"):
+        load_run(tmp_path, judge="nli:x")
+    judge_again(tmp_path, WORDS)
+    tell(tmp_path, "rising", RISING, PAPERS[1:2])
+    with pytest.raises(JudgeError, match="words has not judged 'paper2"):
+        load_run(tmp_path, judge="words")
+    other = replace(WORDS, make_config=lambda: {"version": 1, "reads": "words"})
+    judge_again(tmp_path, other)
+    with pytest.raises(OptionError, match="several settings"):
+        load_run(tmp_path, judge="words")
+
+
+def test_a_judgement_of_another_projection_is_refused(tmp_path: Path):
+    file, task = tmp_path / "one.jsonl", load_task("paper1")
+    tell_one(file, "rising", RISING, task)
+    judge_again(tmp_path, WORDS)
+    file.unlink()
+    tell_one(file, "rising", dict.fromkeys(LEVELS, 1.0), task)
+    with pytest.raises(JudgeError, match=r"words has not judged \'one.jsonl\'"):
+        load_run(tmp_path, judge="words")
+    assert judge_again(tmp_path, WORDS) == [2, 1, 0]
+    assert load_run(tmp_path, judge="words").scores[0].detail.area() == 2

@@ -1,0 +1,171 @@
+"""Runs judged offline, by judges beside each other: kept, resumed, compared."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inquitree_gym.errors import LogError, OptionError, ServiceError
+from inquitree_gym.inquiry.judges.llm import JudgeOptions, LLMJudge
+from inquitree_gym.inquiry.judging import JUDGING
+from inquitree_gym.judging.judgement import AsyncJudge, InProcessJudge
+from inquitree_gym.judging.panel import read_panel
+from inquitree_gym.judging.records import read_judgements
+from inquitree_gym.judging.registry import make_judges
+from inquitree_gym.llm import Budget, ChatModel, ReplyCache
+from inquitree_gym.results.judged import JudgingResult, judge_agreements, judge_texts, recorded_scores, stated_texts
+from inquitree_gym.results.score import score_episode
+from inquitree_gym.runner import run_study
+from inquitree_gym.runner.check import make_study
+from inquitree_gym.trees import load_tree
+from tests.inquiry.judges.test_llm import TOKENS, Grader
+from tests.servers import Body, Hourglass, Service, failed
+
+TREES = ("paper2", "paper8")
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of each tree two equal oracle episodes, and two of random menu texts."""
+    folder = tmp_path_factory.mktemp("run")
+    run_study(make_study(agents=("oracle", "random-menu"), trees=TREES, fake_level=(0,), seeds=2), folder)
+    return folder
+
+
+@pytest.fixture
+def run(played: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(played, tmp_path / "run"))
+
+
+def judge(run: Path, judge: AsyncJudge, max_concurrency: int = 4) -> JudgingResult:
+    return asyncio.run(judge_texts(run, stated_texts(run), judge, max_concurrency, lambda _: None))
+
+
+def local() -> AsyncJudge:
+    return make_judges(["local"])[0]
+
+
+@pytest.fixture
+def reading(service: Service) -> Service:
+    """A server whose model grades by the words: a finding that stands in the conclusion is asserted."""
+    service.reply = Grader(lambda place, text, asked: int(asked.count(text) > 1))
+    return service
+
+
+def llm(service: Service, folder: Path, **settings: object) -> LLMJudge:
+    chat = ChatModel("gpt-4o-mini", base_url=service.address, clock=Hourglass(), retries=0)
+    return LLMJudge(chat, cache=ReplyCache(folder), **settings)
+
+
+def test_the_local_judge_offline_gives_the_reward_that_was_paid(run: Path):
+    judge(run, local())
+    from inquitree_gym.log import read_episode
+    from inquitree_gym.runs.folder import EPISODES
+
+    for each in stated_texts(run):
+        episode = read_episode(run / EPISODES / each.name)
+        scored = score_episode(episode, each.task, read_panel(run).chosen(each.name, episode, each.task))
+        assert scored.detail.quality_share == pytest.approx(episode.footer.episode_return)
+    scores = recorded_scores(run)[JUDGING.own]
+    assert {(score.judge, score.agent) for score in scores} == {("local", "oracle"), ("local", "random-menu")}
+    assert all(score.detail.quality_share == 1 for score in scores if score.agent == "oracle")
+
+
+def test_equal_conclusions_are_asked_about_once(run: Path, reading: Service, tmp_path: Path):
+    done = judge(run, llm(reading, tmp_path / "cache"))
+    different = len({(each.task.id, each.text) for each in stated_texts(run)})
+    assert different <= 6 < done.judged == 8, "the oracle concludes the same for every seed"
+    assert done.usage.replies == len(reading.requests) <= 2 * different
+    ((found,), _) = read_judgements(run)
+    assert sum(each.usage.get("replies", 0) for each in found.by_turn.values()) == done.usage.replies
+    assert len(found.by_turn) == 8
+
+
+def test_judges_stand_side_by_side_with_their_agreement(run: Path, reading: Service, tmp_path: Path):
+    judge(run, local())
+    judge(run, llm(reading, tmp_path / "cache"))
+    judge(run, llm(reading, tmp_path / "cache", repeats=2))
+    found = judge_agreements(run)
+    labels = ["llm:gpt-4o-mini v1", "llm:gpt-4o-mini v1 #2", JUDGING.own]
+    assert list(found) == [(labels[0], labels[1]), (labels[0], labels[2]), (labels[1], labels[2])]
+    assert found[labels[0], labels[1]].same == 1
+    items = sum(len(each.task.conclusions) for each in stated_texts(run))
+    assert [each.items for each in found.values()] == [items] * 3
+    assert found[labels[0], JUDGING.own].kappa > 0.5
+    scores = recorded_scores(run)
+    assert list(scores) == labels
+    assert all(score.detail.quality_share == 1 for score in scores[labels[0]] if score.agent == "oracle")
+
+
+def test_a_budget_leaves_the_rest_for_another_time(run: Path, reading: Service, tmp_path: Path):
+    first = judge(run, llm(reading, tmp_path / "cache", budget=Budget(max_total_tokens=TOKENS)), max_concurrency=1)
+    assert first.usage.replies == 1
+    assert first.usage.skipped > 0
+    assert first.unscored == sum(len(each.task.conclusions) for each in stated_texts(run) if each.text.strip())
+    (scored,) = recorded_scores(run).values()
+    assert {score.detail.quality for score in scored} == {None}, "unscored is not 0"
+    second = judge(run, llm(reading, tmp_path / "cache"))
+    assert (second.unscored, second.usage.cached) == (0, 1)
+    assert first.usage.replies + second.usage.replies == len(reading.requests)
+
+
+def test_a_service_that_will_answer_nothing_ends_it_and_what_was_judged_is_kept(
+    run: Path, reading: Service, tmp_path: Path
+):
+    grader = reading.reply
+
+    def twice(body: Body) -> str:
+        if len(reading.requests) == 2:
+            reading.planned.append(failed(401, "wrong key"))
+        return grader(body)
+
+    reading.reply = twice
+    with pytest.raises(ServiceError, match="check the key"):
+        judge(run, llm(reading, tmp_path / "cache"), max_concurrency=1)
+    kept = len(read_judgements(run).judges[0].by_turn)
+    assert kept == 2, "the first conclusion, which two episodes share"
+    reading.reply = grader
+    assert judge(run, llm(reading, tmp_path / "cache")).judged == 8 - kept
+
+
+def test_a_run_without_a_conclusion_is_told(tmp_path: Path):
+    with pytest.raises(LogError, match="holds no episode log"):
+        stated_texts(tmp_path)
+    run_study(make_study(agents=("oracle",), trees=("paper2",), seeds=1), tmp_path)
+    for log in (tmp_path / "episodes").iterdir():
+        log.unlink()
+    with pytest.raises(LogError, match="holds no conclusion to judge yet"):
+        judge(tmp_path, local())
+    assert not (tmp_path / "judgements").exists()
+
+
+# The panel
+
+
+def test_judges_are_named_and_each_sits_once(tmp_path: Path):
+    (tmp_path / "config.json").write_text("{}")
+    panel = make_judges(
+        ["local", f"nli:{tmp_path}", "llm:ollama/llama3:8b", "local"], JudgeOptions(repeats=3, base_url="http://h/v1")
+    )
+    assert [each.name for each in panel] == ["local", f"nli:{tmp_path}", "llm:ollama/llama3:8b"]
+    local_judge, nli, asked = panel
+    assert isinstance(local_judge, InProcessJudge)
+    assert local_judge.config["settings"]["adapted_weight"] > 0
+    assert nli.config["model"] == str(tmp_path)
+    assert asked.config["repeats"] == 3
+    assert asked.config["chat"]["base_url"] == "http://h/v1"
+
+
+def test_a_cap_on_cost_needs_a_price():
+    with pytest.raises(OptionError, match="litellm knows no price for 'openai/mine'"):
+        make_judges(["llm:openai/mine"], JudgeOptions(base_url="http://h/v1", budget=Budget(max_cost=1)))
+    make_judges(["llm:openai/mine"], JudgeOptions(base_url="http://h/v1", budget=Budget(max_total_tokens=1)))
+    make_judges(["llm:gpt-4o-mini"], JudgeOptions(budget=Budget(max_cost=1)))
+
+
+def test_a_judge_of_the_panel_is_one_object_per_tree(tmp_path: Path):
+    judge = make_judges(["nli:nowhere"])[0]
+    assert judge.for_task(load_tree("paper2")) is judge.for_task(load_tree("paper2"))
