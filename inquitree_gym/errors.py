@@ -54,7 +54,7 @@ class Fault:
     bound: float | None = None
     """Value that the rule allows at most or at least."""
     severity: Severity = "error"
-    """An error has to be mended. A warning needs a person to decide. A note names something optional."""
+    """An error must be fixed. A warning needs a person's decision. A note names something optional."""
 
     def __str__(self) -> str:
         return f"{self.node}: {self.message}" if self.node else self.message

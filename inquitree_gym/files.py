@@ -19,7 +19,7 @@ MAX_MANIFEST = 64_000_000
 MAX_SETTINGS = 1_000_000
 """Largest file of settings, such as a study, in bytes."""
 CACHE_VARIABLE = "INQUITREE_CACHE"
-"""Environment variable that names the folder of what is kept between runs."""
+"""Environment variable that names the folder of files kept between runs."""
 MAX_TASK = 8_000_000
 """Largest file of a tree or task, in bytes."""
 
@@ -35,7 +35,7 @@ def open_input(
     Args:
         path: the file. A link is followed.
         limit: largest size, in bytes.
-        error: makes the error of a message. A class of errors will do.
+        error: makes the exception from a message. An exception class will do.
 
     Raises:
         InquiTreeError: ``error``, naming the file, if it cannot be read, is no regular file or is too large.

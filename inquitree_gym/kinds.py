@@ -2,7 +2,7 @@
 
 A kind is a package with the modules `ids`, `settings`, `tasks`, `events`, `play`, `judging` and `results`. The last six
 hold one part each, with a protocol in `parts`, and are imported on first use, so that scoring a log loads nothing that
-plays. Another, `pages`, is optional. This module imports no kind, and names those of this package alone. Any other is
+plays. Another, `pages`, is optional. This module imports no kind and names only those of this package. Any other is
 found by an entry point in the group ``inquitree_gym.kinds``, whose name is that of the kind and whose value is its
 package.
 """
@@ -128,7 +128,7 @@ def kind(name: str) -> Kind:
     """Return a kind of this package, or one that is installed.
 
     Raises:
-        OptionError: there is none of this name, or it was left out.
+        OptionError: no kind has this name, or it was left out.
     """
     own = {each.name: each for each in KINDS}
     if name in own:
@@ -163,7 +163,7 @@ def kinds_with(part: str) -> tuple[Kind, ...]:
 
 
 def register_kinds() -> None:
-    """Register the environments of every kind. An installed one that fails to is left out with a warning."""
+    """Register the environments of every kind. An installed one that fails is left out with a warning."""
     for own in KINDS:
         own.register()
     found, left_out = installed()
@@ -192,7 +192,7 @@ def installed() -> tuple[dict[str, Kind], dict[str, str]]:
 
 
 def _fault(name: str, packages: Sequence[str]) -> str:
-    """Return the reason to leave out what is installed as a kind. Empty for none."""
+    """Return the reason to leave out an installed kind, or an empty string."""
     if any(name == own.name for own in KINDS):
         return f"{', '.join(packages)} has the name of a kind of this package; rename its entry point"
     if len(packages) > 1:

@@ -99,7 +99,7 @@ class Tasks(Protocol[T]):
         """Return the file of a task, for the copy in a run folder. `load` of that file has the same digest."""
 
     def lint(self, task: T, embedder: Any = None) -> Sequence[Fault]:
-        """Return what an author should look at. An embedder turns texts into vectors, for faults that need them."""
+        """Return the faults of a task, for its author. Those of meaning need an embedder."""
 
     def entries(self) -> Iterator[Mapping[str, Any]]:
         """Yield the tasks as ``inquitree list`` shows them: values of the `columns`, and ``playable``."""
@@ -108,7 +108,7 @@ class Tasks(Protocol[T]):
             yield {column: getattr(task, column) for column in self.columns} | {"playable": True}
 
     def outline(self, task: T, spoil: bool) -> Outline:
-        """Return a task for ``inquitree show``, which tells what an agent has to find out only to spoil it."""
+        """Return a task for ``inquitree show``. Only ``spoil`` shows what an agent has to find out."""
         shown: Any = task
         return Outline(f"{shown.id} · version {shown.version}", self.dump(task).decode() if spoil else shown.group)
 
@@ -137,7 +137,7 @@ class Settings(Protocol):
         """Names of the fields that hold several values, which a study crosses."""
 
     def cells(self) -> tuple[dict[str, Scalar], ...]:
-        """Return every combination of the values of the fields in the grid, one value by name. One cell without any."""
+        """Return the cells of the grid: every combination of one value per field. An empty grid has one cell."""
 
     def all_rules(self) -> dict[str, Any]:
         """Return all rules by name, defaults included. Those that a cell or a task sets have their defaults."""
@@ -149,11 +149,11 @@ class Settings(Protocol):
         """Return the settings of the models that the environment asks, apart from the judge."""
 
     def fixed(self) -> dict[str, Any]:
-        """Return everything by name that decides how an episode in a cell is played, which a run keeps."""
+        """Return by name all settings that decide how an episode in a cell is played. A run keeps them."""
 
     @property
     def prompts(self) -> str:
-        """Prompts of the package that the settings stand for, where a study names none: ``default``, or a preset's."""
+        """Prompts of the package for a study that names none: ``default``, or those of a preset."""
 
 
 class Shared(Protocol):
@@ -173,7 +173,7 @@ class Shared(Protocol):
 
     @property
     def cache(self) -> Any:
-        """Cache of the replies of models. None for none."""
+        """Cache of the replies of models, or None."""
 
     def chat(self, settings: Mapping[str, Any]) -> Any:
         """Return the chat of one of the models in `Settings.services`."""
@@ -216,14 +216,14 @@ class Play(Protocol[T_contra]):
 
     @property
     def course_note(self) -> str:
-        """Sentence on what the shortest and the longest course are."""
+        """Sentence that explains the shortest and the longest course."""
 
     def courses(self, task: T_contra, settings: Any, prompts: str) -> tuple[Course, Course]:
         """Return the shortest and the longest course of an episode with some prompts, for ``run --dry-run``."""
 
 
 class Judging(Protocol[T_contra]):
-    """``JUDGING`` of ``<kind>/judging.py``: the judges, and what of an episode is judged."""
+    """``JUDGING`` of ``<kind>/judging.py``: the judges, and the texts of an episode that are judged."""
 
     @property
     def noun(self) -> str:
@@ -231,7 +231,7 @@ class Judging(Protocol[T_contra]):
 
     @property
     def part(self) -> str:
-        """Word for what of a text can be unscored: ``item``, or the text itself."""
+        """Word for the part of a text that can be unscored: ``item``, or the text itself."""
 
     @property
     def own(self) -> str:
@@ -254,7 +254,7 @@ class Judging(Protocol[T_contra]):
 
     @property
     def payload(self) -> type[Any]:
-        """Model of what a stored judgement holds, a subclass of `judging.records.Payload`: all that any score needs."""
+        """Model of a stored judgement's content, a subclass of `judging.records.Payload`: all that any score needs."""
 
     def texts(self, episode: Any) -> Iterator[Any]:
         """Yield the judged texts of an episode with their turns, as `judging.judgement.JudgedText`."""

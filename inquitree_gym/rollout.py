@@ -75,10 +75,9 @@ async def aplay(
 ) -> Episode[Any]:
     """Play one episode as `play` does, concurrently with others. Each needs its own environment.
 
-    The event loop is free while a chat model is asked, by the agent, as the reader or as the judge, and while an
-    environment steps.
-    All environments of the process step in one thread, because they share embedders and vector caches, which are not
-    thread-safe. Agents without a model act there too. A cancelled episode finishes and logs its current step.
+    The event loop stays free while an agent, a reader or a judge waits for a chat model, and while an environment
+    steps. All environments of the process step in one thread, because they share embedders and vector caches, which are
+    not thread-safe. Agents without a model act there too. A cancelled episode finishes and logs its current step.
     """
     return await _play(env, agent, seed, file, options, in_step_thread)
 

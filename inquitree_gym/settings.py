@@ -13,7 +13,7 @@ from inquitree_gym.parts import Scalar
 
 
 class AgentSettings(BaseModel):
-    """Settings of the agents of a kind that ask models, beside those of every one. None here.
+    """Settings of the agents of a kind that ask models, beside those of all models. None here.
 
     They stand among the settings of a model in a study file. Fields are described as those of `KindSettings` are.
     """
@@ -26,9 +26,9 @@ class TableField:
     """Metadata of a field that holds a table of settings, for its flags."""
 
     key: str
-    """Entry that the text of the flag is."""
+    """Entry that holds the text of the flag."""
     prefix: str = ""
-    """Beginning of the text that is left out of the entry. Without it the text is taken as it is."""
+    """Prefix that is cut off the text. Other texts are taken as they are."""
     pairs: str = ""
     """Name of a further flag that takes other entries as NAME=VALUE. Empty for none."""
     server: bool = False
@@ -36,7 +36,7 @@ class TableField:
 
 
 class KindSettings(BaseModel):
-    """Settings of a study for one kind. See `kinds.Settings` for the methods.
+    """Settings of a study for one kind. See `parts.Settings` for the methods.
 
     Fields are described by ``Field(description=...)``, which becomes the help of their flags.
     """
@@ -53,7 +53,7 @@ class KindSettings(BaseModel):
     """Settings of these agents."""
 
     def cells(self) -> tuple[dict[str, Scalar], ...]:
-        """Return every combination of the values of the fields in the grid, one value by name. One cell without any."""
+        """Return the cells of the grid: every combination of one value per field. An empty grid has one cell."""
         values = [getattr(self, name) for name in self.grid]
         return tuple(dict(zip(self.grid, combination, strict=True)) for combination in product(*values))
 
@@ -75,7 +75,7 @@ class KindSettings(BaseModel):
         return ()
 
     def fixed(self) -> dict[str, Any]:
-        """Return everything by name that decides how an episode in a cell is played, which a run keeps."""
+        """Return by name all settings that decide how an episode in a cell is played. A run keeps them."""
         return self.model_dump(mode="json", exclude=set(self.grid))
 
     @property
@@ -85,10 +85,10 @@ class KindSettings(BaseModel):
 
     @property
     def prompts(self) -> str:
-        """Prompts of the package that the settings stand for, where a study names none."""
+        """Prompts of the package for a study that names none."""
         return "default"
 
 
 def as_tuple(given: Any) -> Any:
-    """Return the values of a field in a grid, each once. A single one may be given without a list."""
+    """Return the values of a field in the grid, each once. A single value needs no list."""
     return tuple(dict.fromkeys(given)) if isinstance(given, list | tuple) else (given,)

@@ -1,8 +1,8 @@
 """Disclosure of a paper by a chat model, in the waves of ProjectionBench (arXiv:2605.30284).
 
-A wave is one request. The first wave writes title, topic and procedure. The second the hypothesis. The third null
-hypothesis, question and outcome. The last splits the outcome into claims with contraries. Each wave sees the paper and
-what the earlier waves wrote.
+A wave is one request. The first writes title, topic and procedure, the second the hypothesis, the third null
+hypothesis, question and outcome, and the last splits the outcome into claims with contraries. Each wave sees the paper
+and what the earlier waves wrote.
 """
 
 from __future__ import annotations
@@ -148,13 +148,13 @@ class _Waves:
 
 
 def _object(reply: str) -> str:
-    """Return the JSON object in a reply, or the reply without one."""
+    """Return the JSON object in a reply, or the whole reply if it has none."""
     found = _OBJECT.search(reply)
     return found.group() if found else reply
 
 
 def _fault(reply: str, model: type[FrozenModel]) -> str:
-    """Return the fault of a reply. An empty text for a valid one."""
+    """Return the fault of a reply, or an empty string for a valid one."""
     written = _object(reply)
     try:
         document = json.loads(written)

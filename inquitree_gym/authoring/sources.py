@@ -85,7 +85,7 @@ class SpringerNature:
     """
 
     def __init__(self, key: str | None = None, *, base_url: str = SPRINGER_URL) -> None:
-        """Use a key, or that in the environment variable `SPRINGER_KEY`.
+        """Use a key, or the one in the environment variable `SPRINGER_KEY`.
 
         Raises:
             OptionError: there is no key.
@@ -132,7 +132,7 @@ def _json(content: bytes) -> dict[str, Any]:
 
 
 def _body(content: bytes) -> str:
-    """Return the text of the first article's body. Empty without one."""
+    """Return the text of the first article's body, or an empty string."""
     try:
         article = ElementTree.fromstring(content)
     except ElementTree.ParseError:

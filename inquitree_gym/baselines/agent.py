@@ -13,7 +13,7 @@ from inquitree_gym.llm.chat import complete_with_text
 from inquitree_gym.log import Reply
 
 USED_UP = "its tokens were used up before any text"
-"""Fault of a reply without text that ended at the limit of its tokens. It is no move, and is asked for again."""
+"""Fault of a reply that used up its tokens before any text. It is no move, so the request is repeated."""
 
 
 class Agent(Protocol):

@@ -10,11 +10,11 @@ from inquitree_gym.llm.chat import BYTES_PER_TOKEN
 from inquitree_gym.prompts import Prompts
 
 SHARE = 4
-"""A single reply may take one part in this many of the context."""
+"""A reply may fill one part of the context in this many."""
 CUT = "[…] "
 """Replaces the beginning of a reply that is too long."""
 NOTHING = "(no reply)"
-"""Replaces an empty reply, which some services refuse to be sent."""
+"""Replaces an empty reply, which some services refuse."""
 
 
 class Conversation:

@@ -82,7 +82,7 @@ class KindFlag(NamedTuple):
 
 
 def with_kind_flags(*groups: str) -> Callable[[F], F]:
-    """Return a decorator that gives a verb, which takes the context, the flags of all kinds in some groups."""
+    """Return a decorator that adds the flags of all kinds in some groups to a verb that takes the context."""
 
     def decorate(verb: F) -> F:
         flags = _flags(kinds_with(SETTINGS), groups)
@@ -92,7 +92,7 @@ def with_kind_flags(*groups: str) -> Callable[[F], F]:
 
 
 def with_grid_flags(verb: F) -> F:
-    """Return a verb, which takes them as ``**cell``, with a flag for each name on the grid of a kind."""
+    """Return a verb with a flag for each field in the grid of a kind. The verb takes them as ``**cell``."""
     grid = dict.fromkeys(name for known in kinds_with(SETTINGS) for name in known.settings.grid)
     about = "Only the episodes at this "
     return with_parameters(
@@ -101,7 +101,7 @@ def with_grid_flags(verb: F) -> F:
 
 
 def with_parameters(verb: F, parameters: Iterable[Parameter]) -> F:
-    """Return a verb with further parameters, those of a name that it has left out, in the place of its ``**``."""
+    """Return a verb with further parameters in the place of its ``**``. Those that it names itself stay."""
     own = signature(verb, eval_str=True)
     every = {name: each for name, each in own.parameters.items() if each.kind is not Parameter.VAR_KEYWORD}
     for parameter in parameters:

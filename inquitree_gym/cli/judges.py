@@ -113,7 +113,7 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
 
 @dataclass(frozen=True, slots=True)
 class _FolderReport:
-    """Judges of one kind of texts of one folder."""
+    """Judges of one kind of text in one folder."""
 
     folder: str
     kind: str
@@ -181,7 +181,7 @@ def _print_report(report: _FolderReport) -> None:
 def judge_logs(
     logs: Logs, judge: AsyncJudge[Any], max_concurrency: int, task_kind: str = DEFAULT_KIND
 ) -> JudgingResult:
-    """Judge what is missing of the texts in logs, with a progress bar."""
+    """Judge the texts in logs that lack a judgement, with a progress bar."""
     # Damaged logs are named once, after all judges.
     stated = stated_texts(logs, task_kind, on_damaged=lambda damaged: None)
     with progress(f"{judge.name} judging", len(stated)) as advance:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from inquitree_gym.runner.run import Outcome, RunSummary
 
 FAULTY, FAILED, INTERRUPTED = 1, 2, 130
-"""Exit statuses: a check found faults. The command failed. The command was interrupted."""
+"""Exit statuses of a check that found faults, and of a command that failed or was interrupted."""
 PIPE_WIDTH = 118
 """Columns of a table in a file or pipe. On a terminal its width counts."""
 
@@ -39,11 +39,11 @@ MAX_NAMES = 10
 """Most missing episodes that are named."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Control characters but tab and line feed, those of writing directions included."""
+"""Control characters except tab and line feed, those of writing directions included."""
 
 
 class _SafeConsole(Console):
-    """Console whose terminal no text can steer: control characters, as in a service's message, are escaped."""
+    """Console that escapes control characters, so that no text, such as a service's message, can steer the terminal."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Yield the segments of ``renderable``."""
@@ -222,7 +222,7 @@ MAX_LINES = 20
 MAX_ERRORS = 10
 """Most different errors that a summary shows."""
 _SPEED_PERIOD = 86_400.0
-"""Seconds over which the speed is measured: episodes may take long."""
+"""Seconds over which the speed is measured, since episodes may take long."""
 
 
 class RunProgress:

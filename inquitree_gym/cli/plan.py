@@ -1,6 +1,6 @@
 """Plan of a run: its episodes, and an estimate of the requests, tokens and cost of its models.
 
-Each episode is walked through twice without a model, along its shortest and its longest course. See `kinds.Play`. The
+Each episode is walked through twice without a model, along its shortest and its longest course. See `parts.Play`. The
 agent writes the requests itself, so prompts have their real length, except that every reply counts as `REPLY_TOKENS`.
 Corrections and reasoning are not included.
 """
@@ -62,7 +62,7 @@ class ModelEstimate:
     least: Usage
     most: Usage
     dollars: tuple[float, float] | None
-    """Cost of the least and the most by litellm's price list. None without a price."""
+    """Lowest and highest cost by litellm's price list. None without a price."""
 
 
 def show_plan(study: StudyConfig, folder: Path, as_json: bool, as_new_version: bool = False) -> None:
@@ -165,7 +165,7 @@ def estimate(
     Args:
         study: the study.
         specs: its episodes.
-        load: returns a task by its name. None for those of this machine.
+        load: returns a task by its name. None loads the tasks of this machine.
     """
     load = cache(load or kind(study.env).tasks.load)
     wanted = Counter((spec.model, spec.agent, spec.task) for spec in specs if spec.model)

@@ -51,7 +51,7 @@ RUN_FLAGS = {
     "study_file", "out_folder", "max_concurrency", "max_cost", "max_total_tokens", "max_minutes", "cache", "device",
     "ray", "dry_run", "as_json", "as_new_version",
 }  # fmt: skip
-"""Parameters that do not affect the episodes, so that they go with a study file."""
+"""Parameters that do not affect the episodes, so that a study file allows them."""
 MODEL_FLAGS = {
     "base_url": "base_url",
     "temperature": "temperature",
@@ -181,7 +181,7 @@ def _as_plain(summary: RunSummary, folder: Path, budget: Budget) -> dict[str, An
 
 
 def note_services(study: StudyConfig, ray: str | None = None) -> None:
-    """Print on the error stream what is known to be wrong with the models of a study."""
+    """Print the known problems of the models of a study on the error stream."""
     models = asked_models(study)
     note_unsent_efforts(models)
     if ray in (None, LOCAL):  # machines of another cluster have environments of their own
@@ -189,7 +189,7 @@ def note_services(study: StudyConfig, ray: str | None = None) -> None:
 
 
 def check_complete(summary: RunSummary) -> None:
-    """Raise `InquiTreeError` if a run left or failed episodes."""
+    """Raise `InquiTreeError` if episodes of a run failed or were left."""
     if not summary.is_complete:
         failed = plural(len(summary.failures), "episode")
         first = "correct the faults named above, then " if summary.failures else ""

@@ -126,7 +126,7 @@ def schema(env: TaskKindOption = None) -> None:
 
 
 def kind_of_task(name: str, env: str | None) -> Kind:
-    """Return a kind by name, or else the kind whose format a file has. An id is that of a task of the default kind."""
+    """Return a kind by name, or else the kind whose format a file has. An id belongs to the default kind."""
     if env is not None:
         return kind(env)
     path = name if is_path(name) or name in builtin_ids() else str(user_files().get(name, name))
@@ -136,7 +136,7 @@ def kind_of_task(name: str, env: str | None) -> Kind:
 
 
 def _head(path: str) -> bytes:
-    """Return the beginning of a file. Nothing of one that cannot be read, which loading will name."""
+    """Return the beginning of a file. Empty if it cannot be read, which loading reports."""
     try:
         with open_input(os.path.expanduser(path), limit=MAX_TASK, error=LogError) as stream:
             return stream.read(HEAD)
@@ -198,7 +198,7 @@ def _workers(names: list[str], embedder: str) -> Iterator[Callable[..., Iterator
 
 
 def _faults(name: str, embedder: str, env: str | None) -> list[Fault]:
-    """Return the faults of a task: those of its form. If it has none, those of its id and content."""
+    """Return the faults in the form of a task, or if there are none, those in its id and content."""
     from inquitree_gym.embeddings import load_embedder
     from inquitree_gym.trees.load import id_faults
 

@@ -75,7 +75,7 @@ class AdaptedMiniLM(MiniLMEmbedder):
         self._adapter_digest = adapter_digest
 
     def weights(self) -> Weights:
-        """Return all weights by name, with the adapter merged. Each of shape and name as in MiniLM's file."""
+        """Return all weights by name, with the adapter merged. Names and shapes are those of MiniLM's file."""
         plain = super().weights()
         return plain | read_adapter(self._adapter, self._adapter_digest).merged(plain)
 

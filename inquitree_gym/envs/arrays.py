@@ -58,7 +58,7 @@ class EpisodeSeeds:
             self.hashes[envs] = hash_words(np.zeros_like(seeds), seeds)
 
     def choose(self, envs: Ints, numbers: Ints, own: Ints | None = None) -> Ints:
-        """Return the tree of each environment's episode, out of ``numbers``. Or a single tree for all.
+        """Return the tree of each environment's episode, out of ``numbers``, or a single tree for all.
 
         Args:
             envs: the environments.
@@ -132,7 +132,7 @@ class BatchEnv(ABC, VectorEnv[Any, Any, Any]):
 
     @cached_property
     def observation_space(self) -> gym.Space[Any]:  # type: ignore[override]
-        """Space of the observations of all environments, built on first use: it is larger than they are."""
+        """Space of the observations of all environments, built on first use, because it is larger than they are."""
         return batch_space(self.single_observation_space, self.num_envs)
 
     @abstractmethod

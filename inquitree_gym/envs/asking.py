@@ -1,4 +1,4 @@
-"""The judge that an environment asks about texts, ahead of a step or within it."""
+"""The judge that an environment asks about texts, before or during a step."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class AskedJudge(Generic[T]):
             ) from error
 
     def _checked(self, task: T, judgement: Judgement[Any]) -> Judgement[Any]:
-        """Return a judgement that fits the task, and lacks no grade for want of a service or of budget."""
+        """Return a judgement that fits the task and lacks no grade because of the service or the budget."""
         payload = self._judging.payload.of(task, judgement.payload)
         if payload.unscored:
             missing = judgement.why or payload.why or "a grade is missing"

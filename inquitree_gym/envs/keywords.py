@@ -78,8 +78,8 @@ def load_each(tasks: Any, load: Callable[[Any], T], *, single: tuple[type, ...],
     Args:
         tasks: a task, or a sequence with at least one. Each may also be named.
         load: returns a task by its name.
-        single: types of what stands for one task.
-        noun: what stands for one task, in words.
+        single: types that stand for one task.
+        noun: words for such a type.
 
     Raises:
         OptionError: ``tasks`` is neither.

@@ -23,7 +23,7 @@ class RecordedStep(NamedTuple):
     action: str
     """The action as text."""
     event: TurnEvent
-    """Outcome of the action, as the kind of the environment tells it."""
+    """Outcome of the action, in the form of the kind of environment."""
 
 
 class ServiceReply(NamedTuple):

@@ -198,7 +198,7 @@ class TextEnv(ABC, gym.Env[str, str], Generic[T, Rules, Runtime, Past]):
 
     @abstractmethod
     def _load(self, tasks: Any) -> tuple[T, ...]:
-        """Return one task or several by id, path or as they are."""
+        """Return one task or several, given by id, by path or as they are."""
 
     @abstractmethod
     def _override(self, options: Mapping[str, Any]) -> Rules:
@@ -331,7 +331,7 @@ class TextRecords(ABC, Generic[T, Rules, Runtime, Past]):
 
     @abstractmethod
     def _setup(self) -> Setup:
-        """Return what else determines an episode, for the header."""
+        """Return whatever else determines an episode, for the header."""
 
 
 def under_status(status: str, observation: str) -> str:

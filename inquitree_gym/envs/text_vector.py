@@ -47,7 +47,7 @@ class TextVectorEnv(SyncVectorEnv):
             make: constructor of one environment.
             option: its keyword for tasks. ``tasks`` is the argument with an "s" behind that name.
             task: tasks of every environment. None leaves the keyword out.
-            tasks: one task for each environment instead. None for none.
+            tasks: one task for each environment, in place of ``task``, or None.
             autoreset_mode: as in Gymnasium.
 
         Raises:
@@ -147,7 +147,7 @@ def check_vector_arguments(
 
     Raises:
         OptionError: ``num_envs`` is not an integer from 1. ``tasks``, the argument called ``name``, is not a sequence
-            of that length. Or ``autoreset_mode`` is unknown.
+            of that length, or ``autoreset_mode`` is unknown.
     """
     if type(num_envs) is not int or num_envs < 1:
         raise OptionError(f"num_envs is a whole number from 1, not {num_envs!r:.80}")

@@ -282,7 +282,7 @@ def _groups(text: str) -> list[list[_Phrase]]:
 
 
 def _is_list(text: str, group: list[_Phrase]) -> bool:
-    """Return whether phrases that follow each other are enumerated, which commas alone do not tell."""
+    """Return whether successive phrases are an enumeration, which commas alone do not show."""
     return group[0].quoted or bool(_JOINED.search(text[group[0].end : group[-1].start]))
 
 

@@ -99,7 +99,7 @@ class StoredVerdicts(Payload):
 
 
 class ConclusionJudging:
-    """Judges of conclusions. See `kinds.Judging` for the members."""
+    """Judges of conclusions. See `parts.Judging` for the members."""
 
     noun = "conclusion"
     part = "item"
@@ -132,7 +132,7 @@ class ConclusionJudging:
                 return
 
     def own_judged(self, episode: Episode[Any], task: Tree) -> Judged:
-        """Return what the local judge says of the conclusion."""
+        """Return the local judge's verdicts on the conclusion."""
         judging = local_judge(task)
         return Judged(LOCAL, LOCAL_VERSION, {turn: judging.judge(text) for turn, text in self.texts(episode)})
 
@@ -172,7 +172,7 @@ def judge(
         tree: an id, a path, or a `Tree`.
         conclusion: free text, such as a numbered list.
         judge: ``"local"``, ``"nli:MODEL"``, ``"llm:MODEL"``, ``"llm-paper:MODEL"``, or an `AsyncJudge`.
-        options: of a named judge that asks a chat model.
+        options: options of a named judge that asks a chat model.
 
     Raises:
         TreeError: the tree is unknown or invalid.

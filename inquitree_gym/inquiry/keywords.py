@@ -105,7 +105,7 @@ def with_threshold(rules: Rules, embedder: Embedder) -> Rules:
     """Return the rules with a threshold, by default the embedder's.
 
     Raises:
-        OptionError: neither has one.
+        OptionError: neither rules nor embedder have one.
     """
     if rules.threshold is not None:
         return rules

@@ -147,7 +147,7 @@ class Matcher:
         return Reading(top[0][0], top[0][1], Decision.NONE, margin, top)
 
     def _is_close(self, reading: Reading) -> bool:
-        """Return whether rounding could change what follows: near the threshold, a tie or the margin of one."""
+        """Return whether rounding could change the event: near the threshold, at a tie, or near the margin of one."""
         gaps = [reading.similarity - self._threshold, *([] if reading.margin is None else [reading.margin])]
         if self._engine.rules.on_tie > 0 and reading.margin is not None:
             gaps += [reading.margin - self._engine.rules.on_tie, reading.top[1][1] - self._threshold]
@@ -180,7 +180,7 @@ class Matcher:
         return self.read_bare(phase, text)
 
     def read_bare(self, phase: Phase, text: str) -> Decision:
-        """Return the decision that ``text`` is and that is taken at TOPIC or SUBTOPIC, or `Decision.NONE`."""
+        """Return the decision that ``text`` is, if it is accepted at TOPIC or SUBTOPIC, else `Decision.NONE`."""
         if len(text) > MAX_BARE_LENGTH or not self._engine.rules.bare_decisions:
             return Decision.NONE
         if phase == Phase.SUBTOPIC and not self._tokens_only and declines(text):
@@ -200,7 +200,7 @@ class Matcher:
         return decision == Decision.EXPLORE and self._engine.rules.explore == "direct"
 
     def _without_quotes(self, text: str) -> str:
-        """Remove quoted subtopics, which may mention repetition, or a decision, without asking for it."""
+        """Remove quoted subtopics, which may mention a repetition or a decision without asking for it."""
         for subtopic in self._vectors.tree.subtopics:
             text = text.replace(subtopic.text, " ")
         return text

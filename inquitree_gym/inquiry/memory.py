@@ -1,7 +1,7 @@
 """Closed-book probe: a conclusion from the topic alone, without any inquiry, judged like any other.
 
-A model knew or guessed its right statements before the first turn. They measure memory as far as they are better on
-papers from before the model's training cutoff than on papers from after it.
+A model knew or guessed its correct statements before the first turn. They measure memory to the extent that they are
+better on papers from before the model's training cutoff than on later papers.
 """
 
 from __future__ import annotations

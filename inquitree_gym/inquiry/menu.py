@@ -76,7 +76,7 @@ class MenuSize(NamedTuple):
 class Menu:
     """The actions of the discrete view of one tree.
 
-    Actions, in this order: one slot per subtopic, one per study (tree order. Slots beyond those of the tree are empty),
+    Actions, in this order: one slot per subtopic and one per study, in tree order with empty slots at the end,
     the decisions `REDO`, `EXPLORE`, `CONCLUDE`, and the conclusion.
     """
 
@@ -112,7 +112,7 @@ class Menu:
         return self.conclude(state) if action == self.conclusion else self.texts[action]
 
     def conclude(self, state: State) -> str:
-        """Return a conclusion, as a numbered list, that believes the last result seen of each study.
+        """Return a conclusion, as a numbered list, that trusts the last result seen of each study.
 
         A conclusion item is left out while none of its results has been seen. It is stated as its first false variant
         if any of them was a fake when last seen, else as the truth. So believing a fake costs reward.

@@ -209,7 +209,7 @@ def _result_keys(key: ObservationKey) -> Iterator[ObservationKey]:
 
 
 def tie_keys(tree: Tree) -> Iterator[ObservationKey]:
-    """Yield the canonical keys of all questions which of two candidates is meant, by the level of the hints so far."""
+    """Yield the canonical keys of all questions about two candidates, by the level of the hints so far."""
     ends = list(accumulate(len(subtopic.studies) for subtopic in tree.subtopics))
     studies = [range(end - len(subtopic.studies), end) for subtopic, end in zip(tree.subtopics, ends, strict=True)]
     for kind, groups in (

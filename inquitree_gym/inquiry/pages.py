@@ -33,7 +33,7 @@ class InquiryTurn(TurnView):
     """One turn, and the state of the inquiry after it."""
 
     shown: Badge | None
-    """Observation that the agent read, if its text alone does not tell."""
+    """Kind of the observation that the agent read, if its text alone does not show it."""
     verdict: str
     """Hit, miss or false alarm. Empty for other decisions."""
     truth: str
@@ -45,7 +45,7 @@ class InquiryTurn(TurnView):
     target: str
     """Target of the hint that comes next. Empty without one."""
     results: dict[str, int]
-    """Result seen last by study: 0 the true one, i the i-th fake."""
+    """Result seen last, by study: 0 for the true one, i for the i-th fake."""
 
 
 def inquiry_view(
@@ -132,7 +132,7 @@ def legend(views: Iterable[InquiryTurn]) -> list[tuple[str, str, str]]:
 
 
 def _shown(event: InquiryEvent | None) -> Badge | None:
-    """Return the kind of an observation that its text alone does not tell: a result or a hint."""
+    """Return the kind of an observation that its text alone does not show: a result or a hint."""
     if event is None or event.node is None:
         return None
     if event.kind == "result":

@@ -37,7 +37,7 @@ _ANY_THRESHOLD = 0.5
 
 
 class InquiryPlay:
-    """Agents and environments of inquiries. See `kinds.Play` for the methods."""
+    """Agents and environments of inquiries. See `parts.Play` for the methods."""
 
     templates = TEMPLATE_NAMES
     agents: Mapping[str, Callable[[InquiryEnv], Agent]] = {
@@ -62,7 +62,7 @@ class InquiryPlay:
         return saved_policy(name, _vectors(env), env.rules)
 
     def maker(self, settings: InquirySettings, shared: Shared) -> Callable[[Tree], InquiryEnv]:
-        """Return the maker of environments. See `kinds.Play.maker`."""
+        """Return the maker of environments. See `parts.Play.maker`."""
         embedder = load_embedder(settings.embedder, device=shared.device)  # its weights are loaded on first use
         if settings.threshold is None and embedder.threshold is None:
             raise OptionError(

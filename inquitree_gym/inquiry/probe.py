@@ -133,7 +133,7 @@ async def probe(
 
 
 def read_verdict(reply: str) -> bool | None:
-    """Return whether a reply doubts the result; None if its last verdict is neither VALID nor INVALID.
+    """Return whether a reply doubts the result. None if its last verdict is neither VALID nor INVALID.
 
     >>> read_verdict("REASON: it says 'VERDICT: VALID' itself. VERDICT: INVALID"), read_verdict("VERDICT: unclear")
     (True, None)

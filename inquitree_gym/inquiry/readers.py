@@ -1,4 +1,4 @@
-"""Readers that choose the candidate that an action means: a chat model, or one of your own, not the embedder."""
+"""Readers that choose the candidate that an action means in place of the embedder: a chat model, or your own."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class MatchingCase:
     text: str
     candidates: tuple[Candidate, ...]
     right: int
-    """Index of the target among them. -1 without a target."""
+    """Index of the target among the candidates. -1 without a target."""
     also: tuple[int, ...] = ()
     """Indices of further candidates that the text means as well."""
     author: str = "first"

@@ -84,7 +84,7 @@ def status(tree: Tree, events: Sequence[Event], turn_limit: int | None, score: f
 
 
 def visit_order(tree: Tree, events: Sequence[Event]) -> dict[str, str]:
-    """Return by subtopic id the ordinals of its visits. Of more than two, the first and the last."""
+    """Return the ordinals of the visits by subtopic id, only the first and the last of more than two."""
     visits: list[int] = []
     for event in events:
         if event.kind == ObservationKind.SUBTOPIC:

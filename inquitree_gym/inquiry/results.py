@@ -157,7 +157,7 @@ def inquiry_detail(episode: Episode[InquiryEvent], tree: Tree, verdicts: tuple[V
 
 
 def reading_of(header: Header) -> str:
-    """Return embedder and threshold, or the reader, that a log was read with, and rules other than the default's."""
+    """Return the embedder and threshold, or the reader, of a log, and the rules that differ from the default."""
     setup: InquirySetup = header.setup
     by = f"{setup.embedder.name} τ={header.rules['threshold']}"
     if setup.reader is not None:
@@ -169,7 +169,7 @@ def reading_of(header: Header) -> str:
 def limit_of(header: Header, tree: Tree) -> str:
     """Return the turn limit independently of the size of the tree: ``default``, ``3n``, a number, or ``none``.
 
-    A log alone does not tell 3n from the number. For a run, the study does.
+    A log alone does not distinguish 3n from the number. The study of a run does.
     """
     turns = header.rules["max_turns"]
     if turns is None:
@@ -191,9 +191,9 @@ def _outcome(turn: Turn[InquiryEvent]) -> str:
 
 FLOOR, CEILING = "random-menu", "oracle"
 NORMALISED = "normalised"
-"""Heading of Q/|C| scaled from the floor (0) to the oracle (1). Without a value unless the scores hold both."""
+"""Heading of Q/|C| scaled from the floor (0) to the oracle (1), if the scores hold both."""
 CHANGE = "redo − level 0"
-"""Heading of redo frequency minus that of the same tree and seed without fakes. Without a value unless there are."""
+"""Heading of redo frequency minus that of the same tree and seed without fakes, if that was played."""
 LEVEL = "fake_level"
 """Name of the fake level on the grid."""
 STATED, BOUNDS = "stated", "[3n, n(2H+3)]"

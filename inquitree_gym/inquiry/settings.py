@@ -47,7 +47,7 @@ class InquiryAgentSettings(AgentSettings):
 
 
 class InquirySettings(KindSettings):
-    """Settings of a study of inquiries. See `kinds.Settings` for the methods."""
+    """Settings of a study of inquiries. See `parts.Settings` for the methods."""
 
     grid: ClassVar[tuple[str, ...]] = ("fake_level",)
     short: ClassVar[Mapping[str, str]] = {"fake_level": "f"}
@@ -85,7 +85,7 @@ class InquirySettings(KindSettings):
         return kept
 
     def all_rules(self) -> dict[str, Any]:
-        """Return all rules, in which those that have fields of their own have their defaults."""
+        """Return all rules. Those with fields of their own have their defaults."""
         return _all_rules(self.rules)
 
     def chosen_rules(self) -> dict[str, Any]:

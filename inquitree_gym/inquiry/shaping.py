@@ -1,4 +1,4 @@
-"""Wrappers of rules, and reward shaping for learners, of one inquiry and of the array environment."""
+"""Wrappers that set rules, and reward shaping for one inquiry and for the array environment."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class _RuleWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
 class FakeResults(_RuleWrapper):
     """Show a fake with probability ``level``/10 whenever a result is observed.
 
-    The same rule as the keyword ``fake_level`` of the environments, for pipelines that are composed of wrappers or wrap
-    an environment that somebody else made. A registered id takes the keyword, since Gymnasium allows no wrappers in
-    specs with a vector entry point.
+    The same rule as the keyword ``fake_level`` of the environments, for pipelines made of wrappers or around somebody
+    else's environment. A registered id takes the keyword, since Gymnasium allows no wrappers in specs with a vector
+    entry point.
     """
 
     def __init__(self, env: gym.Env[str, str], level: int) -> None:

@@ -16,7 +16,7 @@ _UNKNOWN = dict.fromkeys(("depth", "width", "tier", "year", "journal", "doi"))
 
 
 class TreeTasks(Tasks[Tree]):
-    """Research trees. See `kinds.Tasks` for the methods."""
+    """Research trees. See `parts.Tasks` for the methods."""
 
     noun = "tree"
     schema = Tree

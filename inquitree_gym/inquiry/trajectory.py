@@ -98,7 +98,7 @@ def check_log(episode: Episode[InquiryEvent], tree: Tree) -> None:
     """Check that a log is of this version of ``tree`` and names rules, nodes and results that exist.
 
     Raises:
-        LogError: it does not.
+        LogError: it is of another version, or names something unknown.
     """
     header = episode.header
     if header.task.digest != tree.digest:

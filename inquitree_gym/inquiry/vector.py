@@ -40,7 +40,7 @@ class InquiryVectorEnv(TextVectorEnv):
         Args:
             num_envs: number of inquiries.
             tree: as in `InquiryEnv`, for every inquiry.
-            trees: one tree for each inquiry instead.
+            trees: one tree for each inquiry, in place of ``tree``.
             autoreset_mode: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``, as in Gymnasium.
             env_fn: constructor of one inquiry.
             **keywords: those of `InquiryEnv`.
@@ -59,7 +59,7 @@ class InquiryVectorEnv(TextVectorEnv):
 def split_trees(
     tree: TreeLike | Sequence[TreeLike] | None, trees: Sequence[TreeLike] | None
 ) -> tuple[TreeLike | Sequence[TreeLike], NDArray[np.int64] | None]:
-    """Return the distinct trees, and with one tree per environment the index of each one's."""
+    """Return the distinct trees, and with one tree per environment the index of each."""
     if trees is None:
         if tree is None:
             raise OptionError("pass tree, for all inquiries, or trees, one for each")
@@ -105,7 +105,7 @@ class SyntheticEnv(InquiryEnv):
         self.runtimes = self.runtimes.within("episode")
 
     def _choose(self, choices: tuple[Tree, ...], episode_seed: int) -> Tree:
-        """Return the tree of an episode. ``self.tasks`` only tells menus and features how large it may be."""
+        """Return the tree of an episode. ``self.tasks`` only shows menus and features how large it may be."""
         if choices is not self.tasks:
             return super()._choose(choices, episode_seed)
         return synthetic_tree(tree_seed(episode_seed, self.split), self.difficulty)

@@ -148,7 +148,7 @@ def chat_messages(messages: Sequence[Message]) -> list[ChatMessage]:
 
 
 def _listed(papers: int | Sequence[str | int]) -> Sequence[str | int]:
-    """Return papers as a list. The command line of inspect_ai passes a paper in digits as a number."""
+    """Return papers as a list. The command line of inspect_ai passes digits as a number."""
     return [papers] if isinstance(papers, int) else papers
 
 

@@ -55,7 +55,7 @@ def message_row(episode: Episode[Any]) -> dict[str, Any]:
 
 
 def had_other_prompts(episode: Episode[Any]) -> bool:
-    """Tell whether a model played with other templates than those of this release, which its row shows."""
+    """Tell whether a model played with other templates than those of this release, which its row has."""
     ours = writer_of(episode).templates
     return bool(episode.header.agent.get("templates", ours) != ours)
 
@@ -69,7 +69,7 @@ def writer_of(episode: Episode[Any]) -> Any:
 
 
 def plain_writer(env: str, prompts: str | None = None) -> Any:
-    """Return the agent of a kind that asks a model, without one, for its prompts and the reading of its replies."""
+    """Return the agent of a kind that asks a model, without its model, for its prompts and its reading of replies."""
     return kind(env).play.model_agents[PROPOSER](_NoChat(), prompts=prompts)
 
 
@@ -77,7 +77,7 @@ def check_contamination(tasks: Iterable[str], allowed: bool) -> None:
     """Raise unless messages about the tasks with these ids may be exported.
 
     Raises:
-        OptionError: some are of the benchmark, without permission. Or none is, with it.
+        OptionError: some are of the benchmark, without permission, or none is, with it.
     """
     shipped = [name for name in dict.fromkeys(tasks) if name in builtin_ids()]
     if shipped and not allowed:

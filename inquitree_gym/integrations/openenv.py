@@ -72,11 +72,11 @@ class EpisodeEnvironment(Environment[EpisodeAction, EpisodeObservation, EpisodeS
         Args:
             seed: seed of the episode. That of the first task by default.
             episode_id: name of the episode for the state.
-            options: ``split`` and ``index`` of a task. Or ``paper``, its id, and settings of the kind of environment,
-                each that of the first task by default.
+            options: either ``split`` and ``index`` of a task, or ``paper``, its id, and settings of the kind of
+                environment, each that of the first task by default.
 
         Raises:
-            OptionError: an option is unknown, out of range, or given beside ``index``. Or the task is not served.
+            OptionError: an option is unknown, out of range, or given beside ``index``, or the task is not served.
         """
         task = self._chosen(seed, options)
         self.close()
@@ -155,7 +155,7 @@ class EpisodeEnvironment(Environment[EpisodeAction, EpisodeObservation, EpisodeS
         return tasks[index]
 
     def get_task_range(self, split: str, start: int | None = None, stop: int | None = None) -> list[dict[str, Any]]:
-        """Return tasks from ``start`` up to ``stop``. Those of an unknown split are none."""
+        """Return tasks from ``start`` up to ``stop``. An unknown split has none."""
         tasks = self._tasks[start:stop] if split == SPLIT else ()
         return [{"id": task.key, "paper": task.task, "seed": task.seed, **task.cell, **task.settings} for task in tasks]
 

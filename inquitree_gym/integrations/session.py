@@ -177,7 +177,7 @@ def task_environment(task: EpisodeTask) -> Any:
 
 
 def check_tasks(tasks: Iterable[EpisodeTask]) -> None:
-    """Make what the environments of tasks share, so that a bad embedder or prompt is told before anything is played.
+    """Make what the environments of tasks share, so that a bad embedder or prompt fails before anything is played.
 
     Raises:
         OptionError, EmbedderError: it cannot be made.
@@ -188,7 +188,7 @@ def check_tasks(tasks: Iterable[EpisodeTask]) -> None:
 
 @lru_cache(maxsize=8)
 def _maker(env: str, settings: str) -> Callable[[Any], Any]:
-    """Return the maker of environments that the sessions of a process share. What it holds takes long to build."""
+    """Return the maker of environments that the sessions of a process share, because its parts take long to build."""
     of_kind = kind(env)
     parsed = parse_settings(env, json.loads(settings))
     return of_kind.play.maker(parsed, Services(parsed.prompts))

@@ -73,7 +73,7 @@ class TRLSpec:
 
 
 class TRLEpisode:
-    """The environment of one rollout. TRL takes every public method but `reset` and `get_reward` for a tool."""
+    """The environment of one rollout. TRL takes every public method except `reset` and `get_reward` for a tool."""
 
     def __init__(self, folder: str | None = None) -> None:
         self._folder = folder

@@ -30,7 +30,7 @@ except ModuleNotFoundError:
     raise
 
 PLAYER = "llm"
-"""Agent that the harness is."""
+"""Agent behind the harness."""
 
 
 Value = str | int | float | bool | list[Any] | dict[str, Any] | None
@@ -85,7 +85,7 @@ class VerifiersTask(vf.Task[VerifiersTaskData]):
 
     @property
     def key(self) -> str:
-        """Name such as ``paper12@1/s0``."""
+        """Name, such as ``paper12@1/s0``."""
         return str(self.data.episode.key)
 
     async def validate(self, runtime: vf.Runtime) -> bool:
@@ -117,7 +117,7 @@ class VerifiersEnvConfig(vf.EnvConfig):
     """Settings under ``--env``."""
 
     player: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
-    """The one seat. Its harness runs in this process. The default runtime of verifiers is a paid sandbox."""
+    """The one seat. Its harness runs in this process, since the default runtime of verifiers is a paid sandbox."""
     episodes: Path | None = None
     """Folder for a log of every episode. None writes none."""
 

@@ -1,4 +1,4 @@
-"""Judges of what agents write: the parts that all share, and the judges of conclusions by name."""
+"""Judges of the texts that agents write: the parts that they share, and judges by name."""
 
 from typing import TYPE_CHECKING
 

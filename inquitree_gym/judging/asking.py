@@ -16,7 +16,7 @@ from inquitree_gym.log.records import JUDGE_ROLE
 _MARKUP = r"[\s*_`#>-]*"
 
 Scored = tuple[float | None, str]
-"""Score under a code, None if the reply gives none. And the reason before the score."""
+"""Score under a code, None if the reply gives none, and the reason before the score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Asked:
 
 
 def judging_chat(chat: Chat, budget: Budget, cache: ReplyCache | None) -> CachedChat:
-    """Return a chat within a budget that caches every paid reply. Without ``cache``, in the package's cache folder."""
+    """Return a chat within a budget that caches every paid reply. None for ``cache`` is the package's cache folder."""
     return CachedChat(BudgetedChat(chat, budget), cache or ReplyCache(reply_folder(JUDGE_ROLE)))
 
 
@@ -54,7 +54,7 @@ async def ask_judge(chat: Chat, messages: Sequence[Message], seed: int) -> Asked
 
 
 def ending(completion: Completion) -> str:
-    """Return in brackets, for a fault, how a reply ended if it did not stop by itself. Else an empty text."""
+    """Return in brackets, for a fault, how a reply ended. Empty if it stopped by itself."""
     reason = completion.finish_reason
     return f" (the answer ended with '{reason}')" if reason != "stop" else ""
 

@@ -13,19 +13,19 @@ from inquitree_gym.texts import readable
 MAX_WORDS = 600
 """Only the claims that start within this many words of a conclusion count, on a tree of few items."""
 WORDS_PER_ITEM = 60
-"""Words per conclusion item within which claims count where that is more, so that all items can be stated."""
+"""Words per conclusion item within which claims count, if that is more, so that all items can be stated."""
 MIN_CLAIM_WORDS = 3
 """Shorter pieces are headings or numbers, not claims."""
 STEM_LETTERS = 5
 """Words with the same first letters, this many, count as the same word."""
 COPIED = 0.9
-"""Share of a text's words from which a claim is a copy of it."""
+"""Share of a text's words that makes a claim a copy of it."""
 QUOTED = 0.75
-"""Share of the pairs of neighbouring words, of claim or text, whichever has fewer, from which a claim quotes a text."""
+"""Share of the pairs of neighbouring words that makes a claim a quote. Claim or text counts, whichever has fewer."""
 ADDED_WORDS = 8
 """Maximum of additional words in a copy."""
 BOTH = 0.75
-"""A claim states both of two texts if it has this share of the words that tell each from the other."""
+"""A claim states two texts if it has this share of the words that set each apart from the other."""
 
 Side = Literal["true", "false", "both"]
 

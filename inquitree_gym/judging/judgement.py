@@ -111,7 +111,7 @@ class Judged:
 
 
 def judge_label(name: str, version: int) -> str:
-    """Return a judge's name with its version, as tables and figures show it; empty without a judge.
+    """Return a judge's name with its version, as tables and figures show it. Empty without a judge.
 
     >>> judge_label("local", 2)
     'local v2'

@@ -48,7 +48,7 @@ class CrossEncoderInference:
     """
 
     def __init__(self, model: str, *, threads: int = 1, batch_size: int = 32) -> None:
-        """Take a folder or hub name, the number of CPU threads and the pairs per batch. Loads nothing yet."""
+        """Take a folder or hub name, the number of CPU threads and the pairs per batch. Load nothing yet."""
         self.name = model
         self._threads = threads
         self._batch_size = batch_size
@@ -73,7 +73,7 @@ class CrossEncoderInference:
         return folder if folder.is_dir() else None
 
     def config(self, version: int) -> dict[str, Any]:
-        """Return the settings of a judge that reads with this model, whose rule has a version. Plain values.
+        """Return the settings of a judge with this model and a rule of this version, as plain values.
 
         Raises:
             JudgeError: the model cannot be loaded.

@@ -31,7 +31,7 @@ class Panel:
     """Damaged files, lines and judgements, which are left out."""
 
     def chosen(self, log: str, episode: Episode[Any], task: Any) -> Judged:
-        """Return what the chosen judge made of an episode: as it is stored, or else by the kind's own judge.
+        """Return the judgements of an episode by the chosen judge: the stored ones, or those of the kind's own judge.
 
         Raises:
             JudgeError: it has not judged the episode.
@@ -51,7 +51,7 @@ class Panel:
         raise _not_judged(name, f"'{log}'", self.folder)
 
     def others(self, log: str, episode: Episode[Any], task: Any) -> dict[str, Judged]:
-        """Return what the other judges made of an episode, by label. Damaged judgements are left out."""
+        """Return the judgements of an episode by the other judges, by label. Damaged ones are left out."""
         judged = {}
         for label, stored in self.stored.items():
             try:
@@ -64,7 +64,7 @@ class Panel:
         return judged
 
     def _judged(self, stored: Judgements, log: str, episode: Episode[Any], task: Any) -> Judged | None:
-        """Return what a judge made of an episode. None if it has not judged all its texts."""
+        """Return the judgements of an episode by one judge. None if it has not judged all its texts."""
         payloads = {}
         for turn, text in kind(self.task_kind).judging.texts(episode):
             payload = stored.of((log, turn), task, text)
@@ -80,7 +80,7 @@ def read_panel(folder: str | os.PathLike[str], judge: str | None = None, task_ki
     A local judge of the present version with other constants than the present ones is labelled "earlier".
 
     Args:
-        folder: of the run.
+        folder: folder of the run.
         judge: a name, which takes the newest version of that judge, or a label as shown with the scores. None for the
             kind's own judge.
         task_kind: kind of environment of the scored logs.

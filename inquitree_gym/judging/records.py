@@ -34,7 +34,7 @@ Key = tuple[str, int]
 
 
 class Payload(JsonlRecord):
-    """Base class of what is stored of a judged text, of which each kind of environment has its own."""
+    """Base class of the stored grades of a judged text. Each kind of environment has its own."""
 
     @classmethod
     def of(cls, task: Any, judged: Any) -> Self:
@@ -51,7 +51,7 @@ class Payload(JsonlRecord):
     @classmethod
     @abstractmethod
     def _of(cls, task: Any, judged: Any) -> Self:
-        """See `of`. Pydantic's `ValidationError` tells of a grade out of range."""
+        """See `of`. Pydantic's `ValidationError` reports a grade out of range."""
 
     @abstractmethod
     def check(self, task: Any) -> None:

@@ -32,7 +32,7 @@ class ChatOptions:
     reasoning_effort: str | None = None
     """See `ChatModel`."""
     connect: Callable[[str], Chat] | None = None
-    """Function that returns the chat with a model, for which the settings of `ChatModel` above do not count."""
+    """Function that returns the chat with a model. The settings of `ChatModel` above do not apply to it."""
 
     @classmethod
     def own_fields(cls) -> dict[str, tuple[Any, Any]]:
@@ -92,12 +92,12 @@ def load_judge(
 
     Args:
         judge: a name, or an object with the members of `AsyncJudge`.
-        options: of a judge that asks a chat model. Of the type that the kind names.
+        options: options of a judge that asks a chat model, of the type that the kind names.
         task_kind: kind of environment whose texts are judged.
 
     Raises:
-        OptionError: the name is unknown, the object has not the members of `AsyncJudge`, or the cost is capped for a
-            model of unknown price.
+        OptionError: the name is unknown, the object lacks members of `AsyncJudge`, or the cost is capped for a model of
+            unknown price.
         MissingExtraError: the judge asks a chat model, and litellm is not installed.
     """
     if isinstance(judge, str):

@@ -1,4 +1,4 @@
-"""Sense of a claim about statements: how near it is to each, and whether it says the statement or a contrary of it.
+"""Sense of a claim about statements: how near it is to each, and whether it says the statement or a contrary.
 
 The local judges of conclusions and of projections compare claims by their sense. It combines the contrast of the
 distances to both sides, in both spaces of the judge's embedder, with the words shared with one side only.
@@ -108,7 +108,7 @@ class SenseReader:
         )
 
     def sides(self, claim: str, spoken_of: Bools) -> tuple[Bools, NDArray[np.str_]]:
-        """Return which statements a claim states on both sides, and which side of each it quotes ("" for none).
+        """Return which statements a claim states on both sides, and the side of each that it quotes ("" for none).
 
         Only the statements in ``spoken_of`` are considered.
         """

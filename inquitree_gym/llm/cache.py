@@ -111,7 +111,7 @@ class CachedChat(ChatMiddleware):
         self.cache = cache
 
     async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
-        """Return the cached reply, or the wrapped chat's.
+        """Return the cached reply, or that of the wrapped chat.
 
         Raises:
             CacheError: replies cannot be stored, so no request is made. The reply that showed it was returned.
@@ -135,7 +135,7 @@ class CachedChat(ChatMiddleware):
 
 
 def _as_cached(completion: Completion) -> Completion:
-    """Return the reply as it comes from the cache: free, and without a request."""
+    """Return the reply as from the cache: free, and without a request."""
     return dataclasses.replace(completion, cached=True, cost=0.0, seconds=0.0, retries=0)
 
 

@@ -21,7 +21,7 @@ _THINKING = re.compile(r"\A.*</think>", re.DOTALL | re.IGNORECASE)
 _UNFINISHED_THINKING = re.compile(r"\A\s*<think>.*\Z", re.DOTALL | re.IGNORECASE)
 _LIMIT_REACHED = {"length", "max_tokens", "max_output_tokens"}
 TRIES = 2
-"""Requests for a reply with text, if the reply tokens are used up before any."""
+"""Requests for a reply with text, if its tokens are used up before any."""
 
 
 @dataclass(frozen=True, slots=True)

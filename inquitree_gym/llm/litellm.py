@@ -1,7 +1,7 @@
-"""Import of litellm on first use, silent and without network access, its messages without keys, and its event loop.
+"""Import of litellm on first use, silent and offline, its messages without keys, and its event loop.
 
-litellm keeps its connections per event loop. On the loops of callers, which come and go with every `asyncio.run`, they
-would be left open, or be found by a later loop that cannot use them. So this process has one loop for them, in a
+litellm keeps its connections per event loop. The loops of callers come and go with every `asyncio.run`: they would
+leave connections open, or pass them to a later loop that cannot use them. So this process has one loop for them, in a
 background thread, and a bridge to it for synchronous callers.
 """
 

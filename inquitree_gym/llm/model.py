@@ -55,7 +55,7 @@ class ChatModel:
 
     model: str
     """litellm's name: ``provider/model``, or the name alone if litellm knows it. With ``base_url``, a name without a
-    known provider is sent unchanged in OpenAI's protocol. ``openai/NAME`` always is."""
+    known provider is sent unchanged in OpenAI's protocol. ``openai/NAME`` is always sent so."""
     base_url: str | None = None
     """Address of the server, such as ``http://localhost:8000/v1``. None for the provider's own."""
     temperature: float | None = 0.0

@@ -40,7 +40,7 @@ class TaskRef(JsonlRecord):
 
 
 class Setup(JsonlRecord):
-    """Base class of what one kind of environment tells in the header, besides task, rules and seed."""
+    """Base class of what one kind of environment adds to the header, besides task, rules and seed."""
 
     judge: dict[str, Any] | None = Field(default=None, exclude_if=is_none)
     """Name, version and settings of the judge, where it sets the reward of every turn. None, and not written, where
@@ -57,7 +57,7 @@ class TurnEvent(JsonlRecord):
 
     @property
     def unscored(self) -> bool:
-        """True if the judge could not score the action, so that its reward of 0 is none."""
+        """True if the judge could not score the action. Its reward of 0 is then no grade."""
         return False
 
     def matches(self, other: Self) -> bool:
@@ -142,7 +142,7 @@ class Turn(JsonlRecord, Generic[E]):
     """Observation before the action."""
     action: str
     event: SerializeAsAny[E]
-    """Outcome, as the kind of environment tells it."""
+    """Outcome, in the form of the kind of environment."""
     reward: float
     terminated: bool
     truncated: bool

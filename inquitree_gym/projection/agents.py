@@ -39,7 +39,7 @@ class Situation(NamedTuple):
     rng: np.random.Generator
 
     def told(self, level: Level, text: str) -> str:
-        """Return ``text`` if its level is disclosed, else an empty text."""
+        """Return ``text`` if its level is disclosed, else an empty string."""
         return text if level in self.disclosed else ""
 
 
@@ -82,7 +82,7 @@ def _tossed(claim: OutcomeClaim, rng: np.random.Generator) -> str:
 
 
 def _rising(claim: OutcomeClaim) -> str:
-    """Return the first of a claim and its contraries whose words, besides the variables, tell a rise. Empty if none."""
+    """Return the first of a claim and its contraries whose words, besides the variables, state a rise, or nothing."""
     return next((text for text in (claim.text, *claim.contraries) if claim_direction(claim, text) > 0), "")
 
 
@@ -129,8 +129,8 @@ class ProjectingBaseline(BaselineAgent):
     paper that is most similar to what is disclosed.
 
     The others need ``privileged=True``. ``coin`` states each true claim or a contrary of it with equal probability,
-    drawn anew at each level. ``optimist`` states whichever of a claim and its contraries tells a rise, and tosses the
-    coin if none does. ``reversed`` states the first contrary of every claim, and ``oracle`` the true outcome.
+    drawn anew at each level. ``optimist`` states whichever of a claim and its contraries is a rise, and tosses the coin
+    if none is. ``reversed`` states the first contrary of every claim, and ``oracle`` the true outcome.
     """
 
     def __init__(self, name: str, task: ProjectionTask, rules: ProjectionRules | None = None) -> None:

@@ -45,7 +45,7 @@ class ProjectionBatchEnv(BatchEnv):
     """Vector environment of the discrete view, with all projections stepped together.
 
     Trajectories equal those of `SyncVectorEnv` over `ProjectionMenuEnv` for the same seeds and actions. A synthetic
-    world is drawn as numbers. Its texts are never made. Index i of every array is environment i.
+    world is drawn as numbers, without its texts. Index i of every array is environment i.
 
     ## Action and observation space
     Those of `ProjectionMenuEnv` for every environment: int64 of shape ``(num_envs, slots)``, and float32 of shape
@@ -95,10 +95,10 @@ class ProjectionBatchEnv(BatchEnv):
         self._levels: Ints = np.full((num_envs, OVER + 1), OVER)
         """Level of every turn. `OVER` after the last."""
         self._shows: Bools = np.zeros((num_envs, OVER + 1), np.bool_)
-        """The procedure is disclosed at that turn."""
+        """True where the procedure is disclosed at that turn."""
         self._weights: Floats = np.zeros((num_envs, OVER))
         self._is_late: Bools = np.zeros(num_envs, np.bool_)
-        """The reward comes at the end."""
+        """True where the reward comes at the end."""
         self._earned: Floats = np.zeros(num_envs)
         self._no_extras: Floats = np.zeros((num_envs, 0))
         self._envs: Ints = np.arange(num_envs)
@@ -107,10 +107,10 @@ class ProjectionBatchEnv(BatchEnv):
         """Start episodes.
 
         Args:
-            seed: seed of the first environment, increased by 1 from each environment to the next. Or a list with one
+            seed: seed of the first environment, increased by 1 from each environment to the next, or a list with one
                 seed for each. None continues with each environment's next episode, whose seed is a hash of the last
                 seed given and the number of episodes since.
-            options: those of `ProjectionMenuEnv.reset`, for these episodes only. And ``reset_mask``, bool of shape
+            options: those of `ProjectionMenuEnv.reset`, for these episodes only, and ``reset_mask``, bool of shape
                 ``(num_envs,)``, to reset only some environments.
 
         Returns: observations and infos. With a mask, infos of the environments that were reset.
@@ -193,7 +193,7 @@ class ProjectionBatchEnv(BatchEnv):
         return np.where(self._is_claim, RATINGS[chosen], np.nan)
 
     def masks(self) -> NDArray[np.int8]:
-        """Return 1 for every open option, shape ``(num_envs, slots, 3)``: three of a claim, one of an empty slot."""
+        """Return 1 for every open option, shape ``(num_envs, slots, 3)``: all of a claim's, one of an empty slot's."""
         masks = np.repeat(self._is_claim[:, :, None], OPTIONS, axis=2).astype(np.int8)
         masks[:, :, 0] = 1
         return masks

@@ -224,7 +224,7 @@ class ProjectionVectorEnv(TextVectorEnv):
         Args:
             num_envs: number of environments.
             task: as in `ProjectionEnv`, for every environment.
-            tasks: one task for each environment instead.
+            tasks: one task for each environment, in place of ``task``.
             autoreset_mode: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``, as in Gymnasium.
             env_fn: constructor of one environment.
             **keywords: those of `ProjectionEnv`.

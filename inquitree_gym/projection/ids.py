@@ -39,7 +39,7 @@ def register() -> None:
 
 
 def _register_user_tasks() -> None:
-    """Register the tasks in files of the user, and those of trees. A faulty tree is told of where it is registered."""
+    """Register the tasks in the user's files and trees. A faulty tree is reported where it is registered as one."""
     for name, file in user_files().items():
         from inquitree_gym.errors import TreeError
         from inquitree_gym.projection.tasks import load_user_task

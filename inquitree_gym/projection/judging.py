@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ProjectionJudging:
-    """Judges of projections. See `kinds.Judging` for the members."""
+    """Judges of projections. See `parts.Judging` for the members."""
 
     noun = "projection"
     part = "projection"
@@ -42,7 +42,7 @@ class ProjectionJudging:
             yield JudgedText(turn.turn, turn.action)
 
     def own_judged(self, episode: Episode[Any], task: ProjectionTask) -> Judged:
-        """Return what the judge of the reward said of the projections."""
+        """Return the alignments by the judge of the reward."""
         judge = episode.header.setup.judge
         alignments = {turn.turn: recorded_alignment(turn.event) for turn in episode.turns}
         return Judged(str(judge.get("name", "unknown")), version_of(judge), alignments)

@@ -49,8 +49,9 @@ class ProjectionMenuEnv(gym.Env[ProjectionRow, Ints]):
     As in `ProjectionEnv`, with the F1 of the chosen options computed by the formula, without embeddings.
 
     ## Info
-    ``state``, ``level``, ``turn`` as in `ProjectionEnv`. ``action_mask`` (int8, shape ``(slots, 3)``. A tuple of its
-    rows is a mask for ``action_space.sample``). With ``privileged=True`` the dict ``privileged`` of `ProjectionEnv`.
+    ``state``, ``level``, ``turn`` as in `ProjectionEnv`. ``action_mask`` is int8 of shape ``(slots, 3)``, and a tuple
+    of its rows is a mask for ``action_space.sample``. With ``privileged=True`` the dict ``privileged`` of
+    `ProjectionEnv`.
 
     ## Version history
     v0: first release.

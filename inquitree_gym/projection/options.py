@@ -43,7 +43,7 @@ class ProjectionFeatures:
     | --- | --- | --- |
     | ``level`` | 3 | question, null, procedure: 1 for the level of this turn. All 0 when the task is over |
     | ``claims`` | slots | 1 for every slot that holds a claim |
-    | ``given`` | slots | direction of the claim if the disclosure reveals it: 1 a rise, -1 a fall. Else 0 |
+    | ``given`` | slots | direction of the claim if the disclosure reveals it: 1 a rise, -1 a fall, else 0 |
     | ``directions`` | slots × 3 | direction that each option states, in the order of the actions |
     | ``nothing`` | slots × 3 | 1 for the option that leaves the claim out |
     """

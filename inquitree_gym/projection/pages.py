@@ -233,7 +233,7 @@ def _known(report: Report[Any]) -> Iterator[ModelDates]:
 
 
 def _told(report: Report[Any], dates: ModelDates) -> str:
-    """Return a phrase that says how many papers appeared before the cutoff of a model."""
+    """Return a phrase with the number of papers that appeared before the cutoff of a model."""
     published = {score.task: score.published for score in report.scores if score.published}
     before = sum(side_of(parse_date(day), dates.window) == "before" for day in published.values())
     return f"{before} of {len(published)} papers appeared before the cutoff of {dates.name} ({dates.written_cutoff})"

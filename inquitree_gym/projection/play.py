@@ -27,7 +27,7 @@ def _projecting(name: str, env: ProjectionEnv) -> Agent:
 
 
 class ProjectionPlay:
-    """Agents and environments of projections. See `kinds.Play` for the methods."""
+    """Agents and environments of projections. See `parts.Play` for the methods."""
 
     templates = TEMPLATE_NAMES
     agents: Mapping[str, Callable[[ProjectionEnv], Agent]] = {
@@ -39,7 +39,7 @@ class ProjectionPlay:
     course_note = "One request for each level."
 
     def maker(self, settings: ProjectionSettings, shared: Shared) -> Callable[[ProjectionTask], ProjectionEnv]:
-        """Return the maker of environments. See `kinds.Play.maker`."""
+        """Return the maker of environments. See `parts.Play.maker`."""
         prompts = projection_prompts(shared.prompts)
         runtimes = ProjectionRuntimes(LocalProjections.load(None), prompts)
         rules = settings.all_rules()

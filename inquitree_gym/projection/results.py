@@ -127,7 +127,7 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
     legend = LEGEND
 
     def __init__(self, variant: Variant = "paper", auc: Area = "trapezoid") -> None:
-        """Use a formula of F1 and one of its aggregate over the levels. By default the paper's."""
+        """Use a formula of F1 and one of its aggregate over the levels, by default the paper's."""
         self.variant: Variant = variant
         self.auc: Area = auc
         words = ["strict F1"] if variant == "strict" else []
@@ -189,7 +189,7 @@ def levels_of(scores: Sequence[ProjectionScores]) -> list[str]:
 def anchoring(
     scores: Sequence[ProjectionScores], results: KindResults[Any, Any] | None = None
 ) -> list[PairedDifference]:
-    """Return agents with ``memory="conversation"`` minus the same agents with ``memory="none"``, paired."""
+    """Return the paired differences of agents with ``memory="conversation"`` and the same agents without memory."""
     from inquitree_gym.results.comparison import difference
     from inquitree_gym.results.summary import grouped
 

@@ -106,7 +106,7 @@ class LocalProjections:
 
     embedder: Embedder
     scope: Scope = "shared"
-    """Lifetime of the vectors of a task. See `RuntimeCache`."""
+    """Lifetime of the vectors of a task. See `Runtimes.scope`."""
 
     @classmethod
     def load(cls, embedder: str | Embedder | None) -> Self:

@@ -65,7 +65,7 @@ class ProjectionAgentSettings(AgentSettings):
 
 
 class ProjectionSettings(KindSettings):
-    """Settings of a study of projections, all of them rules. See `kinds.Settings` for the methods."""
+    """Settings of a study of projections, all of them rules. See `parts.Settings` for the methods."""
 
     agent: ClassVar[type[AgentSettings]] = ProjectionAgentSettings
 

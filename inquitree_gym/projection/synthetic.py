@@ -1,4 +1,4 @@
-"""Projections about synthetic worlds (see `trees.generator.worlds`), with a new world in every episode."""
+"""Projections about synthetic worlds (see `worlds`), with a new world in every episode."""
 
 from __future__ import annotations
 

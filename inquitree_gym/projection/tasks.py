@@ -159,7 +159,7 @@ def _swapped_task(scored: ProjectionTask, told: ProjectionTask) -> ProjectionTas
 
 
 class ProjectionTasks(Tasks[ProjectionTask]):
-    """Projection tasks. See `kinds.Tasks` for the methods."""
+    """Projection tasks. See `parts.Tasks` for the methods."""
 
     noun = "task"
     schema = ProjectionTask
@@ -198,7 +198,7 @@ class ProjectionTasks(Tasks[ProjectionTask]):
             yield values | {"title": task.paper.title, "playable": True}
 
     def outline(self, task: ProjectionTask, spoil: bool) -> Outline:
-        """Return what is disclosed level by level, and with ``spoil`` the hypothesis, the outcome and its claims."""
+        """Return the disclosure level by level, and with ``spoil`` the hypothesis, the outcome and its claims."""
         parts = [Outline(level, "\n".join(task.disclosure.texts_of(level))) for level in LEVELS]
         if spoil:
             claims = tuple(Outline(f"{claim.id}  {claim.text}") for claim in task.claims)

@@ -120,7 +120,7 @@ class Link(NamedTuple):
     sign: int
     """1 if the effect rises with the cause, -1 if it falls."""
     is_stated: bool
-    """True if the procedure tells the sign."""
+    """True if the procedure states the sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,7 @@ def _claim(world: World, i: int, name: str) -> Document:
 
 
 def _procedure(world: World, ys: str) -> tuple[str, ...]:
-    """Return the trial, what earlier work tells about the links in random order, and the measurement."""
+    """Return the trial, what earlier work says about the links in random order, and the measurement."""
     stream = RandomStream(world.seed, "wording")
     x, groups, tool = world.factor.short, stream.between(4, 9), stream.choice(world.science.tools)
     known = [_known(link, stream) for link in world.links]
@@ -261,7 +261,7 @@ def _procedure(world: World, ys: str) -> tuple[str, ...]:
 
 
 def _known(link: Link, stream: RandomStream) -> str:
-    """Return the step that tells what earlier work knows about a link."""
+    """Return the step that states what earlier work says about a link."""
     fact = stream.choice(WORLD.facts)
     if not link.is_stated:
         return WORLD.open.format(a=link.cause, b=link.effect)

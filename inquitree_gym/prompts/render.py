@@ -18,7 +18,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from inquitree_gym.errors import OptionError, suggest
 
 MAX_TEXT = 1_000_000
-"""Characters of a text and of the texts joined on the way to it. A round of a loop counts as `ROUND`."""
+"""Most characters of a text, those joined on the way to it included. A round of a loop counts as `ROUND`."""
 ROUND = 100
 _NODES = (
     nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For, nodes.Name, nodes.Const, nodes.List,
@@ -29,7 +29,7 @@ _FILTERS = (
     "capitalize", "count", "d", "default", "first", "int", "items", "last", "length", "list", "lower", "max", "min",
     "reverse", "sort", "string", "title", "trim", "unique", "upper", "wordcount",
 )  # fmt: skip
-"""Filters whose result is no longer than what they take."""
+"""Filters whose result is no longer than their input."""
 
 
 @lru_cache(maxsize=16)

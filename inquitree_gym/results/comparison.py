@@ -24,7 +24,7 @@ class PairedDifference:
     """The second run or agent minus the first, for one pair of settings."""
 
     name: str
-    """The paired settings that differ, or of which a run has several values."""
+    """The paired settings that differ, or that have several values in a run."""
     cell: Mapping[str, Scalar]
     pairs: int
     """Pairs of task and seed in both runs."""
@@ -74,7 +74,7 @@ def compare_runs(
 
     Args:
         runs: scores of one kind, of one or two runs.
-        agents: labels of the agents that count. Without any, all do.
+        agents: labels of the agents to compare. All by default.
         results: results of their kind, if not the usual ones, as with other formulas.
 
     Raises:

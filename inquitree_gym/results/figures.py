@@ -1,4 +1,4 @@
-"""Charts of a report, drawn once by Matplotlib for SVG, PDF and PNG. In a page their colours are those of the page."""
+"""Charts of a report, drawn once by Matplotlib for SVG, PDF and PNG. Within a page they have its colours."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SERIES = ("#0072b2", "#c24e00", "#007a5a", "#a8327e", "#8a5a00", "#5b5fc7", "#5f
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":")
 WIDTH, ROW = 5.0, 0.3
-"""Width of a chart, readable on a phone without scrolling, and height of a horizontal bar. In inches."""
+"""Width of a chart, readable on a phone without scrolling, and height of a horizontal bar, in inches."""
 DPI = 200
 """Resolution of the PNG."""
 FORMATS = ("svg", "pdf", "png")
@@ -172,7 +172,7 @@ def curves(
 
     Args:
         name: a word that is unique on the page.
-        labels: of the x and y axes.
+        labels: labels of the x and y axes.
         found: the points of the lines.
         mark: x of a dotted vertical line.
         share: True if y lies in [0, 1]. Otherwise a line marks y = 0.

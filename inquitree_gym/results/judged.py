@@ -51,9 +51,9 @@ class JudgingResult:
     unscored: int
     """Parts of texts that remain without a score."""
     usage: Usage
-    """Usage of now. Equal texts about a task are judged once."""
+    """Usage of this call. Equal texts about a task are judged once."""
     unread: int
-    """Grades or replies of now that could not be read."""
+    """Grades or replies of this call that could not be read."""
 
 
 def stated_texts(

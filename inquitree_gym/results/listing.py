@@ -49,7 +49,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def of_kinds(cls, names: Iterable[str], unscored: bool = False) -> Self:
-        """Return the columns of the episodes of some kinds, with the last measure of each if they are several."""
+        """Return the columns of the episodes of some kinds, with the last measure of each if there are several."""
         names = list(names)
         if len(names) == 1:
             return cls.of_kind(names[0], unscored=unscored)
@@ -68,7 +68,7 @@ class ListedEpisode:
     cell: Mapping[str, Scalar]
     seed: int
     status: str
-    """``concluded``, ``truncated``, ``abandoned``, or that of a `Missing`."""
+    """``concluded``, ``truncated``, ``abandoned``, or the status of a `Missing`."""
     page: str = ""
     """Address of its page, relative to the list. Empty without one."""
     values: Mapping[str, object] = field(default_factory=dict)
@@ -162,7 +162,7 @@ def folder_of(index: Path) -> Path:
 
 
 def page_name(log: str) -> str:
-    """Return the name of the page of a log, in the folders that the name of the log has."""
+    """Return the name of the page of a log, in the same folders as the log."""
     return f"{log.removesuffix(LOG_SUFFIX)}.html"
 
 

@@ -37,11 +37,11 @@ class ScoredRun:
 
     @property
     def by_kind(self) -> dict[str, ScoredRun]:
-        """The part of each kind with a finished episode, by name. What is missing from no known kind is in each."""
+        """The part of each kind with a finished episode, by name. Missing episodes of unknown kind are in each."""
         return {name: self.of_kind(name) for name in dict.fromkeys(score.kind for score in self.scores)}
 
     def of_kind(self, name: str) -> ScoredRun:
-        """Return the part of one kind. What is missing from no known kind is part of it."""
+        """Return the part of one kind, with the missing episodes of unknown kind."""
         judged = {label: tuple(each for each in scores if each.kind == name) for label, scores in self.judged.items()}
         return replace(
             self,

@@ -1,6 +1,6 @@
 """Episode logs with their tasks: from run folders, from any other folders, and from single files.
 
-This is the one way in for everything that reads logs. A run folder is a folder of logs whose manifest also tells which
+Everything that reads logs enters here. A run folder is a folder of logs whose manifest also tells which
 logs are missing. Agents that a manifest or a log names are never imported.
 """
 
@@ -94,7 +94,7 @@ class LogEntry:
     """A log, or in a run a log that should exist."""
 
     name: str
-    """File name. With the folders in between for a log in a subfolder."""
+    """File name, with the folders in between for a log in a subfolder."""
     file: Path
     home: Path
     """Folder whose judgements are about the log: its run, or the folder that holds it."""

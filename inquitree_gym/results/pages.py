@@ -20,7 +20,7 @@ PAGE = "report.html"
 """Name of the page in a folder."""
 FORMATS = {"figures": (("svg", "SVG"), ("pdf", "PDF"), ("png", "PNG")),
            "tables": (("csv", "CSV"), ("md", "Markdown"), ("tex", "LaTeX"))}  # fmt: skip
-"""Ends and names of the formats of the files beside a page."""
+"""Suffixes and names of the formats of the files beside a page."""
 
 
 def write_report(runs: Sequence[ScoredRun], out: Path, options: ReportOptions = USUAL) -> list[Path]:

@@ -70,18 +70,18 @@ class KindPages:
     """Base of ``PAGES`` of ``<kind>/pages.py``: what a kind adds to reports and to the pages of episodes."""
 
     charts: Mapping[str, tuple[str, str]] = {}
-    """Measure and axis label by name of the charts that compare agents. The measures that are shown by default."""
+    """Measure and axis label by name of the charts that compare agents. By default the measures that are shown."""
     order: str = ""
-    """Measure by which agents are ordered, and over which judges are compared. The last in the charts by default."""
+    """Measure by which agents are ordered and judges are compared. By default the last in the charts."""
     board: tuple[str, ...] = ()
-    """Columns of the leaderboard. The measures that are shown by default."""
+    """Columns of the leaderboard. By default the measures that are shown."""
     listed: tuple[str, ...] = ()
-    """Columns of the list of episodes. The measures that are shown by default."""
+    """Columns of the list of episodes. By default the measures that are shown."""
     sections: tuple[Callable[[Any], Section | None], ...] = ()
     """Sections of its own."""
 
     def maps(self, results: KindResults[Any, Any]) -> Mapping[str, Measure[Any]]:
-        """Return the measures of the tables by task, by title. All in the charts by default."""
+        """Return the measures of the tables by task, by title. By default all in the charts."""
         measures = {measure.name: measure for measure in results.measures}
         names = [measure for measure, _ in self.charts.values()] or list(shown_of(results))
         return {name: measures[name] for name in names if name in measures}
@@ -103,7 +103,7 @@ class KindPages:
         return ()
 
     def closed_book(self, folder: Path, runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> Any:
-        """Return what models knew before they played.
+        """Return the knowledge of the models before they played.
 
         Raises:
             OptionError: the kind has no such question.
@@ -118,8 +118,8 @@ class KindPages:
         Args:
             episode: the log, finished or not.
             task: its task.
-            judged: what the chosen judge made of it.
-            others: what other judges made of it, by label.
+            judged: its judgements by the chosen judge.
+            others: its judgements by other judges, by label.
             score: its score. None for an unfinished episode.
         """
         return plain_view(episode)
@@ -137,7 +137,7 @@ class ReportOptions(NamedTuple):
     formulas: Mapping[str, str] = {}
     """Formulas other than the usual ones. See `KindResults.with_formulas`."""
     closed_book: Path | None = None
-    """Folder of what models knew before they played."""
+    """Folder of the knowledge of the models before they played."""
     example: str | None = None
     """Id of the task whose episodes are shown in full. The first one by default."""
 
@@ -262,7 +262,7 @@ class Report(Generic[D]):
         return [score for score in self.scores if score.cell == self.cell]
 
     def name(self, of: SettingSummary | Score[D] | Player) -> str:
-        """Return the name of a player, or of that of a row or an episode, judged by whomever."""
+        """Return the name of a player, or of the player of a row or an episode, whatever its judge."""
         if isinstance(of, SettingSummary):
             of = of.player
         player = of if isinstance(of, Player) else player_of(of)
@@ -290,7 +290,7 @@ class Report(Generic[D]):
         return replace(shown, caption=f"{shown.caption}{changed}, judged by {self.judged_by}")
 
     def rows_table(self, caption: str, rows: Sequence[SettingSummary], measures: Sequence[str]) -> Table:
-        """Return some rows as a table. A cell tells its number of tasks if it is not that of the row."""
+        """Return some rows as a table. A cell states its number of tasks if it is not that of the row."""
         grouped = len({row.group for row in rows}) > 1
         labels = ["agent", *map(axis_name, self.grid), *([self.clusters] if grouped else [])]
         lines = [

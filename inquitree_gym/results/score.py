@@ -1,4 +1,4 @@
-"""Scores of episodes of every kind: what one holds, and what the results of a kind must say."""
+"""Scores of episodes of every kind: their content, and the base of the results of a kind."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Anchors:
     name: str
     """Heading of the normalised measure."""
     floor: str | float
-    """Agent whose mean on the same task is 0, or a value that is."""
+    """Agent whose mean on the same task is the 0 of the scale, or a value that is."""
     ceiling: str
-    """Agent whose mean on the same task is 1."""
+    """Agent whose mean on the same task is the 1 of the scale."""
 
 
 @dataclass(frozen=True)
 class Measure(Generic[D]):
-    """A number that an episode has, or has not."""
+    """A number of an episode, which may be absent."""
 
     name: str
     """Heading in tables."""
@@ -61,7 +61,7 @@ class TextJudge(Protocol):
         """Version of its judgements, from 1."""
 
     def judge(self, text: str, /) -> Any:
-        """Return what it finds in a text."""
+        """Return the payload of the judgement of a text."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Score(Generic[D]):
     cell: Mapping[str, Scalar]
     """Values on the grid of the kind."""
     limit: str
-    """Turn limit as the study names it, or as the log tells. Empty for a kind without one."""
+    """Turn limit as the study or else the log has it. Empty for a kind without one."""
     rules: str
     """Reading of the actions, and rules other than the default's."""
     seed: int
@@ -134,7 +134,7 @@ class KindResults(Generic[T, D]):
 
     measures: tuple[Measure[D], ...] = ()
     shown: tuple[str, ...] = ()
-    """Measures in the table of the verb score. All by default."""
+    """Measures in the table of the verb ``score``. All by default."""
     tables: Mapping[str, tuple[str, ...]] = {}
     """Estimates in the printed tables of a report by title. By default one table of what is shown."""
     compared: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ class KindResults(Generic[T, D]):
         Args:
             episode: a finished episode.
             task: its task.
-            judged: what a judge made of it.
+            judged: its judgements by a judge.
         """
         detail = self.detail(episode, task, judged)
         return {measure.name: measure.of(detail) for measure in self.measures}, detail
@@ -169,7 +169,7 @@ class KindResults(Generic[T, D]):
         """Check that an episode was played on this version of a task.
 
         Raises:
-            LogError: it was not, or it cannot have happened there.
+            LogError: it was played on another version, or cannot have happened on this task.
         """
         played = episode.header.task
         if played.digest != task.digest:
@@ -179,7 +179,7 @@ class KindResults(Generic[T, D]):
             )
 
     def rules(self, header: Header) -> str:
-        """Return what actions were read with, and the rules other than the default's. Empty for none."""
+        """Return the reading of the actions, and the rules other than the default's. Empty for none."""
         return ""
 
     def limit(self, header: Header, task: T) -> str:
@@ -224,7 +224,7 @@ def score_episode(episode: Episode[Any], task: Any, judge: TextJudge | Judged | 
     Args:
         episode: the log.
         task: its task.
-        judge: a judge of texts about the task, or what one has made of the episode. None takes the judge of the kind.
+        judge: a judge of texts about the task, or its judgements of the episode. None takes the judge of the kind.
 
     Raises:
         LogError: the episode was played on another version of the task.

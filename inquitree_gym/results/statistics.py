@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
 FEWEST_TREES = 5
-"""Number of trees from which an interval is given."""
+"""Fewest trees for which an interval is given."""
 GRADES = (0.0, 0.6, 1.0)
 RESAMPLES = 1_000
 """Bootstrap resamples of the trees for the interval of κ."""
@@ -42,7 +42,7 @@ class Estimate(NamedTuple):
     episodes: int
     """n: values."""
     values: tuple[float, ...] = ()
-    """Tree means by tree id, shown in the place of an interval below `FEWEST_TREES` trees. Empty from there on."""
+    """Tree means by tree id, shown in place of an interval below `FEWEST_TREES` trees. Empty otherwise."""
 
     def __str__(self) -> str:
         if self.mean is None:

@@ -221,7 +221,7 @@ def as_plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Anchored(Measure[Any]):
-    """Measure between its anchors, which are those of an episode's task and setting."""
+    """Measure between its anchors, taken from the same task and setting."""
 
     ends: Mapping[tuple[object, ...], tuple[float | None, float | None]] | None = None
 

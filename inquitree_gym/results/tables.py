@@ -80,7 +80,7 @@ def counted(estimate: Estimate | None, trees: int | None = None) -> TableCell:
 
 
 def number(value: float) -> str:
-    """Format a number with three decimals, or one from 10 on."""
+    """Format a number with three decimals, or with one from 10 on."""
     return f"{value:z,.1f}" if abs(value) >= 10 else f"{value:z.3f}"
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PROSE, OWN_PROSE, MARKDOWN = "prose.txt", "kind.txt", "report.md"
 PLAIN = (".txt", ".md")
-"""Ends of the names of templates of plain text."""
+"""Suffixes of the templates of plain text."""
 FOLDER = "page_templates"
 """Folder of the templates of pages in the package of a kind."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

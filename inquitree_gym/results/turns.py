@@ -1,4 +1,4 @@
-"""Turns of an episode as a page tells them, whatever kind of environment it was played in."""
+"""Turns of an episode as a page shows them, for every kind of environment."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from inquitree_gym.results.templating import render, write_text
 from inquitree_gym.runs.specs import EpisodeSpec
 
 _ENDED = ("concluded", "truncated", "abandoned", "damaged", OTHER_TASK)
-"""States of logs that a run does not go on with."""
+"""States of logs that a run does not continue."""
 
 
 def view_log(file: Path, out: Path | None = None, judge: str | None = None) -> Path:
@@ -196,8 +196,8 @@ def write_view(
         episode: finished or torn.
         task: the task that it was played on.
         file: path of the page.
-        judged: what a judge made of it. None takes the judge of the kind.
-        others: what other judges made of it, by label. Their grades stand beside the scores.
+        judged: its judgements by a judge. None takes the judge of the kind.
+        others: its judgements by other judges, by label. Their grades stand beside the scores.
         back: address of an index to link to.
         live: True if the episode is being played: unless it has ended, the page reloads itself.
 

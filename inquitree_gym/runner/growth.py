@@ -46,7 +46,7 @@ class RunPlan:
     tasks: Mapping[str, Any]
     """Tasks of the study by name."""
     manifest: RunManifest
-    """Everything that the folder was asked for so far, this study included."""
+    """All studies of the folder so far, this one included."""
     templates: Mapping[str, str] = field(default_factory=dict)
     """Templates that the package does not ship, by name."""
     added: str = ""
@@ -60,7 +60,7 @@ def plan_run(folder: Path, study: StudyConfig, as_new_version: bool = False) -> 
     and of the same versions of tasks.
 
     Args:
-        folder: of the run. It may not exist yet.
+        folder: folder of the run. It may not exist yet.
         study: the study.
         as_new_version: true to play a task that was changed since as a further task of the run.
 
@@ -153,7 +153,7 @@ def _addition(specs: Collection[EpisodeSpec], study: StudyConfig) -> str:
 
 
 def _axes(study: StudyConfig) -> dict[str, Callable[[EpisodeSpec], Any]]:
-    """Return what the episodes of a study differ in, by its name in messages."""
+    """Return the ways in which the episodes of a study differ, by name in messages."""
 
     def value_of(name: str, spec: EpisodeSpec) -> Any:
         return dict(spec.cell)[name]

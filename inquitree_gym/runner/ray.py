@@ -102,7 +102,7 @@ def _check_address(address: str) -> None:
 
 
 MAX_DEATHS = 3
-"""Worker deaths after which an episode, or the start of a worker, is given up."""
+"""Deaths of workers after which an episode, or the start of a worker, is given up."""
 BATCH = 25
 """Largest batch of episodes that ask no model."""
 _POLL = 0.1
@@ -298,7 +298,7 @@ class RayWorker:
         """Join a run if this machine has the driver's release and sees its directory and the marker in the folder.
 
         Raises:
-            OptionError: it does not.
+            OptionError: the machine lacks one of them.
         """
         host = socket.gethostname()
         if inquitree_gym.__version__ != version:

@@ -225,7 +225,7 @@ class _Player:
         """Check that no two players of the study have one configuration, by which their logs are told apart.
 
         Raises:
-            AgentError: they have.
+            AgentError: two players have the same one.
         """
         twin = self._configs.setdefault(json.dumps(agent.config, sort_keys=True), spec.player)
         if twin != spec.player:
@@ -245,7 +245,7 @@ def run_study(
 ) -> RunSummary:
     """Play every episode of ``study`` that is not complete in ``folder``. Synchronous form of `arun_study`.
 
-    It works in a notebook, too, whose event loop is already running.
+    It also works in a notebook, whose event loop is already running.
     """
     stop = stop or StopConditions()
 
@@ -275,8 +275,8 @@ async def arun_study(
     """Play every episode of ``study`` that is not complete in ``folder``. A torn one is resumed.
 
     A folder with episodes takes in a study with further ones, and keeps those that ``study`` does not ask for. A failed
-    episode is counted and does not stop the others. A reached cap stops the run in order, and so does a cancellation,
-    which is raised again.
+    episode is counted and does not stop the others. A reached cap stops the run in good order, and so does a
+    cancellation, which is raised again.
 
     Args:
         study: the study.

@@ -44,7 +44,7 @@ from inquitree_gym.runs.models import ModelSettings, judge_options
 from inquitree_gym.runs.study import StudyConfig, faults
 
 GRACE = 10.0
-"""Seconds that pending requests have to be answered in after a run is interrupted."""
+"""Seconds in which pending requests may still be answered after a run is interrupted."""
 PATIENCE = 10
 """Consecutive service failures after which a model is stopped, or twice the concurrency if that is more."""
 INTERRUPTED = "interrupted"
@@ -88,7 +88,7 @@ class StopConditions:
             self.models.setdefault(model, f"{patience} episodes failed in a row; the last error: {error}")
 
     def record_environment(self, error: InquiTreeError | None, patience: int) -> None:
-        """Record the end of an episode with a reader or judge, without which no episode can go on. See `record`."""
+        """Record the end of an episode with a reader or judge, on which every episode depends. See `record`."""
         self.record(_ENVIRONMENT, error if concerns_environment(error) else None, patience)
         if reason := self.models.pop(_ENVIRONMENT, ""):
             self.stop(reason)
@@ -174,7 +174,7 @@ def build_chats(models: Sequence[ModelSettings], options: RunOptions, stop: Stop
 
 @dataclass(frozen=True)
 class Services:
-    """Parts that the environments of a run share. See `kinds.Shared`."""
+    """Parts that the environments of a run share. See `parts.Shared`."""
 
     prompts: str = DEFAULT
     judge: Any = LOCAL

@@ -105,7 +105,7 @@ def own_templates(study: StudyConfig) -> dict[str, str]:
 
 
 def named_by_digest(study: StudyConfig, templates: Mapping[str, str]) -> StudyConfig:
-    """Return a study whose folder of templates is named as in a run folder, so that equal ones have one name."""
+    """Return a study whose folder of templates is named by digest, so that equal ones have one name."""
     if is_packaged(study.prompts_name, kind(study.env).package):
         return study
     digest = hashlib.sha256(repr(sorted(templates.items())).encode()).hexdigest()

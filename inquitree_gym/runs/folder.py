@@ -103,7 +103,7 @@ class RunManifest(BaseModel):
 
     @cached_property
     def specs(self) -> tuple[EpisodeSpec, ...]:
-        """Every episode that the folder was asked for once, study by study."""
+        """Every episode that the folder was asked for, each once, study by study."""
         specs: dict[EpisodeSpec, None] = {}
         for study in self.studies:
             specs.update(dict.fromkeys(study.specs()))

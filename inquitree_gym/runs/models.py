@@ -40,7 +40,7 @@ class ModelSettings(BaseModel):
 
     model: str
     name: str = Field(default="", max_length=60)
-    """Name in reports and logs. Empty for ``model`` with the reasoning effort."""
+    """Name in reports and logs. If empty, ``model`` with the reasoning effort."""
     base_url: str | None = None
     temperature: Annotated[float | None, BeforeValidator(_none)] = 0.0
     """None, or ``none``, for the provider's default."""

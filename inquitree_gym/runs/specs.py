@@ -29,7 +29,7 @@ def is_own(name: str) -> bool:
 
 
 def agent_part(name: str) -> str:
-    """Return the name of an agent as part of a file name; that of one's own is unique by eight digits of a hash.
+    """Return an agent's name as part of a file name. For one's own agent, a hash of eight digits makes it unique.
 
     >>> agent_part("random"), agent_part("my/agents.py:Curious")
     ('random', 'agents.py-Curious-bcb7d9fe')

@@ -90,7 +90,7 @@ class StudyConfig(BaseModel):
     """Names for `make_agent`. Agents of one's own are imported by a run, and by nothing that only reads the study."""
     models: tuple[ModelSettings, ...] = ()
     trees: tuple[str, ...] = Field(default=(ALL,), min_length=1, validate_default=True)
-    """Ids, paper numbers or paths of the tasks, and names that stand for several. See `kinds.Tasks.expand`."""
+    """Ids, paper numbers or paths of the tasks, and names that stand for several. See `parts.Tasks.expand`."""
     seeds: int = Field(default=5, ge=1)
     """Episodes per agent, model, task and cell of the grid, with consecutive seeds."""
     first_seed: int = Field(default=0, ge=0, le=MAX_SEED)
@@ -98,7 +98,7 @@ class StudyConfig(BaseModel):
     """Judge that sets the reward: ``llm:MODEL``, or a table of its settings. None, or ``local``, for the local one."""
     prompts: str | None = None
     """Prompts of the episodes and of the agents that ask a model: ``default``, another set of the kind's, or a folder.
-    None for those that the settings stand for."""
+    None for those of the settings."""
     settings: Any = Field(default=None, validate_default=True)
     """Settings of the kind of environment. A study file has them in a table that is named after the kind, or beside the
     others."""
@@ -174,7 +174,7 @@ class StudyConfig(BaseModel):
 
     @property
     def prompts_name(self) -> str:
-        """Prompts of the episodes: those of the study, or else those that its settings stand for."""
+        """Prompts of the episodes: those of the study, or else those of its settings."""
         return self.prompts or str(self.settings.prompts)
 
     @property
@@ -193,7 +193,7 @@ class StudyConfig(BaseModel):
         return agent in self.settings.model_agents or (is_own(agent) and agent.startswith(CHAT))
 
     def own_settings(self, model: ModelSettings) -> AgentSettings:
-        """Return the settings among those of a model that the agents of this kind alone have."""
+        """Return those settings of a model that only the agents of this kind have."""
         settings: AgentSettings = self.settings.agent.model_validate(model.model_extra or {})
         return settings
 

@@ -18,7 +18,7 @@ class CatalogueEntry(NamedTuple):
 
     id: str
     subtopics: int
-    """Number of subtopics of the paper's tree, as its Table 5 has it."""
+    """Number of subtopics of the paper's tree, from Table 5 of InquiTree."""
     title: str
     journal: str
     doi: str | None

@@ -43,12 +43,12 @@ _PATH = "disclosure"
 
 
 def lint_task(task: ProjectionTask, embed: Embed | None = None) -> list[Fault]:
-    """Return all faults of a projection task. An empty list for a clean one."""
+    """Return all faults of a projection task, an empty list for a clean one."""
     return list(disclosure_faults(task.disclosure, embed))
 
 
 def disclosure_faults(disclosure: Disclosure, embed: Embed | None = None) -> Iterator[Fault]:
-    """Yield the faults of a disclosure. Those of meaning only with ``embed``."""
+    """Yield the faults of a disclosure, those of meaning only with ``embed``."""
     yield from _lengths(disclosure)
     yield from _forms(disclosure)
     yield from _repeated_contraries(disclosure)
@@ -123,7 +123,7 @@ Terms = set[str | tuple[str, str]]
 
 
 def lint_tree(tree: Tree, embed: Embed | None = None) -> list[Fault]:
-    """Return all faults. An empty list for a clean tree. The wording of a tree with TODO texts is not checked."""
+    """Return all faults, an empty list for a clean tree. The wording of a tree with TODO texts is not checked."""
     faults = [*_redundant_edges(tree), *_evidence_faults(tree), *_support_faults(tree)]
     if unfinished := list(_todo_faults(tree)):
         return faults + unfinished

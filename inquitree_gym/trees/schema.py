@@ -60,7 +60,7 @@ class Candidate(Node):
 
 
 class Fake(FrozenModel):
-    """A false result. A document may give its text alone, which is also how a fake with nothing else is written."""
+    """A false result. A fake that has nothing but its text is written as that text."""
 
     text: Text
     told_by: tuple[Identifier, ...] = Field(default=(), strict=False)  # behind `_from_text` a JSON list is a list
@@ -328,7 +328,7 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 def lookup(vectors: Mapping[str, NDArray[np.float32]]) -> Embed:
-    """Return the function that gives texts the vectors by which they are known."""
+    """Return the function that looks up the vectors of texts."""
     return lambda texts: np.stack([vectors[text] for text in texts])
 
 

@@ -30,7 +30,7 @@ _ITEMS = {
     "authors": "author",
     "claims": "claim",
 }
-"""Singular of the entries of a list, by field."""
+"""Noun for one entry of a list, by field."""
 _WANTED = {
     "string_type": "text",
     "int_type": "a whole number",

@@ -280,7 +280,7 @@ class LogEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         super().close()
 
     def _text(self, observation: Any) -> str:
-        """Return the observation as text. Of a view in numbers, the text that it stands for."""
+        """Return the observation as text. For a view in numbers, return the text behind it."""
         return observation if isinstance(observation, str) else self.records.observation()
 
     def _make_header(self) -> log.Header:

@@ -85,8 +85,8 @@ class LLMAgent(ChatAgent):
 def split_belief(reply: str) -> tuple[str, float | None]:
     """Return a reply without its lines ``BELIEF: true|fake [probability]``, and the belief that the last one states.
 
-    The belief is the probability that the result is fake, in [0, 1]; None if there is no such line, or if the last one
-    says something else.
+    The belief is the probability that the result is fake, in [0, 1]. It is None if there is no such line, or if the
+    last one says something else.
 
     >>> split_belief("ACTION: redo study BELIEF: BELIEF:"), split_belief("BELIEF: true 0.75")
     (('ACTION: redo study BELIEF: BELIEF:', None), ('', 0.25))
@@ -180,7 +180,7 @@ def opinion_fault(reply: str) -> str:
 
 
 def read_opinion(reply: str) -> str:
-    """Return verdict and reason of a second opinion. The whole reply if it is not valid."""
+    """Return verdict and reason of a second opinion, or the whole reply if it is not valid."""
     if opinion_fault(reply):
         return reply
     return " ".join([f"{_verdict(reply)}.", *_CHECK.parts(reply, "REASON")])

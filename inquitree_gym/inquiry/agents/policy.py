@@ -27,7 +27,7 @@ from inquitree_gym.inquiry.observations import FeatureLayout, FeatureRow
 from inquitree_gym.runs.specs import POLICY
 
 Policy = Callable[[FeatureRow, Mask, np.random.Generator], int]
-"""From features, shape ``(size,)``, and the mask of open actions, shape ``(actions,)``, to an action."""
+"""Function from features, shape ``(size,)``, and the mask of open actions, shape ``(actions,)``, to an action."""
 
 
 class RetrievalAgent(TraversalAgent):
@@ -47,7 +47,7 @@ class RetrievalAgent(TraversalAgent):
         self._results = []
 
     def choose(self, observation: str, texts: Sequence[str]) -> str:
-        """Return the one of ``texts`` most similar to ``observation``."""
+        """Return the text among ``texts`` that is most similar to ``observation``."""
         similarities = np.stack([self._candidates[text] for text in texts]) @ self._vectors.of(observation)
         return texts[int(np.argmax(similarities))]
 
@@ -73,8 +73,8 @@ class PolicyAgent(BaselineAgent):
 
     It reads the text observation, tracks visits and results, and gives the policy the features of
     `EmbeddingObservation` and the mask of `MenuActions`. The chosen action becomes its text. It needs nothing
-    privileged, since results are recognised by their texts. A subtopic entered in the turn in which the limit strikes
-    is shown in no observation, and counts as not visited. One declined in that turn counts as visited.
+    privileged, since results are recognised by their texts. No observation shows a subtopic that is entered in the turn
+    of the limit, so it counts as not visited. One that is declined in that turn counts as visited.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ _ALGORITHMS: dict[str, tuple[str, _Fits]] = {
     "PPO": ("stable_baselines3", lambda data: "clip_range" in data),
     "A2C": ("stable_baselines3", lambda data: "gae_lambda" in data),
 }
-"""Package and recognition of the algorithms, the first one that fits, from the settings in a file."""
+"""Packages of the algorithms, with tests of the settings in a file. The first that fits counts."""
 _CACHED = 8
 """Loaded models that are kept."""
 
@@ -178,7 +178,7 @@ def saved_policy(name: str, vectors: TreeVectors, rules: Rules) -> PolicyAgent:
     """Return an agent that plays the policy in the file of ``policy:FILE``, as `BaseAlgorithm.save` writes it.
 
     Slots and features are read from the spaces of the model. Loading a model runs code in its file, as the library
-    does. So load only files that you trust.
+    does, so load only files that you trust.
 
     Args:
         name: name of the agent.
@@ -223,7 +223,7 @@ def _load(name: str, file: Path, digest: str) -> Any:
 
 
 def _layout(name: str, model: Any, dim: int) -> tuple[MenuSize, int]:
-    """Return slots and length of the text features of a model, which its spaces tell."""
+    """Return slots and length of the text features of a model, read from its spaces."""
     space, actions = model.observation_space, model.action_space
     if isinstance(space, gym.spaces.Dict) and set(space) == set(FeatureLayout(0, 0, 0).parts):
         space = gym.spaces.Box(

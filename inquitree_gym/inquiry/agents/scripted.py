@@ -157,7 +157,7 @@ class OracleAgent(BaselineAgent):
     needs_privileged = True
 
     def __init__(self, tree: Tree, rules: Rules | None = None) -> None:
-        """Learn subtopics, studies and conclusion items of ``tree``, which is played under ``rules``, or the default's.
+        """Learn subtopics, studies and conclusion items of ``tree``. None for ``rules`` is the default.
 
         With ``evidence="results"`` every required result is a finding that conclusions need.
         """

@@ -5,16 +5,16 @@ the rules become a finite-state machine: `compiler.compile_tree` turns a tree in
 several trees, and `kernel.Kernel.step` advances all environments with some ten NumPy calls.
 
 A *state* (int64 index) is the phase and the observation shown last. A *transition* (int64) packs an opcode and a target
-state. See `encoding.Op`. All that a state leaves open is counted: visits of subtopics, runs of studies, and turns.
+state. See `encoding.Op`. Counters hold what a state leaves open: visits of subtopics, runs of studies, and turns.
 
 | array | shape | dtype | content |
 | --- | --- | --- | --- |
 | ``Kernel.state`` | (num_envs,) | int64 | state |
-| ``Kernel.turn``, ``Kernel.tree`` | (num_envs,) | int64 | turns taken. Index of the tree |
-| ``Kernel.counts`` | (num_envs, subtopics + studies + 2) | int32 | visits or runs. Negative while locked |
-| ``Kernel.seen``, ``Kernel.fooled`` | (words, num_envs) | int64 | node bits: visited or seen. Last shown a fake |
+| ``Kernel.turn``, ``Kernel.tree`` | (num_envs,) | int64 | turns taken, index of the tree |
+| ``Kernel.counts`` | (num_envs, subtopics + studies + 2) | int32 | visits or runs, negative while locked |
+| ``Kernel.seen``, ``Kernel.fooled`` | (words, num_envs) | int64 | node bits: visited or seen, last shown a fake |
 | ``Tables.entries`` | (rows × columns,) | int64 | transition table: index of a branch |
-| ``Tables.named``, ``Tables.transitions`` | (3 × branches,) | int64 | counter to test. Transition to make |
+| ``Tables.named``, ``Tables.transitions`` | (3 × branches,) | int64 | counter to test, transition to make |
 | ``Tables.states`` | (states,) each | int64, bool | row, text, phase, hint level, … of a state |
 
 One step, for all environments:

@@ -85,7 +85,7 @@ class CompiledTree:
     unlocks: Ints
     """Counter columns of the subtopics that need subtopic i, in row 1 + i. Row 0 is empty. Padded with the sink."""
     initial_counts: Counts
-    """Counters at the start of an episode: minus the number of prerequisites of a subtopic, else 0."""
+    """Counters at the start of an episode: for a subtopic minus the number of its prerequisites, else 0."""
 
 
 def compile_tree(runtime: TreeRuntime, menu: Menu) -> CompiledTree:

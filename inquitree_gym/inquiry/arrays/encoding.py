@@ -84,7 +84,7 @@ class Branch(NamedTuple):
     locked: int
     """Transition while a prerequisite is missing."""
     unvisited: int
-    """Transition on the first visit. Also the one of a text that names no subtopic."""
+    """Transition on the first visit, and for a text that names no subtopic."""
     visited: int
     """Transition on later visits."""
 
@@ -97,7 +97,7 @@ class Branch(NamedTuple):
 REJECT, LOCKED = (transition(Op.REJECT, target) for target in (0, 2))
 """Transitions of an action that is not accepted, and of one that names a locked subtopic where the agent is told."""
 REJECTED, REDO, UNREAD = range(3)
-"""Branch numbers of texts that are not accepted, that repeat the study, and that were not matched yet. A row of the
+"""Branch numbers of texts that are not accepted, that repeat the study, and that are not matched yet. A row of the
 transition table replaces the first two by its own branches."""
 
 
@@ -111,7 +111,7 @@ class Context(IntEnum):
     """Candidates that an action is matched with in a state."""
 
     NO_MATCH = 0
-    """None: any action does the same."""
+    """No candidates: every action has the same effect."""
     TOPIC = 1
     """All subtopics."""
     RESULT = 2
@@ -163,7 +163,7 @@ def phase_of(key: ObservationKey) -> Phase:
 
 
 STATES_PER_RESULT = 6
-"""States that show one result: accepted or forced. Before the turn limit, at it, or with nothing left to visit."""
+"""States that show one result: accepted or forced, each before the turn limit, at it, or with nothing left to visit."""
 
 
 class StateIndex:

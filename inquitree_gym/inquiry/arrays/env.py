@@ -57,7 +57,7 @@ class InquiryBatchEnv(BatchEnv):
     leaves out all but ``final_obs``. ``privileged=True`` makes a step hundreds of times slower.
 
     ## Arguments
-    ``tree``: as for `InquiryEnv`, for all environments. Or ``trees``: one for each. ``observation``, ``infos``: see
+    ``tree``: as for `InquiryEnv`, for all environments, or ``trees``: one for each. ``observation``, ``infos``: see
     above. ``autoreset_mode``: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``. ``copy=False``: every step writes its
     observations into the same arrays. ``size``, ``on_masked``, ``text_dim``, ``as_dict``: as for the menu environment.
     All others are those of `InquiryEnv`. ``render_mode`` has to be None.
@@ -126,10 +126,10 @@ class InquiryBatchEnv(BatchEnv):
         """Start episodes.
 
         Args:
-            seed: seed of the first environment, increased by 1 from each environment to the next. Or a list with one
+            seed: seed of the first environment, increased by 1 from each environment to the next, or a list with one
                 for each. None continues with the environment's next episode, whose seed is a hash of the last seed
                 given and the number of episodes since.
-            options: those of `InquiryEnv.reset`, for these episodes alone. And ``reset_mask``, bool of shape
+            options: those of `InquiryEnv.reset`, for these episodes alone, and ``reset_mask``, bool of shape
                 ``(num_envs,)``, to reset only some environments.
 
         Returns: observations and infos. With a mask, infos of the environments that were reset.

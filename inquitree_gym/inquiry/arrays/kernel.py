@@ -206,7 +206,7 @@ class Kernel:
         return ops
 
     def _visit(self, states: Ints, ops: Ints, visiting: Ints, envs: Ints) -> None:
-        """Count and mark visits and runs, for the states at ``visiting``. Put in those of fakes and of wordings."""
+        """Count and mark visits and runs at ``visiting``, and put in the states of fakes and wordings."""
         tables = self.tables
         at, count_starts = states.take(visiting), self._count_starts.take(envs)
         columns = tables.states.counter.take(at)
@@ -238,7 +238,7 @@ class Kernel:
             self.visited[envs.take(entered), columns.take(entered)] = 1
 
     def _decline(self, states: Ints, envs: Ints) -> None:
-        """Take the entry of a subtopic back. ``states`` tell which."""
+        """Take back the entry of the subtopic that ``states`` name."""
         tables, counts = self.tables, self._flat_counts
         columns, count_starts = tables.states.node.take(states), self._count_starts.take(envs)
         counters = columns + count_starts

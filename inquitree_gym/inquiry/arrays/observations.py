@@ -54,7 +54,7 @@ class FeatureObserver:
         self._features = features
         self._as_dict = as_dict
         self._parts = features.parts if as_dict else {"visited": slice(0, features.size)}
-        """One entry per array. A single row goes by the name of the part that is written last."""
+        """One entry per array. A single row is named after the part that is written last."""
         self._visited = slice(None) if as_dict else features.parts["visited"]
         self.space: spaces.Space[Any] = features.dict() if as_dict else features.box()
         self._by_tree: dict[tuple[Tree, Rules], FeatureRow] = {}
@@ -268,7 +268,7 @@ def _scatter(values: NDArray[Any], present: Bools) -> NDArray[Any]:
 
 
 class EngineReplay:
-    """Engine events and matcher readings of every turn, for privileged info. Takes each turn one by one."""
+    """Engine events and matcher readings for privileged info, replayed turn by turn."""
 
     def __init__(self, num_envs: int) -> None:
         self._last: list[Transition | None] = [None] * num_envs

@@ -126,7 +126,7 @@ class TextReader:
         return self.number(Branch.always(run_study(self._engine, self._states, study)))
 
     def _ask(self, nodes: Sequence[int], one: int, other: int) -> int:
-        """Return the transition to the question which of two ``nodes`` is meant."""
+        """Return the transition to the question of which of two ``nodes`` is meant."""
         return transition(Op.ASK, list(combinations(nodes, 2)).index((min(one, other), max(one, other))))
 
     def _read_decision(self, text: str) -> int:

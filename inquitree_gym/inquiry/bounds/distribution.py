@@ -79,7 +79,7 @@ class TurnDistribution:
         return int(self.turns[np.argmax(reached)])
 
     def quantile_interval(self, share: float) -> tuple[int, int]:
-        """Return the 95 % interval of a quantile between two order statistics. Of an exact one, the quantile twice.
+        """Return the 95 % interval of a quantile between order statistics. For an exact one, the quantile twice.
 
         The interval assumes independent episodes of one distribution, so it does not hold for a mixture over trees.
         """

@@ -1,6 +1,6 @@
 """Turns L of the random agents for a full traversal, against [3n, n(2H + 3)], by tree and by topology.
 
-The agents play over menu actions through the real engine, without texts, unless `turn_distribution` has an exact
+The agents play over menu actions through the real engine, without texts, unless `random_distribution` has an exact
 result.
 """
 
@@ -32,7 +32,7 @@ from inquitree_gym.seeds import splitmix64
 from inquitree_gym.trees import Tree
 
 RANDOM, FLOOR, HELD = "random", "random-menu", "random-menu, held"
-"""Two agents, and the second one barred from concluding before it has visited every subtopic."""
+"""Two agents, and the second one kept from concluding before it has visited every subtopic."""
 AGENTS = (RANDOM, FLOOR)
 """Agents to measure. `HELD` comes with `FLOOR`."""
 IDEAL = Rules(threshold=0.5, max_turns=None)
@@ -118,7 +118,7 @@ class AgentTurns:
 
     @property
     def analytic(self) -> Estimate:
-        """`analytic_mean`. For several trees with the interval over trees."""
+        """`analytic_mean`, for several trees with the interval over trees."""
         return self._over_trees(lambda part: part.analytic, 0.0)
 
     def _over_trees(self, measure: Callable[[TreeTurns], float], half: float) -> Estimate:

@@ -168,7 +168,7 @@ def closed_book(  # noqa: PLR0913  (one parameter per flag)
     out_folder: Annotated[Path, typer.Option("--out", help="Folder of the conclusions.")] = Path("closed-book"),
     as_json: JsonOption = False,
 ) -> None:
-    """Ask models for conclusions from the topic alone. Judges them, too. Run again to do only what is missing."""
+    """Ask models for conclusions from the topic alone, and judge them. Run again to do only what is missing."""
     known, budget = load_models(models), Budget(max_cost, max_total_tokens)
     trees = _by_id(load_trees(split(papers)))
     panel = make_judges(split(judges), JudgeOptions(base_url=judge_base_url, cache=cache, budget=budget))
@@ -204,7 +204,7 @@ def _by_id(loaded: Sequence[Tree]) -> dict[str, Tree]:
     """Return trees by id.
 
     Raises:
-        OptionError: two of them have the same.
+        OptionError: two of them have the same id.
     """
     trees = {tree.id: tree for tree in loaded}
     if twins := [tree.id for tree in loaded if trees[tree.id] is not tree]:
@@ -230,7 +230,7 @@ def bounds(  # noqa: PLR0913  (one parameter per flag)
     figure: Annotated[Path | None, typer.Option(help="Write a figure to this file, an SVG or PNG.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure how many turns random agents take. To a full traversal, without a turn limit, against [3n, n(2H+3)]."""
+    """Measure how many turns random agents take for a full traversal without a limit, against [3n, n(2H+3)]."""
     agents, shapes = checked_agents(split(agent)), _shapes(topology, n)
     if figure is not None:
         check_figure(figure)
@@ -325,7 +325,7 @@ def _probe_as_plain(model: str, found: ProbeResult, pairs: Sequence[ProbeCompari
 
 
 def _shapes(topology: str | None, n: str | None) -> list[tuple[str, int]]:
-    """Return every topology with every number of subtopics of the options, all of them valid."""
+    """Return every topology in the options with every number of subtopics, after checking them."""
     if topology is None:
         if n is not None:
             raise OptionError("--n is the size of synthetic trees; name their --topology too, or leave --n out")

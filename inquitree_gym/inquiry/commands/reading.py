@@ -1,4 +1,4 @@
-"""Verbs about the reading and the writing of trees: match, new."""
+"""Verbs that read actions and write trees: match, new."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def _study(target: Target, flags: Mapping[str, Any]) -> StudyConfig:
     """Return the study of a target with the agents, papers and runs of the command line.
 
     Raises:
-        OptionError: nobody is named who could play.
+        OptionError: no player is named.
     """
     named = split(flags["model"] or "")
     if not named and flags["agent"] is None:

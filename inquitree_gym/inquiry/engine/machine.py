@@ -73,7 +73,7 @@ class Engine:
         return tuple(i for i, needs in enumerate(self.prerequisites) if not needs & locked)
 
     def advance(self, state: State, reading: Reading) -> Event:
-        """Return the event that follows from one action.
+        """Return the event that follows an action.
 
         Raises:
             ValueError: the episode is over, or the reading names a study of another subtopic.
@@ -98,8 +98,8 @@ class Engine:
     def agent_seed(self, seed: int) -> int:
         """Return the seed for the agent of an episode with ``seed``, from 0 to 2^63 - 1.
 
-        It is a one-way hash of seed and tree, so that one seed gives independent agents on different trees, and the
-        agent is not handed the seed that its fakes are drawn by.
+        It is a one-way hash of seed and tree. So one seed gives independent agents on different trees, and no agent
+        learns the seed of its fakes.
         """
         return seed_of_agent(seed, self._tree_id)
 

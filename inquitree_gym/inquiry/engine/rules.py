@@ -33,7 +33,7 @@ class Decision(IntEnum):
 
 
 class ObservationKind(IntEnum):
-    """ObservationKind of observation that an event shows."""
+    """Kind of the observation that an event shows."""
 
     START = 0
     TOPIC = 1
@@ -101,7 +101,7 @@ class State(NamedTuple):
     """Bit set of the studies whose true result has been seen."""
     seed: int
     asked: bool = False
-    """True once the agent was asked which of two candidates it means. Until the open choice is made."""
+    """True from the question which of two candidates the agent means until the open choice is made."""
 
 
 class Event(NamedTuple):
@@ -165,7 +165,7 @@ _CHOICES = {
 }  # fmt: skip
 """Rules that are one of several values."""
 _OF_EPISODE = ("threshold", "fake_level", "max_turns")
-"""Rules that no preset sets: they are settings of an experiment."""
+"""Rules that no preset sets, since they are settings of an experiment."""
 _PAPER: dict[str, Any] = {
     "candidates": "all", "on_last_hint": "advance", "study_turn": False, "redo_turn": True, "explore": "hub",
     "decisions": "tokens", "bare_decisions": False, "named_at_result": "any", "feedback": "hint", "on_tie": 0.0,
@@ -197,7 +197,7 @@ class Rules(RuleSet):
     decisions: Literal["phrases", "tokens"] = "phrases"
     """Texts that count as decisions: exact "tokens" such as redo_study, or also "phrases" that mean the same."""
     bare_decisions: bool = True
-    """Take a text that is nothing but a decision as one at the topic (conclude) and at a subtopic (conclude. Explore,
+    """Accept a text that is nothing but a decision at the topic (conclude) and at a subtopic (conclude, or explore,
     which declines the subtopic and takes its entry back)."""
     feedback: Literal["hint", "reason"] = "hint"
     """Answer to a failed choice: a "hint" alone, or the hint and the "reason": too early, or nothing of the kind."""
@@ -209,7 +209,7 @@ class Rules(RuleSet):
     any."""
     named_at_result: Literal["unvisited", "any"] = "unvisited"
     """Subtopics that a text without a decision may name at a result, which counts as exploring: "unvisited" ones,
-    unless the text speaks of repeating. Or "any", visited or not and whatever else the text says."""
+    unless the text speaks of repeating, or "any", visited or not and whatever else the text says."""
     evidence: Literal["groups", "results"] = "groups"
     """Unit of p (Eq. 8): "groups" of results, each met by any one of its results, or all required "results" singly."""
 
@@ -270,7 +270,7 @@ class Rules(RuleSet):
         return (2 * n + 1 if self.explore == "direct" else 3 * n) + n * self.study_turn
 
     def most_turns(self, n: int) -> int | None:
-        """Return L if every choice takes the forced move: n(2H + 3), or None without forced moves (appendix B)."""
+        """Return L if every choice is forced: n(2H + 3), or None without forced moves (appendix B)."""
         return None if self.on_last_hint == "repeat" else n * (2 * HINT_LEVELS + 3 + self.study_turn)
 
     def turn_limit(self, n: int) -> int | None:

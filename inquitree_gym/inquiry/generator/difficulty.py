@@ -35,7 +35,7 @@ DEFAULT_DENSITY = 0.5
 class Difficulty:
     """Settings of synthetic trees: size, prerequisite graph, effect sizes, measurement noise and vocabulary.
 
-    Settings are drawn for independently, so that changing one leaves most of a tree as it is.
+    Each setting has its own draws, so that changing one leaves most of a tree as it is.
     """
 
     subtopics: Count = 7

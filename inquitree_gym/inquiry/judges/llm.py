@@ -1,4 +1,4 @@
-"""A judge that asks a chat model: a reason and then a verdict per conclusion item, in one or two orders of them."""
+"""A judge that asks a chat model for a reason and a verdict per conclusion item, in one or two orders of the items."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from inquitree_gym.texts import readable
 from inquitree_gym.trees import Tree
 
 VERSION = 1
-"""Version of the rule that makes scores of replies. The templates have a digest."""
+"""Version of the rule that turns replies into scores. The templates have a digest."""
 LLM_PREFIX, PAPER_PREFIX = "llm:", "llm-paper:"
 """Prefixes of the names of judges that ask a chat model: with this package's settings, or with those of the paper."""
 TEMPLATES = ("judge_system", "judge_request")

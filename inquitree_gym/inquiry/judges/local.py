@@ -6,12 +6,12 @@ results of the studies, each with its fakes. The claim *speaks of* the statement
 words that it shares with one side alone. A claim that quotes a text of one side takes that side. One that quotes what
 both sides say takes none.
 
-An item is stated in full by a claim that says the item, or by claims that say all the evidence it needs. In part (0.6)
-by part of that evidence, or by a claim that comes less near. It counts as contradicted if a claim says one of its false
-variants, or a fake of its evidence whose true result no claim says. A contradicted item scores 0 whatever else is
-claimed, and a result that is said both ways is no evidence, so nothing is gained by saying everything. A claim asserts
-nothing if it leaves open what holds, if it repeats a question or study of the tree, or if it is no sentence that speaks
-of the tree at all, such as its words in another order.
+An item is stated in full by a claim that says the item, or by claims that say all the evidence it needs. It is stated
+in part (0.6) by part of that evidence, or by a claim that comes less near. It counts as contradicted if a claim says
+one of its false variants, or a fake of its evidence whose true result no claim says. A contradicted item scores 0
+whatever else is claimed, and a result that is said both ways is no evidence, so nothing is gained by saying everything.
+A claim asserts nothing if it leaves open what holds, if it repeats a question or study of the tree, or if it is no
+sentence that speaks of the tree at all, such as its words in another order.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ SETTINGS = LocalJudgeSettings()
 
 
 class Hearing(NamedTuple):
-    """A claim as it was heard. Each array has one element per statement, items first."""
+    """A claim as the judge reads it. Each array has one element per statement, items first."""
 
     claim: str
     similarity: Floats
@@ -93,7 +93,7 @@ class Hearing(NamedTuple):
 
     @property
     def why(self) -> str:
-        """The claim with its nearest statement's numbers."""
+        """The claim with the numbers of its nearest statement."""
         nearest = int(self.similarity.argmax())
         return f"similarity {self.similarity[nearest]:.3f}, sense {self.sense[nearest]:+.2f}: {self.claim}"
 
@@ -111,7 +111,7 @@ class LocalJudge:
         """Judge conclusions about one tree.
 
         Args:
-            vectors: of the tree's texts.
+            vectors: vectors of the tree's texts.
             settings: thresholds and weights.
         """
         self.vectors = vectors
@@ -141,7 +141,7 @@ class LocalJudge:
         return hear_surely(claim, self.vectors, lambda vector: self._hear(claim, vector))
 
     def _verdict(self, item: int, heard: Sequence[Hearing], said: Bools, denied: Bools) -> Verdict:
-        """Judge one item. ``said`` and ``denied`` tell of each statement whether any claim says or denies it."""
+        """Judge one item. ``said`` and ``denied`` are True for each statement that some claim says or denies."""
         if denial := next((each for each in heard if each.denies[item]), None):
             return Verdict(NOTHING, f"contradicted; {denial.why}")
         groups = self._evidence[item]

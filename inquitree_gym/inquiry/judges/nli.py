@@ -9,14 +9,14 @@ from inquitree_gym.judging.sense import Statement
 from inquitree_gym.trees import Tree
 
 VERSION = 2
-"""Version of the rule that makes grades of claims. The weights have a digest."""
+"""Version of the rule that turns claims into grades. The weights have a digest."""
 
 
 class NLIJudge:
     """Judge by entailment: 1 if a claim entails the item, 0.6 if it follows from the item, 0 if it is against it.
 
-    Each claim that counts (see `counted_claims`) is taken for its most strongly related item. A single claim against an
-    item sets its score to 0.
+    Each claim that counts (see `counted_claims`) is assigned to its most strongly related item. A single claim against
+    an item sets its score to 0.
     """
 
     def __init__(self, tree: Tree, inference: Inference) -> None:

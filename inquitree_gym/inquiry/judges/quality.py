@@ -52,7 +52,7 @@ def mean_score(verdicts: Collection[Verdict]) -> float | None:
 
 
 def required(item: ConclusionItem, evidence: Evidence = "groups") -> tuple[tuple[str, ...], ...]:
-    """Return the groups of results that ``item`` needs. With ``evidence="results"`` each result alone, once."""
+    """Return the groups of results that ``item`` needs. With ``evidence="results"`` each result is a group."""
     if evidence == "groups":
         return item.needs
     return tuple((name,) for name in dict.fromkeys(name for group in item.needs for name in group))
@@ -63,7 +63,7 @@ def evidence_ratios(tree: Tree, proven: int, evidence: Evidence = "groups") -> N
 
     Args:
         tree: the tree.
-        proven: has bit k set if the true result of study k was observed.
+        proven: bit k is set if the true result of study k was observed.
         evidence: the rule of this name. With ``"results"`` every required result is a group of its own.
 
     Returns: shape ``(items,)``, values in [0, 1].

@@ -266,7 +266,7 @@ def _sides(trees: Iterable[Tree], model: ModelDates) -> list[int]:
 
 
 def _percent(change: float | None, expected: bool) -> str | None:
-    """Return a relative change as text. None where none is expected, at level 0 and without a level 0."""
+    """Return a relative change as text, None if none is ``expected``: at level 0, or without it."""
     return (UNDEFINED if change is None else f"{change:+.1f} %") if expected else None
 
 

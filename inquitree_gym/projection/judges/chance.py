@@ -22,7 +22,7 @@ def chance_f1(claims: int, right: float = 0.5, wrong: float = 0.5) -> float:
     Args:
         claims: number of true claims M, from 1.
         right: probability p that a claim is stated correctly.
-        wrong: probability q that its contrary is stated; p + q is at most 1.
+        wrong: probability q that its contrary is stated, at most 1 − p.
 
     Raises:
         OptionError: a value is out of range.

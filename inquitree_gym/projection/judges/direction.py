@@ -125,7 +125,7 @@ def is_undirected(claim: str) -> bool:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def polarity(claim: str) -> Direction:
-    """Return the product of the directions of a claim's words, −1 or 1; 0 without such a word.
+    """Return the product of the directions of a claim's words, −1 or 1, or 0 without such a word.
 
     Claims that say the same from opposite sides have equal products: the warmer the faster, the colder the slower.
 
@@ -147,7 +147,7 @@ def claim_direction(claim: OutcomeClaim, text: str) -> int:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def agreement(claim: str, true: str) -> Direction:
-    """Return whether the directions of the words of two claims agree (1) or not (−1); 0 if one claim states none.
+    """Return 1 if the words of two claims state the same direction, −1 if they do not, 0 if one states none.
 
     Words that occur in both texts belong to their subject and are not counted.
 

@@ -38,12 +38,12 @@ from inquitree_gym.texts import MAX_ACTION_LENGTH, readable
 from inquitree_gym.trees.disclosure import ProjectionTask
 
 VERSION = 1
-"""Version of the rule that makes alignments from replies. The templates have a digest of their own."""
+"""Version of the rule that turns replies into alignments. The templates have a digest of their own."""
 LLM = "llm"
 """Prefix of the names of judges that ask a chat model."""
 
 Pairing = Literal["analogous", "blind"]
-"""Extraction of the projected claims: with the true claims in view, as in the paper. Or blind, with later matching."""
+"""Extraction of the projected claims: with the true claims in view, as in the paper, or blind and matched later."""
 Requests = Literal["pairs", "table"]
 """Requests for ratings: one per pair and order, as in the paper, or one per order for all pairs."""
 
@@ -101,7 +101,7 @@ class ProjectionJudgeOptions(LLMProjectionSettings, ChatOptions):
 
 
 class _UnscoredError(Exception):
-    """Stop of the alignment of one projection, which stays unscored. The message is the reason."""
+    """Ends the alignment of one projection, which stays unscored. The message is the reason."""
 
 
 class _Talk:

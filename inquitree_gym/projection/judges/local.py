@@ -146,7 +146,7 @@ class LocalProjectionJudge:
         )
 
     def _counted(self, heard: Sequence[ProjectedClaim], similarities: Floats, nearness: Floats) -> Bools:
-        """Return which ratings count, shape (P, M): none of a projection that is about something else."""
+        """Return which ratings count, shape (P, M): none for a projection about something else."""
         pairs = one_to_one(nearness)
         if not pairs or np.mean([heard[j].nearest for j in pairs.values()]) < self._settings.about_at:
             return np.zeros(nearness.shape, np.bool_)

@@ -12,15 +12,15 @@ from inquitree_gym.projection.judges.pairing import paired_alignment
 from inquitree_gym.trees.disclosure import ProjectionTask
 
 VERSION = 1
-"""Version of the rule that makes ratings from probabilities. The weights have a digest of their own."""
+"""Version of the rule that turns probabilities into ratings. The weights have a digest of their own."""
 
 
 class NLIProjectionJudge:
     """Judge of projections by entailment: 1 if one claim entails the other, -1 if it contradicts it, else 0.
 
     The first order asks whether the projected claim entails the true one, contradicts it or entails one of its
-    contraries. The second, whether the true claim entails or contradicts the projected claim. Claims are paired by the
-    most probable of these relations, if its probability is at least `ENTAILS_AT`.
+    contraries. The second asks whether the true claim entails or contradicts the projected one. Claims are paired by
+    the most probable of these relations, if its probability is at least `ENTAILS_AT`.
     """
 
     version = VERSION
@@ -31,7 +31,7 @@ class NLIProjectionJudge:
         self._inference = inference
 
     def judge(self, projection: str) -> Alignment:
-        """Align a projection with the true claims. See `ProjectionJudge.align`.
+        """Align a projection with the true claims. See `ProjectionJudge.judge`.
 
         Raises:
             JudgeError: the model cannot be loaded or gives no probabilities.

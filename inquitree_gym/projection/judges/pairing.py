@@ -9,7 +9,7 @@ import numpy as np
 from inquitree_gym.projection.judges.alignment import MAX_EXTRAS, Alignment, Floats
 
 _DECIMALS = 5
-"""Decimals to which the nearness is rounded. Later ones depend on the batch in which a vector was computed."""
+"""Decimals to which the nearness is rounded. Further ones depend on the batch in which a vector was computed."""
 _FIRST = 1e-9
 """Bonus by which a claim is preferred to the next one when both are equally near."""
 
