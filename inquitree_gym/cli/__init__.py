@@ -26,8 +26,8 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Results": {
         "score": ("results", "Score every episode from its log."),
-        "report": ("report", "Print the results of runs."),
-        "view": ("report", "Write episodes as HTML pages, turn by turn."),
+        "report": ("results", "Print the results of runs."),
+        "view": ("results", "Write episodes as HTML pages, turn by turn."),
         "judge": ("judges", "Judge the texts of runs."),
     },
     "Other harnesses": {

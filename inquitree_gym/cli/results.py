@@ -1,28 +1,46 @@
-"""The verb score, and loading and options that the verbs about results share."""
+"""Verbs about the results of runs: score, report and view."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
+from inquitree_gym.cli.flags import with_grid_flags
 from inquitree_gym.cli.output import (
+    CutoffsOption,
     JsonOption,
     LogsArgument,
     ScoredByOption,
     note,
     note_missing,
+    out,
+    plural,
     print_json,
     print_table,
     progress,
+    sigterm_as_interrupt,
 )
+from inquitree_gym.errors import OptionError
 from inquitree_gym.kinds import kind
+from inquitree_gym.results.comparison import differences_table
+from inquitree_gym.results.cutoff import cutoff_table, load_models
 from inquitree_gym.results.load import ScoredRun, no_finished_episode, score_logs
-from inquitree_gym.results.logs import find_logs
+from inquitree_gym.results.logs import find_logs, join_logs
+from inquitree_gym.results.pages import write_reports
+from inquitree_gym.results.report import Report, ReportOptions, build_reports, shown_of
 from inquitree_gym.results.score import KindResults, Score, disambiguate_agents
-from inquitree_gym.results.summary import axis_name
+from inquitree_gym.results.summary import axis_name, summary_table
+from inquitree_gym.results.viewer import follow_run, view_run
+from inquitree_gym.runs.specs import EpisodeSpec
+
+FOLLOW_SECONDS = 2.0
+"""Time between two looks at a run that is followed."""
 
 KindOption = Annotated[
     str | None, typer.Option("--env", help="Only the logs of this kind of environment; every kind by default.")
@@ -128,3 +146,168 @@ def note_unnamed(models: Mapping[str, int]) -> None:
             f"no training cutoff is known for '{model}', so its {episodes} episodes are left out of before and after; "
             "add it in a file with --models"
         )
+
+
+@app.command()
+def report(  # noqa: PLR0913  (one parameter per flag)
+    paths: LogsArgument,
+    out_path: Annotated[
+        Path | None, typer.Option("--out", help="Also write a page, Markdown and CSV: an .html file or a folder.")
+    ] = None,
+    paired: Annotated[
+        bool, typer.Option("--compare", help="Compare two runs, or the agents of one run, paired by task and seed.")
+    ] = False,
+    agents: Annotated[
+        list[str] | None, typer.Option("--agent", help="With --compare, only this agent; may be repeated.")
+    ] = None,
+    models: CutoffsOption = None,
+    closed_book: Annotated[
+        Path | None, typer.Option(help="Folder of inquitree closed-book, to compare with what models knew before.")
+    ] = None,
+    judge: ScoredByOption = None,
+    env: KindOption = None,
+    variant: VariantOption = None,
+    auc: AreaOption = None,
+    example: ExampleOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the results of runs. Values are means over tasks, with a 95 % interval from five of them on."""
+    _check_comparison(paired, paths, agents or ())
+    options = ReportOptions(
+        paired=paired,
+        agents=agents or (),
+        models=load_models(models),
+        formulas=formulas_of(variant, auc),
+        closed_book=closed_book,
+        example=example,
+    )
+    reports = build_reports(load_scored(paths, judge, env), options)
+    if doubles := sum(each.doubles for each in reports):
+        note(f"{plural(doubles, 'episode')} given more than once, with equal fingerprints; each counts once")
+    for file in write_reports(reports, out_path) if out_path else ():
+        note(f"written: {file}")
+    if as_json:
+        print_json(_plain(reports[0]) if len(reports) == 1 else [_plain(each) for each in reports])
+        return
+    for each in reports:
+        _print_report(each, f"{each.kind}: " if len(reports) > 1 else "")
+    note_missing(dict.fromkeys(missing for each in reports for missing in each.missing))
+
+
+@app.command()
+@with_grid_flags
+def view(  # noqa: PLR0913  (one parameter per flag)
+    paths: LogsArgument,
+    out_path: Annotated[
+        Path | None, typer.Option("--out", help="Page or folder; by default beside the log, or FOLDER/view.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", "--tree", help="Only the episodes of this tree or other task.")
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="Only the episodes of this agent.")] = None,
+    model: Annotated[str | None, typer.Option(help="Only the episodes with this model.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Only the episodes with this seed.")] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Rewrite the pages while the run is played; open pages reload.")
+    ] = False,
+    judge: ScoredByOption = None,
+    **cell: str | None,
+) -> None:
+    """Write episodes as HTML pages, turn by turn. A folder gets an index. The pages need no server."""
+    settings = {"agent": agent, "model": model, "seed": seed}
+    wanted = _selector(task, {name: value for name, value in settings.items() if value is not None}, cell)
+    if len(paths) > 1 and (follow or out_path is None):
+        raise OptionError(
+            "--follow takes one run" if follow else "several runs or logs need --out with a folder for the pages"
+        )
+    if follow:
+        _follow(paths[0], out_path, wanted, judge)
+        return
+    logs = join_logs(list(map(find_logs, paths)))
+    with progress("drawing", sum(wanted(entry.spec) for entry in logs.entries)) as advance:
+        page = view_run(logs, out_path, wanted=wanted, progress=lambda spec: advance(spec.task), judge=judge)
+    note_missing(logs.foreign)
+    note(f"written: {page}")
+
+
+def _selector(
+    task: str | None, settings: Mapping[str, Any], cell: Mapping[str, str | None]
+) -> Callable[[EpisodeSpec], bool]:
+    """Return the choice of the episodes on a task with these settings, at these values on the grid."""
+    name = f"paper{task}" if task and task.isascii() and task.isdigit() else task
+    stem = None if name is None else Path(name).stem
+    places = {axis: value for axis, value in cell.items() if value is not None}
+
+    def wanted(spec: EpisodeSpec) -> bool:
+        at = {axis: str(value) for axis, value in dict(spec.cell).items()}
+        return (
+            stem in (None, Path(spec.task).stem)
+            and all(getattr(spec, field) == value for field, value in settings.items())
+            and all(at.get(axis) == value for axis, value in places.items())
+        )
+
+    return wanted
+
+
+def _follow(path: Path, out_path: Path | None, wanted: Callable[[EpisodeSpec], bool], judge: str | None) -> None:
+    """Write the pages of a run until it has ended or the verb is interrupted."""
+    with (
+        sigterm_as_interrupt(),
+        suppress(KeyboardInterrupt),
+        closing(follow_run(path, out_path, wanted=wanted, judge=judge)) as rounds,
+    ):
+        for number, page in enumerate(rounds):
+            if number == 0:
+                note(f"following: {page} (Ctrl-C ends this, not the run)")
+            time.sleep(FOLLOW_SECONDS)
+
+
+def _plain(report: Report[Any]) -> dict[str, Any]:
+    """Return a report as plain values."""
+    plain = {
+        "kind": report.kind,
+        "judged_by": report.judged_by,
+        "formulas": report.results.formulas,
+        "rows": report.table,
+        "missing": [missing.name for missing in report.missing],
+        "cutoffs": report.cutoffs,
+    }
+    if report.options.paired:
+        plain["differences"] = report.differences
+    return plain | {further.key: further.records for further in report.pages.further_results(report)}
+
+
+def _print_report(report: Report[Any], kind: str) -> None:
+    """Print the tables of a report. ``kind`` begins their titles."""
+    results, clusters = report.results, report.clusters
+    by = f", {results.formulas}" if results.formulas else ""
+    by += f", judged by {report.judged_by}" if report.judged_by else ""
+    tables: Mapping[str, Sequence[str]] = results.tables or {"Results": shown_of(results)}
+    for number, (title, measures) in enumerate(tables.items()):
+        if number == 0:
+            print_table(f"{kind}{title}{by}", summary_table(report.table, measures, clusters))
+        elif _has_values(report, measures):
+            print_table(f"{kind}{title}", summary_table(report.table, measures, clusters))
+    if report.differences:
+        compared = results.compared or shown_of(results)
+        print_table(f"{kind}Paired differences{by}", differences_table(report.differences, compared))
+    for further in report.pages.further_results(report):
+        if further.rows:
+            print_table(f"{kind}{further.title}{by}", further.rows)
+    if report.cutoffs.splits:
+        print_table(f"{kind}Before − after the training cutoff{by}", cutoff_table(report.cutoffs, clusters))
+    if results.legend:
+        out.print(Text(results.legend))
+    note_unnamed(report.cutoffs.unnamed)
+
+
+def _has_values(report: Report[Any], measures: Sequence[str]) -> bool:
+    return any(row.estimates[name].episodes for row in report.table for name in measures if name in row.estimates)
+
+
+def _check_comparison(paired: bool, paths: Sequence[Path], agents: Sequence[str]) -> None:
+    number = len({path.resolve() for path in paths})
+    if paired and number > 2:
+        raise OptionError(f"--compare takes two runs, or one run with several agents, not {number} runs")
+    if agents and not paired:
+        raise OptionError("--agent chooses what --compare compares; give both")

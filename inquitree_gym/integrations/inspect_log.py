@@ -32,7 +32,7 @@ from inquitree_gym.integrations.inspect import VERSION, chat_messages
 from inquitree_gym.integrations.messages import message_row
 from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode, file_stem
-from inquitree_gym.results.agents import agent_label
+from inquitree_gym.results.logs import agent_label
 from inquitree_gym.results.score import score_episode
 
 SCORER = "episode_scores"

@@ -9,7 +9,7 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.kinds import kind
 from inquitree_gym.llm import Completion, Message
 from inquitree_gym.log import Episode
-from inquitree_gym.results.agents import agent_label
+from inquitree_gym.results.logs import agent_label
 from inquitree_gym.trees import builtin_ids
 
 PROPOSER = "llm"

@@ -5,12 +5,20 @@ from typing import TYPE_CHECKING
 from inquitree_gym._lazy import lazy
 
 if TYPE_CHECKING:
+    from inquitree_gym.llm.budget import Budget, BudgetedChat, SpendingCap
     from inquitree_gym.llm.cache import CachedChat, ReplyCache
-    from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message, estimated_tokens, strip_thinking
+    from inquitree_gym.llm.chat import (
+        Chat,
+        ChatMiddleware,
+        Completion,
+        Message,
+        Usage,
+        estimated_tokens,
+        strip_thinking,
+    )
     from inquitree_gym.llm.litellm import run_sync
     from inquitree_gym.llm.model import MAX_REPLY, ChatModel, MissingKey
     from inquitree_gym.llm.retry import RateLimit, RateLimitedChat, RateLimiter, Reservation, SystemClock
-    from inquitree_gym.llm.usage import Budget, BudgetedChat, SpendingCap, Usage
 
 __all__ = [
     "MAX_REPLY",
@@ -40,10 +48,10 @@ __getattr__ = lazy(
     __name__,
     {
         "llm.cache": "CachedChat ReplyCache",
-        "llm.chat": "Chat ChatMiddleware Completion Message estimated_tokens strip_thinking",
+        "llm.chat": "Chat ChatMiddleware Completion Message Usage estimated_tokens strip_thinking",
         "llm.litellm": "run_sync",
         "llm.model": "MAX_REPLY ChatModel MissingKey",
         "llm.retry": "RateLimit RateLimitedChat RateLimiter Reservation SystemClock",
-        "llm.usage": "Budget BudgetedChat SpendingCap Usage",
+        "llm.budget": "Budget BudgetedChat SpendingCap",
     },
 )

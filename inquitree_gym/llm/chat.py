@@ -1,11 +1,11 @@
-"""Chat messages, completions, and the base class of chat middleware."""
+"""Chat messages, completions and their usage, and the base class of chat middleware."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 from inquitree_gym.errors import ServiceError
@@ -50,6 +50,81 @@ class Completion:
     def used_up(self) -> bool:
         """See `used_up`."""
         return used_up(self.text, self.finish_reason)
+
+
+class _Metered(Protocol):
+    """A reply with its counts: a `Completion`, or a reply in a log."""
+
+    @property
+    def tokens(self) -> Mapping[str, int] | None: ...
+    @property
+    def cost(self) -> float | None: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def cached(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens, cost and time of replies. Records add up with ``+``. An unknown number is None, never 0."""
+
+    replies: int = 0
+    """Replies that were paid for."""
+    cached: int = 0
+    """Replies from a cache, which add nothing to the other fields."""
+    prompt_tokens: int | None = None
+    """Tokens of the requests as counted by the service. None if none was counted."""
+    completion_tokens: int | None = None
+    """Tokens of the replies, reasoning included. None if none was counted."""
+    reasoning_tokens: int | None = None
+    """Completion tokens that were reasoning. None if no service named them."""
+    cost: float | None = None
+    """US dollars over the replies with a known price. None if there is none."""
+    unpriced: int = 0
+    """Replies without a known price. With any, ``cost`` is a lower bound."""
+    uncounted: int = 0
+    """Replies without counted tokens. With any, the tokens are a lower bound."""
+    seconds: float = 0.0
+    """Time from the first request to the reply, waits included, summed over the replies."""
+    failed: int = 0
+    """Requests without a usable reply."""
+    skipped: int = 0
+    """Requests that were not made because a cap was reached."""
+
+    @classmethod
+    def of(cls, reply: _Metered) -> Usage:
+        """Return the usage of one reply, a `Completion` or a `log.Reply`."""
+        if reply.cached:
+            return cls(cached=1)
+        tokens = reply.tokens or {}
+        return cls(
+            replies=1,
+            prompt_tokens=tokens.get("prompt"),
+            completion_tokens=tokens.get("completion"),
+            reasoning_tokens=tokens.get("reasoning"),
+            cost=reply.cost,
+            unpriced=int(reply.cost is None),
+            uncounted=int(not tokens),
+            seconds=reply.seconds,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Counted tokens, prompt and completion. See ``uncounted``."""
+        return (self.prompt_tokens or 0) + (self.completion_tokens or 0)
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return the sum, field by field."""
+        names = (each.name for each in fields(self))
+        return Usage(**{name: _sum(getattr(self, name), getattr(other, name)) for name in names})
+
+    def __mul__(self, number: int) -> Usage:
+        """Return ``number`` times this usage."""
+        totals: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name, value in totals.items():
+            totals[name] = None if value is None else value * number
+        return Usage(**totals)
 
 
 class Chat(Protocol):
@@ -153,3 +228,7 @@ async def complete_with_text(
         "raise max_tokens (--reply-tokens) or lower the reasoning effort, and run the same command again",
         transient=True,
     )
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return one if other is None else other if one is None else one + other

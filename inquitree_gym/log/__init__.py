@@ -4,25 +4,22 @@ A log has a header, one line per turn, preceded by its model replies, and a foot
 can be resumed by replaying its actions, and is never scored. A torn last line is dropped on reading.
 """
 
-from typing import TYPE_CHECKING
-
-from inquitree_gym._lazy import lazy
-
-if TYPE_CHECKING:
-    from inquitree_gym.log.jsonl import JsonlWriter, file_stem, has_header, read_records, settings_digest, to_line
-    from inquitree_gym.log.reading import Episode, read_episode, read_header
-    from inquitree_gym.log.records import (
-        LOG_VERSION,
-        Failure,
-        Footer,
-        Header,
-        Record,
-        Reply,
-        Setup,
-        TaskRef,
-        Turn,
-        TurnEvent,
-    )
+from inquitree_gym.log.jsonl import JsonlWriter, file_stem, has_header, read_records, settings_digest, to_line
+from inquitree_gym.log.records import (
+    LOG_VERSION,
+    Episode,
+    Failure,
+    Footer,
+    Header,
+    Record,
+    Reply,
+    Setup,
+    TaskRef,
+    Turn,
+    TurnEvent,
+    read_episode,
+    read_header,
+)
 
 __all__ = [
     "LOG_VERSION",
@@ -45,12 +42,3 @@ __all__ = [
     "settings_digest",
     "to_line",
 ]
-
-__getattr__ = lazy(
-    __name__,
-    {
-        "log.jsonl": "JsonlWriter file_stem has_header read_records settings_digest to_line",
-        "log.reading": "Episode read_episode read_header",
-        "log.records": "LOG_VERSION TurnEvent Failure Footer Header Record Reply Setup TaskRef Turn",
-    },
-)

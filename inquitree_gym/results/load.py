@@ -11,11 +11,9 @@ from inquitree_gym.errors import DamagedJudgementError, LogError
 from inquitree_gym.judging.panel import Panel, read_panel
 from inquitree_gym.judging.records import JUDGEMENTS
 from inquitree_gym.log import read_episode
-from inquitree_gym.results.agents import distinct_labels
 from inquitree_gym.results.logs import AnyLogs, LogEntry, LoggedEpisode, Logs, Missing, find_logs
-from inquitree_gym.results.score import Score, make_score
-from inquitree_gym.results.summary import grouped
-from inquitree_gym.runs.copies import version_name
+from inquitree_gym.results.score import Score, distinct_labels, make_score
+from inquitree_gym.runs.folder import version_name
 
 if TYPE_CHECKING:
     from inquitree_gym.judging.judgement import Judged
@@ -216,7 +214,9 @@ def without_doubles(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], int]:
     Two logs hold one episode if their keys are the same, and so are their fingerprints. See `Score.key`. Only logs that
     agree in the former are read again.
     """
-    alike = grouped((score for run in runs for score in run.scores), lambda score: score.key)
+    alike: dict[tuple[object, ...], list[Score[Any]]] = {}
+    for score in (score for run in runs for score in run.scores):
+        alike.setdefault(score.key, []).append(score)
     copies = {id(copy) for group in alike.values() if len(group) > 1 for copy in _copies(group)}
     if not copies:
         return list(runs), 0

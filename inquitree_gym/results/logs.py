@@ -7,7 +7,7 @@ logs are missing. Agents that a manifest or a log names are never imported.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,9 +18,7 @@ from inquitree_gym.errors import LogError, TreeError, UnknownTreeError
 from inquitree_gym.judging.records import JUDGEMENTS
 from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode, Header, TaskRef, has_header, read_episode, read_header
-from inquitree_gym.results.agents import agent_and_model
-from inquitree_gym.runs.copies import kept_task
-from inquitree_gym.runs.folder import EPISODES, MANIFEST, load_manifest, log_file
+from inquitree_gym.runs.folder import EPISODES, MANIFEST, kept_task, load_manifest, log_file
 from inquitree_gym.runs.specs import EpisodeSpec, cell_of
 
 LOG_SUFFIX = ".jsonl"
@@ -275,3 +273,19 @@ def _spec_of(header: Header) -> EpisodeSpec:
     agent, model = agent_and_model(header.agent)
     cell = cell_of(header.task.kind, header.rules)
     return EpisodeSpec(agent, header.task.id, cell, header.seed, model, header.task.kind)
+
+
+def agent_label(config: Mapping[str, Any]) -> str:
+    """Return an agent's logged name with its model. See `agent_and_model`."""
+    return " ".join(filter(None, agent_and_model(config)))
+
+
+def agent_and_model(config: Mapping[str, Any]) -> tuple[str, str]:
+    """Return an agent's logged name, and its model: the study's ``label`` for it, or its name and reasoning effort.
+
+    The model of an agent without one is empty.
+    """
+    model, effort = (str(config.get(name) or "") for name in ("model", "reasoning_effort"))
+    if model and effort:
+        model = f"{model} ({effort})"
+    return str(config.get("name", "unknown")), str(config.get("label") or model)

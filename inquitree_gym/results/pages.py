@@ -7,10 +7,10 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
-from inquitree_gym.results.agents import EpisodeCost
 from inquitree_gym.results.listing import Columns, ListedEpisode, address, listed_values, viewed_page, write_list
 from inquitree_gym.results.load import ScoredRun
 from inquitree_gym.results.report import USUAL, Report, ReportOptions, Section, build_reports
+from inquitree_gym.results.score import EpisodeCost
 from inquitree_gym.results.sections import all_sections, cutoffs_csv
 from inquitree_gym.results.summary import axis_name, value_of
 from inquitree_gym.results.tables import Table, as_csv, escaped, latex, markdown, table_csv

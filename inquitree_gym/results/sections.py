@@ -8,12 +8,11 @@ from typing import Any
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.parts import Scalar
-from inquitree_gym.results.agents import EpisodeCost
 from inquitree_gym.results.comparison import PairedDifference
 from inquitree_gym.results.cutoff import CutoffSplit, player_label
 from inquitree_gym.results.figures import Chart, Curves, bars, differences, dots, levels
 from inquitree_gym.results.report import Report, Section, cell_words, file_name, selection, shown_of
-from inquitree_gym.results.score import Measure, Score
+from inquitree_gym.results.score import EpisodeCost, Measure, Score
 from inquitree_gym.results.statistics import Estimate, clustered_mean
 from inquitree_gym.results.summary import (
     NO_ESTIMATE,

@@ -13,7 +13,6 @@ from inquitree_gym.judging.judgement import Judged, judge_label
 from inquitree_gym.judging.panel import Panel, read_panel
 from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode, has_header
-from inquitree_gym.results.agents import agent_label, cost_of
 from inquitree_gym.results.listing import (
     INDEX,
     UNSCORED,
@@ -26,9 +25,9 @@ from inquitree_gym.results.listing import (
     page_name,
     write_list,
 )
-from inquitree_gym.results.logs import OTHER_TASK, AnyLogs, LogEntry, Missing, find_logs
+from inquitree_gym.results.logs import OTHER_TASK, AnyLogs, LogEntry, Missing, agent_label, find_logs
 from inquitree_gym.results.report import cell_words, pages_of
-from inquitree_gym.results.score import Score, make_score
+from inquitree_gym.results.score import Score, cost_of, make_score
 from inquitree_gym.results.tables import dollars
 from inquitree_gym.results.templating import render, write_text
 from inquitree_gym.runs.specs import EpisodeSpec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,17 +19,21 @@ from inquitree_gym.log import TaskRef
 from inquitree_gym.log.records import LOG_VERSION
 from inquitree_gym.parts import Task
 from inquitree_gym.prompts import Prompts
+from inquitree_gym.prompts.render import DEFAULT, is_packaged
 from inquitree_gym.runner.services import judge_settings
-from inquitree_gym.runs.copies import (
+from inquitree_gym.runs.folder import (
     DIGITS,
+    MANIFEST,
+    RunManifest,
+    cannot_write,
+    has_logs,
     keep_task,
-    keep_templates,
+    load_manifest,
     logged_digests,
-    named_by_digest,
-    own_templates,
     version_name,
+    write_manifest,
+    write_whole,
 )
-from inquitree_gym.runs.folder import MANIFEST, RunManifest, cannot_write, has_logs, load_manifest, write_manifest
 from inquitree_gym.runs.specs import EpisodeSpec
 from inquitree_gym.runs.study import StudyConfig, faults
 from inquitree_gym.trees.catalogue import task_name
@@ -239,3 +244,44 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict):
         value = value.get("model", value)
     return value if isinstance(value, str) else "not set" if value is None else json.dumps(value, default=str)
+
+
+PROMPTS = "prompts"
+"""Folder of the copies in a run folder."""
+
+
+def own_templates(study: StudyConfig) -> dict[str, str]:
+    """Return the templates of a study that are not the package's, by name.
+
+    Raises:
+        OptionError: their folder is missing, or a template in it is invalid.
+    """
+    if is_packaged(study.prompts_name, kind(study.env).package):
+        return {}
+    played = kind(study.env)
+    agents = [name for agent in played.play.model_agents.values() for name in agent.template_names]
+    return Prompts(study.prompts_name, (*played.play.templates, *agents), played.package).changed
+
+
+def named_by_digest(study: StudyConfig, templates: Mapping[str, str]) -> StudyConfig:
+    """Return a study whose folder of templates is named by digest, so that equal ones have one name."""
+    if is_packaged(study.prompts_name, kind(study.env).package):
+        return study
+    digest = hashlib.sha256(repr(sorted(templates.items())).encode()).hexdigest()
+    return study.model_copy(update={"prompts": f"{PROMPTS}/{digest[:DIGITS]}" if templates else DEFAULT})
+
+
+def keep_templates(folder: Path, study: StudyConfig, templates: Mapping[str, str]) -> None:
+    """Copy the templates of a study, named by digest, into a run folder, which has to be writable."""
+    for name, text in templates.items():
+        file = folder / study.prompts_name / f"{name}.md"
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(file, text.encode())
+
+
+def with_kept_templates(study: StudyConfig, folder: Path) -> StudyConfig:
+    """Return a study, named by digest, that takes its templates from a run folder."""
+    if is_packaged(study.prompts_name, kind(study.env).package):
+        return study
+    return study.model_copy(update={"prompts": str(folder.resolve() / study.prompts_name)})

@@ -17,7 +17,7 @@ from inquitree_gym.baselines import Agent, make_agent
 from inquitree_gym.errors import AgentError, BudgetError, InquiTreeError, StoppedError
 from inquitree_gym.log import has_header
 from inquitree_gym.rollout import aplay, play
-from inquitree_gym.runner.growth import plan_run, take_in
+from inquitree_gym.runner.growth import plan_run, take_in, with_kept_templates
 from inquitree_gym.runner.services import (
     ERROR_ELSEWHERE,
     GRACE,
@@ -32,8 +32,7 @@ from inquitree_gym.runner.services import (
     missing_keys,
     stops_run,
 )
-from inquitree_gym.runs.copies import run_task, with_kept_templates
-from inquitree_gym.runs.folder import load_manifest, locked, log_file, run_status
+from inquitree_gym.runs.folder import load_manifest, locked, log_file, run_status, run_task
 from inquitree_gym.runs.specs import EpisodeSpec
 from inquitree_gym.runs.study import StudyConfig
 

@@ -1,4 +1,4 @@
-"""Run folder: the manifest, the episode logs, and the lock that keeps other processes out."""
+"""Run folder: the manifest, the episode logs, the copies of tasks, and the lock that keeps other processes out."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from inquitree_gym.errors import LogError
 from inquitree_gym.files import MAX_MANIFEST, read_input
-from inquitree_gym.log import TaskRef, has_header, read_episode
+from inquitree_gym.kinds import Kind, kind
+from inquitree_gym.log import TaskRef, has_header, read_episode, read_header
 from inquitree_gym.log.jsonl import lock
 from inquitree_gym.runs.specs import EpisodeSpec
 from inquitree_gym.runs.study import MAX_EPISODES, StudyConfig, check_file_names, faults, too_many
+
+if TYPE_CHECKING:
+    from inquitree_gym.parts import Task
 
 MANIFEST = "run.json"
 EPISODES = "episodes"
@@ -197,3 +201,70 @@ def marker_file(folder: Path) -> Iterator[Path]:
         except OSError as error:
             raise cannot_write(folder, error) from error
         yield Path(file.name).resolve()
+
+
+TASKS = "tasks"
+"""Folder of the copies in a run folder."""
+DIGITS = 12
+"""Hexadecimal digits of a digest in names."""
+
+
+def version_name(name: str, digest: str) -> str:
+    """Return the name of one version of a task: ``bread@1f0c2d3e4a5b``."""
+    return f"{name}@{digest[:DIGITS]}"
+
+
+def keep_task(folder: Path, kind: Kind, task: Task) -> None:
+    """Copy a task into a run folder, unless its copy is there. The folder has to be writable."""
+    file = folder / TASKS / f"{version_name(task.id, task.digest)}.json"
+    if not file.exists():
+        file.parent.mkdir(exist_ok=True)
+        write_whole(file, kind.tasks.dump(task))
+
+
+def kept_task(kind: Kind, folder: str | os.PathLike[str], task_id: str, digest: str) -> Any | None:
+    """Return the version of a task that a run folder holds. None if it holds no copy.
+
+    Args:
+        kind: kind of the environment that plays the task.
+        folder: run folder.
+        task_id: id of the task, as in the header of a log.
+        digest: full digest of the task, as in the header of a log.
+
+    Raises:
+        TreeError: the copy is damaged.
+        LogError: the copy is not the version that its name states.
+    """
+    name = f"{version_name(task_id, digest)}.json"
+    file = Path(folder) / TASKS / name
+    if Path(name).name != name or not file.is_file():
+        return None
+    task = kind.tasks.load(file)
+    if task.digest != digest:
+        raise LogError(f"'{file}' was changed: its digest is {task.digest[:DIGITS]}; bring the original copy back")
+    return task
+
+
+def run_task(folder: str | os.PathLike[str], manifest: RunManifest, name: str) -> Any:
+    """Return the task that a run calls ``name``, from the copy in its folder.
+
+    Raises:
+        TreeError: the copy is damaged.
+        LogError: the copy is missing or was changed.
+    """
+    ref = manifest.tasks[name]
+    task = kept_task(kind(manifest.env), folder, ref.id, ref.digest)
+    if task is None:
+        raise LogError(f"'{folder}' lacks the copy of {name} in {TASKS}/; bring it back")
+    return task
+
+
+def logged_digests(folder: Path, specs: Iterable[EpisodeSpec]) -> set[str]:
+    """Return the digests of the tasks that the logs of some episodes were played on. Damaged headers are left out."""
+    found = set()
+    for spec in specs:
+        try:
+            found.add(read_header(log_file(folder, spec)).task.digest)
+        except LogError:
+            continue
+    return found

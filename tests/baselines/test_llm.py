@@ -19,7 +19,7 @@ from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.results import inquiry_detail
 from inquitree_gym.llm import MAX_REPLY, ChatModel, estimated_tokens
 from inquitree_gym.log import Episode, read_episode
-from inquitree_gym.results.agents import cost_of
+from inquitree_gym.results.score import cost_of
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import Tree
 from inquitree_gym.wrappers import LogEpisodes

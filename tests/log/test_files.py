@@ -238,7 +238,7 @@ def test_a_log_of_another_version_or_kind_is_told_from_a_damaged_one(
 def test_what_is_no_regular_file_or_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     os.mkfifo(tmp_path / "pipe")
     large = write(tmp_path / "large.jsonl", HEADER, turn(1))
-    monkeypatch.setattr("inquitree_gym.log.reading.MAX_LOG", 10)
+    monkeypatch.setattr("inquitree_gym.log.records.MAX_LOG", 10)
     for place, told in {
         tmp_path: "a folder", tmp_path / "pipe": "a pipe", Path("/dev/null"): "a device", large: f"{10:,} bytes"
     }.items():  # fmt: skip

@@ -14,8 +14,7 @@ from inquitree_gym.results.load import load_run
 from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runner.check import read_study
 from inquitree_gym.runner.services import judge_settings
-from inquitree_gym.runs.copies import run_task
-from inquitree_gym.runs.folder import load_manifest
+from inquitree_gym.runs.folder import load_manifest, run_task
 from tests.contract.command_line import inquitree
 from tests.projection.projecting import RIGHT, TASK, Aligner, asked, judges, projections, task_file
 from tests.runner.played import episodes, fingerprints

@@ -9,8 +9,7 @@ from inquitree_gym.inquiry.engine import Engine, Rules
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.runner import StudyConfig
 from inquitree_gym.runner.check import make_study
-from inquitree_gym.runs.copies import run_task
-from inquitree_gym.runs.folder import load_manifest
+from inquitree_gym.runs.folder import load_manifest, run_task
 from inquitree_gym.trees import Tree, load_tree
 from tests.servers import Service
 

@@ -15,8 +15,7 @@ from inquitree_gym.results.load import load_run
 from inquitree_gym.results.viewer import view_run
 from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runs import folder as folder_module
-from inquitree_gym.runs.copies import kept_task
-from inquitree_gym.runs.folder import load_manifest
+from inquitree_gym.runs.folder import kept_task, load_manifest
 from inquitree_gym.trees import Tree, dump_tree, load_tree
 from tests.runner.played import logs, run_trees
 from tests.runner.played import small_study as study

@@ -14,8 +14,7 @@ from inquitree_gym.errors import LogError
 from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode, has_header, read_episode
 from inquitree_gym.runner import run_study
-from inquitree_gym.runs.copies import keep_task
-from inquitree_gym.runs.folder import load_manifest
+from inquitree_gym.runs.folder import keep_task, load_manifest
 from inquitree_gym.trees import load_tree
 from tests.servers import WAIT_AT_MOST, Body, Rote, Service
 

@@ -1,90 +1,15 @@
-"""Usage of chat models: its record, and caps on it."""
+"""Caps on the usage of chat models."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from inquitree_gym.errors import BudgetError, OptionError
-from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message, innermost
+from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message, Usage, innermost
 from inquitree_gym.llm.retry import SystemClock
-
-
-class _Metered(Protocol):
-    """A reply with its counts: a `Completion`, or a reply in a log."""
-
-    @property
-    def tokens(self) -> Mapping[str, int] | None: ...
-    @property
-    def cost(self) -> float | None: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def cached(self) -> bool: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens, cost and time of replies. Records add up with ``+``. An unknown number is None, never 0."""
-
-    replies: int = 0
-    """Replies that were paid for."""
-    cached: int = 0
-    """Replies from a cache, which add nothing to the other fields."""
-    prompt_tokens: int | None = None
-    """Tokens of the requests as counted by the service. None if none was counted."""
-    completion_tokens: int | None = None
-    """Tokens of the replies, reasoning included. None if none was counted."""
-    reasoning_tokens: int | None = None
-    """Completion tokens that were reasoning. None if no service named them."""
-    cost: float | None = None
-    """US dollars over the replies with a known price. None if there is none."""
-    unpriced: int = 0
-    """Replies without a known price. With any, ``cost`` is a lower bound."""
-    uncounted: int = 0
-    """Replies without counted tokens. With any, the tokens are a lower bound."""
-    seconds: float = 0.0
-    """Time from the first request to the reply, waits included, summed over the replies."""
-    failed: int = 0
-    """Requests without a usable reply."""
-    skipped: int = 0
-    """Requests that were not made because a cap was reached."""
-
-    @classmethod
-    def of(cls, reply: _Metered) -> Usage:
-        """Return the usage of one reply, a `Completion` or a `log.Reply`."""
-        if reply.cached:
-            return cls(cached=1)
-        tokens = reply.tokens or {}
-        return cls(
-            replies=1,
-            prompt_tokens=tokens.get("prompt"),
-            completion_tokens=tokens.get("completion"),
-            reasoning_tokens=tokens.get("reasoning"),
-            cost=reply.cost,
-            unpriced=int(reply.cost is None),
-            uncounted=int(not tokens),
-            seconds=reply.seconds,
-        )
-
-    @property
-    def tokens(self) -> int:
-        """Counted tokens, prompt and completion. See ``uncounted``."""
-        return (self.prompt_tokens or 0) + (self.completion_tokens or 0)
-
-    def __add__(self, other: Usage) -> Usage:
-        """Return the sum, field by field."""
-        names = (each.name for each in fields(self))
-        return Usage(**{name: _sum(getattr(self, name), getattr(other, name)) for name in names})
-
-    def __mul__(self, number: int) -> Usage:
-        """Return ``number`` times this usage."""
-        totals: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
-        for name, value in totals.items():
-            totals[name] = None if value is None else value * number
-        return Usage(**totals)
 
 
 @dataclass(eq=False)
@@ -229,10 +154,6 @@ class BudgetedChat(ChatMiddleware):
         completion = await self.chat.complete(messages, seed=seed)
         self.budget.add(completion)
         return completion
-
-
-def _sum(one: Any, other: Any) -> Any:
-    return one if other is None else other if one is None else one + other
 
 
 def _replies(number: int) -> str:
