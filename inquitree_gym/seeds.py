@@ -25,6 +25,11 @@ def splitmix64(*words: int) -> int:
     return mixed
 
 
+def hash_text(text: str) -> int:
+    """Hash a text to 64 bits."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
 def seed_of_agent(seed: int, document: str) -> int:
     """Return a one-way hash of an episode's seed and the id of its tree or task, from 0 to 2^63 - 1."""
     key = (seed & _WORD).to_bytes(8, "big") + document.encode()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=FrozenModel)
 
+EARLIER = "inquitree/1"
+"""Format of trees without worlds."""
+_NEEDS_WORLDS = (
+    f"is '{EARLIER}', a tree that tells one outcome, with fakes and false variants beside it; needs 'inquitree/2'. "
+    "Write axes, and each result and conclusion item as texts by their poles, as docs/trees-format.md has it"
+)
 MAX_FAULTS = 10_000
 """Largest number of faults that are listed. More are only counted."""
 
@@ -107,12 +113,21 @@ def parse_tree(document: bytes, where: str = "tree") -> Tree:
 def validated(model: type[M], document: bytes, where: str) -> M:
     """Validate one JSON document against the model of its kind. See `parse_tree` for the errors."""
     refuse_ambiguous_json(document, where)
+    if format_of(document) == EARLIER and EARLIER not in get_args(model.model_fields["format"].annotation):
+        raise TreeError(where, [fault("T102", "format", "format", _NEEDS_WORLDS)])
     try:
         return model.model_validate_json(document)
     except ValidationError as error:
         if (count := error.error_count()) > MAX_FAULTS:
             raise _too_many(where, count) from None
         raise TreeError(where, list(validation_faults(error, json.loads(document)))) from None
+
+
+def format_of(document: bytes) -> str:
+    """Return the format that a document names, or an empty string. The document has to be JSON."""
+    content = json.loads(document)
+    found = content.get("format") if isinstance(content, dict) else ""
+    return found if isinstance(found, str) else ""
 
 
 def dump_tree(tree: Tree) -> str:

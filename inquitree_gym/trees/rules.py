@@ -57,6 +57,12 @@ RULES = {
     "T116": Rule("error", "conclusion items and disclosed claims need existing studies"),
     "T117": Rule("error", "provenance names existing nodes and sources, and source ids are unique"),
     "T118": Rule("error", "a fake is told by other studies of the tree, each named once"),
+    "T119": Rule("error", "results and conclusion items read axes of the tree, each once"),
+    "T120": Rule(
+        "error",
+        "they have a text for every combination of the poles of their axes, results equally many wordings of each",
+    ),
+    "T121": Rule("error", "the actual pole of an axis is one of its poles, and is given on all axes or on none"),
     "T201": Rule("error", "no prerequisite is already implied by another one"),
     "T202": Rule("error", "a conclusion item needs every result, except those of controls"),
     "T203": Rule("error", "no conclusion item needs a control"),

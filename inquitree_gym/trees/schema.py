@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from operator import not_
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,9 +150,7 @@ class Tree(FrozenModel):
 
     @model_validator(mode="after")
     def _is_playable(self) -> Tree:
-        if faults := list(playability_faults(self)):
-            context = {"faults": "\n".join(map(str, faults)), "list": faults}
-            raise PydanticCustomError("not_playable", "{faults}", context)
+        refuse_unplayable([*playability_faults(self.structure), *_dangling_clues(self)])
         return self
 
     def __hash__(self) -> int:
@@ -169,14 +167,17 @@ class Tree(FrozenModel):
         """Groups of siblings, among which an action is matched: all subtopics, then the studies of each subtopic."""
         return self.subtopics, *(subtopic.studies for subtopic in self.subtopics)
 
+    @property
+    def structure(self) -> Structure:
+        """The parts that trees of both formats have."""
+        prerequisites = tuple(subtopic.prerequisites for subtopic in self.subtopics)
+        needs = tuple((item.id, item.needs) for item in self.conclusions)
+        return Structure(self.families, prerequisites, needs, self.disclosure, self.provenance)
+
     @cached_property
     def paths(self) -> dict[str, str]:
         """Place in the document of each node by its id, such as ``subtopics[2].studies[0]``."""
-        found = {"topic": "topic"}
-        for i, subtopic in enumerate(self.subtopics):
-            found[subtopic.id] = f"subtopics[{i}]"
-            found |= {study.id: f"subtopics[{i}].studies[{k}]" for k, study in enumerate(subtopic.studies)}
-        return found | {item.id: f"conclusions[{i}]" for i, item in enumerate(self.conclusions)}
+        return self.structure.paths
 
     @cached_property
     def digest(self) -> str:
@@ -197,10 +198,10 @@ class Tree(FrozenModel):
         """Return all texts that can be matched or judged, by path, such as ``s1/s1a/result``."""
         found = {"topic": self.topic}
         for subtopic in self.subtopics:
-            found |= _ladder(subtopic.id, subtopic)
+            found |= ladder_texts(subtopic.id, subtopic, subtopic.hints)
             for study in subtopic.studies:
                 path = f"{subtopic.id}/{study.id}"
-                found |= _ladder(path, study)
+                found |= ladder_texts(path, study, study.hints)
                 found[f"{path}/result"] = study.result
                 found |= {f"{path}/rewording{i}": text for i, text in enumerate(study.rewordings, 1)}
                 found |= {f"{path}/fake{i}": fake.text for i, fake in enumerate(study.fakes, 1)}
@@ -210,71 +211,140 @@ class Tree(FrozenModel):
         return found
 
 
-def _ladder(path: str, node: Subtopic | Study) -> dict[str, str]:
+def ladder_texts(path: str, node: Candidate, hints: Sequence[str]) -> dict[str, str]:
+    """Return the texts of a subtopic or study that are the same in every world, by path."""
     found = {path: node.text} | {f"{path}/paraphrase{i}": text for i, text in enumerate(node.paraphrases, 1)}
-    return found | {f"{path}/hint{level}": hint for level, hint in enumerate(node.hints, 1)}
+    return found | {f"{path}/hint{level}": hint for level, hint in enumerate(hints, 1)}
 
 
-def playability_faults(tree: Tree) -> Iterator[Fault]:
+def refuse_unplayable(faults: list[Fault]) -> None:
+    """Raise the error of a validator that `validation_faults` takes apart, if there is a fault."""
+    if faults:
+        context = {"faults": "\n".join(map(str, faults)), "list": faults}
+        raise PydanticCustomError("not_playable", "{faults}", context)
+
+
+class Structure(NamedTuple):
+    """The parts that trees of both formats have, in one form."""
+
+    families: tuple[tuple[Candidate, ...], ...]
+    """Subtopics, then the studies of each."""
+    prerequisites: tuple[tuple[str, ...], ...]
+    """Ids of the prerequisites of each subtopic."""
+    needs: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
+    """Id of each conclusion item, with the groups of studies that it needs."""
+    disclosure: Disclosure | None
+    provenance: Provenance
+
+    @property
+    def graph(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Each subtopic with its prerequisites, by their ids."""
+        return ((subtopic.id, needed) for subtopic, needed in zip(self.families[0], self.prerequisites, strict=True))
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Place of each node in the document by its id."""
+        subtopics, *families = self.families
+        found = {"topic": "topic"}
+        for i, (subtopic, studies) in enumerate(zip(subtopics, families, strict=True)):
+            found[subtopic.id] = f"subtopics[{i}]"
+            found |= {study.id: f"subtopics[{i}].studies[{k}]" for k, study in enumerate(studies)}
+        return found | {item: f"conclusions[{i}]" for i, (item, _) in enumerate(self.needs)}
+
+
+def playability_faults(tree: Structure) -> Iterator[Fault]:
     """Yield the faults that make a tree unplayable: repeated ids and texts, unknown references, cycles."""
-    yield from _duplicates(tree)
-    yield from _repeated_paraphrases(tree)
-    yield from _dangling(tree)
-    yield from _dangling_clues(tree)
-    yield from _dangling_support(tree)
-    yield from _cycles(tree)
+    paths = tree.paths
+    yield from _duplicates(tree, paths)
+    yield from _repeated_paraphrases(tree, paths)
+    yield from _dangling(tree, paths)
+    yield from _dangling_support(tree, paths)
+    yield from _cycles(tree, paths)
 
 
-def _duplicates(tree: Tree) -> Iterator[Fault]:
+def _duplicates(tree: Structure, paths: dict[str, str]) -> Iterator[Fault]:
     seen = {"topic"}
-    for node in (*tree.subtopics, *tree.studies, *tree.conclusions):
-        if node.id in seen:
-            path = f"{tree.paths[node.id]}.id"
-            yield fault("T111", node.id, path, "this id is used more than once; ids are unique in a tree")
-        seen.add(node.id)
+    nodes = [node for family in tree.families for node in family]
+    for name in (*(node.id for node in nodes), *(item for item, _ in tree.needs)):
+        if name in seen:
+            yield fault("T111", name, f"{paths[name]}.id", "this id is used more than once; ids are unique in a tree")
+        seen.add(name)
     first: dict[str, str] = {}
-    for node in (*tree.subtopics, *tree.studies):
+    for node in nodes:
         if (twin := first.setdefault(node.text, node.id)) != node.id:
             message = f"has the same text as {twin}; no action could tell them apart"
-            yield fault("T112", node.id, f"{tree.paths[node.id]}.text", message)
+            yield fault("T112", node.id, f"{paths[node.id]}.text", message)
 
 
-def _repeated_paraphrases(tree: Tree) -> Iterator[Fault]:
+def _repeated_paraphrases(tree: Structure, paths: dict[str, str]) -> Iterator[Fault]:
     for family in tree.families:
         first = {node.text.casefold(): f"the text of {node.id}" for node in family}
         for node in family:
             for i, paraphrase in enumerate(node.paraphrases):
                 place = f"paraphrase {i + 1} of {node.id}"
                 if (twin := first.setdefault(paraphrase.casefold(), place)) != place:
-                    path = f"{tree.paths[node.id]}.paraphrases[{i}]"
+                    path = f"{paths[node.id]}.paraphrases[{i}]"
                     yield fault("T113", node.id, path, f"paraphrase {i + 1} repeats {twin}; reword or remove it")
 
 
-def _dangling(tree: Tree) -> Iterator[Fault]:
-    subtopics = {subtopic.id for subtopic in tree.subtopics}
-    studies = {study.id for study in tree.studies}
-    for subtopic in tree.subtopics:
-        path = f"{tree.paths[subtopic.id]}.prerequisites"
-        for i, name in enumerate(subtopic.prerequisites):
+def _dangling(tree: Structure, paths: dict[str, str]) -> Iterator[Fault]:
+    subtopics = {subtopic for subtopic, _ in tree.graph}
+    studies = {study.id for family in tree.families[1:] for study in family}
+    for subtopic, prerequisites in tree.graph:
+        path = f"{paths[subtopic]}.prerequisites"
+        for i, name in enumerate(prerequisites):
             if name not in subtopics:
                 message = f"prerequisite '{name}' is not a subtopic of this tree"
-                yield fault("T114", subtopic.id, f"{path}[{i}]", message)
-        if len(set(subtopic.prerequisites)) < len(subtopic.prerequisites):
-            yield fault("T114", subtopic.id, path, "a prerequisite is listed twice")
-    for node, path, name in _named_evidence(tree):
+                yield fault("T114", subtopic, f"{path}[{i}]", message)
+        if len(set(prerequisites)) < len(prerequisites):
+            yield fault("T114", subtopic, path, "a prerequisite is listed twice")
+    for node, path, name in _named_evidence(tree, paths):
         if name not in studies:
             yield fault("T116", node, path, f"needs '{name}', which is not a study of this tree")
 
 
-def _named_evidence(tree: Tree) -> Iterator[tuple[str, str, str]]:
+def _named_evidence(tree: Structure, paths: dict[str, str]) -> Iterator[tuple[str, str, str]]:
     """Yield the node, place and name of each study that a conclusion item or a disclosed claim rests on."""
-    for item in tree.conclusions:
-        for i, group in enumerate(item.needs):
+    for item, groups in tree.needs:
+        for i, group in enumerate(groups):
             for k, name in enumerate(group):
-                yield item.id, f"{tree.paths[item.id]}.needs[{i}][{k}]", name
+                yield item, f"{paths[item]}.needs[{i}][{k}]", name
     for i, claim in enumerate(tree.disclosure.claims if tree.disclosure else ()):
         for k, name in enumerate(claim.evidence):
             yield claim.id, f"disclosure.claims[{i}].evidence[{k}]", name
+
+
+def _dangling_support(tree: Structure, paths: dict[str, str]) -> Iterator[Fault]:
+    sources: set[str] = set()
+    for i, source in enumerate(tree.provenance.sources):
+        if source.id in sources:
+            message = f"source {source.id} is used more than once; ids are unique in a tree"
+            yield fault("T117", "provenance", f"provenance.sources[{i}].id", message)
+        sources.add(source.id)
+    for i, support in enumerate(tree.provenance.support):
+        path = f"provenance.support[{i}]"
+        if support.node not in paths:
+            message = f"supports '{support.node}', which is not a node of this tree"
+            yield fault("T117", "provenance", f"{path}.node", message)
+        for k, name in enumerate(support.sources):
+            if name not in sources:
+                message = f"{support.node} cites {name}, which is not among the sources"
+                yield fault("T117", "provenance", f"{path}.sources[{k}]", message)
+
+
+def _cycles(tree: Structure, paths: dict[str, str]) -> Iterator[Fault]:
+    known = {subtopic for subtopic, _ in tree.graph}
+    graph = {subtopic: [name for name in needs if name in known] for subtopic, needs in tree.graph}
+    for _ in range(MAX_CYCLES):
+        try:
+            TopologicalSorter(graph).prepare()
+            return
+        except CycleError as error:
+            cycle = error.args[1][::-1]
+        message = f"prerequisites form a cycle: {' → '.join(cycle)}; none of them could ever be entered"
+        yield fault("T115", cycle[0], f"{paths[cycle[0]]}.prerequisites", message)
+        for name in cycle:
+            graph.pop(name, None)
 
 
 def _dangling_clues(tree: Tree) -> Iterator[Fault]:
@@ -288,39 +358,6 @@ def _dangling_clues(tree: Tree) -> Iterator[Fault]:
                     yield fault("T118", study.id, f"{path}[{k}]", message)
             if len(set(fake.told_by)) < len(fake.told_by):
                 yield fault("T118", study.id, path, f"fake {i + 1} is told by a study that is listed twice")
-
-
-def _dangling_support(tree: Tree) -> Iterator[Fault]:
-    sources: set[str] = set()
-    for i, source in enumerate(tree.provenance.sources):
-        if source.id in sources:
-            message = f"source {source.id} is used more than once; ids are unique in a tree"
-            yield fault("T117", "provenance", f"provenance.sources[{i}].id", message)
-        sources.add(source.id)
-    for i, support in enumerate(tree.provenance.support):
-        path = f"provenance.support[{i}]"
-        if support.node not in tree.paths:
-            message = f"supports '{support.node}', which is not a node of this tree"
-            yield fault("T117", "provenance", f"{path}.node", message)
-        for k, name in enumerate(support.sources):
-            if name not in sources:
-                message = f"{support.node} cites {name}, which is not among the sources"
-                yield fault("T117", "provenance", f"{path}.sources[{k}]", message)
-
-
-def _cycles(tree: Tree) -> Iterator[Fault]:
-    known = {subtopic.id for subtopic in tree.subtopics}
-    graph = {subtopic.id: [name for name in subtopic.prerequisites if name in known] for subtopic in tree.subtopics}
-    for _ in range(MAX_CYCLES):
-        try:
-            TopologicalSorter(graph).prepare()
-            return
-        except CycleError as error:
-            cycle = error.args[1][::-1]
-        message = f"prerequisites form a cycle: {' → '.join(cycle)}; none of them could ever be entered"
-        yield fault("T115", cycle[0], f"{tree.paths[cycle[0]]}.prerequisites", message)
-        for name in cycle:
-            graph.pop(name, None)
 
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]

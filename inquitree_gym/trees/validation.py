@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +30,8 @@ _ITEMS = {
     "conclusions": "conclusion item",
     "authors": "author",
     "claims": "claim",
+    "axes": "axis",
+    "poles": "pole",
 }
 """Noun for one entry of a list, by field."""
 _WANTED = {
@@ -38,6 +41,7 @@ _WANTED = {
     "bool_type": "true or false",
     "tuple_type": "a list",
     "model_type": "an object",
+    "dict_type": "an object",
 }
 _MESSAGES = {
     "missing": "is missing",
@@ -79,16 +83,20 @@ def _message(error: ErrorDetails, value: Any) -> str:
     if kind == "string_pattern_mismatch":
         return f"'{legible(value)}' is not {_FORMATS[limits['pattern']]}"
     if kind in ("too_short", "too_long"):
-        return _wrong_length(str(error["loc"][-1]), len(value), limits)
+        return _wrong_length(_noun(error["loc"]), len(value), limits)
     if kind not in _MESSAGES:
         return error["msg"]
     length = len(value) if isinstance(value, str) else 0
     return _MESSAGES[kind].format(**limits, length=length, value=legible(str(value)), described=_described(value))
 
 
-def _wrong_length(field: str, length: int, limits: dict[str, Any]) -> str:
-    noun = _ITEMS.get(field, "study")  # only the groups in "needs", which are lists of studies, have no field name
-    if field == "hints":
+def _noun(location: tuple[int | str, ...]) -> str:
+    """Return the word for an entry of a list. Lists without a field name are groups of studies, or wordings by key."""
+    return _ITEMS.get(str(location[-1]), "wording" if "texts" in location else "study")
+
+
+def _wrong_length(noun: str, length: int, limits: dict[str, Any]) -> str:
+    if noun == "hint":
         return f"has {_count(length, noun)}, needs {HINT_LEVELS}"
     if "min_length" in limits:
         return f"has {_count(length, noun)}, needs at least {limits['min_length']}"
@@ -96,7 +104,7 @@ def _wrong_length(field: str, length: int, limits: dict[str, Any]) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else noun + "s"
+    plural = re.sub(r"y$", "ie", re.sub(r"is$", "e", noun)) + "s"
     return f"{number:,} {noun if number == 1 else plural}"
 
 
