@@ -56,12 +56,12 @@ def count_worlds(tree: WorldTree, which: str = "any") -> int:
 
 
 def draw_world(tree: WorldTree, which: str, seed: int) -> World:
-    """Return the world of a set that belongs to a seed. Every world of the set is equally likely.
+    """Return the world of a set that a hash of seed, tree and set picks. Every world of the set is equally likely.
 
     Raises:
         OptionError: see `poles_in`.
     """
-    number, drawn = splitmix64(world_key(tree, which, seed), hash_text("world")), []
+    number, drawn = splitmix64(seed, hash_text(f"{tree.id}\n{which}\nworld")), []
     for poles in poles_in(tree, which):
         number, index = divmod(number, len(poles))
         drawn.append(poles[index])
@@ -69,11 +69,6 @@ def draw_world(tree: WorldTree, which: str, seed: int) -> World:
         last = _binary(tree)[-1]
         drawn[last] = 1 - drawn[last]
     return tuple(drawn)
-
-
-def world_key(tree: WorldTree, which: str, seed: int) -> int:
-    """Return the hash of seed, tree and set on which the world and the layout of its exam depend."""
-    return splitmix64(seed, hash_text(tree.id), hash_text(which))
 
 
 def split(tree: WorldTree, world: World) -> str:

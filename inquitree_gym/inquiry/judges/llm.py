@@ -53,7 +53,7 @@ class JudgeOptions(ChatOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ShownItem:
     """A conclusion item as shown in a request."""
 
     code: str
@@ -77,7 +77,7 @@ class JudgeRequest:
 
     topic: str
     conclusion: str
-    findings: tuple[Finding, ...]
+    findings: tuple[ShownItem, ...]
     """In the order shown."""
     reverse: bool
     """True if the findings are in the reverse of tree order."""
@@ -98,7 +98,7 @@ class JudgeRequest:
         secret = secret_of(tree.digest, reverse, repeat, conclusion)
         items = tree.conclusions[:: -1 if reverse else 1]
         findings = tuple(
-            Finding(code_of("F", position, secret), item.text, item.false_variants if variants else ())
+            ShownItem(code_of("F", position, secret), item.text, item.false_variants if variants else ())
             for position, item in enumerate(items, 1)
         )
         return cls(tree.topic, conclusion, findings, reverse, fence_of(secret))
