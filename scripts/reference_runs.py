@@ -19,7 +19,7 @@ from inquitree_gym.results import figures
 from inquitree_gym.results.comparison import compare
 from inquitree_gym.results.load import ScoredRun, load_run
 from inquitree_gym.results.summary import SettingSummary, summarise
-from inquitree_gym.results.tables import Table, make_table, markdown
+from inquitree_gym.results.tables import Table, cell, make_table, markdown
 from inquitree_gym.runs.folder import load_manifest
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -65,8 +65,8 @@ NOTES = """- At the default limit, coverage alone says little: hints carry an ag
 - `worst-case` has no unaided coverage, and `random-words` has none either: random words never reach the threshold τ
   for a subtopic that is open.
 - An agent that does not react to results moves in the same way with and without fakes; only the results that it can
-  conclude from differ. The rows of `random`, `random-menu`, `random-words` and `worst-case` therefore repeat over fake
-  levels, except for hits and false alarms.
+  conclude from differ. `random`, `random-menu`, `random-words` and `worst-case` therefore have one row of results for
+  all fake levels.
 - With 3n turns, a full traversal takes every turn. The oracle puts the traversal first, so it redoes nothing there.
 - The agents that redo until the result is true have perfect hits and false alarms by construction. Their d′ shows the
   highest d′ that the correction allows with this number of trials.
@@ -107,10 +107,15 @@ def pages(runs: Sequence[ScoredRun]) -> dict[str, str]:
 
 
 def _tables(table: Sequence[SettingSummary]) -> Iterator[Table]:
+    """Yield the tables of a study. Levels at which the row of an agent is the same share a line."""
     for caption, measures in (("Results", RESULTS), ("Vigilance", VIGILANCE)):
+        levels: dict[tuple[object, ...], list[str]] = {}
+        for row in table:
+            place = (row.agent, row.episodes, row.tasks, *(cell(row.estimates.get(name)) for name in measures))
+            levels.setdefault(place, []).append(str(row.cell[LEVEL]))
         lines = [
-            [f"`{row.agent}`", row.cell[LEVEL], f"{row.episodes} ({row.tasks})", *map(row.estimates.get, measures)]
-            for row in table
+            [f"`{agent}`", ", ".join(same), f"{episodes} ({tasks})", *cells]
+            for (agent, episodes, tasks, *cells), same in levels.items()
         ]
         yield make_table(caption, ["agent", "fakes", "n (trees)", *measures], lines)
 

@@ -86,7 +86,6 @@ def _values(found: ProjectionEvidence) -> dict[str, Any]:
         "kind_table": _table(["projections", "n", "F1", "F1, shipped", "F1 of the labels"], _kind_rows(found)),
         "confusion_table": _table(["label", "rated same", "rated 0", "rated opposed"], _confusion(found.judged)),
         "composed_table": _table(["text", "F1", "lowest", "highest", "papers at 0.5 or more"], _composed(found)),
-        "null_table": _table(["paper", "null", "negate-null", "other-paper"], _by_paper(found.composed)),
         "share_table": _table(
             [f"{share:.0%}" for share in SHARES], [[f"{mean:.3f}" for mean in slice_means(found.slices)]]
         ),
@@ -163,12 +162,6 @@ def _composed(found: ProjectionEvidence) -> Iterator[list[object]]:
         high = [each.tree for each in rows if each.f1 >= LEAST_NAMED]
         named = f"{len(high)} of {len(rows)}" if len(high) > len(rows) / 2 else ", ".join(high) or "none"
         yield [kind, *(f"{value:.3f}" for value in (fmean(values), min(values), max(values))), named]
-
-
-def _by_paper(composed: Sequence[Composed]) -> Iterator[list[object]]:
-    f1 = {(each.tree, each.kind): each.f1 for each in composed}
-    for name in dict.fromkeys(each.tree for each in composed):
-        yield [name, *(f"{f1[name, kind]:.3f}" for kind in ("null", "negate-null", "other-paper"))]
 
 
 def _cutoffs(sets: Sequence[ProjectionSet]) -> Iterator[list[object]]:
