@@ -38,7 +38,7 @@ from research.thresholds import LeftOutThreshold, best_threshold, leave_one_out,
 
 SEEDS = 5
 """Episodes per tree of every agent that draws."""
-LIMITS = ("default", "3n")
+LIMITS = ("11n", "3n")
 REFERENCE_AGENTS = {"oracle": 1, "worst-case": 1, "random": SEEDS, "random-menu": SEEDS}
 """Reference agents of the report, with their numbers of seeds."""
 
@@ -184,8 +184,7 @@ def _reference_scores(
 
 
 def _play(tree: Tree, embedder: Embedder, threshold: float, name: str, seed: int, limit: str) -> EpisodeScore:
-    turns = 3 * len(tree.subtopics) if limit == "3n" else "default"
-    rules: dict[str, Any] = {"threshold": threshold, "max_turns": turns}
+    rules: dict[str, Any] = {"threshold": threshold, "max_turns": limit}
     env = InquiryEnv(tree, embedder=embedder, **rules)
     agent: Agent = ShortcutAgent(name, tree) if name in SHORTCUTS else make_agent(name, env)
     env.privileged = agent.needs_privileged

@@ -76,7 +76,7 @@ def _tree_values(found: Validity) -> dict[str, Any]:
 def _tree_row(found: Validity, facts: TreeFacts) -> list[object]:
     tree = facts.tree
     scores = {
-        name: [score for score in found.scores[name, "default"] if score.task == tree.id] for name in REFERENCE_AGENTS
+        name: [score for score in found.scores[name, "11n"] if score.task == tree.id] for name in REFERENCE_AGENTS
     }
     oracle, worst = scores["oracle"][0], scores["worst-case"][0].detail.trajectory
     chance = [_mean(scores[name], measure) for name in ("random", "random-menu") for measure in ("coverage", "Q/|C|")]

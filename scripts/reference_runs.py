@@ -24,9 +24,9 @@ from inquitree_gym.runs.folder import load_manifest
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = "reference-runs.md"
-STUDIES = {"reference": "default", "reference-3n": "3n"}
+STUDIES = {"reference": "11n", "reference-3n": "3n"}
 """Name of each study, and its turn limit."""
-LIMITS = {"default": "At the default limit, n(2H + 3) turns", "3n": "At 3n turns"}
+LIMITS = {"11n": "At n(2H + 3) turns", "3n": "At 3n turns"}
 RESULTS = ("coverage", "unaided", "Q/|C|", NORMALISED, "turns L", "hints")
 VIGILANCE = ("redo", CHANGE, HITS, FALSE_ALARMS, D_PRIME)
 WORTH = ("coverage", "unaided", "Q/|C|", "turns L")
@@ -60,7 +60,7 @@ AGENTS = """| agent | behaviour |
 TELL = """The columns are those of a [report](scoring.md): means over trees, each with the 95 % t interval over tree
 means. The seeds are 0 to {last}. Actions are read by {reading}; conclusions are graded by the local judge.
 """
-NOTES = """- At the default limit, coverage alone says little: hints carry an agent that says nothing (`worst-case`)
+NOTES = """- At n(2H + 3) turns, coverage alone says little: hints carry an agent that says nothing (`worst-case`)
   through every tree. Unaided coverage and the limit of 3n turns separate the agents.
 - `worst-case` has no unaided coverage, and `random-words` has none either: random words never reach the threshold τ
   for a subtopic that is open.
@@ -74,7 +74,7 @@ NOTES = """- At the default limit, coverage alone says little: hints carry an ag
 REDO = """## What redoing is worth
 
 Each row is the agent that redoes until the result is true minus the same agent without redoing, paired by tree and
-seed. At the default limit, redoing can use spare turns. At 3n, every redo takes a turn from the traversal.
+seed. At n(2H + 3) turns, redoing can use spare turns. At 3n, every redo takes a turn from the traversal.
 """
 
 

@@ -64,7 +64,7 @@ def tables(page: str) -> dict[tuple[str, str], list[list[str]]]:
 
 def test_the_studies_are_the_same_but_for_the_limit_and_leave_no_baseline_out():
     default, three = STUDIES.values()
-    assert (default.settings.max_turns, three.settings.max_turns) == ("default", "3n")
+    assert (default.settings.max_turns, three.settings.max_turns) == ("11n", "3n")
     exceptions = {"settings": {"max_turns"}}
     assert default.model_dump(exclude=exceptions) == three.model_dump(exclude=exceptions)
     assert set(default.agents) == set(BASELINE_NAMES)
@@ -102,7 +102,7 @@ def test_the_page_has_the_form_that_the_script_gives_it(script: ModuleType, smal
 
 
 def test_what_redoing_is_worth_is_paired(script: ModuleType, small: list[ScoredRun]):
-    lines = tables(script.pages(small)["reference-runs.md"])["What redoing is worth", script.LIMITS["default"]]
+    lines = tables(script.pages(small)["reference-runs.md"])["What redoing is worth", script.LIMITS["11n"]]
     assert [(line[0], line[1]) for line in lines[1:]] == [
         (f"`{agent}`", level) for agent in ("random", "retrieval") for level in "0369"
     ]
@@ -116,14 +116,14 @@ def test_what_redoing_is_worth_is_paired(script: ModuleType, small: list[ScoredR
 
 
 def test_unfinished_or_other_runs_make_no_page(script: ModuleType, small: list[ScoredRun]):
-    with pytest.raises(SystemExit, match="was not run with the limit 'default'"):
+    with pytest.raises(SystemExit, match="was not run with the limit '11n'"):
         script.pages(small[::-1])
     with pytest.raises(SystemExit, match="lacks 1 episodes"):
         script.pages([replace(small[0], missing=[None]), small[1]])
 
 
 def test_what_the_notes_say_of_the_tables_is_so(script: ModuleType):
-    for limit in ("default", "3n"):
+    for limit in ("11n", "3n"):
         head, *lines = tables(PAGE)[script.LIMITS[limit], "Results"]
         unaided = {line[0]: float(line[head.index("unaided")].split()[0]) for line in lines}
         assert unaided["`worst-case`"] == 0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
+from typing import Any, ParamSpec, TypedDict, TypeVar
 
 from inquitree_gym.embeddings import Embedder
 from inquitree_gym.envs.keywords import check_names, checked_keywords, load_each, signed_keywords
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.engine.limits import Limit
 from inquitree_gym.inquiry.engine.rules import (
     Candidates,
     Decisions,
@@ -36,7 +37,7 @@ class RuleKeywords(TypedDict, total=False):
 
     threshold: float | None
     fake_level: int
-    max_turns: int | Literal["default"] | None
+    max_turns: Limit
     candidates: Candidates
     on_last_hint: LastHint
     study_turn: bool

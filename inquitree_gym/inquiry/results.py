@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.engine.limits import limit_label
 from inquitree_gym.inquiry.judges.quality import Verdict, conclusion_quality, mean_score
 from inquitree_gym.inquiry.trajectory import Trajectory, check_log, choices, coverage_over_turns, read_trajectory
 from inquitree_gym.inquiry.vigilance import (
@@ -166,15 +167,9 @@ def reading_of(header: Header) -> str:
     return by if rules == "default" else f"{by}, rules: {rules}"
 
 
-def limit_of(header: Header, tree: Tree) -> str:
-    """Return the turn limit independently of the size of the tree: ``default``, ``3n``, a number, or ``none``.
-
-    A log alone does not distinguish 3n from the number. The study of a run does.
-    """
-    turns = header.rules["max_turns"]
-    if turns is None:
-        return "none"
-    return "3n" if turns == 3 * len(tree.subtopics) else str(turns)
+def limit_of(header: Header) -> str:
+    """Return the turn limit as the rules have it: ``3n``, ``3n+3``, a number, or ``none``."""
+    return limit_label(header.rules["max_turns"])
 
 
 def _outcome(turn: Turn[InquiryEvent]) -> str:
@@ -284,7 +279,7 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
 
     def limit(self, header: Header, task: Tree) -> str:
         """See `limit_of`."""
-        return limit_of(header, task)
+        return limit_of(header)
 
     def unscored(self, detail: InquiryDetail) -> int:
         """Return 1 for a conclusion with an unscored item, or an episode without one."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from inquitree_gym.parts import Scalar
 from inquitree_gym.settings import AgentSettings, KindSettings, TableField, as_tuple
@@ -17,11 +17,12 @@ OWN_FIELDS = ("fake_level", "max_turns", "threshold")
 """Rules that have fields of their own."""
 
 FakeLevel = Annotated[int, Field(ge=0, le=10)]
-Turns = Annotated[int, Field(ge=1)]
 
 
-def _or_none(given: Any) -> Any:
-    return None if given == "none" else given
+def _limit(given: Any) -> int | str | None:
+    from inquitree_gym.inquiry.engine.limits import parse_limit
+
+    return parse_limit(given)
 
 
 def _by_name(given: Any) -> Any:
@@ -57,9 +58,6 @@ class InquirySettings(KindSettings):
     fake_level: Annotated[tuple[FakeLevel, ...], BeforeValidator(as_tuple)] = Field(
         default=(0,), min_length=1, description="Fake levels: results are fake with probability LEVEL/10."
     )
-    max_turns: Annotated[Turns | Literal["default", "3n"] | None, BeforeValidator(_or_none)] = Field(
-        default="default", description="Turn limit: a number, default for n(2H+3), 3n, or none."
-    )
     embedder: str = Field(default="inquitree-reader-1", description="Embedder that reads the actions.")
     reader: Annotated[
         dict[str, Any] | None, BeforeValidator(_reader_table), TableField("model", prefix=LLM_PREFIX, server=True)
@@ -73,6 +71,24 @@ class InquirySettings(KindSettings):
         default_factory=dict,
         description="Preset of the rules, default or paper, or a table of rules that override it.",
     )
+    max_turns: Annotated[int | str | None, BeforeValidator(_limit)] = Field(
+        default="3n",
+        description="Turn limit: a number, a formula such as 3n+3, or none; by default 3n, in the preset paper 11n.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _limit_of_rules(cls, given: Any) -> Any:
+        """Take the turn limit of the preset where none is given."""
+        rules = _by_name(given.get("rules")) if isinstance(given, dict) else None
+        if not isinstance(rules, dict) or "max_turns" in given or rules.get(PRESET) != "paper":
+            return given
+        return {
+            **given,
+            "max_turns": _expanded({name: rules[name] for name in (PRESET, "study_turn") if name in rules})[
+                "max_turns"
+            ],
+        }
 
     @field_validator("rules")
     @classmethod
@@ -93,9 +109,8 @@ class InquirySettings(KindSettings):
         return _expanded(self.rules)
 
     def options(self, cell: Mapping[str, Scalar], task: Any) -> dict[str, Any]:
-        """Return the rules that are set, the fake level, and the turn limit for a tree."""
-        limit = 3 * len(task.subtopics) if self.max_turns == "3n" else self.max_turns
-        return {**self.chosen_rules(), **cell, "max_turns": limit}
+        """Return the rules that are set, the fake level, and the turn limit."""
+        return {**self.chosen_rules(), **cell, "max_turns": self.max_turns}
 
     def services(self) -> tuple[Mapping[str, Any], ...]:
         """Return the settings of the reader's model."""
@@ -113,7 +128,9 @@ class InquirySettings(KindSettings):
     @property
     def limit(self) -> str:
         """Turn limit by its name."""
-        return "none" if self.max_turns is None else str(self.max_turns)
+        from inquitree_gym.inquiry.engine.limits import limit_label
+
+        return limit_label(self.max_turns)
 
     @property
     def prompts(self) -> str:

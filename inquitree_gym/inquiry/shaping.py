@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import gymnasium as gym
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from inquitree_gym.envs.spaces import Mask
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine import Decision, Event, Rules
+from inquitree_gym.inquiry.engine.limits import Limit
 from inquitree_gym.inquiry.env import unwrap_inquiry
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ class TurnLimit(_RuleWrapper):
     Gymnasium's `TimeLimit` would truncate the episode instead, without a conclusion and so without a reward.
     """
 
-    def __init__(self, env: gym.Env[str, str], turns: int | Literal["default"] | None) -> None:
-        """Wrap ``env``. ``turns`` is an integer from 1, "default" for n(2H + 3), or None for no limit.
+    def __init__(self, env: gym.Env[str, str], turns: Limit) -> None:
+        """Wrap ``env``. ``turns`` is an integer from 1, a formula such as "3n+3", or None for no limit.
 
         Raises:
             OptionError: ``turns`` is out of range.

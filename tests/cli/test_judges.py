@@ -26,7 +26,7 @@ MODEL = "llm:gpt-4o-mini"
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
-    run_study(make_study(agents=("oracle", "random-menu"), trees=("paper2",), seeds=1), folder)
+    run_study(make_study(agents=("oracle", "random-menu"), trees=("paper2",), seeds=1, max_turns=None), folder)
     return folder
 
 

@@ -203,9 +203,9 @@ def test_a_dry_run_knows_what_is_there_torn_and_damaged(run: Run, service: Servi
 
 def test_a_dry_run_of_another_study_is_refused(run: Run, flags: tuple):
     run("--agent", "oracle", "--papers", "2", *flags[-2:])
-    status, _, err = run("--agent", "oracle", "--papers", "2", "--max-turns", "3n", *flags[-2:], "--dry-run")
+    status, _, err = run("--agent", "oracle", "--papers", "2", "--max-turns", "5n", *flags[-2:], "--dry-run")
     assert status == 2
-    assert "max_turns is default there and 3n here" in err
+    assert "max_turns is 3n there and 5n here" in err
 
 
 def test_a_dry_run_says_what_it_would_add(run: Run, flags: tuple, tmp_path: Path):

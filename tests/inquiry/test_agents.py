@@ -66,16 +66,16 @@ def test_the_oracle_takes_3_turns_for_each_needed_study_and_scores_one(tree_id: 
     assert all(needed.intersection(group) for item in tree.conclusions for group in item.needs)
     assert all(any(study.id in needed for study in subtopic.studies) for subtopic in tree.subtopics)
     for rules, turns in (
-        ({}, 3 * len(needed)),
-        ({"study_turn": True}, 4 * len(needed)),
-        ({"explore": "direct", "embedder": minilm}, 2 * len(needed) + 1),
+        ({"max_turns": None}, 3 * len(needed)),
+        ({"max_turns": None, "study_turn": True}, 4 * len(needed)),
+        ({"max_turns": "11n", "explore": "direct", "embedder": minilm}, 2 * len(needed) + 1),
         ({"rules": "paper"}, 3 * len(needed_studies(tree, "results"))),
     ):
         episode = oracle_plays(tree, **rules)
         assert length(episode) == turns
         assert episode.footer.episode_return == pytest.approx(1)
         assert all(turn.event.accepted for turn in episode.turns)
-        if not rules:
+        if rules == {"max_turns": None}:
             scored = score_episode(episode, tree, local_judge(tree))
             assert scored.detail.quality_share == pytest.approx(1)
             assert scored.detail.trajectory.unaided_coverage == scored.detail.trajectory.coverage_at_3n == 1
@@ -100,7 +100,7 @@ def test_a_redo_with_a_turn_of_its_own_never_costs_the_oracle_a_subtopic(paper12
 @pytest.mark.parametrize("tree_id", SOME)
 @pytest.mark.parametrize("study_turn", [False, True])
 def test_the_worst_case_takes_n_times_2h_plus_3_turns(tree_id: str, study_turn: bool):
-    env = InquiryEnv(tree_id, privileged=True, study_turn=study_turn)
+    env = InquiryEnv(tree_id, privileged=True, rules="paper", study_turn=study_turn)
     episode = play(env, WorstCaseAgent(), 0)
     n = len(load_tree(tree_id).subtopics)
     assert length(episode) == n * (2 * HINT_LEVELS + 3 + study_turn) == env.turn_limit
@@ -112,7 +112,7 @@ def test_the_worst_case_takes_n_times_2h_plus_3_turns(tree_id: str, study_turn: 
 @pytest.mark.parametrize("tree_id", SOME)
 @pytest.mark.parametrize("level", [4, 10])
 def test_the_oracle_redoes_fakes_and_still_traverses_fully(tree_id: str, level: int):
-    episode = oracle_plays(tree_id, seed=3, fake_level=level)
+    episode = oracle_plays(tree_id, seed=3, fake_level=level, max_turns="11n")
     tree = load_tree(tree_id)
     entered = {turn.event.node for turn in episode.turns if turn.event.kind == "subtopic"}
     assert entered == {subtopic.id for subtopic in tree.subtopics}
@@ -161,7 +161,7 @@ def test_the_random_agent_follows_appendix_b2(tree_id: str):
     studies = {subtopic.id: {study.text for study in subtopic.studies} for subtopic in tree.subtopics}
     menu = set(menu_texts(tree))
     for seed in range(3):
-        episode = play(InquiryEnv(tree), RandomAgent(tree), seed)
+        episode = play(InquiryEnv(tree, max_turns=None), RandomAgent(tree), seed)
         entered: list[str] = []
         state = "topic"
         for turn in episode.turns:

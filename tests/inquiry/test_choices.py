@@ -34,7 +34,7 @@ class Marks:
 
 
 def env_of(tree: Tree = TREE, **rules) -> InquiryEnv:
-    return InquiryEnv(tree, embedder=Marks(), **rules)
+    return InquiryEnv(tree, embedder=Marks(), **{"max_turns": None} | rules)
 
 
 def told(env: InquiryEnv, *actions: str, seed: int = 0) -> tuple[str, dict]:

@@ -153,7 +153,7 @@ def test_a_tree_as_option_holds_for_one_episode(env, any_tree):
     for given_tree, name in zip(any_tree, ("paper8", "paper10", "paper12"), strict=True):
         observation, _ = env.reset(seed=1, options={"tree": given_tree})
         assert load_tree(name).topic in observation
-        assert env.unwrapped.turn_limit == 11 * len(load_tree(name).subtopics)
+        assert env.unwrapped.turn_limit == 3 * len(load_tree(name).subtopics)
         env.reset()
         assert env.unwrapped.tree.id == "paper12"
 

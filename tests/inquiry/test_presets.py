@@ -50,7 +50,8 @@ def test_every_environment_takes_the_preset_with_its_prompts(env, tmp_path: Path
     assert chosen(paper) == PAPER
     assert paper.unwrapped.prompts.digest == inquiry_prompts("paper").digest
     own = env(rules="paper", embedder=LETTERS, decisions="phrases", study_turn=True, fake_level=4, prompts="default")
-    assert chosen(own) == PAPER.override({"decisions": "phrases", "study_turn": True, "fake_level": 4})
+    rules = {"decisions": "phrases", "study_turn": True, "fake_level": 4, "max_turns": "12n"}
+    assert chosen(own) == PAPER.override(rules)
     assert own.unwrapped.prompts.digest == inquiry_prompts().digest
     assert env(prompts="paper", embedder=LETTERS).unwrapped.prompts.digest == inquiry_prompts("paper").digest
     mine = env(rules="paper", prompts=tmp_path, embedder=LETTERS)

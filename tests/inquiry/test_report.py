@@ -126,7 +126,7 @@ def test_with_many_settings_the_table_by_tree_keeps_to_the_lowest_level():
 
 @pytest.mark.parametrize(
     ("rules", "names"),
-    [({"max_turns": 6}, ["made, default", "made, 3n"]), ({"threshold": 0.7}, ["made, none τ=0.5", "made, none τ=0.7"])],
+    [({"max_turns": 6}, ["made, 3n", "made, 6"]), ({"threshold": 0.7}, ["made, none τ=0.5", "made, none τ=0.7"])],
 )
 def test_turn_limits_and_readings_are_named_where_a_report_has_several(rules: dict[str, Any], names: list[str]):
     report = build_report([run_of(score("t1", 1, 0), score("t1", 1, 0, **rules))])

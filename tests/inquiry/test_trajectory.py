@@ -260,7 +260,7 @@ def shown_last(episode: Episode) -> int:
 @pytest.mark.parametrize("tree_id", ["paper8", "paper12"])
 def test_who_is_carried_by_hints_covers_everything_and_nothing_unaided(tree_id: str):
     paper = load_tree(tree_id)
-    path = read_trajectory(play(InquiryEnv(paper, privileged=True), WorstCaseAgent(), 0), paper)
+    path = read_trajectory(play(InquiryEnv(paper, privileged=True, max_turns="11n"), WorstCaseAgent(), 0), paper)
     n = len(paper.subtopics)
     assert (path.coverage, path.unaided_coverage) == (1, 0)
     assert (path.turns, path.most_turns, path.hints, path.forced) == (11 * n, 11 * n, 8 * n, 2 * n)

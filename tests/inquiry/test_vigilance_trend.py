@@ -106,8 +106,8 @@ def test_the_change_of_redo_is_paired_with_level_0_of_the_same_agent_and_limit()
         score("t1", 1, 0, steps=STEPS, fake_level=4, seed=0, max_turns=9),
     ]  # fmt: skip
     changes = {(row.agent, row.cell[LEVEL], row.limit): row.estimates[CHANGE] for row in summarise(scores)}
-    assert changes["made", 4, "default"] == Estimate(pytest.approx(1 / 3), None, None, 1, 1, (pytest.approx(1 / 3),))
-    assert changes["made", 0, "default"].mean is None, "level 0 is no change from itself"
+    assert changes["made", 4, "3n"] == Estimate(pytest.approx(1 / 3), None, None, 1, 1, (pytest.approx(1 / 3),))
+    assert changes["made", 0, "3n"].mean is None, "level 0 is no change from itself"
     assert changes["made", 4, "9"].mean is None, "no level 0 at that limit"
 
 

@@ -21,21 +21,21 @@ def test_tasks_are_papers_by_cells_by_seeds_with_a_key_each():
     ]
     version = tasks[3].load().version
     assert tasks[3] == EpisodeTask("inquiry", "paper12", version, 1, {"fake_level": 3}, {})
-    assert tasks[3].options == {"fake_level": 3, "max_turns": "default"}
+    assert tasks[3].options == {"fake_level": 3, "max_turns": "3n"}
 
 
 def test_other_settings_are_in_options_and_key():
     rules = {"study_turn": True, "on_tie": 0.03}
-    (task,) = make_tasks("paper8", seeds=[4], fake_level=2, max_turns="3n", rules=rules)
-    assert task.options == {"fake_level": 2, "max_turns": 15, "study_turn": True, "on_tie": 0.03}
-    assert task.key == f"{P8}/fake_level=2/s4/max_turns=3n/rules.on_tie=0.03/rules.study_turn=True"
+    (task,) = make_tasks("paper8", seeds=[4], fake_level=2, max_turns="5n", rules=rules)
+    assert task.options == {"fake_level": 2, "max_turns": "5n", "study_turn": True, "on_tie": 0.03}
+    assert task.key == f"{P8}/fake_level=2/s4/max_turns=5n/rules.on_tie=0.03/rules.study_turn=True"
     (task,) = make_tasks("8", env="projection", seeds=1, levels="null,question")
     assert (task.key, task.cell) == (f"{P8}/s0/levels=null,question", {})
 
 
 def test_a_preset_of_rules_is_in_the_key_and_brings_its_prompts():
     (task,) = make_tasks("paper8", seeds=1, rules="paper")
-    assert (task.key, task.parsed.prompts) == (f"{P8}/fake_level=0/s0/rules.preset=paper", "paper")
+    assert (task.key, task.parsed.prompts) == (f"{P8}/fake_level=0/s0/max_turns=11n/rules.preset=paper", "paper")
     assert make_tasks("paper8", seeds=1, rules="default") == make_tasks("paper8", seeds=1)
 
 

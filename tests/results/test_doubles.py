@@ -19,7 +19,7 @@ from tests.runner.played import small_study as study
 def test_a_run_that_is_reported_twice_counts_once(tmp_path: Path):
     run_study(study(seeds=2), tmp_path / "one")
     run_study(study(seeds=3), tmp_path / "again")
-    run_study(study(max_turns="3n"), tmp_path / "other")
+    run_study(study(max_turns="5n"), tmp_path / "other")
     runs = [load_run(tmp_path / name) for name in ("one", "again", "other")]
     found, doubles = without_doubles(runs)
     assert (doubles, [len(run.scores) for run in found]) == (2, [2, 1, 1])

@@ -31,7 +31,9 @@ TREES = ("paper2", "paper8")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of each tree two equal oracle episodes, and two of random menu texts."""
     folder = tmp_path_factory.mktemp("run")
-    run_study(make_study(agents=("oracle", "random-menu"), trees=TREES, fake_level=(0,), seeds=2), folder)
+    run_study(
+        make_study(agents=("oracle", "random-menu"), trees=TREES, fake_level=(0,), seeds=2, max_turns="11n"), folder
+    )
     return folder
 
 

@@ -247,7 +247,7 @@ def test_the_second_run_minus_the_first_over_the_pairs_that_both_have():
 def test_where_a_run_has_several_agents_equal_ones_are_paired():
     first = [score("t1", 1, 0, agent=name) for name in ("a", "b", "c")]
     second = [score("t1", 1, 1, agent=name, max_turns=6) for name in ("b", "a", "d")]
-    assert [(d.name, d.pairs) for d in compare(first, second)] == [("a, 3n − default", 1), ("b, 3n − default", 1)]
+    assert [(d.name, d.pairs) for d in compare(first, second)] == [("a, 6 − 3n", 1), ("b, 6 − 3n", 1)]
 
 
 def test_fake_level_are_never_mixed():

@@ -59,7 +59,7 @@ def test_a_study_is_every_agent_on_every_tree_at_every_level_with_every_seed(min
 def test_what_is_not_said_has_a_default_and_what_is_named_twice_counts_once():
     study = made()
     assert study.trees == builtin_ids()
-    assert (study.settings.fake_level, study.seeds, study.settings.max_turns) == ((0,), 5, "default")
+    assert (study.settings.fake_level, study.seeds, study.settings.max_turns) == ((0,), 5, "3n")
     assert (study.settings.embedder, study.settings.threshold) == (DEFAULT_EMBEDDER, None)
     study = made(agents=("random", "oracle", "random"), trees=("8", "paper8", "all"), fake_level=(3, 0, 3))
     assert (study.agents, study.settings.fake_level) == (("random", "oracle"), (3, 0))
@@ -67,7 +67,7 @@ def test_what_is_not_said_has_a_default_and_what_is_named_twice_counts_once():
 
 
 @pytest.mark.parametrize(
-    ("setting", "turns"), [("default", "default"), ("3n", 21), (40, 40), ("40", 40), (None, None), ("none", None)]
+    ("setting", "turns"), [("3n", "3n"), ("3n + 3", "3n+3"), (40, 40), ("40", 40), (None, None), ("none", None)]
 )
 def test_the_turn_limit_of_an_episode(setting: object, turns: object):
     study = made(trees=("paper12",), fake_level=(4,), max_turns=setting)
@@ -79,8 +79,8 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "level of another kind": ({"fake_level": ("many",)}, r"fake_level\.0"),
     "no seeds": ({"seeds": 0}, "seeds: needs at least 1"),
     "first seed": ({"first_seed": 10**9 + 1}, r"first_seed: needs at most 1e\+09"),
-    "no turns": ({"max_turns": 0}, r"max_turns.*: needs at least 1"),
-    "turns in other words": ({"max_turns": "4n"}, r"max_turns.*'default' or '3n'"),
+    "no turns": ({"max_turns": 0}, r"max_turns.* must be a whole number from 1.*got 0"),
+    "turns in other words": ({"max_turns": "default"}, r"max_turns.*formula such as '3n'.*got 'default'"),
     "threshold": ({"threshold": 1.5}, "threshold: needs at most 1"),
     "no trees": ({"trees": ()}, r"trees: needs at least one entry"),
     "unknown setting": ({"levels": (1,)}, "levels: is an unknown setting; remove it"),
@@ -139,9 +139,9 @@ def test_an_embedder_without_a_calibrated_threshold_takes_one():
 @pytest.mark.parametrize(
     ("rules", "overrides"),
     [
-        ('rules = "paper"', {}),
+        ('rules = "paper"', {"max_turns": "11n"}),
         ('rules = { preset = "paper", decisions = "phrases", study_turn = true }',
-         {"decisions": "phrases", "study_turn": True}),
+         {"decisions": "phrases", "study_turn": True, "max_turns": "12n"}),
     ],
 )  # fmt: skip
 def test_a_study_takes_a_preset_and_single_rules_override_it(tmp_path: Path, rules: str, overrides: dict):

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any, Literal, NamedTuple, get_args
 
 from inquitree_gym.errors import OptionError, suggest
+from inquitree_gym.inquiry.engine.limits import Limit, limit_turns, parse_limit
 from inquitree_gym.ruleset import RuleSet
 from inquitree_gym.trees.schema import HINT_LEVELS
 
@@ -165,7 +166,7 @@ _CHOICES = {
 }  # fmt: skip
 """Rules that are one of several values."""
 _OF_EPISODE = ("threshold", "fake_level", "max_turns")
-"""Rules that no preset sets, since they are settings of an experiment."""
+"""Rules that belong to no preset's name: they are settings of an experiment. A preset sets the last one alone."""
 _PAPER: dict[str, Any] = {
     "candidates": "all", "on_last_hint": "advance", "study_turn": False, "redo_turn": True, "explore": "hub",
     "decisions": "tokens", "bare_decisions": False, "named_at_result": "any", "feedback": "hint", "on_tie": 0.0,
@@ -182,8 +183,9 @@ class Rules(RuleSet):
     """Minimum cosine similarity of an accepted choice, τ in [-1, 1]. None takes the embedder's calibrated default."""
     fake_level: int = 0
     """Probability of a fake result in tenths. 0 to 10."""
-    max_turns: int | Literal["default"] | None = "default"
-    """Number of turns until the limit prompt. "default" means n(2H + 3), None means no limit."""
+    max_turns: Limit = "3n"
+    """Turns until the limit prompt: a number, a formula in the number n of subtopics such as "3n+3", or None for no
+    limit. The preset ``paper`` has n(2H + 3), and n more with ``study_turn``."""
     candidates: Literal["all", "admissible"] = "all"
     """Candidates of a choice: "all" subtopics, including locked ones, or only the "admissible" ones."""
     on_last_hint: Literal["advance", "repeat"] = "advance"
@@ -224,9 +226,7 @@ class Rules(RuleSet):
             raise OptionError(f"threshold is a number from -1 to 1 or None, not {threshold!r}")
         if not (_is_integer(self.fake_level) and 0 <= self.fake_level <= 10):
             raise OptionError(f"fake_level is a whole number from 0 to 10, not {self.fake_level!r}")
-        turns = self.max_turns
-        if turns is not None and turns != "default" and not (_is_integer(turns) and turns >= 1):
-            raise OptionError(f"max_turns is a whole number from 1, None or 'default', not {turns!r}")
+        object.__setattr__(self, "max_turns", parse_limit(self.max_turns))
         for name in ("study_turn", "redo_turn", "bare_decisions"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name} is True or False, not {getattr(self, name)!r}")
@@ -248,7 +248,7 @@ class Rules(RuleSet):
                 f"unknown preset {name!r:.80}{suggest(str(name), get_args(Preset))}; known: "
                 f"{', '.join(get_args(Preset))}"
             )
-        return cls(**_PAPER) if name == "paper" else cls()
+        return cls(**_PAPER, max_turns=_longest()) if name == "paper" else cls()
 
     @property
     def label(self) -> str:
@@ -275,7 +275,7 @@ class Rules(RuleSet):
 
     def turn_limit(self, n: int) -> int | None:
         """Return the number of turns until the limit prompt, or None for no limit."""
-        return n * (2 * HINT_LEVELS + 3 + self.study_turn) if self.max_turns == "default" else self.max_turns
+        return limit_turns(self.max_turns, n)
 
 
 def expand_preset(options: Mapping[str, Any], key: str = "rules") -> dict[str, Any]:
@@ -286,9 +286,16 @@ def expand_preset(options: Mapping[str, Any], key: str = "rules") -> dict[str, A
     """
     if key not in options:
         return dict(options)
-    preset = Rules.preset(options[key]).as_dict()
     given = {name: value for name, value in options.items() if name != key}
-    return {name: value for name, value in preset.items() if name not in _OF_EPISODE} | given
+    preset = Rules.preset(options[key])
+    if options[key] == "paper" and given.get("study_turn") is True:
+        preset = preset.override({"max_turns": _longest(study_turn=True)})
+    return {name: value for name, value in preset.as_dict().items() if name not in ("threshold", "fake_level")} | given
+
+
+def _longest(*, study_turn: bool = False) -> str:
+    """Return n(2H + 3) as a formula, with n more for turns of studies."""
+    return f"{2 * HINT_LEVELS + 3 + study_turn}n"
 
 
 def _is_integer(value: object) -> bool:

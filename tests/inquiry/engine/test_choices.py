@@ -57,7 +57,7 @@ def test_a_declined_subtopic_leaves_no_trace_but_its_turns(entry: tuple[Reading,
 
 @pytest.mark.parametrize("policy", [(MISS,), (hit(0),)], ids=["forced each time", "chosen each time"])
 def test_declining_for_ever_ends_at_the_turn_limit(policy: tuple[Reading, ...]):
-    engine = engine_of(make_tree([[], []], [1, 1]))
+    engine = engine_of(make_tree([[], []], [1, 1]), max_turns="3n+1")
     event = engine.start(0)
     while event.state.phase < Phase.CONCLUSION:
         reading = EXPLORE if event.state.phase == Phase.SUBTOPIC else policy[0]

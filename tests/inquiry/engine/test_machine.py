@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine import Decision, Engine, Event, ObservationKind, Phase, Reading, Reason, Rules, State
+from inquitree_gym.inquiry.engine.rules import expand_preset
 from inquitree_gym.seeds import splitmix64
 from inquitree_gym.trees import HINT_LEVELS, Tree
 from tests.strategies import make_tree, trees, with_rewordings
@@ -20,7 +21,7 @@ RULE_SETS = st.builds(
     Rules,
     threshold=st.sampled_from([0.2, 0.5, 0.9]),
     fake_level=st.integers(0, 10),
-    max_turns=st.one_of(st.just("default"), st.integers(1, 120), st.none()),
+    max_turns=st.one_of(st.sampled_from(["3n", "11n", "n+5"]), st.integers(1, 120), st.none()),
     candidates=st.sampled_from(["all", "admissible"]),
     on_last_hint=st.sampled_from(["advance", "repeat"]),
     study_turn=st.booleans(),
@@ -46,7 +47,7 @@ def hit(candidate: int) -> Reading:
 
 
 def engine_of(tree: Tree, **rules) -> Engine:
-    return Engine(tree, Rules(**{"threshold": 0.5} | rules))
+    return Engine(tree, Rules(**{"threshold": 0.5, "max_turns": None} | rules))
 
 
 def follow(engine: Engine, *readings: Reading) -> Event:
@@ -110,7 +111,8 @@ def length(engine: Engine, policy, seed: int = 0) -> int:
 @given(trees(), st.booleans(), st.sampled_from(["all", "admissible"]))
 def test_oracle_takes_3n_turns_and_worst_case_n_times_2h_plus_3(tree: Tree, study_turn: bool, candidates: str):
     n = len(tree.subtopics)
-    engine = Engine(tree, Rules(threshold=0.5, study_turn=study_turn, candidates=candidates))
+    rules = expand_preset({"rules": "paper", "study_turn": study_turn, "candidates": candidates})
+    engine = Engine(tree, Rules(threshold=0.5, **rules))
     assert length(engine, oracle) == (4 if study_turn else 3) * n
     assert length(engine, worst) == n * (2 * HINT_LEVELS + 3 + study_turn)
     assert engine.rules.fewest_turns(n) == length(engine, oracle)
@@ -119,7 +121,7 @@ def test_oracle_takes_3n_turns_and_worst_case_n_times_2h_plus_3(tree: Tree, stud
 
 @given(trees())
 def test_direct_exploration_lowers_the_bound_to_2n_plus_1(tree: Tree):
-    engine = Engine(tree, Rules(threshold=0.5, explore="direct"))
+    engine = engine_of(tree, explore="direct")
     n = len(tree.subtopics)
     assert length(engine, oracle) == 2 * n + 1 == engine.rules.fewest_turns(n)
 
@@ -145,7 +147,7 @@ def test_every_walk_is_legal_ends_in_time_and_can_be_had_again(tree: Tree, rules
 
 @given(trees(), st.integers(0, 7), st.lists(st.booleans(), min_size=HINT_LEVELS, max_size=HINT_LEVELS))
 def test_hint_target_is_sticky_and_the_move_is_forced_after_the_last_hint(tree: Tree, seed: int, locked: list[bool]):
-    engine = Engine(tree, Rules(threshold=0.5))
+    engine = engine_of(tree)
     state = engine.start(seed).state
     targets, levels = set(), []
     for use_locked in locked:
@@ -166,7 +168,7 @@ def test_hint_target_is_sticky_and_the_move_is_forced_after_the_last_hint(tree: 
 
 @given(trees(shapes=("random",)))
 def test_hint_target_is_the_least_visited_admissible_subtopic_first_in_tree_order(tree: Tree):
-    engine = Engine(tree, Rules(threshold=0.5))
+    engine = engine_of(tree)
     state = engine.start(0).state
     for _ in range(3):
         expected = min(engine.admissible(state), key=lambda i: (state.visits[i], i))

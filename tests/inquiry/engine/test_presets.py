@@ -21,7 +21,7 @@ PAPER = Rules.preset("paper").override({"threshold": 0.5})
 
 def test_the_preset_is_frozen():
     assert Rules.preset("paper").as_dict() == {
-        "threshold": None, "fake_level": 0, "max_turns": "default", "candidates": "all", "on_last_hint": "advance",
+        "threshold": None, "fake_level": 0, "max_turns": "11n", "candidates": "all", "on_last_hint": "advance",
         "study_turn": False, "redo_turn": True, "explore": "hub", "decisions": "tokens", "bare_decisions": False,
         "named_at_result": "any", "feedback": "hint", "on_tie": 0.0,
         "replication": "exact", "evidence": "results",
@@ -32,9 +32,11 @@ def test_the_preset_is_frozen():
 def test_a_preset_sets_the_choices_and_single_rules_override_it():
     rules = Rules(threshold=0.4, fake_level=3, max_turns=9, explore="direct")
     paper = rules.override(expand_preset({"rules": "paper", "decisions": "phrases"}))
-    assert (paper.threshold, paper.fake_level, paper.max_turns) == (0.4, 3, 9), "settings of the experiment stay"
+    assert (paper.threshold, paper.fake_level, paper.max_turns) == (0.4, 3, "11n"), "its turn limit comes with it"
+    assert expand_preset({"rules": "paper", "study_turn": True})["max_turns"] == "12n"
+    assert expand_preset({"rules": "paper", "max_turns": 9})["max_turns"] == 9
     assert (paper.explore, paper.decisions, paper.redo_turn) == ("hub", "phrases", True)
-    assert paper.override(expand_preset({"rules": "default"})) == Rules(threshold=0.4, fake_level=3, max_turns=9)
+    assert paper.override(expand_preset({"rules": "default"})) == Rules(threshold=0.4, fake_level=3)
 
 
 def test_rules_are_named_by_the_nearest_preset():
