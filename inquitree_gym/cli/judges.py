@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from dataclasses import fields as dataclass_fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -28,20 +28,21 @@ from inquitree_gym.cli.output import (
     reply_limit,
     split,
 )
-from inquitree_gym.errors import OptionError
+from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judging.judgement import AsyncJudge
-from inquitree_gym.judging.records import JUDGEMENTS, read_judgements
+from inquitree_gym.judging.records import JUDGEMENTS
 from inquitree_gym.judging.registry import ChatOptions, check_name, has_judge, make_judges
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.llm import Budget, Usage
 from inquitree_gym.results.judged import (
     JudgingResult,
+    StatedText,
     judge_agreements,
     judge_texts,
     recorded_scores,
     stated_texts,
 )
-from inquitree_gym.results.logs import Logs, Missing, find_logs
+from inquitree_gym.results.logs import DAMAGED, Logs, Missing, find_logs
 from inquitree_gym.results.score import Score
 from inquitree_gym.results.statistics import Agreement, clustered_mean
 from inquitree_gym.results.summary import in_cell
@@ -96,19 +97,45 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     names = [env] if env else sorted({name for logs in found for name in logs.kinds}) or [DEFAULT_KIND]
     panels = {name: _panel(split(judges), shared, own, name, names) for name in names}
     damaged: list[Missing] = [foreign for logs in found for foreign in logs.foreign]
-    reports = [
-        _judge_folder(home, name, panels[name], max_concurrency, damaged)
-        for logs in found
-        for home in (replace(home, foreign=[]) for home in logs.homes)
-        for name in names
-        if name in home.kinds or len(names) == 1
-    ]
+    stated = list(_stated(found, names, damaged))
+    reports = [_judge_folder(each, panels[each.kind], max_concurrency, damaged) for each in stated]
     if as_json:
         print_json([report.as_plain() for report in reports])
     else:
+        kinds = {report.kind for report in reports}
         for report in reports:
-            _print_report(report)
-    note_missing(damaged)
+            _print_report(report, f"{report.kind}: " if len(kinds) > 1 else "")
+    note_missing(dict.fromkeys(damaged))
+
+
+class _Stated(NamedTuple):
+    """Texts of one kind in one folder."""
+
+    logs: Logs
+    kind: str
+    texts: Sequence[StatedText]
+
+
+def _stated(found: Sequence[Logs], names: Sequence[str], damaged: list[Missing]) -> Iterator[_Stated]:
+    """Yield the texts of each kind in each folder that has some.
+
+    Raises:
+        LogError: no folder has any.
+    """
+    faults: list[LogError] = []
+    stated = False
+    for home in (replace(home, foreign=[]) for logs in found for home in logs.homes):
+        for name in names:
+            try:
+                texts = stated_texts(home, name, damaged.append)
+            except LogError as error:
+                faults.append(error)
+            else:
+                stated = True
+                yield _Stated(home, name, texts)
+    if not stated:
+        note_missing(dict.fromkeys(damaged))
+        raise faults[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +182,11 @@ def _panel(
 
 
 def _judge_folder(
-    logs: Logs, task_kind: str, panel: Sequence[AsyncJudge[Any]], max_concurrency: int, damaged: list[Missing]
+    stated: _Stated, panel: Sequence[AsyncJudge[Any]], max_concurrency: int, damaged: list[Missing]
 ) -> _FolderReport:
-    done = [judge_logs(logs, judge, max_concurrency, task_kind) for judge in panel]
-    faults = read_judgements(logs.path, task_kind).faults
-    damaged += [Missing(JUDGEMENTS, "damaged", fault, task_kind) for fault in faults]
+    logs, task_kind, texts = stated
+    done = [judge_stated(logs.path, texts, judge, max_concurrency, task_kind) for judge in panel]
+    damaged += [Missing(JUDGEMENTS, DAMAGED, fault, task_kind) for each in done for fault in each.faults]
     return _FolderReport(
         folder=str(logs.path),
         kind=task_kind,
@@ -169,23 +196,22 @@ def _judge_folder(
     )
 
 
-def _print_report(report: _FolderReport) -> None:
+def _print_report(report: _FolderReport, kind: str) -> None:
+    """Print the tables of a report. ``kind`` begins their titles."""
     if any(report.scores.values()):
-        print_table(f"Judges of {report.folder}", _scores_table(report))
+        print_table(f"{kind}Judges of {report.folder}", _scores_table(report))
     if report.agreement:
-        print_table("Agreement", agreement_table(report.agreement))
+        print_table(f"{kind}Agreement", agreement_table(report.agreement))
     for done in report.judges:
         print_usage(done, report.kind)
 
 
-def judge_logs(
-    logs: Logs, judge: AsyncJudge[Any], max_concurrency: int, task_kind: str = DEFAULT_KIND
+def judge_stated(
+    folder: Path, stated: Sequence[StatedText], judge: AsyncJudge[Any], max_concurrency: int, task_kind: str
 ) -> JudgingResult:
-    """Judge the texts in logs that lack a judgement, with a progress bar."""
-    # Damaged logs are named once, after all judges.
-    stated = stated_texts(logs, task_kind, on_damaged=lambda damaged: None)
+    """Judge the texts that lack a judgement, with a progress bar. See `judge_texts`."""
     with progress(f"{judge.name} judging", len(stated)) as advance:
-        return asyncio.run(judge_texts(logs.path, stated, judge, max_concurrency, advance, task_kind))
+        return asyncio.run(judge_texts(folder, stated, judge, max_concurrency, advance, task_kind))
 
 
 def print_usage(done: JudgingResult, task_kind: str = DEFAULT_KIND) -> None:

@@ -142,16 +142,16 @@ def write(file: Path, text: str) -> None:
 
 def note_missing(missing: Iterable[Missing]) -> None:
     """Name the episodes that are not among the results, at most `MAX_NAMES` of each kind, and count the others."""
-    from inquitree_gym.results.logs import NO_LOG, OTHER_TASK
+    from inquitree_gym.results.logs import DAMAGED, NO_LOG, OTHER_TASK
 
     unfinished: list[str] = []
     others: dict[str, list[str]] = {}
-    lines: dict[str, list[str]] = {"damaged, and not scored": [], "not scored": []}
+    lines: dict[str, list[str]] = {"damaged, and left out": [], "not scored": []}
     for each in missing:
         if each.status == OTHER_TASK:
             others.setdefault(each.error, []).append(each.name)
-        elif each.status in (NO_LOG, "damaged"):
-            lines["not scored" if each.status == NO_LOG else "damaged, and not scored"].append(each.error)
+        elif each.status in (NO_LOG, DAMAGED):
+            lines["not scored" if each.status == NO_LOG else "damaged, and left out"].append(each.error)
         else:
             unfinished.append(each.name)
     if unfinished:

@@ -224,9 +224,11 @@ def view(  # noqa: PLR0913  (one parameter per flag)
         _follow(paths[0], out_path, wanted, judge)
         return
     logs = join_logs(list(map(find_logs, paths)))
+    missing = list(logs.foreign)
     with progress("drawing", sum(wanted(entry.spec) for entry in logs.entries)) as advance:
-        page = view_run(logs, out_path, wanted=wanted, progress=lambda spec: advance(spec.task), judge=judge)
-    note_missing(logs.foreign)
+        step = lambda spec: advance(spec.task)  # noqa: E731
+        page = view_run(logs, out_path, wanted=wanted, progress=step, judge=judge, on_damaged=missing.append)
+    note_missing(missing)
     note(f"written: {page}")
 
 

@@ -347,15 +347,16 @@ def _verify(folder: Path) -> None:
 @contextmanager
 def _without_loading_bar() -> Iterator[None]:
     """Hide the progress bar of transformers."""
-    from transformers.utils import logging
+    import transformers
 
+    logging: Any = transformers.utils.logging
     shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()
     try:
         yield
     finally:
         if shown:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+            logging.enable_progress_bar()
 
 
 @contextmanager

@@ -41,16 +41,19 @@ SCORER = "episode_scores"
 def write_inspect_logs(episodes: Iterable[tuple[Any, Episode[Any]]], folder: Path) -> list[Path]:
     """Write an ``.eval`` file for each agent of concluded episodes into ``folder``, and return the files.
 
+    Episodes of several kinds have files of their own, whose names begin with the kind.
+
     Raises:
         LogError: an episode was played on another version of its task.
     """
-    by_agent: defaultdict[str, list[tuple[Any, Episode[Any]]]] = defaultdict(list)
+    by_agent: defaultdict[tuple[str, str], list[tuple[Any, Episode[Any]]]] = defaultdict(list)
     for task, episode in episodes:
-        by_agent[agent_label(episode.header.agent)].append((task, episode))
+        by_agent[episode.header.task.kind, agent_label(episode.header.agent)].append((task, episode))
     folder.mkdir(parents=True, exist_ok=True)
+    several = len({name for name, _ in by_agent}) > 1
     files = []
-    for agent, group in by_agent.items():
-        files.append(folder / f"{file_stem(agent)}.eval")
+    for (name, agent), group in by_agent.items():
+        files.append(folder / f"{name + '-' if several else ''}{file_stem(agent)}.eval")
         write_eval_log(_log(agent, group), files[-1])
     return files
 

@@ -35,7 +35,7 @@ class Panel:
 
         Raises:
             JudgeError: it has not judged the episode.
-            DamagedJudgementError: its judgement is damaged.
+            DamagedJudgementError: its judgement is damaged, or may be among the damaged lines.
             OptionError: no judge has its name.
         """
         stored = self.stored.get(self.label)
@@ -47,8 +47,10 @@ class Panel:
             return own
         if stored is None:
             _check_name(self.label, self.task_kind)
-        name = self.label if stored is None else stored.judge
-        raise _not_judged(name, f"'{log}'", self.folder)
+            raise _not_judged(self.label, f"'{log}'", self.folder)
+        if stored.faults:
+            raise DamagedJudgementError(f"{stored.judge} has no whole judgement of '{log}'; judge the run again")
+        raise _not_judged(stored.judge, f"'{log}'", self.folder)
 
     def others(self, log: str, episode: Episode[Any], task: Any) -> dict[str, Judged]:
         """Return the judgements of an episode by the other judges, by label. Damaged ones are left out."""

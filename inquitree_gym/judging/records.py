@@ -7,7 +7,7 @@ import json
 import os
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -147,6 +147,15 @@ class JudgementRecord(JsonlRecord):
         """Tell whether this text about this task was judged."""
         return (self.digest, self.text) == (task.digest, text_digest(text))
 
+    def check(self, task: Any, file: Path, remedy: str) -> None:
+        """Raise `DamagedJudgementError`, which ends with a remedy, unless the payload fits the task."""
+        try:
+            self.payload.check(task)
+        except JudgeError as error:
+            raise DamagedJudgementError(
+                f"'{file}': the judgement of turn {self.turn} of {self.episode} is damaged: {error}; {remedy}"
+            ) from error
+
 
 @dataclass(frozen=True, slots=True)
 class Judgements:
@@ -158,6 +167,8 @@ class Judgements:
     config: dict[str, Any]
     by_turn: dict[Key, JudgementRecord]
     """The latest judgement of each text."""
+    faults: Sequence[str] = ()
+    """Damaged lines of the file, which were left out."""
 
     @property
     def version(self) -> int:
@@ -178,13 +189,7 @@ class Judgements:
         record = self.by_turn.get(key)
         if record is None or not record.fits(task, text):
             return None
-        try:
-            record.payload.check(task)
-        except JudgeError as error:
-            raise DamagedJudgementError(
-                f"'{self.file}': the judgement of turn {record.turn} of {record.episode} is damaged: {error}; remove "
-                "its line and judge the run again"
-            ) from error
+        record.check(task, self.file, "judge the run again")
         return record.payload
 
     def scores(self) -> dict[tuple[str, str, int], Mapping[str, float | None]]:
@@ -227,8 +232,10 @@ def read_judgements(run: str | os.PathLike[str], task_kind: str = DEFAULT_KIND) 
                 continue
             header = _read_header(file)
             if header.task_kind == task_kind:
-                records = _read(file, task_kind, stored.faults)
-                stored.judges.append(Judgements(file, header.judge, header.config, records))
+                faults: list[str] = []
+                records = _read(file, task_kind, faults)
+                stored.judges.append(Judgements(file, header.judge, header.config, records, faults))
+                stored.faults.extend(faults)
         except InquiTreeError as error:
             stored.faults.append(str(error))
     return stored
@@ -257,7 +264,7 @@ class JudgementFile(JsonlWriter):
         super().__init__(Path(run, JUDGEMENTS, f"{file_stem(judge)}-{digest}.jsonl"), resume=True, header=header)
         self.judge, self.config = judge, header.config
         self.faults: list[str] = []
-        """Damaged lines, which are left out."""
+        """Damaged lines, which are left out, and damaged judgements that `holds` has found."""
         self._payload: type[Payload] = kind(task_kind).judging.payload
         try:
             self.by_turn = _read(self.path, task_kind, self.faults)
@@ -268,13 +275,14 @@ class JudgementFile(JsonlWriter):
     def holds(self, key: Key, task: Any, text: str) -> bool:
         """Tell whether this text about this task was judged, and no part of it is unscored."""
         record = self.by_turn.get(key)
-        if record is None or record.payload.unscored or not record.fits(task, text):
+        if record is None or not record.fits(task, text):
             return False
         try:
-            record.payload.check(task)
-        except JudgeError:
+            record.check(task, self.path, "it is judged again")
+        except DamagedJudgementError as error:
+            self.faults.append(str(error))
             return False
-        return True
+        return not record.payload.unscored
 
     def add(self, key: Key, task: Any, text: str, judgement: Judgement[Any]) -> JudgementRecord:
         """Append a judgement, which replaces earlier ones of the text, and return its record.

@@ -11,12 +11,12 @@ from typing import Any
 from inquitree_gym.errors import LogError
 from inquitree_gym.judging.judgement import AsyncJudge, Judgement, version_of
 from inquitree_gym.judging.panel import Panel
-from inquitree_gym.judging.records import JudgementFile, Key, read_judgements
+from inquitree_gym.judging.records import JUDGEMENTS, JudgementFile, Key, read_judgements
 from inquitree_gym.judging.registry import judge_all
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.llm import Usage
 from inquitree_gym.results.load import finished_episodes
-from inquitree_gym.results.logs import AnyLogs, Missing, find_logs
+from inquitree_gym.results.logs import DAMAGED, AnyLogs, Missing, find_logs
 from inquitree_gym.results.score import Score, make_score
 from inquitree_gym.results.statistics import Agreement, agreement
 
@@ -54,6 +54,8 @@ class JudgingResult:
     """Usage of this call. Equal texts about a task are judged once."""
     unread: int
     """Grades or replies of this call that could not be read."""
+    faults: tuple[str, ...] = ()
+    """Damaged lines and judgements in its file. Their texts were judged again."""
 
 
 def stated_texts(
@@ -134,6 +136,7 @@ async def judge_texts(
             unscored=sum(file.by_turn[one.key].payload.unscored for one in stated),
             usage=sum((judgement.usage for judgement in judgements), Usage()),
             unread=sum(judgement.unread for judgement in judgements),
+            faults=tuple(file.faults),
         )
 
 
@@ -150,18 +153,21 @@ def recorded_scores(
 ) -> dict[str, list[Score[Any]]]:
     """Return the scores of the episodes of one folder by every judge with stored judgements, by the judge's label.
 
-    See `finished_episodes` for ``on_damaged``.
+    Damaged judgements are left out. See `finished_episodes` for ``on_damaged``, which is called with them, too.
 
     Raises:
         LogError: there is no log, or a log is damaged.
     """
-    logs = find_logs(logs)
-    panel = Panel(logs.path, task_kind, "", read_judgements(logs.path, task_kind).by_label())
+    logs, found = find_logs(logs), read_judgements(find_logs(logs).path, task_kind)
+    panel = Panel(logs.path, task_kind, "", found.by_label(), found.faults)
     scores: dict[str, list[Score[Any]]] = {label: [] for label in panel.stored}
     for logged in finished_episodes(logs, on_damaged=on_damaged):
         if logged.kind == task_kind:
             for label, judged in panel.others(logged.entry.file.name, logged.episode, logged.task).items():
                 scores[label].append(make_score(logged.episode, logged.task, judged))
+    if on_damaged is not None:
+        for fault in panel.faults:
+            on_damaged(Missing(JUDGEMENTS, DAMAGED, fault, task_kind))
     return scores
 
 

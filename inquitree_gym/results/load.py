@@ -11,7 +11,7 @@ from inquitree_gym.errors import DamagedJudgementError, LogError
 from inquitree_gym.judging.panel import Panel, read_panel
 from inquitree_gym.judging.records import JUDGEMENTS
 from inquitree_gym.log import read_episode
-from inquitree_gym.results.logs import AnyLogs, LogEntry, LoggedEpisode, Logs, Missing, find_logs
+from inquitree_gym.results.logs import DAMAGED, AnyLogs, LogEntry, LoggedEpisode, Logs, Missing, find_logs
 from inquitree_gym.results.score import Score, distinct_labels, make_score
 from inquitree_gym.runs.folder import version_name
 
@@ -108,7 +108,7 @@ def score_logs(
         for label, score in log.others.items():
             judged.setdefault(label, []).append(score)
     for (_, name), panel in panels.items():
-        missing += [Missing(JUDGEMENTS, "damaged", fault, name) for fault in dict.fromkeys(panel.faults)]
+        missing += [Missing(JUDGEMENTS, DAMAGED, fault, name) for fault in dict.fromkeys(panel.faults)]
     return ScoredRun(
         folder=logs.path,
         scores=tuple(log.score for log in scored),
@@ -131,7 +131,7 @@ def score_log(entry: LogEntry, judges: Callable[[Path, str], Panel]) -> ScoredLo
     try:
         judged = of_home.chosen(*what)
     except DamagedJudgementError as error:
-        return Missing(entry.name, "damaged", str(error), logged.kind)
+        return Missing(entry.name, DAMAGED, str(error), logged.kind)
     return ScoredLog(_score(logged, judged), others, logged.task)
 
 

@@ -23,6 +23,7 @@ from inquitree_gym.runs.specs import EpisodeSpec, cell_of
 
 LOG_SUFFIX = ".jsonl"
 OTHER_TASK = "other task"
+DAMAGED = "damaged"
 NO_LOG = "no log"
 
 
@@ -109,7 +110,7 @@ class LogEntry:
                 return self._missing("missing")
             episode = read_episode(self.file)
         except LogError as error:
-            return self._missing("damaged", error)
+            return self._missing(DAMAGED, error)
         try:
             task = self.tasks.load(episode.header.task)
         except LogError as error:
@@ -117,7 +118,7 @@ class LogEntry:
         try:
             kind(episode.header.task.kind).results.check(episode, task)
         except LogError as error:
-            return self._missing("damaged", f"'{self.file}': {error}")
+            return self._missing(DAMAGED, f"'{self.file}': {error}")
         return LoggedEpisode(self, task, episode)
 
     def _missing(self, status: str, error: object = "") -> Missing:
@@ -230,7 +231,7 @@ def _add_run(found: Logs, folder: Path) -> bool:
     try:
         manifest = load_manifest(folder)
     except LogError as error:
-        found.foreign.append(Missing(_name(found, folder / MANIFEST), "damaged", str(error)))
+        found.foreign.append(Missing(_name(found, folder / MANIFEST), DAMAGED, str(error)))
         return False
     shelf, known = TaskFinder(folder), set()
     for spec in manifest.specs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -177,7 +178,7 @@ class Score(Generic[D]):
         return {**plain, "values": dict(self.values), **more, "config": dict(self.config)}
 
 
-class KindResults(Generic[T, D]):
+class KindResults(ABC, Generic[T, D]):
     """Base of the results of a kind. A kind must have `measures` and `detail`."""
 
     measures: tuple[Measure[D], ...] = ()
@@ -198,9 +199,9 @@ class KindResults(Generic[T, D]):
     formulas: str = ""
     """Formulas other than the usual ones, in words, for captions."""
 
+    @abstractmethod
     def detail(self, episode: Episode[Any], task: T, judged: Judged) -> D:
         """Return the kind's part of the score of an episode."""
-        raise NotImplementedError
 
     def score(self, episode: Episode[Any], task: T, judged: Judged) -> tuple[dict[str, float | None], D]:
         """Return the values of the measures by name, and the kind's part of the score.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.errors import DamagedJudgementError, LogError, OptionError
 from inquitree_gym.judging.judgement import Judged, judge_label
 from inquitree_gym.judging.panel import Panel, read_panel
+from inquitree_gym.judging.records import JUDGEMENTS
 from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode, has_header
 from inquitree_gym.results.listing import (
@@ -25,14 +25,14 @@ from inquitree_gym.results.listing import (
     page_name,
     write_list,
 )
-from inquitree_gym.results.logs import OTHER_TASK, AnyLogs, LogEntry, Missing, agent_label, find_logs
+from inquitree_gym.results.logs import DAMAGED, OTHER_TASK, AnyLogs, LogEntry, Missing, agent_label, find_logs
 from inquitree_gym.results.report import cell_words, pages_of
 from inquitree_gym.results.score import Score, cost_of, make_score
 from inquitree_gym.results.tables import dollars
 from inquitree_gym.results.templating import render, write_text
 from inquitree_gym.runs.specs import EpisodeSpec
 
-_ENDED = ("concluded", "truncated", "abandoned", "damaged", OTHER_TASK)
+_ENDED = ("concluded", "truncated", "abandoned", DAMAGED, OTHER_TASK)
 """States of logs that a run does not continue."""
 
 
@@ -44,6 +44,7 @@ def view_log(file: Path, out: Path | None = None, judge: str | None = None) -> P
 def view_run(
     path: AnyLogs, out: Path | None = None, *, wanted: Callable[[EpisodeSpec], bool] = lambda spec: True,
     progress: Callable[[EpisodeSpec], None] | None = None, judge: str | None = None,
+    on_damaged: Callable[[Missing], None] = lambda damaged: None,
 ) -> Path:  # fmt: skip
     """Write the pages of the wanted episodes of logs. Return the index, or the page of a single episode.
 
@@ -54,6 +55,7 @@ def view_run(
         wanted: selects episodes.
         progress: called with each episode after its page has been written.
         judge: name or label of the judge. By default the judge of the kind of environment.
+        on_damaged: called with each damaged log and judgement, which an index leaves out.
 
     Raises:
         LogError: the path does not exist, or the single wanted log is damaged or its task is not available. An index
@@ -77,6 +79,8 @@ def view_run(
         return page
     pages = LogPages(logs.path / VIEW if out is None else out, f"Episodes of {logs.path.name}", judge)
     pages.write(entries, progress)
+    for damaged in pages.damaged():
+        on_damaged(damaged)
     return pages.index
 
 
@@ -116,12 +120,15 @@ class LogPages:
         self._title = title
         self._lines: dict[str, tuple[object, ListedEpisode]] = {}
         """State of the log and line of the index, by name of the log."""
+        self._judge = judge
+        self._panels: dict[tuple[Path, str], Panel] = {}
+        self._missing: list[Missing] = []
 
-        @cache
-        def judges(home: Path, name: str) -> Panel:
-            return read_panel(home, judge, name)
-
-        self._judges = judges
+    def damaged(self) -> Iterator[Missing]:
+        """Yield the damaged logs and judgements that were met."""
+        yield from (each for each in self._missing if each.status == DAMAGED)
+        for (_, name), panel in self._panels.items():
+            yield from (Missing(JUDGEMENTS, DAMAGED, fault, name) for fault in dict.fromkeys(panel.faults))
 
     def write(
         self, entries: Sequence[LogEntry], progress: Callable[[EpisodeSpec], None] | None = None, live: bool = False
@@ -156,8 +163,13 @@ class LogPages:
         logged = entry.read()
         if isinstance(logged, Missing):
             return logged
-        episode, task, judges = logged.episode, logged.task, self._judges(entry.home, logged.kind)
-        judged = judges.chosen(entry.file.name, episode, task)
+        episode, task = logged.episode, logged.task
+        judges = self._panels.get((entry.home, logged.kind)) or read_panel(entry.home, self._judge, logged.kind)
+        self._panels[entry.home, logged.kind] = judges
+        try:
+            judged = judges.chosen(entry.file.name, episode, task)
+        except DamagedJudgementError as error:
+            return Missing(entry.name, DAMAGED, str(error), logged.kind)
         others = judges.others(entry.file.name, episode, task)
         score = write_view(
             episode, task, page, judged=judged, others=others, back=address(page, self.index) if back else "", live=live
@@ -182,6 +194,7 @@ class LogPages:
         line = self.draw(entry, folder_of(self.index) / page_name(entry.name), live=live)
         if not isinstance(line, Missing):
             return line
+        self._missing.append(line)
         return ListedEpisode(spec.env, Path(spec.task).stem, spec.player, _cell(entry, None), spec.seed, line.status)
 
 

@@ -192,7 +192,7 @@ def test_one_bad_log_is_named_and_the_rest_is_told(inquitree: Inquitree, runs, t
     if verb == "view":
         assert "damaged" in read_page(run / "view" / "index.html").text
         return
-    named = "damaged, and not scored"
+    named = "damaged, and left out"
     assert named in done.said
     assert bad.name in done.said
     assert len([line for line in done.said.splitlines() if named in line]) == 1

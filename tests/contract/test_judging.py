@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def test_an_unknown_judge_is_refused(kind_case: KindCase, name: Any):
         load_judge(name, task_kind=kind_case.name)
 
 
-def test_judgements_are_stored_once_and_a_damaged_one_is_named_and_left_out(kind_case: KindCase, tmp_path: Path):
+def test_judgements_are_stored_once(kind_case: KindCase, tmp_path: Path):
     run = begin(kind_case, tmp_path)
     (report,) = inquitree("judge", run.folder, "--json").json
     assert report["kind"] == kind_case.name
@@ -86,14 +87,42 @@ def test_judgements_are_stored_once_and_a_damaged_one_is_named_and_left_out(kind
     (stored,) = (run.folder / "judgements").iterdir()
     before = stored.read_bytes()
     (again,) = inquitree("judge", run.folder, "--json").json[0]["judges"]
-    assert (again["judged"], again["found"]) == (0, judge["judged"])
+    assert (again["judged"], again["found"], again["faults"]) == (0, judge["judged"], [])
     assert stored.read_bytes() == before
-    lines = before.decode().splitlines(keepends=True)
-    record = json.loads(lines[1])
-    record["payload"] = {"essay": 1}
-    stored.write_text("".join([lines[0], json.dumps(record) + "\n", *lines[2:]]))
-    (mended,) = inquitree("judge", run.folder, "--json").json[0]["judges"]
-    assert (mended["judged"], mended["found"]) == (1, judge["judged"] - 1)
+
+
+OUT_OF_RANGE: dict[str, Callable[[Any], object]] = {
+    "inquiry": lambda payload: payload["verdicts"][0].update(score=1.5),
+    "projection": lambda payload: payload.update(f1=-0.5),
+    "toy": lambda payload: payload.update(words=3),
+}
+OF_ANOTHER_TASK: dict[str, Callable[[Any], object]] = {
+    "inquiry": lambda payload: payload["verdicts"][0].update(item="c9"),
+    "projection": lambda payload: [payload[name].pop() for name in ("analogous", "pair_ratings", "reasons")],
+    "toy": lambda payload: payload.update(words=["gold"]),
+}
+
+
+def test_damaged_judgements_are_named_and_left_out_by_every_verb(kind_case: KindCase, tmp_path: Path):
+    run = begin(kind_case, tmp_path)
+    inquitree("judge", run.folder)
+    (stored,) = (run.folder / "judgements").iterdir()
+    header, *records = map(json.loads, stored.read_text().splitlines())
+    OUT_OF_RANGE[kind_case.name](records[0]["payload"])
+    OF_ANOTHER_TASK[kind_case.name](records[-1]["payload"])
+    lines = [json.dumps(header), *map(json.dumps, records), "no judgement"]
+    stored.write_text("".join(f"{line}\n" for line in lines))
+    told = (f"{stored.name}', line 2: ", f"{stored.name}', line {len(lines)}: not JSON", "is damaged: ")
+    for verb in ("score", "report", "view"):
+        done = inquitree(verb, run.folder, "--judge", "local")
+        assert done.status == 0, done.err
+        assert [done.said.count(part) for part in told] == [1, 1, 1], (verb, done.said)
+    assert len(inquitree("score", run.folder, "--judge", "local", "--json").json) == len(run.logs) - 1
+    done = inquitree("judge", run.folder)
+    assert (done.status, [done.said.count(part) for part in told]) == (0, [1, 1, 1]), done.said
+    assert "is judged again" in done.said
+    assert len(inquitree("score", run.folder, "--judge", "local", "--json").json) == len(run.logs)
+    assert "is damaged: " not in inquitree("judge", run.folder).said
 
 
 @pytest.mark.e2e

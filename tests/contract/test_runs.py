@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -173,16 +174,53 @@ def test_a_report_and_the_episodes_are_written_as_pages(run: Run, tmp_path: Path
     assert all("<html" in page for page in pages.values())
 
 
-def test_kinds_in_one_folder_are_scored_and_reported_apart(all_runs: dict[str, Run], tmp_path: Path):
-    for name, run in all_runs.items():
-        shutil.copytree(run.folder, tmp_path / name)
-    scores = inquitree("score", *sorted(tmp_path.iterdir()), "--json").json
-    assert {score["kind"] for score in scores} == set(CASES)
-    printed = inquitree("report", *sorted(tmp_path.iterdir()))
-    assert printed.status == 0, printed.err
-    assert all(name in printed.out for name in CASES)
-    (only,) = {score["kind"] for score in inquitree("score", *tmp_path.iterdir(), "--env", "toy", "--json").json}
-    assert only == "toy"
+@pytest.fixture(scope="module")
+def mixed(all_runs: dict[str, Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One run folder with the episodes of every kind."""
+    folder = tmp_path_factory.mktemp("mixed") / "run"
+    for run in all_runs.values():
+        shutil.copytree(run.folder, folder, dirs_exist_ok=True)
+    assert len(logs(folder)) == sum(len(run.logs) for run in all_runs.values())
+    return folder
+
+
+def test_one_folder_with_every_kind_is_scored_reported_and_judged_apart(all_runs: dict[str, Run], mixed: Path):
+    expected = {name: len(run.logs) for name, run in all_runs.items()}
+    scores = inquitree("score", mixed, "--json").json
+    assert Counter(score["kind"] for score in scores) == expected
+    assert {score["kind"] for score in inquitree("score", mixed, "--env", "toy", "--json").json} == {"toy"}
+    reports = inquitree("report", mixed, "--json").json
+    assert {report["kind"] for report in reports} == set(CASES)
+    assert [report["missing"] for report in reports] == [[]] * len(CASES)
+    judged = inquitree("judge", mixed, "--json").json
+    assert {report["kind"]: len(*report["scores"].values()) for report in judged} == expected
+    for verb in ("score", "report", "judge"):
+        printed = inquitree(verb, mixed)
+        assert printed.status == 0, printed.err
+        assert "left out" not in printed.said
+        assert all(f"{name}: " in printed.out for name in CASES), verb
+
+
+def test_one_folder_with_every_kind_is_shown_and_exported_whole(mixed: Path, tmp_path: Path):
+    count = len(logs(mixed))
+    assert inquitree("view", mixed, "--out", tmp_path / "pages").status == 0
+    assert len(list((tmp_path / "pages" / "index-episodes").rglob("*.html"))) == count
+    assert inquitree("export", mixed, "--out", tmp_path / "messages.jsonl").status == 0
+    rows = [json.loads(line) for line in (tmp_path / "messages.jsonl").read_text().splitlines()]
+    assert len(rows) == count
+    assert {row["kind"] for row in rows} == set(CASES)
+
+
+def test_what_one_kind_lacks_keeps_no_other_from_being_judged(mixed: Path, tmp_path: Path):
+    """Of a folder without copies of the tasks, only the logs on a task of this machine can be judged."""
+    shutil.copytree(mixed / "episodes", tmp_path / "logs")
+    done = inquitree("judge", tmp_path / "logs", "--json")
+    assert [report["kind"] for report in done.json] == ["toy"]
+    assert done.said.count("which is not at hand") == 2
+    for log in (tmp_path / "logs").glob("bread*shown*"):
+        log.unlink()
+    done = inquitree("judge", tmp_path / "logs")
+    assert (done.status, done.said.count("which is not at hand"), "to judge yet" in done.said) == (2, 2, True)
 
 
 def test_a_log_of_an_unknown_kind_is_named_and_left_out(copied: Run):

@@ -325,6 +325,8 @@ def test_damaged_judgements_are_named_and_left_out(whole: Path):
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join([*lines[:2], lines[2].replace('"score":0.6', '"score":99.0')]))
     assert [len(scores) for scores in load_run(whole).judged.values()] == [1]
+    chosen = load_run(whole, judge="llm:model")
+    assert (len(chosen.scores), "no whole judgement" in chosen.missing[0].error) == (1, True)
     panel = read_panel(whole)
     assert ["less than or equal to 1" in fault for fault in panel.faults] == [True]
     file.write_text("".join([lines[0], lines[1].replace('"item":"c1"', '"item":"c9"'), lines[2]]))

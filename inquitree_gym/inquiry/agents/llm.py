@@ -112,19 +112,9 @@ class ScepticAgent(LLMAgent):
     """
 
     name = "sceptic"
-
-    def __init__(
-        self,
-        chat: Chat,
-        *,
-        context: int | None = None,
-        prompts: str | os.PathLike[str] | None = None,
-        belief: bool = False,
-    ) -> None:
-        super().__init__(chat, context=context, prompts=prompts, belief=belief)
-        self._checks: Conversation | None = None
-        self._previous_state = ""
-        self._redone = False
+    _checks: Conversation | None = None
+    _previous_state = ""
+    _redone = False
 
     def reset(self, seed: int) -> None:
         """Start an episode."""

@@ -226,9 +226,9 @@ def _layout(name: str, model: Any, dim: int) -> tuple[MenuSize, int]:
     """Return slots and length of the text features of a model, read from its spaces."""
     space, actions = model.observation_space, model.action_space
     if isinstance(space, gym.spaces.Dict) and set(space) == set(FeatureLayout(0, 0, 0).parts):
+        parts = [part for name in FeatureLayout(0, 0, 0).parts if isinstance(part := space[name], gym.spaces.Box)]
         space = gym.spaces.Box(
-            np.concatenate([space[part].low for part in FeatureLayout(0, 0, 0).parts]),  # type: ignore[attr-defined]
-            np.concatenate([space[part].high for part in FeatureLayout(0, 0, 0).parts]),  # type: ignore[attr-defined]
+            np.concatenate([part.low for part in parts]), np.concatenate([part.high for part in parts])
         )
     if isinstance(space, gym.spaces.Box) and len(space.shape) == 1 and isinstance(actions, gym.spaces.Discrete):
         text_dim = int((space.low < 0).sum())  # of a row of features, only the text has negative values

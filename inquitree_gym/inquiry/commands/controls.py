@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from inquitree_gym.cli.judges import JudgeOption
+from inquitree_gym.cli.judges import JudgeOption, judge_stated, print_usage
 from inquitree_gym.cli.output import (
     FAILED,
     REPLY_TOKENS,
@@ -56,6 +56,7 @@ from inquitree_gym.inquiry.bounds.traversal import (
 )
 from inquitree_gym.inquiry.generator.difficulty import TOPOLOGIES, Difficulty
 from inquitree_gym.inquiry.judges.llm import JudgeOptions
+from inquitree_gym.inquiry.judging import KIND
 from inquitree_gym.inquiry.memory import (
     ask_closed_book,
     closed_book_conclusions,
@@ -65,12 +66,10 @@ from inquitree_gym.inquiry.memory import (
 )
 from inquitree_gym.inquiry.probe import ProbeComparison, ProbeResult
 from inquitree_gym.inquiry.vigilance import SENSITIVITY
-from inquitree_gym.judging.judgement import AsyncJudge
 from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.kinds import kind
 from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel
 from inquitree_gym.results.cutoff import ModelDates, find_model, load_models
-from inquitree_gym.results.judged import JudgingResult, judge_texts
 from inquitree_gym.results.questions import AskingResult
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import in_cell
@@ -179,7 +178,9 @@ def closed_book(  # noqa: PLR0913  (one parameter per flag)
     }
     chats = [BudgetedChat(ChatModel(name, **asking), budget) for name in dict.fromkeys(split(model))]
     asked = [_recite(chat, list(trees.values()), out_folder, repeats, max_concurrency) for chat in chats]
-    judged = [_judge(trees, out_folder, judge, max_concurrency) for judge in panel]
+    stated = closed_book_conclusions(out_folder, trees)
+    for judge in panel:
+        print_usage(judge_stated(out_folder, stated, judge, max_concurrency, KIND), KIND)
     found = summarise_memory(grade_closed_book(out_folder, trees), known)
     if as_json:
         print_json(found)
@@ -188,8 +189,6 @@ def closed_book(  # noqa: PLR0913  (one parameter per flag)
         out.print(Text(MEMORY_LEGEND))
     for chat, answers in zip(chats, asked, strict=True):
         note_answers(f"{chat.config['model']}: conclusions", answers)
-    for done in judged:
-        note(f"{done.judge}: conclusions judged: {done.judged}; judged before: {done.found}")
     _note_undated([one.model for one in found], known)
     if any(answers.failed or answers.left for answers in asked):
         raise typer.Exit(FAILED)
@@ -268,12 +267,6 @@ def load_trees(names: Iterable[str]) -> list[Tree]:
 def _recite(chat: Chat, trees: Sequence[Tree], folder: Path, repeats: int, max_concurrency: int) -> AskingResult:
     with progress(f"asking {chat.config['model']}", len(trees) * repeats) as advance:
         return asyncio.run(ask_closed_book(chat, trees, folder, repeats, max_concurrency, lambda: advance("")))
-
-
-def _judge(trees: Mapping[str, Tree], folder: Path, judge: AsyncJudge[Tree], max_concurrency: int) -> JudgingResult:
-    found = closed_book_conclusions(folder, trees)
-    with progress(f"{judge.name} judging", len(found)) as advance:
-        return asyncio.run(judge_texts(folder, found, judge, max_concurrency, lambda _: advance("")))
 
 
 def note_answers(name: str, asked: AskingResult, more: str = "") -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from inquitree_gym.cli.flags import flag_names, given
-from inquitree_gym.cli.judges import judge_logs
+from inquitree_gym.cli.judges import judge_stated
 from inquitree_gym.cli.output import (
     REPLY_TOKENS,
     BaseUrlOption,
@@ -38,6 +38,7 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.bounds.traversal import AGENTS, AgentTurns, SamplingPlan, measure_tree
 from inquitree_gym.inquiry.commands.controls import load_trees, note_answers
 from inquitree_gym.inquiry.judges.llm import JudgeOptions
+from inquitree_gym.inquiry.judging import KIND
 from inquitree_gym.inquiry.paper.figures import Reproduction, write_reproduction
 from inquitree_gym.inquiry.paper.studies import STUDIES, Control, Target, paper_study, part_of_logs
 from inquitree_gym.inquiry.probe import ProbeResult, probe, probe_items
@@ -45,6 +46,7 @@ from inquitree_gym.judging.judgement import LOCAL
 from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.llm import Budget, BudgetedChat
 from inquitree_gym.results.cutoff import ModelDates, load_models
+from inquitree_gym.results.judged import stated_texts
 from inquitree_gym.results.load import ScoredRun, load_run
 from inquitree_gym.results.logs import find_logs
 from inquitree_gym.runner import RunOptions, StudyConfig
@@ -100,7 +102,8 @@ def reproduce(  # noqa: PLR0913  (one parameter per flag)
     summary = play_study(study, folder, RunOptions(max_concurrency, budget), budget)
     logs = part_of_logs(find_logs(folder), study)
     if judge != LOCAL:
-        judge_logs(logs, scoring, max_concurrency)
+        stated = stated_texts(logs, KIND, on_damaged=lambda damaged: None)  # they are named with the scores
+        judge_stated(logs.path, stated, scoring, max_concurrency, KIND)
     with progress("scoring", len(logs.entries)) as step:
         run = load_run(logs, lambda spec: step(spec.task), judge)
     controls = _controls(study, run, out_folder / CONTROL, budget, max_concurrency) if target == "fig3" else ()
