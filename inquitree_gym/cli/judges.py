@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from dataclasses import fields as dataclass_fields
 from pathlib import Path
@@ -98,6 +99,9 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     panels = {name: _panel(split(judges), shared, own, name, names) for name in names}
     damaged: list[Missing] = [foreign for logs in found for foreign in logs.foreign]
     stated = list(_stated(found, names, damaged))
+    if not stated:
+        note_missing(dict.fromkeys(damaged))
+        raise LogError(f"'{run_folders[0]}' holds no {kind(names[0]).judging.noun} to judge yet; run its study first")
     reports = [_judge_folder(each, panels[each.kind], max_concurrency, damaged) for each in stated]
     if as_json:
         print_json([report.as_plain() for report in reports])
@@ -117,25 +121,11 @@ class _Stated(NamedTuple):
 
 
 def _stated(found: Sequence[Logs], names: Sequence[str], damaged: list[Missing]) -> Iterator[_Stated]:
-    """Yield the texts of each kind in each folder that has some.
-
-    Raises:
-        LogError: no folder has any.
-    """
-    faults: list[LogError] = []
-    stated = False
+    """Yield the texts of each kind in each folder that has some."""
     for home in (replace(home, foreign=[]) for logs in found for home in logs.homes):
         for name in names:
-            try:
-                texts = stated_texts(home, name, damaged.append)
-            except LogError as error:
-                faults.append(error)
-            else:
-                stated = True
-                yield _Stated(home, name, texts)
-    if not stated:
-        note_missing(dict.fromkeys(damaged))
-        raise faults[0]
+            with suppress(LogError):
+                yield _Stated(home, name, stated_texts(home, name, damaged.append))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,7 @@ SCORER = "episode_scores"
 
 
 def write_inspect_logs(episodes: Iterable[tuple[Any, Episode[Any]]], folder: Path) -> list[Path]:
-    """Write an ``.eval`` file for each agent of concluded episodes into ``folder``, and return the files.
-
-    Episodes of several kinds have files of their own, whose names begin with the kind.
+    """Write an ``.eval`` file for each kind and agent of concluded episodes into ``folder``, and return the files.
 
     Raises:
         LogError: an episode was played on another version of its task.

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import TypeVar
 
 from inquitree_gym.errors import BudgetError, ServiceError
+from inquitree_gym.judging.judgement import Judgement, JudgeReply
 from inquitree_gym.llm import Budget, BudgetedChat, CachedChat, Chat, Completion, Message, ReplyCache, Usage
 from inquitree_gym.llm.cache import reply_folder
 from inquitree_gym.llm.chat import complete_with_text
 from inquitree_gym.log.records import JUDGE_ROLE
+
+T = TypeVar("T")
 
 _MARKUP = r"[\s*_`#>-]*"
 
@@ -19,44 +22,60 @@ Scored = tuple[float | None, str]
 """Score under a code, None if the reply gives none, and the reason before the score."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The reply to one request, or the reason for its absence."""
+class UnscoredError(Exception):
+    """A request without a reply, or a reply that cannot be read. The message is the reason."""
 
-    completion: Completion | None
-    fault: str
-    """Reason for the absence of a reply. Empty if there is one."""
-    usage: Usage
+
+class Talk:
+    """The requests about one text, in order, with their replies and usage."""
+
+    def __init__(self, chat: Chat) -> None:
+        self.usage = Usage()
+        self.unread = 0
+        """Number of grades or replies that could not be read."""
+        self.replies: list[JudgeReply] = []
+        self._chat = chat
+
+    async def ask(self, messages: Sequence[Message], seed: int) -> str:
+        """Return the text of the reply to a request.
+
+        Raises:
+            UnscoredError: the budget is used up, or only this request fails.
+            ServiceError: the service rejects every request: wrong key, unknown model or exhausted quota.
+            CacheError: a paid reply could not be cached.
+        """
+        paid: list[Completion] = []
+        try:
+            completion = await complete_with_text(self._chat, messages, seed=seed, keep=paid.append)
+        except BudgetError:
+            self.usage += Usage(skipped=1)
+            raise UnscoredError("not asked: the budget is used up") from None
+        except ServiceError as error:
+            if error.concerns_all:
+                raise
+            self.usage += Usage(failed=1)
+            raise UnscoredError(str(error)) from None
+        finally:
+            self.usage += sum(map(Usage.of, paid), Usage())
+        self.replies.append(JudgeReply(completion))
+        return completion.text
+
+    def refuse(self, fault: str, unread: int = 1) -> UnscoredError:
+        """Return the error for the latest reply, which cannot be read. It tells how the reply ended if it was cut."""
+        reply = self.replies.pop().reply
+        reason = "" if reply.finish_reason == "stop" else f" (the answer ended with '{reply.finish_reason}')"
+        self.replies.append(JudgeReply(reply, fault + reason))
+        self.unread += unread
+        return UnscoredError(fault + reason)
+
+    def judgement(self, payload: T, why: str = "") -> Judgement[T]:
+        """Return the judgement that the replies led to."""
+        return Judgement(payload, self.usage, self.unread, tuple(self.replies), why)
 
 
 def judging_chat(chat: Chat, budget: Budget, cache: ReplyCache | None) -> CachedChat:
     """Return a chat within a budget that caches every paid reply. None for ``cache`` is the package's cache folder."""
     return CachedChat(BudgetedChat(chat, budget), cache or ReplyCache(reply_folder(JUDGE_ROLE)))
-
-
-async def ask_judge(chat: Chat, messages: Sequence[Message], seed: int) -> Asked:
-    """Ask a model. If the budget is used up or only this request fails, return the reason instead of a reply.
-
-    Raises:
-        ServiceError: the service rejects every request: wrong key, unknown model or exhausted quota.
-        CacheError: a paid reply could not be cached.
-    """
-    replies: list[Completion] = []
-    try:
-        completion = await complete_with_text(chat, messages, seed=seed, keep=replies.append)
-    except BudgetError:
-        return Asked(None, "not asked: the budget is used up", _paid(replies) + Usage(skipped=1))
-    except ServiceError as error:
-        if error.concerns_all:
-            raise
-        return Asked(None, str(error), _paid(replies) + Usage(failed=1))
-    return Asked(completion, "", _paid(replies))
-
-
-def ending(completion: Completion) -> str:
-    """Return in brackets, for a fault, how a reply ended. Empty if it stopped by itself."""
-    reason = completion.finish_reason
-    return f" (the answer ended with '{reason}')" if reason != "stop" else ""
 
 
 def secret_of(*parts: object) -> str:
@@ -94,7 +113,3 @@ def _reason(code: str, label: str, before: str) -> str:
     pattern = rf"\bREASON\b{_MARKUP}{re.escape(code)}{_MARKUP}[:=](.*?)(?=\b(?:REASON|{label})\b{_MARKUP}[A-Z]\d+-|\Z)"
     reasons = re.findall(pattern, before, re.IGNORECASE | re.DOTALL)
     return " ".join(reasons[-1].split()).strip("*_` ") if reasons else ""
-
-
-def _paid(replies: Sequence[Completion]) -> Usage:
-    return sum(map(Usage.of, replies), Usage())

@@ -66,7 +66,7 @@ def test_models_conclude_from_the_topic_alone(inquitree: Inquitree, service: Ser
     assert "no training cutoff is known for 'openai/theirs'; add it in a file with --models" in done.said
     assert "'openai/ours'" not in done.said
     assert "openai/ours: conclusions: 4 now (480 tokens, $0.0000 and 4 of unknown price), 0 from before" in done.said
-    assert "local: conclusions judged: 8; judged before: 0" in done.said
+    assert "local: conclusions judged: 8; items unscored: 0" in done.said
     again = inquitree("closed-book", "--model", "openai/ours", *options)
     assert "openai/ours: conclusions: 0 now (0 tokens, $0.0000), 4 from before" in again.said
     assert "openai/theirs" in again.out, "the table shows everything that the folder holds"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from statistics import fmean
 from typing import Annotated, Any
 
@@ -13,10 +14,10 @@ from pydantic import Field
 from inquitree_gym.errors import OptionError, plural
 from inquitree_gym.inquiry.judges.quality import FULL, NOTHING, PARTIAL, Judge, Verdict
 from inquitree_gym.inquiry.prompts import inquiry_prompts
-from inquitree_gym.judging.asking import ask_judge, code_of, ending, fence_of, judging_chat, score_under, secret_of
-from inquitree_gym.judging.judgement import Judgement, JudgeReply
+from inquitree_gym.judging.asking import Talk, UnscoredError, code_of, fence_of, judging_chat, score_under, secret_of
+from inquitree_gym.judging.judgement import Judgement
 from inquitree_gym.judging.registry import ChatOptions
-from inquitree_gym.llm import Budget, Chat, Completion, Message, ReplyCache, Usage, run_sync, strip_thinking
+from inquitree_gym.llm import Budget, Chat, Message, ReplyCache, run_sync, strip_thinking
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.texts import readable
 from inquitree_gym.trees import Tree
@@ -130,13 +131,6 @@ class _Sample:
     grades: tuple[Grade, ...]
     """One per item, in tree order. Empty without an answer."""
     fault: str
-    usage: Usage
-    completion: Completion | None = None
-
-    @property
-    def unread(self) -> int:
-        """Number of items on which the answer has no readable verdict."""
-        return sum(grade.score is None for grade in self.grades)
 
 
 class LLMJudge:
@@ -215,25 +209,11 @@ class LLMJudge:
         if not any(map(str.isalpha, text)):
             return Judgement((Verdict(NOTHING, "nothing concluded"),) * len(tree.conclusions))
         orders = self._orders if len(tree.conclusions) > 1 else (False,)
-        samples = [
-            await self._sample(tree, text, reverse, repeat) for repeat in range(self._repeats) for reverse in orders
-        ]
-        verdicts = tuple(_verdict(samples, orders, index) for index in range(len(tree.conclusions)))
-        replies = tuple(
-            JudgeReply(sample.completion, sample.fault if sample.unread else "")
-            for sample in samples
-            if sample.completion is not None
-        )
-        usage = sum((sample.usage for sample in samples), Usage())
-        return Judgement(verdicts, usage, sum(sample.unread for sample in samples), replies)
-
-    async def _sample(self, tree: Tree, conclusion: str, reverse: bool, repeat: int) -> _Sample:
-        request = JudgeRequest.create(tree, conclusion, reverse=reverse, repeat=repeat, variants=self._variants)
-        asked = await ask_judge(self._chat, request.messages(self._prompts), repeat)
-        if asked.completion is None:
-            return _Sample(reverse, (), asked.fault, asked.usage)
-        fault = f"no verdict that can be read{ending(asked.completion)}"
-        return _Sample(reverse, request.parse(asked.completion.text), fault, asked.usage, asked.completion)
+        talk, samples = Talk(self._chat), []
+        for repeat, reverse in product(range(self._repeats), orders):
+            request = JudgeRequest.create(tree, text, reverse=reverse, repeat=repeat, variants=self._variants)
+            samples.append(await _sample(request.messages(self._prompts), request, talk, repeat))
+        return talk.judgement(tuple(_verdict(samples, orders, index) for index in range(len(tree.conclusions))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +230,16 @@ class _TreeJudge:
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:
         return run_sync(self.inner.judge(self.tree, conclusion)).payload
+
+
+async def _sample(messages: list[Message], request: JudgeRequest, talk: Talk, repeat: int) -> _Sample:
+    """Return the answer to a request, which is sent as some messages."""
+    try:
+        grades = request.parse(await talk.ask(messages, repeat))
+    except UnscoredError as error:
+        return _Sample(request.reverse, (), str(error))
+    unread = sum(grade.score is None for grade in grades)
+    return _Sample(request.reverse, grades, str(talk.refuse("no verdict that can be read", unread)) if unread else "")
 
 
 def _score_at(reply: str, place: int) -> float | None:

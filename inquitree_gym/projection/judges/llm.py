@@ -13,10 +13,10 @@ import numpy as np
 from pydantic import Field
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.judging.asking import Scored, ask_judge, ending, judging_chat
-from inquitree_gym.judging.judgement import Judgement, JudgeReply
+from inquitree_gym.judging.asking import Scored, Talk, UnscoredError, judging_chat
+from inquitree_gym.judging.judgement import Judgement
 from inquitree_gym.judging.registry import ChatOptions
-from inquitree_gym.llm import Budget, Chat, ReplyCache, Usage
+from inquitree_gym.llm import Budget, Chat, ReplyCache
 from inquitree_gym.projection.judges.alignment import MAX_EXTRAS, ORDERS, Alignment
 from inquitree_gym.projection.judges.requests import (
     ALIGNMENT_TEMPLATES,
@@ -98,37 +98,6 @@ class ProjectionJudgeOptions(LLMProjectionSettings, ChatOptions):
         """Requests about each projection, in words."""
         pairs = "every pair of claims" if self.alignment == "pairs" else "all pairs of claims"
         return f"2 requests each and 2 for {pairs}"
-
-
-class _UnscoredError(Exception):
-    """Ends the alignment of one projection, which stays unscored. The message is the reason."""
-
-
-class _Talk:
-    """The requests about one projection, in order, with their replies and usage."""
-
-    def __init__(self, chat: Chat, prompts: Prompts, seed: int) -> None:
-        self._chat, self._prompts, self._seed = chat, prompts, seed
-        self.usage = Usage()
-        self.unread = 0
-        self.replies: list[JudgeReply] = []
-
-    async def ask(self, request: AlignmentRequest) -> str:
-        """Return the text of the reply to a request."""
-        asked = await ask_judge(self._chat, request.messages(self._prompts), self._seed)
-        self.usage += asked.usage
-        if asked.completion is None:
-            raise _UnscoredError(asked.fault)
-        self.replies.append(JudgeReply(asked.completion))
-        return asked.completion.text
-
-    def refuse(self, kind: str, unread: int = 1) -> _UnscoredError:
-        """Return the error for the latest reply, which cannot be read."""
-        reply = self.replies.pop().reply
-        fault = _FAULTS[kind] + ending(reply)
-        self.replies.append(JudgeReply(reply, fault))
-        self.unread += unread
-        return _UnscoredError(fault)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,50 +200,55 @@ class LLMProjectionJudge:
             CacheError: a paid reply could not be cached.
         """
         text = readable(projection[:MAX_ACTION_LENGTH])
-        talk = _Talk(self._chat, self._prompts, self._settings.repeat)
+        talk = Talk(self._chat)
         found, ratings, why = None, _Ratings(), ""
         try:
             found = await self._extracted(task, text, talk)
             await self._rate_all(task, found, talk, ratings)
-        except _UnscoredError as error:
+        except UnscoredError as error:
             why = str(error)
         alignment = None if found is None else ratings.alignment(found, len(task.claims))
-        return Judgement(alignment, talk.usage, talk.unread, tuple(talk.replies), why)
+        return talk.judgement(alignment, why)
 
-    async def _extracted(self, task: ProjectionTask, text: str, talk: _Talk) -> _Extracted:
+    async def _extracted(self, task: ProjectionTask, text: str, talk: Talk) -> _Extracted:
         if not any(map(str.isalpha, text)):
             return _Extracted((None,) * len(task.claims), ())
         extract = self._blind if self._settings.pairing == "blind" else self._analogous
         return await extract(task, text, talk)
 
-    async def _analogous(self, task: ProjectionTask, text: str, talk: _Talk) -> _Extracted:
+    async def _analogous(self, task: ProjectionTask, text: str, talk: Talk) -> _Extracted:
         """Extract the claims with the true claims in view: the analogous claims, then up to three extraneous ones."""
         request = analogous_request(task, text, self._settings.repeat)
-        analogous = read_analogous(await talk.ask(request), request.codes)
+        analogous = read_analogous(await self._ask(talk, request), request.codes)
         if analogous is None:
-            raise talk.refuse("analogous")
+            raise talk.refuse(_FAULTS["analogous"])
         found = [claim for claim in analogous if claim is not None]
-        extras = read_claims(await talk.ask(extraneous_request(task, text, self._settings.repeat, found, MAX_EXTRAS)))
+        extras = read_claims(
+            await self._ask(talk, extraneous_request(task, text, self._settings.repeat, found, MAX_EXTRAS))
+        )
         if extras is None:
-            raise talk.refuse("claims")
+            raise talk.refuse(_FAULTS["claims"])
         return _Extracted(tuple(analogous), tuple(extras[:MAX_EXTRAS]))
 
-    async def _blind(self, task: ProjectionTask, text: str, talk: _Talk) -> _Extracted:
+    async def _blind(self, task: ProjectionTask, text: str, talk: Talk) -> _Extracted:
         """Extract the claims without showing the true claims, then match both."""
-        claims = read_claims(await talk.ask(blind_request(task, text, self._settings.repeat)))
+        claims = read_claims(await self._ask(talk, blind_request(task, text, self._settings.repeat)))
         if claims is None:
-            raise talk.refuse("claims")
+            raise talk.refuse(_FAULTS["claims"])
         if not claims:
             return _Extracted((None,) * len(task.claims), ())
         request = matches_request(task, claims, self._settings.repeat)
-        matches = read_matches(await talk.ask(request), request.codes, len(claims))
+        matches = read_matches(await self._ask(talk, request), request.codes, len(claims))
         if matches is None:
-            raise talk.refuse("matches")
+            raise talk.refuse(_FAULTS["matches"])
         others = [claim for index, claim in enumerate(claims) if index not in matches]
         analogous = tuple(None if index is None else claims[index] for index in matches)
         return _Extracted(analogous, tuple(others[:MAX_EXTRAS]))
 
-    async def _rate_all(self, task: ProjectionTask, found: _Extracted, talk: _Talk, ratings: _Ratings) -> None:
+    async def _ask(self, talk: Talk, request: AlignmentRequest) -> str:
+        return await talk.ask(request.messages(self._prompts), self._settings.repeat)
+
+    async def _rate_all(self, task: ProjectionTask, found: _Extracted, talk: Talk, ratings: _Ratings) -> None:
         """Rate the pairs of the extracted claims in both orders, up to the first rating that cannot be read."""
         true = [claim.text for claim in task.claims]
         pairs = found.pairs(true)
@@ -287,12 +261,12 @@ class LLMProjectionJudge:
                 scored = await self._rate(task, shown, order, talk)
                 ratings.said.update(((*pair, order), each) for pair, each in zip(chunk, scored, strict=True))
                 if unread := sum(rating is None for rating, _ in scored):
-                    raise talk.refuse("rating", unread)
+                    raise talk.refuse(_FAULTS["rating"], unread)
 
     async def _rate(
-        self, task: ProjectionTask, pairs: Sequence[tuple[str, str]], order: int, talk: _Talk
+        self, task: ProjectionTask, pairs: Sequence[tuple[str, str]], order: int, talk: Talk
     ) -> list[Scored]:
         """Return rating and reason of some pairs in one order."""
         at = self._settings
         request = ratings_request(task, pairs, swapped=bool(order), repeat=at.repeat, undirected=at.undirected)
-        return read_ratings(await talk.ask(request), request.codes, at.ratings)
+        return read_ratings(await self._ask(talk, request), request.codes, at.ratings)
