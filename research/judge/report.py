@@ -76,12 +76,19 @@ def sense_auc(senses: Sequence[Sense]) -> float:
 
 
 def gaming_rows(left_out: Gaming, shipped: Gaming) -> Iterator[list[str]]:
-    """Yield a row per strategy: kind, name, bound, mean S with and without the tree in the training of the adapter."""
-    for kind, name in shipped:
+    """Yield rows of strategies: kind, names, bound, mean S with and without the tree in the training of the adapter.
+
+    Strategies of one kind with the same figures share a row.
+    """
+    names: dict[tuple[str, str, str], list[str]] = {}
+    for (kind, name), seen in shipped.items():
+        unseen = left_out.get((kind, name))
+        place = kind, "–" if unseen is None else f"{unseen:.3f}", f"{seen:.3f}"
+        names.setdefault(place, []).append(name)
+    for (kind, *figures), same in names.items():
         low, high = BOUNDS.get(kind, (0.0, 1.0))
         bound = {(0.0, 1.0): "–"}.get((low, high), f"≥ {low:.2f}" if low else f"≤ {high:.2f}")
-        unseen = left_out.get((kind, name))
-        yield [kind, name, bound, "–" if unseen is None else f"{unseen:.3f}", f"{shipped[kind, name]:.3f}"]
+        yield [kind, " · ".join(same), bound, *figures]
 
 
 def _fit_cells(items: Sequence[JudgedItem]) -> list[str]:
