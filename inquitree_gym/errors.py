@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -190,5 +191,10 @@ def suggest(word: str, known: Iterable[str]) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 fault``, ``2 faults``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """Return a number with its noun: ``1 fault``, ``2 faults``, ``3 studies``."""
+    return f"{number} {noun if number == 1 else plural_of(noun)}"
+
+
+def plural_of(noun: str) -> str:
+    """Return the plural of a noun, such as ``studies`` or ``axes``."""
+    return re.sub(r"(?<![aeiou])y$", "ie", re.sub(r"is$", "e", noun)) + "s"

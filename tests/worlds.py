@@ -23,19 +23,19 @@ def keys(poles: Sequence[int], axes: Axes) -> list[str]:
 
 
 def told(axes: Axes, key: str) -> str:
-    return " and ".join(f"reading {axis + 1} {OUTCOMES[int(pole)]}" for axis, pole in zip(axes, key, strict=True))
+    """The finding of a key, without a digit."""
+    return " and ".join(f"reading {chr(65 + axis)} {OUTCOMES[int(pole)]}" for axis, pole in zip(axes, key, strict=True))
 
 
 def node(identifier: str, text: str) -> dict[str, Any]:
-    hints = [f"Hint {level} of several to {identifier}." for level in range(1, 5)]
+    words = text.split()
+    hints = [" ".join(["Think, step by step, of", *words[: len(words) * level // 4]]) for level in range(1, 5)]
     return {"id": identifier, "text": text, "paraphrases": [f"In other words: {text}"], "hints": hints}
 
 
 def study(identifier: str, poles: Sequence[int], axes: Axes) -> dict[str, Any]:
-    forms = ("In {}, {}.", "Seen in {}, {}.", "Once more in {}, {}.")
-    texts = {
-        key: [form.format(identifier, told(axes, key) or "it held") for form in forms] for key in keys(poles, axes)
-    }
+    forms = ("In the first run, {}.", "On a second run, {}.", "In some third run, {}.")
+    texts = {key: [form.format(told(axes, key) or "all held") for form in forms] for key in keys(poles, axes)}
     names = [f"a{axis + 1}" for axis in axes]
     result = {"axes": names, "texts": texts, "support": "sheet"}
     return node(identifier, f"Protocol {identifier} measures the outcome twice.") | {"result": result}
@@ -95,6 +95,20 @@ def world_document(
         "conclusions": conclusions,
         "provenance": {"sources": [], "support": []},
     }
+
+
+def clean_document() -> dict[str, Any]:
+    """A document without any fault: four subtopics, five axes, one result of two axes and three controls."""
+    layout = [[[1], [1], [0], []], [[1], [0], [3], [0, 3], []], [[2], [2], [3], [4]], [[4], [4], [2], []]]
+    document = world_document([2, 2, 3, 2, 2], layout, [[0], [0, 1], [2], [3], [4]])
+    document["subtopics"][2]["prerequisites"][0]["id"] = "s1"
+    document["subtopics"][3]["prerequisites"].insert(0, {"id": "s2", "because": "It uses the map."})
+    nodes = [each for subtopic in document["subtopics"] for each in (subtopic, *subtopic["studies"])]
+    support = [
+        {"node": each["id"], "sources": [], "strength": "unconfirmed"} for each in nodes + document["conclusions"]
+    ]
+    document["provenance"] = {"tier": "A", "sources": [], "support": support}
+    return document
 
 
 def read(document: dict[str, Any]) -> WorldTree:

@@ -7,7 +7,7 @@ only those of structure and surface run.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from graphlib import TopologicalSorter
 from itertools import combinations, pairwise
 from typing import Any
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from inquitree_gym.errors import Fault
 from inquitree_gym.trees.disclosure import LEVELS, Disclosure, ProjectionTask
 from inquitree_gym.trees.fields import GENERATED
-from inquitree_gym.trees.meaning import ladder_faults, meaning_faults
+from inquitree_gym.trees.meaning import AnyTree, ladder_faults, meaning_faults, targets
 from inquitree_gym.trees.rules import (
     CENTRAL_SHARE,
     LENGTH_RATIO,
@@ -33,7 +33,7 @@ from inquitree_gym.trees.rules import (
     MIN_TELLABLE_SHARE,
     fault,
 )
-from inquitree_gym.trees.schema import Embed, Study, Tree
+from inquitree_gym.trees.schema import Embed, Structure, Study, Tree
 
 _CONDITIONAL = re.compile(r"(?:If|When) .+, then .+\.$", re.DOTALL)
 _NO_EFFECT = re.compile(r"\b(?:no|not|same|unchanged|equal|equally|neither|independent)\b", re.IGNORECASE)
@@ -116,7 +116,8 @@ _TODO = re.compile(r"\bTODO\b")
 _OR = re.compile(r"(?<!with )(?<!more )\bor\b(?! not\b)", re.IGNORECASE)
 _WHETHER = re.compile(r"\bwhether\b[^;.]*", re.IGNORECASE)
 """Alternatives that make no difference."""
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+"""A figure in a text."""
 _TOKEN = re.compile(r"[a-z0-9.]+")
 
 Terms = set[str | tuple[str, str]]
@@ -124,10 +125,11 @@ Terms = set[str | tuple[str, str]]
 
 def lint_tree(tree: Tree, embed: Embed | None = None) -> list[Fault]:
     """Return all faults, an empty list for a clean tree. The wording of a tree with TODO texts is not checked."""
-    faults = [*_redundant_edges(tree), *_evidence_faults(tree), *_support_faults(tree)]
-    if unfinished := list(_todo_faults(tree)):
+    controls = {study.id for study in tree.studies if study.control}
+    faults = [*redundant_edges(tree.structure), *_evidence_faults(tree), *support_faults(tree.structure, controls)]
+    if unfinished := list(todo_faults(tree)):
         return faults + unfinished
-    faults += [*_wording_faults(tree), *result_faults(tree), *ladder_faults(tree, char_tfidf, "T501")]
+    faults += [*_joined_findings(tree), *target_faults(tree), *result_faults(tree)]
     if tree.disclosure is not None:
         faults += disclosure_faults(tree.disclosure, embed)
     return faults if embed is None else [*faults, *meaning_faults(tree, embed)]
@@ -141,17 +143,18 @@ def char_tfidf(texts: Sequence[str]) -> NDArray[np.float32]:
     return np.asarray(vectorizer.fit_transform(texts).toarray(), np.float32)
 
 
-def _redundant_edges(tree: Tree) -> Iterator[Fault]:
-    parents = {subtopic.id: set(subtopic.prerequisites) for subtopic in tree.subtopics}
+def redundant_edges(tree: Structure) -> Iterator[Fault]:
+    """Yield the prerequisites that another one implies already."""
+    parents = {subtopic: set(prerequisites) for subtopic, prerequisites in tree.graph}
     ancestors: dict[str, set[str]] = {}
     for node in TopologicalSorter(parents).static_order():
         ancestors[node] = parents[node].union(*(ancestors[name] for name in parents[node]))
-    for subtopic in tree.subtopics:
-        implied = set().union(*(ancestors[name] for name in subtopic.prerequisites))
-        for name in sorted(parents[subtopic.id] & implied):
-            path = f"{tree.paths[subtopic.id]}.prerequisites[{subtopic.prerequisites.index(name)}]"
+    for subtopic, prerequisites in tree.graph:
+        implied = set().union(*(ancestors[name] for name in prerequisites))
+        for name in sorted(parents[subtopic] & implied):
+            path = f"{tree.paths[subtopic]}.prerequisites[{prerequisites.index(name)}]"
             message = f"prerequisite '{name}' is already implied by another one; remove it"
-            yield fault("T201", subtopic.id, path, message)
+            yield fault("T201", subtopic, path, message)
 
 
 def _evidence_faults(tree: Tree) -> Iterator[Fault]:
@@ -172,28 +175,31 @@ def _evidence_faults(tree: Tree) -> Iterator[Fault]:
                 yield fault("T204", item.id, path, f"{message}; give each finding a group of its own")
 
 
-def _support_faults(tree: Tree) -> Iterator[Fault]:
+def support_faults(tree: Structure, controls: Set[str]) -> Iterator[Fault]:
+    """Yield the nodes without support, or with too weak a one for what they decide. Controls decide nothing."""
     supports = {support.node: (i, support) for i, support in enumerate(tree.provenance.support)}
-    controls = {study.id for study in tree.studies if study.control}
     invented = all(source.address.startswith(GENERATED) for source in tree.provenance.sources)
-    scored = {study.id for study in tree.studies} - controls | {item.id for item in tree.conclusions}
-    for node in (*tree.subtopics, *tree.studies, *tree.conclusions):
-        if node.id not in supports:
+    studies = {study.id for family in tree.families[1:] for study in family}
+    items = [item for item, _ in tree.needs]
+    scored = (studies | set(items)) - controls
+    for node in (*(node.id for family in tree.families for node in family), *items):
+        if node not in supports:
             message = "has no entry in provenance.support; add one with its sources and facts"
-            yield fault("T205", node.id, "provenance.support", message)
+            yield fault("T205", node, "provenance.support", message)
             continue
-        i, support = supports[node.id]
+        i, support = supports[node]
         if not support.sources and support.strength != "unconfirmed":
             message = "its entry in provenance.support names no source; add one, or call it unconfirmed"
-            yield fault("T206", node.id, f"provenance.support[{i}].sources", message)
-        if support.strength == "unconfirmed" and node.id in scored and not invented:
+            yield fault("T206", node, f"provenance.support[{i}].sources", message)
+        if support.strength == "unconfirmed" and node in scored and not invented:
             message = "is scored but unconfirmed; say what a source supports, or mark the study as a control"
-            yield fault("T207", node.id, f"provenance.support[{i}].strength", message)
+            yield fault("T207", node, f"provenance.support[{i}].strength", message)
     if tree.provenance.tier is None:
         yield fault("T208", "provenance", "provenance.tier", "has no evidence tier; state A, B or C")
 
 
-def _todo_faults(tree: Tree) -> Iterator[Fault]:
+def todo_faults(tree: AnyTree) -> Iterator[Fault]:
+    """Yield the texts that are still to be written."""
     for path, text in _texts(tree.model_dump(mode="json")):
         if _TODO.search(text):
             within = [name for name, place in tree.paths.items() if f"{path}.".startswith(f"{place}.")]
@@ -213,19 +219,24 @@ def _texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from _texts(inner, f"{path}[{index}]")
 
 
-def _wording_faults(tree: Tree) -> Iterator[Fault]:
-    nodes = [node for family in tree.families for node in family]
-    for node in nodes:
-        if (words := len(node.hints[0].split())) < MIN_FIRST_HINT_WORDS:
-            message = f"hint 1 has {words} words, needs at least {MIN_FIRST_HINT_WORDS} to tell where to look"
-            yield fault("T302", node.id, f"{tree.paths[node.id]}.hints[0]", message, words, MIN_FIRST_HINT_WORDS)
+def _joined_findings(tree: Tree) -> Iterator[Fault]:
     for item in tree.conclusions:
         if any(len(group) > 1 for group in item.needs) and _OR.search(_WHETHER.sub("", item.text)):
             message = "joins findings by “or”, so that half the evidence earns it; make two items of it"
             yield fault("T303", item.id, f"{tree.paths[item.id]}.text", message)
+
+
+def target_faults(tree: AnyTree) -> Iterator[Fault]:
+    """Yield the faults of hints and paraphrases that need no embedder."""
+    nodes = targets(tree)
+    for node in nodes:
+        if (words := len(node.hints[0].split())) < MIN_FIRST_HINT_WORDS:
+            message = f"hint 1 has {words} words, needs at least {MIN_FIRST_HINT_WORDS} to tell where to look"
+            yield fault("T302", node.id, f"{tree.paths[node.id]}.hints[0]", message, words, MIN_FIRST_HINT_WORDS)
     if lacking := sum(not node.paraphrases for node in nodes):
         message = f"{lacking} of {len(nodes)} subtopics and studies have no paraphrases; 5 to 8 each help the matcher"
         yield fault("T305", "", "subtopics", message, lacking, 0)
+    yield from ladder_faults(tree, char_tfidf, "T501")
 
 
 def result_faults(tree: Tree) -> Iterator[Fault]:
@@ -254,7 +265,7 @@ def _fake_faults(tree: Tree, study: Study) -> Iterator[Fault]:
         path = f"{tree.paths[study.id]}.fakes[{k - 1}]"
         for code, message, value, bound in _differences(f"fake {k}", fake, study.result):
             yield fault(code, study.id, path, message, value, bound)
-        if _words(fake) in map(_words, study.results[:k]):
+        if words_of(fake) in map(words_of, study.results[:k]):
             message = f"fake {k} repeats the true result or an earlier fake; contradict it"
             yield fault("T403", study.id, path, message)
 
@@ -264,7 +275,7 @@ def _rewording_faults(tree: Tree, study: Study) -> Iterator[Fault]:
         path = f"{tree.paths[study.id]}.rewordings[{k - 1}]"
         for _, message, value, bound in _differences(f"rewording {k}", text, study.result):
             yield fault("T406", study.id, path, message, value, bound)
-        if _words(text) in map(_words, study.wordings[:k]):
+        if words_of(text) in map(words_of, study.wordings[:k]):
             message = f"rewording {k} repeats the true result or an earlier rewording; use other words"
             yield fault("T406", study.id, path, message)
 
@@ -276,7 +287,7 @@ def _differences(name: str, text: str, result: str) -> Iterator[tuple[str, str, 
     if not shortest <= ratio <= longest:
         message = f"{name} has {ratio:.2f} times as many words as the true result, needs {shortest} to {longest}"
         yield "T401", message, ratio, shortest if ratio < shortest else longest
-    count, numbers = (len(_NUMBER.findall(each)) for each in (text, result))
+    count, numbers = (len(NUMBER.findall(each)) for each in (text, result))
     if abs(count - numbers) > MAX_NUMBER_DIFFERENCE:
         message = f"{name} has {count} numbers, the true result {numbers}; the difference is at most"
         yield "T402", f"{message} {MAX_NUMBER_DIFFERENCE}", abs(count - numbers), MAX_NUMBER_DIFFERENCE
@@ -306,7 +317,8 @@ def _centrality(tree: Tree) -> Iterator[Fault]:
         yield fault("T408", "", "subtopics", message, share, low if share < low else high)
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in small letters."""
     return re.findall(r"\w+", text.lower())
 
 

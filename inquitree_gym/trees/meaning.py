@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -20,29 +20,38 @@ from inquitree_gym.trees.rules import (
     MIN_LAST_HINT_SIMILARITY,
     fault,
 )
-from inquitree_gym.trees.schema import HINT_LEVELS, Embed, Study, Subtopic, Tree, centroids, lookup
+from inquitree_gym.trees.schema import HINT_LEVELS, Candidate, Embed, Study, Subtopic, Tree, centroids, lookup
+from inquitree_gym.trees.world_schema import WorldStudy, WorldSubtopic, WorldTree
+
+AnyTree = Tree | WorldTree
+Target = Subtopic | Study | WorldSubtopic | WorldStudy
 
 
 def meaning_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
     """Yield the faults that vectors show. Each text is embedded once."""
-    known = _embedded_once(tree, embed)
+    known = embedded_once(tree, embed)
     yield from _duplicate_items(tree, known)
     yield from _off_topic_fakes(tree, known)
-    yield from ladder_faults(tree, known, "T502")
-    yield from _last_hint_faults(tree, known)
-    yield from _sibling_faults(tree, known)
+    yield from matching_faults(tree, known)
     yield from _leaks(tree, known)
 
 
-def targets(tree: Tree) -> list[Subtopic | Study]:
+def matching_faults(tree: AnyTree, embed: Embed) -> Iterator[Fault]:
+    """Yield the hints that lead nowhere, and the texts by which siblings can't be told apart."""
+    yield from ladder_faults(tree, embed, "T502")
+    yield from _last_hint_faults(tree, embed)
+    yield from _sibling_faults(tree, embed)
+
+
+def targets(tree: AnyTree) -> list[Target]:
     """Return every target of hints: each subtopic, followed by its studies."""
-    found: list[Subtopic | Study] = []
+    found: list[Target] = []
     for subtopic in tree.subtopics:
         found += [subtopic, *subtopic.studies]
     return found
 
 
-def ladder_similarities(tree: Tree, embed: Embed, code: str) -> NDArray[np.float32]:
+def ladder_similarities(tree: AnyTree, embed: Embed, code: str) -> NDArray[np.float32]:
     """Return the similarity of every hint to its target, shape ``(targets, HINT_LEVELS)``.
 
     Under T501 a target is its text alone, under T502 the centroid of its wordings, as for the matcher.
@@ -54,7 +63,7 @@ def ladder_similarities(tree: Tree, embed: Embed, code: str) -> NDArray[np.float
     return np.asarray(np.einsum("tld,td->tl", rungs[:, :-1], ends), np.float32)
 
 
-def ladder_faults(tree: Tree, embed: Embed, code: str) -> Iterator[Fault]:
+def ladder_faults(tree: AnyTree, embed: Embed, code: str) -> Iterator[Fault]:
     """Yield the hints that are no closer to their target than the hint before, under rule T501 or T502."""
     space = "character TF-IDF" if code == "T501" else "the embedder"
     for node, similarities in zip(targets(tree), ladder_similarities(tree, embed, code).tolist(), strict=True):
@@ -93,7 +102,8 @@ def result_leaks(tree: Tree, embed: Embed) -> Iterator[tuple[str, EarlyText, flo
                 yield study.id, each, float(row[0] - row[1:].max())
 
 
-def _embedded_once(tree: Tree, embed: Embed) -> Embed:
+def embedded_once(tree: AnyTree, embed: Embed) -> Embed:
+    """Return a function that gives the texts of a tree their vectors, each embedded once."""
     texts = list(dict.fromkeys(tree.texts().values()))
     return lookup(dict(zip(texts, embed(texts), strict=True)))
 
@@ -120,7 +130,7 @@ def _off_topic_fakes(tree: Tree, embed: Embed) -> Iterator[Fault]:
                 yield fault("T404", study.id, f"{tree.paths[study.id]}.fakes[{k}]", message, similarity, bound)
 
 
-def _last_hint_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
+def _last_hint_faults(tree: AnyTree, embed: Embed) -> Iterator[Fault]:
     bound = MIN_LAST_HINT_SIMILARITY
     for family in tree.families:
         hints = embed([node.hints[-1] for node in family])
@@ -137,7 +147,7 @@ def _last_hint_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
                 yield fault("T504", node.id, path, message, to_text[i], bound)
 
 
-def _sibling_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
+def _sibling_faults(tree: AnyTree, embed: Embed) -> Iterator[Fault]:
     bound = MAX_SIBLING_SIMILARITY
     for family in tree.families:
         vectors = embed([node.text for node in family])
@@ -148,7 +158,7 @@ def _sibling_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
         yield from _strayed_wordings(tree, family, embed)
 
 
-def _strayed_wordings(tree: Tree, family: tuple[Subtopic, ...] | tuple[Study, ...], embed: Embed) -> Iterator[Fault]:
+def _strayed_wordings(tree: AnyTree, family: Sequence[Candidate], embed: Embed) -> Iterator[Fault]:
     """Yield the texts and paraphrases that the matcher would read as a sibling of their node."""
     nearest = centroids(family, embed)
     for i, node in enumerate(family):

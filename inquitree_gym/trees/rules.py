@@ -37,6 +37,29 @@ MAX_CLAIM_SIMILARITY = 0.80
 LOW_HINTS = 2
 """Highest level of the hints that must not reveal the result."""
 
+AXES, MIN_ABSTRACT_AXES = (5, 8), 4
+"""Range of the number of axes, and its lower end where the evidence is an abstract."""
+SMALL, SMALL_AXES, SMALL_PAIRS, SMALL_CONTROLS = 5, 5, 2, 3
+"""Largest number of subtopics of a small tree. It has at most so many axes, results of two axes, at least controls."""
+TURNS_BOUND = 8
+"""Largest number of subtopics for which 2n turns bound axes and choice."""
+MIN_READERS = 3
+"""Smallest number of studies that read an axis."""
+MAX_PAIR_SHARE = 0.25
+"""Maximum share of results that read two axes."""
+MIN_CONTROLS = 2
+"""Smallest number of studies that read no axis."""
+MAX_COURSE_SHARE = 0.65
+"""Maximum number of axes that a random course reads in 2n turns, as a share of the best one's."""
+MIN_WORDINGS = 3
+"""Smallest number of wordings of a result in one world."""
+MAX_LENGTH_SPREAD = 0.15
+"""Maximum difference in length between the texts of one result or item, in characters, as a share of the shortest."""
+MAX_OTHERWISE_SETTLED = 1 / 3
+"""Maximum share of axes that can be settled without data."""
+MAX_EXAMINED = (1, 3)
+"""Range of the number of conclusion items that read an axis."""
+
 
 class Rule(NamedTuple):
     """One rule."""
@@ -127,8 +150,48 @@ RULES = {
         "no disclosed text reveals a claim: its similarity to the claim exceeds that to the nearest contrary by at "
         f"most {MAX_LEAK:.2f}",
     ),
+    "T901": Rule(
+        "error",
+        f"a tree has {AXES[0]} to {AXES[1]} axes, at least (2n + 1)/3 with up to {TURNS_BOUND} subtopics, at most "
+        f"{SMALL_AXES} with up to {SMALL} subtopics; {MIN_ABSTRACT_AXES} suffice in tier C",
+    ),
+    "T902": Rule("error", f"at least {MIN_READERS} studies read each axis"),
+    "T903": Rule("error", "in two subtopics or more; one axis of a tree may be read in one alone, by two methods"),
+    "T904": Rule("error", "at most one reader of an axis is `inferred`"),
+    "T905": Rule("warning", "an `inferred` result states no figures"),
+    "T906": Rule(
+        "error",
+        f"at most a quarter of the results read two axes, and at most {SMALL_PAIRS} with up to {SMALL} subtopics",
+    ),
+    "T907": Rule("error", "results that read two axes share one axis, or form a triangle of three axes"),
+    "T908": Rule(
+        "error", f"at least {MIN_CONTROLS} studies read no axis, {SMALL_CONTROLS} with up to {SMALL} subtopics"
+    ),
+    "T909": Rule(
+        "error",
+        f"with up to {TURNS_BOUND} subtopics, a random course of 2n turns reads at most {MAX_COURSE_SHARE} of the axes "
+        "that the best one reads",
+    ),
+    "T910": Rule("error", f"a result has at least {MIN_WORDINGS} wordings for each key"),
+    "T911": Rule(
+        "error", f"the texts of one result or item differ in length by at most {MAX_LENGTH_SPREAD:.0%}, in characters"
+    ),
+    "T912": Rule("error", "they state equally many figures"),
+    "T913": Rule("error", "no two of them have the same words, nor have two poles of an axis"),
+    "T914": Rule("warning", "none says but, yet, still, only or surprisingly, which may betray the expected pole"),
+    "T915": Rule("warning", "the order of poles is drawn: the actual pole is not the first one on every axis"),
+    "T916": Rule("error", "at most a third of the axes can be settled otherwise than by data"),
+    "T917": Rule("error", f"{MAX_EXAMINED[0]} to {MAX_EXAMINED[1]} conclusion items examine each axis"),
+    "T918": Rule("error", "any choice of one study per group of `needs` determines all axes of the item"),
+    "T919": Rule("error", "every study in `needs` reads an axis of the item"),
+    "T920": Rule("note", "wordings of one result that state figures state different ones"),
+    "T921": Rule(
+        "error",
+        "no topic, question, protocol or hint suggests a pole: its mean similarity to the results of one pole exceeds "
+        f"that to those of another by at most {MAX_LEAK:.2f}",
+    ),
 }
-"""Rules by code: T1 the file, T2 structure, T3 texts, T4 fakes, T5 hints, T6 siblings, T7 leaks, T8 disclosures."""
+"""Rules by code: T1 file, T2 structure, T3 texts, T4 fakes, T5 hints, T6 siblings, T7 leaks, T8 disclosure, T9 axes."""
 
 
 def fault(

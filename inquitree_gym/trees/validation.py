@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from inquitree_gym.errors import Fault
+from inquitree_gym.errors import Fault, plural_of
 from inquitree_gym.trees import fields
 from inquitree_gym.trees.rules import fault
 from inquitree_gym.trees.schema import HINT_LEVELS
@@ -104,8 +103,7 @@ def _wrong_length(noun: str, length: int, limits: dict[str, Any]) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    plural = re.sub(r"y$", "ie", re.sub(r"is$", "e", noun)) + "s"
-    return f"{number:,} {noun if number == 1 else plural}"
+    return f"{number:,} {noun if number == 1 else plural_of(noun)}"
 
 
 def _described(value: Any) -> str:

@@ -55,10 +55,10 @@ def test_only_a_converted_tree_says_so():
 
 def test_texts_gives_each_text_under_its_path():
     texts = read(document()).texts()
-    assert texts["s2/s2a/result/12/3"] == "Once more in s2a, reading 1 fell and reading 2 held."
-    assert texts["s1/s1b/result/1"] == "In s1b, it held."
-    assert texts["c2/10"] == "Everywhere reading 1 fell and reading 2 rose."
-    assert texts["s1/hint4"] == "Hint 4 of several to s1."
+    assert texts["s2/s2a/result/12/3"] == "In some third run, reading A fell and reading B held."
+    assert texts["s1/s1b/result/1"] == "In the first run, all held."
+    assert texts["c2/10"] == "Everywhere reading A fell and reading B rose."
+    assert texts["s1/hint1"] == "Think, step by step, of Which"
 
 
 PLACE = "subtopics[1].studies[0].result"

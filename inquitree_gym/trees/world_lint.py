@@ -1,0 +1,330 @@
+"""Linter for research trees with worlds: the rules of docs/trees-format.md from T901 on, and the others that apply.
+
+The text of a result or conclusion item must not betray which pole is the usual one, every axis has to be readable in
+several ways, and the choice of studies has to matter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from inquitree_gym.errors import Fault, plural
+from inquitree_gym.trees.lint import (
+    NUMBER,
+    disclosure_faults,
+    redundant_edges,
+    support_faults,
+    target_faults,
+    todo_faults,
+)
+from inquitree_gym.trees.lint import words_of as words
+from inquitree_gym.trees.meaning import embedded_once, matching_faults
+from inquitree_gym.trees.rules import (
+    AXES,
+    MAX_COURSE_SHARE,
+    MAX_EXAMINED,
+    MAX_LEAK,
+    MAX_LENGTH_SPREAD,
+    MAX_OTHERWISE_SETTLED,
+    MAX_PAIR_SHARE,
+    MIN_ABSTRACT_AXES,
+    MIN_CONTROLS,
+    MIN_READERS,
+    MIN_WORDINGS,
+    SMALL,
+    SMALL_AXES,
+    SMALL_CONTROLS,
+    SMALL_PAIRS,
+    TURNS_BOUND,
+    fault,
+)
+from inquitree_gym.trees.schema import Embed
+from inquitree_gym.trees.world_schema import WorldStudy, WorldTree
+
+COURSES = 4_000
+"""Number of random courses that are simulated."""
+_BETRAYING = re.compile(r"\b(but|yet|still|only|surprisingly)\b", re.IGNORECASE)
+
+Reader = tuple[str, WorldStudy]
+"""A subtopic and a study of it."""
+
+
+def lint_world_tree(tree: WorldTree, embed: Embed | None = None) -> list[Fault]:
+    """Return all faults, of meaning only with ``embed``. An empty list for a clean tree, or one that was converted."""
+    if tree.converted:
+        return []
+    controls = {study.id for study in tree.studies if not study.result.axes}
+    faults = [*redundant_edges(tree.structure), *support_faults(tree.structure, controls)]
+    faults += [*_size_faults(tree), *_reading_faults(tree), *_pair_faults(tree), *_control_faults(tree)]
+    faults += [*_course_faults(tree), *_exam_faults(tree), *_pole_faults(tree)]
+    if unfinished := list(todo_faults(tree)):
+        return faults + unfinished
+    faults += [*target_faults(tree), *_text_faults(tree), *_wording_faults(tree)]
+    if tree.disclosure is not None:
+        faults += disclosure_faults(tree.disclosure, embed)
+    if embed is not None:
+        known = embedded_once(tree, embed)
+        faults += [*matching_faults(tree, known), *_leaks(tree, known)]
+    return faults
+
+
+def readers(tree: WorldTree) -> dict[str, list[Reader]]:
+    """Return the subtopics and studies that read each axis."""
+    found: dict[str, list[Reader]] = {axis.id: [] for axis in tree.axes}
+    for subtopic in tree.subtopics:
+        for study in subtopic.studies:
+            for axis in study.result.axes:
+                found[axis].append((subtopic.id, study))
+    return found
+
+
+def courses(tree: WorldTree) -> tuple[int, int, float]:
+    """Return the number of studies that fit into 2n turns, and of axes that they read: at best, and at random.
+
+    A course enters an open subtopic and runs a study of it that it has not run, three turns each. The result of a study
+    that reaches the limit counts. The random number is a mean over `COURSES` courses, the same ones in each call.
+    """
+    steps = (2 * len(tree.subtopics) + 1) // 3
+    return steps, _best_course(tree, steps), _random_course(tree, steps)
+
+
+def _size_faults(tree: WorldTree) -> Iterator[Fault]:
+    count, n = len(tree.axes), len(tree.subtopics)
+    low, high = AXES
+    if n <= TURNS_BOUND:
+        low = max(low, -(-(2 * n + 1) // 3))
+    low = min(low, MIN_ABSTRACT_AXES) if tree.provenance.tier == "C" else low
+    high = SMALL_AXES if n <= SMALL else high
+    if not low <= count <= high:
+        wanted = str(low) if low == high else f"{low} to {high}"
+        message = f"{count} axes, needs {wanted} with {plural(n, 'subtopic')}; join, part or drop some"
+        yield fault("T901", "", "axes", message, count, low if count < low else high)
+
+
+def _reading_faults(tree: WorldTree) -> Iterator[Fault]:
+    """Yield the axes that too few studies read, or that too few read by evidence."""
+    lonely = []
+    for axis, found in readers(tree).items():
+        path, names = tree.paths[axis], ", ".join(study.id for _, study in found) or "none"
+        if len(found) < MIN_READERS:
+            message = (
+                f"is read by {plural(len(found), 'study')} ({names}), needs {MIN_READERS}; let another one measure it"
+            )
+            yield fault("T902", axis, path, message, len(found), MIN_READERS)
+        if len({subtopic for subtopic, _ in found}) == 1:
+            lonely.append(axis)
+        inferred = [study for _, study in found if study.result.support == "inferred"]
+        if len(inferred) > 1:
+            message = f"{', '.join(study.id for study in inferred)} are inferred, at most one reader may be"
+            yield fault("T904", axis, path, f"{message}; find figures for the others", len(inferred), 1)
+    for axis in lonely[1:]:
+        message = f"is read in one subtopic alone, as {lonely[0]} is; one axis of a tree may be, by two methods"
+        yield fault("T903", axis, tree.paths[axis], message, len(lonely), 1)
+    for study in tree.studies:
+        if study.result.support == "inferred" and any(map(NUMBER.search, _result_texts(study))):
+            message = "is inferred and states figures; leave them out, or name the sheet or computation behind them"
+            yield fault("T905", study.id, f"{tree.paths[study.id]}.result.support", message)
+
+
+def _pair_faults(tree: WorldTree) -> Iterator[Fault]:
+    """Yield too many results that read two axes, and those that share no axis with the others."""
+    pairs = {study.id: frozenset(study.result.axes) for study in tree.studies if len(study.result.axes) == 2}
+    most = len(tree.studies) * MAX_PAIR_SHARE
+    most = min(most, SMALL_PAIRS) if len(tree.subtopics) <= SMALL else most
+    if len(pairs) > most:
+        message = f"{len(pairs)} of {len(tree.studies)} results ({', '.join(pairs)}) read two axes, at most {int(most)}"
+        yield fault("T906", "", "subtopics", f"{message}; part some of them", len(pairs), int(most))
+    together = frozenset[str]().union(*pairs.values())
+    if len(together) != 3 and pairs and not frozenset.intersection(*pairs.values()):
+        told = ", ".join(f"{name} {'+'.join(sorted(pair))}" for name, pair in pairs.items())
+        message = (
+            f"its results of two axes ({told}) share no axis and form no triangle; few studies would read all axes"
+        )
+        yield fault("T907", "", "subtopics", message)
+
+
+def _control_faults(tree: WorldTree) -> Iterator[Fault]:
+    controls = [study.id for study in tree.studies if not study.result.axes]
+    least = SMALL_CONTROLS if len(tree.subtopics) <= SMALL else MIN_CONTROLS
+    if len(controls) < least:
+        message = f"{plural(len(controls), 'control')} ({', '.join(controls) or 'none'}), needs {least}; add plausible "
+        message = f"{message}studies that read no axis"
+        yield fault("T908", "", "subtopics", message, len(controls), least)
+
+
+def _course_faults(tree: WorldTree) -> Iterator[Fault]:
+    if len(tree.subtopics) > TURNS_BOUND:
+        return
+    steps, best, chance = courses(tree)
+    if best and (share := chance / best) > MAX_COURSE_SHARE:
+        message = f"at 2n turns {plural(steps, 'random study')} read {chance:.2f} axes on average, the best ones {best}"
+        message = f"{message}: {share:.3f} > {MAX_COURSE_SHARE}; add controls or axes, or move studies"
+        yield fault("T909", "", "subtopics", message, share, MAX_COURSE_SHARE)
+
+
+def _best_course(tree: WorldTree, steps: int) -> int:
+    """Return the largest number of axes that a course of some studies reads. Studies run twice add nothing."""
+    bit = {subtopic.id: 1 << i for i, subtopic in enumerate(tree.subtopics)}
+    needed = {name: sum(bit[each] for each in prerequisites) for name, prerequisites in tree.structure.graph}
+    moves = {
+        (needed[subtopic.id], bit[subtopic.id], sum(1 << tree.axis_index[axis] for axis in study.result.axes))
+        for subtopic in tree.subtopics
+        for study in subtopic.studies
+    }
+    states = {(0, 0)}
+    for _ in range(steps):
+        states |= {
+            (visited | own, read | axes)
+            for visited, read in states
+            for needs, own, axes in moves
+            if needs & visited == needs
+        }
+    return max(read.bit_count() for _, read in states)
+
+
+def _random_course(tree: WorldTree, steps: int) -> float:
+    rng = np.random.default_rng(0)
+    needed = dict(tree.structure.graph)
+    total = 0
+    for _ in range(COURSES):
+        left = {subtopic.id: list(subtopic.studies) for subtopic in tree.subtopics}
+        visited, read = set[str](), set[str]()
+        for _ in range(steps):
+            open_ones = [name for name, studies in left.items() if studies and visited.issuperset(needed[name])]
+            if not open_ones:
+                break
+            name = open_ones[rng.integers(len(open_ones))]
+            visited.add(name)
+            read.update(left[name].pop(rng.integers(len(left[name]))).result.axes)
+        total += len(read)
+    return total / COURSES
+
+
+def _exam_faults(tree: WorldTree) -> Iterator[Fault]:
+    """Yield axes that too few or too many items examine, and evidence that settles no item."""
+    axes_of = {study.id: set(study.result.axes) for study in tree.studies}
+    examined = Counter(axis for item in tree.conclusions for axis in item.axes)
+    low, high = MAX_EXAMINED
+    for axis in tree.axis_index:
+        if not low <= (count := examined[axis]) <= high:
+            message = f"is examined by {plural(count, 'conclusion item')}, needs {low} to {high}"
+            yield fault("T917", axis, tree.paths[axis], message, count, low if count < low else high)
+    for item in tree.conclusions:
+        path = f"{tree.paths[item.id]}.needs"
+        for axis in item.axes:
+            if not any(all(axis in axes_of[name] for name in group) for group in item.needs):
+                message = f"a choice of one study per group leaves {axis} open; add a group of studies that all read it"
+                yield fault("T918", item.id, path, message)
+        for i, group in enumerate(item.needs):
+            for k, name in enumerate(group):
+                if not axes_of[name] & set(item.axes):
+                    message = f"needs {name}, which reads none of its axes ({', '.join(item.axes)}); leave it out"
+                    yield fault("T919", item.id, f"{path}[{i}][{k}]", message)
+
+
+def _pole_faults(tree: WorldTree) -> Iterator[Fault]:
+    if len(tree.axes) > 1 and all(axis.actual == 0 for axis in tree.axes):
+        message = "the first pole is the actual one on every axis; draw the order of the poles"
+        yield fault("T915", "", "axes", message)
+    otherwise = [axis.id for axis in tree.axes if axis.settled_by != "data"]
+    if len(otherwise) > (most := int(len(tree.axes) * MAX_OTHERWISE_SETTLED)):
+        message = f"{', '.join(otherwise)} can be settled without data, at most {most} of {len(tree.axes)} axes may be"
+        yield fault("T916", "", "axes", message, len(otherwise), most)
+    for axis in tree.axes:
+        if len(set(map(str.casefold, axis.poles))) < len(axis.poles):
+            yield fault("T913", axis.id, f"{tree.paths[axis.id]}.poles", "two of its poles are the same text")
+
+
+def _result_texts(study: WorldStudy) -> list[str]:
+    return [text for wordings in study.result.texts.values() for text in wordings]
+
+
+def _parallel_texts(tree: WorldTree) -> Iterator[tuple[str, str, Mapping[str, Sequence[str]]]]:
+    """Yield the id of each study and item, the place of its texts, and these by key."""
+    for study in tree.studies:
+        yield study.id, f"{tree.paths[study.id]}.result.texts", study.result.texts
+    for item in tree.conclusions:
+        yield item.id, f"{tree.paths[item.id]}.texts", {key: (text,) for key, text in item.texts.items()}
+
+
+def _text_faults(tree: WorldTree) -> Iterator[Fault]:
+    """Yield texts of one result or item that differ in form, so that a pole could be told without its meaning."""
+    for node, path, texts in _parallel_texts(tree):
+        named = {f"{key}[{i}]" if key else f"[{i}]": text for key, each in texts.items() for i, text in enumerate(each)}
+        lengths = {place: len(text) for place, text in named.items()}
+        short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
+        if (spread := lengths[long] / lengths[short]) > 1 + MAX_LENGTH_SPREAD:
+            message = f"text {long} is {spread:.2f} times as long as text {short} ({lengths[long]} to {lengths[short]}"
+            message = f"{message} characters), at most {1 + MAX_LENGTH_SPREAD}"
+            yield fault("T911", node, path, message, spread, 1 + MAX_LENGTH_SPREAD)
+        figures = {place: len(NUMBER.findall(text)) for place, text in named.items()}
+        few, many = min(figures, key=figures.__getitem__), max(figures, key=figures.__getitem__)
+        if figures[few] < figures[many]:
+            message = (
+                f"text {many} has {plural(figures[many], 'figure')}, text {few} has {figures[few]}; give all as many"
+            )
+            yield fault("T912", node, path, message, figures[many] - figures[few], 0)
+        for (one, first), (other, second) in combinations(named.items(), 2):
+            if words(first) == words(second):
+                yield fault("T913", node, path, f"texts {one} and {other} say the same in the same words; reword one")
+        for place, text in named.items():
+            if found := _BETRAYING.search(text):
+                message = f"text {place} says '{found.group()}', which may betray the pole that is expected"
+                yield fault("T914", node, path, f"{message}; leave it out")
+
+
+def _wording_faults(tree: WorldTree) -> Iterator[Fault]:
+    for study in tree.studies:
+        path = f"{tree.paths[study.id]}.result.texts"
+        if (count := len(next(iter(study.result.texts.values())))) < MIN_WORDINGS:
+            message = f"its result has {plural(count, 'wording')} for each key, needs {MIN_WORDINGS}"
+            yield fault("T910", study.id, path, f"{message}; a repetition shows another one", count, MIN_WORDINGS)
+        if same := [f"'{key}'" for key, texts in study.result.texts.items() if _repeats_figures(texts)]:
+            message = f"its wordings for {', '.join(same)} state the same figures; a replication of a measurement finds"
+            yield fault("T920", study.id, path, f"{message} others, within its spread")
+
+
+def _repeats_figures(wordings: Sequence[str]) -> bool:
+    figures = [tuple(sorted(found)) for text in wordings if (found := NUMBER.findall(text))]
+    return len(set(figures)) < len(figures)
+
+
+def _leaks(tree: WorldTree, embed: Embed) -> Iterator[Fault]:
+    """Yield the texts of every world that are nearer to the results of one pole than to those of the others."""
+    for subtopic in tree.subtopics:
+        for study in subtopic.studies:
+            shown = _shown_before(tree, subtopic.id, study)
+            vectors = embed(list(shown.values()))
+            for axis in study.result.axes:
+                by_pole = _texts_by_pole(study, axis)
+                means = np.stack([vectors @ embed(texts).T.mean(axis=1) for texts in by_pole.values()], axis=1)
+                for (path, text), row in zip(shown.items(), means, strict=True):
+                    second, first = np.sort(row)[-2:].tolist()
+                    if first - second > MAX_LEAK:
+                        pole = list(by_pole)[int(row.argmax())]
+                        message = f"'{text:.60}' is nearer to results of pole {pole} of {axis} than to others, by"
+                        message = f"{message} {first - second:.3f} > {MAX_LEAK}; make it neutral"
+                        yield fault("T921", study.id, path, message, first - second, MAX_LEAK)
+
+
+def _shown_before(tree: WorldTree, subtopic: str, study: WorldStudy) -> dict[str, str]:
+    """Return the texts that lead to a result, by their places."""
+    found = {"topic": tree.topic}
+    family = next(each for each in tree.subtopics if each.id == subtopic)
+    for node in (family, study):
+        found[f"{tree.paths[node.id]}.text"] = node.text
+        found |= {f"{tree.paths[node.id]}.hints[{i}]": hint for i, hint in enumerate(node.hints)}
+    return found
+
+
+def _texts_by_pole(study: WorldStudy, axis: str) -> dict[str, list[str]]:
+    place = study.result.axes.index(axis)
+    found: dict[str, list[str]] = defaultdict(list)
+    for key, wordings in study.result.texts.items():
+        found[key[place]].extend(wordings)
+    return found
