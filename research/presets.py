@@ -19,6 +19,8 @@ from inquitree_gym.runner import make_study, run_study
 from inquitree_gym.runs.study import ALL
 
 AGENTS = "random,random-menu,retrieval,random-redo,worst-case,oracle"
+LIMIT = "11n"
+"""Turn limit under both presets, n(2H + 3), so that only the other choices differ."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -40,6 +42,7 @@ def compare_presets(
             fake_level=output.whole_numbers("--fake-level", fake_level),
             seeds=seeds,
             rules=preset,
+            max_turns=LIMIT,
         )
         run_study(study, out / preset)
         scores.append(load_run(out / preset).scores)
