@@ -12,13 +12,17 @@ from pydantic import BaseModel, ConfigDict
 from inquitree_gym.parts import Scalar
 
 
-class AgentSettings(BaseModel):
-    """Settings of the agents of a kind that ask models, beside those of all models. None here.
-
-    They stand among the settings of a model in a study file. Fields are described as those of `KindSettings` are.
-    """
+class OptionTable(BaseModel):
+    """Options of a kind, each a flag of the command line. None here. Fields are described as in `KindSettings`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class AgentSettings(OptionTable):
+    """Settings of the agents of a kind that ask models, beside those of all models. None here.
+
+    They stand among the settings of a model in a study file.
+    """
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,10 @@ class KindSettings(BaseModel):
     """Names of the agents that ask models, known without loading anything that plays."""
     agent: ClassVar[type[AgentSettings]] = AgentSettings
     """Settings of these agents."""
+    formulas: ClassVar[type[OptionTable]] = OptionTable
+    """Choices of formulas for the measures. See `KindResults.with_formulas`."""
+    report: ClassVar[type[OptionTable]] = OptionTable
+    """Further options of a report. See `KindPages.addition`."""
 
     def cells(self) -> tuple[dict[str, Scalar], ...]:
         """Return the cells of the grid: every combination of one value per field. An empty grid has one cell."""

@@ -32,7 +32,7 @@ def calibrate_played(  # noqa: PLR0913  (one parameter per flag)
     conclusions: Annotated[Path, typer.Option(help="Folder of labelled conclusions of inquiries.")] = PLAYED,
     papers: Annotated[str, typer.Option(help="all, or ids and paper numbers, comma-separated.")] = ALL,
     by: Annotated[Group | None, typer.Option(help="Show a line for each of these, too.")] = None,
-    repeats: cli.RepeatsOption = 1,
+    repeats: Annotated[int, typer.Option(min=1, help="Answers of an llm judge per order of the items.")] = 1,
     base_url: output.BaseUrlOption = None,
     max_cost: output.MaxCostOption = None,
     max_total_tokens: output.MaxTotalTokensOption = None,

@@ -8,22 +8,30 @@ from inspect import Parameter, signature
 from typing import Annotated, Any, NamedTuple, TypeVar, get_origin
 
 import typer
+from pydantic import BaseModel, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.kinds import Kind, kind, kinds_with
+from inquitree_gym.runs.study import faults
 from inquitree_gym.settings import TableField
 
 F = TypeVar("F", bound=Callable[..., Any])
-SETTINGS, AGENT = "settings", "agent"
+SETTINGS, AGENT, JUDGE, FORMULAS, REPORT = "settings", "agent", "judge", "formulas", "report"
+_TABLES: Mapping[str, Callable[[Kind], type[BaseModel]]] = {
+    SETTINGS: lambda kind: kind.settings,
+    AGENT: lambda kind: kind.settings.agent,
+    JUDGE: lambda kind: create_model("JudgeOptions", **kind.judging.options.own_fields()),
+    FORMULAS: lambda kind: kind.settings.formulas,
+    REPORT: lambda kind: kind.settings.report,
+}
+"""Tables of the flags of a kind by group."""
 
 
 class KindFlag(NamedTuple):
-    """Flags of one field of the settings of a kind, or of its agents."""
+    """Flags of one field of a table of a kind."""
 
     kind: str
-    group: str
-    """`SETTINGS` or `AGENT`."""
     name: str
     field: FieldInfo
 
@@ -46,7 +54,9 @@ class KindFlag(NamedTuple):
         table = self.table
         note = f"{self.field.description} [{self.kind}]"
         if self.field.annotation is bool:
-            yield _parameter(self.name, bool, False, note, f"--{_dashed(self.name)}")
+            switch = f"--{_dashed(self.name)}"
+            decls = f"{switch}/--no-{_dashed(self.name)}" if self.field.default else switch
+            yield _parameter(self.name, bool, self.field.default, note, decls)
         else:
             yield _parameter(self.name, str | None, None, note)
         if table is not None and table.pairs:
@@ -85,7 +95,7 @@ def with_kind_flags(*groups: str) -> Callable[[F], F]:
     """Return a decorator that adds the flags of all kinds in some groups to a verb that takes the context."""
 
     def decorate(verb: F) -> F:
-        flags = _flags(kinds_with(SETTINGS), groups)
+        flags = [flag for group in groups for flag in _flags(_kinds(group), group)]
         return with_parameters(verb, (parameter for flag in flags for parameter in flag.parameters()))
 
     return decorate
@@ -112,31 +122,50 @@ def with_parameters(verb: F, parameters: Iterable[Parameter]) -> F:
 
 
 def kind_values(env: str, group: str, flags: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
-    """Return the settings of a kind, or of its agents, that are given as flags.
+    """Return the values of a table of one kind that are given as flags. See `values_by_kind`."""
+    return values_by_kind([env], group, flags, given)[env]
+
+
+def values_by_kind(
+    envs: Collection[str], group: str, flags: Mapping[str, Any], given: Collection[str]
+) -> dict[str, dict[str, Any]]:
+    """Return the values of a table of some kinds that are given as flags, by kind. A study checks its settings itself.
 
     Args:
-        env: name of the kind.
-        group: `SETTINGS` or `AGENT`.
+        envs: names of the kinds.
+        group: name of the table.
         flags: all parameters of the verb.
         given: the parameters that were set on the command line.
 
     Raises:
-        OptionError: a flag has another form, or is one of another kind.
+        OptionError: a value has another form or is out of range, or a flag is one of other kinds alone.
     """
-    own = {flag.name: flag for flag in _flags([kind(env)], [group])}
-    for flag in _flags(kinds_with(SETTINGS), [group]):
-        known = {name for mine in own.values() for name in mine.names}
+    own = {env: list(_flags([kind(env)], group)) for env in envs}
+    known = {name for of_kind in own.values() for flag in of_kind for name in flag.names}
+    for flag in _flags(_kinds(group), group):
         foreign = [name for name in flag.names if name in given and name not in known]
         if foreign:
             raise OptionError(
-                f"--{_dashed(foreign[0])} is a flag of --env {flag.kind}, not of --env {env}; leave it out"
+                f"--{_dashed(foreign[0])} is a flag of --env {flag.kind}, not of --env {', '.join(envs)}; leave it out"
             )
-    return {name: flag.value(flags, given) for name, flag in own.items() if any(each in given for each in flag.names)}
+    values = {
+        env: {flag.name: flag.value(flags, given) for flag in of_kind if any(name in given for name in flag.names)}
+        for env, of_kind in own.items()
+    }
+    return values if group in (SETTINGS, AGENT) else {env: _checked(env, group, of) for env, of in values.items()}
 
 
-def kind_parameters() -> set[str]:
-    """Return the names of the parameters of all flags of kinds."""
-    return {name for flag in _flags(kinds_with(SETTINGS), (SETTINGS, AGENT)) for name in flag.names}
+def _checked(env: str, group: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        table = _TABLES[group](kind(env)).model_validate(values)
+    except ValidationError as error:
+        raise OptionError("; ".join(f"--{fault}" for fault in faults(error))) from None
+    return {name: getattr(table, name) for name in values}
+
+
+def kind_parameters(*groups: str) -> set[str]:
+    """Return the names of the parameters of the flags of all kinds in some groups."""
+    return {name for group in groups for flag in _flags(_kinds(group), group) for name in flag.names}
 
 
 def named_values(option: str, pairs: Sequence[str]) -> dict[str, Any]:
@@ -174,12 +203,14 @@ def flag_names(parameters: Iterable[str]) -> str:
     return ", ".join("--" + _dashed(names.get(name, name)) for name in sorted(parameters))
 
 
-def _flags(of: Iterable[Kind], groups: Collection[str]) -> Iterator[KindFlag]:
+def _kinds(group: str) -> tuple[Kind, ...]:
+    return kinds_with("judging" if group == JUDGE else "settings")
+
+
+def _flags(of: Iterable[Kind], group: str) -> Iterator[KindFlag]:
     for each in of:
-        models = {SETTINGS: each.settings, AGENT: each.settings.agent}
-        for group in groups:
-            for name, field in models[group].model_fields.items():
-                yield KindFlag(each.name, group, name, field)
+        for name, field in _TABLES[group](each).model_fields.items():
+            yield KindFlag(each.name, name, field)
 
 
 def _parameter(name: str, of: Any, default: Any, help_text: str, *decls: str) -> Parameter:

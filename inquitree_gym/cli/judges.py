@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from inquitree_gym.cli.flags import JUDGE, given, split, values_by_kind, with_kind_flags
 from inquitree_gym.cli.output import (
     REPLY_TOKENS,
     BaseUrlOption,
@@ -27,9 +28,8 @@ from inquitree_gym.cli.output import (
     print_table,
     progress,
     reply_limit,
-    split,
 )
-from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.errors import LogError
 from inquitree_gym.judging.judgement import AsyncJudge
 from inquitree_gym.judging.records import JUDGEMENTS
 from inquitree_gym.judging.registry import ChatOptions, check_name, has_judge, make_judges
@@ -50,16 +50,8 @@ from inquitree_gym.results.summary import in_cell
 
 app = typer.Typer()
 
-_DEFAULTS = {"repeats": 1, "orders": 2, "variants": True}
 JudgeOption = Annotated[
-    str, typer.Option("--judge", help="Judges, comma-separated: local, nli:MODEL, llm:MODEL, llm-paper:MODEL.")
-]
-RepeatsOption = Annotated[int, typer.Option(min=1, help="Answers of an llm judge per order of the items.")]
-OrdersOption = Annotated[
-    int, typer.Option(min=1, max=2, help="Orders of the items that an llm judge is asked in; 2 averages both.")
-]
-NoVariantsOption = Annotated[
-    bool, typer.Option("--no-variants", help="Do not show an llm judge the false variants of the items.")
+    str, typer.Option("--judge", help="Judges, comma-separated: local, nli:MODEL, llm:MODEL, or others of the kind.")
 ]
 MaxConcurrencyOption = Annotated[
     int, typer.Option("--max-concurrency", min=1, help="Conclusions judged at the same time.")
@@ -69,12 +61,11 @@ CacheOption = Annotated[Path | None, typer.Option(help="Folder of cached replies
 
 
 @app.command("judge")
+@with_kind_flags(JUDGE)
 def judge_runs(  # noqa: PLR0913  (one parameter per flag)
+    context: typer.Context,
     run_folders: LogsArgument,
     judges: JudgeOption = "local",
-    repeats: RepeatsOption = 1,
-    orders: OrdersOption = 2,
-    no_variants: NoVariantsOption = False,
     base_url: BaseUrlOption = None,
     reasoning_effort: EffortOption = None,
     reply_tokens: ReplyTokensOption = REPLY_TOKENS,
@@ -84,6 +75,7 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     cache: CacheOption = None,
     env: EnvOption = None,
     as_json: JsonOption = False,
+    **_flags: Any,
 ) -> None:
     """Judge the texts of runs, such as conclusions or projections. Run again to judge only what is missing."""
     shared = ChatOptions(
@@ -93,10 +85,10 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
         max_tokens=reply_limit(reply_tokens),
         reasoning_effort=reasoning_effort,
     )
-    own = {"repeats": repeats, "orders": orders, "variants": not no_variants}
     found = list(map(find_logs, dict.fromkeys(folder.resolve() for folder in run_folders)))
     names = [env] if env else sorted({name for logs in found for name in logs.kinds}) or [DEFAULT_KIND]
-    panels = {name: _panel(split(judges), shared, own, name, names) for name in names}
+    own = values_by_kind(names, JUDGE, context.params, given(context))
+    panels = {name: _panel(split(judges), shared, own[name], name, names) for name in names}
     damaged: list[Missing] = [foreign for logs in found for foreign in logs.foreign]
     stated = list(_stated(found, names, damaged))
     if not stated:
@@ -155,20 +147,14 @@ def _panel(
     """Return the judges that a kind of environment has among the names.
 
     Raises:
-        OptionError: no kind has a judge of a name, or the kind has no such option.
+        OptionError: no kind has a judge of a name.
     """
-    options = kind(task_kind).judging.options
-    fields = options.own_fields()
-    given = {name: value for name, value in own.items() if name in fields or value != _DEFAULTS[name]}
-    if unknown := sorted(given.keys() - fields.keys()):
-        nouns = kind(task_kind).judging.noun
-        raise OptionError(f"judges of {nouns}s have no --{' and no --'.join(unknown)}; leave it out for them")
     common = {field.name: getattr(shared, field.name) for field in dataclass_fields(ChatOptions)}
     known = [name for name in names if has_judge(name, task_kind)]
     for name in names:
         if not any(has_judge(name, other) for other in kinds):
             check_name(name, task_kind)
-    return make_judges(known, options(**common, **given), task_kind)
+    return make_judges(known, kind(task_kind).judging.options(**common, **own), task_kind)
 
 
 def _judge_folder(

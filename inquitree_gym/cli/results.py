@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from inquitree_gym.cli.flags import with_grid_flags
+from inquitree_gym.cli.flags import FORMULAS, REPORT, given, values_by_kind, with_grid_flags, with_kind_flags
 from inquitree_gym.cli.output import (
     CutoffsOption,
     JsonOption,
@@ -45,34 +45,27 @@ FOLLOW_SECONDS = 2.0
 KindOption = Annotated[
     str | None, typer.Option("--env", help="Only the logs of this kind of environment; every kind by default.")
 ]
-VariantOption = Annotated[
-    str | None, typer.Option("--variant", help="Formula of F1: paper, or strict, from paired claims alone.")
-]
-AreaOption = Annotated[
-    str | None, typer.Option("--auc", help="Aggregate of F1 over the levels: trapezoid, their area, or their mean.")
-]
-ExampleOption = Annotated[
-    str | None, typer.Option("--example", help="Paper whose texts are shown in full; the first one by default.")
-]
 
 app = typer.Typer()
 
 
 @app.command()
+@with_kind_flags(FORMULAS)
 def score(
+    context: typer.Context,
     paths: LogsArgument,
     judge: ScoredByOption = None,
     env: KindOption = None,
-    variant: VariantOption = None,
-    auc: AreaOption = None,
     as_json: JsonOption = False,
+    **_flags: Any,
 ) -> None:
     """Score every episode from its log."""
     runs = load_scored(paths, judge, env)
-    results = _results(runs, variant, auc)
+    formulas = values_by_kind(_kinds(runs), FORMULAS, context.params, given(context))
+    results = {name: kind(name).results.with_formulas(of_kind) for name, of_kind in formulas.items()}
     scores = disambiguate_agents(each for run in runs for each in run.scores)
     if as_json:
-        print_json([each.as_plain() for each in scores])
+        print_json([results[each.kind].measured(each).as_plain() for each in scores])
     for name, of_kind in results.items() if not as_json else ():
         shown = [each for each in scores if each.kind == name]
         title = f"{_title(name, results, 'Episodes')} of {', '.join(map(str, paths))}"
@@ -112,16 +105,8 @@ def load_scored(paths: Sequence[Path], judge: str | None = None, env: str | None
     return runs
 
 
-def _results(runs: Sequence[ScoredRun], variant: str | None, auc: str | None) -> dict[str, KindResults[Any, Any]]:
-    """Return the results of every kind in the runs, with the formulas that are chosen."""
-    formulas = formulas_of(variant, auc)
-    names = dict.fromkeys(score.kind for run in runs for score in run.scores)
-    return {name: kind(name).results.with_formulas(formulas) for name in names}
-
-
-def formulas_of(variant: str | None, auc: str | None) -> dict[str, str]:
-    """Return the formulas that are chosen, by name."""
-    return {name: value for name, value in {"variant": variant, "auc": auc}.items() if value is not None}
+def _kinds(runs: Sequence[ScoredRun]) -> list[str]:
+    return list(dict.fromkeys(score.kind for run in runs for score in run.scores))
 
 
 def _title(name: str, kinds: Mapping[str, object], title: str) -> str:
@@ -149,7 +134,9 @@ def note_unnamed(models: Mapping[str, int]) -> None:
 
 
 @app.command()
+@with_kind_flags(FORMULAS, REPORT)
 def report(  # noqa: PLR0913  (one parameter per flag)
+    context: typer.Context,
     paths: LogsArgument,
     out_path: Annotated[
         Path | None, typer.Option("--out", help="Also write a page, Markdown and CSV: an .html file or a folder.")
@@ -161,27 +148,18 @@ def report(  # noqa: PLR0913  (one parameter per flag)
         list[str] | None, typer.Option("--agent", help="With --compare, only this agent; may be repeated.")
     ] = None,
     models: CutoffsOption = None,
-    closed_book: Annotated[
-        Path | None, typer.Option(help="Folder of inquitree closed-book, to compare with what models knew before.")
-    ] = None,
     judge: ScoredByOption = None,
     env: KindOption = None,
-    variant: VariantOption = None,
-    auc: AreaOption = None,
-    example: ExampleOption = None,
     as_json: JsonOption = False,
+    **_flags: Any,
 ) -> None:
     """Print the results of runs. Values are means over tasks, with a 95 % interval from five of them on."""
     _check_comparison(paired, paths, agents or ())
-    options = ReportOptions(
-        paired=paired,
-        agents=agents or (),
-        models=load_models(models),
-        formulas=formulas_of(variant, auc),
-        closed_book=closed_book,
-        example=example,
-    )
-    reports = build_reports(load_scored(paths, judge, env), options)
+    known, runs = load_models(models), load_scored(paths, judge, env)
+    tables = [values_by_kind(_kinds(runs), table, context.params, given(context)) for table in (FORMULAS, REPORT)]
+    chosen = {name: tables[0][name] | tables[1][name] for name in _kinds(runs)}
+    options = ReportOptions(paired, agents or (), known, chosen)
+    reports = build_reports(runs, options)
     if doubles := sum(each.doubles for each in reports):
         note(f"{plural(doubles, 'episode')} given more than once, with equal fingerprints; each counts once")
     for file in write_reports(reports, out_path) if out_path else ():
@@ -191,7 +169,7 @@ def report(  # noqa: PLR0913  (one parameter per flag)
         return
     for each in reports:
         _print_report(each, f"{each.kind}: " if len(reports) > 1 else "")
-    note_missing(dict.fromkeys(missing for each in reports for missing in each.missing))
+    note_missing(dict.fromkeys(missing for run in runs for missing in run.missing))
 
 
 @app.command()

@@ -226,16 +226,21 @@ class InquiryPages(KindPages):
 
     def further_results(self, report: Report[InquiryDetail]) -> Iterator[FurtherResult]:
         """Yield the closed-book conclusions, if there are any."""
-        if report.closed_book is not None:
-            rows = list(memory_table(report.closed_book.models))
-            yield FurtherResult("closed_book", "Closed book: mean S from the topic alone", report.closed_book, rows)
+        if report.addition is not None:
+            rows = list(memory_table(report.addition.models))
+            yield FurtherResult("closed_book", "Closed book: mean S from the topic alone", report.addition, rows)
 
     def agreements(self, report: Report[InquiryDetail]) -> tuple[Table, ...]:
         """See `sections.agreements`."""
         return (sections.agreements(report),)
 
-    def closed_book(self, folder: Path, runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> Memorisation:
-        """Return the closed-book conclusions of a folder beside runs, on the trees of the runs."""
+    def addition(
+        self, options: Mapping[str, Any], runs: Sequence[ScoredRun], models: Sequence[ModelDates]
+    ) -> Memorisation | None:
+        """Return the closed-book conclusions of a folder, if it is named, beside runs, on the trees of the runs."""
+        folder: Path | None = options.get("closed_book")
+        if folder is None:
+            return None
         trees = {name: tree for run in runs for (_, name), tree in run.tasks.items()}
         return compare_with_loop(grade_closed_book(folder, trees), scores_by_judge(runs), models)
 

@@ -203,9 +203,9 @@ def readings(report: InquiryReport) -> Section:
 
 def closed_book(report: InquiryReport) -> Section | None:
     """Return what models concluded from the topic alone. None without closed-book conclusions."""
-    if report.closed_book is None:
+    if report.addition is None:
         return None
-    memories: Memorisation = report.closed_book
+    memories: Memorisation = report.addition
     lines = [
         [
             each.name, each.judge, each.cutoff, each.conclusions, each.unscored, each.formless, each.memory,

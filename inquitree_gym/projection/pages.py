@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from inquitree_gym.errors import OptionError
 from inquitree_gym.judging.judgement import Judged
 from inquitree_gym.log import Episode, Turn
 from inquitree_gym.projection.events import ProjectionEvent
@@ -26,6 +27,7 @@ from inquitree_gym.projection.results import (
 from inquitree_gym.results.comparison import differences_table
 from inquitree_gym.results.cutoff import ModelDates, find_model, parse_date, side_of
 from inquitree_gym.results.figures import Chart, levels
+from inquitree_gym.results.load import ScoredRun
 from inquitree_gym.results.report import FurtherResult, KindPages, Report, Section, shown_of
 from inquitree_gym.results.score import KindResults, Measure
 from inquitree_gym.results.sections import paired
@@ -137,7 +139,7 @@ def by_level(report: ProjectionReport) -> Section:
 
 def example(report: ProjectionReport) -> Section:
     """Return the projections of one paper with their claims and ratings, as in the paper's Table 3."""
-    name = report.options.example or report.scores[0].task
+    name: str = report.addition
     key = (report.kind, name)
     task: ProjectionTask = next(run.tasks[key] for run in report.runs if key in run.tasks)
     first: dict[str, ProjectionScores] = {}
@@ -251,6 +253,20 @@ class ProjectionPages(KindPages):
         variant = cast(ProjectionResults, results).variant
         mean = Measure[ProjectionDetail](AUC, lambda detail: detail.mean_f1(variant), "F1 over the levels", judged=True)
         return {"F1 averaged over the levels": mean}
+
+    def addition(self, options: Mapping[str, Any], runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> str:
+        """Return the id of the task that is the example.
+
+        Raises:
+            OptionError: no episode is about the one that is named.
+        """
+        known = list(dict.fromkeys(score.task for run in runs for score in run.scores))
+        example: str = options.get("example") or known[0]
+        if example not in known:
+            raise OptionError(
+                f"no episode is about '{example}', so it cannot be the example; choose one of {', '.join(known)}"
+            )
+        return example
 
     def further_results(self, report: Report[ProjectionDetail]) -> Iterator[FurtherResult]:
         """Yield the differences with and without memory."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self, cast, get_args
 import numpy as np
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.projection.judges.alignment import Alignment, Area, Variant, area_under_levels
+from inquitree_gym.projection.judges.alignment import Alignment, area_under_levels
+from inquitree_gym.projection.settings import Area, Variant
 from inquitree_gym.results.score import Anchors, KindResults, Measure, Score, disambiguate_agents
 from inquitree_gym.trees.disclosure import LEVELS, ProjectionTask
 

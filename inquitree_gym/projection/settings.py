@@ -10,11 +10,15 @@ from pydantic import BeforeValidator, Field
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.ruleset import RuleSet
-from inquitree_gym.settings import AgentSettings, KindSettings, as_tuple
+from inquitree_gym.settings import AgentSettings, KindSettings, OptionTable, as_tuple
 from inquitree_gym.trees.disclosure import LEVELS, Level
 
 Form = Literal["sentence", "claims"]
 RewardTime = Literal["each", "end"]
+Variant = Literal["paper", "strict"]
+"""Score as printed in the paper, or strict: from paired claims alone, P = TP over all projected claims, R = TP/M."""
+Area = Literal["trapezoid", "mean"]
+"""Aggregate of the F1 of the levels: the area of the trapezoid with unit steps, in [0, 2] for three, or their mean."""
 
 _CHOICES = {"form": Form, "reward": RewardTime}
 """Rules with a fixed set of values."""
@@ -64,10 +68,29 @@ class ProjectionAgentSettings(AgentSettings):
     )
 
 
+class ProjectionFormulas(OptionTable):
+    """Choices of formulas for the scores of projections."""
+
+    variant: Variant = Field(default="paper", description="Formula of F1: paper, or strict, from paired claims alone.")
+    auc: Area = Field(
+        default="trapezoid", description="Aggregate of F1 over the levels: trapezoid, their area, or their mean."
+    )
+
+
+class ProjectionReportOptions(OptionTable):
+    """Further options of a report on projections."""
+
+    example: str | None = Field(
+        default=None, description="Paper whose projections are shown in full; the first one by default."
+    )
+
+
 class ProjectionSettings(KindSettings):
     """Settings of a study of projections, all of them rules. See `parts.Settings` for the methods."""
 
     agent: ClassVar[type[AgentSettings]] = ProjectionAgentSettings
+    formulas: ClassVar[type[OptionTable]] = ProjectionFormulas
+    report: ClassVar[type[OptionTable]] = ProjectionReportOptions
 
     levels: Annotated[tuple[Level, ...], BeforeValidator(as_tuple)] = Field(
         default=LEVELS,

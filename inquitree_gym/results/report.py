@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from inquitree_gym.errors import OptionError
 from inquitree_gym.judging.judgement import Judged
 from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode
@@ -102,13 +100,12 @@ class KindPages:
         """Return tables on how far judges agree."""
         return ()
 
-    def closed_book(self, folder: Path, runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> Any:
-        """Return the knowledge of the models before they played.
+    def addition(self, options: Mapping[str, Any], runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> Any:
+        """Return what the kind's own options add to a report, `KindSettings.report`. None for nothing.
 
         Raises:
-            OptionError: the kind has no such question.
+            OptionError: an option does not fit the runs.
         """
-        raise OptionError("--closed-book is about conclusions, and these logs have none; leave it out")
 
     def view(
         self, episode: Episode[Any], task: Any, judged: Judged, others: Mapping[str, Judged], score: Score[Any] | None
@@ -134,12 +131,8 @@ class ReportOptions(NamedTuple):
     """Agents that are compared, in this order. All by default."""
     models: Sequence[ModelDates] = ()
     """Models with their training cutoffs."""
-    formulas: Mapping[str, str] = {}
-    """Formulas other than the usual ones. See `KindResults.with_formulas`."""
-    closed_book: Path | None = None
-    """Folder of the knowledge of the models before they played."""
-    example: str | None = None
-    """Id of the task whose episodes are shown in full. The first one by default."""
+    own: Mapping[str, Mapping[str, Any]] = {}
+    """Options of a kind by its name: `KindSettings.formulas` and `KindSettings.report`."""
 
 
 USUAL = ReportOptions()
@@ -158,8 +151,8 @@ class Report(Generic[D]):
     cutoffs: CutoffAnalysis
     options: ReportOptions = USUAL
     differences: Sequence[PairedDifference] = ()
-    closed_book: Any = None
-    """Knowledge of the models before they played, or None."""
+    addition: Any = None
+    """See `KindPages.addition`."""
     doubles: int = 0
     """Number of copies of episodes that were left out."""
 
@@ -320,14 +313,15 @@ def build_report(runs: Sequence[ScoredRun], options: ReportOptions = USUAL) -> R
         OptionError: an option does not fit the kind, or nothing can be compared.
     """
     name = next(score.kind for run in runs for score in run.scores)
-    results = kind(name).results.with_formulas(options.formulas)
+    own, further = dict(options.own.get(name, {})), kind(name).settings.report.model_fields
+    added = {option: own.pop(option) for option in further if option in own}
+    results = kind(name).results.with_formulas(own)
     differences = (
         compare_runs([run.scores for run in runs if run.scores], options.agents, results) if options.paired else []
     )
     runs, doubles = without_doubles(runs)
     runs = disambiguate_runs([run for run in runs if run.scores or run.missing])
     scores = [score for run in runs for score in run.scores]
-    folder = options.closed_book
     return Report(
         kind=name,
         results=results,
@@ -336,7 +330,7 @@ def build_report(runs: Sequence[ScoredRun], options: ReportOptions = USUAL) -> R
         cutoffs=split_by_cutoff(scores, options.models, results),
         options=options,
         differences=differences,
-        closed_book=None if folder is None else pages_of(name).closed_book(folder, runs, options.models),
+        addition=pages_of(name).addition(added, runs, options.models),
         doubles=doubles,
     )
 

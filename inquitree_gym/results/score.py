@@ -214,6 +214,10 @@ class KindResults(ABC, Generic[T, D]):
         detail = self.detail(episode, task, judged)
         return {measure.name: measure.of(detail) for measure in self.measures}, detail
 
+    def measured(self, score: Score[D]) -> Score[D]:
+        """Return a score with the values of these measures."""
+        return replace(score, values={measure.name: measure.of(score.detail) for measure in self.measures})
+
     def check(self, episode: Episode[Any], task: T) -> None:
         """Check that an episode was played on this version of a task.
 

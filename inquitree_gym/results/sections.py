@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from inquitree_gym.errors import OptionError
 from inquitree_gym.parts import Scalar
 from inquitree_gym.results.comparison import PairedDifference
 from inquitree_gym.results.cutoff import CutoffSplit, player_label
@@ -221,17 +220,7 @@ def settings(report: AnyReport) -> Section:
 
 
 def all_sections(report: AnyReport) -> list[Section]:
-    """Return the common sections, and those of the kind behind the comparisons.
-
-    Raises:
-        OptionError: no episode is about the task of the example.
-    """
-    example = report.options.example
-    known = dict.fromkeys(score.task for score in report.scores)
-    if example is not None and example not in known:
-        raise OptionError(
-            f"no episode is about '{example}', so it cannot be the example; choose one of {', '.join(known)}"
-        )
+    """Return the common sections, and those of the kind behind the comparisons."""
     makers = (leaderboard, by_axis, tasks, comparison, judges, *report.pages.sections, cutoffs, spending, missing,
               threats, settings)  # fmt: skip
     return [section for make in makers if (section := make(report)) is not None]

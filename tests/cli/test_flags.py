@@ -8,24 +8,37 @@ from typing import Any
 import pytest
 import typer
 
-from inquitree_gym.cli.flags import AGENT, SETTINGS, kind_parameters, kind_values, with_kind_flags
+from inquitree_gym.cli.flags import (
+    AGENT,
+    FORMULAS,
+    JUDGE,
+    REPORT,
+    SETTINGS,
+    kind_parameters,
+    kind_values,
+    values_by_kind,
+    with_kind_flags,
+)
 from inquitree_gym.errors import OptionError
 
+EVERY = (SETTINGS, AGENT, JUDGE, FORMULAS, REPORT)
 
-@with_kind_flags(SETTINGS, AGENT)
+
+@with_kind_flags(*EVERY)
 def verb(context: typer.Context, seeds: int = 5, **_flags: Any) -> None:
     """Do nothing."""
 
 
 def values(env: str, group: str = SETTINGS, **flags: Any) -> dict[str, Any]:
-    return kind_values(env, group, dict.fromkeys(kind_parameters()) | flags, flags)
+    return kind_values(env, group, dict.fromkeys(kind_parameters(*EVERY)) | flags, flags)
 
 
 def test_a_verb_has_a_flag_for_every_field_of_every_kind():
     parameters = signature(verb).parameters
     assert list(parameters)[:2] == ["context", "seeds"]
-    assert parameters.keys() - {"context", "seeds"} == kind_parameters()
-    assert {"fake_level", "reader_base_url", "rule", "belief", "form", "memory"} <= parameters.keys()
+    assert parameters.keys() - {"context", "seeds"} == kind_parameters(*EVERY)
+    assert {"fake_level", "reader_base_url", "belief", "memory"} <= parameters.keys()
+    assert {"repeats", "undirected", "auc", "example", "closed_book"} <= parameters.keys()
     assert "_flags" not in parameters
 
 
@@ -66,3 +79,18 @@ def test_flags_become_settings(env: str, group: str, flags: dict[str, Any], expe
 def test_flags_that_would_do_nothing_are_refused(env: str, group: str, flags: dict[str, Any], told: str):
     with pytest.raises(OptionError, match=told):
         values(env, group, **flags)
+
+
+def test_each_of_several_kinds_takes_its_own_flags_with_the_types_of_its_table():
+    kinds, flags = ("inquiry", "projection"), {"repeats": "3", "variants": False, "undirected": "-1"}
+    given = dict.fromkeys(kind_parameters(JUDGE)) | flags
+    expected = {"inquiry": {"repeats": 3, "variants": False}, "projection": {"undirected": -1}}
+    assert values_by_kind(kinds, JUDGE, given, flags) == expected
+    assert values_by_kind(kinds, FORMULAS, {"variant": "strict", "auc": None}, {"variant"}) == {
+        "inquiry": {},
+        "projection": {"variant": "strict"},
+    }
+    with pytest.raises(OptionError, match="--repeats: "):
+        values_by_kind(kinds, JUDGE, given | {"repeats": "0"}, flags)
+    with pytest.raises(OptionError, match="--repeats is a flag of --env inquiry, not of --env projection; leave"):
+        values_by_kind(["projection"], JUDGE, given, flags)

@@ -101,7 +101,6 @@ def test_judge_says_what_it_took_and_what_the_budget_left_out(
     [
         (("judge", "nowhere"), "it does not exist"),
         (("judge", "nowhere", "--max-cost", "0"), "is a number above 0"),
-        (("judge", "nowhere", "--repeats", "0"), "--repeats"),
     ],
 )
 def test_wrong_words_end_with_status_2(inquitree: Inquitree, arguments: tuple[str, ...], told: str):

@@ -164,9 +164,8 @@ def test_a_list_has_the_measures_of_its_kinds(tmp_path: Path):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        (ReportOptions(example="paper99"), "no episode is about 'paper99'"),
         (ReportOptions(paired=True, agents=("nobody",)), "no agent is called 'nobody' here"),
-        (ReportOptions(formulas={"kind": "strict"}), "kind"),
+        (ReportOptions(own={name: {"gravity": "strict"} for name in CASES}), "gravity"),
     ],
 )
 @pytest.mark.usefixtures("undrawn")

@@ -43,7 +43,7 @@ def run(logs: Path) -> ScoredRun:
 
 @pytest.fixture(scope="module")
 def files(run: ScoredRun, tmp_path_factory) -> list[Path]:
-    options = ReportOptions(paired=True, models=load_models(), example="paper2")
+    options = ReportOptions(paired=True, models=load_models(), own={"projection": {"example": "paper2"}})
     return write_report([run], tmp_path_factory.mktemp("report") / "out.html", options)
 
 
@@ -99,7 +99,7 @@ def test_numbers_are_unrounded_in_the_csv_files(files: list[Path], run: ScoredRu
 
 
 def test_other_formulas_are_named_on_the_page(run: ScoredRun, tmp_path: Path):
-    page, *_ = write_report([run], tmp_path, ReportOptions(formulas={"variant": "strict", "auc": "mean"}))
+    page, *_ = write_report([run], tmp_path, ReportOptions(own={"projection": {"variant": "strict", "auc": "mean"}}))
     told = read_page(page).text
     assert "AUC by domain, strict F1, AUC as the mean of the levels, judged by" in told
     assert "It is the mean of F1 over the levels, in [0, 1]" in told
@@ -152,7 +152,12 @@ def test_a_browser_shows_the_pages_without_a_fault(logs: Path, files: list[Path]
 
 
 def test_score_and_report_find_out_what_logs_hold(logs: Path, tmp_path: Path):
-    assert len(inquitree("score", logs, "--variant", "strict", "--auc", "mean", "--json").json) == 30
+    usual, others = (
+        [score["values"]["AUC"] for score in inquitree("score", logs, *flags, "--json").json]
+        for flags in ((), ("--variant", "strict", "--auc", "mean"))
+    )
+    assert len(usual) == len(others) == 30
+    assert max(others) <= 1 < max(usual)
     assert "judged by partial v3" in " ".join(inquitree("score", logs).out.split())
     found = inquitree("report", logs, "--compare", "--agent", "oracle", "--agent", "rising", "--json").json
     assert found["judged_by"] == "partial v3"
@@ -174,10 +179,13 @@ def test_an_episode_that_is_given_twice_counts_once(logs: Path, tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("report", "--closed-book", "nowhere"), "--closed-book is about conclusions"),
+        (("report", "--closed-book", "nowhere"), "--closed-book is a flag of --env inquiry, not of --env projection"),
+        (("report", "--out", "r.html", "--example", "paper99"), "no episode is about 'paper99'"),
+        (("score", "--variant", "lax"), "--variant: "),
         (("report", "--env", "inquiry"), "holds no finished episode yet"),
         (("score", "--judge", "nli:x"), "nli:x has not judged 'paper1-llm"),
-        (("judge", "--repeats", "2"), "judges of projections have no --repeats"),
+        (("judge", "--repeats", "2"), "--repeats is a flag of --env inquiry, not of"),
+        (("judge", "--undirected", "2"), "--undirected: "),
     ],
 )
 def test_wrong_words_about_projections_end_with_status_2(logs: Path, arguments: tuple[str, ...], told: str):

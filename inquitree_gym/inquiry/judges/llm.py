@@ -40,12 +40,11 @@ _OR = re.compile(rf"{_GAP}(?:,|\bor\b|\bto\b|[-–]){_GAP}(?:or\b{_GAP})?[01]?\.
 class JudgeOptions(ChatOptions):
     """Options of judges of conclusions that ask a chat model."""
 
-    repeats: Annotated[int, Field(ge=1)] = 1
-    """Answers of the model per order of the items."""
-    orders: Annotated[int, Field(ge=1, le=2)] = 2
-    """Orders of the items that the model is asked in, 1 or 2. 1 for ``llm-paper:`` judges."""
-    variants: bool = True
-    """Show the false variants of the items. False for ``llm-paper:`` judges."""
+    repeats: Annotated[int, Field(ge=1, description="Answers of an llm judge per order of the items.")] = 1
+    orders: Annotated[
+        int, Field(ge=1, le=2, description="Orders of the items that an llm judge is asked in; 2 averages both.")
+    ] = 2
+    variants: Annotated[bool, Field(description="Show an llm judge the false variants of the items.")] = True
 
     @property
     def requests(self) -> str:

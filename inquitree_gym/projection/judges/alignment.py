@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from inquitree_gym.projection.settings import Area, Variant
 
 Floats = NDArray[np.float64]
 
@@ -15,11 +17,6 @@ MAX_EXTRAS = 3
 """Largest number of extraneous claims of a projection."""
 ORDERS = 2
 """Number of orders in which a pair of claims is rated. The ratings are averaged."""
-
-Variant = Literal["paper", "strict"]
-"""Score as printed in the paper, or strict: from paired claims alone, P = TP over all projected claims, R = TP/M."""
-Area = Literal["trapezoid", "mean"]
-"""Aggregate of the F1 of the levels: the area of the trapezoid with unit steps, in [0, 2] for three, or their mean."""
 
 
 class ProjectionScore(NamedTuple):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.judging.asking import Scored, Talk, UnscoredError, judging_chat
@@ -59,16 +59,19 @@ _FAULTS = {
 class LLMProjectionSettings:
     """Settings of a judge of projections that asks a chat model."""
 
-    alignment: Requests = "pairs"
-    """Requests for ratings: one per pair and order, or one per order."""
-    pairing: Pairing = "analogous"
-    """Extraction of the projected claims."""
-    ratings: Scale = "steps"
-    """Ratings that are accepted. Any other rating leaves the projection unscored."""
-    undirected: Literal[-1, 0, 1] = 0
-    """Rating of a claim without a direction, such as "changes", against a directed claim."""
-    repeat: Annotated[int, Field(ge=0)] = 0
-    """Number of the repetition, from 0. It is the seed of the requests and changes the codes in them."""
+    alignment: Annotated[
+        Requests, Field(description="Requests for ratings: pairs, one per pair and order, or table, one per order.")
+    ] = "pairs"
+    pairing: Annotated[
+        Pairing, Field(description="Extraction of projected claims: analogous, beside the true claims, or blind.")
+    ] = "analogous"
+    ratings: Annotated[Scale, Field(description="Ratings that are accepted: steps, or real for any number.")] = "steps"
+    undirected: Annotated[
+        Literal[-1, 0, 1],
+        BeforeValidator(lambda given: int(given) if isinstance(given, str) else given),
+        Field(description="Rating of a claim without a direction against a directed one: -1, 0 or 1."),
+    ] = 0
+    repeat: Annotated[int, Field(ge=0, description="Number of the repetition, from 0: the seed of the requests.")] = 0
 
     def __post_init__(self) -> None:
         """Check the values.
