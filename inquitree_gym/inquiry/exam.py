@@ -11,12 +11,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from hashlib import blake2b
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inquitree_gym.seeds import splitmix64
+from inquitree_gym.seeds import hash_text, splitmix64
+
+if TYPE_CHECKING:
+    from inquitree_gym.trees.world_schema import WorldTree
 
 LETTERS = "ABCDEFGHI"
 """Letters of the options. Two axes of three poles make nine."""
@@ -25,30 +27,6 @@ _CERTAIN = 1e-9
 
 Layout = tuple[tuple[int, ...], ...]
 """Options of each item in the order of their letters."""
-
-
-class _HasPoles(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def poles(self) -> Sequence[str]: ...
-
-
-class _HasAxes(Protocol):
-    @property
-    def axes(self) -> Sequence[str]: ...
-
-
-class ExaminedTree(Protocol):
-    """Parts of a tree that make an exam."""
-
-    @property
-    def axes(self) -> Sequence[_HasPoles]:
-        """Axes of the tree."""
-
-    @property
-    def conclusions(self) -> Sequence[_HasAxes]:
-        """Conclusion items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +83,9 @@ class Sheet:
         return all(choice is None for choice in self.choices)
 
 
-def exam_of(tree: ExaminedTree) -> Exam:
+def exam_of(tree: WorldTree) -> Exam:
     """Return the exam of a tree."""
-    index = {axis.id: i for i, axis in enumerate(tree.axes)}
-    items = tuple(tuple(index[axis] for axis in item.axes) for item in tree.conclusions)
+    items = tuple(tuple(tree.axis_index[axis] for axis in item.axes) for item in tree.conclusions)
     return Exam(tuple(len(axis.poles) for axis in tree.axes), items)
 
 
@@ -122,8 +99,7 @@ def draw_layout(exam: Exam, seed: int, tree: str, worlds: str) -> Layout:
         worlds: set of worlds that the episode draws from, such as ``"train"``. It is part of the key, so that the order
             says nothing about the world that another set draws with this seed.
     """
-    key = blake2b(f"{tree}\n{worlds}".encode(), digest_size=8, person=b"inquitree sheet").digest()
-    words = seed, int.from_bytes(key, "big")
+    words = seed, hash_text(f"{tree}\n{worlds}\nlayout")
     ranked = [
         sorted((splitmix64(*words, item, option), option) for option in range(exam.options(item)))
         for item in range(len(exam.items))

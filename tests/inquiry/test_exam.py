@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym.inquiry.exam import (
@@ -24,6 +23,7 @@ from inquitree_gym.inquiry.exam import (
     sheet_of_beliefs,
     sheet_of_world,
 )
+from tests.worlds import read, world_document
 
 CREDITS = st.sampled_from([0.0, 0.25, 1.0])
 
@@ -102,6 +102,7 @@ def test_option_and_stated_poles_are_inverse_and_follow_the_order_of_the_keys(ex
     assert [exam.option(item, poles) for poles in stated] == list(range(len(stated)))
 
 
+@settings(max_examples=25, deadline=None)
 @given(exams(), st.data())
 def test_sheet_of_beliefs_has_the_largest_expected_score(exam, data):
     weights = [data.draw(st.lists(st.integers(1, 3), min_size=k, max_size=k)) for k in exam.poles]
@@ -154,9 +155,10 @@ def test_every_order_is_drawn_equally_often():
     assert all(abs(n - 1000) < 150 for n in counts.values())
 
 
-def test_exam_of_a_tree_names_axes_by_their_place():
-    axes = [SimpleNamespace(id="a", poles=("up", "down")), SimpleNamespace(id="b", poles=("up", "same", "down"))]
-    items = [SimpleNamespace(axes=("b",)), SimpleNamespace(axes=("b", "a"))]
-    exam = exam_of(SimpleNamespace(axes=axes, conclusions=items))
+def test_exam_of_a_tree_names_axes_by_their_place_and_options_in_the_order_of_its_keys():
+    tree = read(world_document([2, 3], [[[0], [1]]], [[1], [1, 0]]))
+    exam = exam_of(tree)
     assert exam == Exam((2, 3), ((1,), (1, 0)))
-    assert exam.option(1, (2, 1)) == 5
+    for item, conclusion in enumerate(tree.conclusions):
+        stated = ["".join(map(str, exam.stated(item, option))) for option in range(exam.options(item))]
+        assert stated == list(tree.keys(conclusion.axes))

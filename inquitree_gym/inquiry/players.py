@@ -1,0 +1,177 @@
+"""Simulated players: a choice of studies, answers to the exam after them, and the figures that they reach."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from inquitree_gym.inquiry.courses import (
+    Chooser,
+    Course,
+    best_course,
+    choose_blind,
+    choose_course,
+    choose_cover,
+    choose_greedy,
+    play_courses,
+    replay,
+    stated_poles,
+)
+from inquitree_gym.inquiry.observer import (
+    Design,
+    Floats,
+    Ints,
+    Model,
+    answered_shares,
+    axis_beliefs,
+    likeliest_poles,
+    observe,
+    promise,
+)
+
+TELLABLE = 0.6
+"""A fake is tellable if it is fake with at least this probability when it is shown."""
+
+
+def answer_exactly(model: Model, course: Course) -> Ints:
+    """Return the poles of each axis, shape (E, A), that the exact posterior finds likeliest. -1 for none."""
+    return likeliest_poles(model, axis_beliefs(model, replay(model, course)[0]))
+
+
+def answer_first(model: Model, course: Course) -> Ints:
+    """Return the poles of each axis that were shown first. -1 for none."""
+    poles = stated_poles(model.design, course)
+    first = (poles >= 0).argmax(1)
+    return np.take_along_axis(poles, first[:, None], axis=1)[:, 0]
+
+
+def answer_majority(model: Model, course: Course) -> Ints:
+    """Return the poles of each axis that were shown most often, on a tie the one shown first. -1 for none."""
+    poles = stated_poles(model.design, course)
+    first = answer_first(model, course)
+    counts = np.stack([(poles == pole).sum(1) for pole in range(max(model.design.exam.poles))], axis=2) * 2
+    counts += np.eye(counts.shape[2], dtype=np.int64)[first]
+    return np.where(first >= 0, counts.argmax(2), -1)
+
+
+Answerer = Callable[[Model, Course], Ints]
+"""Function that returns the pole that is stated of each axis after a course, shape (E, A), or -1 for none."""
+
+
+class Marks(NamedTuple):
+    """Marks of E episodes."""
+
+    score: Floats
+    """Return of the exam with full credit, in [-1, 1], shape (E,)."""
+    right: Floats
+    """Share of the items that are answered right, in [0, 1], shape (E,)."""
+
+
+def mark(design: Design, course: Course, stated: Ints) -> Marks:
+    """Mark the answers to the exam. An axis that no showing read earns nothing.
+
+    Args:
+        design: the structure of the inquiry.
+        course: the courses.
+        stated: pole that is stated of each axis, shape (E, A). -1 for none. An item without any is left out. With one
+            of two, it states the first pole of the other.
+    """
+    exam = design.exam
+    right = np.maximum(stated, 0) == course.world
+    scores = np.where(right, 1, -1 / (np.array(exam.poles) - 1)) * answered_shares(exam, stated)
+    read = (stated_poles(design, course) >= 0).any(1)
+    answered = np.stack([(stated[:, list(axes)] >= 0).any(1) for axes in exam.items], axis=1)
+    hits = np.stack([right[:, list(axes)].all(1) for axes in exam.items], axis=1)
+    return Marks((scores * read).mean(1), (answered & hits).mean(1))
+
+
+class Figure(NamedTuple):
+    """Mean over episodes with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def figure(values: Floats) -> Figure:
+    """Return the mean of values with its 95 % interval, by the normal approximation."""
+    mean = float(values.mean())
+    half = 1.96 * float(values.std(ddof=1)) / math.sqrt(len(values))
+    return Figure(mean, mean - half, mean + half)
+
+
+class PlayerFigures(NamedTuple):
+    """Figures of one player at one level and limit."""
+
+    score: Figure
+    """Return of the exam with full credit."""
+    right: Figure
+    """Share of items answered right."""
+    showings: float
+    """Mean number of results seen."""
+    repeats: float
+    """Share of the showings that repeat a study."""
+
+
+PLAYERS: dict[str, tuple[Chooser, Answerer]] = {
+    "bayes": (partial(choose_greedy, value=promise), answer_exactly),
+    "greedy": (partial(choose_greedy, repeats=False), answer_exactly),
+    "cover": (choose_cover, answer_exactly),
+    "truster": (choose_cover, answer_first),
+    "blind-redo": (choose_blind, answer_majority),
+}
+"""Simulated players: choice of studies and answers. ``best-set`` joins them, whose course depends on the limit."""
+
+
+def compare_players(
+    design: Design, level: int, limit: int, *, episodes: int = 1000, seed: int = 0, sticky: bool = True
+) -> dict[str, PlayerFigures]:
+    """Return the figures of all players and of the best fixed course, with the level known to those that use it."""
+    model = observe(design, level, sticky=sticky)
+    fixed = partial(choose_course, course=best_course(design, limit))
+    played: dict[Chooser, Course] = {}
+    outcomes = {}
+    for name, (chooser, answerer) in (PLAYERS | {"best-set": (fixed, answer_exactly)}).items():
+        if chooser not in played:
+            played[chooser] = play_courses(design, level, limit, chooser, model=model, episodes=episodes, seed=seed)
+        course = played[chooser]
+        marks = mark(design, course, answerer(model, course))
+        ran = course.study >= 0
+        repeats = float((course.run > 0).sum() / max(ran.sum(), 1))
+        outcomes[name] = PlayerFigures(figure(marks.score), figure(marks.right), float(ran.sum(1).mean()), repeats)
+    return outcomes
+
+
+class Tellable(NamedTuple):
+    """Fakes of simulated courses that reasoning can tell."""
+
+    fakes: int
+    """Number of fakes."""
+    tellable: float | None
+    """Share that is fake with probability `TELLABLE` or more when shown, the level unknown. None without fakes."""
+    foretold: float | None
+    """Share whose changed axis had been read by an earlier true showing. None without fakes."""
+
+
+def tellable_fakes(
+    design: Design, level: int, limit: int, *, episodes: int = 1000, seed: int = 0, sticky: bool = True
+) -> Tellable:
+    """Return the share of fakes on random courses that could be told when they were shown."""
+    model = observe(design, None, sticky=sticky)
+    course = play_courses(design, level, limit, choose_cover, model=model, episodes=episodes, seed=seed)
+    doubts = replay(model, course)[1]
+    poles = stated_poles(design, course)
+    changed = (poles >= 0) & (poles != course.world[:, None])
+    truly = (poles >= 0) & ~course.fake[:, :, None]
+    before = np.cumsum(truly, axis=1) - truly > 0
+    foretold = (changed & before).any(2)
+    fakes = int(course.fake.sum())
+    shares = [float(each[course.fake].mean()) if fakes else None for each in (doubts >= TELLABLE, foretold)]
+    return Tellable(fakes, *shares)
