@@ -101,6 +101,14 @@ class Tasks(Protocol[T]):
     def lint(self, task: T, embedder: Any = None) -> Sequence[Fault]:
         """Return the faults of a task, for its author. Those of meaning need an embedder."""
 
+    def load_draft(self, task: str | os.PathLike[str]) -> Any:
+        """Return a task to check. It may have a format that cannot be played yet. See `load` for the errors."""
+        return self.load(task)
+
+    def aids(self, task: Any, embedder: Any = None) -> Mapping[str, Sequence[list[str]]]:
+        """Return tables that help the author of a task: rows of cells by title, the heading first."""
+        return {}
+
     def entries(self) -> Iterator[Mapping[str, Any]]:
         """Yield the tasks as ``inquitree list`` shows them: values of the `columns`, and ``playable``."""
         for name in self.expand(["all"]):

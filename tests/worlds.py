@@ -16,6 +16,7 @@ from inquitree_gym.trees.worlds import parse_world_tree
 Axes = Sequence[int]
 """Indices of axes."""
 OUTCOMES = ("rose", "fell", "held")
+WOODS = ("alder", "birch", "cedar", "hazel", "larch", "maple", "rowan")
 
 
 def keys(poles: Sequence[int], axes: Axes) -> list[str]:
@@ -53,7 +54,9 @@ def world_document(
         found = [study(f"s{i + 1}{chr(97 + k)}", poles, axes) for k, axes in enumerate(group)]
         because = [{"id": f"s{i}", "because": "It uses what the subtopic before measures."}] if i else []
         name = {"name": f"Question {i + 1}", "prerequisites": because, "studies": found}
-        subtopics.append(node(f"s{i + 1}", f"Which readings does question {i + 1} find?") | name)
+        subtopics.append(
+            node(f"s{i + 1}", f"Which readings does {WOODS[i % len(WOODS)]} question {i + 1} find?") | name
+        )
     named = {f"s{i + 1}{chr(97 + k)}": axes for i, group in enumerate(studies) for k, axes in enumerate(group)}
     readers = [[name for name, axes in named.items() if axis in axes] for axis in range(len(poles))]
     conclusions = [
@@ -79,7 +82,7 @@ def world_document(
             "doi": "",
             "licence": "none",
         },
-        "topic": "Which readings hold?",
+        "topic": "What do the readings do?",
         "axes": [
             {
                 "id": f"a{i + 1}",

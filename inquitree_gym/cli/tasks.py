@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -42,6 +42,9 @@ MANY = 6
 HEAD = 200
 """Bytes of a file in which its format stands."""
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+Checked = tuple[list[Fault], Mapping[str, Sequence[list[str]]]]
+"""Faults of a task, and tables for its author."""
 
 app = typer.Typer()
 
@@ -101,20 +104,26 @@ def check(
     env: TaskKindOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check tasks for faults. Exit with status 1 if there is an error, with 0 for warnings and notes."""
+    """Check tasks for faults, and print the tables that help the author of a single one.
+
+    Exit with status 1 if there is an error, with 0 for warnings and notes.
+    """
     names = list(kind(env or DEFAULT_KIND).tasks.expand(tasks or ["all"]))
     if proposals is not None:
         _measure(names, proposals, embedder, env, as_json)
         return
     faults: dict[str, list[Fault]] = {}
+    aids: Mapping[str, Sequence[list[str]]] = {}
     with progress("checking", len(names)) as advance, _workers(names, embedder) as apply:
-        for name, found in zip(names, apply(_faults, names, repeat(embedder), repeat(env)), strict=True):
-            faults[name] = found
+        for name, checked in zip(names, apply(_checked, names, repeat(embedder), repeat(env)), strict=True):
+            faults[name], aids = checked
             advance(name)
     if as_json:
         print_json({name: list(map(asdict, found)) for name, found in faults.items()})
     else:
         _print_faults(faults)
+        for title, rows in aids.items() if len(names) == 1 else ():
+            print_table(title, rows)
     has_error = any(fault.severity == "error" for found in faults.values() for fault in found)
     raise typer.Exit(FAULTY if has_error else 0)
 
@@ -188,7 +197,7 @@ def _measure(names: list[str], file: Path, embedder: str, env: str | None, as_js
 
 
 @contextmanager
-def _workers(names: list[str], embedder: str) -> Iterator[Callable[..., Iterator[list[Fault]]]]:
+def _workers(names: list[str], embedder: str) -> Iterator[Callable[..., Iterator[Checked]]]:
     """Yield a ``map`` for checks: over processes for many tasks, since a local embedder uses one thread."""
     if len(names) < MANY or embedder == "none" or embedder.startswith("litellm:"):
         yield map
@@ -197,17 +206,18 @@ def _workers(names: list[str], embedder: str) -> Iterator[Callable[..., Iterator
         yield pool.map
 
 
-def _faults(name: str, embedder: str, env: str | None) -> list[Fault]:
-    """Return the faults in the form of a task, or if there are none, those in its id and content."""
+def _checked(name: str, embedder: str, env: str | None) -> Checked:
+    """Return the faults of a task: those of its form. If it has none, those of its id and content, and its aids."""
     from inquitree_gym.embeddings import load_embedder
     from inquitree_gym.trees.load import id_faults
 
     tasks = kind_of_task(name, env).tasks
     try:
-        task = tasks.load(name)
+        task = tasks.load_draft(name)
     except UnknownTreeError:
         raise
     except TreeError as error:
-        return list(error.faults)
+        return list(error.faults), {}
     faults = id_faults(task, Path(name)) if is_path(name) else []
-    return [*faults, *tasks.lint(task, None if embedder == "none" else load_embedder(embedder))]
+    loaded = None if embedder == "none" else load_embedder(embedder)
+    return [*faults, *tasks.lint(task, loaded)], tasks.aids(task, loaded)

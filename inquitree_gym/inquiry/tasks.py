@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.errors import Fault, TreeError, plural
 from inquitree_gym.parts import Measured, Outline, Tasks
-from inquitree_gym.trees.catalogue import CATALOGUE, builtin_ids, expand_names, is_task_file, user_files
-from inquitree_gym.trees.load import dump_document, load_tree
-from inquitree_gym.trees.schema import Tree
+from inquitree_gym.trees.catalogue import CATALOGUE, builtin_ids, expand_names, is_path, is_task_file, user_files
+from inquitree_gym.trees.load import dump_document, load_tree, read_document
+from inquitree_gym.trees.schema import Embed, Tree
+
+if TYPE_CHECKING:
+    from inquitree_gym.trees.world_schema import WorldTree
 
 _UNKNOWN = dict.fromkeys(("depth", "width", "tier", "year", "journal", "doi"))
 
@@ -41,16 +44,29 @@ class TreeTasks(Tasks[Tree]):
         """Return the canonical document."""
         return dump_document(task).encode()
 
-    def lint(self, task: Tree, embedder: Any = None) -> Sequence[Fault]:
-        """See `lint_tree`."""
+    def load_draft(self, task: str | os.PathLike[str]) -> Tree | WorldTree:
+        """Return a tree of either format."""
+        from inquitree_gym.trees.worlds import has_worlds, parse_world_tree
+
+        if is_path(task) and has_worlds(document := read_document(task)):
+            return parse_world_tree(document, where=str(task))
+        return self.load(task)
+
+    def lint(self, task: Tree | WorldTree, embedder: Any = None) -> Sequence[Fault]:
+        """See `lint_tree` and `lint_world_tree`."""
         from inquitree_gym.trees.lint import lint_tree
+        from inquitree_gym.trees.world_lint import lint_world_tree
 
-        if embedder is None:
-            return lint_tree(task)
-        from inquitree_gym.embeddings import tree_vectors
+        embed = None if embedder is None else _vectors(task, embedder)
+        return lint_tree(task, embed) if isinstance(task, Tree) else lint_world_tree(task, embed)
 
-        vectors = tree_vectors(task, embedder)
-        return lint_tree(task, lambda texts: vectors.matrix(tuple(texts)))
+    def aids(self, task: Tree | WorldTree, embedder: Any = None) -> Mapping[str, Sequence[list[str]]]:
+        """Return tables that help an author, of a tree with worlds."""
+        if isinstance(task, Tree):
+            return {}
+        from inquitree_gym.trees.aids import author_tables
+
+        return author_tables(task, None if embedder is None else _vectors(task, embedder))
 
     def entries(self) -> Iterator[Mapping[str, Any]]:
         """Yield all papers of the pool, with those whose trees may not be distributed, and the user's trees."""
@@ -84,6 +100,14 @@ class TreeTasks(Tasks[Tree]):
 
         found = measure_file(proposals, task, embedder)
         return Measured(found, found.tables)
+
+
+def _vectors(task: Tree | WorldTree, embedder: Any) -> Embed:
+    """Return the function that gives texts their vectors, those of the tree from the cache."""
+    from inquitree_gym.embeddings.vectors import TextVectors
+
+    vectors = TextVectors(task.digest, tuple(task.texts().values()), embedder)
+    return lambda texts: vectors.matrix(tuple(texts))
 
 
 def _entry(name: str) -> dict[str, Any]:

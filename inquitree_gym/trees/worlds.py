@@ -9,7 +9,7 @@ from math import prod
 
 from inquitree_gym.errors import OptionError, plural, suggest
 from inquitree_gym.seeds import hash_text, splitmix64
-from inquitree_gym.trees.load import read_document, validated
+from inquitree_gym.trees.load import format_of, read_document, refuse_ambiguous_json, validated
 from inquitree_gym.trees.world_schema import WorldTree
 
 World = tuple[int, ...]
@@ -30,6 +30,12 @@ def load_world_tree(tree: str | os.PathLike[str] | WorldTree) -> WorldTree:
 def parse_world_tree(document: bytes, where: str = "tree") -> WorldTree:
     """Validate one JSON document. See `load.parse_tree` for the errors."""
     return validated(WorldTree, document, where)
+
+
+def has_worlds(document: bytes) -> bool:
+    """Return True if a JSON document says that it has the format of a `WorldTree`."""
+    refuse_ambiguous_json(document, "document")
+    return format_of(document) == "inquitree/2"
 
 
 def world_id(world: World) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from inquitree_gym.trees.catalogue import builtin_file
 from tests.cli.test_cli import Inquitree, inquitree  # noqa: F401
 from tests.strategies import make_tree
 from tests.tasks import TASK
+from tests.worlds import clean_document
 
 RENAMED = "'renamed.json' holds the id 'original'; file name and id have to agree"
 
@@ -66,6 +68,25 @@ def test_svg_is_written_under_no_other_suffix(inquitree: Inquitree, tmp_path: Pa
     assert (done.status, done.out) == (2, "")
     assert f"its file name ends with .svg, not '{name}'" in done.said
     assert not list(tmp_path.iterdir())
+
+
+def test_the_author_of_one_tree_with_worlds_is_shown_tables(inquitree: Inquitree, tmp_path: Path):  # noqa: F811
+    file, other = tmp_path / "made.json", tmp_path / "other.json"
+    file.write_text(json.dumps(clean_document()))
+    other.write_text(json.dumps(clean_document() | {"id": "other", "axes": [{}]}))
+    done = inquitree("check", file, "--embedder", "none")
+    assert (done.status, done.out.splitlines()[0]) == (0, f"{file}: clean")
+    for row in (
+        r"complement │ 2 ",
+        r"s2d +│ ● +│ +│ +│ ● +│ +│ sheet",
+        r"3 +│ 4 +│ 2.21",
+        r"s4d +│ 4 +│ 0\.\d+ +│ 0\.\d+ +│",
+    ):
+        assert re.search(row, done.out), row
+    assert json.loads(inquitree("check", file, "--embedder", "none", "--json").out) == {str(file): []}
+    both = inquitree("check", file, other, "--embedder", "none")
+    assert (both.status, "complement" in both.out) == (1, False)
+    assert "T102 axes › 0 › question: is missing" in both.out
 
 
 def test_a_task_file_of_the_user_is_listed_as_one_and_checked_by_its_id(

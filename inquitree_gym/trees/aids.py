@@ -1,0 +1,106 @@
+"""Tables that help an author of a tree with worlds: worlds, readings, the reach of a random course, and hints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from inquitree_gym.errors import OptionError
+from inquitree_gym.trees.lint import char_tfidf
+from inquitree_gym.trees.meaning import embedded_once, ladder_similarities, targets
+from inquitree_gym.trees.rules import MAX_COURSE_SHARE, MIN_LAST_HINT_SIMILARITY
+from inquitree_gym.trees.schema import HINT_LEVELS, Embed, centroids
+from inquitree_gym.trees.world_lint import courses, readers
+from inquitree_gym.trees.world_schema import WorldTree
+from inquitree_gym.trees.worlds import SETS, count_worlds
+
+Table = Sequence[list[str]]
+"""Rows of cells, the heading first."""
+
+
+def author_tables(tree: WorldTree, embed: Embed | None = None) -> dict[str, Table]:
+    """Return the tables by title. The similarities under an embedder only with ``embed``."""
+    return {
+        "Worlds": _worlds(tree),
+        "Axes that each study reads": _readings(tree),
+        "A course of 2n turns": _course(tree),
+        "Hints, and what their similarities must exceed": _hints(tree, embed),
+    }
+
+
+def _worlds(tree: WorldTree) -> Table:
+    rows = [["set", "worlds"]]
+    for which in SETS:
+        with suppress(OptionError):  # the tree has no such worlds
+            rows.append([which, f"{count_worlds(tree, which):,}"])
+    return rows
+
+
+def _readings(tree: WorldTree) -> Table:
+    found, examined = readers(tree), [item.axes for item in tree.conclusions]
+    rows = [["study", *tree.axis_index, "support"]]
+    for study in tree.studies:
+        marks = ["●" if axis in study.result.axes else "" for axis in tree.axis_index]
+        rows.append([study.id, *marks, study.result.support])
+    rows.append(["studies", *(str(len(each)) for each in found.values()), ""])
+    rows.append(["subtopics", *(str(len({subtopic for subtopic, _ in each})) for each in found.values()), ""])
+    rows.append(["items", *(str(sum(axis in axes for axes in examined)) for axis in found), ""])
+    return rows
+
+
+def _course(tree: WorldTree) -> Table:
+    steps, best, chance = courses(tree)
+    share = f"{chance / best:.3f}" if best else ""
+    return [
+        ["studies", "axes, at best", "axes, at random", "share", "at most"],
+        [str(steps), str(best), f"{chance:.2f}", share, str(MAX_COURSE_SHARE)],
+    ]
+
+
+def _hints(tree: WorldTree, embed: Embed | None) -> Table:
+    """Return a row per hint: its similarity to its target beside that of the hint before, and its margin.
+
+    The margin is its lead over the nearest sibling of its target, which the last hint needs.
+    """
+    columns = [_rising(ladder_similarities(tree, char_tfidf, "T501").tolist())]
+    heading = ["node", "hint", "TF-IDF", "more than"]
+    if embed is not None:
+        known = embedded_once(tree, embed)
+        margins, naming = _margins(tree, known)
+        columns += [_rising(ladder_similarities(tree, known, "T502").tolist()), margins, naming]
+        heading += ["embedder", "more than", "margin", "to its text", "at least"]
+    rows = [[*heading, "text"]]
+    for i, node in enumerate(targets(tree)):
+        for level, hint in enumerate(node.hints):
+            cells = [cell for column in columns for cell in column[i * HINT_LEVELS + level]]
+            rows.append([node.id, str(level + 1), *cells, hint])
+    return rows
+
+
+def _rising(ladders: list[list[float]]) -> list[list[str]]:
+    """Return the similarity of each hint, and that of the hint before it."""
+    return [
+        [f"{similarity:.3f}", f"{ladder[level - 1]:.3f}" if level else ""]
+        for ladder in ladders
+        for level, similarity in enumerate(ladder)
+    ]
+
+
+def _margins(tree: WorldTree, embed: Embed) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the margin of each hint, and the similarity of last hints to the text that they name."""
+    ladders = {node.id: node.hints for node in targets(tree)}
+    margins: dict[str, list[list[str]]] = {}
+    naming: dict[str, list[list[str]]] = {}
+    for family in tree.families:
+        ends = centroids(family, embed)
+        for i, node in enumerate(family):
+            hints = embed(ladders[node.id])
+            similarities = hints @ ends.T
+            others = np.delete(similarities, i, axis=1)
+            lead = similarities[:, i] - others.max(axis=1) if len(family) > 1 else []
+            margins[node.id] = [[f"{each:+.3f}"] for each in lead] or [[""]] * HINT_LEVELS
+            named = float(hints[-1] @ embed([node.text])[0])
+            naming[node.id] = [["", ""]] * (HINT_LEVELS - 1) + [[f"{named:.3f}", str(MIN_LAST_HINT_SIMILARITY)]]
+    return [row for name in ladders for row in margins[name]], [row for name in ladders for row in naming[name]]
