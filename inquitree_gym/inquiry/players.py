@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,10 +28,14 @@ from inquitree_gym.inquiry.observer import (
     Model,
     answered_shares,
     axis_beliefs,
+    design_of,
     likeliest_poles,
     observe,
     promise,
 )
+
+if TYPE_CHECKING:
+    from inquitree_gym.trees.world_schema import WorldTree
 
 TELLABLE = 0.6
 """A fake is tellable if it is fake with at least this probability when it is shown."""
@@ -175,3 +179,28 @@ def tellable_fakes(
     fakes = int(course.fake.sum())
     shares = [float(each[course.fake].mean()) if fakes else None for each in (doubts >= TELLABLE, foretold)]
     return Tellable(fakes, *shares)
+
+
+LIMITS, LEVELS = (2, 3, 5), (0, 3)
+"""Turns per subtopic and fake levels of the tables for authors."""
+
+
+def player_tables(tree: WorldTree) -> dict[str, list[list[str]]]:
+    """Return what simulated players reach on a tree, and how many fakes could be told, as rows of cells by title.
+
+    Raises:
+        OptionError: results join so many axes that their worlds cannot be enumerated.
+    """
+    design, count = design_of(tree), len(tree.subtopics)
+    cells = [(turns, level) for level in LEVELS for turns in LIMITS]
+    reached = [compare_players(design, level, turns * count) for turns, level in cells]
+    scores = [["player", *(f"{turns}n, level {level}" for turns, level in cells)]]
+    for name in reached[0]:
+        means = [each[name].score for each in reached]
+        scores.append([name, *(f"{each.mean:.2f} ± {each.high - each.mean:.2f}" for each in means)])
+    told = [["turns", "fakes", "tellable", "axis read truly before"]]
+    for turns in LIMITS:
+        found = tellable_fakes(design, LEVELS[-1], turns * count)
+        shares = ["" if each is None else f"{each:.2f}" for each in (found.tellable, found.foretold)]
+        told.append([f"{turns}n", f"{found.fakes:,}", *shares])
+    return {"Exam of simulated players with full credit": scores, f"Fakes at level {LEVELS[-1]}, random choice": told}

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from inquitree_gym.errors import Fault, TreeError, plural
+from inquitree_gym.errors import Fault, OptionError, TreeError, plural
 from inquitree_gym.parts import Measured, Outline, Tasks
 from inquitree_gym.trees.catalogue import CATALOGUE, builtin_ids, expand_names, is_path, is_task_file, user_files
 from inquitree_gym.trees.load import dump_document, load_tree, read_document
@@ -64,9 +64,14 @@ class TreeTasks(Tasks[Tree]):
         """Return tables that help an author, of a tree with worlds."""
         if isinstance(task, Tree):
             return {}
+        from inquitree_gym.inquiry.players import player_tables
         from inquitree_gym.trees.aids import author_tables
 
-        return author_tables(task, None if embedder is None else _vectors(task, embedder))
+        tables = author_tables(task, None if embedder is None else _vectors(task, embedder))
+        try:
+            return player_tables(task) | tables
+        except OptionError as error:
+            return {"Exam of simulated players": [["not simulated"], [str(error)]]} | tables
 
     def entries(self) -> Iterator[Mapping[str, Any]]:
         """Yield all papers of the pool, with those whose trees may not be distributed, and the user's trees."""
