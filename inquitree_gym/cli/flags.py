@@ -68,11 +68,7 @@ class KindFlag(NamedTuple):
             )
 
     def value(self, flags: Mapping[str, Any], given: Collection[str]) -> Any:
-        """Return the value of the field from the flags that are given.
-
-        Raises:
-            OptionError: a flag has another form, or would be ignored.
-        """
+        """Return the value of the field from the given flags. Raise `OptionError` for another form or a lost value."""
         text, table = flags[self.name], self.table
         if table is None:
             is_list = get_origin(self.field.annotation) is tuple
@@ -169,11 +165,7 @@ def kind_parameters(*groups: str) -> set[str]:
 
 
 def named_values(option: str, pairs: Sequence[str]) -> dict[str, Any]:
-    """Return values from ``NAME=VALUE``. True, false and numbers are read as such.
-
-    Raises:
-        OptionError: naming ``option``, if one of them has another form.
-    """
+    """Return values from ``NAME=VALUE``, true, false and numbers read as such. Raise `OptionError` for other forms."""
     values: dict[str, Any] = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")

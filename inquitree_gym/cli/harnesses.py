@@ -130,11 +130,7 @@ def export(
 
 
 def _concluded(path: Path) -> tuple[list[tuple[Any, Any]], list[Any]]:
-    """Return the concluded episodes of logs with their tasks, and the damaged logs.
-
-    Raises:
-        LogError: no episode is concluded.
-    """
+    """Return the concluded episodes of logs with their tasks, and the damaged logs. Raise `LogError` without any."""
     from inquitree_gym.results.load import ScoredRun, finished_episodes, no_finished_episode
     from inquitree_gym.results.logs import find_logs
 

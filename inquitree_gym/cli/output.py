@@ -128,11 +128,7 @@ def print_table(title: str, rows: Iterable[list[str]]) -> None:
 
 
 def write(file: Path, text: str) -> None:
-    """Write a file, and report it on the error stream.
-
-    Raises:
-        InquiTreeError: the file cannot be written.
-    """
+    """Write a file, and report it on the error stream. Raise `InquiTreeError` if it cannot be written."""
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -180,11 +176,7 @@ def check_svg(option: str, file: Path | None) -> None:
 
 
 def reply_limit(text: str) -> int | None:
-    """Return the value of ``--reply-tokens``.
-
-    Raises:
-        OptionError: it is neither a whole number nor none.
-    """
+    """Return the value of ``--reply-tokens``. Raise `OptionError` if it is neither a whole number nor none."""
     try:
         return None if text == "none" else int(text)
     except ValueError as error:
@@ -197,11 +189,7 @@ def split(names: str) -> tuple[str, ...]:
 
 
 def whole_numbers(option: str, text: str) -> tuple[int, ...]:
-    """Return the numbers of a comma-separated list.
-
-    Raises:
-        OptionError: naming ``option``, if a part is not a whole number.
-    """
+    """Return the numbers of a comma-separated list. Raise `OptionError` if a part is not a whole number."""
     try:
         return tuple(int(part) for part in split(text))
     except ValueError as error:

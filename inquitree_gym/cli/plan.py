@@ -66,11 +66,7 @@ class ModelEstimate:
 
 
 def show_plan(study: StudyConfig, folder: Path, as_json: bool, as_new_version: bool = False) -> None:
-    """Print the plan of a run of ``study`` into ``folder``. Writes nothing and sends no request.
-
-    Raises:
-        LogError: the study contradicts the run in the folder. See `plan_run`.
-    """
+    """Print the plan of a run of ``study`` into ``folder``. Writes and asks nothing. See `plan_run` for the errors."""
     plan = plan_run(folder, study, as_new_version)
     study = plan.study.model_copy(update={"prompts": study.prompts})  # nothing is copied yet
     status = run_status(folder, study.specs())
@@ -160,13 +156,7 @@ def _counts(usage: Usage) -> dict[str, int]:
 def estimate(
     study: StudyConfig, specs: Iterable[EpisodeSpec], load: Callable[[str], Any] | None = None
 ) -> list[ModelEstimate]:
-    """Estimate what playing ``specs`` from the start takes, by model.
-
-    Args:
-        study: the study.
-        specs: its episodes.
-        load: returns a task by its name. None loads the tasks of this machine.
-    """
+    """Estimate what playing ``specs`` from the start takes, by model. ``load`` returns a task by its name."""
     load = cache(load or kind(study.env).tasks.load)
     wanted = Counter((spec.model, spec.agent, spec.task) for spec in specs if spec.model)
     return [

@@ -90,11 +90,7 @@ def score_rows(scores: Sequence[Score[Any]], results: KindResults[Any, Any]) -> 
 
 
 def load_scored(paths: Sequence[Path], judge: str | None = None, env: str | None = None) -> list[ScoredRun]:
-    """Read and score the logs under each path with a progress bar, of one kind or of all. See `load_run`.
-
-    Raises:
-        LogError: there is no log, or no finished episode.
-    """
+    """Read and score the logs under each path with a progress bar, of one kind or of all. See `load_run`."""
     logs = [find_logs(path) for path in dict.fromkeys(path.resolve() for path in paths)]
     if env is not None:
         logs = [each.of_kind(kind(env).name) for each in logs]

@@ -213,11 +213,7 @@ def play_study(
 
 
 def _study(context: typer.Context) -> StudyConfig:
-    """Return the study of the command line, or of its study file.
-
-    Raises:
-        InquiTreeError: an option would be ignored.
-    """
+    """Return the study of the command line, or of its study file. Raise `InquiTreeError` for options without effect."""
     flags, set_here = context.params, given(context)
     if flags["study_file"] is not None:
         if beside := set_here - RUN_FLAGS:
@@ -250,12 +246,7 @@ def _study(context: typer.Context) -> StudyConfig:
 
 
 def _judge(flags: Mapping[str, Any]) -> str | dict[str, Any]:
-    """Return the judge as a study takes it.
-
-    Raises:
-        OptionError: the name is unknown.
-        InquiTreeError: the address would be ignored.
-    """
+    """Return the judge as a study takes it. Raise `InquiTreeError` for an unknown name or an address without effect."""
     name, base_url = flags["judge"], flags["judge_base_url"]
     if base_url is None:
         return str(name)

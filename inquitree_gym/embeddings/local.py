@@ -73,11 +73,7 @@ def model_folder(kind: Kind, model: str) -> Path:
 
 
 def read_manifest(folder: Path, kind: Kind) -> Manifest:
-    """Read the manifest of a folder.
-
-    Raises:
-        EmbedderError: the folder holds no model of that kind, or the manifest is invalid.
-    """
+    """Read the manifest of a folder. Raise `EmbedderError` if there is none of that kind, or it is invalid."""
     try:
         content = (folder / MANIFEST).read_bytes()
     except OSError as error:
@@ -96,11 +92,7 @@ def read_manifest(folder: Path, kind: Kind) -> Manifest:
 
 
 def verify_files(folder: Path, kind: Kind, files: dict[str, str]) -> None:
-    """Compare files with their SHA-256.
-
-    Raises:
-        EmbedderError: a file is missing or differs.
-    """
+    """Compare files with their SHA-256. Raise `EmbedderError` if one is missing or differs."""
     for name, expected in files.items():
         file = folder / name
         if not file.is_file():
@@ -247,11 +239,7 @@ class MiniLMEmbedder(SentenceTransformerEmbedder):
 
 
 def find_device(device: Device) -> Literal["cpu", "cuda"]:
-    """Return the device of torch: for ``auto``, ``cuda`` if there is one, otherwise ``cpu``.
-
-    Raises:
-        EmbedderError: ``cuda`` was asked for, and torch finds none.
-    """
+    """Return the device of torch, for ``auto`` CUDA if there is one. Raise `EmbedderError` for one that is missing."""
     if device == "cpu":
         return device
     import torch
@@ -274,11 +262,7 @@ def folder_digest(folder: Path) -> str:
 
 
 def minilm_folder() -> Path:
-    """Return the folder with the files of MiniLM, after comparing each with its published digest.
-
-    Raises:
-        EmbedderError: the files are not available, or one of them differs.
-    """
+    """Return the folder with the files of MiniLM, each checked. Raise `EmbedderError` if one is missing or differs."""
     folder = _named_folder() or _packaged_folder() or _hub_folder(_HUB_ID, MINILM_FILES)
     _verify(folder)
     return folder

@@ -120,11 +120,7 @@ def read_adapter(file: Path, digest: str = ADAPTER_DIGEST) -> Adapter:
 
 
 def parse_adapter(file: Path) -> Adapter:
-    """Read an adapter file that was just trained.
-
-    Raises:
-        EmbedderError: it belongs to other weights than MiniLM's.
-    """
+    """Read an adapter file that was just trained. Raise `EmbedderError` for one of other weights than MiniLM's."""
     from safetensors import safe_open
 
     with safe_open(file, "np") as stored:

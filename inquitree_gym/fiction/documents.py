@@ -166,11 +166,7 @@ FICTION: Document = {
 
 
 def check_seed(seed: object) -> None:
-    """Check the seed of a synthetic document.
-
-    Raises:
-        OptionError: the seed is not a whole number from 0 to 2^63 - 1.
-    """
+    """Raise `OptionError` unless the seed of a synthetic document is a whole number from 0 to 2^63 - 1."""
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
         raise OptionError(f"the seed of a synthetic document is a whole number from 0 to 2^63 - 1, not {seed!r:.80}")
 
@@ -201,11 +197,7 @@ def is_integer(value: object) -> bool:
 
 
 def checked_count(name: str, value: object, most: int) -> Count:
-    """Return a valid count, 1 to ``most``. JSON gives a pair as a list, which becomes a tuple.
-
-    Raises:
-        OptionError: the value is neither a whole number nor a pair of whole numbers, or is out of range.
-    """
+    """Return a count or a pair of counts, 1 to ``most``, a list as a tuple. Raise `OptionError` for anything else."""
     pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
     if len(pair) != 2 or not all(map(is_integer, pair)) or not 1 <= pair[0] <= pair[1] <= most:
         raise OptionError(f"{name} is a whole number from 1 to {most:,}, or a pair (fewest, most), not {value!r:.80}")
@@ -213,11 +205,7 @@ def checked_count(name: str, value: object, most: int) -> Count:
 
 
 def checked_number(name: str, value: object, low: float, high: float) -> float:
-    """Return a valid number from ``low`` to ``high``.
-
-    Raises:
-        OptionError: the value is not a number, or is out of range.
-    """
+    """Return a number from ``low`` to ``high``. Raise `OptionError` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise OptionError(f"{name} is a number from {low} to {high}, not {value!r:.80}")
     return float(value)

@@ -11,11 +11,7 @@ HOST = "127.0.0.1"
 
 
 def listen(port: int) -> socket.socket:
-    """Return a socket that listens on ``port`` of loopback, or on a free port for 0.
-
-    Raises:
-        OptionError: the port is taken or may not be used.
-    """
+    """Return a socket that listens on a port of loopback, a free one for 0. Raise `OptionError` for a port in use."""
     # Naming the protocol lets asyncio send small answers at once; without it each waits 40 ms.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -34,10 +30,6 @@ def address(listening: socket.socket) -> str:
 
 
 def serve(app: Any, listening: socket.socket, extra: str) -> None:
-    """Serve an ASGI application until the process is interrupted.
-
-    Raises:
-        MissingExtraError: ``extra`` is not installed.
-    """
+    """Serve an ASGI application until the process is interrupted. ``extra`` installs what it needs."""
     uvicorn = require("uvicorn", extra)
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])

@@ -107,10 +107,6 @@ def _view(session: EpisodeSession) -> CallToolResult:
 
 
 def begin(session: EpisodeSession) -> None:
-    """Begin ``session`` and keep whatever is printed meanwhile off the output stream, which the protocol needs.
-
-    Raises:
-        LogError: see `EpisodeSession.begin`.
-    """
+    """Begin ``session`` and keep what is printed meanwhile off the output stream, which the protocol needs."""
     with redirect_stdout(sys.stderr):
         session.begin()

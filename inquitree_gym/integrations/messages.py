@@ -74,11 +74,7 @@ def plain_writer(env: str, prompts: str | None = None) -> Any:
 
 
 def check_contamination(tasks: Iterable[str], allowed: bool) -> None:
-    """Raise unless messages about the tasks with these ids may be exported.
-
-    Raises:
-        OptionError: some are of the benchmark, without permission, or none is, with it.
-    """
+    """Raise `OptionError` unless messages about these tasks may be exported, or if permission is given needlessly."""
     shipped = [name for name in dict.fromkeys(tasks) if name in builtin_ids()]
     if shipped and not allowed:
         raise OptionError(

@@ -144,11 +144,7 @@ class EpisodeEnvironment(Environment[EpisodeAction, EpisodeObservation, EpisodeS
         return self.get_task_range(split)
 
     def get_task(self, split: str, index: int) -> dict[str, Any]:
-        """Return a task.
-
-        Raises:
-            IndexError: there is none with this number.
-        """
+        """Return a task. Raise `IndexError` if there is none with this number."""
         tasks = self.get_task_range(split)
         if index < 0:
             raise IndexError(f"there is no task {index}")

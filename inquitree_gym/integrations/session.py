@@ -132,11 +132,7 @@ class EpisodeSession:
 
 
 def session_score(episode: Episode[Any], task: Any) -> SessionScore | None:
-    """Return the scores of an episode on its task. None for one that is not concluded.
-
-    Raises:
-        LogError: the episode was played on another version of the task.
-    """
+    """Return the scores of an episode on its task. None for one that is not concluded. See `score_episode`."""
     if episode.footer is None or episode.status != "concluded":
         return None
     score = score_episode(episode, task)
@@ -144,11 +140,7 @@ def session_score(episode: Episode[Any], task: Any) -> SessionScore | None:
 
 
 def check_move(text: object) -> str:
-    """Return a move from a client that is not trusted.
-
-    Raises:
-        ActionError: it is not a text, is empty, or is longer than the environment reads.
-    """
+    """Return a move from an untrusted client. Raise `ActionError` unless it is a text, neither empty nor too long."""
     if not isinstance(text, str):
         raise ActionError(f"a move is a text, not {type(text).__name__}")
     if not text.strip():
@@ -159,11 +151,7 @@ def check_move(text: object) -> str:
 
 
 def play_task(task: EpisodeTask, agent: str = "oracle") -> Episode[Any]:
-    """Play ``task`` with an agent without a model and return the log.
-
-    Raises:
-        OptionError: the agent is unknown, or see `EpisodeSession`.
-    """
+    """Play ``task`` with an agent without a model and return the log. See `EpisodeSession` for the errors."""
     env, options = task_environment(task), task.options
     env.reset(seed=task.seed, options=options)  # some agents ask for the rules of the episode
     player = make_agent(agent, env)
@@ -177,11 +165,7 @@ def task_environment(task: EpisodeTask) -> Any:
 
 
 def check_tasks(tasks: Iterable[EpisodeTask]) -> None:
-    """Make what the environments of tasks share, so that a bad embedder or prompt fails before anything is played.
-
-    Raises:
-        OptionError, EmbedderError: it cannot be made.
-    """
+    """Make what the environments of tasks share, so that a bad embedder or prompt fails before anything is played."""
     for env, settings in {(task.kind, json.dumps(dict(task.settings), sort_keys=True)) for task in tasks}:
         _maker(env, settings)
 

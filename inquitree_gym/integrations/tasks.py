@@ -109,11 +109,7 @@ def make_tasks(
 
 
 def parse_settings(env: str, settings: Mapping[str, Any]) -> Any:
-    """Return the settings of a kind from plain values, among which lists may be texts with commas.
-
-    Raises:
-        OptionError: naming every invalid setting.
-    """
+    """Return the settings of a kind from plain values, lists also as texts. Raise `OptionError` if invalid."""
     model = kind(env).settings
     lists = {name for name, one in model.model_fields.items() if get_origin(one.annotation) is tuple}
     values = {
@@ -127,21 +123,12 @@ def parse_settings(env: str, settings: Mapping[str, Any]) -> Any:
 
 
 def task_by_id(name: str, env: str) -> Any:
-    """Return the task of a kind with an id or paper number.
-
-    Raises:
-        OptionError: ``name`` is no id, but a path or something else.
-        TreeError: the task is unknown, invalid, or may not be distributed.
-    """
+    """Return the task of a kind with an id or paper number. See `check_id` and `load_tree` for the errors."""
     return kind(env).tasks.load(check_id(name))
 
 
 def check_id(name: object) -> str:
-    """Return the name of a task that a client may choose.
-
-    Raises:
-        OptionError: it is a path or no text.
-    """
+    """Return the name of a task that a client may choose. Raise `OptionError` for a path or anything but a text."""
     if not isinstance(name, str) or is_path(name):
         raise OptionError(
             "a task is named by its id here, such as paper12; put a file of your own in a folder named by "

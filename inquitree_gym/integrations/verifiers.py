@@ -126,11 +126,7 @@ class VerifiersEnv(vf.Env[VerifiersEnvConfig]):
     """An episode, played by the seat ``player``."""
 
     async def run(self, task: vf.Task, agents: vf.Agents) -> None:
-        """Play one episode, and record its scores. Record none for one that is not concluded.
-
-        Raises:
-            OptionError: the task is not one of `VerifiersTaskset`.
-        """
+        """Play one episode, and record its scores once it is concluded. Raise `OptionError` for a foreign task."""
         data = task.data
         if not isinstance(data, VerifiersTaskData):
             raise OptionError(f"the task must be one of VerifiersTaskset, got {type(task).__name__}")
@@ -172,11 +168,7 @@ class VerifiersHarness(vf.Harness[VerifiersHarnessConfig]):
         return VerifiersHarnessSession(self, *arguments, **more)
 
     async def launch(self, *arguments: Any, **more: Any) -> vf.ProgramResult:
-        """Raise, since `VerifiersHarnessSession` takes all turns.
-
-        Raises:
-            NotImplementedError: always.
-        """
+        """Raise `NotImplementedError`, since `VerifiersHarnessSession` takes all turns."""
         raise NotImplementedError("the harness of inquitree plays through its session")
 
 

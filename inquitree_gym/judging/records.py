@@ -38,11 +38,7 @@ class Payload(JsonlRecord):
 
     @classmethod
     def of(cls, task: Any, judged: Any) -> Self:
-        """Return the stored form of the payload of a judgement about a task.
-
-        Raises:
-            JudgeError: it does not fit the task, or a grade is out of range.
-        """
+        """Return the stored form of a judgement about a task. Raise `JudgeError` if it does not fit the task."""
         try:
             return cls._of(task, judged)
         except ValidationError as error:
@@ -313,11 +309,7 @@ def text_digest(text: str) -> str:
 
 
 def _read_header(file: Path) -> JudgementHeader:
-    """Return the first line of a file.
-
-    Raises:
-        JudgeError: the file cannot be read, or the line is damaged.
-    """
+    """Return the first line of a file. Raise `JudgeError` if it is damaged or cannot be read."""
     with open_input(file, limit=MAX_RECORDS, error=JudgeError) as stream:
         line = stream.readline(MAX_HEADER)
     try:
@@ -327,11 +319,7 @@ def _read_header(file: Path) -> JudgementHeader:
 
 
 def _read(file: Path, task_kind: str, faults: list[str]) -> dict[Key, JudgementRecord]:
-    """Return the judgements in a file. Each damaged line is named in ``faults`` and left out.
-
-    Raises:
-        JudgeError: the file cannot be read.
-    """
+    """Return the judgements in a file that can be read. Each damaged line is named in ``faults`` and left out."""
     _, records = read_records(
         file,
         JudgementHeader,

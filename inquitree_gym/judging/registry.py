@@ -74,11 +74,7 @@ def has_judge(name: str, task_kind: str = DEFAULT_KIND) -> bool:
 
 
 def check_name(name: str, task_kind: str = DEFAULT_KIND) -> None:
-    """Check the form of a judge's name.
-
-    Raises:
-        OptionError: no judge of the kind of environment has a name of this form.
-    """
+    """Check the form of a judge's name. Raise `OptionError` if the kind of environment has no such judge."""
     if not has_judge(name, task_kind):
         prefix, colon, _ = name.partition(":")
         near = suggest(prefix + colon, [form.removesuffix("MODEL") for form in judge_forms(task_kind)])

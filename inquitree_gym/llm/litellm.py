@@ -24,11 +24,7 @@ _SECRET = re.compile(r"\b(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx)[-_]|AIza)[\w*-]{8,}|
 
 
 def load_litellm() -> Any:
-    """Import litellm.
-
-    Raises:
-        MissingExtraError: the extra ``llm`` is not installed.
-    """
+    """Import litellm. Raise `MissingExtraError` without the extra ``llm``."""
     # By default, litellm downloads a price map when it is imported.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     litellm: Any = require("litellm", "llm")

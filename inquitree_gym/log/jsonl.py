@@ -204,11 +204,7 @@ def file_stem(name: str) -> str:
 
 
 def lock(stream: IO[Any]) -> bool:
-    """Lock a file for this process until ``stream`` is closed or the process ends. False if another process holds it.
-
-    Raises:
-        OSError: the file system has no locks.
-    """
+    """Lock a file until ``stream`` is closed or the process ends. False if another process holds it."""
     if fcntl is None:
         return True
     try:

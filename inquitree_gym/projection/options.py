@@ -137,11 +137,7 @@ class WorldSource:
     """A new synthetic world for every seed."""
 
     def __init__(self, settings: WorldSettings, split: str) -> None:
-        """Draw from a split.
-
-        Raises:
-            OptionError: the split is unknown.
-        """
+        """Draw from a split. Raise `OptionError` for an unknown one."""
         self._settings, self._split, self._first = settings, split, tree_seed(0, split)
         self.most_claims = settings.most_claims
 
@@ -255,11 +251,7 @@ class ProjectionMenu:
         return source, rules
 
     def check_actions(self, actions: Any, shape: tuple[int, ...]) -> Ints:
-        """Return actions as an int64 array.
-
-        Raises:
-            ActionError: they are not whole numbers of ``shape``, or lie outside 0 to 2.
-        """
+        """Return actions as an int64 array. Raise `ActionError` unless they are numbers of ``shape`` from 0 to 2."""
         try:
             chosen = np.asarray(actions)
         except ValueError as error:  # rows of different lengths

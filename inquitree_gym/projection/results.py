@@ -143,11 +143,7 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
         self.measures = (*by_level, Measure(AUC, self._area, "aggregate of F1 over the levels", judged=True))
 
     def with_formulas(self, formulas: Mapping[str, str]) -> Self:
-        """Return the results with another ``variant`` of F1 or another aggregate ``auc``.
-
-        Raises:
-            OptionError: a formula is unknown.
-        """
+        """Return the results with another ``variant`` of F1 or aggregate ``auc``. Raise `OptionError` for others."""
         choices: dict[str, tuple[str, ...]] = {"variant": get_args(Variant), "auc": get_args(Area)}
         for name, value in formulas.items():
             if value not in choices.get(name, ()):

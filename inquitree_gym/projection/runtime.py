@@ -218,13 +218,7 @@ class ProjectionRecords(TextRecords[ProjectionTask, ProjectionRules, ProjectionR
         judge: AskedJudge[ProjectionTask] | None,
         local: Mapping[str, Any],
     ) -> None:
-        """Describe the episodes of ``env``.
-
-        Args:
-            env: the environment.
-            judge: the judge that sets the reward. None for the local judge.
-            local: name, version and settings of the local judge.
-        """
+        """Describe the episodes of ``env``. ``judge`` sets the reward, or the ``local`` one with these settings."""
         super().__init__(env)
         self._judge, self._local = judge, local
 
@@ -233,11 +227,7 @@ class ProjectionRecords(TextRecords[ProjectionTask, ProjectionRules, ProjectionR
         return self._env.runtime.observations.render(self._env.last.state.turn)
 
     def last_step(self) -> RecordedStep:
-        """Record the claims of the last projection with their ratings.
-
-        Raises:
-            ResetNeeded: before the first step.
-        """
+        """Record the claims of the last projection with their ratings. Raise `ResetNeeded` before the first step."""
         last = self._env.last
         if last.level is None or last.assessment is None:
             raise not_started_error()

@@ -70,22 +70,13 @@ def swapped_tasks() -> tuple[str, ...]:
 
 
 def parse_task(document: bytes, where: str = "task") -> ProjectionTask:
-    """Validate one JSON document: a task, or a tree with a disclosure.
-
-    Raises:
-        UnknownTreeError: it is a tree without a disclosure.
-        TreeError: it is invalid. All faults that can be found at once are listed.
-    """
+    """Validate one JSON document: a task, or a tree with a disclosure. See `load_task` for the errors."""
     found = parse_document(document, where)
     return _task_of(found) if isinstance(found, Tree) else found
 
 
 def parse_document(document: bytes, where: str) -> Tree | ProjectionTask:
-    """Validate one JSON document: a task if it has the format of one, otherwise a tree.
-
-    Raises:
-        TreeError: the document is invalid. All faults that can be found at once are listed.
-    """
+    """Validate a JSON document, by its format a task or else a tree. Raise `TreeError` with all faults found."""
     refuse_ambiguous_json(document, where)
     found = json.loads(document)
     if not isinstance(found, dict) or found.get("format") != TASK_FORMAT:
@@ -97,11 +88,7 @@ def parse_document(document: bytes, where: str) -> Tree | ProjectionTask:
 
 
 def load_user_file(file: Path) -> Tree | ProjectionTask:
-    """Read a file in a folder of `INQUITREE_TREES`, which has to be named after the id of its tree or task.
-
-    Raises:
-        TreeError: the file is invalid, or its id cannot be registered. See `id_faults`.
-    """
+    """Read a file in a folder of `INQUITREE_TREES`, named after its id. See `parse_document` and `id_faults`."""
     found = parse_document(read_document(file), str(file))
     if faults := id_faults(found, file):
         raise TreeError(str(file), faults)

@@ -157,11 +157,7 @@ def synthetic_task(seed: int, settings: WorldSettings | None = None) -> Projecti
 
 
 def synthetic_world(seed: int, settings: WorldSettings) -> World:
-    """Return the world of a seed.
-
-    Raises:
-        OptionError: the seed is out of range.
-    """
+    """Return the world of a seed. Raise `OptionError` for a seed out of range."""
     check_seed(seed)
     numbers = world_numbers(np.array([seed], np.uint64), settings)
     count = int(numbers.claims[0])

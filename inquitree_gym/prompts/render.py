@@ -51,11 +51,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.filters = {name: self.filters[name] for name in _FILTERS} | own
 
     def fill(self, name: str, values: Mapping[str, object]) -> str:
-        """Return a template filled with values.
-
-        Raises:
-            TemplateRuntimeError: the text costs more than `MAX_TEXT` characters.
-        """
+        """Return a template filled with values. Raise `TemplateRuntimeError` above `MAX_TEXT` characters."""
         budget, parts = _Budget(), []
         for part in self.get_template(name).generate(values, _budget=budget):
             budget.spend(len(part))

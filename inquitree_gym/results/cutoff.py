@@ -254,12 +254,7 @@ class CutoffAnalysis:
 
 
 def side_of(published: DateRange, cutoff: DateRange) -> Side:
-    """Return the side of a cutoff on which a paper appeared.
-
-    Args:
-        published: days on which the paper may have appeared.
-        cutoff: days that may be the last of the training data.
-    """
+    """Return the side of a cutoff on which a paper appeared, given the days on which either may have been."""
     if published.last <= cutoff.first:
         return "before"
     return "after" if published.first > cutoff.last else "unclear"
@@ -298,12 +293,7 @@ def _unnamed(scores: Sequence[Score[Any]], models: Sequence[ModelDates]) -> dict
 
 
 def cutoff_table(found: CutoffAnalysis, clusters: str = "tasks") -> Iterator[list[str]]:
-    """Yield the rows of a text table of the differences of one split or more, headings first.
-
-    Args:
-        found: the splits.
-        clusters: word for several tasks.
-    """
+    """Yield the rows of a text table of differences, headings first. ``clusters`` is the word for several tasks."""
     measures = list(found.splits[0].difference)
     yield ["agent", "cutoff", f"{clusters} before", "after", "unclear", *measures]
     for each in found.splits:

@@ -36,13 +36,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def of_kind(cls, name: str, results: KindResults[Any, Any] | None = None, unscored: bool = False) -> Self:
-        """Return the columns of the episodes of one kind.
-
-        Args:
-            name: the kind.
-            results: its results, if not the usual ones.
-            unscored: True for a column with the number of texts that the judge could not score.
-        """
+        """Return the columns of a kind, with its ``results`` if not the usual ones, and with unscored texts."""
         chosen = kind(name).results if results is None else results
         values = (*listed_of(name, chosen), *([UNSCORED] if unscored else []))
         return cls(chosen.clusters.removesuffix("s"), tuple(kind(name).settings.grid), values)

@@ -52,11 +52,7 @@ class TaskFinder:
         self._errors: dict[TaskRef, str] = {}
 
     def load(self, ref: TaskRef) -> Any:
-        """Return the task with this id and digest.
-
-        Raises:
-            LogError: it was not found.
-        """
+        """Return the task with this id and digest. Raise `LogError` if it was not found."""
         if ref not in self._loaded and ref not in self._errors:
             try:
                 copy = self._copy_in_run(ref)

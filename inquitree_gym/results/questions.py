@@ -79,11 +79,7 @@ class AnswerFile(JsonlWriter):
     """Answers of one model to one kind of questions. A context manager that holds the file's lock."""
 
     def __init__(self, folder: str | os.PathLike[str], purpose: str, config: Mapping[str, Any]) -> None:
-        """Open or create the file for this purpose and configuration.
-
-        Raises:
-            LogError: the file is damaged, cannot be written, or another process is writing it.
-        """
+        """Open or create the file for this purpose and configuration. Raise `LogError` if it is damaged or in use."""
         header = AnswerFileHeader(purpose=purpose, config=json.loads(json.dumps(dict(config))))
         model = file_stem(str(header.config.get("chat", {}).get("model", "")))
         file = Path(folder, f"{purpose}-{model}-{settings_digest(header.config)}.jsonl")
@@ -95,22 +91,14 @@ class AnswerFile(JsonlWriter):
             raise
 
     def add(self, key: Key, completion: Completion) -> None:
-        """Append an answer.
-
-        Raises:
-            LogError: the file cannot be written.
-        """
+        """Append an answer. Raise `LogError` if the file cannot be written."""
         answer = StoredAnswer(key=key, **asdict(completion))
         self.write(answer)
         self.found[key] = answer
 
 
 def read_answers(file: Path) -> tuple[dict[str, Any], dict[Key, StoredAnswer]]:
-    """Return the configuration and the answers of an answer file, both empty if its first line is torn.
-
-    Raises:
-        LogError: the file is damaged.
-    """
+    """Return the configuration and the answers of an answer file, both empty if its first line is torn."""
     if not has_header(file):
         return {}, {}
     header, answers = read_records(
@@ -120,11 +108,7 @@ def read_answers(file: Path) -> tuple[dict[str, Any], dict[Key, StoredAnswer]]:
 
 
 def repeated(key: Key, messages: list[Message], repeats: int) -> list[ModelQuestion]:
-    """Return a question ``repeats`` times. The number of the repetition ends its key and is its seed.
-
-    Raises:
-        OptionError: ``repeats`` is below 1.
-    """
+    """Return a question several times, numbered by seed and key. Raise `OptionError` for ``repeats`` below 1."""
     if repeats < 1:
         raise OptionError(f"every question is asked at least once, not {repeats} times; give repeats from 1")
     return [ModelQuestion((*key, str(repeat)), messages, repeat) for repeat in range(repeats)]

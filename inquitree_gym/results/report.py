@@ -307,11 +307,7 @@ def build_reports(runs: Sequence[ScoredRun], options: ReportOptions = USUAL) -> 
 
 
 def build_report(runs: Sequence[ScoredRun], options: ReportOptions = USUAL) -> Report[Any]:
-    """Return the data of a report on runs of one kind, with at least one finished episode.
-
-    Raises:
-        OptionError: an option does not fit the kind, or nothing can be compared.
-    """
+    """Return the data of a report on runs of one kind. Raise `OptionError` for an option that does not fit the kind."""
     name = next(score.kind for run in runs for score in run.scores)
     own, further = dict(options.own.get(name, {})), kind(name).settings.report.model_fields
     added = {option: own.pop(option) for option in further if option in own}

@@ -332,11 +332,7 @@ def disambiguate_agents(scores: Iterable[Score[D]]) -> list[Score[D]]:
 
 
 def distinct_labels(agents: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """Return the labels of agents, in which one that stands for several configurations names what differs.
-
-    Args:
-        agents: label and configuration of the agent of each episode.
-    """
+    """Return the labels of agents, given with their configurations. One of several names what differs in them."""
     configs: dict[str, dict[str, Mapping[str, Any]]] = {}
     keys = [config_key(config) for _, config in agents]
     for (agent, config), key in zip(agents, keys, strict=True):

@@ -168,12 +168,7 @@ _NEGATIVE = re.compile(r"(?<![\w.])-(?=\d)")
 
 
 def latex(content: Table, label: str) -> str:
-    """Return a table as a LaTeX float that needs the package booktabs and, for quotation marks, T1 fonts.
-
-    Args:
-        content: the table.
-        label: letters, digits and hyphens. `tab:` goes before it.
-    """
+    """Return a table as a LaTeX float ``tab:label``, which needs booktabs and, for quotation marks, T1 fonts."""
     columns = "l" * content.labels + "r" * (len(content.heads) - content.labels)
     body = [_tex_row(map(tex, content.heads)), r"\midrule", *(row for line in content.lines for row in _tex_rows(line))]
     return "\n".join([

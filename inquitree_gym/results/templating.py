@@ -81,11 +81,7 @@ def write_text(file: Path, text: str) -> None:
 
 
 def write_bytes(file: Path, content: bytes) -> None:
-    """Write a file and its folder. A reader sees the old content or the new one, never a part.
-
-    Raises:
-        OptionError: the file cannot be written.
-    """
+    """Write a file and its folder, of which a reader never sees a part. Raise `OptionError` if that fails."""
     part = file.with_name(f"{file.name}.part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -46,13 +46,7 @@ def read_study(path: str | os.PathLike[str]) -> StudyConfig:
 
 
 def check_study(study: StudyConfig) -> None:
-    """Check that a study names agents and tasks that exist, and that its environments can be made.
-
-    Raises:
-        OptionError: an agent is unknown, two tasks have one id, or a setting or a template is at fault.
-        TreeError: a task is unknown or invalid.
-        EmbedderError: the embedder is unknown.
-    """
+    """Check that a study names agents, tasks and an embedder that exist, and settings and templates without a fault."""
     names = agent_names(study.env)
     for name in study.agents:
         if name not in names and not is_own(name):
@@ -70,11 +64,7 @@ def check_study(study: StudyConfig) -> None:
 
 
 def _of_tiers(tasks: Tasks[Any], names: Sequence[str], tiers: Sequence[str]) -> tuple[str, ...]:
-    """Return the tasks of the named evidence tiers.
-
-    Raises:
-        OptionError: a tier is unknown, or no task has one of them.
-    """
+    """Return the tasks of the named evidence tiers. Raise `OptionError` for an unknown tier, or if none is left."""
     known = get_args(Tier)
     if not isinstance(tiers, list | tuple) or not tiers or any(tier not in known for tier in tiers):
         raise OptionError(f"the study cannot be run; tiers: needs a list of {', '.join(known)}, not {tiers!r}")

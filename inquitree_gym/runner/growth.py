@@ -103,11 +103,7 @@ def _contradiction(folder: Path, contradictions: Collection[str]) -> LogError:
 
 
 def take_in(folder: Path, plan: RunPlan) -> None:
-    """Write the tasks, the templates and the manifest of a plan into its folder.
-
-    Raises:
-        LogError: the folder cannot be written.
-    """
+    """Write the tasks, the templates and the manifest of a plan into its folder. Raise `LogError` if that fails."""
     try:
         for task in plan.tasks.values():
             keep_task(folder, kind(plan.study.env), task)
@@ -173,11 +169,7 @@ def _axes(study: StudyConfig) -> dict[str, Callable[[EpisodeSpec], Any]]:
 
 
 def _names_in(folder: Path, there: RunManifest, tasks: Mapping[str, Task], as_new_version: bool) -> dict[str, str]:
-    """Return the name of each task in the folder, by its own name. A version that the folder has keeps its name.
-
-    Raises:
-        LogError: a task was changed and may not be played as a new version.
-    """
+    """Return the name of each task in the folder, by its own name. Raise `LogError` for a task that was changed."""
     names, changed = {}, []
     known = {ref.digest: name for name, ref in there.tasks.items()}
     for name, task in tasks.items():
@@ -213,16 +205,7 @@ def _task_refs(played: Kind, tasks: Mapping[str, Task]) -> dict[str, TaskRef]:
 
 
 def _manifest(studies: Sequence[StudyConfig], tasks: Mapping[str, TaskRef], prompts: str) -> RunManifest:
-    """Return the manifest of studies with the rules and versions of this release.
-
-    Args:
-        studies: the studies, their tasks and prompts named as in the folder.
-        tasks: version of each task by name.
-        prompts: digest of the templates of the observations.
-
-    Raises:
-        OptionError: the studies have too many episodes together, or two of them would share their log.
-    """
+    """Return the manifest of studies, named as in the folder. Raise `OptionError` for too many or equal episodes."""
     settings = studies[-1].settings
     rules = {name: value for name, value in settings.all_rules().items() if name not in type(settings).model_fields}
     versions = {"inquitree-gym": __version__, "log": LOG_VERSION, "prompts": prompts}
@@ -251,11 +234,7 @@ PROMPTS = "prompts"
 
 
 def own_templates(study: StudyConfig) -> dict[str, str]:
-    """Return the templates of a study that are not the package's, by name.
-
-    Raises:
-        OptionError: their folder is missing, or a template in it is invalid.
-    """
+    """Return the templates of a study that are not the package's, by name. Raise `OptionError` for invalid ones."""
     if is_packaged(study.prompts_name, kind(study.env).package):
         return {}
     played = kind(study.env)

@@ -221,11 +221,7 @@ class _Player:
         return {"env": env, "agent": agent, "seed": spec.seed, "file": file, "options": options}
 
     def _check_config(self, spec: EpisodeSpec, agent: Agent) -> None:
-        """Check that no two players of the study have one configuration, by which their logs are told apart.
-
-        Raises:
-            AgentError: two players have the same one.
-        """
+        """Check that no two players have one configuration, which tells their logs apart. Raise `AgentError`."""
         twin = self._configs.setdefault(json.dumps(agent.config, sort_keys=True), spec.player)
         if twin != spec.player:
             raise AgentError(

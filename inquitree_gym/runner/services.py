@@ -214,11 +214,7 @@ def environment_maker(study: StudyConfig, options: RunOptions, stop: StopConditi
 
 
 def judge_settings(study: StudyConfig) -> Any:
-    """Return the settings of the model that judges the rewards of a study. None for the local judge.
-
-    Raises:
-        OptionError: a setting is unknown or out of range, or the name is not that of a judge that asks a model.
-    """
+    """Return the settings of the model that judges the rewards, None for none. Raise `OptionError` if invalid."""
     if study.judge is None:
         return None
     options = judge_options(study.env)

@@ -117,11 +117,7 @@ class RunManifest(BaseModel):
 
 
 def load_manifest(folder: str | os.PathLike[str]) -> RunManifest:
-    """Return the manifest of a run folder.
-
-    Raises:
-        LogError: there is no manifest, it cannot be read, or it has another version.
-    """
+    """Return the manifest of a run folder. Raise `LogError` if it is missing, damaged or of another version."""
     file = Path(folder) / MANIFEST
 
     def no_run(message: str) -> LogError:
@@ -150,11 +146,7 @@ def has_logs(folder: Path) -> bool:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Create the folder of a run, and keep other processes out of it during the block.
-
-    Raises:
-        LogError: another process holds the lock, or the folder cannot be written.
-    """
+    """Create and lock the folder of a run during the block. Raise `LogError` if it is in use or cannot be written."""
     with ExitStack() as stack:
         try:
             (folder / EPISODES).mkdir(parents=True, exist_ok=True)
@@ -190,11 +182,7 @@ def cannot_write(folder: Path, error: OSError) -> LogError:
 
 @contextmanager
 def marker_file(folder: Path) -> Iterator[Path]:
-    """Create a file during the block by which other machines recognise the folder.
-
-    Raises:
-        LogError: the folder cannot be written.
-    """
+    """Create a file during the block by which other machines recognise the folder. Raise `LogError` if that fails."""
     with ExitStack() as stack:
         try:
             file = stack.enter_context(tempfile.NamedTemporaryFile(dir=folder, prefix=".marker-"))
@@ -246,12 +234,7 @@ def kept_task(kind: Kind, folder: str | os.PathLike[str], task_id: str, digest: 
 
 
 def run_task(folder: str | os.PathLike[str], manifest: RunManifest, name: str) -> Any:
-    """Return the task that a run calls ``name``, from the copy in its folder.
-
-    Raises:
-        TreeError: the copy is damaged.
-        LogError: the copy is missing or was changed.
-    """
+    """Return the task that a run calls ``name``, from the copy in its folder. See `kept_task` for the errors."""
     ref = manifest.tasks[name]
     task = kept_task(kind(manifest.env), folder, ref.id, ref.digest)
     if task is None:

@@ -102,11 +102,7 @@ class JudgeSettings(ModelSettings):
 
     @classmethod
     def named(cls, name: str) -> dict[str, Any]:
-        """Return the settings of a judge's name.
-
-        Raises:
-            OptionError: the name is not that of a judge that asks a model.
-        """
+        """Return the settings of a judge's name. Raise `OptionError` if it is not of a judge that asks a model."""
         presets = kind(cls.env).judging.presets
         prefix, _, model = name.partition(":")
         if prefix not in presets or not model:

@@ -220,11 +220,7 @@ class StudyConfig(BaseModel):
 
 
 def _check_own_settings(own: type[AgentSettings], model: ModelSettings, index: int) -> None:
-    """Check the settings of a model that only the agents of one kind have.
-
-    Raises:
-        ValidationError: one is unknown or out of range. Its place has the index of the model.
-    """
+    """Check the settings of a model that only the agents of one kind have. Raise `ValidationError` with their place."""
     try:
         own.model_validate(model.model_extra or {})
     except ValidationError as error:
@@ -236,11 +232,7 @@ def _check_own_settings(own: type[AgentSettings], model: ModelSettings, index: i
 
 
 def check_file_names(studies: Iterable[StudyConfig]) -> None:
-    """Check that no two agents of some studies, with their models and tasks, would share their logs.
-
-    Raises:
-        OptionError: they would.
-    """
+    """Check that no two agents with their models and tasks would share their logs. Raise `OptionError` if so."""
     first: dict[str, EpisodeSpec] = {}
     for study in studies:
         for task, (agent, label) in product(study.trees, study.players):
@@ -259,11 +251,7 @@ def too_many(count: int) -> OptionError:
 
 
 def validated(settings: Mapping[str, Any]) -> StudyConfig:
-    """Return a study of the fields of `StudyConfig`.
-
-    Raises:
-        OptionError: naming every invalid setting.
-    """
+    """Return a study of the fields of `StudyConfig`. Raise `OptionError`, naming every invalid setting."""
     try:
         return StudyConfig.model_validate(dict(settings))
     except ValidationError as error:
@@ -271,11 +259,7 @@ def validated(settings: Mapping[str, Any]) -> StudyConfig:
 
 
 def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the settings in a study file.
-
-    Raises:
-        OptionError: the file cannot be read, or is not TOML.
-    """
+    """Return the settings in a study file. Raise `OptionError` if it cannot be read or is not TOML."""
     text = read_text_input(path, limit=MAX_SETTINGS, error=OptionError)
     try:
         return tomllib.loads(text)

@@ -74,11 +74,7 @@ class LLMProjectionSettings:
     repeat: Annotated[int, Field(ge=0, description="Number of the repetition, from 0: the seed of the requests.")] = 0
 
     def __post_init__(self) -> None:
-        """Check the values.
-
-        Raises:
-            OptionError: a value is unknown.
-        """
+        """Check the values. Raise `OptionError` for an unknown one."""
         known: dict[str, Sequence[object]] = {
             "alignment": ("pairs", "table"),
             "pairing": ("analogous", "blind"),

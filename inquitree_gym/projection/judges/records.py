@@ -53,12 +53,7 @@ class StoredAlignment(AlignmentRecord, Payload):
 
 
 def alignment_record(alignment: Alignment | None, f1: float | None) -> AlignmentRecord:
-    """Return the record of an alignment.
-
-    Args:
-        alignment: the alignment. None if the judge could not find the claims.
-        f1: its score in [0, 1]. None for an unscored projection.
-    """
+    """Return the record of an alignment, None if the judge found no claims, with its F1, None for an unscored one."""
     if alignment is None:
         return AlignmentRecord(analogous=(), extraneous=(), pair_ratings=(), extra_ratings=(), f1=None)
     return AlignmentRecord(
