@@ -1,4 +1,4 @@
-"""The one way to open a file that a user names: a regular file of limited size, or an error that says why not."""
+"""Files: those that a user names are opened with checks, and those that others read are replaced whole."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 from inquitree_gym.errors import InquiTreeError
 
@@ -69,6 +71,18 @@ def read_text_input(path: str | os.PathLike[str], *, limit: int, error: Callable
         return read_input(path, limit=limit, error=error).decode("utf-8")
     except UnicodeDecodeError as cause:
         raise error(f"'{path}' must be UTF-8 text, got other bytes at {cause.start}. Save it as UTF-8.") from cause
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write a file and its folder, so that other threads and processes see the file whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f"{uuid4().hex}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(file)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def _check(

@@ -1,4 +1,4 @@
-"""Protocols of the six parts of a kind of environment, and what they exchange. See `kinds`."""
+"""Protocols of the parts of a kind of environment, and what they exchange. See `kinds`."""
 
 from __future__ import annotations
 
@@ -134,36 +134,6 @@ class Tasks(Protocol[T]):
         raise OptionError(f"a {self.noun} of this kind has no labelled proposals; leave out --proposals")
 
 
-class Settings(Protocol):
-    """``SETTINGS`` of ``<kind>/settings.py``: a pydantic model, best a subclass of `settings.KindSettings`.
-
-    Its fields are the table of the kind in a study file, and flags of the command line.
-    """
-
-    @property
-    def grid(self) -> tuple[str, ...]:
-        """Names of the fields that hold several values, which a study crosses."""
-
-    def cells(self) -> tuple[dict[str, Scalar], ...]:
-        """Return the cells of the grid: every combination of one value per field. An empty grid has one cell."""
-
-    def all_rules(self) -> dict[str, Any]:
-        """Return all rules by name, defaults included. Those that a cell or a task sets have their defaults."""
-
-    def options(self, cell: Mapping[str, Scalar], task: Any) -> dict[str, Any]:
-        """Return the `reset` options of an episode in a cell."""
-
-    def services(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the settings of the models that the environment asks, apart from the judge."""
-
-    def fixed(self) -> dict[str, Any]:
-        """Return by name all settings that decide how an episode in a cell is played. A run keeps them."""
-
-    @property
-    def prompts(self) -> str:
-        """Prompts of the package for a study that names none: ``default``, or those of a preset."""
-
-
 class Shared(Protocol):
     """Objects that the environments of a run share."""
 
@@ -184,7 +154,7 @@ class Shared(Protocol):
         """Cache of the replies of models, or None."""
 
     def chat(self, settings: Mapping[str, Any]) -> Any:
-        """Return the chat of one of the models in `Settings.services`."""
+        """Return the chat of one of the models in `KindSettings.services`."""
 
 
 Course = Iterable[tuple[str, Mapping[str, Any]]]

@@ -40,7 +40,7 @@ class TableField:
 
 
 class KindSettings(BaseModel):
-    """Settings of a study for one kind. See `parts.Settings` for the methods.
+    """Settings of a study for one kind, ``SETTINGS`` of ``<kind>/settings.py``: a table of a study file, and flags.
 
     Fields are described by ``Field(description=...)``, which becomes the help of their flags.
     """

@@ -11,6 +11,7 @@ import typer
 from pydantic import BaseModel, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
+from inquitree_gym.cli.output import split
 from inquitree_gym.errors import OptionError
 from inquitree_gym.kinds import Kind, kind, kinds_with
 from inquitree_gym.runs.study import faults
@@ -176,11 +177,6 @@ def named_values(option: str, pairs: Sequence[str]) -> dict[str, Any]:
         except json.JSONDecodeError:
             values[name] = value
     return values
-
-
-def split(names: str) -> tuple[str, ...]:
-    """Return the parts of a comma-separated list."""
-    return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
 def given(context: typer.Context) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -68,8 +68,9 @@ def score(
         print_json([results[each.kind].measured(each).as_plain() for each in scores])
     for name, of_kind in results.items() if not as_json else ():
         shown = [each for each in scores if each.kind == name]
-        title = f"{_title(name, results, 'Episodes')} of {', '.join(map(str, paths))}"
-        print_table(f"{title}{_captioned(of_kind, shown)}", score_rows(shown, of_kind))
+        title = f"{f'{name}: ' if len(results) > 1 else ''}Episodes of {', '.join(map(str, paths))}"
+        judges = ", ".join(dict.fromkeys(each.judged_by for each in shown if each.judged_by))
+        print_table(title + _captioned(of_kind, judges), score_rows(shown, of_kind))
     note_missing(each for run in runs for each in run.missing)
 
 
@@ -105,19 +106,9 @@ def _kinds(runs: Sequence[ScoredRun]) -> list[str]:
     return list(dict.fromkeys(score.kind for run in runs for score in run.scores))
 
 
-def _title(name: str, kinds: Mapping[str, object], title: str) -> str:
-    """Return a title that names the kind where there are several."""
-    return f"{name}: {title}" if len(kinds) > 1 else title
-
-
-def _captioned(results: KindResults[Any, Any], scores: Iterable[Score[Any]]) -> str:
+def _captioned(results: KindResults[Any, Any], judges: str) -> str:
     """Return the formulas and the judges of scores, to end a caption."""
-    judges = _judges(scores)
     return (f", {results.formulas}" if results.formulas else "") + (f", judged by {judges}" if judges else "")
-
-
-def _judges(scores: Iterable[Score[Any]]) -> str:
-    return ", ".join(dict.fromkeys(each.judged_by for each in scores if each.judged_by))
 
 
 def note_unnamed(models: Mapping[str, int]) -> None:
@@ -256,8 +247,7 @@ def _plain(report: Report[Any]) -> dict[str, Any]:
 def _print_report(report: Report[Any], kind: str) -> None:
     """Print the tables of a report. ``kind`` begins their titles."""
     results, clusters = report.results, report.clusters
-    by = f", {results.formulas}" if results.formulas else ""
-    by += f", judged by {report.judged_by}" if report.judged_by else ""
+    by = _captioned(results, report.judged_by)
     tables: Mapping[str, Sequence[str]] = results.tables or {"Results": shown_of(results)}
     for number, (title, measures) in enumerate(tables.items()):
         if number == 0:

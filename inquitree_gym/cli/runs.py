@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from inquitree_gym.baselines import HumanAgent
-from inquitree_gym.cli.flags import AGENT, SETTINGS, flag_names, given, kind_values, split, with_kind_flags
+from inquitree_gym.cli.flags import AGENT, SETTINGS, flag_names, given, kind_values, with_kind_flags
 from inquitree_gym.cli.output import (
     FAILED,
     INTERRUPTED,
@@ -30,6 +30,7 @@ from inquitree_gym.cli.output import (
     print_json,
     print_summary,
     sigterm_as_interrupt,
+    split,
 )
 from inquitree_gym.cli.plan import note_missing_keys, note_unsent_efforts, show_plan
 from inquitree_gym.embeddings.protocol import Device
@@ -166,18 +167,10 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     budget = Budget(max_cost, max_total_tokens, max_minutes and max_minutes * 60)
     options = RunOptions(max_concurrency, budget, cache, device=device, as_new_version=as_new_version)
     summary = play_study(study, out_folder, options, budget, ray)
-    _end(summary, out_folder, budget, as_json)
-
-
-def _end(summary: RunSummary, folder: Path, budget: Budget, as_json: bool) -> None:
     if as_json:
-        print_json(_as_plain(summary, folder, budget))
+        failures = [{"episode": each.spec.file_name, "error": each.error} for each in summary.failures]
+        print_json({**as_plain(summary), "folder": str(out_folder), "failures": failures, "paid": budget.usage})
     check_complete(summary)
-
-
-def _as_plain(summary: RunSummary, folder: Path, budget: Budget) -> dict[str, Any]:
-    failures = [{"episode": each.spec.file_name, "error": each.error} for each in summary.failures]
-    return {**as_plain(summary), "folder": str(folder), "failures": failures, "paid": budget.usage}
 
 
 def note_services(study: StudyConfig, ray: str | None = None) -> None:

@@ -6,7 +6,6 @@ import hashlib
 import io
 import logging
 import os
-import tempfile
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
@@ -17,7 +16,7 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
-from inquitree_gym.files import CACHE_VARIABLE
+from inquitree_gym.files import CACHE_VARIABLE, write_whole
 from inquitree_gym.trees.schema import Candidate, centroids, wordings
 
 if TYPE_CHECKING:
@@ -213,15 +212,6 @@ def _write(file: Path, vectors: Vectors) -> None:
     np.save(buffer, vectors, allow_pickle=False)
     body = buffer.getvalue()
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.stem, suffix=".part")
+        write_whole(file, hashlib.sha256(body).digest() + body)
     except OSError as error:
         _logger.warning("cannot write vectors to '%s' (%s); they will be embedded again next time", file.parent, error)
-        return
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(hashlib.sha256(body).digest() + body)
-        os.replace(temporary, file)
-    except OSError as error:
-        _logger.warning("cannot write vectors to '%s' (%s); they will be embedded again next time", file.parent, error)
-        Path(temporary).unlink(missing_ok=True)

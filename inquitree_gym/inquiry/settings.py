@@ -57,7 +57,7 @@ class InquiryReportOptions(OptionTable):
 
 
 class InquirySettings(KindSettings):
-    """Settings of a study of inquiries. See `parts.Settings` for the methods."""
+    """Settings of a study of inquiries. See `KindSettings` for the methods."""
 
     grid: ClassVar[tuple[str, ...]] = ("fake_level",)
     short: ClassVar[Mapping[str, str]] = {"fake_level": "f"}

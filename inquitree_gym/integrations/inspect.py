@@ -30,7 +30,7 @@ except ModuleNotFoundError:
 
 from inquitree_gym.baselines import make_agent
 from inquitree_gym.integrations.messages import message_row
-from inquitree_gym.integrations.session import SessionScore, check_tasks, session_score, task_environment
+from inquitree_gym.integrations.session import check_tasks, session_score, task_environment
 from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.llm import MAX_REPLY, Completion, Message
@@ -170,11 +170,6 @@ def _task_of(state: TaskState) -> EpisodeTask:
     return EpisodeTask(**{name: state.metadata[name] for name in names})
 
 
-def scores_of(score: SessionScore) -> dict[str, Any]:
-    """Return the scores as the scorer names them."""
-    return {"reward": score.reward, **score.metrics}
-
-
 def _record(state: TaskState, episode: Episode[Any]) -> None:
     """Put conversation, conclusion and scores where inspect_ai and the scorer look for them."""
     score = session_score(episode, _task_of(state).load())
@@ -182,7 +177,7 @@ def _record(state: TaskState, episode: Episode[Any]) -> None:
         return
     state.messages = chat_messages(message_row(episode)["messages"])
     state.output = ModelOutput.from_content(str(state.model), episode.actions[-1])
-    state.store.set(_SCORES, {"scores": scores_of(score), "fingerprint": episode.fingerprint})
+    state.store.set(_SCORES, {"scores": {"reward": score.reward, **score.metrics}, "fingerprint": episode.fingerprint})
 
 
 def _log_file(folder: Path, state: TaskState, player: str) -> Path:

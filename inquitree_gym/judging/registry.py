@@ -12,6 +12,7 @@ from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.judging.judgement import LOCAL, AsyncJudge
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.llm import Budget, Chat, ChatModel, ReplyCache
+from inquitree_gym.llm.chat import all_results
 
 T = TypeVar("T")
 J = TypeVar("J")
@@ -144,9 +145,4 @@ async def judge_all(
         on_judgement(index, judgement)
         return judgement
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(judge_case(index, *case)) for index, case in enumerate(cases)]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
+    return await all_results(judge_case(index, *case) for index, case in enumerate(cases))

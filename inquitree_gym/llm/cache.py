@@ -7,7 +7,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -18,7 +17,7 @@ import platformdirs
 from pydantic import TypeAdapter, ValidationError
 
 from inquitree_gym.errors import CacheError
-from inquitree_gym.files import CACHE_VARIABLE
+from inquitree_gym.files import CACHE_VARIABLE, write_whole
 from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message
 from inquitree_gym.trees.fields import CANARY
 
@@ -50,16 +49,10 @@ class ReplyCache:
         """Store a reply with its request. Failing that, the paid reply can still be used, but `make_folder` raises."""
         file = self._file(key)
         document = {"canary": CANARY, "asked": dict(asked), "completion": dataclasses.asdict(completion)}
-        part = None
         try:
-            descriptor, part = tempfile.mkstemp(dir=file.parent, prefix=file.stem, suffix=".part")
-            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-                json.dump(document, stream, indent=1)
-            os.replace(part, file)
+            write_whole(file, json.dumps(document, indent=1).encode())
         except OSError as error:
             self._failure = error
-            if part is not None:
-                Path(part).unlink(missing_ok=True)
 
     def make_folder(self, key: str) -> None:
         """Create the folder of a reply, so that no request is made whose reply could not be stored.

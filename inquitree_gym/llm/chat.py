@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from inquitree_gym.errors import ServiceError
+
+T = TypeVar("T")
 
 Message = dict[str, str]
 """``role`` (``system``, ``user`` or ``assistant``) and ``content``."""
@@ -228,6 +231,16 @@ async def complete_with_text(
         "raise max_tokens (--reply-tokens) or lower the reasoning effort, and run the same command again",
         transient=True,
     )
+
+
+async def all_results(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines concurrently. The first error cancels the others and is raised alone."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(coroutine) for coroutine in coroutines]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def _sum(one: Any, other: Any) -> Any:

@@ -28,11 +28,6 @@ SIMILARITY_TOLERANCE = 1e-5
 """Largest difference of one similarity computed alone, in a batch, or on another machine."""
 
 
-def is_none(value: object) -> bool:
-    """Return whether a value is None, so that it is not written."""
-    return value is None
-
-
 def nan_to_none(value: Any) -> Any:
     """Return None for NaN, which JSON does not have, and any other value as it is."""
     return None if isinstance(value, float) and math.isnan(value) else value
@@ -51,7 +46,7 @@ class TaskRef(JsonlRecord):
 class Setup(JsonlRecord):
     """Base class of what one kind of environment adds to the header, besides task, rules and seed."""
 
-    judge: dict[str, Any] | None = Field(default=None, exclude_if=is_none)
+    judge: dict[str, Any] | None = Field(default=None, exclude_if=lambda judge: judge is None)
     """Name, version and settings of the judge, where it sets the reward of every turn. None, and not written, where
     only the end of an episode is judged. See `Footer.judge`."""
 

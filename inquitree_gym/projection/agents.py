@@ -21,7 +21,8 @@ from inquitree_gym.llm import Chat, strip_thinking
 from inquitree_gym.projection.judges.direction import claim_direction
 from inquitree_gym.projection.observations import AGENT_TEMPLATE_NAMES, PACKAGE
 from inquitree_gym.projection.settings import Form, ProjectionRules
-from inquitree_gym.projection.tasks import builtin_tasks, load_task
+from inquitree_gym.projection.tasks import load_task
+from inquitree_gym.trees.catalogue import builtin_ids
 from inquitree_gym.trees.disclosure import Level, OutcomeClaim, ProjectionTask
 
 _NO = re.compile(r"\bno(?=\s+([aeiou])?)", re.IGNORECASE)
@@ -61,7 +62,7 @@ def negated(null_hypothesis: str) -> str:
 @lru_cache(maxsize=64)
 def other_tasks(task: ProjectionTask) -> tuple[ProjectionTask, ...]:
     """Return the shipped tasks of all papers except the one that a task scores and the one that it discloses."""
-    shipped = map(load_task, builtin_tasks())
+    shipped = map(load_task, builtin_ids())
     told = task.disclosure.question
     return tuple(other for other in shipped if other.paper != task.paper and other.disclosure.question != told)
 

@@ -71,19 +71,6 @@ class ProjectionTurn(TurnView):
     """Score as printed. None for an unscored projection."""
 
 
-def projection_view(episode: Episode[ProjectionEvent], task: ProjectionTask, detail: ProjectionDetail) -> EpisodeBody:
-    """Return what the page of an episode shows. ``detail`` is its score as far as it was played."""
-    views = [_turn_view(episode, task, turn, level) for turn, level in zip(episode.turns, detail.levels, strict=True)]
-    return EpisodeBody(
-        views=views,
-        signs=[(view.mark.kind, view.mark.sign, _LEVELS[view.state]) for view in views],
-        template="projection.html",
-        paper=task.paper,
-        settings={"judge": episode.header.setup.judge},
-        values={"detail": detail},
-    )
-
-
 def rated_claims(alignment: Alignment, task: ProjectionTask) -> Iterator[RatedClaim]:
     """Yield the true claims of a task with their analogous ones, then the extraneous claims."""
     reasons = alignment.reasons or ("",) * len(task.claims)
@@ -251,7 +238,9 @@ class ProjectionPages(KindPages):
     def maps(self, results: KindResults[Any, ProjectionDetail]) -> Mapping[str, Measure[ProjectionDetail]]:
         """Return F1 averaged over the levels."""
         variant = cast(ProjectionResults, results).variant
-        mean = Measure[ProjectionDetail](AUC, lambda detail: detail.mean_f1(variant), "F1 over the levels", judged=True)
+        mean = Measure[ProjectionDetail](
+            AUC, lambda detail: detail.area(variant, "mean"), "F1 over the levels", judged=True
+        )
         return {"F1 averaged over the levels": mean}
 
     def addition(self, options: Mapping[str, Any], runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> str:
@@ -278,8 +267,18 @@ class ProjectionPages(KindPages):
         self, episode: Episode[ProjectionEvent], task: ProjectionTask, judged: Judged, others: Mapping[str, Judged],
         score: ProjectionScores | None,
     ) -> EpisodeBody:  # fmt: skip
-        """See `projection_view`."""
-        return projection_view(episode, task, RESULTS.detail(episode, task, judged))
+        """Return the projections turn by turn, with their claims and ratings."""
+        detail = RESULTS.detail(episode, task, judged)
+        turns = zip(episode.turns, detail.levels, strict=True)
+        views = [_turn_view(episode, task, turn, level) for turn, level in turns]
+        return EpisodeBody(
+            views=views,
+            signs=[(view.mark.kind, view.mark.sign, _LEVELS[view.state]) for view in views],
+            template="projection.html",
+            paper=task.paper,
+            settings={"judge": episode.header.setup.judge},
+            values={"detail": detail},
+        )
 
 
 PAGES = ProjectionPages()

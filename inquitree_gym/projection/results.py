@@ -55,10 +55,6 @@ class ProjectionDetail:
         """Return the F1 at a level. None without that level, or for an unscored projection."""
         return next((each.f1[variant] for each in self.levels if each.level == level), None)
 
-    def mean_f1(self, variant: Variant = "paper") -> float | None:
-        """Return the F1 averaged over the levels, in [0, 1]. None with an unscored projection."""
-        return self.area(variant, "mean")
-
     def area(self, variant: Variant = "paper", auc: Area = "trapezoid") -> float | None:
         """Return the area under the F1 of the levels. None with an unscored projection. See `area_under_levels`."""
         known = [value for level in self.levels if (value := level.f1[variant]) is not None]
@@ -82,12 +78,6 @@ def level_score(level: str, text: str, alignment: Alignment | None) -> LevelScor
     if alignment is None or not alignment.complete:
         return LevelScore(level, text, alignment, dict.fromkeys(VARIANTS))
     return LevelScore(level, text, alignment, {name: float(alignment.score(name).f1) for name in VARIANTS})
-
-
-def rules_of(header: Header) -> str:
-    """Return the form of the projections, and the levels in order if they are not those of the paper."""
-    form, levels = str(header.rules["form"]), tuple(header.rules["levels"])
-    return form if levels == LEVELS else f"{form}, {' → '.join(levels)}"
 
 
 if TYPE_CHECKING:
@@ -160,8 +150,9 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
         )
 
     def rules(self, header: Header) -> str:
-        """See `rules_of`."""
-        return rules_of(header)
+        """Return the form of the projections, and the levels in order if they are not those of the paper."""
+        form, levels = str(header.rules["form"]), tuple(header.rules["levels"])
+        return form if levels == LEVELS else f"{form}, {' → '.join(levels)}"
 
     def unscored(self, detail: ProjectionDetail) -> int:
         """Return the number of unscored projections."""

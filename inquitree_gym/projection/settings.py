@@ -86,7 +86,7 @@ class ProjectionReportOptions(OptionTable):
 
 
 class ProjectionSettings(KindSettings):
-    """Settings of a study of projections, all of them rules. See `parts.Settings` for the methods."""
+    """Settings of a study of projections, all of them rules. See `KindSettings` for the methods."""
 
     agent: ClassVar[type[AgentSettings]] = ProjectionAgentSettings
     formulas: ClassVar[type[OptionTable]] = ProjectionFormulas

@@ -55,14 +55,9 @@ def load_task(task: TaskLike) -> ProjectionTask:
     return _swapped_task(load_task(scored), load_task(told)) if swapped else _task_of(load_tree(task))
 
 
-def builtin_tasks() -> tuple[str, ...]:
-    """Return the ids of the shipped tasks, in the order of the shipped trees."""
-    return builtin_ids()
-
-
 def swapped_tasks() -> tuple[str, ...]:
     """Return the ids of the controls: each shipped task, with the disclosure of a task from another domain."""
-    domains = {name: load_task(name).disclosure.domain for name in builtin_tasks()}
+    domains = {name: load_task(name).disclosure.domain for name in builtin_ids()}
     ids = sorted(domains, key=lambda name: domains[name])
     shift = max(Counter(domains.values()).values())
     swaps = {scored: f"{scored}{TOLD}{told}" for scored, told in zip(ids, ids[shift:] + ids[:shift], strict=True)}
@@ -154,7 +149,7 @@ class ProjectionTasks(Tasks[ProjectionTask]):
 
     def expand(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return ids and paths. ``all`` stands for every shipped task, ``swapped`` for one control for each of them."""
-        return expand_names(names, {"all": builtin_tasks, "swapped": swapped_tasks})
+        return expand_names(names, {"all": builtin_ids, "swapped": swapped_tasks})
 
     def load(self, task: str | os.PathLike[str] | ProjectionTask) -> ProjectionTask:
         """See `load_task`."""
@@ -172,7 +167,7 @@ class ProjectionTasks(Tasks[ProjectionTask]):
 
     def entries(self) -> Iterator[Mapping[str, Any]]:
         """Yield the shipped tasks and those in the user's files, trees with a disclosure included."""
-        for name in (*builtin_tasks(), *(name for name in user_files() if name not in builtin_ids())):
+        for name in (*builtin_ids(), *(name for name in user_files() if name not in builtin_ids())):
             try:
                 task = load_task(name)
             except UnknownTreeError:

@@ -133,7 +133,10 @@ def _listed(report: Report[Any], file: Path) -> Iterator[ListedEpisode]:
 def _facts(report: Report[Any]) -> list[tuple[str, str]]:
     """Return counts and settings of the report, by name."""
     scores = report.scores
-    cells = {name: sorted({str(score.cell[name]) for score in scores}, key=_by_length) for name in report.grid}
+    cells = {
+        name: sorted({str(score.cell[name]) for score in scores}, key=lambda text: (len(text), text))
+        for name in report.grid
+    }
     words = {
         "turn limit": dict.fromkeys(score.limit for score in scores),
         "played with": dict.fromkeys(score.rules for score in scores),
@@ -146,15 +149,14 @@ def _facts(report: Report[Any]) -> list[tuple[str, str]]:
         ("texts not scored", f"{sum(score.unscored for score in scores):,}"),
         ("agents", f"{len({score.agent for score in scores})}"),
         (report.clusters, f"{len({score.task for score in scores})}"),
-        *((f"{axis_name(name)}s", ", ".join(values)) for name, values in cells.items()),
+        # The shortest first, so that numbers are in order.
+        *(
+            (f"{axis_name(name)}s", ", ".join(sorted(cells[name], key=lambda text: (len(text), text))))
+            for name in cells
+        ),
         ("seeds", f"{len({score.seed for score in scores})}"),
         *((name, text) for name, values in words.items() if (text := ", ".join(filter(None, values)))),
     ]
-
-
-def _by_length(text: str) -> tuple[int, str]:
-    """Return a sort key that has numbers in order."""
-    return len(text), text
 
 
 def _means_csv(report: Report[Any]) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from inquitree_gym.errors import BudgetError, LogError, OptionError, ServiceError
 from inquitree_gym.llm import Chat, Completion, Message, Usage
-from inquitree_gym.llm.chat import complete_with_text
+from inquitree_gym.llm.chat import all_results, complete_with_text
 from inquitree_gym.log import JsonlWriter, has_header
 from inquitree_gym.log.jsonl import JsonlRecord, file_stem, read_records, settings_digest
 from inquitree_gym.trees.fields import CANARY
@@ -159,20 +159,10 @@ async def ask_questions(
     missing = [question for question in questions if question.key not in file.found]
     for _ in range(len(questions) - len(missing)):
         progress()
-    outcomes = await _all_results([ask(question) for question in missing])
+    outcomes = await all_results(ask(question) for question in missing)
     if refusals:
         raise refusals[0]
     return _result(outcomes, len(questions) - len(missing), sum(map(Usage.of, paid), Usage()))
-
-
-async def _all_results(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run coroutines concurrently. The first error cancels the others and is raised alone."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(coroutine) for coroutine in coroutines]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
 
 
 def _result(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.errors import OptionError
+from inquitree_gym.files import write_whole
 from inquitree_gym.results.tables import cell, escaped, markdown
 
 if TYPE_CHECKING:
@@ -82,11 +83,8 @@ def write_text(file: Path, text: str) -> None:
 
 def write_bytes(file: Path, content: bytes) -> None:
     """Write a file and its folder, of which a reader never sees a part. Raise `OptionError` if that fails."""
-    part = file.with_name(f"{file.name}.part")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content)
-        part.replace(file)
+        write_whole(file, content)
     except OSError as error:
         raise OptionError(f"cannot write '{file}': {error.strerror}; choose another place with --out") from error
 

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from inquitree_gym import __version__
 from inquitree_gym.errors import LogError, OptionError, plural
+from inquitree_gym.files import write_whole
 from inquitree_gym.kinds import Kind, kind
 from inquitree_gym.log import TaskRef
 from inquitree_gym.log.records import LOG_VERSION
@@ -32,7 +33,6 @@ from inquitree_gym.runs.folder import (
     logged_digests,
     version_name,
     write_manifest,
-    write_whole,
 )
 from inquitree_gym.runs.specs import EpisodeSpec
 from inquitree_gym.runs.study import StudyConfig, faults
@@ -255,7 +255,6 @@ def keep_templates(folder: Path, study: StudyConfig, templates: Mapping[str, str
     for name, text in templates.items():
         file = folder / study.prompts_name / f"{name}.md"
         if not file.exists():
-            file.parent.mkdir(parents=True, exist_ok=True)
             write_whole(file, text.encode())
 
 

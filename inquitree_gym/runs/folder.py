@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from inquitree_gym.errors import LogError
-from inquitree_gym.files import MAX_MANIFEST, read_input
+from inquitree_gym.files import MAX_MANIFEST, read_input, write_whole
 from inquitree_gym.kinds import Kind, kind
 from inquitree_gym.log import TaskRef, has_header, read_episode, read_header
 from inquitree_gym.log.jsonl import lock
@@ -168,13 +168,6 @@ def write_manifest(folder: Path, manifest: RunManifest) -> None:
         write_whole(file, document)
 
 
-def write_whole(file: Path, content: bytes) -> None:
-    """Write a file that other processes see whole or not at all."""
-    part = file.with_name(f"{file.name}.part")
-    part.write_bytes(content)
-    part.replace(file)
-
-
 def cannot_write(folder: Path, error: OSError) -> LogError:
     """Return the error for a run folder that cannot be written."""
     return LogError(f"cannot write to '{folder}': {error.strerror}; choose another folder with --out")
@@ -206,7 +199,6 @@ def keep_task(folder: Path, kind: Kind, task: Task) -> None:
     """Copy a task into a run folder, unless its copy is there. The folder has to be writable."""
     file = folder / TASKS / f"{version_name(task.id, task.digest)}.json"
     if not file.exists():
-        file.parent.mkdir(exist_ok=True)
         write_whole(file, kind.tasks.dump(task))
 
 

@@ -19,8 +19,9 @@ from inquitree_gym.projection.judges.chance import chance_f1
 from inquitree_gym.projection.judges.direction import claim_direction
 from inquitree_gym.projection.menu import CELL, ProjectionMenuEnv
 from inquitree_gym.projection.options import CONTRARY, ITSELF, NOTHING
-from inquitree_gym.projection.tasks import builtin_tasks, load_task
+from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.trees import WorldSettings, synthetic_task
+from inquitree_gym.trees.catalogue import builtin_ids
 
 WORLDS = "ProjectionBench-synthetic-menu-v0"
 SHARED = {"vectorization_mode": "vector_entry_point", "autoreset_mode": "SameStep", "infos": False}
@@ -154,7 +155,7 @@ def test_the_options_are_itself_a_contrary_and_nothing_in_every_order():
 
 def test_papers_have_a_discrete_view_with_the_directions_that_their_words_state():
     env = gym.make("ProjectionBench-menu-v0").unwrapped
-    tasks = [load_task(name) for name in builtin_tasks()]
+    tasks = [load_task(name) for name in builtin_ids()]
     assert env.menu.slots == max(len(task.claims) for task in tasks)
     seen = set()
     for seed in range(60):

@@ -14,8 +14,9 @@ from inquitree_gym.envs import ProjectionEnv
 from inquitree_gym.errors import OptionError
 from inquitree_gym.projection.agents import PROJECTING_NAMES, negated, other_tasks, true_outcome
 from inquitree_gym.projection.synthetic import SyntheticProjectionEnv
-from inquitree_gym.projection.tasks import builtin_tasks, load_task, swapped_tasks
+from inquitree_gym.projection.tasks import load_task, swapped_tasks
 from inquitree_gym.rollout import play
+from inquitree_gym.trees.catalogue import builtin_ids
 from tests.projection.tasks import WORDS
 from tests.tasks import make_task
 
@@ -156,7 +157,7 @@ def test_a_null_hypothesis_is_denied_without_a_direction(null: str, denied: str)
 
 @pytest.mark.parametrize("form", ["sentence", "claims"])
 def test_another_paper_is_drawn_by_the_seed_and_stays_for_the_episode(form: Any):
-    outcomes = {true_outcome(task, form): task.id for task in map(load_task, builtin_tasks())}
+    outcomes = {true_outcome(task, form): task.id for task in map(load_task, builtin_ids())}
     drawn = []
     for seed in range(40):
         first, *others = said("other-paper", seed, make("paper12", form=form))
@@ -171,7 +172,7 @@ def test_another_paper_is_drawn_by_the_seed_and_stays_for_the_episode(form: Any)
 
 def test_the_other_papers_of_a_control_are_neither_of_its_two():
     names = [task.id for task in other_tasks(load_task("paper12-told-paper5"))]
-    assert sorted(names) == sorted(set(builtin_tasks()) - {"paper12", "paper5"})
+    assert sorted(names) == sorted(set(builtin_ids()) - {"paper12", "paper5"})
     assert len(other_tasks(TASK)) == 18
 
 
@@ -184,7 +185,7 @@ def test_retrieval_tells_the_nearest_outcome_and_changes_it_as_more_is_disclosed
     )
     first, _, last = said("retrieval", env=make(hippocampus, form="sentence"))
     assert last == load_task("paper4").disclosure.outcome
-    assert first in {load_task(name).disclosure.outcome for name in builtin_tasks()}
+    assert first in {load_task(name).disclosure.outcome for name in builtin_ids()}
     apart = make_task(procedure=["Measure NREM sleep of mice while a Gi pathway of their microglia is activated."])
     texts = said("retrieval", env=make(apart, form="claims", levels=("question", "procedure")))
     assert texts[0] != texts[1] == true_outcome(load_task("paper27"), "claims")
@@ -210,7 +211,7 @@ def test_a_class_without_the_name_of_a_baseline_is_told():
 
 
 @pytest.mark.weights
-@pytest.mark.parametrize("paper", builtin_tasks()[::3])
+@pytest.mark.parametrize("paper", builtin_ids()[::3])
 def test_the_bounds_hold_on_papers(paper: str):
     claims: dict[str, Any] = {"form": "claims", "levels": ("procedure",)}
     assert f1_of("oracle", paper, **claims) == [1.0]

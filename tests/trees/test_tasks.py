@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym.errors import TreeError
-from inquitree_gym.projection.tasks import builtin_tasks, load_task, load_user_file, parse_task, swapped_tasks
+from inquitree_gym.projection.tasks import load_task, load_user_file, parse_task, swapped_tasks
 from inquitree_gym.trees import ProjectionTask, Tree, dump_tree
-from inquitree_gym.trees.catalogue import TREES_VARIABLE
+from inquitree_gym.trees.catalogue import TREES_VARIABLE, builtin_ids
 from inquitree_gym.trees.disclosure import LEVELS
 from inquitree_gym.trees.load import dump_document
 from tests.strategies import make_tree
@@ -144,8 +144,8 @@ def test_a_control_tells_one_study_and_scores_another():
 
 def test_the_shipped_controls_pair_each_task_once_with_one_of_another_domain():
     controls = [name.split("-told-") for name in swapped_tasks()]
-    assert tuple(scored for scored, _ in controls) == builtin_tasks()
-    assert sorted(told for _, told in controls) == sorted(builtin_tasks())
+    assert tuple(scored for scored, _ in controls) == builtin_ids()
+    assert sorted(told for _, told in controls) == sorted(builtin_ids())
     for pair in controls:
         assert len({load_task(name).disclosure.domain for name in pair}) == 2
 
