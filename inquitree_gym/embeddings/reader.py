@@ -62,14 +62,7 @@ class AdaptedMiniLM(MiniLMEmbedder):
     """MiniLM with an adapter merged into its weights, each checked against its pinned digest."""
 
     def __init__(self, adapter: Path, adapter_digest: str, *, threads: int = 1, device: Device = "cpu") -> None:
-        """Store the options. The model is loaded on first use.
-
-        Args:
-            adapter: the adapter file.
-            adapter_digest: its SHA-256.
-            threads: CPU threads per call.
-            device: see `inquitree_gym.load_embedder`.
-        """
+        """Store the adapter's file and SHA-256, and the options. The model is loaded on first use."""
         super().__init__(threads=threads, device=device)
         self._adapter = adapter
         self._adapter_digest = adapter_digest
@@ -105,11 +98,7 @@ def adapter_file(name: str = READER) -> Path:
 
 
 def read_adapter(file: Path, digest: str = ADAPTER_DIGEST) -> Adapter:
-    """Read an adapter file after comparing its SHA-256 with ``digest``.
-
-    Raises:
-        EmbedderError: the file is missing, was changed, or belongs to other weights than MiniLM's.
-    """
+    """Read an adapter file after comparing its SHA-256. Raise `EmbedderError` if it is missing or does not fit."""
     if not file.is_file():
         raise EmbedderError(f"the adapter '{file}' is missing; install inquitree-gym again")
     if (found := file_digest(file)) != digest:

@@ -94,9 +94,7 @@ class EpisodeEnvironment(Environment[EpisodeAction, EpisodeObservation, EpisodeS
     def step(self, action: EpisodeAction, timeout_s: float | None = None, **options: Any) -> EpisodeObservation:
         """Make a move. After the end, change nothing and return the last observation with a reward of 0.
 
-        Raises:
-            OptionError: before `reset`.
-            ActionError: the text is empty or too long.
+        Raise `OptionError` before `reset`, and `ActionError` for an empty or too long text.
         """
         if self._session is None:
             raise OptionError("no episode has been started; call reset first, over the same WebSocket")

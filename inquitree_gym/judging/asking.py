@@ -96,11 +96,8 @@ def code_of(letter: str, position: int, secret: str) -> str:
 def score_under(code: str, label: str, reply: str, read: Callable[[str, int], float | None]) -> Scored:
     """Return the last score that a reply gives under a code, and the last reason before it.
 
-    Args:
-        code: see `code_of`.
-        label: word before the code where the score stands, such as ``VERDICT``.
-        reply: the reply.
-        read: returns the score that starts at a position of the reply. None if there is none.
+    The score stands behind ``label``, such as ``VERDICT``, and the code. ``read`` returns the score that starts at a
+    position of the reply, or None.
     """
     said = list(re.finditer(rf"\b{label}\b{_MARKUP}{re.escape(code)}{_MARKUP}[:=][\s*_`]*", reply, re.IGNORECASE))
     if not said:

@@ -209,14 +209,7 @@ async def complete_with_text(
 ) -> Completion:
     """Return the reply to ``messages``. Ask again, up to `TRIES` requests, if its tokens are used up before any text.
 
-    Args:
-        chat: the model.
-        messages: the request.
-        seed: see `Chat.complete`.
-        keep: called with every reply, those without text included, which are paid for, too.
-
-    Raises:
-        ServiceError: no reply had a text.
+    ``keep`` is called with every paid reply. Raise `ServiceError` if none had a text.
     """
     for _ in range(TRIES):
         completion = await chat.complete(messages, seed=seed)

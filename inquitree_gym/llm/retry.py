@@ -89,9 +89,7 @@ def is_filtered(error: Exception) -> bool:
 def requested_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
     """Return the seconds that a service asks to wait. None if it does not ask legibly.
 
-    Args:
-        headers: headers of the response: ``retry-after-ms``, or ``Retry-After`` in seconds or as a date.
-        now: seconds since the epoch. None for the current time.
+    It asks in ``retry-after-ms``, or in ``Retry-After`` in seconds or as a date. ``now`` is in seconds since the epoch.
     """
     try:
         if "retry-after-ms" in headers:

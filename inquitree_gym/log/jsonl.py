@@ -122,17 +122,13 @@ def read_lines(
     """Return every whole line of a file, parsed. A torn last line is left out.
 
     Args:
-        path: the file.
+        path: the file, opened by `open_input`.
         parse: turns a JSON document into a record, and raises pydantic's `ValidationError` for a damaged one.
         remedy: advice that ends the message about a damaged line.
         limit: largest size of the file, in bytes.
-        error: the error to raise.
+        error: the error to raise, which names the file and the line.
         on_damaged: called with a message about each damaged line after the first, which is then left out. None raises
             the error.
-
-    Raises:
-        InquiTreeError: ``error``, naming the file, if it cannot be opened (see `open_input`), with the line number if a
-            line is damaged.
     """
     *lines, _torn = read_input(path, limit=limit, error=error).split(b"\n")
     records = []

@@ -56,13 +56,7 @@ def projection_rules(
 ) -> ProjectionRules:
     """Return the rules of an episode with these `reset` options, in an environment with ``rules``.
 
-    Args:
-        rules: rules of the environment.
-        options: ``task`` and rules.
-        names: rules that are options. None for all.
-
-    Raises:
-        OptionError: an option is unknown or out of range.
+    ``names`` are the rules that are options, by default all. Raise `OptionError` for anything else.
     """
     check_names(options, ("task", *(ProjectionRules.names() if names is None else names)), "reset")
     return rules.override({name: value for name, value in options.items() if name != "task"})

@@ -204,13 +204,10 @@ class ProjectionMenuEnv(gym.Env[ProjectionRow, Ints]):
 
 
 def options_picture(parts: dict[str, ProjectionRow]) -> NDArray[np.uint8]:
-    """Return a picture of one observation, uint8 of shape ``((slots + 1) · CELL, 4 · CELL, 3)``.
+    """Return a picture of the parts of one observation, uint8 of shape ``((slots + 1) · CELL, 4 · CELL, 3)``.
 
     The first row has a black square for the level. Each row below is one claim: the direction that the disclosure
     reveals, then those of its three options. Blue is a rise, orange a fall, and grey no direction.
-
-    Args:
-        parts: those of `ProjectionFeatures.split`.
     """
     slots, options = parts["directions"].shape
     cells = np.full((slots + 1, 1 + options, 3), _EMPTY, np.uint8)

@@ -37,10 +37,8 @@ class ProjectionRenderer:
     def render(self, turn: int) -> str:
         """Return the text after ``turn`` turns: everything disclosed so far, or that the task is over.
 
-        The text does not depend on the projections, so it tells nothing about the score.
-
-        Raises:
-            OptionError: a template produces more than `MAX_OBSERVATION` characters.
+        The text does not depend on the projections, so it tells nothing about the score. Raise `OptionError` for a
+        template that produces more than `MAX_OBSERVATION` characters.
         """
         text = self._rendered[turn]
         if text is None:

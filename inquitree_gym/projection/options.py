@@ -76,11 +76,7 @@ class ProjectionFeatures:
         return np.concatenate([_LEVEL_ROWS.take(levels, axis=0), is_claim, given, *options], axis=1, dtype=np.float32)
 
     def split(self, rows: ProjectionRow) -> dict[str, ProjectionRow]:
-        """Return the parts of observations by name. Those of the options have the shape ``(…, slots, 3)``.
-
-        Args:
-            rows: shape ``(…, size)``.
-        """
+        """Return the parts of observations, shape ``(…, size)``, by name. Those of options are ``(…, slots, 3)``."""
         names = ("level", "claims", "given", "directions", "nothing")
         options = self.slots * OPTIONS
         ends = np.cumsum([len(LEVELS), self.slots, self.slots, options])
@@ -237,9 +233,7 @@ class ProjectionMenu:
     def resolve_options(self, options: Mapping[str, Any] | None) -> tuple[TaskSource, ProjectionRules]:
         """Return the tasks to draw from and the rules of an episode with these `reset` options.
 
-        Raises:
-            OptionError: an option is unknown or out of range, or a task does not fit into the slots.
-            TreeError: a task is unknown or invalid.
+        Raise `OptionError` for an invalid option or a task that does not fit into the slots. See `load_tasks`.
         """
         if not options:
             return self.source, self.rules

@@ -72,13 +72,8 @@ def compare_runs(
 ) -> list[PairedDifference]:
     """Return the paired differences of two runs, or of the agents of one run in the order in which they are named.
 
-    Args:
-        runs: scores of one kind, of one or two runs.
-        agents: labels of the agents to compare. All by default.
-        results: results of their kind, if not the usual ones, as with other formulas.
-
-    Raises:
-        OptionError: an agent is unknown, or nothing can be paired.
+    ``agents`` are the labels of those to compare, by default all. ``results`` are those of their kind, if not the usual
+    ones. Raise `OptionError` if an agent is unknown or nothing can be paired.
     """
     apart = [disambiguate_agents(scores) for scores in runs]
     chosen = [[score for score in scores if not agents or score.agent in agents] for scores in apart]

@@ -263,12 +263,9 @@ def side_of(published: DateRange, cutoff: DateRange) -> Side:
 def split_by_cutoff(
     scores: Iterable[Score[Any]], models: Sequence[ModelDates], results: KindResults[Any, Any] | None = None
 ) -> CutoffAnalysis:
-    """Split the episodes in the cell with the smallest values at the cutoffs of their models.
+    """Split the episodes of one kind, in the cell with the smallest values, at the cutoffs of their models.
 
-    Args:
-        scores: one or more, of one kind.
-        models: see `load_models`.
-        results: results of their kind, if not the usual ones, as with other formulas.
+    ``results`` are those of their kind, if not the usual ones. See `load_models` for ``models``.
     """
     scores = disambiguate_agents(scores)
     chosen = kind(scores[0].kind).results if results is None else results

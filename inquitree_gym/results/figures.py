@@ -77,11 +77,7 @@ class Chart:
         return self.inline(self.files(("svg",))["svg"])
 
     def files(self, formats: Sequence[str] = FORMATS) -> dict[str, bytes]:
-        """Return the chart as standalone files on white, by format. Equal content gives equal bytes.
-
-        Raises:
-            MissingExtraError: Matplotlib is not installed.
-        """
+        """Return the chart as standalone files on white, by format. Equal content gives equal bytes."""
         matplotlib = require("matplotlib", "plots")
         with matplotlib.rc_context({**_STYLE, "svg.hashsalt": self.name}), warnings.catch_warnings():
             # A browser has fonts for glyphs that Matplotlib's font lacks.

@@ -61,12 +61,7 @@ class JudgingResult:
 def stated_texts(
     logs: AnyLogs, task_kind: str = DEFAULT_KIND, on_damaged: Callable[[Missing], None] | None = None
 ) -> list[StatedText]:
-    """Return the judged texts of the finished episodes of logs.
-
-    Args:
-        logs: a path, or the logs that were found there.
-        task_kind: kind of environment. Logs of others are left out.
-        on_damaged: called with each file that cannot be read, which is then left out. None raises its error.
+    """Return the judged texts of the finished episodes of one kind in logs. See `finished_episodes` for the arguments.
 
     Raises:
         LogError: there is no log, a log is damaged, or there is no text to judge yet.
@@ -93,15 +88,7 @@ async def judge_texts(
 ) -> JudgingResult:
     """Judge every text that this judge has not fully scored yet, and store the judgements in ``folder``.
 
-    Equal texts about a task are judged once.
-
-    Args:
-        folder: the folder of the texts, such as a run.
-        stated: see `stated_texts`.
-        judge: the judge.
-        max_concurrency: texts judged at the same time.
-        progress: called with the name of each text that is judged or was judged before.
-        task_kind: kind of environment of the texts.
+    Equal texts about a task are judged once. ``progress`` is called with the name of each text.
 
     Raises:
         LogError: judgements cannot be written.

@@ -91,16 +91,7 @@ def write_list(
 ) -> None:
     """Write the page of a list, and the page that shows two of its episodes side by side (``X-pair.html``).
 
-    Args:
-        file: file of the list.
-        title: heading of the page.
-        lines: the episodes.
-        columns: its columns.
-        back: address of a page to link to. Empty for none.
-        live: True if the run is being played: the page reloads itself every few seconds.
-
-    Raises:
-        OptionError: a file cannot be written.
+    ``back`` is the address of a page to link to. A ``live`` page reloads itself every few seconds.
     """
     pair = file.with_name(f"{file.stem}-pair.html")
     several = {name: len({getattr(line, name) for line in lines}) > 1 for name in ("run", "kind")}

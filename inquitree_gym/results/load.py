@@ -170,16 +170,10 @@ def finished_episodes(
     progress: Callable[[EpisodeSpec], None] | None = None,
     on_damaged: Callable[[Missing], None] | None = None,
 ) -> Iterator[LoggedEpisode]:
-    """Yield the finished episodes of logs with their tasks.
+    """Yield the finished episodes of logs with their tasks. See `find_logs` for the errors.
 
-    Args:
-        logs: a path, or the logs that were found there. See `find_logs` for the errors.
-        progress: called after each episode.
-        on_damaged: called with each file that cannot be read as a log on a task at hand, which is then left out. None
-            raises its error. Missing and torn episodes are left out in silence.
-
-    Raises:
-        LogError: a log is damaged, and there is no ``on_damaged``.
+    Missing and torn episodes are left out in silence. ``on_damaged`` is called with each file that cannot be read as a
+    log on a task at hand, which is left out, too. Without it, `LogError` is raised. ``progress`` is called per episode.
     """
     logs = find_logs(logs)
 

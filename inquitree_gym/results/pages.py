@@ -79,14 +79,8 @@ def _write_page(report: Report[Any], pages: Mapping[str, Path]) -> list[Path]:
 def write_sections(page: Path, **values: Any) -> list[Path]:
     """Write sections as a page and as Markdown, with their figures and tables in every format, and return the files.
 
-    Args:
-        page: the page. Everything else goes beside it.
-        values: ``title``, ``facts`` (names and values), ``sections``, ``links`` (addresses by text), ``episodes`` (the
-            address of the list of episodes, empty for none), ``footer``.
-
-    Raises:
-        OptionError: a file cannot be written.
-        MissingExtraError: Matplotlib is not installed.
+    Everything goes beside ``page``. The values are ``title``, ``facts`` (names and values), ``sections``, ``links``
+    (addresses by text), ``episodes`` (the address of the list of episodes, empty for none) and ``footer``.
     """
     sections: Sequence[Section] = values["sections"]
     drawn = {chart.name: chart.files() for section in sections for chart in section.charts}

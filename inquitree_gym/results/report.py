@@ -110,14 +110,9 @@ class KindPages:
     def view(
         self, episode: Episode[Any], task: Any, judged: Judged, others: Mapping[str, Judged], score: Score[Any] | None
     ) -> EpisodeBody:
-        """Return what the page of an episode shows.
+        """Return what the page of an episode shows, finished or not.
 
-        Args:
-            episode: the log, finished or not.
-            task: its task.
-            judged: its judgements by the chosen judge.
-            others: its judgements by other judges, by label.
-            score: its score. None for an unfinished episode.
+        It was ``judged`` by the chosen judge and by ``others``, by label. An unfinished one has no ``score``.
         """
         return plain_view(episode)
 

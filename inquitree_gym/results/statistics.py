@@ -138,10 +138,7 @@ def unpaired_difference(
 ) -> Contrast:
     """Return the difference of two groups of (tree id, value) pairs, with Welch's interval over the tree means.
 
-    The interval needs `FEWEST_TREES` trees in each group.
-
-    Raises:
-        ValueError: a tree is in both groups. Use `paired_difference`.
+    The interval needs `FEWEST_TREES` trees in each group. Raise `ValueError` for a tree in both groups.
     """
     groups = [_by_tree(values) for values in (ones, others)]
     if shared := groups[0].keys() & groups[1].keys():

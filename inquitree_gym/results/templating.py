@@ -64,13 +64,7 @@ def has_block(block: str, package: str) -> bool:
 
 
 def paragraphs(block: str, *, package: str = "", **values: Any) -> tuple[str, ...]:
-    """Return one block of prose as plain text, by paragraph. The values are not escaped.
-
-    Args:
-        block: name of the block.
-        package: package of the kind whose prose it is. By default the common prose.
-        values: variables of the block.
-    """
+    """Return one block of the common prose, or of a kind's package, as plain text by paragraph. Escapes no value."""
     template = _environment(package).get_template(OWN_PROSE if package else PROSE)
     text = "".join(template.blocks[block](template.new_context(values)))
     return tuple(" ".join(each.split()) for each in text.split("\n\n") if each.strip())

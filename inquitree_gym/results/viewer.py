@@ -135,10 +135,7 @@ class LogPages:
     ) -> bool:
         """Write the changed pages and the index. Return True if every episode has ended.
 
-        Args:
-            entries: logs of the index.
-            progress: called with each episode after its page has been written.
-            live: True if pages of unfinished episodes and the index reload themselves.
+        ``live`` pages of unfinished episodes reload themselves, as the index does.
         """
         lines = []
         for entry in entries:
@@ -152,14 +149,7 @@ class LogPages:
         return done
 
     def draw(self, entry: LogEntry, page: Path, *, back: bool = True, live: bool = False) -> ListedEpisode | Missing:
-        """Write the page of a log, and return its line, or the reason why there is no page.
-
-        Args:
-            entry: the log.
-            page: path of the page.
-            back: True for a link to the index.
-            live: True if the page reloads itself until the episode has ended.
-        """
+        """Write the page of a log, and return its line, or the reason for its absence. ``back`` links to the index."""
         logged = entry.read()
         if isinstance(logged, Missing):
             return logged
@@ -211,11 +201,7 @@ def write_view(
         judged: its judgements by a judge. None takes the judge of the kind.
         others: its judgements by other judges, by label. Their grades stand beside the scores.
         back: address of an index to link to.
-        live: True if the episode is being played: unless it has ended, the page reloads itself.
-
-    Raises:
-        LogError: the episode was played on another version of the task.
-        OptionError: the file cannot be written.
+        live: True if the page reloads itself, unless the episode has ended.
     """
     header, cost, of_kind = episode.header, cost_of(episode), kind(episode.header.task.kind)
     of_kind.results.check(episode, task)

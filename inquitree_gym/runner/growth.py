@@ -59,20 +59,14 @@ class RunPlan:
 
 
 def plan_run(folder: Path, study: StudyConfig, as_new_version: bool = False) -> RunPlan:
-    """Return how a study is added to ``folder``. Nothing is written.
+    """Return how a study is added to ``folder``, which may not exist yet. Nothing is written.
 
     A folder without episodes takes any study. Otherwise the study may ask for further episodes, under the same settings
-    and of the same versions of tasks.
-
-    Args:
-        folder: folder of the run. It may not exist yet.
-        study: the study.
-        as_new_version: true to play a task that was changed since as a further task of the run.
+    and of the same versions of tasks. With ``as_new_version`` a task that was changed is played as a further one.
 
     Raises:
         LogError: the settings contradict those of the folder, a task was changed, or the manifest cannot be read.
-        OptionError: the union of both studies is too large, two of its episodes would share their log, or a template is
-            invalid.
+        OptionError: two of the episodes would share their log, there are too many, or a template is invalid.
         TreeError: a task cannot be loaded.
     """
     played = kind(study.env)

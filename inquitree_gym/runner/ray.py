@@ -42,12 +42,7 @@ _OBJECT_STORE = 100_000_000
 
 @contextmanager
 def connected(address: str) -> Iterator[None]:
-    """Connect to a cluster during the block. See `RayExecutor.address`.
-
-    Raises:
-        InquiTreeError: no cluster answers, or a local one would be reachable from other machines.
-        MissingExtraError: Ray is not installed.
-    """
+    """Connect to a cluster during the block. See `RayExecutor.address`. Raise `InquiTreeError` if none can be used."""
     _check_address(address)
     before = os.environ.get(_CLUSTERED)
     if address == LOCAL:
@@ -295,11 +290,7 @@ class RayWorker:
     """Actor that plays batches of episodes, each call in a thread and an event loop of its own."""
 
     def __init__(self, run: RunContext, version: str, directory: str, marker: Path) -> None:
-        """Join a run if this machine has the driver's release and sees its directory and the marker in the folder.
-
-        Raises:
-            OptionError: the machine lacks one of them.
-        """
+        """Join a run. Raise `OptionError` if this machine lacks the driver's release, its directory or the marker."""
         host = socket.gethostname()
         if inquitree_gym.__version__ != version:
             raise OptionError(

@@ -158,10 +158,7 @@ class _StudyChat(ChatMiddleware):
 def build_chats(models: Sequence[ModelSettings], options: RunOptions, stop: StopConditions) -> dict[str, Chat]:
     """Return a chat for each model by label, shared by all episodes of this process.
 
-    Raises:
-        OptionError: a setting is out of range, litellm knows no provider for a model, or the cost of a model is capped
-            and its price unknown.
-        MissingExtraError: litellm is not installed.
+    Raise `OptionError` for a setting out of range, an unknown provider, or a capped cost without a known price.
     """
     if options.max_concurrency < 1:
         raise OptionError(f"max_concurrency is a whole number from 1, not {options.max_concurrency}")
@@ -200,11 +197,8 @@ class Services:
 def environment_maker(study: StudyConfig, options: RunOptions, stop: StopConditions) -> Callable[[Any], Any]:
     """Return the maker of the environments of a study, which share judge, embedder, templates and vectors.
 
-    Raises:
-        OptionError: a setting is out of range, a template is invalid, or the cost of a model is capped and its price
-            unknown.
-        EmbedderError: the embedder is unknown.
-        MissingExtraError: a model is asked, and litellm is not installed.
+    Raise `OptionError` for a setting out of range, an invalid template, or a capped cost without a known price, and
+    `EmbedderError` for an unknown embedder.
     """
     services = Services(study.prompts_name, LOCAL, options, stop)
     judge = judge_settings(study)

@@ -203,13 +203,7 @@ def keep_task(folder: Path, kind: Kind, task: Task) -> None:
 
 
 def kept_task(kind: Kind, folder: str | os.PathLike[str], task_id: str, digest: str) -> Any | None:
-    """Return the version of a task that a run folder holds. None if it holds no copy.
-
-    Args:
-        kind: kind of the environment that plays the task.
-        folder: run folder.
-        task_id: id of the task, as in the header of a log.
-        digest: full digest of the task, as in the header of a log.
+    """Return the version of a task that a run folder holds, by id and full digest. None if it holds no copy.
 
     Raises:
         TreeError: the copy is damaged.

@@ -32,15 +32,10 @@ def one_to_one(nearness: Floats) -> dict[int, int]:
 def paired_alignment(
     claims: Sequence[str], nearness: Floats, ratings: Floats, why: Callable[[int, int], str]
 ) -> Alignment:
-    """Return the alignment of projected claims that are paired with the true ones by nearness.
+    """Return the alignment of projected claims that are paired with the true ones by nearness. See `one_to_one`.
 
-    The first `MAX_EXTRAS` claims without a pair are extraneous.
-
-    Args:
-        claims: the P projected claims.
-        nearness: see `one_to_one`.
-        ratings: shape (P, M, `ORDERS`), ratings of each projected claim against every true claim.
-        why: returns the reason for the rating of a projected claim against a true one, by their indices.
+    The first `MAX_EXTRAS` claims without a pair are extraneous. ``ratings``, shape (P, M, `ORDERS`), are those of each
+    projected claim against every true one. ``why`` returns the reason for the rating of a pair of indices.
     """
     chosen = one_to_one(nearness)
     extras = [j for j in range(len(claims)) if j not in chosen.values()][:MAX_EXTRAS]

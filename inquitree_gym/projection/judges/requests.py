@@ -98,15 +98,7 @@ def matches_request(task: ProjectionTask, found: Sequence[str], repeat: int) -> 
 def ratings_request(
     task: ProjectionTask, pairs: Sequence[tuple[str, str]], *, swapped: bool, repeat: int, undirected: int
 ) -> AlignmentRequest:
-    """Return the request to rate pairs of a true and a projected claim.
-
-    Args:
-        task: the task.
-        pairs: true and projected claims.
-        swapped: show the projected claim of each pair first.
-        repeat: number of the repetition, which changes codes and fence.
-        undirected: rating of a claim without a direction against a directed one, -1, 0 or 1.
-    """
+    """Return the request to rate pairs of a true and a projected claim, which is shown first if ``swapped``."""
     secret = secret_of(task.digest, RATINGS, swapped, repeat, *(text for pair in pairs for text in pair))
     shown = [
         ClaimPair(code_of("P", place, secret), *(pair[::-1] if swapped else pair))
