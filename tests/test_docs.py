@@ -28,7 +28,7 @@ from inquitree_gym.inquiry.prompts import TEMPLATE_NAMES
 from inquitree_gym.judging import claims
 from inquitree_gym.kinds import KINDS, kind
 from inquitree_gym.llm import ChatModel
-from inquitree_gym.projection.judges.records import recorded_alignment
+from inquitree_gym.projection.judging import recorded_alignment
 from inquitree_gym.projection.observations import TEMPLATE_NAMES as PROJECTION_TEMPLATE_NAMES
 from inquitree_gym.runs.models import CHAT_SETTINGS
 from inquitree_gym.runs.study import StudyConfig

@@ -118,7 +118,7 @@ def export(
         write(out_path or home / "messages.jsonl", "".join(f"{row}\n" for row in rows))
     else:
         require("inspect_ai", "inspect")
-        from inquitree_gym.integrations.inspect_log import write_inspect_logs
+        from inquitree_gym.integrations.inspect import write_inspect_logs
 
         for file in write_inspect_logs(concluded, out_path or home / "inspect"):
             note(f"written: {file}")

@@ -83,7 +83,6 @@ ReplyTokensOption = Annotated[
     str, typer.Option(help="Longest reply in tokens, reasoning included, or none for the provider's default.")
 ]
 REPLY_TOKENS = "4096"
-"""Default of ``--reply-tokens``."""
 MaxCostOption = Annotated[float | None, typer.Option(help="Stop sending requests at this cost, in US dollars.")]
 MaxTotalTokensOption = Annotated[int | None, typer.Option(help="Stop sending requests at this number of tokens.")]
 ScoredByOption = Annotated[

@@ -44,7 +44,6 @@ class Manifest(BaseModel):
     source: str
     """SHA-256 of the weights that it was derived from."""
     threshold: float = Field(ge=-1, le=1)
-    """τ of this model."""
     files: dict[str, str] = Field(min_length=1)
     """SHA-256 by file name."""
     evidence: dict[str, Any] = {}

@@ -143,9 +143,7 @@ SCIENCES = _vocabulary.sciences
 TOPIC = _sentences.topic
 FIRST_HINTS = _sentences.first_hints
 KINDS = _sentences.kinds
-"""Templates by kind of question."""
 WORLD = WorldTemplates.model_validate(_data("worlds"))
-"""Templates of synthetic worlds."""
 
 
 MAX_SEED = 2**63 - 1

@@ -1,10 +1,12 @@
-"""inspect_ai: episodes as a task, our agents as its solver, our scores as its scorer (extra ``inspect``)."""
+"""inspect_ai: episodes as a task, our agents as its solver, our scores as its scorer, our logs (extra ``inspect``)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from inquitree_gym.errors import OptionError, require
@@ -12,6 +14,17 @@ from inquitree_gym.errors import OptionError, require
 try:
     from inspect_ai import Task, task
     from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.log import (
+        EvalConfig,
+        EvalDataset,
+        EvalLog,
+        EvalMetric,
+        EvalResults,
+        EvalSample,
+        EvalScore,
+        EvalSpec,
+        write_eval_log,
+    )
     from inspect_ai.model import (
         ChatMessage,
         ChatMessageAssistant,
@@ -35,6 +48,8 @@ from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.llm import MAX_REPLY, Completion, Message
 from inquitree_gym.log import Episode, file_stem
+from inquitree_gym.results.logs import agent_label
+from inquitree_gym.results.score import score_episode
 from inquitree_gym.rollout import aplay, in_step_thread
 from inquitree_gym.runs.study import ALL
 
@@ -42,6 +57,7 @@ VERSION = 1
 """Version of the task, higher with every change that moves a score."""
 _SCORES = "inquitree"
 """Entry of a sample's store: scores and fingerprint, or nothing without a conclusion."""
+SCORER = "episode_scores"
 _ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 
 
@@ -194,3 +210,84 @@ def _tokens(output: ModelOutput) -> dict[str, int]:
     prompt = used.input_tokens + cached + (used.input_tokens_cache_write or 0)
     more = {"reasoning": used.reasoning_tokens or 0, "cached": cached}
     return {"prompt": prompt, "completion": used.output_tokens} | {name: count for name, count in more.items() if count}
+
+
+def write_inspect_logs(episodes: Iterable[tuple[Any, Episode[Any]]], folder: Path) -> list[Path]:
+    """Write an ``.eval`` file for each kind and agent of concluded episodes into ``folder``, and return the files.
+
+    Raises:
+        LogError: an episode was played on another version of its task.
+    """
+    by_agent: defaultdict[tuple[str, str], list[tuple[Any, Episode[Any]]]] = defaultdict(list)
+    for task, episode in episodes:
+        by_agent[episode.header.task.kind, agent_label(episode.header.agent)].append((task, episode))
+    folder.mkdir(parents=True, exist_ok=True)
+    several = len({name for name, _ in by_agent}) > 1
+    files = []
+    for (name, agent), group in by_agent.items():
+        files.append(folder / f"{name + '-' if several else ''}{file_stem(agent)}.eval")
+        write_eval_log(_eval_log(agent, group), files[-1])
+    return files
+
+
+def _eval_log(agent: str, episodes: list[tuple[Any, Episode[Any]]]) -> EvalLog:
+    times = defaultdict[str, int](int)
+    samples, scores = [], []
+    for task, episode in episodes:
+        score = score_episode(episode, task)
+        key = _sample_id(episode)
+        times[key] += 1  # a key that comes again, from another run, is another epoch of its sample
+        values = {name: value for name, value in score.values.items() if value is not None}
+        scores.append({"reward": episode.footer.episode_return if episode.footer else 0.0, **values})
+        samples.append(_eval_sample(task, episode, scores[-1], key, times[key]))
+    names = list(dict.fromkeys(name for each in scores for name in each))
+    means = {name: fmean(each[name] for each in scores if name in each) for name in names}
+    return EvalLog(
+        status="success",
+        eval=EvalSpec(
+            created=min(episode.header.started for _, episode in episodes),
+            task="inquitree_gym/research",
+            task_version=VERSION,
+            dataset=EvalDataset(name="inquitree", samples=len(times), sample_ids=list(times)),
+            model=agent,
+            config=EvalConfig(),
+        ),
+        results=EvalResults(
+            total_samples=len(samples),
+            completed_samples=len(samples),
+            scores=[
+                EvalScore(name=name, scorer=SCORER, metrics={"mean": EvalMetric(name="mean", value=value)})
+                for name, value in means.items()
+            ],
+        ),
+        samples=samples,
+    )
+
+
+def _eval_sample(task: Any, episode: Episode[Any], scores: dict[str, float], key: str, epoch: int) -> EvalSample:
+    row = message_row(episode)
+    messages = chat_messages(row.pop("messages"))
+    conclusion = messages[-1].text
+    return EvalSample(
+        id=key,
+        epoch=epoch,
+        input=getattr(task, "topic", task.id),
+        target="",
+        messages=messages,
+        output=ModelOutput.from_content(row["agent"], conclusion),
+        scores={SCORER: Score(value=dict(scores), answer=conclusion)},
+        metadata=row,
+    )
+
+
+def _sample_id(episode: Episode[Any]) -> str:
+    """Return the name of a sample: task, cell, seed, and the rules other than the default's."""
+    header, settings = episode.header, kind(episode.header.task.kind).settings
+    defaults = {name: value for name, value in settings().all_rules().items() if value is not None}
+    cell = [f"{name}={header.rules[name]}" for name in settings.grid if name in header.rules]
+    others = [
+        f"{name}={value}"
+        for name, value in sorted(header.rules.items())
+        if name not in settings.grid and value != defaults.get(name, value)
+    ]
+    return "/".join([f"{header.task.id}@{header.task.version}", *cell, f"s{header.seed}", *others])

@@ -35,9 +35,7 @@ class MCPView(BaseModel):
     observation: str
     """The newest observation, which is the text content, too."""
     turn: int
-    """Turns taken."""
     over: bool
-    """True once the episode has ended."""
 
 
 def episode_server(session: EpisodeSession) -> MCPServer[Any]:

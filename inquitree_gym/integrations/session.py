@@ -28,7 +28,6 @@ class SessionScore:
     reward: float
     """Sum of the rewards of the environment."""
     turns: int
-    """Turns taken."""
     values: Mapping[str, float | None]
     """Measures of the kind of environment by name. None where an episode has no value."""
 

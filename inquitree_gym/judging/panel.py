@@ -26,7 +26,6 @@ class Panel:
     label: str
     """Label of the chosen judge: its name and version, numbered if it has judged with several settings."""
     stored: Mapping[str, Judgements]
-    """Stored judgements by label."""
     faults: list[str] = field(default_factory=list)
     """Damaged files, lines and judgements, which are left out."""
 

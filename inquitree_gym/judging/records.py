@@ -81,7 +81,6 @@ class JudgementHeader(JsonlRecord):
     judgement_version: int = JUDGEMENT_VERSION
     canary: str = CANARY
     task_kind: str
-    """Kind of environment of the judged episodes."""
     judge: str
     config: dict[str, Any]
     """Settings that determine the judgements, besides task and text."""
@@ -115,10 +114,8 @@ class JudgementRecord(JsonlRecord):
     episode: str
     """File name of the episode's log."""
     turn: int = Field(ge=1)
-    """Turn of the text, 1 for the first."""
     task: str
     digest: str
-    """Digest of the task."""
     text: str
     """SHA-256 of the text."""
     payload: SerializeAsAny[Payload]
@@ -197,7 +194,6 @@ class StoredJudgements(NamedTuple):
     """The judgements beside the logs of a folder."""
 
     judges: list[Judgements]
-    """Ordered by file name."""
     faults: list[str]
     """Files and lines that are damaged and were left out, one message each."""
 

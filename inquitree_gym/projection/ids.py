@@ -17,7 +17,6 @@ SYNTHETIC_VECTOR_ENTRY_POINT = "inquitree_gym.projection.synthetic:synthetic_pro
 SYNTHETIC_MENU_ENTRY_POINT = "inquitree_gym.projection.synthetic:synthetic_projection_menu_env"
 SYNTHETIC_BATCH_ENTRY_POINT = "inquitree_gym.projection.synthetic:synthetic_projection_batch"
 VERBS = {"disclose": ("commands", "Let a model write the projection task of a paper, and check it.")}
-"""Verbs of the command line, each with its module and its help in one line."""
 
 
 def register() -> None:

@@ -12,11 +12,8 @@ from inquitree_gym.texts import MAX_OBSERVATION
 from inquitree_gym.trees.disclosure import Level, ProjectionTask
 
 PACKAGE = "inquitree_gym.projection"
-"""Package of the templates."""
 TEMPLATE_NAMES = ("projection", "projection_end")
-"""Templates of the observations."""
 AGENT_TEMPLATE_NAMES = ("projection_system", "projection_correction", "llm_dropped")
-"""Templates of the messages from an agent to language models."""
 
 
 def projection_prompts(chosen: str | os.PathLike[str] | None = None, names: Sequence[str] = TEMPLATE_NAMES) -> Prompts:

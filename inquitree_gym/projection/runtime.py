@@ -16,7 +16,7 @@ from inquitree_gym.log import Turn
 from inquitree_gym.log.records import JUDGE_ROLE
 from inquitree_gym.projection.events import ProjectionEvent, ProjectionSetup
 from inquitree_gym.projection.judges.alignment import Alignment, Floats, ProjectionScore, level_weights
-from inquitree_gym.projection.judges.records import alignment_record, recorded_alignment
+from inquitree_gym.projection.judging import alignment_record, recorded_alignment
 from inquitree_gym.projection.observations import ProjectionRenderer
 from inquitree_gym.projection.settings import ProjectionRules
 from inquitree_gym.prompts import Prompts

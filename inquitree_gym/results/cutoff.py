@@ -246,7 +246,6 @@ class CutoffAnalysis:
     """Episodes split at the cutoffs of their models."""
 
     cell: Mapping[str, Scalar]
-    """Cell of the episodes."""
     splits: tuple[CutoffSplit, ...]
     """Models first, then controls at the median of the models' cutoffs. Empty without a model of known cutoff."""
     unnamed: Mapping[str, int]

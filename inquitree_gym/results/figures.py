@@ -70,11 +70,6 @@ class Chart:
     """Text below the picture, and for screen readers."""
     draw: Callable[[Axes], None]
     height: float
-    """Inches."""
-
-    def svg(self) -> Markup:
-        """Return the chart as an inline SVG element. See `files` for the errors."""
-        return self.inline(self.files(("svg",))["svg"])
 
     def files(self, formats: Sequence[str] = FORMATS) -> dict[str, bytes]:
         """Return the chart as standalone files on white, by format. Equal content gives equal bytes."""

@@ -30,7 +30,6 @@ class StatedText:
     task: Any
     text: str
     turn: int = 1
-    """Turn at which it was written."""
 
     @property
     def key(self) -> Key:

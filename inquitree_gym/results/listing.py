@@ -28,11 +28,8 @@ class Columns(NamedTuple):
     """Columns of a list of episodes."""
 
     noun: str
-    """Heading of the tasks."""
     grid: tuple[str, ...] = ()
-    """Names on the grid."""
     values: tuple[str, ...] = ()
-    """Headings of results."""
 
     @classmethod
     def of_kind(cls, name: str, results: KindResults[Any, Any] | None = None, unscored: bool = False) -> Self:

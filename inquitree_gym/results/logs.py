@@ -39,7 +39,6 @@ class Missing:
     error: str
     """Message of the failure or of the reader. Empty without one."""
     kind: str = ""
-    """Kind of environment. Empty if it is not known."""
 
 
 class TaskFinder:

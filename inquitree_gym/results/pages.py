@@ -17,7 +17,6 @@ from inquitree_gym.results.tables import Table, as_csv, escaped, latex, markdown
 from inquitree_gym.results.templating import render, render_markdown, write_bytes, write_text
 
 PAGE = "report.html"
-"""Name of the page in a folder."""
 FORMATS = {"figures": (("svg", "SVG"), ("pdf", "PDF"), ("png", "PNG")),
            "tables": (("csv", "CSV"), ("md", "Markdown"), ("tex", "LaTeX"))}  # fmt: skip
 """Suffixes and names of the formats of the files beside a page."""

@@ -76,7 +76,6 @@ class KindPages:
     listed: tuple[str, ...] = ()
     """Columns of the list of episodes. By default the measures that are shown."""
     sections: tuple[Callable[[Any], Section | None], ...] = ()
-    """Sections of its own."""
 
     def maps(self, results: KindResults[Any, Any]) -> Mapping[str, Measure[Any]]:
         """Return the measures of the tables by task, by title. By default all in the charts."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from inquitree_gym.results.statistics import Estimate
 
 D = TypeVar("D")
-"""A kind's part of a score."""
 T = TypeVar("T", bound=Task)
 Number = TypeVar("Number", int, float)
 REFUSALS = ("refusal", "content_filter")

@@ -49,7 +49,6 @@ class RunPlan:
     study: StudyConfig
     """The study, its tasks and its prompts named as in the folder."""
     tasks: Mapping[str, Any]
-    """Tasks of the study by name."""
     manifest: RunManifest
     """All studies of the folder so far, this one included."""
     templates: Mapping[str, str] = field(default_factory=dict)

@@ -98,7 +98,6 @@ class JudgeSettings(ModelSettings):
     model_config = ConfigDict(extra="forbid")
 
     env: ClassVar[str]
-    """Kind of environment."""
 
     @classmethod
     def named(cls, name: str) -> dict[str, Any]:

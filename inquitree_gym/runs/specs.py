@@ -72,7 +72,6 @@ class EpisodeSpec:
     model: str = ""
     """Label of the agent's model. Empty for an agent that asks none."""
     env: str = DEFAULT_KIND
-    """Kind of environment."""
 
     @property
     def player(self) -> str:

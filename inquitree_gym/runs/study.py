@@ -72,7 +72,6 @@ LOCAL = "local"
 MAX_EPISODES = 1_000_000
 """Largest number of episodes of a study, which are listed in memory."""
 MAX_SEED = 1_000_000_000
-"""Largest first seed."""
 
 
 class StudyConfig(BaseModel):

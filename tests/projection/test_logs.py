@@ -16,7 +16,7 @@ from inquitree_gym.judging.judgement import Judgement, JudgeReply
 from inquitree_gym.llm import Completion, Usage
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.projection.judges.alignment import Alignment
-from inquitree_gym.projection.judges.records import recorded_alignment
+from inquitree_gym.projection.judging import recorded_alignment
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import ProjectionTask
 from inquitree_gym.trees.disclosure import LEVELS

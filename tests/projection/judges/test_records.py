@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from inquitree_gym.log import to_line
 from inquitree_gym.projection.events import AlignmentRecord
 from inquitree_gym.projection.judges.alignment import MAX_EXTRAS, ORDERS, Alignment
-from inquitree_gym.projection.judges.records import alignment_record, recorded_alignment
+from inquitree_gym.projection.judging import alignment_record, recorded_alignment
 
 RATINGS = st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0, float("nan")])
 
