@@ -30,7 +30,7 @@ from inquitree_gym.kinds import KINDS, kind
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.projection.judging import recorded_alignment
 from inquitree_gym.projection.observations import TEMPLATE_NAMES as PROJECTION_TEMPLATE_NAMES
-from inquitree_gym.runs.models import CHAT_SETTINGS
+from inquitree_gym.runs.specs import CHAT_SETTINGS
 from inquitree_gym.runs.study import StudyConfig
 from inquitree_gym.trees import builtin_ids, schema
 from inquitree_gym.trees.rules import RULES

@@ -21,8 +21,7 @@ from inquitree_gym.errors import AgentError, InquiTreeError, OptionError, sugges
 from inquitree_gym.kinds import kind, kinds
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.parts import Play
-from inquitree_gym.runs.models import CHAT_SETTINGS
-from inquitree_gym.runs.specs import CHAT, OWN_FORMS, POLICY, is_own
+from inquitree_gym.runs.specs import CHAT, CHAT_SETTINGS, OWN_FORMS, POLICY, is_own
 
 _MEMBERS = ("needs_privileged", "config", "reset", "act", "recall")
 MAX_MESSAGE = 300

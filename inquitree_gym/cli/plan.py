@@ -34,8 +34,7 @@ from inquitree_gym.runner.services import (
     missing_keys,
 )
 from inquitree_gym.runs.folder import RunStatus, run_status
-from inquitree_gym.runs.models import ModelSettings
-from inquitree_gym.runs.specs import EpisodeSpec
+from inquitree_gym.runs.specs import EpisodeSpec, ModelSettings
 from inquitree_gym.runs.study import StudyConfig
 
 REPLY_TOKENS = 200

@@ -43,8 +43,7 @@ from inquitree_gym.runner import RunOptions, RunSummary, StopConditions, StudyCo
 from inquitree_gym.runner.ray import LOCAL, RayExecutor
 from inquitree_gym.runner.run import Executor, play_episodes
 from inquitree_gym.runner.services import MAX_CONCURRENCY, Services, asked_models, missing_keys
-from inquitree_gym.runs.models import judge_options
-from inquitree_gym.runs.specs import is_own
+from inquitree_gym.runs.specs import is_own, judge_options
 from inquitree_gym.runs.study import ALL, validated
 from inquitree_gym.runs.study import LOCAL as LOCAL_JUDGE
 

@@ -129,7 +129,7 @@ class InquirySettings(KindSettings):
     def fixed(self) -> dict[str, Any]:
         """Return all settings outside the grid, with all rules, and with the threshold that the embedder has."""
         from inquitree_gym.embeddings import load_embedder
-        from inquitree_gym.runs.models import ModelSettings
+        from inquitree_gym.runs.specs import ModelSettings
 
         threshold = load_embedder(self.embedder).threshold if self.threshold is None else self.threshold
         reader = None if self.reader is None else ModelSettings(**self.reader).fixed_settings

@@ -23,14 +23,16 @@ from inquitree_gym.fiction.documents import (
     Count,
     Document,
     Pair,
+    RandomStream,
     Science,
+    Variable,
+    VariablePool,
     check_seed,
     checked_count,
     checked_number,
     count_range,
     listed,
 )
-from inquitree_gym.fiction.variables import RandomStream, Variable, VariablePool
 from inquitree_gym.seeds import Hashes, hash_words
 from inquitree_gym.trees.disclosure import MAX_CLAIMS, ProjectionTask
 from inquitree_gym.trees.fields import CANARY, GENERATED

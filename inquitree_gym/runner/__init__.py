@@ -3,8 +3,7 @@
 from inquitree_gym.runner.check import make_study, read_study
 from inquitree_gym.runner.run import Outcome, RunSummary, arun_study, run_study
 from inquitree_gym.runner.services import RunOptions, StopConditions
-from inquitree_gym.runs.models import ModelSettings
-from inquitree_gym.runs.specs import EpisodeSpec
+from inquitree_gym.runs.specs import EpisodeSpec, ModelSettings
 from inquitree_gym.runs.study import StudyConfig
 
 __all__ = [

@@ -28,8 +28,7 @@ from inquitree_gym.llm import Budget, Completion, Reservation, SpendingCap
 from inquitree_gym.runner.run import Outcome, RunContext, interleave_models, play_episodes
 from inquitree_gym.runner.services import ERROR_ELSEWHERE, GRACE, INTERRUPTED, RunOptions, asked_models
 from inquitree_gym.runs.folder import marker_file, run_status
-from inquitree_gym.runs.models import ModelSettings
-from inquitree_gym.runs.specs import EpisodeSpec
+from inquitree_gym.runs.specs import EpisodeSpec, ModelSettings
 
 LOCAL = "local"
 _TIMEOUT = 10.0

@@ -40,7 +40,7 @@ from inquitree_gym.llm import (
     SpendingCap,
 )
 from inquitree_gym.prompts.render import DEFAULT
-from inquitree_gym.runs.models import ModelSettings, judge_options
+from inquitree_gym.runs.specs import ModelSettings, judge_options
 from inquitree_gym.runs.study import StudyConfig, faults
 
 GRACE = 10.0

@@ -14,8 +14,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails
 from inquitree_gym.errors import OptionError
 from inquitree_gym.files import MAX_SETTINGS, read_text_input
 from inquitree_gym.kinds import DEFAULT_KIND, kind
-from inquitree_gym.runs.models import ModelSettings
-from inquitree_gym.runs.specs import CHAT, Cell, EpisodeSpec, is_own, slug
+from inquitree_gym.runs.specs import CHAT, Cell, EpisodeSpec, ModelSettings, is_own, slug
 from inquitree_gym.settings import AgentSettings
 
 _MESSAGES = {

@@ -17,8 +17,7 @@ from inquitree_gym.inquiry.engine import Rules
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.runner.check import make_study, read_study
 from inquitree_gym.runner.growth import differences
-from inquitree_gym.runs.models import CHAT_SETTINGS
-from inquitree_gym.runs.specs import EpisodeSpec
+from inquitree_gym.runs.specs import CHAT_SETTINGS, EpisodeSpec
 from inquitree_gym.runs.study import StudyConfig
 from inquitree_gym.trees import builtin_ids, dump_tree, load_tree
 from tests.servers import KEY

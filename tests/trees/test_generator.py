@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.errors import OptionError
-from inquitree_gym.fiction.documents import MAX_SEED, SCIENCES
-from inquitree_gym.fiction.variables import STREAMS, RandomStream
+from inquitree_gym.fiction.documents import MAX_SEED, SCIENCES, STREAMS, RandomStream
 from inquitree_gym.inquiry.generator.causal_model import Relation, draw_model
 from inquitree_gym.inquiry.generator.generate import MAX_CONCLUSIONS, draw_prerequisites
 from inquitree_gym.inquiry.generator.text import Measurements

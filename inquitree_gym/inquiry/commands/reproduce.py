@@ -51,7 +51,7 @@ from inquitree_gym.results.load import ScoredRun, load_run
 from inquitree_gym.results.logs import find_logs
 from inquitree_gym.runner import RunOptions, StudyConfig
 from inquitree_gym.runner.services import MAX_CONCURRENCY
-from inquitree_gym.runs.models import ModelSettings
+from inquitree_gym.runs.specs import ModelSettings
 from inquitree_gym.runs.study import ALL
 from inquitree_gym.trees import Tree
 

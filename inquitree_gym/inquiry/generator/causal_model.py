@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from inquitree_gym.fiction.documents import SCIENCES, Science
-from inquitree_gym.fiction.variables import RandomStream, Variable, VariablePool
+from inquitree_gym.fiction.documents import SCIENCES, RandomStream, Science, Variable, VariablePool
 from inquitree_gym.inquiry.generator.difficulty import Difficulty
 
 KINDS_BY_CAUSES: tuple[tuple[str, ...], ...] = (

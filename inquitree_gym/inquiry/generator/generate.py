@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from inquitree_gym.fiction.documents import FICTION, TOPIC, Document, check_seed, count_range
-from inquitree_gym.fiction.variables import RandomStream
+from inquitree_gym.fiction.documents import FICTION, TOPIC, Document, RandomStream, check_seed, count_range
 from inquitree_gym.inquiry.generator.causal_model import CausalModel, Parents, draw_model
 from inquitree_gym.inquiry.generator.difficulty import TOPOLOGIES, Difficulty
 from inquitree_gym.inquiry.generator.text import RelationText, relation_texts

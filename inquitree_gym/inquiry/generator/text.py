@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from math import sqrt
 from typing import Any
 
-from inquitree_gym.fiction.documents import FIRST_HINTS, KINDS, QuestionTemplate, StudyTemplate, listed
-from inquitree_gym.fiction.variables import RandomStream
+from inquitree_gym.fiction.documents import FIRST_HINTS, KINDS, QuestionTemplate, RandomStream, StudyTemplate, listed
 from inquitree_gym.inquiry.generator.causal_model import DOSES, CausalModel, Mechanism, Relation
 
 Words = dict[str, str]

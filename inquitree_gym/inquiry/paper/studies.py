@@ -22,8 +22,7 @@ from inquitree_gym.results.load import ScoredRun
 from inquitree_gym.results.logs import Logs
 from inquitree_gym.results.summary import Player, grouped, player_of
 from inquitree_gym.runner.check import make_study
-from inquitree_gym.runs.models import ModelSettings
-from inquitree_gym.runs.specs import EpisodeSpec
+from inquitree_gym.runs.specs import EpisodeSpec, ModelSettings
 from inquitree_gym.runs.study import ALL, StudyConfig
 
 Target = Literal["table2", "fig3", "fig4", "table3", "bounds"]
