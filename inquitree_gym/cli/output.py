@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,9 +26,10 @@ from inquitree_gym.errors import plural as plural
 from inquitree_gym.trees.catalogue import TREES_VARIABLE
 
 if TYPE_CHECKING:
-    from inquitree_gym.llm import Budget
+    from inquitree_gym.llm import Budget, MissingKey
     from inquitree_gym.results.logs import Missing
     from inquitree_gym.runner.run import Outcome, RunSummary
+    from inquitree_gym.runs.specs import ModelSettings
 
 FAULTY, FAILED, INTERRUPTED = 1, 2, 130
 """Exit statuses of a check that found faults, and of a command that failed or was interrupted."""
@@ -298,6 +299,22 @@ def print_summary(summary: RunSummary, budget: Budget, folder: Path) -> None:
         note(f"stopped: the rest of '{model}': {reason}")
     if summary.ended:
         note(f"stopped: {summary.ended}")
+
+
+def note_missing_keys(keys: Mapping[str, MissingKey]) -> None:
+    """Print the missing API keys on the error stream."""
+    for lack in dict.fromkeys(keys.values()):
+        more = "" if lack.certain else "; without credentials of another kind every request will be refused"
+        note(f"missing key: {lack.message}{more}")
+
+
+def note_unsent_efforts(models: Sequence[ModelSettings]) -> None:
+    """Print on the error stream the models whose reasoning effort is not sent."""
+    for model in models:
+        if model.reasoning_effort and "reasoning_effort" in model.chat_model().dropped:
+            note(
+                f"reasoning effort not sent to '{model.model}': its provider does not accept one, according to litellm"
+            )
 
 
 @contextmanager

@@ -18,9 +18,9 @@ from rich.text import Text
 
 from inquitree_gym.baselines import make_agent
 from inquitree_gym.baselines.agent import asks_models, reply_record
-from inquitree_gym.cli.output import note, out, print_json, print_table
+from inquitree_gym.cli.output import note_missing_keys, note_unsent_efforts, out, print_json, print_table
 from inquitree_gym.kinds import kind
-from inquitree_gym.llm import Chat, Completion, Message, MissingKey, Usage, estimated_tokens, run_sync
+from inquitree_gym.llm import Chat, Completion, Message, Usage, estimated_tokens, run_sync
 from inquitree_gym.log import Reply
 from inquitree_gym.parts import Course
 from inquitree_gym.runner.growth import plan_run
@@ -102,22 +102,6 @@ def show_plan(study: StudyConfig, folder: Path, as_json: bool, as_new_version: b
         out.print(Text(JUDGE_LEGEND.format(judge=judge.judge_name, judged=judge.judged)))
     note_missing_keys(keys)
     note_unsent_efforts(asked_models(study))
-
-
-def note_missing_keys(keys: Mapping[str, MissingKey]) -> None:
-    """Print the missing API keys on the error stream."""
-    for lack in dict.fromkeys(keys.values()):
-        more = "" if lack.certain else "; without credentials of another kind every request will be refused"
-        note(f"missing key: {lack.message}{more}")
-
-
-def note_unsent_efforts(models: Sequence[ModelSettings]) -> None:
-    """Print on the error stream the models whose reasoning effort is not sent."""
-    for model in models:
-        if model.reasoning_effort and "reasoning_effort" in model.chat_model().dropped:
-            note(
-                f"reasoning effort not sent to '{model.model}': its provider does not accept one, according to litellm"
-            )
 
 
 def _count(study: StudyConfig, status: RunStatus) -> list[tuple[Any, ...]]:

@@ -25,6 +25,8 @@ from inquitree_gym.cli.output import (
     RunProgress,
     TaskArgument,
     note,
+    note_missing_keys,
+    note_unsent_efforts,
     out,
     plural,
     print_json,
@@ -32,7 +34,7 @@ from inquitree_gym.cli.output import (
     sigterm_as_interrupt,
     split,
 )
-from inquitree_gym.cli.plan import note_missing_keys, note_unsent_efforts, show_plan
+from inquitree_gym.cli.plan import show_plan
 from inquitree_gym.embeddings.protocol import Device
 from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.kinds import DEFAULT_KIND, kind
