@@ -10,7 +10,8 @@ from typing import Any
 from safetensors import SafetensorError
 
 from inquitree_gym.embeddings import MiniLMEmbedder, ReaderEmbedder
-from inquitree_gym.embeddings.local import MANIFEST, MINILM, SOURCES, Kind, Manifest, file_digest
+from inquitree_gym.embeddings.derived import MANIFEST, SOURCES, Kind, Manifest
+from inquitree_gym.embeddings.local import MINILM, file_digest
 from inquitree_gym.errors import EmbedderError
 
 

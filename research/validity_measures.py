@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from inquitree_gym.baselines import Agent, make_agent
 from inquitree_gym.embeddings import Embedder, tree_vectors
-from inquitree_gym.embeddings.reader import READER
+from inquitree_gym.embeddings.local import READER
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.judges.local import local_judge
 from inquitree_gym.inquiry.readings import MatchedProposal, ProposalSet, matching_cases

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.embeddings.reader import ADAPTER_DIGEST, READER
+from inquitree_gym.embeddings.local import ADAPTER_DIGEST, READER
 from inquitree_gym.embeddings.registry import JUDGE, JUDGE_ADAPTER_DIGEST
 
 ROOT = Path(__file__).parents[1]

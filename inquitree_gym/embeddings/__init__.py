@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from inquitree_gym._lazy import lazy
 
 if TYPE_CHECKING:
-    from inquitree_gym.embeddings.local import MiniLMEmbedder, SentenceTransformerEmbedder
-    from inquitree_gym.embeddings.onnx import OnnxEmbedder
+    from inquitree_gym.embeddings.derived import OnnxEmbedder, StaticEmbedder
+    from inquitree_gym.embeddings.local import MiniLMEmbedder, ReaderEmbedder, SentenceTransformerEmbedder
     from inquitree_gym.embeddings.protocol import Embedder
-    from inquitree_gym.embeddings.reader import ReaderEmbedder
-    from inquitree_gym.embeddings.registry import DEFAULT_EMBEDDER, LiteLLMEmbedder, StaticEmbedder, load_embedder
+    from inquitree_gym.embeddings.registry import DEFAULT_EMBEDDER, LiteLLMEmbedder, load_embedder
     from inquitree_gym.embeddings.vectors import TextVectors, TreeVectors, tree_vectors
 
 __all__ = [
@@ -33,11 +32,10 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "embeddings.local": "MiniLMEmbedder SentenceTransformerEmbedder",
-        "embeddings.onnx": "OnnxEmbedder",
+        "embeddings.derived": "OnnxEmbedder StaticEmbedder",
+        "embeddings.local": "MiniLMEmbedder ReaderEmbedder SentenceTransformerEmbedder",
         "embeddings.protocol": "Embedder",
-        "embeddings.reader": "ReaderEmbedder",
-        "embeddings.registry": "DEFAULT_EMBEDDER LiteLLMEmbedder StaticEmbedder load_embedder",
+        "embeddings.registry": "DEFAULT_EMBEDDER LiteLLMEmbedder load_embedder",
         "embeddings.vectors": "TextVectors TreeVectors tree_vectors",
     },
 )

@@ -1,119 +1,31 @@
-"""Local embedders through sentence-transformers, on one CPU thread or a CUDA device."""
+"""Local embedders through sentence-transformers: any model, MiniLM, and the reader.
+
+The reader is MiniLM with a low-rank adapter (LoRA, arXiv:2106.09685) that was trained on proposals about trees. It is
+merged into the weights when the model is loaded, so a text costs what it costs under MiniLM.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from numpy.typing import NDArray
 
 from inquitree_gym.embeddings.protocol import Device, SharedWeights, Vectors, unit_rows
 from inquitree_gym.errors import EmbedderError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
-
-
-MODELS_VARIABLE = "INQUITREE_MODELS"
-"""Environment variable that names the folder of derived models."""
-MANIFEST = "inquitree.json"
-
-Kind = Literal["onnx", "static"]
-SOURCES = ("inquitree-reader-1", "all-MiniLM-L6-v2")
-"""Names of the models that others are derived from."""
-COMMANDS: dict[Kind, str] = {"onnx": "python -m research.onnx", "static": "python -m research.static"}
-"""Command that makes each kind, in a clone of the repository."""
-
-
-class Manifest(BaseModel):
-    """Description of a derived model: source, threshold, files."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: Kind
-    source: str
-    """SHA-256 of the weights that it was derived from."""
-    threshold: float = Field(ge=-1, le=1)
-    files: dict[str, str] = Field(min_length=1)
-    """SHA-256 by file name."""
-    evidence: dict[str, Any] = {}
-    """Measurements from the time it was made."""
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 over the names and digests of the files."""
-        return files_digest(self.files)
-
-
-def models_folder() -> Path:
-    """Return the folder of derived models: `INQUITREE_MODELS`, or one in the data folder of the user."""
-    named = os.environ.get(MODELS_VARIABLE)
-    return Path(named).expanduser() if named else Path(platformdirs.user_data_dir("inquitree-gym"), "models")
-
-
-def made_folder(kind: Kind, model: str) -> Path:
-    """Return the default folder of a derived model."""
-    return models_folder() / kind / model
-
-
-def model_folder(kind: Kind, model: str) -> Path:
-    """Return the folder of ``model``: the default one of a name in `SOURCES`, otherwise ``model`` itself."""
-    return made_folder(kind, model) if model in SOURCES else Path(model).expanduser()
-
-
-def read_manifest(folder: Path, kind: Kind) -> Manifest:
-    """Read the manifest of a folder. Raise `EmbedderError` if there is none of that kind, or it is invalid."""
-    try:
-        content = (folder / MANIFEST).read_bytes()
-    except OSError as error:
-        raise EmbedderError(
-            f"there is no {kind} model in '{folder}' ({MANIFEST}: {error.strerror}); run: {COMMANDS[kind]} (in a "
-            f"clone of the repository); if it is in a folder of your own, name it {kind}:FOLDER"
-        ) from error
-    try:
-        manifest = Manifest.model_validate_json(content)
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        raise _damaged(folder, kind, f"{MANIFEST}: {fault['msg']} at {fault['loc']}") from error
-    if manifest.kind != kind:
-        raise EmbedderError(f"'{folder}' holds a model of the kind {manifest.kind}; name it {manifest.kind}:{folder}")
-    return manifest
-
-
-def verify_files(folder: Path, kind: Kind, files: dict[str, str]) -> None:
-    """Compare files with their SHA-256. Raise `EmbedderError` if one is missing or differs."""
-    for name, expected in files.items():
-        file = folder / name
-        if not file.is_file():
-            raise _damaged(folder, kind, f"'{name}' is missing")
-        if (found := file_digest(file)) != expected:
-            raise _damaged(folder, kind, f"'{name}' was changed: expected {expected}, found {found}")
-
-
-def file_digest(file: Path) -> str:
-    """Return the SHA-256 of a file, in hex."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def files_digest(files: dict[str, str]) -> str:
-    """Return one SHA-256 over the names and digests of files, independent of their order."""
-    lines = "".join(f"{name} {digest}\n" for name, digest in sorted(files.items()))
-    return hashlib.sha256(lines.encode()).hexdigest()
-
-
-def _damaged(folder: Path, kind: Kind, what: str) -> EmbedderError:
-    return EmbedderError(f"the {kind} model in '{folder}' is damaged: {what}; make it again with: {COMMANDS[kind]}")
 
 
 MINILM = "all-MiniLM-L6-v2"
@@ -252,6 +164,12 @@ def find_device(device: Device) -> Literal["cpu", "cuda"]:
     )
 
 
+def file_digest(file: Path) -> str:
+    """Return the SHA-256 of a file, in hex."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def folder_digest(folder: Path) -> str:
     """Return the SHA-256 over the names and contents of the files of a model."""
     whole = hashlib.sha256()
@@ -356,3 +274,110 @@ def torch_threads(threads: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+READER = "inquitree-reader-1"
+READER_THRESHOLD = 0.55
+"""τ for the reader. Docs/validity.md has the evidence."""
+ADAPTER_DIGEST = "fe51ce5b5f74ea65e36303a6e7aab0210d773eb31b929e5d06e7c479fd30ebf1"
+"""SHA-256 of the adapter file."""
+BASE = MINILM_FILES["model.safetensors"]
+DOWN, UP = ".down", ".up"
+"""Suffixes of the two factors of a change: ``weight + scale · up @ down``."""
+
+Weights = dict[str, NDArray[np.float32]]
+
+
+class Adapter(NamedTuple):
+    """Low-rank changes of the weights of a model."""
+
+    base: str
+    """SHA-256 of the weights that it belongs to."""
+    scale: float
+    factors: Mapping[str, NDArray[np.float16]]
+    """By name of the weight and `DOWN`, shape ``(rank, in)``, or `UP`, shape ``(out, rank)``."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the weights that it changes."""
+        return sorted(name.removesuffix(DOWN) for name in self.factors if name.endswith(DOWN))
+
+    def merged(self, weights: Mapping[str, NDArray[np.float32]]) -> Weights:
+        """Return the weights that it changes, with the changes added in double precision."""
+        return {name: self._changed(name, weights[name]) for name in self.names}
+
+    def _changed(self, name: str, weight: NDArray[np.float32]) -> NDArray[np.float32]:
+        up, down = (self.factors[name + suffix].astype(np.float64) for suffix in (UP, DOWN))
+        return (weight + self.scale * (up @ down)).astype(np.float32)
+
+
+class AdaptedMiniLM(MiniLMEmbedder):
+    """MiniLM with an adapter merged into its weights, each checked against its pinned digest."""
+
+    def __init__(self, adapter: Path, adapter_digest: str, *, threads: int = 1, device: Device = "cpu") -> None:
+        """Store the adapter's file and SHA-256, and the options. The model is loaded on first use."""
+        super().__init__(threads=threads, device=device)
+        self._adapter = adapter
+        self._adapter_digest = adapter_digest
+
+    def weights(self) -> Weights:
+        """Return all weights by name, with the adapter merged. Names and shapes are those of MiniLM's file."""
+        plain = super().weights()
+        return plain | read_adapter(self._adapter, self._adapter_digest).merged(plain)
+
+    @cached_property
+    def _model(self) -> SentenceTransformer:
+        adapter = read_adapter(self._adapter, self._adapter_digest)  # before the imports, which take seconds
+        model = self._load()
+        _replace(model, adapter)
+        return model
+
+
+class ReaderEmbedder(AdaptedMiniLM):
+    """The default embedder: MiniLM with the adapter `READER`."""
+
+    threshold = READER_THRESHOLD
+    digest = hashlib.sha256(f"{BASE} {ADAPTER_DIGEST}".encode()).hexdigest()
+
+    def __init__(self, *, threads: int = 1, device: Device = "cpu", adapter: Path | None = None) -> None:
+        """Store the options. See `AdaptedMiniLM`. ``adapter`` is another copy of the adapter file."""
+        super().__init__(adapter or adapter_file(), ADAPTER_DIGEST, threads=threads, device=device)
+        self.name = READER
+
+
+def adapter_file(name: str = READER) -> Path:
+    """Return the file of an adapter in the package."""
+    return Path(str(resources.files(__package__).joinpath("data", f"{name}.safetensors")))
+
+
+def read_adapter(file: Path, digest: str = ADAPTER_DIGEST) -> Adapter:
+    """Read an adapter file after comparing its SHA-256. Raise `EmbedderError` if it is missing or does not fit."""
+    if not file.is_file():
+        raise EmbedderError(f"the adapter '{file}' is missing; install inquitree-gym again")
+    if (found := file_digest(file)) != digest:
+        raise EmbedderError(
+            f"the adapter '{file}' was changed: expected SHA-256 {digest}, found {found}; install inquitree-gym again"
+        )
+    return parse_adapter(file)
+
+
+def parse_adapter(file: Path) -> Adapter:
+    """Read an adapter file that was just trained. Raise `EmbedderError` for one of other weights than MiniLM's."""
+    from safetensors import safe_open
+
+    with safe_open(file, "np") as stored:
+        about: dict[str, Any] = json.loads(stored.metadata()["inquitree"])
+        factors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118  (not a mapping)
+    if about["base"] != BASE:
+        raise EmbedderError(f"the adapter '{file}' belongs to the weights {about['base']}, not to MiniLM's {BASE}")
+    return Adapter(about["base"], about["scale"], factors)
+
+
+def _replace(model: SentenceTransformer, adapter: Adapter) -> None:
+    """Add the changes of an adapter to the weights of a loaded model."""
+    import torch
+
+    layers = model[0].auto_model.state_dict()  # shares storage with the model
+    plain = {name: layers[name].numpy(force=True) for name in adapter.names}
+    for name, changed in adapter.merged(plain).items():
+        layers[name].copy_(torch.from_numpy(changed))

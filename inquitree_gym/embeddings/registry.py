@@ -1,32 +1,28 @@
-"""Embedders by name, with those of an API and of static word vectors."""
+"""Embedders by name, with those of an API and the pair of the local judge."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings.local import (
+    BASE,
     MINILM,
     MINILM_DIM,
-    Manifest,
+    READER,
+    AdaptedMiniLM,
     MiniLMEmbedder,
+    ReaderEmbedder,
     SentenceTransformerEmbedder,
-    model_folder,
-    read_manifest,
-    verify_files,
+    adapter_file,
 )
 from inquitree_gym.embeddings.protocol import Device, Embedder, SharedWeights, Vectors, unit_rows
-from inquitree_gym.embeddings.reader import BASE, READER, AdaptedMiniLM, ReaderEmbedder, adapter_file
 from inquitree_gym.errors import EmbedderError, OptionError, require, suggest
-
-if TYPE_CHECKING:
-    from model2vec import StaticModel
-
 
 BATCH = 256
 """Texts per request."""
@@ -131,59 +127,6 @@ class LiteLLMEmbedder:
         )
 
 
-class StaticEmbedder(SharedWeights):
-    """A model2vec model that ``python -m research.static`` derived from MiniLM or the reader. Needs no torch.
-
-    Its manifest holds its threshold and its agreement with that model.
-    """
-
-    def __init__(self, model: str = MINILM) -> None:
-        """Store the name. The model is loaded on first use.
-
-        Args:
-            model: ``inquitree-reader-1`` or ``all-MiniLM-L6-v2`` for its folder in `models_folder`, or another folder.
-        """
-        self.name = f"static:{model}"
-        self._folder = model_folder("static", model)
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 over the names and contents of the model files."""
-        return self.manifest.digest
-
-    @property
-    def threshold(self) -> float:
-        """Calibrated threshold of this model."""
-        return self.manifest.threshold
-
-    @cached_property
-    def dim(self) -> int:
-        """Length of a vector. Loads the model."""
-        return int(self._model.dim)
-
-    @cached_property
-    def manifest(self) -> Manifest:
-        """Manifest of the folder: files, threshold, agreement with the default.
-
-        Raises:
-            EmbedderError: the folder holds no static model, or its manifest is invalid.
-        """
-        return read_manifest(self._folder, "static")
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """See `Embedder.embed`. A row does not depend on the other texts."""
-        if not texts:
-            return np.zeros((0, self.dim), np.float32)
-        return unit_rows(self._model.encode(list(texts), use_multiprocessing=False))
-
-    @cached_property
-    def _model(self) -> StaticModel:
-        verify_files(self._folder, "static", self.manifest.files)
-        models: Any = require("model2vec", "static")
-        model: StaticModel = models.StaticModel.from_pretrained(self._folder)
-        return model
-
-
 JUDGE = "inquitree-judge-1"
 JUDGE_ADAPTER_DIGEST = "d46faf2b41ee41efca8497bbf846e491bcd3f5c38ff74558078055e1c1619302"
 """SHA-256 of the adapter file."""
@@ -221,16 +164,22 @@ class JudgeEmbedder(SharedWeights):
 
 
 def _onnx(model: str, **options: Any) -> Embedder:
-    from inquitree_gym.embeddings.onnx import OnnxEmbedder
+    from inquitree_gym.embeddings.derived import OnnxEmbedder
 
     return OnnxEmbedder(model, **options)
+
+
+def _static(model: str) -> Embedder:
+    from inquitree_gym.embeddings.derived import StaticEmbedder
+
+    return StaticEmbedder(model)
 
 
 DEFAULT_EMBEDDER = READER
 _NAMED: dict[str, Callable[..., Embedder]] = {READER: ReaderEmbedder, MINILM: MiniLMEmbedder, JUDGE: JudgeEmbedder}
 _PREFIXES: dict[str, Callable[..., Embedder]] = {
     "onnx": _onnx,
-    "static": StaticEmbedder,
+    "static": _static,
     "sentence-transformers": SentenceTransformerEmbedder,
     "litellm": LiteLLMEmbedder,
 }

@@ -13,9 +13,8 @@ import typer
 
 from inquitree_gym.cli.output import err, out, progress, run_app
 from inquitree_gym.embeddings import TreeVectors, load_embedder
-from inquitree_gym.embeddings.local import MINILM, find_device, minilm_folder
+from inquitree_gym.embeddings.local import MINILM, adapter_file, find_device, minilm_folder
 from inquitree_gym.embeddings.protocol import Device, Vectors
-from inquitree_gym.embeddings.reader import adapter_file
 from inquitree_gym.embeddings.registry import JUDGE, JudgeEmbedder
 from inquitree_gym.inquiry.generator.generate import synthetic_tree
 from inquitree_gym.inquiry.judges.local import LocalJudge, local_judge

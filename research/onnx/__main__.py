@@ -9,7 +9,7 @@ import typer
 
 from inquitree_gym.cli.output import err, out, run_app
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
-from inquitree_gym.embeddings.local import SOURCES, made_folder
+from inquitree_gym.embeddings.derived import SOURCES, made_folder
 from research.onnx.graph import COMPARED, LONGEST, export_onnx
 from research.sealing import load_source
 

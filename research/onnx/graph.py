@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import Embedder, MiniLMEmbedder, OnnxEmbedder
-from inquitree_gym.embeddings.local import MANIFEST, minilm_folder
-from inquitree_gym.embeddings.onnx import TOKENIZER
+from inquitree_gym.embeddings.derived import MANIFEST, TOKENIZER
+from inquitree_gym.embeddings.local import minilm_folder
 from inquitree_gym.errors import EmbedderError, require
 from inquitree_gym.trees import builtin_ids, load_tree
 from research.sealing import seal, writing

@@ -10,9 +10,8 @@ from typing import Annotated
 import typer
 
 from inquitree_gym.cli.output import err, progress, run_app
-from inquitree_gym.embeddings.local import find_device, minilm_folder
+from inquitree_gym.embeddings.local import adapter_file, find_device, minilm_folder
 from inquitree_gym.embeddings.protocol import Device
-from inquitree_gym.embeddings.reader import adapter_file
 from inquitree_gym.inquiry.readings import ProposalSet, matching_cases
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from research.reader.crossval import cross_validate

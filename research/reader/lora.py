@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 from torch.nn.utils.parametrize import register_parametrization
 
-from inquitree_gym.embeddings.local import file_digest
-from inquitree_gym.embeddings.reader import BASE, DOWN, UP, Adapter
+from inquitree_gym.embeddings.local import BASE, DOWN, UP, Adapter, file_digest
 
 WINDOW = 256
 """Tokens of a text that are read."""

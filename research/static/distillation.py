@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import MiniLMEmbedder
-from inquitree_gym.embeddings.local import Manifest
+from inquitree_gym.embeddings.derived import Manifest
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.errors import OptionError, require
 from inquitree_gym.inquiry.readings import MatchingCase, case_similarities

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import MiniLMEmbedder
-from inquitree_gym.embeddings.local import Manifest, minilm_folder, torch_threads
-from inquitree_gym.embeddings.onnx import TOKENIZER, WINDOW
+from inquitree_gym.embeddings.derived import TOKENIZER, WINDOW, Manifest
+from inquitree_gym.embeddings.local import minilm_folder, torch_threads
 from inquitree_gym.embeddings.protocol import Vectors, unit_rows
 from inquitree_gym.errors import OptionError, require
 from research.sealing import seal, writing

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from safetensors import SafetensorError
 
-from inquitree_gym.embeddings.local import (
+from inquitree_gym.embeddings.derived import (
     COMMANDS,
     files_digest,
     made_folder,

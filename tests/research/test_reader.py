@@ -13,8 +13,7 @@ import torch
 from safetensors import safe_open
 
 from inquitree_gym.embeddings import MiniLMEmbedder
-from inquitree_gym.embeddings.local import minilm_folder, torch_threads
-from inquitree_gym.embeddings.reader import (
+from inquitree_gym.embeddings.local import (
     ADAPTER_DIGEST,
     BASE,
     DOWN,
@@ -22,8 +21,10 @@ from inquitree_gym.embeddings.reader import (
     UP,
     Adapter,
     adapter_file,
+    minilm_folder,
     parse_adapter,
     read_adapter,
+    torch_threads,
 )
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.readings import MatchedProposal, MatchingCase, Proposal, ProposalSet, matching_cases
