@@ -1,23 +1,5 @@
 """Exceptions of the package.
 
-    InquiTreeError
-    ├── TreeError             a tree is invalid. ``faults`` lists every fault
-    │   └── UnknownTreeError  there is no tree with that id, or it may not be distributed
-    ├── OptionError           an option, rule or keyword is unknown or out of range
-    ├── ActionError           an action is not a string
-    ├── AgentError            an agent of the user's own cannot be made, or failed
-    ├── EmbedderError         an embedder cannot be found, loaded or trusted
-    ├── ServiceError          a model service gave no usable answer
-    │   ├── ReaderError       the model that reads the actions gave none
-    │   └── RewardError       the model that judges the conclusions gave none
-    ├── BudgetError           a cap on cost, tokens or time is reached
-    ├── CacheError            replies of models cannot be stored
-    ├── JudgeError            a judge cannot be loaded, or its judgements cannot be read or stored
-    ├── StoppedError          the run was stopped
-    ├── LogError              an episode log cannot be read or written
-    │   └── LogExistsError    the log file already exists
-    └── MissingExtraError     an optional dependency is not installed
-
 Every message says what was expected, what came, and what to do next.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,6 +28,9 @@ from inquitree_gym.runs.study import ALL
 TaskIdArgument = Annotated[str, typer.Argument(metavar="TASK", help="Id of a task: paper12 or 12.")]
 PortOption = Annotated[int | None, typer.Option(min=0, max=65535, help="Serve HTTP on this loopback port; 0: any.")]
 
+HOST = "127.0.0.1"
+"""Address that only programs on this machine reach."""
+
 app = typer.Typer()
 
 
@@ -43,7 +47,6 @@ def mcp_server(
 ) -> None:
     """Serve one episode to MCP clients, over standard input and output or over HTTP on this machine."""
     require("mcp", "mcp")
-    from inquitree_gym.integrations import loopback
     from inquitree_gym.integrations.mcp import begin, episode_server
     from inquitree_gym.integrations.session import EpisodeSession
     from inquitree_gym.integrations.tasks import make_tasks
@@ -52,7 +55,7 @@ def mcp_server(
     tasks = make_tasks([task], env=env, seeds=[seed], **settings)
     if len(tasks) > 1:
         raise OptionError("one episode has one value of each setting; give no list")
-    listening = None if port is None else loopback.listen(port)
+    listening = None if port is None else _listen(port)
     session = EpisodeSession(tasks[0], file=log, agent={"name": "mcp"})
     begin(session)
     server = episode_server(session)
@@ -60,8 +63,8 @@ def mcp_server(
         if listening is None:
             server.run("stdio")
         else:
-            note(f"{tasks[0].key} is at {loopback.address(listening)}/mcp; press Ctrl-C to end")
-            loopback.serve(server.streamable_http_app(json_response=True), listening, "mcp")
+            note(f"{tasks[0].key} is at {_address(listening)}/mcp; press Ctrl-C to end")
+            _serve(server.streamable_http_app(json_response=True), listening, "mcp")
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     finally:
@@ -81,15 +84,14 @@ def openenv_server(
 ) -> None:
     """Serve episodes to OpenEnv clients on this machine, each of which has a session of its own."""
     require("openenv", "openenv")
-    from inquitree_gym.integrations import loopback
     from inquitree_gym.integrations.openenv import episode_app
 
     settings = kind_values(env, SETTINGS, context.params, given(context))
     application = episode_app(papers, env=env, seeds=seeds, episodes=episodes, **settings)
-    listening = loopback.listen(port)
-    note(f"episodes are at {loopback.address(listening)}; press Ctrl-C to end")
+    listening = _listen(port)
+    note(f"episodes are at {_address(listening)}; press Ctrl-C to end")
     try:
-        loopback.serve(application, listening, "openenv")
+        _serve(application, listening, "openenv")
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
 
@@ -142,3 +144,28 @@ def _concluded(path: Path) -> tuple[list[tuple[Any, Any]], list[Any]]:
     if not concluded:
         raise no_finished_episode([ScoredRun(path, ())])
     return concluded, damaged
+
+
+def _listen(port: int) -> socket.socket:
+    """Return a socket that listens on a port of loopback, a free one for 0. Raise `OptionError` for a port in use."""
+    # Naming the protocol lets asyncio send small answers at once; without it each waits 40 ms.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+        listening.listen()  # clients may connect before the application has started
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise OptionError(f"cannot listen on port {port}: {error}; choose another port, or 0 for a free one") from error
+    return listening
+
+
+def _address(listening: socket.socket) -> str:
+    """Return the URL of a server on ``listening``."""
+    return f"http://{HOST}:{listening.getsockname()[1]}"
+
+
+def _serve(app: Any, listening: socket.socket, extra: str) -> None:
+    """Serve an ASGI application until the process is interrupted. ``extra`` installs what it needs."""
+    uvicorn = require("uvicorn", extra)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])

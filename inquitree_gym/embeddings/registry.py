@@ -143,10 +143,9 @@ class JudgeEmbedder(SharedWeights):
     digest = hashlib.sha256(f"{BASE} beside {BASE} {JUDGE_ADAPTER_DIGEST}".encode()).hexdigest()
     dim = 2 * MINILM_DIM
 
-    def __init__(self, *, threads: int = 1, device: Device = "cpu") -> None:
+    def __init__(self, *, device: Device = "cpu") -> None:
         """Store the options. The models are loaded on first use. See `AdaptedMiniLM`."""
         self.name = JUDGE
-        self._threads = threads
         self._device: Device = device
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -158,8 +157,8 @@ class JudgeEmbedder(SharedWeights):
     def _model(self) -> tuple[MiniLMEmbedder, AdaptedMiniLM]:
         adapter = adapter_file(JUDGE)
         return (
-            MiniLMEmbedder(threads=self._threads, device=self._device),
-            AdaptedMiniLM(adapter, JUDGE_ADAPTER_DIGEST, threads=self._threads, device=self._device),
+            MiniLMEmbedder(device=self._device),
+            AdaptedMiniLM(adapter, JUDGE_ADAPTER_DIGEST, device=self._device),
         )
 
 

@@ -47,10 +47,9 @@ class CrossEncoderInference:
     The order of its labels is read from its configuration.
     """
 
-    def __init__(self, model: str, *, threads: int = 1, batch_size: int = 32) -> None:
-        """Take a folder or hub name, the number of CPU threads and the pairs per batch. Load nothing yet."""
+    def __init__(self, model: str, *, batch_size: int = 32) -> None:
+        """Take a folder or hub name and the pairs per batch. Load nothing yet."""
         self.name = model
-        self._threads = threads
         self._batch_size = batch_size
 
     @cached_property
@@ -95,7 +94,7 @@ class CrossEncoderInference:
         if not pairs:
             return np.zeros((0, len(LABELS)), np.float64)
         order = self._order
-        with torch_threads(self._threads):
+        with torch_threads(1):
             read = self._model.predict(
                 list(pairs), batch_size=self._batch_size, apply_softmax=True, show_progress_bar=False
             )

@@ -144,13 +144,12 @@ def read_lines(
     return records
 
 
-def read_records(  # noqa: PLR0913  (keywords)
+def read_records(
     path: str | os.PathLike[str],
     header: type[H],
     record: type[R],
     *,
     remedy: str,
-    limit: int = MAX_RECORDS,
     error: type[InquiTreeError] = LogError,
     context: Any = None,
     on_damaged: Callable[[str], None] | None = None,
@@ -164,7 +163,7 @@ def read_records(  # noqa: PLR0913  (keywords)
         path,
         lambda line: next(models).model_validate(line, context=context),
         remedy=remedy,
-        limit=limit,
+        limit=MAX_RECORDS,
         error=error,
         on_damaged=on_damaged,
     )
