@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inquitree_gym.embeddings import MiniLMEmbedder, OnnxEmbedder, onnx
+from inquitree_gym.embeddings import MiniLMEmbedder, OnnxEmbedder, derived
 from inquitree_gym.errors import EmbedderError, MissingExtraError
 from inquitree_gym.trees import load_tree
 
@@ -138,7 +138,7 @@ def test_a_graph_with_the_inputs_of_the_hubs_file_is_fed_what_it_asks_for(
     format_.save(graph, str(folder / "onnx" / "model.onnx"))
     shutil.copy(exported / "tokenizer.json", folder)
     monkeypatch.setitem(
-        onnx.HUB_FILES, "onnx/model.onnx", hashlib.sha256((folder / "onnx" / "model.onnx").read_bytes()).hexdigest()
+        derived.HUB_FILES, "onnx/model.onnx", hashlib.sha256((folder / "onnx" / "model.onnx").read_bytes()).hexdigest()
     )
     assert OnnxEmbedder(str(folder)).embed(TEXTS).tobytes() == embedder.embed(TEXTS).tobytes()
 
