@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from inquitree_gym.cli.flags import JUDGE, given, split, values_by_kind, with_kind_flags
+from inquitree_gym.cli.flags import JUDGE, given, values_by_kind, with_kind_flags
 from inquitree_gym.cli.output import (
     REPLY_TOKENS,
     BaseUrlOption,
@@ -28,6 +28,7 @@ from inquitree_gym.cli.output import (
     print_table,
     progress,
     reply_limit,
+    split,
 )
 from inquitree_gym.errors import LogError
 from inquitree_gym.judging.judgement import AsyncJudge
