@@ -16,6 +16,7 @@ from inquitree_gym.inquiry.engine.rules import (
     Decisions,
     Evidence,
     Explore,
+    Fakes,
     Feedback,
     LastHint,
     NamedAtResult,
@@ -47,6 +48,7 @@ class RuleKeywords(TypedDict, total=False):
     bare_decisions: bool
     feedback: Feedback
     on_tie: float
+    fakes: Fakes
     replication: Replication
     named_at_result: NamedAtResult
     evidence: Evidence

@@ -13,7 +13,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.engine import Engine, Event, ObservationKind, Phase, Reason, Rules
+from inquitree_gym.inquiry.engine import Engine, Event, ObservationKind, Phase, Rules
 from inquitree_gym.texts import MAX_OBSERVATION
 from inquitree_gym.trees import HINT_LEVELS, Tree
 
@@ -40,6 +40,7 @@ _TEMPLATES = {
     ObservationKind.DECLINED: "declined",
     ObservationKind.SUBTOPIC_TIE: "subtopic_tie",
     ObservationKind.STUDY_TIE: "study_tie",
+    ObservationKind.WAIT: "wait",
 }
 _TELLS_NOTHING_LEFT = (ObservationKind.TOPIC, ObservationKind.RESULT, ObservationKind.DECLINED)
 """Observations that say when every subtopic has been visited."""
@@ -63,8 +64,6 @@ class ObservationKey(NamedTuple):
     hint_level: int = 0
     fake: int = 0
     limit: bool = False
-    early: bool = False
-    """True for a hint that says that the proposal came too early, under ``feedback="reason"``."""
     nothing_left: bool = False
     """True if every subtopic has been visited."""
     other: int = -1
@@ -77,7 +76,7 @@ class ObservationKey(NamedTuple):
         kind = self.kind
         if self.limit and kind != ObservationKind.RESULT:
             return LIMIT
-        key = self if kind == ObservationKind.SUBTOPIC_HINT else self._replace(early=False)
+        key = self
         if kind not in _TELLS_NOTHING_LEFT or self.limit:
             key = key._replace(nothing_left=False)
         if kind in _TIES:
@@ -99,7 +98,7 @@ class ObservationRenderer:
         self._told = {**_DECISIONS[engine.rules.decisions], "bare_decisions": engine.rules.bare_decisions}
         self._reasons = engine.rules.feedback == "reason"
         self._everything = (1 << engine.n) - 1
-        self._rendered: dict[tuple[int, int, int, int, bool, bool, bool, int, int], str] = {}
+        self._rendered: dict[tuple[int, int, int, int, bool, bool, int, int], str] = {}
 
     def render(self, event: Event) -> str:
         """Return the text of ``event``.
@@ -107,10 +106,9 @@ class ObservationRenderer:
         Raises:
             OptionError: a template produces more than `MAX_OBSERVATION` characters.
         """
-        early = self._reasons and event.reason == Reason.PREREQUISITE_UNMET
         nothing_left = event.state.visited == self._everything
         key = (
-            event.kind, event.node, event.hint_level, event.fake, event.limit, early, nothing_left, event.other,
+            event.kind, event.node, event.hint_level, event.fake, event.limit, nothing_left, event.other,
             event.wording,
         )  # fmt: skip
         text = self._rendered.get(key)
@@ -149,9 +147,8 @@ class ObservationRenderer:
                 result = study.results[key.fake] if key.fake else study.wordings[key.wording]
                 return {"study": study.text, "result": result}
             case ObservationKind.SUBTOPIC_HINT | ObservationKind.STUDY_HINT:
-                reason = ("early" if key.early else "unknown") if self._reasons else ""
                 hint = nodes[key.node].hints[key.hint_level - 1]
-                return {"hint": hint, "level": key.hint_level, "levels": HINT_LEVELS, "reason": reason}
+                return {"hint": hint, "level": key.hint_level, "levels": HINT_LEVELS, "reasons": self._reasons}
             case ObservationKind.SUBTOPIC_TIE | ObservationKind.STUDY_TIE:
                 first, second = (nodes[i].hints[_TIE_HINT - 1] for i in (key.node, key.other))
                 return {"first": first, "second": second}
@@ -190,9 +187,7 @@ def observation_keys(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
 def _keys_of_rules(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
     """Yield the canonical keys of the texts that only some rules have."""
     if rules.feedback == "reason":
-        for node, _ in enumerate(tree.subtopics):
-            hints = (ObservationKey(ObservationKind.SUBTOPIC_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
-            yield from (key._replace(early=True) for key in hints)
+        yield from (ObservationKey(ObservationKind.WAIT, hint_level=level) for level in range(HINT_LEVELS + 1))
     if rules.on_tie > 0:
         yield from tie_keys(tree)
     if rules.replication == "varied":

@@ -42,7 +42,7 @@ class ReadingCounts:
     """Outcomes and similarities of the choices, at the topic and at subtopics, of one or more episodes."""
 
     outcomes: Counter[str]
-    """Choices by outcome: ``accepted``, ``hinted``, ``asked``, ``forced``, ``limit``."""
+    """Choices by outcome: ``accepted``, ``hinted``, ``asked``, ``waits``, ``forced``, ``limit``."""
     reasons: Counter[str]
     """Actions that were not accepted, by reason. Unreadable decisions at a result are included."""
     accepted: tuple[float, ...]
@@ -181,7 +181,7 @@ def _outcome(turn: Turn[InquiryEvent]) -> str:
         return "forced"
     if event.limit:
         return "limit"
-    return "asked" if event.reason == "tie" else "hinted"
+    return {"tie": "asked", "prerequisite_unmet": "hinted" if event.hint_level else "waits"}.get(event.reason, "hinted")
 
 
 FLOOR, CEILING = "random-menu", "oracle"
@@ -191,14 +191,16 @@ CHANGE = "redo − level 0"
 """Heading of redo frequency minus that of the same tree and seed without fakes, if that was played."""
 LEVEL = "fake_level"
 """Name of the fake level on the grid."""
-STATED, BOUNDS = "stated", "[3n, n(2H+3)]"
+STATED, BOUNDS = "stated", "bounds of L"
 """Facts of a setting: results with a stated belief, and the bounds of L of its trees, each end as a range."""
 
 
 def _stretch(detail: InquiryDetail) -> float | None:
-    """Return the position of L in [3n, n(2H + 3)]: 0 at the lower bound, 1 at the upper one."""
+    """Return the position of L between its bounds: 0 at the lower, 1 at the upper one. None if they are one or none."""
     path = detail.trajectory
-    return None if path.most_turns is None else (path.turns - path.fewest_turns) / (path.most_turns - path.fewest_turns)
+    if path.most_turns is None or path.most_turns <= path.fewest_turns:
+        return None
+    return (path.turns - path.fewest_turns) / (path.most_turns - path.fewest_turns)
 
 
 def _redone(showing: str, rate: str) -> Callable[[InquiryDetail], float | None]:
@@ -239,7 +241,7 @@ LEGEND = (
     "n = … below a mean: the trees with a value, if fewer than in the row; its neighbours rest on other trees.\n"
     "unaided: subtopics entered on a decision that needed no hint. turns L: up to the decision to conclude.\n"
     "normalised: Q/|C| from the floor (random-menu, 0) to the oracle (1) of the same trees and level, where both ran.\n"
-    "stretch: position of L between its bounds, 0 at 3n, 1 at n(2H+3); below 0 where an agent concludes early.\n"
+    "stretch: position of L between its bounds, 0 at 3n, 1 at the limit or n(2H+3); below 0 for an early conclusion.\n"
     "hits, false alarms: fake, true results redone.\n"
     "redo − level 0: paired by tree and seed. d′: sensitivity, how well fakes are told from true results.\n"
     "first: first results of a study. can be told: fakes that reasoning can tell, and true results, until the true\n"
@@ -300,8 +302,9 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
     def facts(self, scores: Sequence[EpisodeScore]) -> dict[str, int | str]:
         """Return the number of stated beliefs, and the bounds of L."""
         paths = [score.detail.trajectory for score in scores]
-        lows, highs = [path.fewest_turns for path in paths], [path.most_turns or 0 for path in paths]
-        return {STATED: sum(len(path.beliefs) for path in paths), BOUNDS: f"[{_span(lows)}, {_span(highs)}]"}
+        highs = [path.most_turns for path in paths if path.most_turns is not None]
+        bounds = f"[{_span([path.fewest_turns for path in paths])}, {_span(highs) if highs else '∞'}]"
+        return {STATED: sum(len(path.beliefs) for path in paths), BOUNDS: bounds}
 
     def plain(self, detail: InquiryDetail) -> dict[str, Any]:
         """See `InquiryDetail.as_plain`."""

@@ -164,5 +164,5 @@ def first_entries(turns: tuple[Turn[InquiryEvent], ...]) -> dict[str, tuple[int,
             told.add(event.node)
         if event.kind in ("subtopic_hint", "subtopic_tie"):
             told.add(event.other if event.kind == "subtopic_tie" else event.node)
-        hinted = event.kind == "subtopic_hint" or (hinted and event.kind == "subtopic_tie")
+        hinted = event.kind == "subtopic_hint" or (hinted and event.kind in ("subtopic_tie", "wait"))
     return {node: found[0] for node, found in entries.items() if found}

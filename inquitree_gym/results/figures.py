@@ -205,7 +205,7 @@ def levels(
         axes.set_xticks(range(len(ticks)), [names[int(level)] if names else f"{level:g}" for level in ticks])
         if chance is not None:
             axes.axhline(chance[0], color=INK, linewidth=1, linestyle=":", label=chance[1])
-        axes.set_xlim(-0.5, len(ticks) - 0.5)
+        axes.set_xlim(-0.5, max(1, len(ticks)) - 0.5)
         axes.grid(axis="x", visible=False)
         _finish(axes, labels, share)
 

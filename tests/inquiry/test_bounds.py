@@ -34,6 +34,7 @@ from inquitree_gym.inquiry.bounds.traversal import (
     AGENTS,
     FLOOR,
     HELD,
+    HINTED,
     RANDOM,
     AgentTurns,
     SamplingPlan,
@@ -65,11 +66,11 @@ def chain(n: int) -> list[int]:
 
 
 def ideal_engine(tree: Tree) -> Engine:
-    return Engine(tree, Rules(threshold=0.5, max_turns=None))
+    return Engine(tree, Rules(threshold=0.5, **HINTED))
 
 
 def real(tree: Tree, embedder: MiniLMEmbedder) -> tuple[Engine, MenuReadings]:
-    engine = Engine(tree, Rules(threshold=embedder.threshold, max_turns=None))
+    engine = Engine(tree, Rules(threshold=embedder.threshold, **HINTED))
     return engine, menu_readings(engine, tree_vectors(tree, embedder))
 
 

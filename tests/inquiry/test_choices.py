@@ -101,19 +101,20 @@ def test_with_nothing_left_to_visit_the_topic_and_the_result_say_so(bare: bool):
         assert said in env.step("explore new subtopic")[0], "the topic after a subtopic was declined"
 
 
-def test_the_reason_of_a_failure_is_told_on_demand():
-    for feedback, early, unknown in (
-        ("reason", "it comes too early", "Nothing of the kind is part of this project"),
-        ("hint", "does not fit the project yet", "does not fit the project yet"),
-    ):
-        env = env_of(feedback=feedback)
-        hints = [told(env, action)[0] for action in (SECOND.text, JUNK)]
-        assert early in hints[0]
-        assert unknown in hints[1]
-        assert all(FIRST.hints[0] in hint for hint in hints), "the hint is the same"
-        assert len(set(hints)) == (2 if feedback == "reason" else 1)
-    design, _ = told(env_of(feedback="reason"), FIRST.text, JUNK)
-    assert design.startswith("Nothing of the kind is part of this subtopic.")
+def test_a_proposal_has_to_wait_or_is_declined_and_with_hints_alone_neither_is_told():
+    env, waits = env_of(), "it has to wait: something else has to be investigated first"
+    waiting, info = told(env, SECOND.text)
+    assert waits in waiting
+    assert not any(hint in waiting for hint in (*FIRST.hints, *SECOND.hints))
+    assert info == {"state": "topic", "turn": 1, "accepted": False, "hint_level": 0, "forced": False}
+    assert told(env, JUNK, SECOND.text)[1]["hint_level"] == 1, "the hints go on where they were"
+    assert FIRST.hints[1] in told(env, JUNK, SECOND.text, JUNK)[0]
+    assert told(env, JUNK)[0].startswith("Nothing of the kind is part of this project.")
+    assert FIRST.hints[0] in told(env, JUNK)[0]
+    assert told(env, FIRST.text, JUNK)[0].startswith("Nothing of the kind is part of this subtopic.")
+    hints = {told(env_of(feedback="hint"), action)[0] for action in (SECOND.text, JUNK)}
+    assert len(hints) == 1, "nothing is told"
+    assert "does not fit the project yet" in hints.pop()
 
 
 def test_a_tie_is_asked_back_in_the_words_of_a_late_hint():

@@ -32,8 +32,9 @@ def walk(env: gym.Env, seed: int, turns: int = 60):
 
 
 def test_a_row_tells_phase_hint_visited_and_text(reader):
-    texts = MenuActions(InquiryEnv(TREE, fake_level=6))
-    env = EmbeddingObservation(MenuActions(InquiryEnv(TREE, fake_level=6)))
+    rules = {"fake_level": 6, "max_turns": "11n", "feedback": "hint"}
+    texts = MenuActions(InquiryEnv(TREE, **rules))
+    env = EmbeddingObservation(MenuActions(InquiryEnv(TREE, **rules)))
     vectors = tree_vectors(TREE, reader)
     met = set()
     for seed in range(3):

@@ -84,7 +84,7 @@ def test_every_turn_and_every_hint_costs_its_term(minilm):
     infos = [step[-1] for step in trajectory(InquiryEnv("paper12"), 1, ACTIONS)[1:]]
     charged = terms(ACTIONS, hint=0.5)
     assert charged == [-0.5 if info["hint_level"] else 0 for info in infos]
-    assert charged.count(-0.5) == 6
+    assert charged.count(-0.5) == 5
     assert terms([JUNK] * 3, hint=0.5, rules={"max_turns": 2}) == [-0.5, 0, 0], "the limit takes the place of a hint"
 
 

@@ -98,7 +98,7 @@ def test_a_perfect_episode(tree: Tree):
     steps = [enter("s1"), result("s1a"), EXPLORE, enter("s2"), result("s2a"), EXPLORE, enter("s3"), result("s3a")]
     path = read_trajectory(episode_of(tree, *steps, CONCLUDE, END), tree)
     assert (path.coverage, path.unaided_coverage, path.coverage_at_3n) == (1, 1, 1)
-    assert (path.turns, path.fewest_turns, path.most_turns) == (9, 9, 33)
+    assert (path.turns, path.fewest_turns, path.most_turns) == (9, 9, 9)
     assert (path.hints, path.forced, path.showings[ALL]) == (0, 0, Counts(trues=3))
     assert (path.choices, path.accepted) == (6, 6)
     assert path.proven == 0b1101
@@ -170,10 +170,11 @@ def test_only_the_first_3n_turns_count_at_3n(tree: Tree, late: int, expected: fl
 @pytest.mark.parametrize(
     ("rules", "bounds"),
     [
-        ({"study_turn": True}, (12, 36)),
-        ({"explore": "direct"}, (7, 33)),
-        ({"on_last_hint": "repeat"}, (9, None)),
-        ({"max_turns": 5}, (9, 33)),
+        ({"study_turn": True, "feedback": "hint"}, (12, 36)),
+        ({"explore": "direct", "candidates": "admissible"}, (7, 33)),
+        ({"on_last_hint": "repeat", "feedback": "hint", "max_turns": None}, (9, None)),
+        ({"max_turns": 40}, (9, 40)),
+        ({"feedback": "hint", "max_turns": 5}, (9, 33)),
     ],
 )
 def test_bounds_follow_the_rules_of_the_episode(tree: Tree, rules: dict, bounds: tuple):

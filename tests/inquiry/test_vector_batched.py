@@ -115,7 +115,7 @@ def test_batched_and_in_a_loop_are_alike(script, seed, level, turns, mode, candi
             "on_last_hint": st.just("repeat"),
             "threshold": st.just(0.3),
             "bare_decisions": st.just(False),
-            "feedback": st.just("reason"),
+            "feedback": st.just("hint"),
             "on_tie": st.just(0.3),
             "replication": st.just("varied"),
         },

@@ -128,8 +128,9 @@ def _row(engine: Engine, states: StateIndex, key: StateKey, reader: TextReader) 
     shown = key.observation
     match key.phase:
         case Phase.TOPIC:
-            rejected = _reject(engine, states, key)
-            locked = _reject(engine, states, key, early=True) if engine.rules.feedback == "reason" else rejected
+            rejected = locked = _reject(engine, states, key)
+            if engine.rules.feedback == "reason":
+                locked = transition(Op.GOTO, states.wait(shown.hint_level, _target(key), asked=key.asked))
             return _Row(reader.asked(Context.TOPIC, key.asked), rejected, on_locked=locked)
         case Phase.SUBTOPIC:
             context = reader.asked(Context.SUBTOPIC + _owner(engine, shown), key.asked)
@@ -149,19 +150,25 @@ def _owner(engine: Engine, shown: ObservationKey) -> int:
     return shown.node if shown.kind == ObservationKind.SUBTOPIC else engine.subtopic_of[shown.node]
 
 
-def _reject(engine: Engine, states: StateIndex, key: StateKey, *, early: bool = False) -> int:
-    """Return the transition of an action that names no candidate, or an ``early`` one, at the topic or a subtopic."""
+def _target(key: StateKey) -> int:
+    """Return the node that the hints so far lead to. -1 before the first."""
+    hinted = key.observation.kind in (ObservationKind.SUBTOPIC_HINT, ObservationKind.STUDY_HINT)
+    return key.observation.node if hinted else key.target
+
+
+def _reject(engine: Engine, states: StateIndex, key: StateKey) -> int:
+    """Return the transition of an action that names no candidate, at the topic or a subtopic."""
     shown, asked, level = key.observation, key.asked, key.observation.hint_level
     hint = ObservationKind.SUBTOPIC_HINT if key.phase == Phase.TOPIC else ObservationKind.STUDY_HINT
     if shown.kind == ObservationKind.START:
-        return transition(Op.GOTO, states.hint(hint, engine.prerequisites.index(0), 1, early=early))
+        return transition(Op.GOTO, states.hint(hint, engine.prerequisites.index(0), 1))
     if not level:
         nodes = range(engine.n) if hint == ObservationKind.SUBTOPIC_HINT else engine.studies_of[_owner(engine, shown)]
         op = Op.HINT if len(nodes) > 1 or hint == ObservationKind.SUBTOPIC_HINT else Op.GOTO
-        return transition(op, states.hint(hint, nodes[0], 1, asked=asked, early=early))
-    target = shown.node if shown.kind == hint else key.target
+        return transition(op, states.hint(hint, nodes[0], 1, asked=asked))
+    target = _target(key)
     if level < HINT_LEVELS or engine.rules.on_last_hint == "repeat":
-        return transition(Op.GOTO, states.hint(hint, target, min(level + 1, HINT_LEVELS), asked=asked, early=early))
+        return transition(Op.GOTO, states.hint(hint, target, min(level + 1, HINT_LEVELS), asked=asked))
     if hint == ObservationKind.STUDY_HINT:
         return run_study(engine, states, target, forced=True)
     return transition(Op.VISIT, states.of(ObservationKind.SUBTOPIC, target, forced=True))
@@ -171,8 +178,7 @@ def _first_tie(engine: Engine, states: StateIndex, key: StateKey) -> int:
     """Return the state of the question about the first pair of candidates in a state, or 0 where none is asked."""
     if engine.rules.on_tie == 0 or key.asked or key.phase > Phase.SUBTOPIC:
         return 0
-    shown = key.observation
-    target = shown.node if shown.hint_level else -1
+    shown, target = key.observation, _target(key)
     if key.phase == Phase.TOPIC:
         return states.tie(ObservationKind.SUBTOPIC_TIE, range(engine.n), shown.hint_level, target)
     return states.tie(ObservationKind.STUDY_TIE, engine.studies_of[_owner(engine, shown)], shown.hint_level, target)

@@ -131,7 +131,7 @@ class StateKey(NamedTuple):
     asked: bool = False
     """True once the agent was asked which of two candidates it means."""
     target: int = -1
-    """Node that the hints before such a question lead to."""
+    """Node that the hints before such a question, or before a proposal that waits, lead to."""
 
     @property
     def phase(self) -> Phase:
@@ -154,6 +154,7 @@ _PHASES = {
     ObservationKind.DECLINED: Phase.TOPIC,
     ObservationKind.SUBTOPIC_TIE: Phase.TOPIC,
     ObservationKind.STUDY_TIE: Phase.SUBTOPIC,
+    ObservationKind.WAIT: Phase.TOPIC,
 }
 
 
@@ -186,9 +187,13 @@ class StateIndex:
         """Return the state that an accepted action or a ``forced`` move leads to."""
         return self._numbers[StateKey(ObservationKey(kind, node), accepted=not forced, forced=forced)]
 
-    def hint(self, kind: ObservationKind, node: int, level: int, *, asked: bool = False, early: bool = False) -> int:
+    def hint(self, kind: ObservationKind, node: int, level: int, *, asked: bool = False) -> int:
         """Return the state in which a hint of this level, 1 to `HINT_LEVELS`, was given."""
-        return self._numbers[StateKey(ObservationKey(kind, node, level, early=early), asked=asked)]
+        return self._numbers[StateKey(ObservationKey(kind, node, level), asked=asked)]
+
+    def wait(self, level: int, target: int, *, asked: bool) -> int:
+        """Return the state in which a proposal waits, after hints up to ``level`` that lead to ``target``."""
+        return self._numbers[StateKey(_wait(level), asked=asked, target=target)]
 
     def tie(self, kind: ObservationKind, nodes: Sequence[int], level: int, target: int) -> int:
         """Return the state of the question about the first two ``nodes``, after a hint to ``target``. 0 for fewer."""
@@ -229,9 +234,8 @@ def _state_keys(engine: Engine) -> Iterator[StateKey]:
     ):
         for node in nodes:
             yield from _reached(ObservationKey(kind, node))
-        for asked, early in product(*_variants(engine, hint)):
-            for node, level in product(nodes, range(1, HINT_LEVELS + 1)):
-                yield StateKey(ObservationKey(hint, node, level, early=early), asked=asked)
+        for asked, node, level in product(_asked(engine), nodes, range(1, HINT_LEVELS + 1)):
+            yield StateKey(ObservationKey(hint, node, level), asked=asked)
     yield from (StateKey(ObservationKey(ObservationKind.ASK_AGAIN, study)) for study in studies)
     for study in studies:
         shown = [ObservationKey(ObservationKind.RESULT, study, fake=fake) for fake in range(engine.fakes_of[study] + 1)]
@@ -251,21 +255,28 @@ def _keys_of_rules(engine: Engine) -> Iterator[StateKey]:
             StateKey(ObservationKey(ObservationKind.REDO, study), accepted=True)
             for study, _ in enumerate(engine.fakes_of)
         )
+    if engine.rules.feedback == "reason":
+        hints = ((0, -1), *product(range(1, HINT_LEVELS + 1), range(engine.n)))
+        for asked, (level, target) in product(_asked(engine), hints):
+            yield StateKey(_wait(level), asked=asked, target=target)
     if engine.rules.on_tie > 0:
         yield from _ties(ObservationKind.SUBTOPIC_TIE, range(engine.n))
         for group in engine.studies_of:
             yield from _ties(ObservationKind.STUDY_TIE, group)
 
 
-def _variants(engine: Engine, hint: ObservationKind) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
-    """Return whether the agent may have been asked before a hint, and whether the hint may tell that it is early."""
-    reasons = engine.rules.feedback == "reason" and hint == ObservationKind.SUBTOPIC_HINT
-    return (False, True) if engine.rules.on_tie > 0 else (False,), (False, True) if reasons else (False,)
+def _asked(engine: Engine) -> tuple[bool, ...]:
+    """Return whether the agent may have been asked which of two candidates it means."""
+    return (False, True) if engine.rules.on_tie > 0 else (False,)
 
 
 def _ties(kind: ObservationKind, nodes: Sequence[int]) -> Iterator[StateKey]:
     for level, target in ((0, -1), *product(range(1, HINT_LEVELS + 1), nodes)):
         yield from (_tie(kind, first, second, level, target) for first, second in combinations(nodes, 2))
+
+
+def _wait(level: int) -> ObservationKey:
+    return ObservationKey(ObservationKind.WAIT, hint_level=level)
 
 
 def _tie(kind: ObservationKind, first: int, second: int, level: int, target: int) -> StateKey:

@@ -21,6 +21,7 @@ from inquitree_gym.inquiry.arrays.encoding import (
 )
 from inquitree_gym.inquiry.arrays.pool import Tables
 from inquitree_gym.inquiry.engine import Phase
+from inquitree_gym.inquiry.engine.machine import STICK
 from inquitree_gym.seeds import hash_words
 from inquitree_gym.trees import HINT_LEVELS
 
@@ -36,6 +37,7 @@ _VISITING_OPS = np.array(Op.SHOW, np.uint64)
 _HINT_LEVELS = np.array(HINT_LEVELS)
 _BIT_COUNTS = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2), axis=1).sum(1, np.uint8)
 """Number of bits set in every 16-bit integer."""
+_STICK, _LAST_BIT = np.uint64(STICK), np.uint64(63)
 _UNVISITED, _ONE_VISIT = np.zeros((), np.int32), np.ones((), np.int32)
 
 
@@ -65,8 +67,6 @@ class Kernel:
         self._flat_seen = self.seen.reshape(-1)
         self.fooled: Ints = np.zeros_like(self.seen)
         """Bits of the studies that showed a fake when last run."""
-        self.proofs: Counts = np.zeros((num_envs, 0), np.int32)
-        """True results shown of each study, by the columns of ``counts``. Without columns unless wordings vary."""
         self._track_visited = track_visited
         self.visited = np.zeros((num_envs, tables.size.subtopics if track_visited else 0), np.float32)
         """1 for a visited subtopic, shape ``(num_envs, subtopics)``, if it is tracked."""
@@ -91,8 +91,6 @@ class Kernel:
             self._turn_limits[:] = tables.turn_limits[0]
         if not tables.fakes:
             self.fooled[:] = 0
-        if tables.varies and not self.proofs.size:
-            self.proofs = np.zeros_like(self.counts)
         self._conclusions = Conclusions(tables)
         self._conclude = np.array(tables.size.actions - 1)
         self._n_slots = tables.size.subtopics
@@ -115,7 +113,6 @@ class Kernel:
             word[envs] = 0
         if tables.fakes:
             self.fooled[:, envs] = 0
-        self.proofs[envs] = 0
         if self._track_visited:
             self.visited[envs] = 0
 
@@ -196,7 +193,7 @@ class Kernel:
             asking = ((transitions >> _TARGET_BITS) == _ASK).nonzero()[0]
             first = tables.states.tie.take(self.state.take(envs.take(asking)))
             transitions[asking] = first + (transitions.take(asking) & _TARGET_MASK)
-        if tables.reasons:
+        if tables.waits:
             locked = (transitions == _LOCKED).nonzero()[0]
             transitions[locked] = tables.states.on_locked.take(self.state.take(envs.take(locked)))
         rejected = (transitions == _REJECT).nonzero()[0]
@@ -228,8 +225,10 @@ class Kernel:
             words = tables.states.word.take(at) * self.num_envs + envs
         if tables.fakes or tables.varies:
             showing = (ops == _SHOW).nonzero()[0]
-            fakes = self._draw_fakes(at[showing], envs[showing])
-            wordings = self._next_wordings(at[showing], envs[showing], fakes == 0) if tables.varies else 0
+            shown = at[showing]
+            runs = self.counts[envs[showing], tables.states.node.take(shown)]
+            fakes = self._draw_fakes(shown, envs[showing], runs)
+            wordings = self._wordings(shown, runs, fakes == 0) if tables.varies else 0
             states[visiting[showing]] += STATES_PER_RESULT * (fakes + wordings)
             bits[showing] = self._mark_fakes(bits[showing], words[showing], fakes > 0)
         self._flat_seen[words] = self._flat_seen.take(words) | bits
@@ -253,25 +252,26 @@ class Kernel:
         if self._track_visited:
             self.visited[envs, columns] = 0
 
-    def _draw_fakes(self, states: Ints, envs: Ints) -> Ints:
+    def _draw_fakes(self, states: Ints, envs: Ints, runs: Counts) -> Ints:
         """Return the results that are shown: 0 the true one, i the i-th fake. See `Engine.fake_shown`."""
-        tables = self.tables
-        nodes = tables.states.node.take(states)
-        runs = self.counts[envs, nodes]
-        draws = hash_words(hash_words(self.seeds.hashes.take(envs), tables.states.fake_key.take(states)), runs)
+        tables, trees = self.tables, self.tree.take(envs)
+        keys = hash_words(self.seeds.hashes.take(envs), tables.states.fake_key.take(states))
+        draws = hash_words(keys, runs)
+        again = ((runs > 1) & tables.sticky.take(trees)).nonzero()[0]
+        if again.size:
+            coins = hash_words(np.zeros(len(again), np.uint64), draws[again] ^ _STICK) >> _LAST_BIT
+            kept = again[coins.nonzero()[0]]
+            draws[kept] = hash_words(keys[kept], _ONE)
         found = np.zeros(len(envs), np.int64)
-        fake = (draws <= tables.max_fake_draws.take(self.tree.take(envs))).nonzero()[0]
+        fake = (draws <= tables.max_fake_draws.take(trees)).nonzero()[0]
         which = hash_words(np.zeros(len(fake), np.uint64), draws[fake])
         found[fake] = 1 + which % tables.states.n_fakes.take(states[fake]).astype(np.uint64)
         return found
 
-    def _next_wordings(self, states: Ints, envs: Ints, is_true: Bools) -> Ints:
-        """Count the true results shown, and return how far their rewordings are behind. See `Engine.wording_shown`."""
+    def _wordings(self, states: Ints, runs: Counts, is_true: Bools) -> Ints:
+        """Return how far the rewordings of true results are behind. See `Engine.wording_shown`."""
         table = self.tables.states
-        nodes = table.node.take(states)
-        before = self.proofs[envs, nodes]
-        self.proofs[envs, nodes] = before + is_true
-        wordings = before % table.n_wordings.take(states)
+        wordings = (runs - _ONE) % table.n_wordings.take(states)
         return np.where(is_true & (wordings > 0), table.n_fakes.take(states) + wordings, 0)
 
     def _mark_fakes(self, bits: Ints, words: Ints, is_fake: Bools) -> Ints:

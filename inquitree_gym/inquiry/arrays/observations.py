@@ -127,7 +127,7 @@ class IndexObserver:
                     f"index observations number the texts of {', '.join(known.id for known in self._first)}, and "
                     f"{tree.id} is none of them; make the environment with all the trees that it is to play"
                 )
-            if not _has_texts(self._rules, compiled.runtime.engine.rules):
+            if not _has_texts(tree, self._rules, compiled.runtime.engine.rules):
                 raise OptionError(
                     "index observations number the texts under the rules of the environment; make it with the same "
                     "feedback, on_tie, replication and redo_turn, in place of giving them to reset"
@@ -196,11 +196,10 @@ def make_observer(
     return IndexObserver(trees, rules, features, copy=copy)
 
 
-def _has_texts(made_with: Rules, played: Rules) -> bool:
-    """Return whether the texts under two sets of rules have the same numbers. See `observation_keys`."""
-    names = ("feedback", "on_tie", "replication", "redo_turn")
-    shown, *known = ([getattr(rules, name) for name in names] for rules in (played, Rules(), made_with))
-    return shown in known
+def _has_texts(tree: Tree, made_with: Rules, played: Rules) -> bool:
+    """Return whether the texts under the rules of an episode are the first ones under those of the environment."""
+    known, shown = (list(observation_keys(tree, rules)) for rules in (made_with, played))
+    return known[: len(shown)] == shown
 
 
 def feature_rows(features: FeatureLayout, runtime: TreeRuntime) -> FeatureRow:

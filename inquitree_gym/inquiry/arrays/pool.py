@@ -128,8 +128,9 @@ class Tables:
         """True if a study takes a turn of its own in any tree."""
         self.asks = any(each.on_tie > 0 for each in rules)
         """True if any tree asks which of two candidates is meant."""
-        self.reasons = any(each.feedback == "reason" for each in rules)
-        """True if any tree tells that a proposal comes too early."""
+        self.waits = any(each.feedback == "reason" for each in rules)
+        """True if proposals wait in any tree."""
+        self.sticky = np.array([each.fakes == "sticky" for each in rules])
         self.fallbacks = bool(self.admissible.any() or self.asks)
         """True if a branch may lead on to another one."""
         self.masks_vary = bool(self.admissible.any() or self.direct.any())

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,9 @@ RANDOM, FLOOR, HELD = "random", "random-menu", "random-menu, held"
 """Two agents, and the second one kept from concluding before it has visited every subtopic."""
 AGENTS = (RANDOM, FLOOR)
 """Agents to measure. `HELD` comes with `FLOOR`."""
-IDEAL = Rules(threshold=0.5, max_turns=None)
+HINTED: dict[str, Any] = {"max_turns": None, "feedback": "hint"}
+"""Rules under which L has bounds: every failure gives a hint, as the paper prints it, and no limit cuts it off."""
+IDEAL = Rules(threshold=0.5, **HINTED)
 """Rules for ideally read texts, equivalent for every threshold up to 1."""
 _BLOCK = 64
 _NOTHING = Reading()
@@ -151,7 +154,7 @@ def measure_tree(tree: Tree, embedder: Embedder, agents: Iterable[str], plan: Sa
             f"no threshold has been calibrated for the embedder '{embedder.name}', so its readings are undefined; "
             "measure with an embedder that has one"
         )
-    engine = Engine(tree, Rules(threshold=embedder.threshold, max_turns=None))
+    engine = Engine(tree, Rules(threshold=embedder.threshold, **HINTED))
     readings = menu_readings(engine, tree_vectors(tree, embedder))
     for i, other in misread(engine, readings):
         read_as = tree.subtopics[other].id if other >= 0 else "nothing"

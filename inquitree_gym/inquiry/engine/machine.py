@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from inquitree_gym.inquiry.engine.rules import Rules
 
 _WORD = (1 << 64) - 1
+STICK = 1
+"""Word that is hashed with a draw for the coin of a repetition, which keeps the first draw of its study or not."""
 
 
 class Engine:
@@ -46,6 +48,7 @@ class Engine:
         self._tree_id = tree.id
         self._threshold = rules.threshold
         self._takes_bare, self._asks = rules.bare_decisions, rules.on_tie > 0
+        self._waits, self._sticks = rules.feedback == "reason", rules.fakes == "sticky"
         self._all = tuple(range(self.n))
         self._handlers = (
             self._at_topic, self._at_subtopic, self._at_study, self._at_result, self._at_conclusion, self._at_end
@@ -88,9 +91,13 @@ class Engine:
         """Return the result that the ``run``-th run of ``study`` shows: 0 for the true one, i for the i-th fake.
 
         The draw is a hash of seed, tree, study and run, so it depends on nothing else, and the fakes of a lower level
-        are a subset of those of a higher one.
+        are a subset of those of a higher one. With ``fakes="sticky"`` a coin of each repetition, another hash, decides
+        between the draw of the first run and its own.
         """
-        draw = splitmix64(seed, self.fake_keys[study], run)
+        key = self.fake_keys[study]
+        draw = splitmix64(seed, key, run)
+        if self._sticks and run > 1 and splitmix64(draw ^ STICK) >> 63:
+            draw = splitmix64(seed, key, 1)
         if draw * 10 >= self.rules.fake_level << 64:
             return 0
         return 1 + splitmix64(draw) % self.fakes_of[study]
@@ -103,16 +110,12 @@ class Engine:
         """
         return seed_of_agent(seed, self._tree_id)
 
-    def wording_shown(self, seed: int, study: int, run: int) -> int:
+    def wording_shown(self, study: int, run: int) -> int:
         """Return the wording that the ``run``-th run of ``study`` has if it shows the true result.
 
-        The first showing of the true result has wording 0, and later ones take all wordings in turn. The draws of the
-        earlier runs tell how many there were.
+        It depends on nothing else, so that it says nothing about the results of other runs.
         """
-        if self.wordings_of[study] == 1:
-            return 0
-        fakes = self.rules.fake_level and sum(self.fake_shown(seed, study, k) > 0 for k in range(1, run))
-        return (run - 1 - fakes) % self.wordings_of[study]
+        return (run - 1) % self.wordings_of[study]
 
     def _at_topic(self, state: State, reading: Reading) -> Event:
         choice = reading.candidate
@@ -121,7 +124,8 @@ class Engine:
         if choice < 0 or reading.similarity < self._threshold:
             return self._fail(state, Reason.BELOW_THRESHOLD)
         if self.prerequisites[choice] & ~state.visited:
-            return self._fail(state, Reason.PREREQUISITE_UNMET)
+            reason = Reason.PREREQUISITE_UNMET
+            return self._postpone(state, reason) if self._waits else self._fail(state, reason)
         if self._asks and (other := self._tied(state, reading)) >= 0 and not self.prerequisites[other] & ~state.visited:
             return self._ask(state, ObservationKind.SUBTOPIC_TIE, choice, other)
         return self._enter(state, choice)
@@ -189,6 +193,10 @@ class Engine:
         after = state._replace(turn=state.turn + 1, asked=True)
         return Event(after, kind, nearest, reason=Reason.TIE, other=other)
 
+    def _postpone(self, state: State, reason: Reason) -> Event:
+        """Let a proposal wait, which takes a turn and leaves the hints as they are."""
+        return Event(state._replace(turn=state.turn + 1), ObservationKind.WAIT, reason=reason)
+
     def _wait(self, state: State) -> Event:
         reason = Reason.UNREADABLE_DECISION
         return Event(_move(state, Phase.RESULT), ObservationKind.ASK_AGAIN, node=state.study, reason=reason)
@@ -249,7 +257,7 @@ class Engine:
         decision: Decision = Decision.NONE,
     ) -> Event:
         fake = self.fake_shown(state.seed, study, runs[study]) if self.rules.fake_level else 0
-        wording = 0 if fake else self.wording_shown(state.seed, study, runs[study])
+        wording = 0 if fake else self.wording_shown(study, runs[study])
         after = State(
             Phase.RESULT, state.turn + 1, state.subtopic, study, 0, -1, state.visited, state.visits, runs,
             _with(state.shown, study, fake), state.proven | (0 if fake else 1 << study), state.seed,

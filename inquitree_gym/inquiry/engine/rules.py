@@ -50,6 +50,7 @@ class ObservationKind(IntEnum):
     SUBTOPIC_TIE = 11
     STUDY_TIE = 12
     REDO = 13
+    WAIT = 14
 
 
 class Reason(IntEnum):
@@ -154,6 +155,7 @@ LastHint = Literal["advance", "repeat"]
 Explore = Literal["hub", "direct"]
 Decisions = Literal["phrases", "tokens"]
 Feedback = Literal["hint", "reason"]
+Fakes = Literal["sticky", "independent"]
 Replication = Literal["exact", "varied"]
 NamedAtResult = Literal["unvisited", "any"]
 Evidence = Literal["groups", "results"]
@@ -161,7 +163,7 @@ Preset = Literal["default", "paper"]
 
 _CHOICES = {
     "candidates": Candidates, "on_last_hint": LastHint, "explore": Explore, "decisions": Decisions,
-    "feedback": Feedback, "replication": Replication, "named_at_result": NamedAtResult,
+    "feedback": Feedback, "fakes": Fakes, "replication": Replication, "named_at_result": NamedAtResult,
     "evidence": Evidence,
 }  # fmt: skip
 """Rules that are one of several values."""
@@ -170,7 +172,7 @@ _OF_EPISODE = ("threshold", "fake_level", "max_turns")
 _PAPER: dict[str, Any] = {
     "candidates": "all", "on_last_hint": "advance", "study_turn": False, "redo_turn": True, "explore": "hub",
     "decisions": "tokens", "bare_decisions": False, "named_at_result": "any", "feedback": "hint", "on_tie": 0.0,
-    "replication": "exact", "evidence": "results",
+    "fakes": "independent", "replication": "exact", "evidence": "results",
 }  # fmt: skip
 """The preset ``paper``. It is frozen: another reading of the paper gets another name."""
 
@@ -201,11 +203,15 @@ class Rules(RuleSet):
     bare_decisions: bool = True
     """Accept a text that is nothing but a decision at the topic (conclude) and at a subtopic (conclude, or explore,
     which declines the subtopic and takes its entry back)."""
-    feedback: Literal["hint", "reason"] = "hint"
-    """Answer to a failed choice: a "hint" alone, or the hint and the "reason": too early, or nothing of the kind."""
+    feedback: Literal["hint", "reason"] = "reason"
+    """Answer to a failed choice: with "reason", a proposal whose prerequisites are unmet has to wait, which takes a
+    turn and gives no hint, and one that is no part of the inquiry is declined with a hint. "hint": hints for both."""
     on_tie: float = 0.0
     """Difference in similarity, 0 to 2, below which the two nearest candidates of a choice count as equally near: the
     agent is then asked once which one it means. 0 takes the nearest."""
+    fakes: Literal["sticky", "independent"] = "sticky"
+    """Draw of a repeated study's result: with probability ½ the "sticky" one of its first run, or "independent" ones.
+    Either way a showing is fake with probability ``fake_level``/10."""
     replication: Literal["exact", "varied"] = "exact"
     """True result of a study that is run again: the "exact" text, or "varied" wordings in turn, where the tree has
     any."""
@@ -270,8 +276,15 @@ class Rules(RuleSet):
         return (2 * n + 1 if self.explore == "direct" else 3 * n) + n * self.study_turn
 
     def most_turns(self, n: int) -> int | None:
-        """Return L if every choice is forced: n(2H + 3), or None without forced moves (appendix B)."""
-        return None if self.on_last_hint == "repeat" else n * (2 * HINT_LEVELS + 3 + self.study_turn)
+        """Return the largest L of a full traversal: n(2H + 3), if every choice takes the forced move (appendix B).
+
+        Where failures do not end in a forced move, because the last hint is repeated or proposals wait without a hint,
+        it is the turn limit, or None.
+        """
+        waits = self.feedback == "reason" and self.candidates == "all"
+        if waits or self.on_last_hint == "repeat":
+            return self.turn_limit(n)
+        return n * (2 * HINT_LEVELS + 3 + self.study_turn)
 
     def turn_limit(self, n: int) -> int | None:
         """Return the number of turns until the limit prompt, or None for no limit."""

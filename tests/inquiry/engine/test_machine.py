@@ -28,6 +28,7 @@ RULE_SETS = st.builds(
     explore=st.sampled_from(["hub", "direct"]),
     bare_decisions=st.booleans(),
     feedback=st.sampled_from(["hint", "reason"]),
+    fakes=st.sampled_from(["sticky", "independent"]),
     on_tie=st.sampled_from([0.0, 0.2, 2.0]),
     replication=st.sampled_from(["exact", "varied"]),
     redo_turn=st.booleans(),
@@ -147,7 +148,7 @@ def test_every_walk_is_legal_ends_in_time_and_can_be_had_again(tree: Tree, rules
 
 @given(trees(), st.integers(0, 7), st.lists(st.booleans(), min_size=HINT_LEVELS, max_size=HINT_LEVELS))
 def test_hint_target_is_sticky_and_the_move_is_forced_after_the_last_hint(tree: Tree, seed: int, locked: list[bool]):
-    engine = engine_of(tree)
+    engine = engine_of(tree, feedback="hint")
     state = engine.start(seed).state
     targets, levels = set(), []
     for use_locked in locked:
@@ -164,6 +165,32 @@ def test_hint_target_is_sticky_and_the_move_is_forced_after_the_last_hint(tree: 
     assert forced.forced
     assert not forced.accepted
     assert forced.state.subtopic == targets.pop()
+
+
+@given(trees(shapes=("random", "chain")), st.lists(st.booleans(), max_size=12))
+def test_a_locked_proposal_waits_for_a_turn_and_leaves_the_hints_as_they_are(tree: Tree, waits: list[bool]):
+    engine = engine_of(tree)
+    state = engine.start(0).state
+    closed = [i for i in range(engine.n) if engine.prerequisites[i]]
+    for wait in waits:
+        event = engine.advance(state, hit(closed[-1]) if wait and closed else MISS)
+        if wait and closed:
+            assert (event.kind, event.reason) == (ObservationKind.WAIT, Reason.PREREQUISITE_UNMET)
+            assert (event.accepted, event.forced, event.hint_level) == (False, False, 0)
+            assert event.state == state._replace(turn=state.turn + 1), "no hint, whatever was hinted before"
+        state = event.state
+        if state.phase != Phase.TOPIC:
+            break
+
+
+@given(trees(shapes=("chain",)), st.integers(1, 60))
+def test_where_proposals_wait_only_the_limit_bounds_the_turns(tree: Tree, turns: int):
+    engine = engine_of(tree, max_turns=turns)
+    assert engine.rules.most_turns(engine.n) == engine.turn_limit == turns
+    assert Rules(max_turns=None).most_turns(engine.n) is None
+    if engine.n > 1:
+        waiting = follow(engine, *[hit(engine.n - 1)] * turns)
+        assert (waiting.limit, waiting.state.visited, waiting.state.hint_level) == (True, 0, 0)
 
 
 @given(trees(shapes=("random",)))
@@ -265,9 +292,9 @@ def test_replications_take_the_wordings_of_the_true_result_in_turn(seed: int, le
     rules = Rules(threshold=0.5, fake_level=level, max_turns=None, replication="varied")
     redo = [(0, 0.0, Decision.REDO)] * 30
     events = walk(Engine(tree, rules), seed, [(0, 1.0, Decision.NONE), (0, 1.0, Decision.NONE), *redo])[2:]
-    shown = [event.wording for event in events if not event.fake]
-    assert shown == [i % (1 + rewordings) for i in range(len(shown))]
-    assert all(event.wording == 0 for event in events if event.fake)
+    assert [event.wording for event in events] == [
+        0 if event.fake else run % (1 + rewordings) for run, event in enumerate(events)
+    ]
     exact = Engine(tree, Rules(threshold=0.5, fake_level=level, max_turns=None))
     plain = walk(exact, seed, [(0, 1.0, Decision.NONE), (0, 1.0, Decision.NONE), *redo])[2:]
     assert plain == [event._replace(wording=0) for event in events], "nothing else changes"
@@ -281,6 +308,49 @@ def test_fakes_come_as_often_as_the_level_says(level: int, seed: int):
     assert set(shown) <= {0, 1, 2}
     share = sum(fake > 0 for fake in shown) / len(shown)
     assert abs(share - level / 10) <= 5.5 * math.sqrt(level / 10 * (1 - level / 10) / 2_000)
+
+
+RUNS = 6
+
+
+def share_of(found: list[bool]) -> float:
+    return sum(found) / len(found)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(1, 9), st.integers(0, 2**32), st.sampled_from(["sticky", "independent"]))
+def test_at_each_showing_a_fake_is_as_likely_as_the_level_says(level: int, seed: int, fakes: str):
+    engine = Engine(make_tree([[]], [1], fakes=2), Rules(threshold=0.5, fake_level=level, fakes=fakes))
+    for run in range(1, RUNS):
+        shown = [engine.fake_shown(seed + i, 0, run) > 0 for i in range(2_000)]
+        assert abs(share_of(shown) - level / 10) <= 5.5 * math.sqrt(level / 10 * (1 - level / 10) / 2_000)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(1, 10), st.integers(0, 2**32))
+def test_a_repetition_keeps_the_first_draw_half_of_the_time_and_otherwise_draws_afresh(level: int, seed: int):
+    tree = make_tree([[]], [1], fakes=3)
+    sticky, afresh = (
+        Engine(tree, Rules(threshold=0.5, fake_level=level, fakes=fakes)) for fakes in ("sticky", "independent")
+    )
+    for run in (2, 3, RUNS):
+        draws = [(seed + i, 0, run) for i in range(3_000)]
+        first = [sticky.fake_shown(at, 0, 1) for at, _, _ in draws]
+        shown, new = ([engine.fake_shown(*draw) for draw in draws] for engine in (sticky, afresh))
+        assert all(result in (kept, drawn) for result, kept, drawn in zip(shown, first, new, strict=True))
+        told = [(result == kept) for result, kept, drawn in zip(shown, first, new, strict=True) if kept != drawn]
+        assert abs(share_of(told) - 0.5) <= 5.5 * 0.5 / math.sqrt(len(told))
+    once = [(seed, study, 1) for study in range(1)]
+    assert [sticky.fake_shown(*draw) for draw in once] == [afresh.fake_shown(*draw) for draw in once]
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(1, 30), st.integers(0, 9))
+def test_sticky_fakes_of_a_level_are_shown_at_every_higher_one(seed: int, run: int, level: int):
+    tree = make_tree([[]], [1], fakes=3)
+    low, high = (
+        Engine(tree, Rules(threshold=0.5, fake_level=level + more)).fake_shown(seed, 0, run) for more in (0, 1)
+    )
+    assert low in (0, high)
 
 
 def test_trees_and_studies_do_not_share_the_pattern_of_a_seed():

@@ -17,7 +17,8 @@ from inquitree_gym.inquiry.engine import Rules
         ("max_turns", "3m"), ("max_turns", "n-1"), ("max_turns", ""), ("max_turns", "3n+"), ("max_turns", 10**10),
         ("candidates", "some"), ("on_last_hint", "wait"),
         ("study_turn", 1), ("decisions", "words"), ("bare_decisions", 1), ("redo_turn", 1),
-        ("named_at_result", "visited"), ("evidence", "items"), ("feedback", None), ("on_tie", "first"),
+        ("named_at_result", "visited"), ("evidence", "items"), ("feedback", None), ("fakes", "some"),
+        ("on_tie", "first"),
         ("on_tie", 2.1), ("replication", "other"), ("explore", "spoke"),
     ],
 )  # fmt: skip
