@@ -114,15 +114,16 @@ def check(
         return
     faults: dict[str, list[Fault]] = {}
     aids: Mapping[str, Sequence[list[str]]] = {}
+    alone = repeat(len(names) == 1 and not as_json)
     with progress("checking", len(names)) as advance, _workers(names, embedder) as apply:
-        for name, checked in zip(names, apply(_checked, names, repeat(embedder), repeat(env)), strict=True):
+        for name, checked in zip(names, apply(_checked, names, repeat(embedder), repeat(env), alone), strict=True):
             faults[name], aids = checked
             advance(name)
     if as_json:
         print_json({name: list(map(asdict, found)) for name, found in faults.items()})
     else:
         _print_faults(faults)
-        for title, rows in aids.items() if len(names) == 1 else ():
+        for title, rows in aids.items():
             print_table(title, rows)
     has_error = any(fault.severity == "error" for found in faults.values() for fault in found)
     raise typer.Exit(FAULTY if has_error else 0)
@@ -206,8 +207,8 @@ def _workers(names: list[str], embedder: str) -> Iterator[Callable[..., Iterator
         yield pool.map
 
 
-def _checked(name: str, embedder: str, env: str | None) -> Checked:
-    """Return the faults of a task: those of its form. If it has none, those of its id and content, and its aids."""
+def _checked(name: str, embedder: str, env: str | None, alone: bool) -> Checked:
+    """Return the faults of a task: those of its form, or else of its id and content. One alone comes with its aids."""
     from inquitree_gym.embeddings import load_embedder
     from inquitree_gym.trees.load import id_faults
 
@@ -220,4 +221,4 @@ def _checked(name: str, embedder: str, env: str | None) -> Checked:
         return list(error.faults), {}
     faults = id_faults(task, Path(name)) if is_path(name) else []
     loaded = None if embedder == "none" else load_embedder(embedder)
-    return [*faults, *tasks.lint(task, loaded)], tasks.aids(task, loaded)
+    return [*faults, *tasks.lint(task, loaded)], tasks.aids(task, loaded) if alone else {}
