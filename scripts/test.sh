@@ -28,6 +28,8 @@ start ray $python -m pytest tests/runner/test_ray.py
 start oldest-gymnasium test_on_overlay "$oldest" -m "not weights" tests/contract tests/envs tests/wrappers
 finish
 # inspect_ai leaves streams open, which Python tells when the process ends.
-start inspect test_on_overlay "$inspect" -W ignore::pytest.PytestUnraisableExceptionWarning tests/integrations/test_inspect.py
-start openenv test_on_overlay "$openenv" tests/integrations/test_openenv.py
+adapters=tests/contract/test_adapters.py
+unraisable=ignore::pytest.PytestUnraisableExceptionWarning
+start inspect test_on_overlay "$inspect" -W $unraisable tests/integrations/test_inspect.py $adapters::test_inspect
+start openenv test_on_overlay "$openenv" tests/integrations/test_openenv.py $adapters::test_openenv
 finish

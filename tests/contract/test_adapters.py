@@ -1,0 +1,143 @@
+"""Adapters for other frameworks on other kinds: the moves of an episode leave its observations, reward and log.
+
+Inquiries are played by the tests of each adapter.
+
+inspect_ai and OpenEnv do not go with the pins of the others; scripts/test.sh runs their tests on overlays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inquitree_gym.integrations.messages import message_row
+from inquitree_gym.integrations.session import EpisodeSession, play_task
+from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks
+from inquitree_gym.kinds import kind
+from inquitree_gym.log import Episode, read_episode
+from tests.servers import Service
+
+pytestmark = [pytest.mark.weights, pytest.mark.e2e]
+
+CHOSEN: dict[str, dict[str, Any]] = {
+    "projection": {"papers": "paper2", "levels": ["null", "question"]},
+    "toy": {"papers": "bread"},
+}
+
+
+@pytest.fixture(scope="module", params=CHOSEN)
+def chosen(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The choice of one task of each of these kinds."""
+    return {"env": request.param, "seeds": [5], **CHOSEN[request.param]}
+
+
+@pytest.fixture(scope="module")
+def task(chosen: dict[str, Any]) -> EpisodeTask:
+    (task,) = make_tasks(**chosen)
+    return task
+
+
+@pytest.fixture(scope="module")
+def episode(task: EpisodeTask) -> Episode:
+    """The task as an agent without a model plays it."""
+    return play_task(task, kind(task.kind).play.default_agents[0])
+
+
+@pytest.fixture
+def playing(service: Service, episode: Episode) -> Service:
+    """A model that makes the moves of the episode."""
+    messages = message_row(episode)["messages"]
+    replies = [message["content"] for message in messages if message["role"] == "assistant"]
+    following = iter(replies)
+    service.reply = lambda body: next(following)
+    return service
+
+
+def observations(episode: Episode) -> list[str]:
+    assert episode.footer is not None
+    return [*(turn.observation for turn in episode.turns), episode.footer.observation]
+
+
+def check_log(folder: Path, episode: Episode) -> None:
+    (file,) = folder.iterdir()
+    assert read_episode(file).fingerprint == episode.fingerprint
+
+
+def test_trl(chosen: dict[str, Any], episode: Episode, tmp_path: Path):
+    pytest.importorskip("datasets")
+    from inquitree_gym.integrations.trl import TRLSpec
+
+    spec = TRLSpec(**chosen, folder=tmp_path)
+    environment = spec.environment_factory()
+    opening = environment.reset(**spec.train_dataset[0])
+    assert [opening, *map(environment.move, episode.actions)] == observations(episode)
+    assert environment.get_reward() == episode.footer.episode_return
+    check_log(tmp_path, episode)
+
+
+def test_verifiers(chosen: dict[str, Any], episode: Episode, playing: Service, tmp_path: Path, monkeypatch: Any):
+    pytest.importorskip("verifiers")
+    from tests.integrations.test_verifiers import PLUGIN, evaluate
+
+    monkeypatch.syspath_prepend(PLUGIN)
+    (played,) = evaluate(playing, chosen, episodes=str(tmp_path))
+    (trace,) = played.traces
+    assert played.ok
+    assert (trace.reward, trace.metrics["turns"]) == (episode.footer.episode_return, len(episode.turns))
+    check_log(tmp_path, episode)
+
+
+def test_mcp(task: EpisodeTask, episode: Episode, tmp_path: Path):
+    pytest.importorskip("mcp")
+    from mcp import Client
+
+    from inquitree_gym.integrations.mcp import episode_server
+    from tests.integrations.test_mcp import check_play, play
+
+    session = EpisodeSession(task, folder=tmp_path)
+    session.begin()
+
+    async def ask() -> list[Any]:
+        async with Client(episode_server(session)) as client:
+            return await play(client, episode.actions)
+
+    check_play(asyncio.run(ask()), episode)
+    check_log(tmp_path, episode)
+
+
+def test_openenv(task: EpisodeTask, episode: Episode, tmp_path: Path):
+    pytest.importorskip("openenv")
+    from inquitree_gym.integrations.openenv import EpisodeAction, EpisodeEnvironment
+
+    env = EpisodeEnvironment([task], tmp_path)
+    shown = [env.reset(), *(env.step(EpisodeAction(text=action)) for action in episode.actions)]
+    env.close()
+    assert [each.text for each in shown] == observations(episode)
+    assert (shown[-1].done, shown[-1].reward) == (True, episode.footer.episode_return)
+    check_log(tmp_path, episode)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # inspect_ai leaves streams open
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_inspect(chosen: dict[str, Any], episode: Episode, playing: Service, tmp_path: Path, monkeypatch: Any):
+    pytest.importorskip("inspect_ai")
+    from inspect_ai import eval as inspect_eval
+    from inspect_ai.model import get_model
+
+    from inquitree_gym.integrations.inspect import research
+
+    monkeypatch.setenv("LOOP_BASE_URL", playing.address)
+    monkeypatch.setenv("LOOP_API_KEY", "sk-loop")
+    (log,) = inspect_eval(
+        research(**chosen, episodes=str(tmp_path / "episodes")),
+        model=get_model("openai-api/loop/m", memoize=False), log_dir=str(tmp_path / "logs"), display="none",
+    )  # fmt: skip
+    assert log.status == "success", log.error
+    (sample,) = log.samples
+    (score,) = sample.scores.values()
+    assert score.value["reward"] == episode.footer.episode_return
+    (file,) = (tmp_path / "episodes").rglob("*.jsonl")
+    assert read_episode(file).fingerprint == episode.fingerprint
