@@ -190,20 +190,6 @@ def test_a_client_is_told_the_rules_and_what_the_tools_do(session: EpisodeSessio
     assert instructions == rules
 
 
-def test_a_projection_is_played_to_its_end():
-    (task,) = make_tasks("paper2", env="projection", seeds=1)
-    session, played = EpisodeSession(task), play_task(task)
-    session.begin()
-
-    async def ask() -> list[MCPView]:
-        async with Client(episode_server(session)) as client:
-            assert client.instructions.startswith("Play the episode below")
-            return await play(client, played.actions)
-
-    check_play(asyncio.run(ask()), played)
-    assert session.episode.fingerprint == played.fingerprint
-
-
 # Whatever is no move
 
 

@@ -25,7 +25,6 @@ from inquitree_gym.integrations.session import play_task
 from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks
 from inquitree_gym.integrations.verifiers import VerifiersEnv, VerifiersHarness, VerifiersTaskset
 from inquitree_gym.log import read_episode
-from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.runner import make_study, run_study
 from inquitree_gym.trees import load_tree
 from tests.servers import Answer, Body, Rote, Service, failed, said
@@ -131,17 +130,6 @@ def test_settings_reach_the_inquiry_and_the_model(service: Service, tmp_path: Pa
     assert all(chat[0] == {"role": "system", "content": "Explore as you like."} for chat in service.chats)
     assert "left out here" in service.chats[-1][1]["content"]
     assert episode.ok
-
-
-def test_a_model_plays_a_projection(service: Service):
-    service.reply = lambda body: load_task("paper2").disclosure.outcome
-    (episode,) = evaluate(service, {"papers": "paper2", "env": "projection", "seeds": 1, "form": "sentence"})
-    (trace,) = episode.traces
-    (task,) = make_tasks("paper2", env="projection", seeds=1, form="sentence")
-    assert episode.ok
-    assert (trace.info["inquitree"]["key"], trace.metrics["turns"]) == (task.key, 3)
-    assert trace.info["inquitree"]["fingerprint"] == play_task(task).fingerprint
-    assert trace.reward == pytest.approx(1)
 
 
 def test_a_model_that_gives_no_answer_is_an_error_without_a_reward(service: Service):
