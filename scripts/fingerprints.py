@@ -6,8 +6,9 @@ differs, and exits with status 1 if there is any. ``--fast`` takes a small part 
 takes some of the sections.
 
 The values come from what users see: environments by id, `play`, the command line and its JSON. They leave out times,
-paths, digests of files and the format of logs. Where an object moves, adjust the block of imports. Where a field of an
-event is renamed, `event_fields` in `fingerprint_values.py`.
+paths, digests of files and the format of logs. Arrays with vectors differ in the last digit from machine to machine:
+compare two commits on one machine, or pass ``--ignore "arrays: inquiry*"``. Where an object moves, adjust the block of
+imports. Where a field of an event is renamed, `event_fields` in `fingerprint_values.py`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from inquitree_gym.cli.output import (
     INTERRUPTED,
     EnvOption,
     LogArgument,
-    PapersOption,
     note,
     note_missing,
     plural,
@@ -26,6 +25,7 @@ from inquitree_gym.kinds import DEFAULT_KIND
 from inquitree_gym.runs.study import ALL
 
 TaskIdArgument = Annotated[str, typer.Argument(metavar="TASK", help="Id of a task: paper12 or 12.")]
+ServedOption = Annotated[str, typer.Option(help="Tasks: all, or ids and paper numbers, comma-separated.")]
 PortOption = Annotated[int | None, typer.Option(min=0, max=65535, help="Serve HTTP on this loopback port; 0: any.")]
 
 HOST = "127.0.0.1"
@@ -75,7 +75,7 @@ def mcp_server(
 @with_kind_flags(SETTINGS)
 def openenv_server(
     context: typer.Context,
-    papers: PapersOption = ALL,
+    papers: ServedOption = ALL,
     env: EnvOption = DEFAULT_KIND,
     seeds: Annotated[int, typer.Option(help="Episodes per task and cell.")] = 5,
     episodes: Annotated[Path | None, typer.Option(help="Folder for a log of every episode.")] = None,

@@ -153,11 +153,11 @@ def _facts(report: Report[Any]) -> list[tuple[str, str]]:
 
 
 def _means_csv(report: Report[Any]) -> str:
-    heads = ("agent", *report.grid, "limit", "rules", "judged_by", "group", "measure", "mean", "low", "high",
-             report.clusters, "episodes", "std")  # fmt: skip
+    heads = ("agent", *report.grid, "limit", "rules", "judged_by", "formulas", "group", "measure", "mean",
+             "low", "high", report.clusters, "episodes", "std")  # fmt: skip
     lines = (
-        (row.agent, *(row.cell[name] for name in report.grid), row.limit, row.rules, row.judged_by, row.group, measure,
-         *estimate[:5], row.deviations.get(measure))
+        (row.agent, *(row.cell[name] for name in report.grid), row.limit, row.rules, row.judged_by,
+         report.results.formulas, row.group, measure, *estimate[:5], row.deviations.get(measure))
         for row in report.table
         for measure, estimate in row.estimates.items()
     )  # fmt: skip
@@ -170,10 +170,11 @@ def _episodes_csv(report: Report[Any]) -> str:
     lines = (
         (
             *(getattr(score, name) for name in settings), *(score.cell[name] for name in report.grid),
-            *(value_of(measure, score) for measure in measures), score.unscored, *astuple(score.cost),
+            report.results.formulas, *(value_of(measure, score) for measure in measures), score.unscored,
+            *astuple(score.cost),
         )
         for score in report.scores
     )  # fmt: skip
     names = (measure.name for measure in measures)
     costs = (field.name for field in fields(EpisodeCost))
-    return as_csv((*settings, *report.grid, *names, "unscored", *costs), lines)
+    return as_csv((*settings, *report.grid, "formulas", *names, "unscored", *costs), lines)

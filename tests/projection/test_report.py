@@ -98,11 +98,15 @@ def test_numbers_are_unrounded_in_the_csv_files(files: list[Path], run: ScoredRu
     assert {line[f1_at("question")] for line in episodes if line["agent"] == "unread"} == {""}
 
 
-def test_other_formulas_are_named_on_the_page(run: ScoredRun, tmp_path: Path):
-    page, *_ = write_report([run], tmp_path, ReportOptions(own={"projection": {"variant": "strict", "auc": "mean"}}))
+def test_other_formulas_are_named_on_the_page_and_in_the_csv_files(run: ScoredRun, tmp_path: Path):
+    options = ReportOptions(own={"projection": {"variant": "strict", "auc": "mean"}})
+    page, _, *files = write_report([run], tmp_path, options)
     told = read_page(page).text
     assert "AUC by domain, strict F1, AUC as the mean of the levels, judged by" in told
     assert "It is the mean of F1 over the levels, in [0, 1]" in told
+    for file in files[:2]:
+        lines = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+        assert {line["formulas"] for line in lines} == {"strict F1, AUC as the mean of the levels"}
 
 
 # The viewer
