@@ -6,7 +6,6 @@ import asyncio
 import json
 import threading
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -23,21 +22,15 @@ from inquitree_gym.rollout import in_step_thread
 from inquitree_gym.texts import MAX_ACTION_LENGTH
 from tests.contract.conftest import CASES
 
-pytestmark = pytest.mark.weights
-
 TASKS = {
     "inquiry": {"papers": "paper8", "fake_level": 4, "embedder": "all-MiniLM-L6-v2"},
     "projection": {"papers": "paper12", "form": "claims"},
     "toy": {"papers": "bread", "shown": 2},
 }
+KINDS = [pytest.param(name, marks=() if name == "toy" else pytest.mark.weights) for name in CASES]
 
 
-PACKAGES = {"inquiry": "inquitree_gym.inquiry", "projection": "inquitree_gym.projection", "toy": "tests.toy"}
-PARTS = ("play", "results")
-PLAYABLE = [name for name in CASES if all(find_spec(f"{PACKAGES[name]}.{part}") for part in PARTS)]
-
-
-@pytest.fixture(scope="module", params=PLAYABLE)
+@pytest.fixture(scope="module", params=KINDS)
 def task(request: pytest.FixtureRequest) -> EpisodeTask:
     """A task of each kind."""
     return make_tasks(env=request.param, seeds=[5], **TASKS[request.param])[0]
