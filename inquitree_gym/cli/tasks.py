@@ -104,9 +104,9 @@ def check(
     env: TaskKindOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check tasks for faults, and print the tables that help the author of a single one.
+    """Check tasks for faults. Exit with status 1 if there is an error, with 0 for warnings and notes.
 
-    Exit with status 1 if there is an error, with 0 for warnings and notes.
+    Of a single task, print the tables that help its author as well.
     """
     names = list(kind(env or DEFAULT_KIND).tasks.expand(tasks or ["all"]))
     if proposals is not None:
