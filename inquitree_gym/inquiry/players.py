@@ -135,10 +135,27 @@ PLAYERS: dict[str, tuple[Chooser, Answerer]] = {
 
 
 def compare_players(
-    design: Design, level: int, limit: int, *, episodes: int = 1000, seed: int = 0, sticky: bool = True
+    design: Design,
+    level: int,
+    limit: int,
+    *,
+    known: bool = True,
+    episodes: int = 1000,
+    seed: int = 0,
+    sticky: bool = True,
 ) -> dict[str, PlayerFigures]:
-    """Return the figures of all players and of the best fixed course, with the level known to those that use it."""
-    model = observe(design, level, sticky=sticky)
+    """Return the figures of all players and of the best fixed course, by name.
+
+    Args:
+        design: the structure of the inquiry.
+        level: fake level, 0 to 10.
+        limit: turn limit.
+        known: True if players that reason know the level. Otherwise they take levels 0 to 6 as equally likely.
+        episodes: number of episodes, the same ones for all.
+        seed: seed of the episodes.
+        sticky: keep the first showing of a study with probability ½ when it is repeated.
+    """
+    model = observe(design, level if known else None, sticky=sticky)
     fixed = partial(choose_course, course=best_course(design, limit))
     played: dict[Chooser, Course] = {}
     outcomes = {}
@@ -174,7 +191,7 @@ def tellable_fakes(
     poles = stated_poles(design, course)
     changed = (poles >= 0) & (poles != course.world[:, None])
     truly = (poles >= 0) & ~course.fake[:, :, None]
-    before = np.cumsum(truly, axis=1) - truly > 0
+    before = np.cumsum(truly, axis=1) > 0
     foretold = (changed & before).any(2)
     fakes = int(course.fake.sum())
     shares = [float(each[course.fake].mean()) if fakes else None for each in (doubts >= TELLABLE, foretold)]

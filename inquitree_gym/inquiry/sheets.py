@@ -24,13 +24,15 @@ def _words(text: str) -> frozenset[str]:
 
 _LEADS = _words("answer answers choice choices choose pick sheet")
 _BEFORE_NUMBER = _LEADS | _words("item items question q c conclusion statement no number my final so and for to are is")
-_BEFORE_LETTER = _LEADS | _words("my the final option letter statement is")
+_BEFORE_LETTER = _LEADS | _words("my the final option letter statement item is i d would say select go with")
+_BLANKS = _words("none nothing skip skipped blank unknown unsure")
+"""Words in the place of a letter that leave an item out."""
 _OF_PROBABILITY = _words("p prob probability confidence")
 _BEFORE_PROBABILITY = _OF_PROBABILITY | _words("with at of a")
 _NOT_A_NUMBER = _words("nan inf infinity")
 _AFTER_LETTER = _NOT_A_NUMBER | _words("because since with at and or is for")
 _AFTER_PROBABILITY = _AFTER_LETTER | _OF_PROBABILITY | _words("sure certain likely item")
-_BETWEEN = frozenset(":.,)(][}{\"'`*_-−–—=>→|#/~")
+_BETWEEN = frozenset(":.,)(][}{\"'`“”‘’«»*_-−–—=<>→|#/~")
 """Marks that may stand between the parts of an answer."""
 _INSIDE_WORDS = frozenset("-'’_+")
 _OR = frozenset(("/", "&", "and", "or"))
@@ -38,7 +40,6 @@ _MOST_DIGITS = 6
 """Digits of the largest number that can name an item."""
 _MOST_NAMED = 3
 """Unknown items that a note names."""
-_LONGEST_NUMBER = 40
 _FORM = 'Write one answer per line, such as "1 B" or "1 B 0.8".'
 
 
@@ -75,6 +76,7 @@ class _Token(NamedTuple):
 class _Answer(NamedTuple):
     item: str
     letters: tuple[str, ...]
+    """Different letters. None for an item that is left out in so many words."""
     probability: str
     """Number as written, with ``%``. Empty for none."""
 
@@ -95,6 +97,8 @@ def read_sheet(reply: str, exam: Exam, layout: Layout) -> SheetReading:
     notes: dict[tuple[int, str], SheetNote] = {}
     unknown: list[str] = []
     for answer in _answers(_tokens(reply)):
+        if not answer.letters:
+            continue
         item = int(answer.item) - 1 if answer.item.isdigit() and len(answer.item) <= _MOST_DIGITS else -1
         if not 0 <= item < len(exam.items):
             unknown.append(answer.item)
@@ -158,7 +162,7 @@ def _general_notes(reply: str, sheet: Sheet, unknown: list[str]) -> Iterator[She
 
 def _value(given: str) -> float | None:
     """Return a probability as a number, or None if it is none."""
-    if not given or given in _NOT_A_NUMBER or len(given) > _LONGEST_NUMBER:
+    if not given or given in _NOT_A_NUMBER:
         return None
     value = float(given.rstrip("%").replace(",", ".")) / (100 if given.endswith("%") else 1)
     return value if 0 <= value <= 1 else None
@@ -210,6 +214,8 @@ def _answer_at(tokens: list[_Token], closings: list[int], start: int) -> tuple[_
     at = start
     while at < len(tokens) and not _is_letter(tokens, at):
         token = tokens[at]
+        if token.text in _BLANKS:
+            return _Answer(tokens[start - 1].text, (), ""), at + 1
         if token.text == "(" and not _is_letter(tokens, at + 1) and closings[at]:
             at = closings[at]
         elif token.text in _BETWEEN or token.text == "\n" or token.text in _BEFORE_LETTER:
@@ -280,8 +286,8 @@ def _probability_at(tokens: list[_Token], start: int) -> tuple[str, int]:
 
 
 def _is_item(tokens: list[_Token], at: int) -> bool:
-    """Return True if a number is followed by a letter of its own."""
+    """Return True if a number is followed by an answer of its own."""
     number, at = tokens[at].text, at + 1
     while tokens[at].text in _BETWEEN:
         at += 1
-    return number.isdigit() and _is_letter(tokens, at)
+    return number.isdigit() and (_is_letter(tokens, at) or tokens[at].text in _BLANKS)

@@ -29,6 +29,7 @@ from inquitree_gym.inquiry.players import (
     answer_first,
     answer_majority,
     compare_players,
+    figure,
     mark,
     tellable_fakes,
 )
@@ -135,6 +136,14 @@ def test_greedy_goes_through_a_control_to_what_lies_behind_it():
     assert (course.study == [0, 1, 2]).all()
     short = play_courses(design, 0, 7, choose_greedy, model=model, episodes=3, seed=0)
     assert (short.study == -1).all()
+
+
+def test_greedy_counts_the_first_step_of_a_way_with_its_end():
+    design = Design(Exam((2, 2, 2, 3, 3), ((0,),)), (0, 0, 0b10), (0, 1, 2), ((0, 1), (2,), (3, 4)))
+    model = observe(design, 0)
+    # 2 bits in three turns against 1 + 3.17 bits in six
+    course = play_courses(design, 0, 5, choose_greedy, model=model, episodes=2, seed=0)
+    assert (course.study == [1, 2]).all()
 
 
 def test_greedy_without_repeats_runs_nothing_twice_and_stops_when_nothing_is_left_to_learn():
@@ -255,6 +264,13 @@ def test_players_rank_as_they_should():
     assert figures["bayes"].score.low < figures["bayes"].score.mean < figures["bayes"].score.high
 
 
+def test_knowing_the_level_helps_those_that_reason():
+    design = Design(Exam((2,) * 3, ((0,), (1,), (2,))), (0,), (0,) * 9, ((0,), (1,), (2,)) * 3)
+    known, unknown = (compare_players(design, 9, 26, known=known, episodes=400) for known in (True, False))
+    assert known["cover"].score.low > 0.5 > 0 > unknown["cover"].score.high
+    assert known["truster"].score == unknown["truster"].score
+
+
 def test_figures_follow_from_the_seed():
     assert compare_players(DESIGN, 3, 8, episodes=50, seed=3) == compare_players(DESIGN, 3, 8, episodes=50, seed=3)
     assert compare_players(DESIGN, 3, 8, episodes=50, seed=3) != compare_players(DESIGN, 3, 8, episodes=50, seed=4)
@@ -269,11 +285,25 @@ def test_levels_share_worlds_and_courses_of_a_seed():
     assert high.fake.sum() > low.fake.sum() > 0
 
 
+def test_tellable_fakes_are_fake_with_at_least_three_fifths_when_shown():
+    model = observe(DESIGN, None)
+    course = play_courses(DESIGN, 4, 26, choose_cover, model=model, episodes=400, seed=0)
+    doubts = replay(model, course)[1][course.fake]
+    assert ((doubts > 0.505) & (doubts < 0.595)).any()
+    assert tellable_fakes(DESIGN, 4, 26, episodes=400).tellable == (doubts >= 0.6).mean()
+
+
+def test_figure_is_the_mean_with_its_95_per_cent_interval():
+    mean, low, high = figure(np.array([0.0, 1.0] * 50))
+    assert (mean, (high - mean) / (mean - low)) == (0.5, pytest.approx(1))
+    assert high - low == pytest.approx(2 * 1.96 * (0.25 * 100 / 99 / 100) ** 0.5)
+
+
 def test_tellable_fakes_need_readings_that_contradict_them():
     once = Design(Exam((2, 2), ((0,), (1,))), (0,), (0, 0), ((0,), (1,)))
     assert tellable_fakes(once, 3, 5, episodes=200)[1:] == (0, 0)
     assert tellable_fakes(once, 0, 5, episodes=20) == (0, None, None)
-    # two true readings before the third: told if the level is at all plausible
+    # told are those that contradict two agreeing ones: after a single one, it is as likely that this was fake
     thrice = Design(Exam((2,), ((0,),)), (0,), (0, 0, 0), ((0,), (0,), (0,)))
     fakes, tellable, foretold = tellable_fakes(thrice, 3, 8, episodes=4000)
     third_after_two_true = 0.7 * 0.7 / 3

@@ -41,6 +41,8 @@ def notes(reply):
         ("**Item 1**\nB (0.8)\n**Item 2:** F", "BF--"), ("My answers are 1 B, 2 F and 3 I.", "BFI-"),
         ("I saw drift twice.\n\nAnswers: 1 B, 2 F\nThanks", "BF--"), ("1. B. The bump stays.\n2. F: it moves", "BF--"),
         ("The answer to item 3 is I", "--I-"), ("3 I", "--I-"), ("1 A\n1 B", "B---"), ("1 A, 1 C, 1 B", "B---"),
+        ("1 B, 2 none, 3 I", "B-I-"), ("1 B 2 unknown 3 I", "B-I-"), ("1 “B”, 2 «F»", "BF--"), ("1: I'd say B", "B---"),
+        ("For item 1, I choose B.", "B---"), ("<item>1</item><answer>B</answer>", "B---"), ("ACTION: 1 B\n2 F", "BF--"),
         ("1 B, p = .8, 2 F", "BF--"), ("1 B 1, 2 F", "BF--"), ("1 B with probability 0.8", "B---"), ("1\n2 F", "-F--"),
     ],
 )  # fmt: skip
