@@ -101,7 +101,7 @@ def make_tasks(
     cells = parsed.cells()
     if (count := len(loaded) * len(cells) * len(numbers)) > MAX_EPISODES:
         raise OptionError(f"{count:,} tasks are more than {MAX_EPISODES:,}; choose fewer seeds")
-    others = parsed.model_dump(mode="json", exclude=set(parsed.grid), exclude_defaults=True)
+    others = parsed.model_dump(mode="json", exclude=set(parsed.grid), exclude_unset=True)
     return tuple(
         EpisodeTask(env, task.id, task.version, seed, cell, others)
         for task, cell, seed in product(loaded, cells, numbers)

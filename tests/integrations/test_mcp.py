@@ -245,7 +245,7 @@ def test_options_of_the_command_reach_the_episode(tmp_path: Path):
     server.close()
     episode = read_episode(tmp_path / "one.jsonl")
     header = episode.header
-    assert (header.seed, header.rules["fake_level"], header.rules["max_turns"]) == (1, 2, 12)
+    assert (header.seed, header.rules["fake_level"], header.rules["max_turns"]) == (1, 2, "3n")
     assert (header.setup.embedder.name, header.rules["decisions"]) == ("all-MiniLM-L6-v2", "tokens")
     assert episode.actions == ('{"text": 1}', "12", "null")
 
