@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree
 
 import pytest
@@ -26,48 +22,11 @@ from inquitree_gym.kinds import kinds
 from inquitree_gym.log import read_episode
 from inquitree_gym.trees import Tree, builtin_ids, dump_tree, load_tree
 from inquitree_gym.trees.lint import lint_tree
+from tests.contract.command_line import inquitree
 from tests.strategies import make_tree, with_paraphrases
 from tests.trees.test_lint import give_clues, lanterns, reword
 
 VERBS = ("list", "show", "play", "run", "score", "report", "view", "check")
-
-
-class Done(NamedTuple):
-    """How a command ended."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def said(self) -> str:
-        """What stands on the error stream, without the breaks of lines."""
-        return " ".join(self.err.split())
-
-
-Inquitree = Callable[..., Done]
-
-
-@pytest.fixture
-def inquitree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inquitree:
-    """Run the command line in this process, as the console script does."""
-
-    def run(*arguments: object, stdin: str = "") -> Done:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        capsys.readouterr()
-        return Done(status_of(monkeypatch, *arguments), *capsys.readouterr())
-
-    return run
-
-
-def status_of(patch: pytest.MonkeyPatch, *arguments: object) -> int:
-    """Run the command line in this process and return its status."""
-    patch.setattr(sys, "argv", ["inquitree", *map(str, arguments)])
-    try:
-        main()
-    except SystemExit as left:
-        return int(left.code or 0)
-    return 0
 
 
 def flat(text: str) -> str:
@@ -112,14 +71,14 @@ def test_a_foreseen_error_is_one_message_and_status_2_without_a_traceback():
     assert "write a tree file of your own and pass its path" in done.stderr
 
 
-def test_without_a_verb_there_is_help(inquitree: Inquitree):
+def test_without_a_verb_there_is_help():
     done = inquitree()
     assert "Usage: " in done.out + done.err
     assert all(verb in done.out + done.err for verb in VERBS)
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_a_helpful_help(inquitree: Inquitree, verb: str):
+def test_every_verb_has_a_helpful_help(verb: str):
     done = inquitree(verb, "--help")
     assert (done.status, done.err) == (0, "")
     assert re.search(rf"^Usage: .*inquitree {verb}\b", done.out)
@@ -139,43 +98,10 @@ def test_the_overview_says_of_each_verb_what_its_help_begins_with():
         assert words.startswith(listed[verb].removesuffix(".")), verb
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("lsit",), "No such command 'lsit'"),
-        (("show",), "Missing argument 'TASK'"),
-        (("score",), "Missing argument 'LOGS…'"),
-        (("report",), "Missing argument"),
-        (("run", "--agnet", "random"), "No such option: --agnet"),
-        (("run", "--seeds", "many"), "Invalid value for '--seeds'"),
-        (("play", "paper8", "--seed", "none"), "Invalid value for '--seed'"),
-        (("list", "paper8"), "unexpected extra argument"),
-    ],
-)
-def test_wrong_words_and_flags_end_with_status_2(inquitree: Inquitree, arguments: tuple[str, ...], told: str):
-    done = inquitree(*arguments)
-    assert (done.status, done.out) == (2, "")
-    assert told in done.said
-
-
-UNKNOWN = [("show", "papper12"), ("play", "papper12"), ("check", "papper12"), ("run", "--papers", "papper12")]
-
-
-@pytest.mark.parametrize("arguments", UNKNOWN, ids=lambda arguments: arguments[0])
-def test_an_unknown_tree_names_the_nearest(
-    inquitree: Inquitree, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(tmp_path)
-    done = inquitree(*arguments)
-    assert (done.status, done.out) == (2, "")
-    assert "no tree has the id 'papper12' (did you mean 'paper12'?)" in done.said
-    assert not list(tmp_path.iterdir()), "something was written before the fault was found"
-
-
 # list
 
 
-def test_list_shows_every_paper_of_the_pool(inquitree: Inquitree):
+def test_list_shows_every_paper_of_the_pool():
     done = inquitree("list")
     assert (done.status, done.err) == (0, "")
     assert all(re.search(rf"\bpaper{number}\b", done.out) for number in range(1, 31))
@@ -183,7 +109,7 @@ def test_list_shows_every_paper_of_the_pool(inquitree: Inquitree):
     assert "dim: a tree that may not be distributed" in flat(done.out)
 
 
-def test_list_as_json(inquitree: Inquitree):
+def test_list_as_json():
     entries = json.loads(inquitree("list", "--json").out)
     assert [entry["id"] for entry in entries] == [f"paper{number}" for number in range(1, 31)]
     assert {entry["id"] for entry in entries if entry["playable"]} == set(builtin_ids())
@@ -199,7 +125,7 @@ def test_list_as_json(inquitree: Inquitree):
     assert "tier" in inquitree("list").out
 
 
-def test_list_shows_trees_of_ones_own(inquitree: Inquitree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_list_shows_trees_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "mine.json").write_text(dump_tree(make_tree([[], [0], [0]], [1, 1, 1], tree_id="mine")))
     monkeypatch.setenv("INQUITREE_TREES", str(tmp_path))
     entry = json.loads(inquitree("list", "--json").out)[-1]
@@ -207,9 +133,7 @@ def test_list_shows_trees_of_ones_own(inquitree: Inquitree, tmp_path: Path, monk
     assert "A made paper" in inquitree("list").out
 
 
-def test_a_bad_tree_of_ones_own_does_not_hide_the_others(
-    inquitree: Inquitree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_bad_tree_of_ones_own_does_not_hide_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "broken.json").write_text("{")
     monkeypatch.setenv("INQUITREE_TREES", str(tmp_path))
     done = inquitree("list", "--json")
@@ -220,7 +144,7 @@ def test_a_bad_tree_of_ones_own_does_not_hide_the_others(
     assert "inquitree check" in entries["broken"]["title"]
 
 
-def test_no_text_steers_the_terminal(inquitree: Inquitree, tmp_path: Path):
+def test_no_text_steers_the_terminal(tmp_path: Path):
     done = inquitree("view", tmp_path / "a\x1b]0;owned\x07\u202eb.jsonl")
     assert done.status == 2
     assert r"a\u001b]0;owned\u202eb.jsonl" in done.err
@@ -230,7 +154,7 @@ def test_no_text_steers_the_terminal(inquitree: Inquitree, tmp_path: Path):
 # show
 
 
-def test_show_draws_a_tree_in_the_terminal_without_giving_it_away(inquitree: Inquitree):
+def test_show_draws_a_tree_in_the_terminal_without_giving_it_away():
     tree = load_tree("paper8")
     done = inquitree("show", "8")
     said = flat(done.out)
@@ -243,14 +167,14 @@ def test_show_draws_a_tree_in_the_terminal_without_giving_it_away(inquitree: Inq
     assert not any(item.text in said for item in tree.conclusions)
 
 
-def test_show_exports_mermaid(inquitree: Inquitree):
+def test_show_exports_mermaid():
     done = inquitree("show", "paper12", "--mermaid")
     assert done.out.startswith("flowchart TD\n")
     edges = [line for line in done.out.splitlines() if "-->" in line]
     assert len(edges) == sum(len(subtopic.prerequisites) for subtopic in load_tree("paper12").subtopics)
 
 
-def test_show_exports_svg_and_says_where_on_the_error_stream(inquitree: Inquitree, tmp_path: Path):
+def test_show_exports_svg_and_says_where_on_the_error_stream(tmp_path: Path):
     file = tmp_path / "t.svg"
     done = inquitree("show", "paper8", "--svg", file)
     assert (done.status, done.out) == (0, "")
@@ -261,11 +185,11 @@ def test_show_exports_svg_and_says_where_on_the_error_stream(inquitree: Inquitre
     assert all(subtopic.id in drawn for subtopic in load_tree("paper8").subtopics)
 
 
-def test_show_as_json_is_the_tree(inquitree: Inquitree):
+def test_show_as_json_is_the_tree():
     assert Tree.model_validate_json(inquitree("show", "paper12", "--json").out) == load_tree("paper12")
 
 
-def test_show_takes_a_path_and_lists_every_fault_of_a_bad_file(inquitree: Inquitree, tmp_path: Path):
+def test_show_takes_a_path_and_lists_every_fault_of_a_bad_file(tmp_path: Path):
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"
     tree = make_tree([[], [0]], [1, 1], tree_id="good")
     good.write_text(dump_tree(tree))
@@ -302,7 +226,7 @@ def moves(paper8: Tree) -> list[str]:
     return [first.text, study.text, "draw conclusion", f"1. {item.text}"]
 
 
-def test_a_person_plays_an_inquiry(inquitree: Inquitree, paper8: Tree, moves: list[str]):
+def test_a_person_plays_an_inquiry(paper8: Tree, moves: list[str]):
     done = inquitree("play", "8", stdin=script(*moves))
     assert done.status == 0, done.err
     said = flat(done.out)
@@ -313,7 +237,7 @@ def test_a_person_plays_an_inquiry(inquitree: Inquitree, paper8: Tree, moves: li
     assert 0 < score < 1
 
 
-def test_options_of_play_reach_the_episode(inquitree: Inquitree, moves: list[str], tmp_path: Path):
+def test_options_of_play_reach_the_episode(moves: list[str], tmp_path: Path):
     file = tmp_path / "e.jsonl"
     flags = ("--fake-level", 10, "--seed", 5, "--max-turns", 2, "--log", file)
     assert inquitree("play", "paper8", *flags, stdin=script(*moves[:2], moves[3])).status == 0
@@ -324,7 +248,7 @@ def test_options_of_play_reach_the_episode(inquitree: Inquitree, moves: list[str
     assert episode.header.agent == {"name": "human"}
 
 
-def test_a_preset_of_play_brings_its_rules_and_its_prompts(inquitree: Inquitree, moves: list[str], tmp_path: Path):
+def test_a_preset_of_play_brings_its_rules_and_its_prompts(moves: list[str], tmp_path: Path):
     file = tmp_path / "e.jsonl"
     flags = ("--rules", "paper", "--rule", "evidence=groups", "--log", file)
     told = inquitree("play", "paper8", *flags, stdin=script(*moves[:2], "draw_conclusion", moves[3]))
@@ -340,7 +264,7 @@ def test_a_preset_of_play_brings_its_rules_and_its_prompts(inquitree: Inquitree,
     assert (header.prompts, header.rules["decisions"]) == (inquiry_prompts("paper").digest, "phrases")
 
 
-def test_who_leaves_can_go_on_with_the_same_command(inquitree: Inquitree, moves: list[str], tmp_path: Path):
+def test_who_leaves_can_go_on_with_the_same_command(moves: list[str], tmp_path: Path):
     whole, file = tmp_path / "whole.jsonl", tmp_path / "e.jsonl"
     inquitree("play", "paper8", "--log", whole, stdin=script(*moves))
     left = inquitree("play", "paper8", "--log", file, stdin=script(*moves[:2]))
@@ -351,29 +275,6 @@ def test_who_leaves_can_go_on_with_the_same_command(inquitree: Inquitree, moves:
     assert read_episode(file).fingerprint == read_episode(whole).fingerprint
 
 
-@pytest.mark.parametrize(
-    ("flags", "told"),
-    [
-        (("--fake-level", 11), "fake_level.0: needs at most 10"),
-        (("--max-turns", 0), "max_turns must be a whole number from 1"),
-    ],
-)
-def test_options_of_play_out_of_range(inquitree: Inquitree, flags: tuple, told: str):
-    done = inquitree("play", "paper8", *flags)
-    assert (done.status, done.out) == (2, "")
-    assert told in done.said
-
-
-def test_play_does_not_overwrite_a_whole_log(inquitree: Inquitree, moves: list[str], tmp_path: Path):
-    file = tmp_path / "e.jsonl"
-    inquitree("play", "paper8", "--log", file, stdin=script(*moves))
-    before = file.read_bytes()
-    done = inquitree("play", "paper8", "--log", file, stdin=script(*moves))
-    assert done.status == 2
-    assert "holds a complete episode; choose another file" in done.said
-    assert file.read_bytes() == before
-
-
 # run, score, report
 
 
@@ -382,56 +283,23 @@ def run_folder(tmp_path_factory) -> Path:
     """A run of two agents over two trees, made by the command line."""
     folder = tmp_path_factory.mktemp("cli") / "run"
     flags = ("--agent", "oracle,worst-case", "--papers", "8,paper12", "--fake-level", "0,4", "--seeds", 2)
-    out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "300")
-        status = status_of(patch, "run", *flags, "--out", folder)
-    assert (status, out.getvalue()) == (0, ""), err.getvalue()
-    assert f"16 episodes played, 0 already complete: {folder}" in err.getvalue()
+        done = inquitree("run", *flags, "--out", folder)
+    assert (done.status, done.out) == (0, ""), done.err
+    assert f"16 episodes played, 0 already complete: {folder}" in done.err
     return folder
 
 
 @pytest.mark.parametrize(("given", "logged"), [("none", None), ("5n", "5n"), ("9", 9)])
-def test_turn_limits_of_run(inquitree: Inquitree, tmp_path: Path, given: str, logged: int | str | None):
+def test_turn_limits_of_run(tmp_path: Path, given: str, logged: int | str | None):
     flags = ("--agent", "oracle", "--papers", "8", "--seeds", 1, "--max-turns", given, "--threshold", "0.4")
     assert inquitree("run", *flags, "--out", tmp_path).status == 0
     rules = read_episode(tmp_path / "episodes" / "paper8_oracle_f0_s0.jsonl").header.rules
     assert (rules["max_turns"], rules["threshold"]) == (logged, 0.4)
 
 
-@pytest.mark.parametrize(
-    ("flags", "told"),
-    [
-        (("--agent", "oracel"), "no agent is called 'oracel' (did you mean 'oracle'?)"),
-        (("--agent", ""), "agents: needs at least one entry"),
-        (("--fake-level", "0,x"), "fake_level.1: needs a whole number"),
-        (("--fake-level", "0,11"), "needs at most 10"),
-        (("--seeds", "0"), "seeds: needs at least 1"),
-        (("--max-turns", "many"), "a formula such as '3n'"),
-        (("--max-turns", "0"), "must be a whole number from 1"),
-        (("--threshold", "2"), "threshold: needs at most 1"),
-        (("--embedder", "mini"), "no embedder is called 'mini'"),
-        (("--study", "none.toml"), "cannot read 'none.toml'"),
-    ],
-)
-def test_wrong_values_of_run_write_nothing(
-    inquitree: Inquitree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], told: str
-):
-    monkeypatch.chdir(tmp_path)
-    done = inquitree("run", *flags)
-    assert (done.status, done.out) == (2, "")
-    assert told in done.said
-    assert not list(tmp_path.iterdir())
-
-
-def test_run_says_when_its_folder_cannot_be_written(inquitree: Inquitree, tmp_path: Path):
-    (tmp_path / "file").write_text("in the way")
-    done = inquitree("run", "--agent", "oracle", "--papers", "8", "--out", tmp_path / "file" / "run")
-    assert done.status == 2
-    assert "choose another folder with --out" in done.said
-
-
-def test_score_as_json(inquitree: Inquitree, run_folder: Path):
+def test_score_as_json(run_folder: Path):
     done = inquitree("score", run_folder, "--json")
     scores = json.loads(done.out)
     assert len(scores) == 16
@@ -449,7 +317,7 @@ def test_score_as_json(inquitree: Inquitree, run_folder: Path):
 # check
 
 
-def test_check_of_a_clean_tree(inquitree: Inquitree, tmp_path: Path):
+def test_check_of_a_clean_tree(tmp_path: Path):
     file = tmp_path / "lanterns.json"
     tree = lanterns(give_clues, reword)
     nodes = (*tree.subtopics, *tree.studies)
@@ -458,7 +326,7 @@ def test_check_of_a_clean_tree(inquitree: Inquitree, tmp_path: Path):
     assert (done.status, done.out) == (0, f"{file}: clean\n")
 
 
-def test_notes_and_warnings_are_shown_and_leave_the_status_at_0(inquitree: Inquitree, tmp_path: Path):
+def test_notes_and_warnings_are_shown_and_leave_the_status_at_0(tmp_path: Path):
     document = json.loads(dump_tree(lanterns(give_clues)))
     del document["provenance"]["tier"]
     document["subtopics"][0]["hints"][0] = "Read."
@@ -487,9 +355,7 @@ def test_notes_and_warnings_are_shown_and_leave_the_status_at_0(inquitree: Inqui
 
 @pytest.mark.weights
 @pytest.mark.parametrize("flags", [(), ("--embedder", "none")])
-def test_check_of_a_faulty_tree_lists_the_faults_and_ends_with_status_1(
-    inquitree: Inquitree, tmp_path: Path, flags: tuple[str, ...]
-):
+def test_check_of_a_faulty_tree_lists_the_faults_and_ends_with_status_1(tmp_path: Path, flags: tuple[str, ...]):
     file = tmp_path / "faulty.json"
     file.write_text(dump_tree(make_tree([[], [0], [0, 1]], [1, 1, 1], tree_id="faulty")))
     done = inquitree("check", "paper8", file, *flags)
@@ -505,7 +371,7 @@ def test_check_of_a_faulty_tree_lists_the_faults_and_ends_with_status_1(
     assert all(fault["value"] > fault["bound"] == 0.8 for fault in near)
 
 
-def test_check_of_a_file_that_is_no_tree_says_where(inquitree: Inquitree, tmp_path: Path):
+def test_check_of_a_file_that_is_no_tree_says_where(tmp_path: Path):
     file = tmp_path / "bad.json"
     file.write_text("{")
     done = inquitree("check", "paper8", file, "--json", "--embedder", "none")
@@ -516,9 +382,7 @@ def test_check_of_a_file_that_is_no_tree_says_where(inquitree: Inquitree, tmp_pa
 
 
 @pytest.mark.weights
-def test_many_trees_are_checked_in_processes_with_the_same_findings(
-    inquitree: Inquitree, reader: ReaderEmbedder, tmp_path: Path
-):
+def test_many_trees_are_checked_in_processes_with_the_same_findings(reader: ReaderEmbedder, tmp_path: Path):
     trees = [make_tree([[] for _ in range(n)], [1] * n, tree_id=f"t{n}") for n in range(1, MANY + 1)]
     files = [tmp_path / f"{tree.id}.json" for tree in trees]
     for file, tree in zip(files, trees, strict=True):
@@ -544,7 +408,7 @@ WRITTEN = [
 
 
 @pytest.mark.weights
-def test_labelled_proposals_about_ones_own_tree_are_measured(inquitree: Inquitree, tmp_path: Path):
+def test_labelled_proposals_about_ones_own_tree_are_measured(tmp_path: Path):
     tree, proposals = tmp_path / "mine.json", tmp_path / "proposals.json"
     tree.write_text(dump_tree(make_tree([[], [], []], [2, 1, 1], tree_id="mine")))
     proposals.write_text(json.dumps({"tree": "mine", "proposals": WRITTEN}))
@@ -567,7 +431,7 @@ def test_labelled_proposals_about_ones_own_tree_are_measured(inquitree: Inquitre
     assert "Grid cells." in done.out
 
 
-def test_proposals_need_one_tree_an_embedder_and_a_file_about_it(inquitree: Inquitree, tmp_path: Path):
+def test_proposals_need_one_tree_an_embedder_and_a_file_about_it(tmp_path: Path):
     file = tmp_path / "proposals.json"
     file.write_text(json.dumps({"tree": "paper2", "proposals": WRITTEN[:1]}))
     for arguments, said in (
@@ -586,7 +450,7 @@ def test_proposals_need_one_tree_an_embedder_and_a_file_about_it(inquitree: Inqu
 
 
 @pytest.mark.weights
-def test_match_shows_how_an_action_is_read(inquitree: Inquitree):
+def test_match_shows_how_an_action_is_read():
     tree = load_tree("paper12")
     text = f"{tree.subtopics[6].text} I wonder."
     said = flat(inquitree("match", 12, text).out)
@@ -604,20 +468,18 @@ def test_match_shows_how_an_action_is_read(inquitree: Inquitree):
 
 
 @pytest.mark.weights
-def test_match_reads_designs_and_replies_to_results(inquitree: Inquitree):
+def test_match_reads_designs_and_replies_to_results():
     study = load_tree("paper12").subtopics[2].studies[0]
     found = json.loads(inquitree("match", 12, study.text, "--subtopic", "s3", "--json").out)
     assert (found["state"], found["subtopic"], found["nearest"][0]["id"]) == ("subtopic", "s3", study.id)
     assert inquitree("match", 12, "draw_conclusion", "--result").out == "decision: draw_conclusion\n"
     assert inquitree("match", 12, "?!", "--result").out == "not accepted: the text holds nothing that could be read\n"
-    both = inquitree("match", 12, "Why?", "--result", "--subtopic", "s3")
-    assert (both.status, both.said) == (2, "error: --result and --subtopic exclude each other; give one of them")
 
 
 # new
 
 
-def test_a_new_tree_lacks_only_its_texts(inquitree: Inquitree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_new_tree_lacks_only_its_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     assert "written: bread.json" in inquitree("new", "bread").err
     assert Path("bread.json").read_text() == dump_tree(load_tree("bread.json"))
@@ -636,14 +498,7 @@ def test_a_new_tree_lacks_only_its_texts(inquitree: Inquitree, tmp_path: Path, m
     assert "written: rye.json" in inquitree("new", "bread", "--out", "rye.json").err
 
 
-def test_an_id_that_cannot_be_taken_is_refused(inquitree: Inquitree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
-    assert "is the id of a shipped tree; take another one" in inquitree("new", "paper12").said
-    assert "'A b' is not an id" in inquitree("new", "A b").said
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_flag_beside_a_study_file_is_refused(inquitree: Inquitree, tmp_path: Path):
+def test_a_flag_beside_a_study_file_is_refused(tmp_path: Path):
     study = tmp_path / "study.toml"
     study.write_text('agents = ["oracle"]\ntrees = ["paper8"]\nseeds = 1\n')
     beside = inquitree("run", "--study", study, "--seeds", "2", "--out", tmp_path / "run")

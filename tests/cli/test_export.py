@@ -12,13 +12,10 @@ from datasets import load_dataset
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.trees import dump_tree
-from tests.cli import test_cli
-from tests.cli.test_cli import Inquitree
+from tests.contract.command_line import inquitree
 from tests.strategies import make_tree
 
 pytestmark = pytest.mark.e2e
-
-inquitree = test_cli.inquitree
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +32,7 @@ def rows(file: Path) -> list[dict]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def test_export_writes_a_row_for_each_concluded_episode(inquitree: Inquitree, played: Path):
+def test_export_writes_a_row_for_each_concluded_episode(played: Path):
     done = inquitree("export", played, "--to", "messages", "--benchmark")
     assert (done.status, done.out) == (0, "")
     assert f"written: {played / 'messages.jsonl'}" in done.said
@@ -45,14 +42,14 @@ def test_export_writes_a_row_for_each_concluded_episode(inquitree: Inquitree, pl
     assert {row["messages"][-1]["role"] for row in found} == {"assistant"}
 
 
-def test_export_of_the_benchmark_needs_leave(inquitree: Inquitree, played: Path, tmp_path: Path):
+def test_export_of_the_benchmark_needs_leave(played: Path, tmp_path: Path):
     done = inquitree("export", played, "--out", tmp_path / "m.jsonl")
     assert (done.status, done.out) == (2, "")
     assert "paper2: a model trained on messages about trees of the benchmark" in done.said
     assert not (tmp_path / "m.jsonl").exists()
 
 
-def test_export_of_a_tree_of_ones_own(inquitree: Inquitree, tmp_path: Path):
+def test_export_of_a_tree_of_ones_own(tmp_path: Path):
     tree = make_tree([[], []], [1, 1], tree_id="own")
     (tmp_path / "own.json").write_text(dump_tree(tree), encoding="utf-8")
     run_study(make_study(agents=("random",), trees=(str(tmp_path / "own.json"),), seeds=2), tmp_path / "run")
@@ -62,20 +59,20 @@ def test_export_of_a_tree_of_ones_own(inquitree: Inquitree, tmp_path: Path):
     assert "leave it out" in inquitree("export", tmp_path / "run", "--benchmark").said
 
 
-def test_export_of_nothing_says_so(inquitree: Inquitree, played: Path, tmp_path: Path):
+def test_export_of_nothing_says_so(played: Path, tmp_path: Path):
     assert "holds no finished episode" in inquitree("export", tmp_path).said
     (tmp_path / "run.json").write_bytes((played / "run.json").read_bytes())
     done = inquitree("export", tmp_path, "--benchmark")
     assert (done.status, "holds no finished episode yet" in done.said) == (2, True)
 
 
-def test_logs_of_inspect_need_their_extra(inquitree: Inquitree, played: Path, monkeypatch: pytest.MonkeyPatch):
+def test_logs_of_inspect_need_their_extra(played: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     done = inquitree("export", played, "--to", "inspect")
     assert (done.status, "pip install 'inquitree-gym[inspect]'" in done.said) == (2, True)
 
 
-def test_the_rows_load_in_datasets(inquitree: Inquitree, played: Path, tmp_path: Path):
+def test_the_rows_load_in_datasets(played: Path, tmp_path: Path):
     assert inquitree("export", played, "--benchmark", "--out", tmp_path / "m.jsonl").status == 0
     found = load_dataset("json", data_files=str(tmp_path / "m.jsonl"), split="train", cache_dir=str(tmp_path / "cache"))
     assert found.num_rows == 3

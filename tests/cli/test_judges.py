@@ -13,13 +13,11 @@ from inquitree_gym.inquiry.judging import JUDGING
 from inquitree_gym.results.figures import DOTS
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
-from tests.cli import test_cli
-from tests.cli.test_cli import Inquitree
+from tests.contract.command_line import inquitree
 from tests.inquiry.judges.test_llm import Grader
 from tests.results.html import read_page
 from tests.servers import Service
 
-inquitree = test_cli.inquitree
 MODEL = "llm:gpt-4o-mini"
 
 
@@ -41,9 +39,7 @@ def reading(service: Service) -> Service:
     return service
 
 
-def test_effort_and_reply_tokens_reach_the_model_of_a_judge(
-    inquitree: Inquitree, run: Path, reading: Service, tmp_path: Path
-):
+def test_effort_and_reply_tokens_reach_the_model_of_a_judge(run: Path, reading: Service, tmp_path: Path):
     options = ("--base-url", reading.address, "--cache", tmp_path / "cache", "--reasoning-effort", "low")
     done = inquitree("judge", run, "--judge", "llm:o3-mini", *options, "--reply-tokens", 700)
     assert done.status == 0, done.err
@@ -51,7 +47,7 @@ def test_effort_and_reply_tokens_reach_the_model_of_a_judge(
     assert sent == {("low", 700)}
 
 
-def test_judges_side_by_side_as_json(inquitree: Inquitree, run: Path, reading: Service, tmp_path: Path):
+def test_judges_side_by_side_as_json(run: Path, reading: Service, tmp_path: Path):
     options = (
         "--base-url",
         reading.address,
@@ -76,12 +72,7 @@ def test_judges_side_by_side_as_json(inquitree: Inquitree, run: Path, reading: S
     assert len(list((tmp_path / "cache").rglob("*.json"))) == len(reading.requests)
 
 
-def test_judge_says_what_it_took_and_what_the_budget_left_out(
-    inquitree: Inquitree,
-    run: Path,
-    reading: Service,
-    tmp_path: Path,
-):
+def test_judge_says_what_it_took_and_what_the_budget_left_out(run: Path, reading: Service, tmp_path: Path):
     options = ("--judge", MODEL, "--base-url", reading.address, "--cache", tmp_path / "cache", "--max-concurrency", 1)
     done = inquitree("judge", run, *options, "--max-cost", 1e-9)
     assert done.status == 0
@@ -96,24 +87,11 @@ def test_judge_says_what_it_took_and_what_the_budget_left_out(
     assert "Agreement" not in done.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("judge", "nowhere"), "it does not exist"),
-        (("judge", "nowhere", "--max-cost", "0"), "is a number above 0"),
-    ],
-)
-def test_wrong_words_end_with_status_2(inquitree: Inquitree, arguments: tuple[str, ...], told: str):
-    done = inquitree(*arguments)
-    assert (done.status, done.out) == (2, "")
-    assert told in done.said
-
-
 # The judge of the tables
 
 
 @pytest.fixture
-def zeros(inquitree: Inquitree, run: Path, service: Service, tmp_path: Path) -> Path:
+def zeros(run: Path, service: Service, tmp_path: Path) -> Path:
     """A run that the model has judged, and found nothing in."""
     service.reply = Grader(lambda place, text, asked: 0)
     options = ("--base-url", service.address, "--cache", tmp_path / "cache")
@@ -122,7 +100,7 @@ def zeros(inquitree: Inquitree, run: Path, service: Service, tmp_path: Path) -> 
 
 
 @pytest.mark.e2e
-def test_one_judge_for_every_table(inquitree: Inquitree, zeros: Path, service: Service, tmp_path: Path):
+def test_one_judge_for_every_table(zeros: Path, service: Service, tmp_path: Path):
     asked = len(service.requests)
     label = f"{MODEL} v1"
     assert {each["quality"] for each in json.loads(inquitree("score", zeros, "--judge", MODEL, "--json").out)} == {0}
@@ -146,7 +124,7 @@ def test_one_judge_for_every_table(inquitree: Inquitree, zeros: Path, service: S
     assert len(service.requests) == asked, "tables ask nobody"
 
 
-def test_tables_name_the_local_judge_unless_told_otherwise(inquitree: Inquitree, zeros: Path):
+def test_tables_name_the_local_judge_unless_told_otherwise(zeros: Path):
     scores = json.loads(inquitree("score", zeros, "--json").out)
     assert {(each["judge"], each["judge_version"]) for each in scores} == {("local", VERSION)}
     assert f"judged by {JUDGING.own}" in " ".join(inquitree("score", zeros).out.split())
@@ -154,14 +132,14 @@ def test_tables_name_the_local_judge_unless_told_otherwise(inquitree: Inquitree,
 
 
 @pytest.mark.parametrize("verb", ["score", "report", "view"])
-def test_a_judge_that_was_not_asked_is_an_error_with_the_command(inquitree: Inquitree, run: Path, verb: str):
+def test_a_judge_that_was_not_asked_is_an_error_with_the_command(run: Path, verb: str):
     done = inquitree(verb, run, "--judge", MODEL)
     assert (done.status, done.out) == (2, "")
     assert f"has not judged the conclusions of '{run}' yet; run: inquitree judge {run} --judge {MODEL}" in done.said
     assert "no judge is called 'lokal' (did you mean 'local'?)" in inquitree(verb, run, "--judge", "lokal").said
 
 
-def test_a_log_outside_of_a_run_has_the_local_judge_alone(inquitree: Inquitree, zeros: Path, tmp_path: Path):
+def test_a_log_outside_of_a_run_has_the_local_judge_alone(zeros: Path, tmp_path: Path):
     log = shutil.copy(next((zeros / "episodes").iterdir()), tmp_path / "one.jsonl")
     done = inquitree("view", log, "--judge", MODEL)
     assert (done.status, "has not judged the conclusions" in done.said) == (2, True)
@@ -171,7 +149,7 @@ def test_a_log_outside_of_a_run_has_the_local_judge_alone(inquitree: Inquitree, 
 # The setting of the paper
 
 
-def test_the_paper_asks_once_without_false_variants(inquitree: Inquitree, run: Path, service: Service, tmp_path: Path):
+def test_the_paper_asks_once_without_false_variants(run: Path, service: Service, tmp_path: Path):
     service.reply = Grader(lambda place, text, asked: 0.6)
     options = ("--base-url", service.address, "--cache", tmp_path / "cache", "--json")
     paper = "llm-paper:gpt-4o-mini"
@@ -187,7 +165,7 @@ def test_the_paper_asks_once_without_false_variants(inquitree: Inquitree, run: P
     assert len(service.requests) == 2
 
 
-def test_each_switch_alone_is_a_setting_of_its_own(inquitree: Inquitree, run: Path, service: Service, tmp_path: Path):
+def test_each_switch_alone_is_a_setting_of_its_own(run: Path, service: Service, tmp_path: Path):
     service.reply = Grader(lambda place, text, asked: 1)
     options = ("--base-url", service.address, "--cache", tmp_path / "cache", "--json")
     assert inquitree("judge", run, "--judge", MODEL, "--orders", 1, *options).status == 0

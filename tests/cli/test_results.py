@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.trees import load_tree
-from tests.cli.test_cli import Inquitree, inquitree  # noqa: F401
+from tests.contract.command_line import inquitree
 from tests.results.html import read_page
 from tests.servers import Rote, Service
 
@@ -33,18 +33,7 @@ def runs(tmp_path_factory) -> tuple[Path, Path]:
 # report
 
 
-def test_report_writes_a_page_beside_what_it_prints(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
-    done = inquitree("report", *runs, "--out", tmp_path / "r.html")
-    assert done.status == 0
-    assert "normalised" in done.out
-    for name in ("r.html", "r.md", "r.csv", "r-episodes.csv"):
-        assert f"written: {tmp_path / name}" in done.said
-    assert "oracle" in read_page(tmp_path / "r.html").text
-    assert inquitree("report", runs[0], "--out", tmp_path / "folder").status == 0
-    read_page(tmp_path / "folder" / "report.html")
-
-
-def test_report_compares_two_runs(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
+def test_report_compares_two_runs(runs, tmp_path: Path):
     done = inquitree("report", *runs, "--compare", "--out", tmp_path)
     assert "Paired differences" in done.out
     assert "oracle − random-menu" in " ".join(done.out.split())
@@ -55,11 +44,11 @@ def test_report_compares_two_runs(inquitree: Inquitree, runs, tmp_path: Path):  
     assert "differences" not in json.loads(inquitree("report", *runs, "--json").out)
 
 
-def test_the_option_may_stand_before_the_two_runs(inquitree: Inquitree, runs):  # noqa: F811
+def test_the_option_may_stand_before_the_two_runs(runs):
     assert "oracle − random-menu" in " ".join(inquitree("report", "--compare", *runs).out.split())
 
 
-def test_report_compares_the_agents_of_one_run(inquitree: Inquitree, tmp_path: Path):  # noqa: F811
+def test_report_compares_the_agents_of_one_run(tmp_path: Path):
     from inquitree_gym.runner.check import make_study
     from inquitree_gym.runner.run import run_study
 
@@ -75,27 +64,27 @@ def test_report_compares_the_agents_of_one_run(inquitree: Inquitree, tmp_path: P
 
 
 @pytest.mark.parametrize(("count", "said"), [(1, "two agents that share"), (3, "not 3 runs")])
-def test_a_comparison_takes_two_runs_or_two_agents(inquitree: Inquitree, runs, tmp_path: Path, count: int, said: str):  # noqa: F811
+def test_a_comparison_takes_two_runs_or_two_agents(runs, tmp_path: Path, count: int, said: str):
     done = inquitree("report", *[*runs, tmp_path][:count], "--compare")
     assert (done.status, done.out) == (2, "")
     assert said in done.said
 
 
-def test_a_run_compared_with_itself_is_one_run(inquitree: Inquitree, runs):  # noqa: F811
+def test_a_run_compared_with_itself_is_one_run(runs):
     assert "these are 'random-menu'" in inquitree("report", runs[0], runs[0], "--compare").said
 
 
 # view
 
 
-def test_view_of_a_run_writes_an_index(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
+def test_view_of_a_run_writes_an_index(runs, tmp_path: Path):
     done = inquitree("view", runs[1], "--out", tmp_path, "--tree", "8", "--fake-level", 4)
     assert (done.status, done.out) == (0, "")
     assert f"written: {tmp_path / 'index.html'}" in done.said
     assert len(read_page(tmp_path / "index.html").attributes("href")) == 2
 
 
-def test_view_of_one_episode(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
+def test_view_of_one_episode(runs, tmp_path: Path):
     page = tmp_path / "one.html"
     chosen = ("--tree", "paper12", "--agent", "oracle", "--fake-level", 0, "--seed", 1)
     assert f"written: {page}" in inquitree("view", runs[1], *chosen, "--out", page).said
@@ -106,7 +95,7 @@ def test_view_of_one_episode(inquitree: Inquitree, runs, tmp_path: Path):  # noq
     assert again.read_bytes() == page.read_bytes()
 
 
-def test_view_refuses_choices_beside_a_log_and_tells_what_is_not_there(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
+def test_view_refuses_choices_beside_a_log_and_tells_what_is_not_there(runs, tmp_path: Path):
     log = runs[1] / "episodes" / "paper12_oracle_f0_s1.jsonl"
     assert "holds no episode of that kind: 0 match" in inquitree("view", log, "--seed", 0).said
     assert "cannot read" in inquitree("view", tmp_path / "none.jsonl").said
@@ -114,7 +103,7 @@ def test_view_refuses_choices_beside_a_log_and_tells_what_is_not_there(inquitree
     assert "holds no episode of that kind" in inquitree("view", runs[1], "--agent", "random").said
 
 
-def test_only_a_run_with_wanted_episodes_is_followed(inquitree: Inquitree, runs, tmp_path: Path):  # noqa: F811
+def test_only_a_run_with_wanted_episodes_is_followed(runs, tmp_path: Path):
     log = runs[1] / "episodes" / "paper12_oracle_f0_s1.jsonl"
     for options in ((log,), (runs[1], "--agent", "random"), (tmp_path,), (tmp_path / "none",)):
         done = inquitree("view", *options, "--follow")
@@ -122,7 +111,7 @@ def test_only_a_run_with_wanted_episodes_is_followed(inquitree: Inquitree, runs,
         assert "error: " in done.said
 
 
-def test_view_chooses_by_model(inquitree: Inquitree, service: Service, tmp_path: Path):  # noqa: F811
+def test_view_chooses_by_model(service: Service, tmp_path: Path):
     from inquitree_gym.runner.check import make_study
     from inquitree_gym.runner.run import run_study
 
@@ -153,11 +142,7 @@ def own(runs: tuple[Path, Path], tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("verb", ["score", "report", "view", "judge"])
-def test_logs_without_a_run_are_read_by_every_verb_and_what_is_none_is_named(
-    inquitree: Inquitree,  # noqa: F811
-    own: Path,
-    verb: str,
-):
+def test_logs_without_a_run_are_read_by_every_verb_and_what_is_none_is_named(own: Path, verb: str):
     done = inquitree(verb, own)
     assert done.status == 0
     assert "foreign.jsonl' is no episode log: its first line is no header" in done.said
@@ -166,7 +151,7 @@ def test_logs_without_a_run_are_read_by_every_verb_and_what_is_none_is_named(
         assert "mine" in done.out or verb == "judge"
 
 
-def test_runs_folders_and_logs_are_reported_together(inquitree: Inquitree, runs, own: Path, tmp_path: Path):  # noqa: F811
+def test_runs_folders_and_logs_are_reported_together(runs, own: Path, tmp_path: Path):
     other = tmp_path / "other.jsonl"
     other.write_bytes((own / "mine.jsonl").read_bytes().replace(b'"depth":2', b'"depth":3', 1))
     found = json.loads(inquitree("report", runs[1], own, other, tmp_path / "own" / "foreign.jsonl", "--json").out)
@@ -182,7 +167,7 @@ def test_runs_folders_and_logs_are_reported_together(inquitree: Inquitree, runs,
 
 
 @pytest.mark.parametrize("verb", ["score", "report", "view", "judge"])
-def test_one_bad_log_is_named_and_the_rest_is_told(inquitree: Inquitree, runs, tmp_path: Path, verb: str):  # noqa: F811
+def test_one_bad_log_is_named_and_the_rest_is_told(runs, tmp_path: Path, verb: str):
     run = tmp_path / "run"
     shutil.copytree(runs[1], run)
     bad = run / "episodes" / "paper8_oracle_f0_s1.jsonl"

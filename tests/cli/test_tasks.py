@@ -10,7 +10,7 @@ import pytest
 
 from inquitree_gym.trees import dump_tree, load_tree
 from inquitree_gym.trees.catalogue import builtin_file
-from tests.cli.test_cli import Inquitree, inquitree  # noqa: F401
+from tests.contract.command_line import inquitree
 from tests.strategies import make_tree
 from tests.tasks import TASK
 from tests.worlds import clean_document
@@ -27,7 +27,7 @@ def renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def test_a_file_named_unlike_its_id_is_no_tree_for_any_verb(inquitree: Inquitree, renamed: Path):  # noqa: F811
+def test_a_file_named_unlike_its_id_is_no_tree_for_any_verb(renamed: Path):
     shown = inquitree("show", "renamed")
     assert (shown.status, shown.out) == (2, "")
     assert RENAMED in shown.said
@@ -41,7 +41,7 @@ def test_a_file_named_unlike_its_id_is_no_tree_for_any_verb(inquitree: Inquitree
         assert [(fault["node"], fault["path"], fault["message"]) for fault in named] == [("id", "id", RENAMED)]
 
 
-def test_check_refuses_the_id_of_a_shipped_tree(inquitree: Inquitree, tmp_path: Path):  # noqa: F811
+def test_check_refuses_the_id_of_a_shipped_tree(tmp_path: Path):
     file = tmp_path / "paper12.json"
     file.write_text(dump_tree(load_tree("paper12")))
     done = inquitree("check", file, "--embedder", "none")
@@ -51,26 +51,18 @@ def test_check_refuses_the_id_of_a_shipped_tree(inquitree: Inquitree, tmp_path: 
     assert done.out.startswith(f"{file}: 1 error")
 
 
-def test_a_shipped_file_may_be_checked_by_its_path(inquitree: Inquitree):  # noqa: F811
+def test_a_shipped_file_may_be_checked_by_its_path():
     assert inquitree("check", builtin_file("paper12"), "--embedder", "none").status == 0
 
 
-def test_an_own_tree_of_a_restricted_paper_is_clean_of_that_fault(inquitree: Inquitree, tmp_path: Path):  # noqa: F811
+def test_an_own_tree_of_a_restricted_paper_is_clean_of_that_fault(tmp_path: Path):
     file = tmp_path / "paper6.json"
     file.write_text(dump_tree(make_tree([[]], [1], tree_id="paper6")))
     done = inquitree("check", file, "--embedder", "none", "--json")
     assert not [fault for fault in json.loads(done.out)[str(file)] if fault["node"] == "id"]
 
 
-@pytest.mark.parametrize("name", ["tree.png", "tree"])
-def test_svg_is_written_under_no_other_suffix(inquitree: Inquitree, tmp_path: Path, name: str):  # noqa: F811
-    done = inquitree("show", "paper8", "--svg", tmp_path / name)
-    assert (done.status, done.out) == (2, "")
-    assert f"its file name ends with .svg, not '{name}'" in done.said
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_author_of_one_tree_with_worlds_is_shown_tables(inquitree: Inquitree, tmp_path: Path):  # noqa: F811
+def test_the_author_of_one_tree_with_worlds_is_shown_tables(tmp_path: Path):
     file, other = tmp_path / "made.json", tmp_path / "other.json"
     file.write_text(json.dumps(clean_document()))
     other.write_text(json.dumps(clean_document() | {"id": "other", "axes": [{}]}))
@@ -89,11 +81,7 @@ def test_the_author_of_one_tree_with_worlds_is_shown_tables(inquitree: Inquitree
     assert "T102 axes › 0 › question: is missing" in both.out
 
 
-def test_a_task_file_of_the_user_is_listed_as_one_and_checked_by_its_id(
-    inquitree: Inquitree,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_a_task_file_of_the_user_is_listed_and_checked_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "bread.json").write_text(json.dumps(TASK))
     monkeypatch.setenv("INQUITREE_TREES", str(tmp_path))
     assert "bread" not in {each["id"] for each in json.loads(inquitree("list", "--json").out)}

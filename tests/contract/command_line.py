@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from inquitree_gym.cli import main
 from inquitree_gym.log import Episode, read_episode
@@ -43,16 +45,22 @@ class Done(NamedTuple):
         return json.loads(self.out)
 
 
-def inquitree(*arguments: object) -> Done:
-    """Run the command line."""
+def ended(command: Callable[[], int | None], stdin: str = "") -> Done:
+    """Run a command with something typed."""
     out, err = StringIO(), StringIO()
     status = 0
-    with redirect_stdout(out), redirect_stderr(err):
+    with redirect_stdout(out), redirect_stderr(err), patch("sys.stdin", StringIO(stdin)):
         try:
-            status = main([*map(str, arguments)]) or 0
+            status = command() or 0
         except SystemExit as left:
             status = int(left.code or 0)
     return Done(status, out.getvalue(), err.getvalue())
+
+
+def inquitree(*arguments: object, stdin: str = "") -> Done:
+    """Run the command line."""
+    with patch("sys.argv", ["inquitree"]):
+        return ended(lambda: main([*map(str, arguments)]), stdin)
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,11 @@ from inquitree_gym.results.cutoff import load_models
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.trees import load_tree
-from tests.cli import test_cli
-from tests.cli.test_cli import Inquitree
+from tests.contract.command_line import inquitree
 from tests.inquiry.test_memorisation import knowing
 from tests.results.html import read_page
 from tests.servers import Service, failed
 
-inquitree = test_cli.inquitree
 TREES = {name: load_tree(name) for name in ("paper2", "paper17")}
 OWN = """
 [sources]
@@ -31,7 +29,7 @@ cutoff = { date = "2022-12", source = "us" }
 
 
 @pytest.fixture
-def recited(inquitree: Inquitree, service: Service, tmp_path: Path) -> Path:
+def recited(service: Service, tmp_path: Path) -> Path:
     service.reply = knowing(TREES, "paper17")
     done = inquitree("closed-book", "--model", "openai/o3", "--papers", "2,17", "--base-url", service.address,
                      "--reply-tokens", 600, "--out", tmp_path / "known")  # fmt: skip
@@ -53,7 +51,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_models_conclude_from_the_topic_alone(inquitree: Inquitree, service: Service, tmp_path: Path):
+def test_models_conclude_from_the_topic_alone(service: Service, tmp_path: Path):
     service.reply = knowing(TREES, "paper17")
     (tmp_path / "own.toml").write_text(OWN)
     options = ("--papers", "2,17", "--base-url", service.address, "--out", tmp_path / "known", "--repeats", 2)
@@ -73,7 +71,7 @@ def test_models_conclude_from_the_topic_alone(inquitree: Inquitree, service: Ser
     assert len(service.requests) == 8
 
 
-def test_what_could_not_be_asked_ends_with_status_2_and_the_rest_is_shown(inquitree, service, tmp_path):
+def test_what_could_not_be_asked_ends_with_status_2_and_the_rest_is_shown(service, tmp_path):
     service.reply = knowing(TREES, "paper17")
     options = ("--model", "gpt-4o-mini", "--papers", "2,17", "--base-url", service.address, "--max-concurrency", 1)
     done = inquitree("closed-book", *options, "--out", tmp_path / "capped", "--max-total-tokens", 1)
@@ -90,7 +88,7 @@ def test_what_could_not_be_asked_ends_with_status_2_and_the_rest_is_shown(inquit
 
 
 @pytest.mark.e2e
-def test_report_splits_at_the_cutoff_and_sets_memory_beside_it(inquitree, service, recited, played, tmp_path):
+def test_report_splits_at_the_cutoff_and_sets_memory_beside_it(service, recited, played, tmp_path):
     done = inquitree("report", played, "--closed-book", recited, "--out", tmp_path / "r.html")
     assert done.status == 0
     assert "Before − after the training cutoff" in done.out
@@ -106,7 +104,7 @@ def test_report_splits_at_the_cutoff_and_sets_memory_beside_it(inquitree, servic
     assert "closed_book" not in json.loads(inquitree("report", played, "--json").out)
 
 
-def test_report_takes_cutoffs_of_the_user_and_names_what_has_none(inquitree: Inquitree, played: Path, tmp_path: Path):
+def test_report_takes_cutoffs_of_the_user_and_names_what_has_none(played: Path, tmp_path: Path):
     own = OWN.replace('["ours"]', '["o3"]')
     (tmp_path / "own.toml").write_text(own)
     found = json.loads(inquitree("report", played, "--models", tmp_path / "own.toml", "--json").out)
@@ -121,7 +119,7 @@ def test_report_takes_cutoffs_of_the_user_and_names_what_has_none(inquitree: Inq
     assert "Before − after" not in done.out
 
 
-def test_a_file_of_models_that_is_at_fault_is_told_before_anything_is_read(inquitree: Inquitree, tmp_path: Path):
+def test_a_file_of_models_that_is_at_fault_is_told_before_anything_is_read(tmp_path: Path):
     (tmp_path / "own.toml").write_text(OWN.replace("2022-12", "late"))
     for arguments in (("report", tmp_path / "no-run"), ("closed-book", "--model", "x/y", "--out", tmp_path / "o")):
         done = inquitree(*arguments, "--models", tmp_path / "own.toml")

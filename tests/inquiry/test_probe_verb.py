@@ -11,14 +11,11 @@ from inquitree_gym.inquiry.probe import probe_items
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.trees import load_tree
-from tests.cli import test_cli
-from tests.cli.test_cli import Inquitree
+from tests.contract.command_line import inquitree
 from tests.inquiry.test_probe import Checker
 from tests.servers import Service
 
 pytestmark = pytest.mark.e2e
-
-inquitree = test_cli.inquitree
 MODEL = ("--model", "gpt-4o-mini")
 ITEMS = len(probe_items(load_tree("paper2")))
 
@@ -37,7 +34,7 @@ def checking(service: Service) -> Service:
     return service
 
 
-def test_probe_shows_rates_and_keeps_the_answers(inquitree: Inquitree, checking: Service, tmp_path: Path):
+def test_probe_shows_rates_and_keeps_the_answers(checking: Service, tmp_path: Path):
     options = (*MODEL, "--base-url", checking.address, "--papers", "2,paper28", "--out", tmp_path / "kept")
     thrifty = ("--reasoning-effort", "low", "--reply-tokens", "none")
     done = inquitree("probe", *options, "--repeats", 2, "--max-concurrency", 3, *thrifty)
@@ -54,7 +51,7 @@ def test_probe_shows_rates_and_keeps_the_answers(inquitree: Inquitree, checking:
     assert len(list((tmp_path / "kept").iterdir())) == 2, "other settings, another file"
 
 
-def test_probe_beside_a_run_takes_its_trees_and_pairs_its_agents(inquitree, checking, played, tmp_path):
+def test_probe_beside_a_run_takes_its_trees_and_pairs_its_agents(checking, played, tmp_path):
     options = (*MODEL, "--base-url", checking.address, "--out", tmp_path, "--run", played)
     found = json.loads(inquitree("probe", *options, "--json").out)
     assert (found["results"], len(found["items"]), found["unread"]) == (ITEMS, ITEMS, 0)
@@ -83,7 +80,7 @@ def test_probe_beside_a_run_takes_its_trees_and_pairs_its_agents(inquitree, chec
         (("--model", "openai/unpriced", "--max-cost", "1", "--papers", "2"), "knows no price"),
     ],
 )
-def test_wrong_words_end_with_status_2(inquitree: Inquitree, arguments: tuple[str, ...], told: str, tmp_path: Path):
+def test_wrong_words_end_with_status_2(arguments: tuple[str, ...], told: str, tmp_path: Path):
     done = inquitree("probe", *arguments, "--out", tmp_path)
     assert (done.status, done.out) == (2, "")
     assert told in done.said

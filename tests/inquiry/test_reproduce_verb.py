@@ -12,14 +12,11 @@ from inquitree_gym.inquiry.judging import JUDGING
 from inquitree_gym.inquiry.paper.studies import TARGETS
 from inquitree_gym.log import read_episode
 from inquitree_gym.trees import load_tree
-from tests.cli import test_cli
-from tests.cli.test_cli import Inquitree
+from tests.contract.command_line import inquitree
 from tests.results.html import read_page
 from tests.servers import Body, Service, failed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.weights]
-
-inquitree = test_cli.inquitree
 PAGE = Path(__file__).parents[2] / "docs" / "reproduce.md"
 COMMANDS = re.findall(r"^\$ inquitree (reproduce .*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 SMALL = ("--papers", "2,17", "--seeds", 1)
@@ -38,7 +35,7 @@ def reply(body: Body) -> str:
 
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if "--model" not in each])
-def test_the_commands_of_the_page_make_their_figures(inquitree: Inquitree, command: str, tmp_path: Path):
+def test_the_commands_of_the_page_make_their_figures(command: str, tmp_path: Path):
     verb, target, *flags = shlex.split(command)
     small = SMALL if flags else SMALL[:2]
     done = inquitree(verb, target, *flags, *small, "--out", tmp_path)
@@ -58,7 +55,7 @@ def test_every_target_has_a_command_on_the_page():
     assert {command.split()[1] for command in COMMANDS if "--model" not in command} == set(TARGETS)
 
 
-def test_a_model_is_played_probed_and_judged_once(inquitree: Inquitree, service: Service, tmp_path: Path):
+def test_a_model_is_played_probed_and_judged_once(service: Service, tmp_path: Path):
     service.reply = reply
     model = ("--model", "openai/o3", "--base-url", service.address, "--reasoning-effort", "high", "--reply-tokens", 900)
     judge = ("--judge", "llm-paper:gpt-4o-mini", "--judge-base-url", service.address)
@@ -80,7 +77,7 @@ def test_a_model_is_played_probed_and_judged_once(inquitree: Inquitree, service:
     assert "| llm openai/o3 (high) | 2024-06-01 | coverage |" in (tmp_path / "fig4.md").read_text()
 
 
-def test_another_agent_joins_the_page_when_it_has_played_all_of_it(inquitree: Inquitree, tmp_path: Path):
+def test_another_agent_joins_the_page_when_it_has_played_all_of_it(tmp_path: Path):
     inquitree("reproduce", "table2", "--agent", "oracle", "--papers", "2", "--seeds", 1, "--out", tmp_path)
     done = inquitree("reproduce", "table2", "--agent", "random", *SMALL, "--out", tmp_path)
     assert done.status == 0, done.err
@@ -90,7 +87,7 @@ def test_another_agent_joins_the_page_when_it_has_played_all_of_it(inquitree: In
     assert "| oracle − random |" in (tmp_path / "table2.md").read_text()
 
 
-def test_a_failed_episode_is_counted_on_the_page_and_played_by_the_same_command(inquitree, service, tmp_path):
+def test_a_failed_episode_is_counted_on_the_page_and_played_by_the_same_command(service, tmp_path):
     service.reply = reply
     service.planned.append(failed(400, "no such parameter"))
     model = ("--model", "gpt-4o-mini", "--base-url", service.address, "--max-concurrency", 1)
@@ -106,7 +103,7 @@ def test_a_failed_episode_is_counted_on_the_page_and_played_by_the_same_command(
     assert "Missing or failed" not in (tmp_path / "table2.md").read_text()
 
 
-def test_cutoffs_of_ones_own_split_figure_4(inquitree: Inquitree, service: Service, tmp_path: Path):
+def test_cutoffs_of_ones_own_split_figure_4(service: Service, tmp_path: Path):
     service.reply = reply
     file = tmp_path / "models.toml"
     file.write_text(
@@ -123,7 +120,7 @@ def test_cutoffs_of_ones_own_split_figure_4(inquitree: Inquitree, service: Servi
     assert "No cutoff is known" not in page
 
 
-def test_a_dry_run_writes_nothing(inquitree: Inquitree, tmp_path: Path):
+def test_a_dry_run_writes_nothing(tmp_path: Path):
     done = inquitree("reproduce", "fig3", "--agent", "random", "--dry-run", "--out", tmp_path / "new")
     assert done.status == 0, done.err
     assert re.search(r"all\W+120\b", done.out), "ten papers, four levels, three runs"
@@ -142,7 +139,7 @@ def test_a_dry_run_writes_nothing(inquitree: Inquitree, tmp_path: Path):
         (("table2", "--agent", "nobody"), "no agent is called 'nobody'"),
     ],
 )
-def test_a_wrong_command_is_one_clear_line_and_writes_nothing(inquitree, arguments, told, tmp_path):
+def test_a_wrong_command_is_one_clear_line_and_writes_nothing(arguments, told, tmp_path):
     done = inquitree("reproduce", *arguments, "--out", tmp_path / "new")
     assert done.status == 2
     assert told in done.said

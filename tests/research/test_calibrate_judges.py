@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from inquitree_gym.cli.output import run_app
 from research.calibrate_judges import app
-from tests.cli.test_cli import Done, Inquitree
+from tests.contract.command_line import Done, ended
 from tests.inquiry.judges.test_llm import Grader
 from tests.servers import Service
 
@@ -22,28 +23,13 @@ pytestmark = pytest.mark.weights
 MODEL = "llm:gpt-4o-mini"
 
 
-def runner(
-    tool: Callable[[], object], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Inquitree:
-    """Return a function that runs a tool in this process."""
-
-    def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["tool", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO())
-        capsys.readouterr()
-        try:
-            run_app(tool)
-            status = 0
-        except SystemExit as left:
-            status = int(left.code or 0)
-        return Done(status, *capsys.readouterr())
-
-    return run
+def run_tool(tool: Callable[[], object], *arguments: object) -> Done:
+    """Run a tool in this process."""
+    with patch("sys.argv", ["tool", *map(str, arguments)]):
+        return ended(lambda: run_app(tool))
 
 
-@pytest.fixture
-def calibrate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inquitree:
-    return runner(app, monkeypatch, capsys)
+calibrate = partial(run_tool, app)
 
 
 @pytest.fixture
@@ -52,11 +38,7 @@ def reading(service: Service) -> Service:
     return service
 
 
-def test_calibrate_as_json_with_judges_beside_each_other(
-    calibrate: Inquitree,
-    reading: Service,
-    tmp_path: Path,
-):
+def test_calibrate_as_json_with_judges_beside_each_other(reading: Service, tmp_path: Path):
     options = ("--base-url", reading.address, "--cache", tmp_path, "--papers", 2, "--repeats", 1)
     done = calibrate("--judge", f"local,{MODEL}", *options, "--json")
     found = json.loads(done.out)
@@ -80,7 +62,7 @@ def test_calibrate_as_json_with_judges_beside_each_other(
         (("--papers", "9"), "no calibration conclusions for paper9"),
     ],
 )
-def test_wrong_words_end_with_status_2(calibrate: Inquitree, arguments: tuple[str, ...], told: str):
+def test_wrong_words_end_with_status_2(arguments: tuple[str, ...], told: str):
     done = calibrate(*arguments)
     assert (done.status, done.out) == (2, "")
     assert told in done.said
@@ -88,14 +70,7 @@ def test_wrong_words_end_with_status_2(calibrate: Inquitree, arguments: tuple[st
 
 @pytest.mark.parametrize("tool", ["validity", "calibrate_judges", "calibrate_played"])
 def test_a_tool_runs_as_a_module(tool: str):
-    command = [
-        sys.executable,
-        "-m",
-        f"research.{tool}",
-        "--conclusions",
-        "nowhere",
-        "--help",
-    ]
+    command = [sys.executable, "-m", f"research.{tool}", "--conclusions", "nowhere", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
     assert done.returncode == 0
     assert "--conclusions" in done.stdout

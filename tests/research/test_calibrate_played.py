@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,15 @@ from inquitree_gym.judging.judgement import judge_label
 from inquitree_gym.trees import load_tree
 from research.calibrate_played import app
 from research.played_calibration import PlayedItem, fit
-from tests.cli.test_cli import Inquitree
 from tests.inquiry.judges.test_llm import Grader
-from tests.research.test_calibrate_judges import MODEL, runner
+from tests.research.test_calibrate_judges import MODEL, run_tool
 from tests.servers import Service
 
 LOCAL = judge_label("local", VERSION)
 PAPER = f"llm-paper:{MODEL.removeprefix('llm:')}"
 
 
-@pytest.fixture
-def calibrate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inquitree:
-    return runner(app, monkeypatch, capsys)
+calibrate = partial(run_tool, app)
 
 
 @pytest.fixture
@@ -49,7 +47,7 @@ def conclusion(author: str, style: str, claims: list[str], items: dict[str, str]
 
 
 @pytest.mark.weights
-def test_judges_beside_each_other_as_json(calibrate: Inquitree, labelled: Path, service: Service, tmp_path: Path):
+def test_judges_beside_each_other_as_json(labelled: Path, service: Service, tmp_path: Path):
     service.reply = Grader(lambda place, text, asked: int(asked.split("===")[2].count(text)))
     options = ("--base-url", service.address, "--cache", tmp_path, "--max-concurrency", 2, "--max-cost", 5)
     names = ("--judge", f"local,{MODEL},{PAPER}", "--conclusions", labelled, "--by", "author", "--repeats", 2)
@@ -68,7 +66,7 @@ def test_judges_beside_each_other_as_json(calibrate: Inquitree, labelled: Path, 
     assert (asked["usage"]["replies"], paper["usage"]["replies"]) == (3 * 2 * 2, 3 * 2), "conclusions, orders, repeats"
 
 
-def test_labels_on_other_items_than_those_of_the_tree_are_refused(calibrate: Inquitree, labelled: Path):
+def test_labels_on_other_items_than_those_of_the_tree_are_refused(labelled: Path):
     file = labelled / "paper2.json"
     file.write_text(file.read_text(encoding="utf-8").replace('"c2"', '"c99"'), encoding="utf-8")
     done = calibrate("--conclusions", labelled)

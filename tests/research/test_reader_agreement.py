@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from inquitree_gym.cli.output import run_app
 from inquitree_gym.embeddings import Embedder
 from inquitree_gym.inquiry.readers import LLMReader
 from inquitree_gym.inquiry.readings import MatchingCase, matching_cases
 from inquitree_gym.llm import ChatModel, ReplyCache
 from research.reader_agreement import app, measure_agreement
 from research.static.proposals import load_proposals
+from tests.contract.command_line import Done
+from tests.research.test_calibrate_judges import run_tool
 from tests.servers import Body, Service
 
 pytestmark = pytest.mark.weights
@@ -57,20 +57,12 @@ def test_a_reader_that_knows_the_labels_has_perfect_shares(
     assert len(service.requests) == len({(case.text, case.candidates) for case in cases})
 
 
-def test_the_tool_prints_shares_and_kappa(
-    service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-):
+def test_the_tool_prints_shares_and_kappa(service: Service, tmp_path: Path):
     service.reply = lambda body: "none"
+    flags = ("--base-url", service.address, "--embedder", "all-MiniLM-L6-v2", "--cache", tmp_path)
 
-    def run(*more: object) -> tuple[int, str, str]:
-        flags = ("--base-url", service.address, "--embedder", "all-MiniLM-L6-v2", "--cache", tmp_path)
-        monkeypatch.setattr(sys, "argv", ["reader_agreement", *map(str, (*more, *flags))])
-        status = 0
-        try:
-            run_app(app)
-        except SystemExit as left:
-            status = int(left.code or 0)
-        return status, *capsys.readouterr()
+    def run(*more: object) -> Done:
+        return run_tool(app, *more, *flags)
 
     status, out, _ = run("llm:gpt-4o-mini", "--papers", "2", "--json")
     found = json.loads(out)
@@ -83,7 +75,7 @@ def test_the_tool_prints_shares_and_kappa(
     assert "understood" in out
     assert "κ" in err
     assert "replies paid for: 0" in err
-    assert run("gpt-4o-mini")[0] == run("llm:gpt-4o-mini", "--papers", "99")[0] == 2
+    assert run("gpt-4o-mini").status == run("llm:gpt-4o-mini", "--papers", "99").status == 2
     status, _, err = run("llm:gpt-4o-mini", "--papers", "8", "--origin", "written", "--max-total-tokens", 200)
     assert status == 2
     assert "the cap of 200 tokens is reached" in err

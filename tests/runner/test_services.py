@@ -200,24 +200,6 @@ def test_the_command_line_takes_it(case: Case, answering: Service, tmp_path: Pat
     assert (done.status, f"{case.setting} is gpt-4o-mini there and not set here" in done.said) == (2, True)
 
 
-@pytest.mark.parametrize(
-    ("flags", "told"),
-    [
-        (("--reader", "gpt-4o"), "a reader must be 'local' or 'llm:MODEL', got 'gpt-4o'"),
-        (("--reader", "llm:no-such-model"), "litellm knows no provider for the model 'no-such-model'"),
-        (("--reader-base-url", "http://x/v1"), "--reader-base-url without a model does nothing"),
-        (("--judge", "gpt-4o"), "must be 'local' or 'llm:MODEL' or 'llm-paper:MODEL', got 'gpt-4o'"),
-        (("--judge", "llm:"), "the judge of a study must be"),
-        (("--judge", "llm:no-such-model"), "litellm knows no provider for the model 'no-such-model'"),
-        (("--judge-base-url", "http://x/v1"), "--judge-base-url without a model does nothing"),
-    ],
-)
-def test_wrong_flags_write_nothing(tmp_path: Path, flags: tuple[str, ...], told: str):
-    done = inquitree("run", "--agent", "oracle", "--papers", "2", *flags, "--out", tmp_path / "run")
-    assert (done.status, told in done.said) == (2, True), done.err
-    assert not (tmp_path / "run").exists()
-
-
 def test_agents_without_a_model_are_read_at_the_same_time(answering: Service, tmp_path: Path):
     meet(answering, 3)
     study = READER.study(answering, "random-words", seeds=3)
