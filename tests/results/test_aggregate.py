@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.errors import LogError
 from inquitree_gym.inquiry.results import BOUNDS, MEASURES, RESULTS, SPLIT, STATED, EpisodeScore
 from inquitree_gym.results.load import load_run
 from inquitree_gym.results.score import score_episode
@@ -213,27 +212,3 @@ def test_what_a_report_says_of_the_two_ends_at_3n(run: Path):
     assert 0 < by_agent["worst-case"]["coverage at 3n"].mean < 1
     assert by_agent["worst-case"]["Q"].mean == 0
     assert by_agent["random-menu"]["coverage"].mean < 1
-
-
-def test_missing_and_torn_episodes_are_named_and_not_scored(study: StudyConfig, tmp_path: Path):
-    run_study(study.model_copy(update={"trees": ("paper8",)}), tmp_path)
-    place = tmp_path / "episodes"
-    (place / "paper8_oracle_f0_s1.jsonl").unlink()
-    torn = place / "paper8_worst-case_f0_s0.jsonl"
-    torn.write_bytes(torn.read_bytes()[:-5])
-    found = load_run(str(tmp_path))
-    assert [each.name for each in found.missing] == ["paper8_oracle_f0_s1.jsonl", "paper8_worst-case_f0_s0.jsonl"]
-    assert len(found.scores) == 4
-
-
-def test_a_run_without_a_finished_episode_says_so(study: StudyConfig, tmp_path: Path):
-    run_study(study.model_copy(update={"trees": ("paper8",), "seeds": 1}), tmp_path)
-    for file in (tmp_path / "episodes").iterdir():
-        file.unlink()
-    with pytest.raises(LogError, match="holds no finished episode yet; run its study first"):
-        load_run(tmp_path)
-
-
-def test_a_folder_that_is_no_run_says_so(tmp_path: Path):
-    with pytest.raises(LogError, match="holds no episode log"):
-        load_run(tmp_path)

@@ -15,7 +15,7 @@ from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.integrations.messages import check_contamination, had_other_prompts, message_row
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.log import Episode
-from inquitree_gym.trees import CANARY, load_tree
+from inquitree_gym.trees import load_tree
 from tests.servers import Rote, Service, said
 
 TREE = load_tree("paper2")
@@ -43,22 +43,6 @@ def test_the_messages_are_those_that_the_model_saw_and_its_last_reply(service: S
     row = message_row(episode)
     assert row["messages"] == [*asked_last(service), {"role": "assistant", "content": episode.replies[-1].text}]
     assert row["agent"] == f"{agent.name} openai/gpt-4o-mini"
-
-
-@pytest.mark.weights
-def test_a_row_says_what_was_played_and_how_well():
-    env = InquiryEnv(TREE, fake_level=3, privileged=True)
-    episode = it.play(env, it.make_agent("oracle", env), seed=3)
-    row = message_row(episode)
-    system, *others = row.pop("messages")
-    assert system["role"] == "system"
-    assert "THOUGHT" in system["content"]
-    assert [each["content"] for each in others[::2]] == [turn.observation for turn in episode.turns]
-    assert [each["content"] for each in others[1::2]] == [f"ACTION: {action}" for action in episode.actions]
-    assert row == {
-        "kind": "inquiry", "task": "paper2", "version": TREE.version, "fake_level": 3, "seed": 3, "agent": "oracle",
-        "reward": episode.footer.episode_return, "fingerprint": episode.fingerprint, "canary": CANARY,
-    }  # fmt: skip
 
 
 @pytest.mark.weights

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +24,7 @@ from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.log import Episode, Failure, Reply, read_episode, to_line
 from inquitree_gym.results.comparison import compare, differences_table
 from inquitree_gym.results.judged import recorded_scores, stated_texts
-from inquitree_gym.results.load import ScoredRun, load_run
+from inquitree_gym.results.load import ScoredRun, load_run, without_doubles
 from inquitree_gym.results.logs import Missing
 from inquitree_gym.results.pages import write_report
 from inquitree_gym.results.report import build_report
@@ -38,6 +39,7 @@ from tests.inquiry.test_scoring import GivenJudge
 from tests.inquiry.test_trajectory import ASKED_AGAIN, CONCLUDE, END, EXPLORE, enter, episode_of, failed, redo, result
 from tests.results.html import read_page
 from tests.results.test_aggregate import score
+from tests.runner.played import small_study
 from tests.strategies import make_tree
 
 TREE = make_tree([[], []], [1, 1], tree_id="t1")
@@ -362,13 +364,7 @@ def test_a_former_local_judge_can_be_told_and_chosen(whole: Path):
     assert {score.judged_by for score in load_run(whole).scores} == {JUDGING.own} == {f"local v{VERSION}"}
 
 
-def test_a_judge_that_has_not_judged_the_run_is_an_error_that_names_the_command(whole: Path):
-    with pytest.raises(
-        JudgeError, match=r"has not judged the conclusions of .* run: inquitree judge .* --judge llm:m$"
-    ):
-        load_run(whole, judge="llm:m")
-    with pytest.raises(OptionError, match=r"no judge is called 'lokal'.*did you mean 'local'"):
-        load_run(whole, judge="lokal")
+def test_a_judge_that_has_judged_a_part_of_the_run_is_an_error(whole: Path):
     (stated, _) = stated_texts(whole)
     with JudgementFile(whole, "llm:m", {}) as kept:
         grades = (Verdict(1.0, "it says so"),) * len(stated.task.conclusions)
@@ -400,3 +396,30 @@ def test_agreement_is_over_the_items_that_both_have_scored():
     assert section is not None
     (line,) = section.tables[1].lines
     assert [cell.text for cell in line] == ["a v1", "b v1", "0.667", "0.667", "0.133", "3", "1"]
+
+
+# Copies of episodes among runs that are reported together
+
+
+def test_a_run_that_is_reported_twice_counts_once(tmp_path: Path):
+    run_study(small_study(seeds=2), tmp_path / "one")
+    run_study(small_study(seeds=3), tmp_path / "again")
+    run_study(small_study(max_turns="5n"), tmp_path / "other")
+    runs = [load_run(tmp_path / name) for name in ("one", "again", "other")]
+    found, doubles = without_doubles(runs)
+    assert (doubles, [len(run.scores) for run in found]) == (2, [2, 1, 1])
+    assert [score.seed for score in found[1].scores] == [2]
+    assert without_doubles(found) == (found, 0)
+
+
+def test_a_copy_has_no_grades_of_other_judges_either(tmp_path: Path):
+    tree = load_tree("paper2")
+    run_study(small_study(seeds=2), tmp_path / "one")
+    with JudgementFile(tmp_path / "one", "llm:m", {"version": 1}) as file:
+        for log in sorted((tmp_path / "one" / "episodes").iterdir()):
+            ((turn, said),) = JUDGING.texts(read_episode(log))
+            file.add((log.name, turn), tree, said, Judgement((Verdict(0.6, ""),) * len(tree.conclusions)))
+    shutil.copytree(tmp_path / "one", tmp_path / "copy")
+    found, doubles = without_doubles([load_run(tmp_path / "one"), load_run(tmp_path / "copy")])
+    assert doubles == 2
+    assert [{label: len(scores) for label, scores in run.judged.items()} for run in found] == [{"llm:m v1": 2}, {}]

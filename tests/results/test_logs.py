@@ -22,7 +22,6 @@ from inquitree_gym.results.viewer import view_run
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.trees import Tree
-from inquitree_gym.trees.load import dump_tree
 from inquitree_gym.wrappers import LogEpisodes
 from tests.inquiry.test_trajectory import CONCLUDE, END, enter, episode_of, result
 from tests.results.html import read_page
@@ -140,15 +139,6 @@ def test_logs_of_trees_that_are_not_at_hand_are_counted_and_named(played: Path, 
     assert f"which is not at hand; the tree at hand has {digest}" in found.missing[0].error
     assert found.missing[1].error == found.missing[2].error
     assert found.missing[1].error.endswith("which is not at hand")
-
-
-def test_a_run_is_read_with_the_copies_of_trees_that_it_holds(tmp_path: Path):
-    tree = make_tree([[], [0]], [1, 1], tree_id="own")
-    file = tmp_path / "own.json"
-    file.write_text(dump_tree(tree))
-    run_study(make_study(agents=("worst-case",), trees=(str(file),), seeds=1), tmp_path / "run")
-    file.unlink()
-    assert [score.task for score in load_run(tmp_path / "run").scores] == ["own"]
 
 
 # What is no log

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquitree_gym.results.statistics import Contrast, Estimate, clustered_mean, paired_difference, unpaired_difference
+from inquitree_gym.results.statistics import (
+    Contrast,
+    Estimate,
+    clustered_mean,
+    paired_difference,
+    stratified_mean,
+    unpaired_difference,
+)
 
 T4, T9 = 2.7764451051977987, 2.2621571628540993
 """0.975 quantiles of Student's t with 4 and 9 degrees of freedom, from printed tables."""
@@ -159,3 +166,34 @@ def test_an_empty_group_leaves_no_difference():
 def test_a_tree_in_both_groups_is_no_independent_evidence():
     with pytest.raises(ValueError, match=r"a in both groups; pair them by `paired_difference`"):
         unpaired_difference([("a", 1.0), ("b", 0.0)], [("a", 0.0)])
+
+
+# Strata, as the paper averages its domains
+
+
+def papers(stratum: str, *values: float | None) -> list[tuple[str, float | None]]:
+    return [(f"{stratum}{i}", value) for i, value in enumerate(values)]
+
+
+def test_all_is_the_mean_of_the_domains_as_the_paper_prints_it():
+    found = stratified_mean([papers("a", 0.6957), papers("b", 0.4819), papers("c", 0.6604)])
+    assert found.mean == pytest.approx(0.6127, abs=5e-5)
+    assert (found.low, found.trees, found.episodes) == (None, 3, 3)
+
+
+def test_strata_weigh_the_same_whatever_their_size():
+    found = stratified_mean([papers("a", 1.0, 1.0, 1.0, 1.0), papers("b", 0.0, 0.0)])
+    assert found.mean == 0.5
+    assert clustered_mean([*papers("a", 1.0, 1.0, 1.0, 1.0), *papers("b", 0.0, 0.0)]).mean == pytest.approx(2 / 3)
+    assert (found.low, found.high) == (None, None)
+
+
+def test_values_of_none_and_empty_strata_are_absent():
+    found = stratified_mean([papers("a", 0.2, None), papers("b", None), papers("c", 0.4)])
+    assert (found.mean, found.trees) == (pytest.approx(0.3), 2)
+    assert stratified_mean([papers("a", None), []]).mean is None
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=8))
+def test_one_stratum_is_the_clustered_mean(values: list[float]):
+    assert stratified_mean([papers("a", *values)]) == clustered_mean(papers("a", *values))

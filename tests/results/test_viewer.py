@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -16,7 +15,7 @@ from inquitree_gym.inquiry.events import ReadingRecord
 from inquitree_gym.inquiry.pages import InquiryTurn, turn_views
 from inquitree_gym.inquiry.trajectory import read_trajectory
 from inquitree_gym.inquiry.vigilance import ALL
-from inquitree_gym.log import Episode, Failure, Reply, read_episode, to_line
+from inquitree_gym.log import Episode, Failure, Reply, read_episode
 from inquitree_gym.results.viewer import view_log, view_run, write_view
 from inquitree_gym.rollout import play
 from inquitree_gym.runner.check import make_study
@@ -292,17 +291,6 @@ def test_an_index_links_every_episode_and_each_links_back(run: Path):
     assert page.text.count("torn") == page.text.count("missing") == 1
 
 
-def test_an_index_names_a_damaged_log_and_shows_the_others(run: Path, tmp_path: Path):
-    copy = Path(shutil.copytree(run, tmp_path / "run"))
-    first, *others = sorted((copy / "episodes").iterdir())
-    first.write_bytes(first.read_bytes().replace(b'"kind":"turn"', b'"kind":"tarn"', 1))
-    page = read_page(view_run(copy))
-    assert len(page.attributes("href")) == len(others)
-    assert "damaged" in page.text
-    with pytest.raises(LogError, match="line 2: "):
-        view_log(first)
-
-
 def test_an_index_can_be_given_a_name(run: Path, tmp_path: Path):
     index = view_run(run, tmp_path / "deep" / "all.html", wanted=lambda spec: spec.agent == "oracle")
     assert index == tmp_path / "deep" / "all.html"
@@ -331,19 +319,6 @@ def test_one_wanted_episode_is_one_page(run: Path, tmp_path: Path, out: str, pag
 def test_a_choice_that_nothing_answers_to_is_told(run: Path, tmp_path: Path, wanted, match: str):
     with pytest.raises(OptionError, match=match):
         view_run(run, tmp_path, wanted=wanted)
-
-
-def test_the_tree_of_a_log_in_a_run_is_that_of_the_run(tmp_path: Path):
-    file = tmp_path / "elsewhere" / "own.json"
-    file.parent.mkdir()
-    file.write_text(dump_tree(make_tree([[], [0]], [1, 1], tree_id="own")))
-    run_study(make_study(agents=("worst-case",), trees=(str(file),), seeds=1), tmp_path / "run")
-    (log,) = (tmp_path / "run" / "episodes").iterdir()
-    assert "Question 2" in read_page(view_log(log, tmp_path / "p.html")).text
-    alien = log.with_name("alien.jsonl")
-    alien.write_text(to_line(episode_of(TREE).header))
-    with pytest.raises(LogError, match=r"was played on .* with digest \w{12}, which is not at hand"):
-        view_log(alien)
 
 
 def test_strange_names_of_files_can_be_linked_to(tmp_path: Path):
