@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import signal
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +12,7 @@ import pytest
 
 from inquitree_gym.baselines import Ask, BaselineAgent, RandomAgent, ReplayAgent
 from inquitree_gym.embeddings import MiniLMEmbedder
-from inquitree_gym.errors import EmbedderError, LogError
+from inquitree_gym.errors import EmbedderError
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.llm import Completion, Message
 from inquitree_gym.log import Episode, read_episode
@@ -73,16 +69,6 @@ def paper8() -> Tree:
     return load_tree("paper8")
 
 
-def test_an_episode_holds_what_was_shown_and_said(paper8: Tree):
-    episode = play(InquiryEnv(paper8), PaidAgent(paper8), 4, options={"fake_level": 7, "max_turns": 9})
-    assert episode.status == "concluded"
-    assert (episode.header.seed, episode.header.rules["fake_level"], episode.header.rules["max_turns"]) == (4, 7, 9)
-    assert episode.header.task.digest == paper8.digest
-    assert len(episode.turns) == episode.footer.turns == 10
-    assert episode.turns[8].event.limit
-    assert episode.footer.episode_return == sum(turn.reward for turn in episode.turns)
-
-
 def test_what_stands_behind_an_action_lands_in_the_log(paper8: Tree, tmp_path: Path):
     agent = PaidAgent(paper8)
     play(InquiryEnv(paper8), agent, 1, file=tmp_path / "paid.jsonl")
@@ -120,9 +106,6 @@ def test_a_log_among_the_wrappers_is_used_as_it_is(paper8: Tree, tmp_path: Path)
     assert logged == episodes
     assert all(episode.header.agent == {"name": "mine", "depth": 3} for episode in logged)
     assert len(logged[0].replies) == len(logged[0].turns)
-
-
-# Replaying
 
 
 # Resuming
@@ -168,35 +151,6 @@ def test_a_log_may_be_torn_more_than_once(small: Tree, minilm: MiniLMEmbedder, t
         assert agent.asked[0] == first, "header, then reply and turn by turn"
 
 
-KILLED = """
-import os, signal, sys
-from inquitree_gym import play, InquiryEnv, load_tree
-from inquitree_gym.baselines import RandomAgent
-
-class Killed(RandomAgent):
-    def act(self, observation, info):
-        if info["turn"] == 8:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().act(observation, info)
-
-play(InquiryEnv("paper12", fake_level=5), Killed(load_tree("paper12")), 21, file=sys.argv[1])
-"""
-
-
-@pytest.mark.weights
-def test_the_log_of_a_killed_process_goes_on_as_if_nothing_had_happened(tmp_path: Path):
-    file = tmp_path / "killed.jsonl"
-    done = subprocess.run([sys.executable, "-c", KILLED, str(file)], capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    torn = read_episode(file)
-    assert (torn.status, len(torn.turns)) == ("torn", 8)
-    tree = load_tree("paper12")
-    resumed = play(InquiryEnv(tree, fake_level=5), RandomAgent(tree), 21, file=file)
-    assert resumed.turns[:8] == torn.turns
-    assert resumed.fingerprint == play(InquiryEnv(tree, fake_level=5), RandomAgent(tree), 21).fingerprint
-    assert (read_episode(file).turns, read_episode(file).footer) == (resumed.turns, resumed.footer)
-
-
 class Stopped(PaidAgent):
     """Its service breaks down once."""
 
@@ -235,18 +189,6 @@ def test_what_stops_an_episode_is_logged_and_the_episode_can_be_resumed(
     assert agent.asked == list(range(1, len(resumed.turns) + 1))
     assert resumed.fingerprint == play(InquiryEnv(paper8), PaidAgent(paper8), 6).fingerprint
     assert read_episode(file).status == "concluded"
-
-
-def test_a_log_that_does_not_come_out_again_is_refused(paper8: Tree, tmp_path: Path):
-    file = tmp_path / "torn.jsonl"
-    play(InquiryEnv(paper8), PaidAgent(paper8), 6, file=file)
-    lines = file.read_text().splitlines(keepends=True)
-    record = json.loads(lines[4])
-    record["action"] = "something else was said"
-    file.write_text("".join([*lines[:4], json.dumps(record) + "\n", *lines[5:9]]))
-    with pytest.raises(LogError, match="Replay diverged from the log at turn 2; resume with the release"):
-        play(InquiryEnv(paper8), PaidAgent(paper8), 6, file=file)
-    assert len(read_episode(file).turns) == 4
 
 
 def test_two_surrogates_of_one_character_are_read_as_it_so_that_their_log_can_be_resumed(tmp_path: Path):

@@ -20,6 +20,7 @@ from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.results.score import score_episode
 from inquitree_gym.rollout import in_step_thread
 from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.trees import CANARY
 from tests.contract.conftest import CASES
 
 TASKS = {
@@ -149,8 +150,12 @@ def test_an_episode_is_a_row_of_messages(task, episode):
         "system", ["user", "assistant"] * len(episode.turns),
     )  # fmt: skip
     assert [message["content"] for message in others[::2]] == [turn.observation for turn in episode.turns]
-    assert task.cell.items() <= row.items()
-    assert (row["kind"], row["task"], row["reward"]) == (task.kind, task.task, episode.footer.episode_return)
+    assert [message["content"] for message in others[1::2]] == [f"ACTION: {action}" for action in episode.actions]
+    assert row == {
+        **task.cell, "kind": task.kind, "task": task.task, "version": task.version, "seed": task.seed,
+        "agent": episode.header.agent["name"], "reward": episode.footer.episode_return,
+        "fingerprint": episode.fingerprint, "canary": CANARY,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("text", [None, 7, "", " \n", "x" * (MAX_ACTION_LENGTH + 1), {"text": "hello"}], ids=repr)

@@ -116,9 +116,6 @@ def test_read_by_its_own_embedder_at_its_own_threshold_nothing_changes_and_nothi
         assert again.bounds(0.45) == (again.coverage, again.coverage)
 
 
-# Bounds
-
-
 # What is refused
 
 

@@ -172,20 +172,6 @@ def test_a_changed_tree_is_refused_unless_it_is_played_beside_the_former_one_or_
     assert run_trees(alone)["mine"] == changed
 
 
-def test_logs_of_another_version_are_named_and_do_not_stop_the_rest(tmp_path: Path, mine: Path):
-    folder, other = tmp_path / "run", tmp_path / "other"
-    run_study(study(trees=(str(mine), "2")), folder)
-    edit(mine)
-    run_study(study(trees=(str(mine),)), other)
-    name = "mine_oracle_f0_s0.jsonl"
-    (folder / "episodes" / name).write_bytes((other / "episodes" / name).read_bytes())
-    run = load_run(folder)
-    assert [score.task for score in run.scores] == ["paper2"]
-    (missing,) = run.missing
-    assert (missing.name, missing.status) == (name, "other task")
-    assert "was played on mine with digest" in missing.error
-
-
 def test_a_changed_or_lost_copy_is_told(tmp_path: Path, mine: Path):
     folder = tmp_path / "run"
     run_study(study(trees=(str(mine),)), folder)

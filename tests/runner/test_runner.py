@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.errors import EmbedderError, LogError
 from inquitree_gym.llm import Budget, SystemClock
 from inquitree_gym.runner import Outcome, RunOptions, RunSummary, StudyConfig, run_study
@@ -165,18 +164,6 @@ def test_a_run_whose_folder_cannot_be_written_any_more_says_so(study: StudyConfi
     assert run_study(study, run).played == 1
 
 
-def test_options_reach_every_episode(tmp_path: Path):
-    study = make_study(
-        agents=("worst-case", "retrieval"), trees=("paper8",), fake_level=(9,), seeds=1, max_turns="5n", threshold=0.3
-    )
-    run_study(study, tmp_path)
-    for episode in episodes(tmp_path).values():
-        assert episode.header.rules["max_turns"] == "5n"
-        assert episode.header.rules["threshold"] == 0.3
-        assert episode.header.setup.embedder.name == DEFAULT_EMBEDDER
-        assert len(episode.turns) <= 26
-
-
 def test_the_device_is_no_part_of_the_study(tmp_path: Path):
     study = make_study(agents=("retrieval",), trees=("paper2",), seeds=1)
     run_study(study, tmp_path / "cpu", RunOptions(device="cpu"))
@@ -185,17 +172,6 @@ def test_the_device_is_no_part_of_the_study(tmp_path: Path):
     assert one.fingerprint == other.fingerprint
     assert one.header.setup.embedder == other.header.setup.embedder
     assert run_study(study, tmp_path / "cpu", RunOptions(device="auto")).found == 1
-
-
-@pytest.mark.weights
-def test_a_run_on_cuda_without_a_device_ends_with_the_reason_and_goes_on_elsewhere(tmp_path: Path):
-    torch = pytest.importorskip("torch")
-    if torch.cuda.is_available():
-        pytest.skip("there is a CUDA device")
-    study = make_study(agents=("retrieval",), trees=("paper2",), seeds=1)
-    with pytest.raises(EmbedderError, match="device='cuda' needs a CUDA device"):
-        run_study(study, tmp_path, RunOptions(device="cuda"))
-    assert run_study(study, tmp_path).played == 1
 
 
 def test_a_device_that_the_embedder_cannot_take_is_refused_before_anything_is_written(tmp_path: Path):
