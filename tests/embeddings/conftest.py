@@ -10,7 +10,11 @@ import pytest
 from inquitree_gym.embeddings import MiniLMEmbedder, ReaderEmbedder
 from inquitree_gym.trees import load_tree
 from research.onnx.graph import export_onnx
-from research.static.fitting import Vocabulary, make_vocabulary
+from research.static.fitting import TableFit, Vocabulary, make_vocabulary, save_static
+
+STATIC_TEXTS = tuple(load_tree("paper17").texts().values())[:40]
+STATIC_THRESHOLD = 0.9
+"""High, since a table of so few words finds all texts alike."""
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +38,15 @@ def vocabulary(minilm: MiniLMEmbedder) -> Vocabulary:
     """Single letters and the commonest words."""
     counted = tuple(load_tree("paper17").texts().values())
     return make_vocabulary(minilm, 2_100, lambda: None).reweighted(counted)
+
+
+@pytest.fixture(scope="session")
+def distilled(minilm: MiniLMEmbedder, vocabulary: Vocabulary, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small static model that has learned some texts. Not to be changed."""
+    folder = tmp_path_factory.mktemp("static") / "model"
+    table = TableFit(vocabulary, STATIC_TEXTS, minilm.embed(STATIC_TEXTS)).table()
+    save_static(folder, minilm.digest, vocabulary, table, STATIC_THRESHOLD)
+    return folder
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 from safetensors import SafetensorError
 
 from inquitree_gym.embeddings.derived import (
-    COMMANDS,
     files_digest,
     made_folder,
     models_folder,
@@ -18,8 +17,6 @@ from inquitree_gym.embeddings.derived import (
 )
 from inquitree_gym.errors import EmbedderError
 from research.sealing import seal, writing
-
-KINDS = tuple(COMMANDS)
 
 
 @pytest.fixture
@@ -51,12 +48,6 @@ def test_the_digest_tells_names_and_contents_and_no_order(sealed: Path):
     assert files_digest(dict(reversed(files.items()))) == read_manifest(sealed, "static").digest
     others = [files | {"a": files["b"]}, {"a": files["a"]}, {"a": files["b"], "b": files["a"]}]
     assert len({files_digest(each) for each in (files, *others)}) == 4
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_where_no_model_is_the_command_that_makes_one_is_named(kind: str, tmp_path: Path):
-    with pytest.raises(EmbedderError, match=f"there is no {kind} model in '{tmp_path}'.*run: {COMMANDS[kind]}"):
-        read_manifest(tmp_path, kind)
 
 
 def test_a_model_of_another_kind_is_told_with_its_name(sealed: Path):

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import os
 import pickle
-import re
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from inquitree_gym.embeddings import MiniLMEmbedder, OnnxEmbedder, derived
-from inquitree_gym.errors import EmbedderError, MissingExtraError
 from inquitree_gym.trees import load_tree
 
 pytestmark = pytest.mark.weights
@@ -53,62 +47,12 @@ def test_a_row_has_the_same_bytes_whatever_its_neighbours(embedder: OnnxEmbedder
     assert [row.tobytes() for row in embedder.embed(texts[::-1])] == alone[::-1]
 
 
-def test_name_threshold_and_dimension_are_those_of_the_default_and_the_digest_is_its_own(
-    embedder: OnnxEmbedder, minilm: MiniLMEmbedder, exported: Path
-):
-    assert embedder.name == f"onnx:{exported}"
-    assert (embedder.threshold, embedder.dim) == (minilm.threshold, minilm.dim)
-    assert re.fullmatch("[0-9a-f]{64}", embedder.digest)
-    assert embedder.digest != minilm.digest
-
-
 def test_copies_share_the_weights_and_a_pickle_leaves_them_out(embedder: OnnxEmbedder):
     expected = embedder.embed(TEXTS).tobytes()
     assert copy.deepcopy(embedder) is embedder
     content = pickle.dumps(embedder)
     assert len(content) < 10_000
     assert pickle.loads(content).embed(TEXTS).tobytes() == expected
-
-
-def test_the_usual_name_finds_what_was_written_there(
-    embedder: OnnxEmbedder, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("INQUITREE_MODELS", str(tmp_path))
-    (tmp_path / "onnx").mkdir()
-    (tmp_path / "onnx" / "all-MiniLM-L6-v2").symlink_to(exported)
-    usual = OnnxEmbedder()
-    assert (usual.name, usual.digest) == ("onnx:all-MiniLM-L6-v2", embedder.digest)
-    assert usual.embed(TEXTS).tobytes() == embedder.embed(TEXTS).tobytes()
-
-
-@pytest.mark.parametrize("name", ["onnx:all-MiniLM-L6-v2", "onnx:{}/nowhere"])
-def test_a_model_that_was_never_exported_is_told_with_the_command(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("INQUITREE_MODELS", str(tmp_path))
-    missing = OnnxEmbedder(name.format(tmp_path).removeprefix("onnx:"))
-    for ask in (lambda: missing.digest, lambda: missing.embed(TEXTS)):
-        with pytest.raises(EmbedderError, match=r"there is no onnx model in .*; run: python -m research.onnx"):
-            ask()
-
-
-def replace(file: Path, content: bytes) -> str:
-    file.unlink()
-    file.write_bytes(content)
-    return hashlib.sha256(content).hexdigest()
-
-
-@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
-def test_a_file_that_was_changed_is_refused_with_both_digests(
-    name: str, exported: Path, linked: Callable[[Path], Path]
-):
-    folder = linked(exported)
-    expected = hashlib.sha256((exported / name).read_bytes()).hexdigest()
-    found = replace(folder / name, (exported / name).read_bytes()[:-1] + b"!")
-    with pytest.raises(EmbedderError, match=f"'{name}' was changed.*{expected}.*{found}") as caught:
-        OnnxEmbedder(str(folder)).embed(TEXTS)
-    assert str(folder) in str(caught.value)
-    assert "make it again with: python -m research.onnx" in str(caught.value)
 
 
 # The hub's own file
@@ -144,35 +88,3 @@ def test_a_graph_with_the_inputs_of_the_hubs_file_is_fed_what_it_asks_for(
 
 
 # What a process has to import
-
-
-def run(program: str, **variables: str) -> str:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("INQUITREE_")}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=kept | variables, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-PLAYED = """
-import sys
-import gymnasium as gym
-import inquitree_gym
-env = gym.make("InquiTree-paper2-v0", embedder={name!r})
-env.reset(seed=0)
-*_, info = env.step("How do the animals find their way, and which cells tell them?")
-heavy = ("torch", "transformers", "sentence_transformers")
-print([name for name in heavy if name in sys.modules], info["state"])
-"""
-
-
-def test_a_process_that_reads_through_onnx_imports_no_torch(exported: Path, tmp_path: Path):
-    said = run(PLAYED.format(name=f"onnx:{exported}"), INQUITREE_CACHE=str(tmp_path))
-    assert said.startswith("[] ")
-
-
-def test_without_the_extra_the_message_names_it(exported: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(MissingExtraError, match=r"'onnxruntime' is needed.*inquitree-gym\[onnx\]"):
-        OnnxEmbedder(str(exported)).embed(TEXTS)
