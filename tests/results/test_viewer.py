@@ -265,6 +265,17 @@ def test_a_log_of_another_version_of_the_tree_is_refused(tmp_path: Path):
         write_view(episode_of(TREE, END), load_tree("paper8"), tmp_path / "p.html")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [(b'"kind":"turn"', b'"kind":"tarn"', "line 2: "), (b'"id":"paper8"', b'"id":"bread"', "which is not at hand")],
+)
+def test_a_log_that_cannot_be_shown_is_told(run: Path, tmp_path: Path, old: bytes, new: bytes, told: str):
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(log_of(run, "oracle_f6_s1").read_bytes().replace(old, new, 1))
+    with pytest.raises(LogError, match=told):
+        view_log(log)
+
+
 # Places
 
 
