@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.kinds import DEFAULT_KIND, kind
@@ -101,11 +101,21 @@ def make_tasks(
     cells = parsed.cells()
     if (count := len(loaded) * len(cells) * len(numbers)) > MAX_EPISODES:
         raise OptionError(f"{count:,} tasks are more than {MAX_EPISODES:,}; choose fewer seeds")
-    others = parsed.model_dump(mode="json", exclude=set(parsed.grid), exclude_unset=True)
+    others = _deciding(type(parsed), parsed.model_dump(mode="json", exclude=set(parsed.grid), exclude_unset=True))
     return tuple(
         EpisodeTask(env, task.id, task.version, seed, cell, others)
         for task, cell, seed in product(loaded, cells, numbers)
     )
+
+
+def _deciding(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that make a difference. A default of one preset may not be that of another."""
+    whole = model(**values)
+    return {
+        name: value
+        for name, value in values.items()
+        if model(**{other: values[other] for other in values if other != name}) != whole
+    }
 
 
 def parse_settings(env: str, settings: Mapping[str, Any]) -> Any:

@@ -35,7 +35,7 @@ def test_other_settings_are_in_options_and_key():
 
 def test_a_preset_of_rules_is_in_the_key_and_brings_its_prompts():
     (task,) = make_tasks("paper8", seeds=1, rules="paper")
-    assert (task.key, task.parsed.prompts) == (f"{P8}/fake_level=0/s0/max_turns=11n/rules.preset=paper", "paper")
+    assert (task.key, task.parsed.prompts) == (f"{P8}/fake_level=0/s0/rules.preset=paper", "paper")
     assert make_tasks("paper8", seeds=1, rules="default") == make_tasks("paper8", seeds=1)
 
 
