@@ -137,7 +137,8 @@ def test_a_rule_fires_with_its_place(breaks: list[Break], expected: str):
 
 def test_a_hint_that_suggests_a_pole_is_found_by_its_vectors():
     document = clean_document()
-    document["subtopics"][0]["studies"][0]["hints"][1] = "Think of a reading that rose."
+    hints = document["subtopics"][0]["studies"][0]["hints"]
+    hints[:2] = ["Think of a reading in some run.", "Think of a reading that rose."]
     leaks = [each for each in lint_world_tree(read(document), HashingEmbedder().embed) if each.code == "T921"]
     assert [(each.node, each.path) for each in leaks] == [("s1a", "subtopics[0].studies[0].hints[1]")]
     assert "'Think of a reading that rose.' is nearer to results of pole 0 of a2 than to others" in str(leaks[0])
@@ -151,9 +152,9 @@ def test_a_tree_that_is_easy_at_random_is_told_so():
 
 
 def test_courses_respect_prerequisites_and_run_no_study_twice():
-    chain = read(world_document([2] * 4, [[[0], [0]], [[1]], [[2]], [[3]]], [[i] for i in range(4)]))
+    chain = read(world_document([2] * 5, [[[0], [0]], [[1]], [[2]], [[3, 4]]], [[i] for i in range(5)]))
     steps, best, chance = courses(chain)
-    assert (steps, best) == (3, 3)  # a chain opens a subtopic at a time
+    assert (steps, best) == (3, 3)  # the pair in the last subtopic is out of reach
     # second step: s1b or s2; third: both of s1 run leaves s2 alone, else s1b or s3
     assert chance == pytest.approx(0.5 * 2 + 0.5 * (0.5 * 2 + 0.5 * 3), abs=0.05)
     assert courses(chain) == (steps, best, chance)
@@ -169,3 +170,28 @@ def test_every_fault_has_a_code_of_the_table_and_the_severity_of_its_rule():
     found = [fault for breaks, _ in FAULTS for fault in broken(*breaks)]
     assert {code for code in RULES if code > "T9"} - {fault.code for fault in found} == {"T909", "T921"}
     assert all(RULES[fault.code].severity == fault.severity and fault.path for fault in found)
+
+
+def drop_axis(document: dict[str, Any]) -> None:
+    """Leave out the last axis, its item and its readings, in a tree that rests on an abstract."""
+    document["axes"].pop()
+    document["conclusions"].pop()
+    document["provenance"]["tier"] = "C"
+    document["provenance"]["support"].pop()
+    for name in ("s3d", "s4a", "s4b"):
+        reread(name)(document)
+
+
+@pytest.mark.parametrize(
+    ("breaks", "allowed"),
+    [
+        ([reread("s3d", 0, 4)], "T907"),  # pairs that share an axis
+        ([reread("s3a", 3, 2), reread("s3b", 0, 2)], "T907"),  # a triangle
+        ([infer("s1a", "s1c", "s2c", "s3a", "s3d")], "T904"),  # one reader of each axis
+        ([drop_axis], "T901"),
+        ([settle(2)], "T916"),
+        ([reread("s4c", 4)], "T903"),  # one axis is read in one subtopic
+    ],
+)
+def test_what_the_rules_allow_is_no_fault(breaks: list[Break], allowed: str):
+    assert allowed not in {fault.code for fault in broken(*breaks)}

@@ -19,6 +19,7 @@ from inquitree_gym.trees.load import dump_document
 from inquitree_gym.trees.world_schema import MAX_AXES, MAX_WORDINGS, WorldTree
 from inquitree_gym.trees.worlds import load_world_tree, parse_world_tree
 from tests.strategies import make_tree
+from tests.tasks import DISCLOSURE
 from tests.worlds import read, world_document, world_trees
 
 Break = Callable[[dict], object]
@@ -51,6 +52,17 @@ def test_what_is_dumped_is_read_again_to_the_same_tree_and_bytes(tree: WorldTree
 def test_only_a_converted_tree_says_so():
     assert "converted" not in dump_document(read(document()))
     assert '"converted": true' in dump_document(read(document() | {"converted": True}))
+
+
+def test_a_disclosure_is_outside_the_digest_and_rests_on_studies_of_the_tree():
+    plain = read(document())
+    told = copy.deepcopy(DISCLOSURE)
+    for claim in told["claims"]:
+        claim["evidence"] = ["s2a"]
+    tree = read(document() | {"disclosure": told})
+    assert (tree.digest, tree == plain) == (plain.digest, False)
+    told["claims"][0]["evidence"] = ["s9a"]
+    assert "needs 's9a', which is not a study" in faults(document() | {"disclosure": told})[0]
 
 
 def test_texts_gives_each_text_under_its_path():
