@@ -150,7 +150,8 @@ def test_an_episode_is_a_row_of_messages(task, episode):
         "system", ["user", "assistant"] * len(episode.turns),
     )  # fmt: skip
     assert [message["content"] for message in others[::2]] == [turn.observation for turn in episode.turns]
-    assert [message["content"] for message in others[1::2]] == [f"ACTION: {action}" for action in episode.actions]
+    part = "" if task.kind == "projection" else "ACTION: "
+    assert [message["content"] for message in others[1::2]] == [f"{part}{action}" for action in episode.actions]
     assert row == {
         **task.cell, "kind": task.kind, "task": task.task, "version": task.version, "seed": task.seed,
         "agent": episode.header.agent["name"], "reward": episode.footer.episode_return,

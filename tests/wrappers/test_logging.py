@@ -82,10 +82,9 @@ def test_readings_and_events_name_nodes_by_id(minilm):
     trajectory(env, 1, [locked.text, first.text, first.studies[0].text, REDO, CONCLUDE])
     turns = env.episode.turns
     assert [turn.event.reading.candidate for turn in turns] == [locked.id, first.id, first.studies[0].id, None, None]
-    assert [turn.event.node for turn in turns] == [first.id, first.id, *[first.studies[0].id] * 2, None]
+    assert [turn.event.node for turn in turns] == [None, first.id, *[first.studies[0].id] * 2, None]
     assert turns[0].event.reading.top[0] == (locked.id, turns[0].event.reading.similarity)
-    assert turns[0].event.reason == "prerequisite_unmet"
-    assert turns[0].event.hint_level == 1
+    assert (turns[0].event.kind, turns[0].event.reason, turns[0].event.hint_level) == ("wait", "prerequisite_unmet", 0)
     assert [turn.event.fake > 0 for turn in turns] == [False, False, True, True, False]
     assert [turn.event.decision for turn in turns] == ["none", "none", "none", "redo", "conclude"]
     assert [turn.event.reading.decision for turn in turns[3:]] == ["redo", "conclude"]
@@ -106,11 +105,7 @@ def test_what_stands_behind_an_action_is_logged_with_that_action_alone(minilm):
         env.add_reply(said)
     env.step(JUNK)
     behind = [(turn.tokens, turn.cost, turn.agent_seconds) for turn in env.episode.turns]
-    assert behind == [
-        ({"in": 12, "out": 3, "thought": 1}, 0.75, 100.0),
-        (None, None, 50.0),
-        ({"in": 1}, None, None),
-    ]
+    assert behind == [({"in": 12, "out": 3, "thought": 1}, 0.75, 100.0), (None, None, 50.0), ({"in": 1}, None, None)]
     assert env.episode.replies == (*twice, *unknown)
     env.step(JUNK)
     assert env.episode.footer is not None
