@@ -72,11 +72,7 @@ def chat(text: str | None, finish_reason: str = "stop", reasoning: int | None = 
     }
     if reasoning is not None:
         usage["completion_tokens_details"] = {"reasoning_tokens": reasoning}
-    choice = {
-        "index": 0,
-        "finish_reason": finish_reason,
-        "message": {"role": "assistant", "content": text, **message},
-    }
+    choice = {"index": 0, "finish_reason": finish_reason, "message": {"role": "assistant", "content": text, **message}}
     return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
 
 

@@ -6,15 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquitree_gym.baselines.conversation import (
-    CUT,
-    NOTHING,
-    SHARE,
-    Conversation,
-    assistant,
-    system,
-    user,
-)
+from inquitree_gym.baselines.conversation import CUT, NOTHING, SHARE, Conversation, assistant, system, user
 from inquitree_gym.inquiry.prompts import AGENT_TEMPLATE_NAMES, inquiry_prompts
 from inquitree_gym.llm import Message
 from inquitree_gym.llm.chat import BYTES_PER_TOKEN, estimated_tokens

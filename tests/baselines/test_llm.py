@@ -23,18 +23,7 @@ from inquitree_gym.results.score import cost_of
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import Tree
 from inquitree_gym.wrappers import LogEpisodes
-from tests.servers import (
-    FILTERED,
-    REFUSED,
-    USED_UP,
-    Answer,
-    Body,
-    Hourglass,
-    Rote,
-    Service,
-    failed,
-    said,
-)
+from tests.servers import FILTERED, REFUSED, USED_UP, Answer, Body, Hourglass, Rote, Service, failed, said
 from tests.strategies import make_tree
 
 pytestmark = pytest.mark.e2e

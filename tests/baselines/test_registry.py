@@ -7,13 +7,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from inquitree_gym.baselines import (
-    BASELINE_NAMES,
-    MODEL_AGENT_NAMES,
-    LLMAgent,
-    ScepticAgent,
-    make_agent,
-)
+from inquitree_gym.baselines import BASELINE_NAMES, MODEL_AGENT_NAMES, LLMAgent, ScepticAgent, make_agent
 from inquitree_gym.baselines.agent import asks_models
 from inquitree_gym.embeddings import MiniLMEmbedder, tree_vectors
 from inquitree_gym.errors import OptionError

@@ -56,9 +56,7 @@ def test_the_most_is_to_the_token_what_a_hopeless_model_is_asked(
     run_study(study, tmp_path)
     (found,) = estimate(study, study.specs())
     assert found.most == Usage(
-        len(service.requests),
-        prompt_tokens=asked(service),
-        completion_tokens=REPLY_TOKENS * len(service.requests),
+        len(service.requests), prompt_tokens=asked(service), completion_tokens=REPLY_TOKENS * len(service.requests)
     )
     assert found.most.replies == 21
     system = service.requests[0].body["messages"][0]["content"]

@@ -8,13 +8,7 @@ from pathlib import Path
 import pytest
 from safetensors import SafetensorError
 
-from inquitree_gym.embeddings.derived import (
-    files_digest,
-    made_folder,
-    models_folder,
-    read_manifest,
-    verify_files,
-)
+from inquitree_gym.embeddings.derived import files_digest, made_folder, models_folder, read_manifest, verify_files
 from inquitree_gym.errors import EmbedderError
 from research.sealing import seal, writing
 

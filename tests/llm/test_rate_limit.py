@@ -24,10 +24,7 @@ def reply(prompt: int, completion: int, retries: int = 0) -> Completion:
     return Completion("so", "stop", {"prompt": prompt, "completion": completion}, 0.0, retries=retries)
 
 
-@given(
-    rate=st.integers(1, 600),
-    pauses=st.lists(st.floats(0, 200, allow_nan=False), min_size=1, max_size=60),
-)
+@given(rate=st.integers(1, 600), pauses=st.lists(st.floats(0, 200, allow_nan=False), min_size=1, max_size=60))
 def test_no_minute_has_more_requests_than_the_rate(rate: int, pauses: list[float]):
     clock = Watch()
     pace = RateLimit(requests_per_minute=rate, clock=clock)

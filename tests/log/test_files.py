@@ -159,10 +159,7 @@ DAMAGES = {
     "another record": (lambda line: b'{"kind": "melody"}', "line 3: Input tag 'melody'"),
     "no record": (lambda line: b"[1, 2]", "line 3: Input should be"),
     "nested too deeply": (lambda line: b"[" * 100_000, "line 3: not JSON"),
-    "a value lost": (
-        lambda line: line.replace(b'"fake":2,', b""),
-        r"line 3: Field required at turn\.event\.fake",
-    ),
+    "a value lost": (lambda line: line.replace(b'"fake":2,', b""), r"line 3: Field required at turn\.event\.fake"),
     "a value replaced": (lambda line: line.replace(b'"turn":2', b'"turn":"x"'), r"line 3: .* integer.* at turn\.turn"),
     "a value added": (lambda line: b'{"smell":1,' + line[1:], r"line 3: Extra inputs .* at turn\.smell"),
 }

@@ -7,13 +7,7 @@ import pytest
 
 from inquitree_gym.inquiry.readings import MatchingCase, ProposalKind
 from inquitree_gym.trees.schema import Candidate
-from research.static.distillation import (
-    REFUSED,
-    choices,
-    matching_threshold,
-    measure_agreement,
-    similarities,
-)
+from research.static.distillation import REFUSED, choices, matching_threshold, measure_agreement, similarities
 from research.thresholds import THRESHOLD_GRID
 
 

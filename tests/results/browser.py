@@ -97,10 +97,7 @@ class Tab:
         """Dialogs, exceptions, refusals of the content security policy, and requests beyond the file system."""
         asked = self.said("Network.requestWillBeSent")
         outside = [each for each in asked if not each["request"]["url"].startswith(("file:", "about:", "data:"))]
-        return [
-            *self.said("Page.javascriptDialogOpening", "Runtime.exceptionThrown", "Log.entryAdded"),
-            *outside,
-        ]
+        return [*self.said("Page.javascriptDialogOpening", "Runtime.exceptionThrown", "Log.entryAdded"), *outside]
 
     def _note(self, answer: dict[str, Any]) -> None:
         if "method" in answer:

@@ -21,15 +21,7 @@ from inquitree_gym.errors import BudgetError, InquiTreeError, OptionError
 from inquitree_gym.llm import Budget, Completion
 from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runner.check import make_study
-from inquitree_gym.runner.ray import (
-    LOCAL,
-    MAX_DEATHS,
-    RayExecutor,
-    RayWorker,
-    _RemoteLimits,
-    _SharedLimits,
-    connected,
-)
+from inquitree_gym.runner.ray import LOCAL, MAX_DEATHS, RayExecutor, RayWorker, _RemoteLimits, _SharedLimits, connected
 from inquitree_gym.runner.run import RunContext
 from inquitree_gym.runner.services import StopConditions
 from inquitree_gym.runs.folder import load_manifest

@@ -19,17 +19,7 @@ from inquitree_gym.runner import Outcome, RunOptions, RunSummary, run_study
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.services import PATIENCE, StopConditions
 from tests.runner.played import TURNS, episodes, fingerprints, study_of
-from tests.servers import (
-    COMPLETION_TOKENS,
-    KEY,
-    PASSING,
-    PROMPT_TOKENS,
-    WAIT_AT_MOST,
-    Body,
-    Hourglass,
-    Service,
-    failed,
-)
+from tests.servers import COMPLETION_TOKENS, KEY, PASSING, PROMPT_TOKENS, WAIT_AT_MOST, Body, Hourglass, Service, failed
 
 pytestmark = pytest.mark.e2e
 
