@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 FIELDS = (
-    "kind", "state", "node", "other", "fake", "wording", "accepted", "forced", "hint_level", "limit", "reason",
-    "decision", "level", "f1",
+    "kind", "state", "node", "other", "fake", "wording", "credit", "accepted", "forced", "hint_level", "limit",
+    "reason", "decision", "level", "f1",
 )  # fmt: skip
 """Fields of an event in the log that count. An event has those of its kind."""
 UNCOUNTED = re.compile(r"folder|run|file|path|fingerprint|.*digest|started|.*seconds|cost-time")

@@ -45,7 +45,7 @@ class TextVectors:
         """
         self.embedder = embedder
         self._source = source
-        self._lasting = lasting
+        self.lasting = lasting
         self._texts = texts
         self._known: dict[str, Vector] = {}
         self._recent: OrderedDict[str, Vector] = OrderedDict()
@@ -98,7 +98,7 @@ class TextVectors:
 
     def _load_group(self, text: str) -> None:
         for group in self._pending:
-            if self._lasting or text in group:
+            if self.lasting or text in group:
                 self._known |= zip(group, self.stored(group), strict=True)
                 self._pending.remove(group)
                 return
@@ -108,7 +108,7 @@ class TextVectors:
 
         Shape ``(len(texts), dim)``.
         """
-        if not self._lasting:
+        if not self.lasting:
             return self.embedder.embed(texts)
         order = hashlib.sha256("\n".join(texts).encode()).hexdigest()
         file = cache_folder() / f"{self._source[:24]}-{order[:8]}-{self.embedder.digest[:24]}.npy"
@@ -131,8 +131,8 @@ class TreeVectors(TextVectors):
             tree: the tree.
             embedder: the embedder.
             lasting: embed all texts of the tree in one call and store the vectors on disk. False is for a tree that is
-                played once: it writes nothing, and embeds subtopics and studies when the first action is matched,
-                and the other texts when one of them is needed.
+                played once: it writes nothing, embeds subtopics and studies when the first action is matched, and other
+                texts alone when they are needed.
             texts: the texts to embed and store at once, for a use that needs few of them. None for all.
         """
         super().__init__(tree.digest, texts or (), embedder, lasting=lasting)
@@ -141,7 +141,9 @@ class TreeVectors(TextVectors):
     def _groups(self) -> Iterable[Iterable[str]]:
         if self._texts:
             return super()._groups()
-        return (self.tree.texts().values(),) if self._lasting else _matched(self.tree)
+        if self.lasting:
+            return (self.tree.texts().values(),)
+        return ([text for node in (*self.tree.subtopics, *self.tree.studies) for text in wordings(node)],)
 
     @cached_property
     def subtopics(self) -> Vectors:
@@ -157,12 +159,6 @@ class TreeVectors(TextVectors):
         found = centroids(nodes, lambda texts: self.matrix(tuple(texts)))
         found.flags.writeable = False
         return found
-
-
-def _matched(tree: Tree) -> tuple[list[str], list[str]]:
-    """Return the texts for matching actions, and the remaining texts of the tree."""
-    nodes = [text for node in (*tree.subtopics, *tree.studies) for text in wordings(node)]
-    return nodes, [text for text in tree.texts().values() if text not in nodes]
 
 
 def _remember(memory: OrderedDict[str, Vector], text: str, vector: Vector) -> None:

@@ -35,6 +35,8 @@ class ReadingRecord(JsonlRecord):
     decision: str
     margin: float | None
     top: tuple[tuple[str, float], ...]
+    repeats: bool = Field(default=False, exclude_if=not_)
+    """True if the action repeats a text shown before, and so earns no credit for its candidate."""
 
 
 class InquiryEvent(TurnEvent):
@@ -59,6 +61,8 @@ class InquiryEvent(TurnEvent):
     """Id of the second of two candidates, ``node`` being the nearest. None unless the observation asks for one."""
     wording: int = Field(default=0, exclude_if=not_)
     """Wording of a true result: 0 as the tree has it, which is not written, i for its i-th rewording."""
+    credit: float | None = Field(default=None, exclude_if=lambda credit: credit is None)
+    """Earned credit of the result that is shown, in [0, 1]. Not written where none is."""
 
     def matches(self, other: Self) -> bool:
         """Tell whether a replay read the action alike, up to `SIMILARITY_TOLERANCE`, with the same outcome."""

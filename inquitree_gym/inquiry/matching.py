@@ -23,6 +23,7 @@ from inquitree_gym.inquiry.decisions import (
 )
 from inquitree_gym.inquiry.engine import Decision, Engine, Phase, Reading, Rules, State
 from inquitree_gym.inquiry.readers import Reader, ReaderAnswer, ReaderRequest, load_reader
+from inquitree_gym.inquiry.repeats import Repeats, ShownText
 from inquitree_gym.log.records import SIMILARITY_TOLERANCE
 from inquitree_gym.texts import MAX_ACTION_LENGTH, readable
 from inquitree_gym.trees import Tree, load_tree
@@ -43,6 +44,8 @@ _TAKEN = {Phase.TOPIC: (Decision.CONCLUDE,), Phase.SUBTOPIC: (Decision.CONCLUDE,
 """Decisions that are taken in a phase if a text says nothing else."""
 _READABLE = re.compile(r"[^\W_]")
 _NO_READING = Reading()
+_Read = tuple[Reading, tuple[ShownText, ...] | None]
+"""A reading with the texts that the action repeats once they are shown."""
 _SUBTOPIC, _STUDY, _CONCLUSION = Phase.SUBTOPIC, Phase.STUDY, Phase.CONCLUSION  # looked up once, for speed
 
 
@@ -55,9 +58,10 @@ class Matcher:
         self._threshold = -1.0 if engine.rules.threshold is None else engine.rules.threshold
         self._admissible_only = engine.rules.candidates == "admissible"
         self._tokens_only = engine.rules.decisions == "tokens"
-        self._cache: OrderedDict[tuple[int, int, str], Reading] = OrderedDict()
+        self._cache: OrderedDict[tuple[int, int, str], _Read] = OrderedDict()
         self._subtopics = _verbatim(vectors.tree.subtopics)
         self._studies = _verbatim(vectors.tree.studies)
+        self._repeats = Repeats(engine, vectors)
 
     def read(self, state: State, action: str) -> Reading:
         """Return the reading of ``action`` in ``state``. Only its first `MAX_ACTION_LENGTH` characters count."""
@@ -65,13 +69,15 @@ class Matcher:
             return _NO_READING
         action = action[:MAX_ACTION_LENGTH]
         key = self._key(state, action)
-        reading = self._cache.get(key)
-        if reading is None:
-            reading = self._interpret(state, readable(action))
-            self._cache[key] = reading
+        known = self._cache.get(key)
+        if known is None:
+            text = readable(action)
+            reading = self._interpret(state, text)
+            known = self._cache[key] = (reading, self._repeated(state, text, reading))
             if len(self._cache) > CACHE_SIZE:
                 self._cache.popitem(last=False)
-        return reading
+        reading, repeated = known
+        return reading if repeated == () else self._marked(state, action, reading, repeated)
 
     def to_embed(self, state: State, action: str) -> str | None:
         """Return the text that `read` would have to embed for this action, or None."""
@@ -104,7 +110,9 @@ class Matcher:
         nodes = self._nodes(state)
         for candidate in self._engine.candidates(state):
             if nodes[candidate].id == choice:
-                return Reading(candidate, 1.0, decision, None, ((candidate, 1.0),))
+                reading = Reading(candidate, 1.0, decision, None, ((candidate, 1.0),))
+                text = readable(action[:MAX_ACTION_LENGTH])
+                return self._marked(state, text, reading, self._repeated(state, text, reading))
         return _NO_READING._replace(decision=decision)
 
     def match_subtopics(self, text: str, candidates: tuple[int, ...], top: int = TOP_K) -> Reading:
@@ -158,6 +166,19 @@ class Matcher:
         decision = self._decision(state.phase, text)
         matched = self._names_subtopic(text, decision) if state.phase == Phase.RESULT else not decision
         return matched and _READABLE.search(text) is not None
+
+    def _repeated(self, state: State, text: str, reading: Reading) -> tuple[ShownText, ...] | None:
+        """Return the texts that an accepted action repeats once they are shown. See `Repeats.repeated`."""
+        if reading.candidate < 0 or reading.similarity < self._threshold:
+            return ()
+        return self._repeats.repeated(self._nodes(state)[reading.candidate], text)
+
+    def _marked(self, state: State, action: str, reading: Reading, found: tuple[ShownText, ...] | None) -> Reading:
+        """Mark a reading by which a node would be chosen for the first time, in words that were shown before."""
+        if (state.runs if state.phase == _SUBTOPIC else state.visits)[reading.candidate]:
+            return reading
+        node = self._nodes(state)[reading.candidate]
+        return reading._replace(repeats=self._repeats.repeats(state, node, readable(action), found))
 
     def _nodes(self, state: State) -> Sequence[Subtopic | Study]:
         tree = self._vectors.tree

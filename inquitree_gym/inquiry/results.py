@@ -217,6 +217,7 @@ COVERAGE = Measure[InquiryDetail]("coverage", lambda detail: detail.trajectory.c
 UNAIDED = Measure[InquiryDetail](
     "unaided", lambda detail: detail.trajectory.unaided_coverage, "share of subtopics entered without a hint"
 )
+CREDIT = Measure[InquiryDetail]("credit", lambda detail: detail.trajectory.credit, "mean earned credit of the results")
 SHARE = Measure[InquiryDetail](
     "Q/|C|", lambda detail: detail.quality_share, "quality of the conclusion", judged=True,
     anchors=Anchors(NORMALISED, FLOOR, CEILING),
@@ -225,6 +226,7 @@ GRADE = Measure[InquiryDetail]("mean S", lambda detail: detail.mean_grade, "mean
 MEASURES: tuple[Measure[InquiryDetail], ...] = (
     COVERAGE,
     UNAIDED,
+    CREDIT,
     Measure("coverage at 3n", lambda detail: detail.trajectory.coverage_at_3n, "coverage within the first 3n turns"),
     Measure("Q", lambda detail: detail.quality, "sum of p·S over the conclusion items", judged=True),
     SHARE,
@@ -239,7 +241,9 @@ MEASURES: tuple[Measure[InquiryDetail], ...] = (
 LEGEND = (
     "n: episodes (trees). Means over trees; [low, high] is the 95 % interval, t over tree means, from five trees on.\n"
     "n = … below a mean: the trees with a value, if fewer than in the row; its neighbours rest on other trees.\n"
-    "unaided: subtopics entered on a decision that needed no hint. turns L: up to the decision to conclude.\n"
+    "unaided: subtopics entered on a decision that needed no hint. credit: mean over the results of 1, ¼ or 0, by the\n"
+    "hints before the first choice of subtopic and study; 0 after a forced move, or in words that were shown before.\n"
+    "turns L: up to the decision to conclude.\n"
     "normalised: Q/|C| from the floor (random-menu, 0) to the oracle (1) of the same trees and level, where both ran.\n"
     "stretch: position of L between its bounds, 0 at 3n, 1 at the limit or n(2H+3); below 0 for an early conclusion.\n"
     "hits, false alarms: fake, true results redone.\n"
@@ -255,7 +259,7 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
     measures = MEASURES
     shown = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")
     tables: Mapping[str, tuple[str, ...]] = {
-        "Results": ("coverage", "unaided", "Q", "Q/|C|", NORMALISED),
+        "Results": ("coverage", "unaided", "credit", "Q", "Q/|C|", NORMALISED),
         "Steps": ("coverage at 3n", "turns L", BOUNDS, "stretch", "hints"),
         "Vigilance": ("redo", CHANGE, "hits", "false alarms", D_PRIME),
         "Vigilance by kind of showing": tuple(measure.name for measure in SPLIT[:4]),

@@ -162,7 +162,10 @@ def privileged_info(transition: Transition, turn_limit: int | None) -> dict[str,
     reading, event = transition.reading, transition.event
     values = event_values(event)
     return {
-        **{name: values[name] for name in ("kind", "node", "other", "fake", "wording", "limit", "reason", "decision")},
+        **{
+            name: values[name]
+            for name in ("kind", "node", "other", "fake", "wording", "credit", "limit", "reason", "decision")
+        },
         "target": event.state.target,
         "candidate": reading.candidate,
         "similarity": reading.similarity,
@@ -246,6 +249,7 @@ def _reading_record(tree: Tree, last: Transition) -> ReadingRecord:
         decision=reading.decision.name.lower(),
         margin=reading.margin,
         top=tuple((nodes[index].id, similarity) for index, similarity in reading.top),
+        repeats=reading.repeats,
     )
 
 

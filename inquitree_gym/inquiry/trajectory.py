@@ -25,6 +25,8 @@ class Trajectory:
     """r_c (Eq. 7): share of subtopics entered."""
     unaided_coverage: float
     """Share of subtopics first entered without a hint for them, now or earlier. See `first_entries`."""
+    credit: float | None
+    """Mean earned credit of the results shown. None without any."""
     coverage_at_3n: float
     """Share of subtopics entered within the first 3n turns."""
     turns: int
@@ -79,6 +81,7 @@ def read_trajectory(episode: Episode[InquiryEvent], tree: Tree) -> Trajectory:
     return Trajectory(
         coverage=len(entries) / n,
         unaided_coverage=sum(unaided for _, unaided in entries.values()) / n,
+        credit=_mean_credit(episode),
         coverage_at_3n=sum(turn <= 3 * n for turn, _ in entries.values()) / n,
         turns=len(episode.turns) - any(turn.event.kind == "end" for turn in episode.turns),
         fewest_turns=rules.fewest_turns(n),
@@ -92,6 +95,11 @@ def read_trajectory(episode: Episode[InquiryEvent], tree: Tree) -> Trajectory:
         proven=sum(1 << index[study] for study in {each.study for each in shown if not each.fake}),
         conclusion=next((turn.action for turn in episode.turns if turn.event.kind == "end"), None),
     )
+
+
+def _mean_credit(episode: Episode[InquiryEvent]) -> float | None:
+    found = [turn.event.credit for turn in episode.turns if turn.event.credit is not None]
+    return sum(found) / len(found) if found else None
 
 
 def check_log(episode: Episode[InquiryEvent], tree: Tree) -> None:

@@ -37,7 +37,8 @@ class TextReader:
         self._runtime = runtime
         self._states = states
         self._engine = engine = runtime.engine
-        self._state = engine.start(0).state._replace(visited=(1 << engine.n) - 1)
+        state = engine.start(0).state
+        self._state = state._replace(visited=(1 << engine.n) - 1, visits=(1,) * engine.n, runs=(1,) * len(state.runs))
         self._subtopics, self._studies = tuple(range(engine.n)), tuple(range(len(engine.subtopic_of)))
         self._threshold = -1.0 if engine.rules.threshold is None else engine.rules.threshold
         self._direct = engine.rules.explore == "direct"

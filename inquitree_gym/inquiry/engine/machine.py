@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.engine.rules import Decision, Event, ObservationKind, Phase, Reading, Reason, State
+from inquitree_gym.inquiry.engine.rules import CREDITS, Decision, Event, ObservationKind, Phase, Reading, Reason, State
 from inquitree_gym.seeds import seed_of_agent, splitmix64
 from inquitree_gym.trees.schema import HINT_LEVELS, Tree
 
@@ -58,7 +58,8 @@ class Engine:
         """Return the first event of an episode. ``seed`` (0 to 2^64 - 1) determines its fake results."""
         studies = len(self.subtopic_of)
         state = State(
-            Phase.TOPIC, 0, -1, -1, 0, -1, 0, (0,) * self.n, (0,) * studies, (-1,) * studies, 0, seed & _WORD
+            Phase.TOPIC, 0, -1, -1, 0, -1, 0, (0,) * self.n, (0,) * studies, (-1,) * studies, 0,
+            (0,) * (self.n + studies), (-1,) * (self.n + studies), seed & _WORD,
         )  # fmt: skip
         return Event(state, ObservationKind.START)
 
@@ -128,7 +129,7 @@ class Engine:
             return self._postpone(state, reason) if self._waits else self._fail(state, reason)
         if self._asks and (other := self._tied(state, reading)) >= 0 and not self.prerequisites[other] & ~state.visited:
             return self._ask(state, ObservationKind.SUBTOPIC_TIE, choice, other)
-        return self._enter(state, choice)
+        return self._enter(state, choice, repeats=reading.repeats)
 
     def _at_subtopic(self, state: State, reading: Reading) -> Event:
         if reading.decision and self._takes_bare:
@@ -144,7 +145,7 @@ class Engine:
             )
         if self._asks and (other := self._tied(state, reading)) >= 0:
             return self._ask(state, ObservationKind.STUDY_TIE, reading.candidate, other)
-        return self._run(state, reading.candidate)
+        return self._run(state, reading.candidate, repeats=reading.repeats)
 
     def _at_study(self, state: State, reading: Reading) -> Event:
         return self._show(state, state.study, state.runs)
@@ -161,7 +162,7 @@ class Engine:
         if decision == Decision.CONCLUDE:
             return self._conclude(state)
         if names and self.rules.explore == "direct" and not self.prerequisites[reading.candidate] & ~state.visited:
-            return self._enter(state, reading.candidate, decision=decision)
+            return self._enter(state, reading.candidate, decision=decision, repeats=reading.repeats)
         return Event(_move(state, Phase.TOPIC), ObservationKind.TOPIC, accepted=True, decision=decision)
 
     def _at_conclusion(self, state: State, reading: Reading) -> Event:
@@ -176,10 +177,12 @@ class Engine:
         )
 
     def _decline(self, state: State) -> Event:
-        """Take the last entry back, so that it leaves no visit."""
+        """Take the last entry back, so that it leaves nothing but its hints."""
         left = state.visits[state.subtopic] - 1
         visited = state.visited if left else state.visited & ~(1 << state.subtopic)
-        after = _move(state, Phase.TOPIC)._replace(visited=visited, visits=_with(state.visits, state.subtopic, left))
+        credit = state.credit if left else _with(state.credit, state.subtopic, -1)
+        visits = _with(state.visits, state.subtopic, left)
+        after = _move(state, Phase.TOPIC)._replace(visited=visited, visits=visits, credit=credit)
         return Event(after, ObservationKind.DECLINED, state.subtopic, accepted=True, decision=Decision.EXPLORE)
 
     def _tied(self, state: State, reading: Reading) -> int:
@@ -208,7 +211,9 @@ class Engine:
         if state.hint_level == HINT_LEVELS and self.rules.on_last_hint == "advance":
             return self._enter(state, target, reason) if at_topic else self._run(state, target, reason)
         level = min(state.hint_level + 1, HINT_LEVELS)
-        after = state._replace(turn=state.turn + 1, hint_level=level, target=target)
+        node = target if at_topic else self.n + target
+        told = _with(state.told, node, max(level, state.told[node]))
+        after = state._replace(turn=state.turn + 1, hint_level=level, target=target, told=told)
         kind = ObservationKind.SUBTOPIC_HINT if at_topic else ObservationKind.STUDY_HINT
         return Event(after, kind, node=target, hint_level=level, reason=reason)
 
@@ -219,17 +224,39 @@ class Engine:
 
     # A reason marks a forced move; without one, the action was accepted. Positional fields are faster.
 
+    def _earn(self, state: State, node: int, lost: bool) -> tuple[int, ...]:
+        """Fix the credit of a node at its first choice. It is ``lost`` by a forced move or a repeated text."""
+        return _with(state.credit, node, 0 if lost else CREDITS[state.told[node]])
+
     def _enter(
-        self, state: State, subtopic: int, reason: Reason = Reason.NONE, decision: Decision = Decision.NONE
+        self,
+        state: State,
+        subtopic: int,
+        reason: Reason = Reason.NONE,
+        decision: Decision = Decision.NONE,
+        *,
+        repeats: bool = False,
     ) -> Event:
+        first = not state.visits[subtopic]
+        credit = self._earn(state, subtopic, repeats or bool(reason)) if first else state.credit
         after = State(
             Phase.SUBTOPIC, state.turn + 1, subtopic, state.study, 0, -1, state.visited | 1 << subtopic,
             _with(state.visits, subtopic, state.visits[subtopic] + 1), state.runs, state.shown, state.proven,
-            state.seed,
+            state.told, credit, state.seed,
         )  # fmt: skip
         return Event(after, ObservationKind.SUBTOPIC, subtopic, 0, not reason, bool(reason), 0, False, reason, decision)
 
-    def _run(self, state: State, study: int, reason: Reason = Reason.NONE, decision: Decision = Decision.NONE) -> Event:
+    def _run(
+        self,
+        state: State,
+        study: int,
+        reason: Reason = Reason.NONE,
+        decision: Decision = Decision.NONE,
+        *,
+        repeats: bool = False,
+    ) -> Event:
+        if not state.runs[study]:
+            state = state._replace(credit=self._earn(state, self.n + study, repeats or bool(reason)))
         runs = _with(state.runs, study, state.runs[study] + 1)
         again = decision == Decision.REDO and self.rules.redo_turn
         if not (again or self.rules.study_turn):
@@ -260,7 +287,8 @@ class Engine:
         wording = 0 if fake else self.wording_shown(study, runs[study])
         after = State(
             Phase.RESULT, state.turn + 1, state.subtopic, study, 0, -1, state.visited, state.visits, runs,
-            _with(state.shown, study, fake), state.proven | (0 if fake else 1 << study), state.seed,
+            _with(state.shown, study, fake), state.proven | (0 if fake else 1 << study), state.told, state.credit,
+            state.seed,
         )  # fmt: skip
         return Event(
             state=after,
@@ -272,6 +300,7 @@ class Engine:
             reason=reason,
             decision=decision,
             wording=wording,
+            credit=min(state.credit[self.subtopic_of[study]], state.credit[self.n + study]),
         )
 
 
@@ -283,7 +312,7 @@ def _move(state: State, phase: Phase) -> State:
     """Take a turn to another phase, and reset the hints."""
     return State(
         phase, state.turn + 1, state.subtopic, state.study, 0, -1, state.visited, state.visits, state.runs,
-        state.shown, state.proven, state.seed,
+        state.shown, state.proven, state.told, state.credit, state.seed,
     )  # fmt: skip
 
 

@@ -75,6 +75,8 @@ class Reading(NamedTuple):
     """Lead in similarity over the second candidate, or None if there is only one."""
     top: tuple[tuple[int, float], ...] = ()
     """Nearest candidates with their similarities, best first."""
+    repeats: bool = False
+    """True if the action would be accepted for the first time for its candidate and repeats a text shown before."""
 
 
 class State(NamedTuple):
@@ -101,6 +103,10 @@ class State(NamedTuple):
     """Result of each study that was seen last: -1 for none, 0 for the true one, i for the i-th fake."""
     proven: int
     """Bit set of the studies whose true result has been seen."""
+    told: tuple[int, ...]
+    """Highest hint level that was shown for each node, subtopics first, then studies. 0 for none."""
+    credit: tuple[int, ...]
+    """Earned credit of each node in quarters, fixed when it is first entered or run. -1 before that."""
     seed: int
     asked: bool = False
     """True from the question which of two candidates the agent means until the open choice is made."""
@@ -127,6 +133,15 @@ class Event(NamedTuple):
     """The second of two candidates to choose from, while ``node`` is the nearest. -1 for none."""
     wording: int = 0
     """Wording of a true result: 0 as the tree has it, i for its i-th rewording."""
+    credit: int = -1
+    """Earned credit of the result shown at RESULT in quarters: the lower one of its subtopic and its study. -1 for no
+    result."""
+
+
+CREDITS = (4, 4, 1, 0, 0)
+"""Earned credit of a node in quarters by the highest hint level that was shown for it before it was first chosen."""
+FULL_CREDIT = 4
+"""Quarters of a credit of 1."""
 
 
 def event_values(event: Event) -> dict[str, Any]:
@@ -138,6 +153,7 @@ def event_values(event: Event) -> dict[str, Any]:
         "other": event.other,
         "fake": event.fake,
         "wording": event.wording,
+        "credit": None if event.credit < 0 else event.credit / FULL_CREDIT,
         "accepted": event.accepted,
         "forced": event.forced,
         "hint_level": event.hint_level,

@@ -39,7 +39,7 @@ def test_at_the_topic_no_other_decision_is_taken(reading: Reading):
 
 @pytest.mark.parametrize("entry", [(hit(0),), (MISS,) * (HINT_LEVELS + 1)], ids=["chosen", "forced"])
 @pytest.mark.parametrize("failures", [0, 2])
-def test_a_declined_subtopic_leaves_no_trace_but_its_turns(entry: tuple[Reading, ...], failures: int):
+def test_a_declined_subtopic_leaves_no_trace_but_its_turns_and_hints(entry: tuple[Reading, ...], failures: int):
     engine = engine_of(make_tree([[], [0]], [2, 1]))
     event = follow(engine, *entry, *(MISS,) * failures, EXPLORE)
     assert (event.kind, event.node, event.accepted, event.decision) == (
@@ -50,7 +50,8 @@ def test_a_declined_subtopic_leaves_no_trace_but_its_turns(entry: tuple[Reading,
     )
     start = engine.start(0).state
     turns = len(entry) + failures + 1
-    assert event.state == start._replace(turn=turns, subtopic=0)
+    told = (4 * (entry[0] == MISS), 0, failures, 0, 0)
+    assert event.state == start._replace(turn=turns, subtopic=0, told=told)
     locked = engine.advance(event.state, hit(1))
     assert locked.reason == Reason.PREREQUISITE_UNMET, "what the entry had opened is closed again"
 

@@ -1,0 +1,95 @@
+"""Recognition of accepted texts that repeat one shown before in the episode, which earn no credit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from inquitree_gym.log.records import SIMILARITY_TOLERANCE
+from inquitree_gym.trees.schema import HINT_LEVELS
+
+if TYPE_CHECKING:
+    from inquitree_gym.embeddings import TreeVectors
+    from inquitree_gym.inquiry.engine import Engine, State
+    from inquitree_gym.trees.schema import Candidate
+
+SIMILARITY = 0.9
+"""Similarity to a text from which an action repeats it, unless it is nearer to the node that it was accepted for."""
+_OWN, _FIRST_RESULT = 0, HINT_LEVELS + 1
+
+
+class ShownText(NamedTuple):
+    """A text of a tree that an episode may show."""
+
+    text: str
+    node: int
+    """Subtopic, or number of subtopics plus study, that it belongs to. -1 for the topic."""
+    part: int
+    """0 for the text of the node, the level of a hint, or for results 5 plus the fake, or plus fakes and wording."""
+
+
+class Repeats:
+    """Texts of one tree that actions repeat."""
+
+    def __init__(self, engine: Engine, vectors: TreeVectors) -> None:
+        self._engine = engine
+        self._vectors = vectors
+
+    def repeated(self, node: Candidate, text: str) -> tuple[ShownText, ...] | None:
+        """Return the texts that ``text`` repeats once they are shown, if it is accepted for ``node``.
+
+        The text of the node itself repeats nothing. None for a tree that is played once, whose texts are embedded only
+        where they were shown.
+        """
+        if text.rstrip().endswith(node.text):
+            return ()
+        return self._near(node, text, self._texts) if self._vectors.lasting else None
+
+    def repeats(self, state: State, node: Candidate, text: str, found: tuple[ShownText, ...] | None) -> bool:
+        """Return whether ``text`` repeats a text that was shown before ``state``. ``found`` is from `repeated`."""
+        if found is not None:
+            return any(self._is_shown(state, each) for each in found)
+        shown = [each for each in self._texts if self._is_shown(state, each)]
+        return bool(self._near(node, text, shown))
+
+    @cached_property
+    def _texts(self) -> tuple[ShownText, ...]:
+        return tuple(self._each_text())
+
+    def _each_text(self) -> Iterator[ShownText]:
+        tree, n = self._vectors.tree, self._engine.n
+        yield ShownText(tree.topic, -1, _OWN)
+        for place, node in enumerate((*tree.subtopics, *tree.studies)):
+            yield from (ShownText(text, place, part) for part, text in enumerate((node.text, *node.hints)))
+        for place, study in enumerate(tree.studies, n):
+            results = (*study.results, *study.rewordings)
+            yield from (ShownText(text, place, part) for part, text in enumerate(results, _FIRST_RESULT))
+
+    def _is_shown(self, state: State, text: ShownText) -> bool:
+        node, n = text.node, self._engine.n
+        if node < 0 or text.part == _OWN:
+            return node < 0 or (state.visits[node] if node < n else state.runs[node - n]) > 0
+        if text.part < _FIRST_RESULT:
+            return state.told[node] >= text.part
+        runs = range(1, state.runs[node - n] + 1)
+        return any(self._result(state.seed, node - n, run) == text.part for run in runs)
+
+    def _result(self, seed: int, study: int, run: int) -> int:
+        """Return the part that stands for the result of a run."""
+        fake = self._engine.fake_shown(seed, study, run)
+        wording = 0 if fake else self._engine.wording_shown(study, run)
+        return _FIRST_RESULT + (self._engine.fakes_of[study] + wording if wording else fake)
+
+    def _near(self, node: Candidate, text: str, others: Sequence[ShownText]) -> tuple[ShownText, ...]:
+        """Return those of ``others`` that ``text`` is at least `SIMILARITY` to, and nearer to than to ``node``."""
+        vector = self._vectors.of(text)
+        own = float(vector @ self._vectors.of(node.text))
+        similarities = self._vectors.matrix(tuple(each.text for each in others)) @ vector
+        close = np.abs(similarities - max(own, SIMILARITY)) < SIMILARITY_TOLERANCE
+        if close.any() and self._vectors.is_rough(text):
+            self._vectors.settle(text)
+            return self._near(node, text, others)
+        return tuple(others[i] for i in np.flatnonzero((similarities >= SIMILARITY) & (similarities > own)))
