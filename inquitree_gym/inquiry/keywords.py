@@ -10,7 +10,6 @@ from inquitree_gym.embeddings import Embedder
 from inquitree_gym.envs.keywords import check_names, checked_keywords, load_each, signed_keywords
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine import Rules
-from inquitree_gym.inquiry.engine.limits import Limit
 from inquitree_gym.inquiry.engine.rules import (
     Candidates,
     Decisions,
@@ -19,6 +18,7 @@ from inquitree_gym.inquiry.engine.rules import (
     Fakes,
     Feedback,
     LastHint,
+    Limit,
     NamedAtResult,
     Preset,
     Replication,

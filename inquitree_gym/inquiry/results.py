@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.inquiry.engine import Rules
-from inquitree_gym.inquiry.engine.limits import limit_label
+from inquitree_gym.inquiry.engine.rules import limit_label
 from inquitree_gym.inquiry.judges.quality import Verdict, conclusion_quality, mean_score
 from inquitree_gym.inquiry.trajectory import Trajectory, check_log, choices, coverage_over_turns, read_trajectory
 from inquitree_gym.inquiry.vigilance import (

@@ -21,7 +21,7 @@ FakeLevel = Annotated[int, Field(ge=0, le=10)]
 
 
 def _limit(given: Any) -> int | str | None:
-    from inquitree_gym.inquiry.engine.limits import parse_limit
+    from inquitree_gym.inquiry.engine.rules import parse_limit
 
     return parse_limit(given)
 
@@ -138,7 +138,7 @@ class InquirySettings(KindSettings):
     @property
     def limit(self) -> str:
         """Turn limit by its name."""
-        from inquitree_gym.inquiry.engine.limits import limit_label
+        from inquitree_gym.inquiry.engine.rules import limit_label
 
         return limit_label(self.max_turns)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from inquitree_gym.envs.spaces import Mask
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine import Decision, Event, Rules
-from inquitree_gym.inquiry.engine.limits import Limit
+from inquitree_gym.inquiry.engine.rules import Limit
 from inquitree_gym.inquiry.env import unwrap_inquiry
 
 if TYPE_CHECKING:
