@@ -51,7 +51,7 @@ COPIES = [make_tree([[], [0], [0], [1]], [1, 2, 1, 1], tree_id=f"copy{i}") for i
 
 def turns(tree: Tree, seed: int) -> int:
     """Turns that the random agent takes if the engine reads every text as what it is."""
-    engine, agent = Engine(tree, Rules(threshold=0.5)), RandomAgent(tree)
+    engine, agent = Engine(tree, Rules(threshold=0.5, max_turns=None)), RandomAgent(tree)
     agent.reset(engine.agent_seed(seed))
     state = engine.start(seed).state
     while state.phase != Phase.CONCLUSION:
