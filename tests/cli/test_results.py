@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from inquitree_gym.runner.check import make_study
+from inquitree_gym.runner.run import run_study
 from inquitree_gym.trees import load_tree
 from tests.contract.command_line import inquitree
 from tests.results.html import read_page
@@ -19,9 +21,6 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> tuple[Path, Path]:
     """Two runs of the same trees and seeds."""
-    from inquitree_gym.runner.check import make_study
-    from inquitree_gym.runner.run import run_study
-
     made = []
     for agent in ("random-menu", "oracle"):
         folder = tmp_path_factory.mktemp(agent)
@@ -49,9 +48,6 @@ def test_the_option_may_stand_before_the_two_runs(runs):
 
 
 def test_report_compares_the_agents_of_one_run(tmp_path: Path):
-    from inquitree_gym.runner.check import make_study
-    from inquitree_gym.runner.run import run_study
-
     run_study(make_study(agents=("random", "random-menu", "oracle"), trees=("paper8",), seeds=1), tmp_path)
     found = json.loads(inquitree("report", tmp_path, "--compare", "--json").out)["differences"]
     assert [each["name"] for each in found] == ["random-menu − random", "oracle − random", "oracle − random-menu"]
@@ -112,9 +108,6 @@ def test_only_a_run_with_wanted_episodes_is_followed(runs, tmp_path: Path):
 
 
 def test_view_chooses_by_model(service: Service, tmp_path: Path):
-    from inquitree_gym.runner.check import make_study
-    from inquitree_gym.runner.run import run_study
-
     service.reply = Rote(load_tree("paper2"))
     here = {"model": "gpt-4o-mini", "base_url": service.address}
     study = make_study(agents=("llm", "oracle"), models=[here, {**here, "name": "twin"}], trees=("2",), seeds=1)
@@ -178,9 +171,7 @@ def test_one_bad_log_is_named_and_the_rest_is_told(runs, tmp_path: Path, verb: s
         assert "damaged" in read_page(run / "view" / "index.html").text
         return
     named = "damaged, and left out"
-    assert named in done.said
-    assert bad.name in done.said
-    assert len([line for line in done.said.splitlines() if named in line]) == 1
+    assert (done.said.count(named), bad.name in done.said) == (1, True)
     plain = inquitree(verb, run, "--json")
     if verb == "report":
         assert json.loads(plain.out)["missing"] == [bad.name]

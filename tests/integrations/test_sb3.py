@@ -1,4 +1,4 @@
-"""Stable-Baselines3 over the batch environment, and its models as agents."""
+"""Stable-Baselines3 over the batch environments of both kinds, and its models as agents."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ from tests.strategies import make_tree
 pytestmark = pytest.mark.weights
 
 ID = "InquiTree-paper8-menu-v0"
+PROJECTIONS = "ProjectionBench-synthetic-menu-v0"
 
 
-def batch(count: int, **keywords) -> BatchVecEnv:
+def batch(count: int, name: str = ID, **keywords) -> BatchVecEnv:
     return BatchVecEnv(
-        gym.make_vec(ID, count, vectorization_mode="vector_entry_point", autoreset_mode="SameStep", **keywords)
+        gym.make_vec(name, count, vectorization_mode="vector_entry_point", autoreset_mode="SameStep", **keywords)
     )
 
 
@@ -42,6 +43,9 @@ def batch(count: int, **keywords) -> BatchVecEnv:
         (ID, {"as_dict": True, "text_dim": 16, "size": (6, 20)}),
         ("InquiTree-menu-v0", {"tree": ["paper2", "paper8"], "size": (10, 24)}),
         ("InquiTree-synthetic-menu-v0", {"difficulty": {"subtopics": (1, 2)}, "embedder": LETTERS}),
+        (PROJECTIONS, {}),
+        ("ProjectionBench-menu-v0", {}),
+        ("ProjectionBench-paper3-menu-v0", {}),
     ],
 )
 def test_the_checker_of_stable_baselines3_passes(name: str, keywords: dict, minilm):
@@ -219,3 +223,47 @@ def test_a_file_that_holds_no_policy_of_the_discrete_view_is_refused(tmp_path, m
         make_agent(f"policy:{tmp_path / 'small.zip'}", InquiryEnv("paper8", embedder=LETTERS, threshold=0.5))
     with pytest.raises(OptionError, match="takes no settings"):
         make_agent("policy:x.zip", env, seed=1)
+
+
+# Projections
+
+
+@pytest.mark.parametrize("as_arrays", [False, True], ids=["single", "arrays"])
+def test_masks_close_all_but_one_option_of_empty_slots(as_arrays):
+    keywords = {"claims": (1, 4)}
+    env = batch(3, PROJECTIONS, **keywords) if as_arrays else make_vec_env(PROJECTIONS, 3, env_kwargs=keywords)
+    env.seed(5)
+    claims = env.reset()[:, 3:7].sum(axis=1)
+    assert len(set(claims)) > 1
+    np.testing.assert_array_equal(get_action_masks(env).sum(axis=1), 4 + 2 * claims)
+    model = MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=8, n_epochs=1, seed=1, device="cpu").learn(24)
+    action, _ = model.predict(env.reset(), action_masks=np.array([[True, False, False] * 4] * 3))
+    assert not action.any()
+
+
+def test_models_train_on_many_projections_and_play_one():
+    env = batch(4, PROJECTIONS, claims=2)
+    env.seed(1)
+    model = A2C("MlpPolicy", env, n_steps=4, seed=1, device="cpu").learn(32)
+    single = gym.make(PROJECTIONS, claims=2, split="test")
+    rows, _ = single.reset(seed=0)
+    over, info = False, {}
+    while not over:
+        rows, _, over, _, info = single.step(model.predict(rows)[0])
+    assert info["turn"] == 3
+
+
+def test_a_batch_tells_the_last_observation_of_an_episode():
+    env = batch(2, PROJECTIONS, claims=3)
+    env.seed(4)
+    rows = env.reset()
+    first = rows[:, :3]
+    for _ in range(3):
+        env.step_async(np.zeros((2, 3), np.int64))
+        rows, rewards, over, infos = env.step_wait()
+    assert over.all()
+    assert rewards.dtype == np.float32
+    for info in infos:
+        assert not info["terminal_observation"][:3].any()
+        assert info["TimeLimit.truncated"] is False
+    np.testing.assert_array_equal(rows[:, :3], first)

@@ -324,38 +324,28 @@ def test_a_template_that_fails_names_itself_and_the_values_it_may_use(folder: Pa
 
 
 @pytest.mark.parametrize(
-    "source",
-    [
-        "{{ ''.__class__.__mro__ }}",
-        "{{ ''['__class__'] }}",
-        "{{ ''|attr('__class__') }}",
-        "{{ topic.__class__.__base__.__subclasses__() }}",
-        "{{ lipsum.__globals__ }}",
-        "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
-        "{{ self._TemplateReference__context }}",
-        "{{ '{0.__class__}'.format(topic) }}",
-        "{{ '{x.__class__}'.format_map({'x': topic}) }}",
-        "{{ (lambda: 1)() }}",
-        "{{ [1].append(2) }}",
-        "{% set x = {} %}{{ x.update(a=1) }}",
-        "{% include '/etc/passwd' %}",
-        "{% include '../render.py' %}",
-        "{% import 'os' as os %}",
-        "{% extends 'nosuch' %}",
-        "{% for i in range(1000000) %}{% endfor %}",
-        "{{ namespace.__init__ }}",
-        "{{ open('/etc/passwd').read() }}",
-        "{{ __import__('os') }}",
-    ],
-)
-def test_no_template_leaves_the_sandbox(folder: Path, source: str):
-    with pytest.raises(OptionError, match=r"template 'topic\.md' in "):
-        own(folder, "topic", source).render("topic", topic="Why?", turns=3)
-
-
-@pytest.mark.parametrize(
     ("source", "reason"),
     [
+        ("{{ ''.__class__.__mro__ }}", ""),
+        ("{{ ''['__class__'] }}", ""),
+        ("{{ ''|attr('__class__') }}", ""),
+        ("{{ topic.__class__.__base__.__subclasses__() }}", ""),
+        ("{{ lipsum.__globals__ }}", ""),
+        ("{{ cycler.__init__.__globals__.os.popen('id').read() }}", ""),
+        ("{{ self._TemplateReference__context }}", ""),
+        ("{{ '{0.__class__}'.format(topic) }}", ""),
+        ("{{ '{x.__class__}'.format_map({'x': topic}) }}", ""),
+        ("{{ (lambda: 1)() }}", ""),
+        ("{{ [1].append(2) }}", ""),
+        ("{% set x = {} %}{{ x.update(a=1) }}", ""),
+        ("{% include '/etc/passwd' %}", ""),
+        ("{% include '../render.py' %}", ""),
+        ("{% import 'os' as os %}", ""),
+        ("{% extends 'nosuch' %}", ""),
+        ("{% for i in range(1000000) %}{% endfor %}", ""),
+        ("{{ namespace.__init__ }}", ""),
+        ("{{ open('/etc/passwd').read() }}", ""),
+        ("{{ __import__('os') }}", ""),
         ("{{ 'x' * 10 }}", "take numbers alone"),
         ("{{ [1] * 10 }}", "take numbers alone"),
         ("{{ 2 ** 3 }}", r"no '\*\*'"),
@@ -378,7 +368,7 @@ def test_no_template_leaves_the_sandbox(folder: Path, source: str):
         ("{{ " + "(" * 5000 + ")" * 5000 + " }}", "cannot be compiled"),
     ],
 )
-def test_nothing_makes_a_text_grow_beyond_its_template_and_values(folder: Path, source: str, reason: str):
+def test_no_template_leaves_the_sandbox_or_makes_a_text_grow(folder: Path, source: str, reason: str):
     with pytest.raises(OptionError, match=rf"(?s)template 'topic\.md' in .*{reason}"):
         own(folder, "topic", source).render("topic", topic="Why?", turns=3)
 
