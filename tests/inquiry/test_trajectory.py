@@ -122,6 +122,11 @@ def test_subtopics_entered_after_a_hint_or_by_force_are_covered_but_not_unaided(
     assert path.proven == 0b1110
 
 
+def test_a_hint_that_the_turn_limit_cut_off_was_not_given(tree: Tree):
+    steps = [failed("subtopic_hint", 1), failed("subtopic_hint", 2) | {"limit": True}, END]
+    assert read_trajectory(episode_of(tree, *steps), tree).hints == 1
+
+
 def declined(node: str) -> Step:
     return {"kind": "declined", "node": node, "decision": "explore"}
 

@@ -412,6 +412,15 @@ def test_a_run_that_is_reported_twice_counts_once(tmp_path: Path):
     assert without_doubles(found) == (found, 0)
 
 
+def test_other_turns_under_the_same_settings_are_no_copy(tmp_path: Path):
+    run_study(small_study(seeds=1), tmp_path / "one")
+    shutil.copytree(tmp_path / "one", tmp_path / "other")
+    for log in (tmp_path / "other" / "episodes").iterdir():
+        log.write_text(log.read_text().replace('"action":"', '"action":"Well, ', 1))
+    runs = [load_run(tmp_path / name) for name in ("one", "other")]
+    assert without_doubles(runs) == (runs, 0)
+
+
 def test_a_copy_has_no_grades_of_other_judges_either(tmp_path: Path):
     tree = load_tree("paper2")
     run_study(small_study(seeds=2), tmp_path / "one")
