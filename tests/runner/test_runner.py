@@ -16,7 +16,7 @@ from inquitree_gym.llm import Budget, SystemClock
 from inquitree_gym.runner import Outcome, RunOptions, RunSummary, StudyConfig, run_study
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.services import StopConditions
-from inquitree_gym.runs.folder import load_manifest
+from inquitree_gym.runs.folder import load_manifest, log_file
 from tests.runner.played import episodes, logs
 
 DIFFERS = r"cannot add to .*: {}; a run has one setting of each, so choose another folder with --out"
@@ -114,6 +114,16 @@ def test_logs_that_are_damaged_or_were_begun_otherwise_are_named_and_left_and_th
     assert "paper8_random_f0_s0.jsonl', line 3" in told[damaged.name]
     assert "recorded settings differ" in told[other.name]
     assert damaged.read_bytes() == b"\n".join(lines)
+
+
+def test_torn_episodes_are_finished_before_missing_ones_begin(study: StudyConfig, run: Path):
+    first, *_, last = study.specs()
+    log_file(run, first).unlink()
+    torn = log_file(run, last)
+    torn.write_bytes(b"".join(torn.read_bytes().splitlines(keepends=True)[:-1]))
+    played: list[object] = []
+    run_study(study, run, on_outcome=lambda it: played.append(it.spec) if it.status == "played" else None)
+    assert played == [last, first]
 
 
 def test_a_run_can_be_ended_and_goes_on(study: StudyConfig, tmp_path: Path):
