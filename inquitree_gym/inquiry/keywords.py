@@ -22,6 +22,7 @@ from inquitree_gym.inquiry.engine.rules import (
     NamedAtResult,
     Preset,
     Replication,
+    Reruns,
     expand_preset,
 )
 from inquitree_gym.inquiry.readers import Reader
@@ -49,6 +50,7 @@ class RuleKeywords(TypedDict, total=False):
     feedback: Feedback
     on_tie: float
     fakes: Fakes
+    reruns: Reruns
     replication: Replication
     named_at_result: NamedAtResult
     evidence: Evidence

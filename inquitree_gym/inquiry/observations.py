@@ -41,8 +41,11 @@ _TEMPLATES = {
     ObservationKind.SUBTOPIC_TIE: "subtopic_tie",
     ObservationKind.STUDY_TIE: "study_tie",
     ObservationKind.WAIT: "wait",
+    ObservationKind.RECALL: "recall",
 }
-_TELLS_NOTHING_LEFT = (ObservationKind.TOPIC, ObservationKind.RESULT, ObservationKind.DECLINED)
+_TELLS_NOTHING_LEFT = (
+    ObservationKind.TOPIC, ObservationKind.RESULT, ObservationKind.DECLINED, ObservationKind.RECALL,
+)  # fmt: skip
 """Observations that say when every subtopic has been visited."""
 _TIES = (ObservationKind.SUBTOPIC_TIE, ObservationKind.STUDY_TIE)
 _ABOUT_SUBTOPICS = (ObservationKind.SUBTOPIC, ObservationKind.SUBTOPIC_HINT, ObservationKind.SUBTOPIC_TIE)
@@ -70,6 +73,8 @@ class ObservationKey(NamedTuple):
     """The second candidate of a tie."""
     wording: int = 0
     """Wording of a true result, under ``replication="varied"``."""
+    again: bool = False
+    """True for a subtopic that was visited, or a study that was run, before. Under ``reruns="redo"``."""
 
     def plain(self) -> ObservationKey:
         """Return the canonical key: keys of the same text become equal."""
@@ -96,9 +101,10 @@ class ObservationRenderer:
         self._prompts = prompts
         self._turn_limit = engine.turn_limit
         self._told = {**_DECISIONS[engine.rules.decisions], "bare_decisions": engine.rules.bare_decisions}
+        self._recalls = engine.rules.reruns == "redo"
         self._reasons = engine.rules.feedback == "reason"
         self._everything = (1 << engine.n) - 1
-        self._rendered: dict[tuple[int, int, int, int, bool, bool, int, int], str] = {}
+        self._rendered: dict[tuple[int, int, int, int, bool, bool, int, int, bool], str] = {}
 
     def render(self, event: Event) -> str:
         """Return the text of ``event``.
@@ -109,7 +115,7 @@ class ObservationRenderer:
         nothing_left = event.state.visited == self._everything
         key = (
             event.kind, event.node, event.hint_level, event.fake, event.limit, nothing_left, event.other,
-            event.wording,
+            event.wording, self._recalls and _is_again(event),
         )  # fmt: skip
         text = self._rendered.get(key)
         if text is None:
@@ -139,13 +145,13 @@ class ObservationRenderer:
             case ObservationKind.START | ObservationKind.TOPIC | ObservationKind.DECLINED:
                 return {"topic": tree.topic}
             case ObservationKind.SUBTOPIC:
-                return {"subtopic": nodes[key.node].text}
-            case ObservationKind.STUDY | ObservationKind.REDO:
+                return {"subtopic": nodes[key.node].text, "again": key.again}
+            case ObservationKind.STUDY | ObservationKind.REDO | ObservationKind.RECALL:
                 return {"study": nodes[key.node].text}
             case ObservationKind.RESULT:
                 study = tree.studies[key.node]
                 result = study.results[key.fake] if key.fake else study.wordings[key.wording]
-                return {"study": study.text, "result": result}
+                return {"study": study.text, "result": result, "again": key.again}
             case ObservationKind.SUBTOPIC_HINT | ObservationKind.STUDY_HINT:
                 hint = nodes[key.node].hints[key.hint_level - 1]
                 return {"hint": hint, "level": key.hint_level, "levels": HINT_LEVELS, "reasons": self._reasons}
@@ -153,6 +159,13 @@ class ObservationRenderer:
                 first, second = (nodes[i].hints[_TIE_HINT - 1] for i in (key.node, key.other))
                 return {"first": first, "second": second}
         return {}
+
+
+def _is_again(event: Event) -> bool:
+    """Return whether an event enters a subtopic, or shows a result of a study, that came up before."""
+    if event.kind == ObservationKind.RESULT:
+        return event.state.runs[event.node] > 1
+    return event.kind == ObservationKind.SUBTOPIC and event.state.visits[event.node] > 1
 
 
 def observation_keys(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
@@ -194,8 +207,23 @@ def _keys_of_rules(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
         for node, study in enumerate(tree.studies):
             for wording in range(1, len(study.wordings)):
                 yield from _result_keys(ObservationKey(ObservationKind.RESULT, node, wording=wording))
+    if rules.reruns == "redo":
+        yield from _keys_of_reruns(tree, rules)
     if rules.redo_turn:
         yield from (ObservationKey(ObservationKind.REDO, node) for node, _ in enumerate(tree.studies))
+
+
+def _keys_of_reruns(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
+    """Yield the canonical keys of what was visited or run before."""
+    for node, _ in enumerate(tree.subtopics):
+        yield ObservationKey(ObservationKind.SUBTOPIC, node, again=True)
+    for node, study in enumerate(tree.studies):
+        for nothing_left in (False, True):
+            yield ObservationKey(ObservationKind.RECALL, node, nothing_left=nothing_left)
+        wordings = len(study.wordings) if rules.replication == "varied" else 1
+        for fake, wording in [(fake, 0) for fake in range(len(study.results))] + [(0, i) for i in range(1, wordings)]:
+            key = ObservationKey(ObservationKind.RESULT, node, fake=fake, wording=wording, again=True)
+            yield from _result_keys(key)
 
 
 def _result_keys(key: ObservationKey) -> Iterator[ObservationKey]:

@@ -151,7 +151,7 @@ def _is_hint(event: InquiryEvent) -> bool:
 _SIGNS = {
     "●": "accepted", "1": "not accepted; hint of this level", "×": "not accepted; no hint left", "!": "forced",
     "T": "true result shown", "F": "fake result shown", "→": "explores", "←": "declines", "■": "concludes",
-    "?": "asked again", "w": "has to wait",
+    "?": "asked again", "w": "has to wait", "r": "was run before",
 }  # fmt: skip
 """Meaning of the signs of turns."""
 _DECISIONS = {
@@ -164,6 +164,7 @@ _NAMING = {
     "declined": ("decision", "declines {node}", "←"),
     "subtopic_tie": ("hint", "as near to {node} as to {other}; asked which", "?"),
     "study_tie": ("hint", "as near to {node} as to {other}; asked which", "?"),
+    "recall": ("decision", "{node} was run before", "r"),
     "wait": ("hint", "has to wait for its prerequisites", "w"),
 }
 """Class, words and sign of outcomes that name nodes."""

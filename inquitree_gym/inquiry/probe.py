@@ -187,7 +187,7 @@ def _request(tree: Tree, item: ProbeItem, prompts: Prompts) -> list[Message]:
     )
     result = study.results[item.fake]
     # Rendered as at the turn limit: without the request for a decision.
-    shown = prompts.render("result", study=study.text, result=result, limit=True)
+    shown = prompts.render("result", study=study.text, result=result, limit=True, again=False)
     request = prompts.render("probe_request", topic=tree.topic, subtopic=subtopic.text, shown=shown)
     return [system(prompts.render("probe_system")), user(request)]
 

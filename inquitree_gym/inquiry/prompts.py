@@ -11,7 +11,7 @@ PACKAGE = "inquitree_gym.inquiry"
 """Package of the templates."""
 TEMPLATE_NAMES = (
     "start", "topic", "subtopic", "study", "result", "subtopic_hint", "study_hint", "ask_again", "conclusion", "limit",
-    "end", "declined", "subtopic_tie", "study_tie", "redo", "wait",
+    "end", "declined", "subtopic_tie", "study_tie", "redo", "wait", "recall",
 )  # fmt: skip
 """Templates of the observations."""
 AGENT_TEMPLATE_NAMES = (

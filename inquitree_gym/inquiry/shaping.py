@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from inquitree_gym.envs.spaces import Mask
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.engine import Decision, Event, Rules
+from inquitree_gym.inquiry.engine import Decision, Event, Rules, State
 from inquitree_gym.inquiry.engine.rules import Limit
 from inquitree_gym.inquiry.env import unwrap_inquiry
 
@@ -105,26 +105,22 @@ class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         self._turn = turn
         self._spotted_fake = spotted_fake
         self._potential = 0.0
-        self._last_fake = 0
         self._judged: set[tuple[int, bool]] = set()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Start an episode. See `InquiryEnv.reset`."""
         result = self.env.reset(seed=seed, options=options)
         self._potential = 0.0
-        self._last_fake = 0
         self._judged.clear()
         return result
 
     def step(self, action: str) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take one turn. See `InquiryEnv.step`."""
-        study = unwrap_inquiry(self).state.study
+        before = unwrap_inquiry(self).state
         observation, reward, terminated, truncated, info = self.env.step(action)
         step = unwrap_inquiry(self).last_transition
         assert step is not None
-        shaped = float(reward) + self._shape(terminated) + self._terms(step.event, study)
-        if step.event.kind.name == "RESULT":
-            self._last_fake = step.event.fake
+        shaped = float(reward) + self._shape(terminated) + self._terms(step.event, before)
         return observation, shaped, terminated, truncated, info
 
     def _shape(self, terminated: bool) -> float:
@@ -134,10 +130,10 @@ class RewardShaping(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         self._potential = potential
         return gain
 
-    def _terms(self, event: Event, study: int) -> float:
+    def _terms(self, event: Event, before: State) -> float:
         hinted = event.hint_level > 0 and not event.limit  # the limit prompt replaces the hint
         total = -self._turn - self._hint * hinted
-        spotted = (study, self._last_fake > 0)
+        spotted = (before.study, before.shown[before.study] > 0)
         if event.decision == Decision.REDO and spotted not in self._judged:
             self._judged.add(spotted)
             total += self._spotted_fake if spotted[1] else -self._spotted_fake

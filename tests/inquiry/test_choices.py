@@ -117,6 +117,23 @@ def test_a_proposal_has_to_wait_or_is_declined_and_with_hints_alone_neither_is_t
     assert "does not fit the project yet" in hints.pop()
 
 
+def test_what_was_visited_or_run_before_is_told():
+    env, study = env_of(with_rewordings(TREE, 1)), FIRST.studies[0]
+    first = told(env, FIRST.text, study.text)[0]
+    assert "again" not in told(env, FIRST.text)[0] + first
+    recalled, info = told(env, *visit(FIRST), FIRST.text, study.text)
+    assert recalled.startswith("This study was run before, and it is not run again unless you ask for it:")
+    assert study.result not in recalled
+    assert info["state"] == "result"
+    assert told(env, *visit(FIRST), FIRST.text)[0].startswith("The project turns to this subtopic again:")
+    redone = told(env, *visit(FIRST), FIRST.text, study.text, "redo the study")[0]
+    assert redone.startswith(f"Study, run again: {study.text}")
+    assert study.result not in redone, "in other words"
+    printed = env_of(reruns="match")
+    assert "again" not in told(printed, *visit(FIRST), FIRST.text)[0]
+    assert told(printed, *visit(FIRST), FIRST.text, study.text)[0] == told(printed, FIRST.text, study.text)[0]
+
+
 def test_a_tie_is_asked_back_in_the_words_of_a_late_hint():
     env = env_of(on_tie=0.03)
     between = f"{FIRST.text} {THIRD.text}"
@@ -165,7 +182,7 @@ def test_a_study_run_again_shows_its_true_result_in_other_words_which_the_log_te
     assert [(study.result in text, study.rewordings[0] in text) for text in shown] == [
         (True, False), (False, True), (True, False)
     ]  # fmt: skip
-    plain = play(env_of(tree), ReplayAgent(course), seed=3)
+    plain = play(env_of(tree, replication="exact"), ReplayAgent(course), seed=3)
     assert all(study.result in turn.observation for turn in plain.turns[2:5])
     assert [turn.event.wording for turn in episode.turns] == [0, 0, 1, 0, 0, 0]
     assert read_episode(file) == episode

@@ -62,7 +62,7 @@ def test_hints_of_any_decision_count_and_neither_declining_nor_waiting_hides_the
     engine = engine_of(make_tree([[], [], [0]], [1, 1, 1]))
     course = [*[MISS] * hints, hit(1), EXPLORE, hit(2), hit(0), hit(0)]
     assert follow(engine, *course).credit == credit, "they led to the first subtopic, though another one was entered"
-    later = [*course, EXPLORE, *[MISS] * 3, hit(0), hit(0)]
+    later = [*course, EXPLORE, *[MISS] * 3, hit(0), hit(0), Reading(decision=Decision.REDO)]
     assert follow(engine, *later).credit == credit, "what comes after the first choice changes nothing"
 
 

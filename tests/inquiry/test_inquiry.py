@@ -180,8 +180,8 @@ def test_what_is_no_tree_is_refused(env, tree: Any, error: type[Exception], told
 RULES = {
     "threshold": -1, "fake_level": 10, "max_turns": 5, "candidates": "admissible", "on_last_hint": "repeat",
     "study_turn": True, "explore": "direct", "decisions": "tokens", "bare_decisions": False, "feedback": "hint",
-    "on_tie": 2.0, "fakes": "independent", "replication": "varied", "redo_turn": True, "named_at_result": "any",
-    "evidence": "results",
+    "on_tie": 2.0, "fakes": "independent", "reruns": "match", "replication": "exact", "redo_turn": True,
+    "named_at_result": "any", "evidence": "results",
 }  # fmt: skip
 NEEDS = {"on_tie": {"threshold": 0.0}, "fakes": {"fake_level": 5}}
 """Rules without which another one changes nothing."""

@@ -31,8 +31,9 @@ def own_actions(episode: Episode) -> list[str]:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", ["random", "retrieval"])
 def test_it_plays_as_the_other_agent_does_without_fakes(name: str, seed: int, minilm: MiniLMEmbedder):
-    plain = InquiryEnv("paper8", embedder=minilm, max_turns=None)
-    tempting = InquiryEnv("paper8", embedder=minilm, max_turns=None, fake_level=6, privileged=True)
+    rules = {"embedder": minilm, "max_turns": None, "replication": "exact"}
+    plain = InquiryEnv("paper8", **rules)
+    tempting = InquiryEnv("paper8", fake_level=6, privileged=True, **rules)
     without = play(plain, make_agent(name, plain), seed)
     redoing = play(tempting, make_agent(f"{name}-redo", tempting), seed)
     assert own_actions(redoing) == list(without.actions)

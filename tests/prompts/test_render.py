@@ -32,13 +32,14 @@ DECISIONS = {"redo": "redo the study", "explore": "explore new subtopic", "concl
 VALUES: dict[str, dict[str, object]] = {
     "start": {"topic": "Why salt?", "turns": 21, "bare_decisions": False, **DECISIONS},
     "topic": {"topic": "Why salt?", "turns": 21, "nothing_left": False},
-    "subtopic": {"subtopic": "How much salt?"},
+    "subtopic": {"subtopic": "How much salt?", "again": False},
     "study": {"study": "Weigh the salt."},
     "result": {
         "study": "Weigh the salt.",
         "result": "It weighed 3 g.",
         "limit": False,
         "nothing_left": False,
+        "again": False,
         **DECISIONS,
     },
     "subtopic_hint": {"hint": "Think of the sea.", "level": 2, "levels": 4, "reasons": False},
@@ -52,6 +53,7 @@ VALUES: dict[str, dict[str, object]] = {
     "study_tie": {"first": "Think of scales.", "second": "Think of taste."},
     "redo": {"study": "Weigh the salt."},
     "wait": {},
+    "recall": {"study": "Weigh the salt.", "nothing_left": False, **DECISIONS},
 }
 AGENT_VALUES: dict[str, dict[str, object]] = {
     "llm_system": {},

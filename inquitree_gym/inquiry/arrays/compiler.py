@@ -28,7 +28,7 @@ from inquitree_gym.inquiry.arrays.encoding import (
     transition,
     unlocked,
 )
-from inquitree_gym.inquiry.arrays.reading import TextReader, run_study, show_result
+from inquitree_gym.inquiry.arrays.reading import TextReader, run_branch, run_study, show_result
 from inquitree_gym.inquiry.engine import Engine, ObservationKind, Phase
 from inquitree_gym.inquiry.menu import Menu
 from inquitree_gym.inquiry.observations import ObservationKey, observation_keys
@@ -44,6 +44,9 @@ class _Row(NamedTuple):
 
     context: int
     on_reject: int
+    rejected: Branch
+    """Branch of an action that is not accepted: the transition ``on_reject``, unless a forced move leads to a study
+    that was run before."""
     on_redo: int = 0
     on_locked: int = 0
 
@@ -105,7 +108,7 @@ def compile_tree(runtime: TreeRuntime, menu: Menu) -> CompiledTree:
         )
     row_table = RowTable(
         np.array([row.context for row in rows]),
-        np.array([reader.number(Branch.always(row.on_reject)) for row in rows]),
+        np.array([reader.number(row.rejected) for row in rows]),
         np.array([reader.number(Branch.always(row.on_redo)) for row in rows]),
     )
     by_context = np.stack([reader.read(text) for text in menu.texts], axis=1)
@@ -131,18 +134,25 @@ def _row(engine: Engine, states: StateIndex, key: StateKey, reader: TextReader) 
             rejected = locked = _reject(engine, states, key)
             if engine.rules.feedback == "reason":
                 locked = transition(Op.GOTO, states.wait(shown.hint_level, _target(key), asked=key.asked))
-            return _Row(reader.asked(Context.TOPIC, key.asked), rejected, on_locked=locked)
+            return _Row(reader.asked(Context.TOPIC, key.asked), rejected, Branch.always(rejected), on_locked=locked)
         case Phase.SUBTOPIC:
             context = reader.asked(Context.SUBTOPIC + _owner(engine, shown), key.asked)
-            return _Row(context, _reject(engine, states, key))
+            rejected = _reject(engine, states, key)
+            forced = shown.hint_level == HINT_LEVELS and engine.rules.on_last_hint == "advance"
+            branch = run_branch(engine, states, _target(key), forced=True) if forced else Branch.always(rejected)
+            return _Row(context, rejected, branch)
         case Phase.STUDY:
-            return _Row(Context.NO_MATCH, show_result(engine, states, shown.node))
+            return _plain_row(Context.NO_MATCH, show_result(engine, states, shown.node))
         case Phase.RESULT:
             ask_again = transition(Op.GOTO, states.ask_again(shown.node))
-            return _Row(Context.RESULT, ask_again, run_study(engine, states, shown.node, again=True))
+            return _plain_row(Context.RESULT, ask_again, run_study(engine, states, shown.node, again=True))
         case Phase.CONCLUSION:
-            return _Row(Context.NO_MATCH, transition(Op.END, states.end))
-    return _Row(Context.NO_MATCH, transition(Op.GOTO, StateIndex.START))
+            return _plain_row(Context.NO_MATCH, transition(Op.END, states.end))
+    return _plain_row(Context.NO_MATCH, transition(Op.GOTO, StateIndex.START))
+
+
+def _plain_row(context: int, on_reject: int, on_redo: int = 0) -> _Row:
+    return _Row(context, on_reject, Branch.always(on_reject), on_redo)
 
 
 def _owner(engine: Engine, shown: ObservationKey) -> int:
@@ -194,6 +204,7 @@ _OF_STUDY = (
     ObservationKind.STUDY_TIE,
     ObservationKind.REDO,
     ObservationKind.RESULT,
+    ObservationKind.RECALL,
     ObservationKind.ASK_AGAIN,
 )
 """Observations whose node is a study."""
@@ -223,6 +234,7 @@ def _state_table(
         on_reject=np.array([row.on_reject for row in row_of_state]),
         on_locked=np.array([row.on_locked for row in row_of_state]),
         tie=np.array([_first_tie(engine, states, key) for key in keys]),
+        again=np.array([states.again(state) for state in range(len(keys))]),
         nothing_left=np.array([states.nothing_left(state) for state in range(len(keys))]),
         at_limit=np.array([states.at_limit(state) for state in range(len(keys))]),
         counter=np.where(counted, node, n_counters(menu.size) - 1),

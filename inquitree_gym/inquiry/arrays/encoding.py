@@ -73,14 +73,14 @@ def relocate(transitions: Ints, first_state: int, entries: Ints | None = None) -
     return relocated
 
 
-NO_SUBTOPIC = -1
+NO_SUBTOPIC, FIRST_STUDY = -1, -2
 
 
 class Branch(NamedTuple):
-    """Transitions of an action, chosen by the counter of the subtopic that its text names."""
+    """Transitions of an action, chosen by the counter of the subtopic that its text names, or of a study."""
 
     subtopic: int
-    """Index of that subtopic, or `NO_SUBTOPIC`."""
+    """Index of that subtopic, or `NO_SUBTOPIC`. ``FIRST_STUDY - k`` for study k."""
     locked: int
     """Transition while a prerequisite is missing."""
     unvisited: int
@@ -155,6 +155,7 @@ _PHASES = {
     ObservationKind.SUBTOPIC_TIE: Phase.TOPIC,
     ObservationKind.STUDY_TIE: Phase.SUBTOPIC,
     ObservationKind.WAIT: Phase.TOPIC,
+    ObservationKind.RECALL: Phase.RESULT,
 }
 
 
@@ -215,6 +216,11 @@ class StateIndex:
             shown = key.observation._replace(limit=True, nothing_left=False)
         return self._numbers[StateKey(shown, key.accepted, key.forced)]
 
+    def again(self, state: int) -> int:
+        """Return the state that replaces ``state`` if its subtopic was visited, or its study run, before."""
+        key = self.keys[state]
+        return self._numbers.get(key._replace(observation=key.observation._replace(again=True)), state)
+
     def nothing_left(self, state: int) -> int:
         """Return the state that replaces ``state`` once every subtopic has been visited."""
         key = self.keys[state]
@@ -232,16 +238,17 @@ def _state_keys(engine: Engine) -> Iterator[StateKey]:
         (ObservationKind.SUBTOPIC, ObservationKind.SUBTOPIC_HINT, subtopics),
         (ObservationKind.STUDY, ObservationKind.STUDY_HINT, studies),
     ):
-        for node in nodes:
-            yield from _reached(ObservationKey(kind, node))
+        for node, again in product(nodes, _again(engine) if kind == ObservationKind.SUBTOPIC else (False,)):
+            yield from _reached(ObservationKey(kind, node, again=again))
         for asked, node, level in product(_asked(engine), nodes, range(1, HINT_LEVELS + 1)):
             yield StateKey(ObservationKey(hint, node, level), asked=asked)
     yield from (StateKey(ObservationKey(ObservationKind.ASK_AGAIN, study)) for study in studies)
     for study in studies:
         shown = [ObservationKey(ObservationKind.RESULT, study, fake=fake) for fake in range(engine.fakes_of[study] + 1)]
         shown += [ObservationKey(ObservationKind.RESULT, study, wording=i) for i in range(1, engine.wordings_of[study])]
-        for key, (limit, nothing_left) in product(shown, ((False, False), (True, False), (False, True))):
-            yield from _reached(key._replace(limit=limit, nothing_left=nothing_left))
+        ends = ((False, False), (True, False), (False, True))
+        for again, key, (limit, nothing_left) in product(_again(engine), shown, ends):
+            yield from _reached(key._replace(limit=limit, nothing_left=nothing_left, again=again))
     yield StateKey(ObservationKey(ObservationKind.TOPIC, nothing_left=True), accepted=True)
     for node, nothing_left in product(subtopics, (False, True)):
         yield StateKey(ObservationKey(ObservationKind.DECLINED, node, nothing_left=nothing_left), accepted=True)
@@ -255,6 +262,9 @@ def _keys_of_rules(engine: Engine) -> Iterator[StateKey]:
             StateKey(ObservationKey(ObservationKind.REDO, study), accepted=True)
             for study, _ in enumerate(engine.fakes_of)
         )
+    if engine.rules.reruns == "redo":
+        for study, nothing_left in product(range(len(engine.fakes_of)), (False, True)):
+            yield from _reached(ObservationKey(ObservationKind.RECALL, study, nothing_left=nothing_left))
     if engine.rules.feedback == "reason":
         hints = ((0, -1), *product(range(1, HINT_LEVELS + 1), range(engine.n)))
         for asked, (level, target) in product(_asked(engine), hints):
@@ -263,6 +273,11 @@ def _keys_of_rules(engine: Engine) -> Iterator[StateKey]:
         yield from _ties(ObservationKind.SUBTOPIC_TIE, range(engine.n))
         for group in engine.studies_of:
             yield from _ties(ObservationKind.STUDY_TIE, group)
+
+
+def _again(engine: Engine) -> tuple[bool, ...]:
+    """Return whether observations tell that a subtopic was visited, or a study run, before."""
+    return (False, True) if engine.rules.reruns == "redo" else (False,)
 
 
 def _asked(engine: Engine) -> tuple[bool, ...]:
@@ -338,6 +353,8 @@ class StateTable:
     """Transition of an action that names a locked subtopic, where the agent is told."""
     tie: Ints
     """State of the question about the first pair of candidates."""
+    again: Ints
+    """State that replaces this one if its subtopic was visited, or its study run, before."""
     nothing_left: Ints
     """State that replaces this one once every subtopic has been visited."""
     at_limit: Ints

@@ -231,6 +231,9 @@ class Kernel:
             wordings = self._wordings(shown, runs, fakes == 0) if tables.varies else 0
             states[visiting[showing]] += STATES_PER_RESULT * (fakes + wordings)
             bits[showing] = self._mark_fakes(bits[showing], words[showing], fakes > 0)
+        if tables.tells_again:
+            repeated = (counts.take(tables.states.node.take(at) + count_starts) > _ONE).nonzero()[0]
+            states[visiting[repeated]] = tables.states.again.take(states[visiting[repeated]])
         self._flat_seen[words] = self._flat_seen.take(words) | bits
         if self._track_visited:
             entered = (columns < self._n_slots).nonzero()[0]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from inquitree_gym.envs.spaces import Ints
 from inquitree_gym.inquiry.arrays.compiler import CompiledTree, compile_tree
 from inquitree_gym.inquiry.arrays.encoding import (
+    FIRST_STUDY,
     NO_SUBTOPIC,
     WORD_BITS,
     Counts,
@@ -89,6 +90,7 @@ class Tables:
                 on_reject=relocate(tree.states.on_reject, int(state)),
                 on_locked=relocate(tree.states.on_locked, int(state)),
                 tie=tree.states.tie + state,
+                again=tree.states.again + state,
                 nothing_left=tree.states.nothing_left + state,
                 hint_pool=tree.states.hint_pool + pool,
                 unlocks=tree.states.unlocks + pool,
@@ -130,6 +132,8 @@ class Tables:
         """True if any tree asks which of two candidates is meant."""
         self.waits = any(each.feedback == "reason" for each in rules)
         """True if proposals wait in any tree."""
+        self.tells_again = any(each.reruns == "redo" for each in rules)
+        """True if any tree tells what was visited or run before."""
         self.sticky = np.array([each.fakes == "sticky" for each in rules])
         self.fallbacks = bool(self.admissible.any() or self.asks)
         """True if a branch may lead on to another one."""
@@ -144,10 +148,16 @@ class Tables:
             return
         entries = np.concatenate([known, len(self.named) + 1 + 3 * np.arange(len(new))])
         self._entries[tree] = entries
-        named = [self.n_counters - 2 if each.subtopic == NO_SUBTOPIC else each.subtopic for each in new]
+        named = [self._column(each.subtopic) for each in new]
         found = np.array([(each.locked, each.unvisited, each.visited) for each in new]).reshape(-1)
         self.named = np.concatenate([self.named, np.repeat(named, 3)])
         self.transitions = np.concatenate([self.transitions, relocate(found, int(self.first_states[tree]), entries)])
+
+    def _column(self, named: int) -> int:
+        """Return the counter column of what a branch names. See `Branch`."""
+        if named == NO_SUBTOPIC:
+            return self.n_counters - 2
+        return named if named >= 0 else self.size.subtopics + FIRST_STUDY - named
 
     def _put(self, tree: int, columns: slice, branches: NDArray[np.integer]) -> None:
         """Write the branch numbers of all rows of a tree into columns of the table."""

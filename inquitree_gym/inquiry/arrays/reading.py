@@ -9,6 +9,7 @@ import numpy as np
 
 from inquitree_gym.envs.spaces import Ints
 from inquitree_gym.inquiry.arrays.encoding import (
+    FIRST_STUDY,
     LOCKED,
     REDO,
     REJECT,
@@ -124,7 +125,7 @@ class TextReader:
         if asks and len(near) > 1 and near[0][1] - near[1][1] < self._margin:
             ask = self._ask(self._engine.studies_of[self._engine.subtopic_of[study]], study, near[1][0])
             return self.number(Branch.always(ask))
-        return self.number(Branch.always(run_study(self._engine, self._states, study)))
+        return self.number(run_branch(self._engine, self._states, study))
 
     def _ask(self, nodes: Sequence[int], one: int, other: int) -> int:
         """Return the transition to the question of which of two ``nodes`` is meant."""
@@ -209,6 +210,15 @@ def run_study(engine: Engine, states: StateIndex, study: int, *, forced: bool = 
     if engine.rules.study_turn:
         return transition(Op.VISIT, states.of(ObservationKind.STUDY, study, forced=forced))
     return show_result(engine, states, study, forced=forced)
+
+
+def run_branch(engine: Engine, states: StateIndex, study: int, *, forced: bool = False) -> Branch:
+    """Return the branch of choosing ``study``, which is told if it was run before."""
+    run = run_study(engine, states, study, forced=forced)
+    if engine.rules.reruns == "match":
+        return Branch.always(run)
+    recall = transition(Op.GOTO, states.of(ObservationKind.RECALL, study, forced=forced))
+    return Branch(FIRST_STUDY - study, run, run, recall)
 
 
 def show_result(engine: Engine, states: StateIndex, study: int, *, forced: bool = False) -> int:

@@ -49,6 +49,7 @@ class Engine:
         self._threshold = rules.threshold
         self._takes_bare, self._asks = rules.bare_decisions, rules.on_tie > 0
         self._waits, self._sticks = rules.feedback == "reason", rules.fakes == "sticky"
+        self._recalls = rules.reruns == "redo"
         self._all = tuple(range(self.n))
         self._handlers = (
             self._at_topic, self._at_subtopic, self._at_study, self._at_result, self._at_conclusion, self._at_end
@@ -255,6 +256,9 @@ class Engine:
         *,
         repeats: bool = False,
     ) -> Event:
+        if state.runs[study] and self._recalls and decision != Decision.REDO:
+            after = _move(state, Phase.RESULT)._replace(study=study)
+            return Event(after, ObservationKind.RECALL, study, 0, not reason, bool(reason), reason=reason)
         if not state.runs[study]:
             state = state._replace(credit=self._earn(state, self.n + study, repeats or bool(reason)))
         runs = _with(state.runs, study, state.runs[study] + 1)

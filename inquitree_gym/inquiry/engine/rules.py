@@ -51,6 +51,7 @@ class ObservationKind(IntEnum):
     STUDY_TIE = 12
     REDO = 13
     WAIT = 14
+    RECALL = 15
 
 
 class Reason(IntEnum):
@@ -217,6 +218,7 @@ Explore = Literal["hub", "direct"]
 Decisions = Literal["phrases", "tokens"]
 Feedback = Literal["hint", "reason"]
 Fakes = Literal["sticky", "independent"]
+Reruns = Literal["redo", "match"]
 Replication = Literal["exact", "varied"]
 NamedAtResult = Literal["unvisited", "any"]
 Evidence = Literal["groups", "results"]
@@ -224,8 +226,8 @@ Preset = Literal["default", "paper"]
 
 _CHOICES = {
     "candidates": Candidates, "on_last_hint": LastHint, "explore": Explore, "decisions": Decisions,
-    "feedback": Feedback, "fakes": Fakes, "replication": Replication, "named_at_result": NamedAtResult,
-    "evidence": Evidence,
+    "feedback": Feedback, "fakes": Fakes, "reruns": Reruns, "replication": Replication,
+    "named_at_result": NamedAtResult, "evidence": Evidence,
 }  # fmt: skip
 """Rules that are one of several values."""
 _OF_EPISODE = ("threshold", "fake_level", "max_turns")
@@ -233,7 +235,8 @@ _OF_EPISODE = ("threshold", "fake_level", "max_turns")
 _PAPER: dict[str, Any] = {
     "candidates": "all", "on_last_hint": "advance", "study_turn": False, "redo_turn": True, "explore": "hub",
     "decisions": "tokens", "bare_decisions": False, "named_at_result": "any", "feedback": "hint", "on_tie": 0.0,
-    "fakes": "independent", "replication": "exact", "evidence": "results",
+    "fakes": "independent", "reruns": "match",
+    "replication": "exact", "evidence": "results",
 }  # fmt: skip
 """The preset ``paper``. It is frozen: another reading of the paper gets another name."""
 
@@ -273,7 +276,10 @@ class Rules(RuleSet):
     fakes: Literal["sticky", "independent"] = "sticky"
     """Draw of a repeated study's result: with probability ½ the "sticky" one of its first run, or "independent" ones.
     Either way a showing is fake with probability ``fake_level``/10."""
-    replication: Literal["exact", "varied"] = "exact"
+    reruns: Literal["redo", "match"] = "redo"
+    """Way to run a study again: by a decision to "redo" alone, which is then told as another time, while a design that
+    matches one is told that it was run before. Or also by any design that "match"es it, without a word."""
+    replication: Literal["exact", "varied"] = "varied"
     """True result of a study that is run again: the "exact" text, or "varied" wordings in turn, where the tree has
     any."""
     named_at_result: Literal["unvisited", "any"] = "unvisited"

@@ -30,6 +30,7 @@ RULE_SETS = st.builds(
     feedback=st.sampled_from(["hint", "reason"]),
     fakes=st.sampled_from(["sticky", "independent"]),
     on_tie=st.sampled_from([0.0, 0.2, 2.0]),
+    reruns=st.sampled_from(["redo", "match"]),
     replication=st.sampled_from(["exact", "varied"]),
     redo_turn=st.booleans(),
     named_at_result=st.sampled_from(["unvisited", "any"]),
@@ -214,6 +215,22 @@ def test_study_hints_lead_to_the_least_run_study():
     assert follow(engine, hit(0), hit(0), EXPLORE, hit(0), MISS).node == 1
 
 
+@pytest.mark.parametrize("failures", [0, 5], ids=["chosen", "forced"])
+def test_a_study_that_was_run_is_run_again_by_a_decision_to_redo_alone(failures: int):
+    choice = [MISS] * failures or [hit(0)]
+    before = follow(engine_of(ONE, fake_level=5), hit(0), hit(0), EXPLORE, hit(0)).state
+    engine = engine_of(ONE, fake_level=5)
+    event = follow(engine, hit(0), hit(0), EXPLORE, hit(0), *choice)
+    assert (event.kind, event.node, event.accepted, event.forced) == (
+        ObservationKind.RECALL, 0, not failures, bool(failures),
+    )  # fmt: skip
+    assert (event.state.phase, event.state.runs, event.state.shown) == (Phase.RESULT, before.runs, before.shown)
+    again = engine.advance(event.state, Reading(decision=Decision.REDO))
+    assert (again.kind, again.state.runs, again.fake) == (ObservationKind.RESULT, (2,), engine.fake_shown(0, 0, 2))
+    as_printed = follow(engine_of(ONE, reruns="match"), hit(0), hit(0), EXPLORE, hit(0), *choice)
+    assert (as_printed.kind, as_printed.state.runs) == (ObservationKind.RESULT, (2,))
+
+
 def test_repeat_gives_the_last_hint_for_ever():
     engine = engine_of(ONE, on_last_hint="repeat", max_turns=None)
     assert [follow(engine, *(MISS,) * count).hint_level for count in range(1, 13)] == [1, 2, 3, *[4] * 9]
@@ -295,7 +312,7 @@ def test_replications_take_the_wordings_of_the_true_result_in_turn(seed: int, le
     assert [event.wording for event in events] == [
         0 if event.fake else run % (1 + rewordings) for run, event in enumerate(events)
     ]
-    exact = Engine(tree, Rules(threshold=0.5, fake_level=level, max_turns=None))
+    exact = Engine(tree, Rules(threshold=0.5, fake_level=level, max_turns=None, replication="exact"))
     plain = walk(exact, seed, [(0, 1.0, Decision.NONE), (0, 1.0, Decision.NONE), *redo])[2:]
     assert plain == [event._replace(wording=0) for event in events], "nothing else changes"
 

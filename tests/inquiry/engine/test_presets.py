@@ -23,7 +23,7 @@ def test_the_preset_is_frozen():
     assert Rules.preset("paper").as_dict() == {
         "threshold": None, "fake_level": 0, "max_turns": "11n", "candidates": "all", "on_last_hint": "advance",
         "study_turn": False, "redo_turn": True, "explore": "hub", "decisions": "tokens", "bare_decisions": False,
-        "named_at_result": "any", "feedback": "hint", "on_tie": 0.0, "fakes": "independent",
+        "named_at_result": "any", "feedback": "hint", "on_tie": 0.0, "fakes": "independent", "reruns": "match",
         "replication": "exact", "evidence": "results",
     }  # fmt: skip
     assert Rules.preset("default") == Rules()

@@ -18,7 +18,7 @@ from inquitree_gym.inquiry.engine import Rules
         ("candidates", "some"), ("on_last_hint", "wait"),
         ("study_turn", 1), ("decisions", "words"), ("bare_decisions", 1), ("redo_turn", 1),
         ("named_at_result", "visited"), ("evidence", "items"), ("feedback", None), ("fakes", "some"),
-        ("on_tie", "first"),
+        ("reruns", "never"), ("on_tie", "first"),
         ("on_tie", 2.1), ("replication", "other"), ("explore", "spoke"),
     ],
 )  # fmt: skip
