@@ -14,7 +14,7 @@ from inquitree_gym.trees.schema import HINT_LEVELS
 if TYPE_CHECKING:
     from inquitree_gym.embeddings import TreeVectors
     from inquitree_gym.inquiry.engine import Engine, State
-    from inquitree_gym.trees.schema import Candidate
+    from inquitree_gym.trees.schema import Candidate, Study, Subtopic
 
 SIMILARITY = 0.9
 """Similarity to a text from which an action repeats it, unless it is nearer to the node that it was accepted for."""
@@ -62,7 +62,8 @@ class Repeats:
     def _each_text(self) -> Iterator[ShownText]:
         tree, n = self._vectors.tree, self._engine.n
         yield ShownText(tree.topic, -1, _OWN)
-        for place, node in enumerate((*tree.subtopics, *tree.studies)):
+        nodes: tuple[Subtopic | Study, ...] = (*tree.subtopics, *tree.studies)
+        for place, node in enumerate(nodes):
             yield from (ShownText(text, place, part) for part, text in enumerate((node.text, *node.hints)))
         for place, study in enumerate(tree.studies, n):
             results = (*study.results, *study.rewordings)
@@ -92,4 +93,4 @@ class Repeats:
         if close.any() and self._vectors.is_rough(text):
             self._vectors.settle(text)
             return self._near(node, text, others)
-        return tuple(others[i] for i in np.flatnonzero((similarities >= SIMILARITY) & (similarities > own)))
+        return tuple(others[i] for i in np.flatnonzero((similarities >= SIMILARITY) & (similarities > own)).tolist())
