@@ -153,15 +153,24 @@ def estimate(
 def _estimate(study: StudyConfig, model: ModelSettings, wanted: Mapping[tuple[str, Any], int]) -> ModelEstimate:
     """Estimate for the numbers of episodes by agent and task that are ``wanted`` of a model."""
     chat = model.chat_model()
-    totals = [Usage(), Usage()]
+    least = most = Usage()
     for (agent, task), number in wanted.items():
         courses = kind(study.env).play.courses(task, study.settings, study.prompts_name)
-        for index, course in enumerate(courses):
-            totals[index] += run_sync(_usage(study, model, agent, task, course)) * number
-    low, high = (chat.price(total.prompt_tokens or 0, total.completion_tokens or 0) for total in totals)
+        usages = [run_sync(_usage(study, model, agent, task, course)) for course in courses]
+        least += _bound(usages, min) * number
+        most += _bound(usages, max) * number
+    low, high = (chat.price(total.prompt_tokens or 0, total.completion_tokens or 0) for total in (least, most))
     dollars = None if low is None or high is None else (low, high)
-    least, most = totals
     return ModelEstimate(model.label, sum(wanted.values()), least, most, dollars)
+
+
+def _bound(usages: Sequence[Usage], bound: Callable[[Iterable[int]], int]) -> Usage:
+    """Return the least or the most of each figure: where a limit ends both courses, the shorter one may ask more."""
+    return Usage(
+        bound(usage.replies for usage in usages),
+        prompt_tokens=bound(usage.prompt_tokens or 0 for usage in usages),
+        completion_tokens=bound(usage.completion_tokens or 0 for usage in usages),
+    )
 
 
 async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, task: Any, course: Course) -> Usage:

@@ -113,7 +113,8 @@ def test_templates_of_ones_own_are_used_and_told_apart(env: InquiryEnv, service:
     assert service.chats[0][0] == {"role": "system", "content": "Speak like a pirate."}
 
 
-def test_a_long_conversation_is_cut_to_the_context(env: InquiryEnv, service: Service):
+def test_a_long_conversation_is_cut_to_the_context(tree: Tree, minilm: MiniLMEmbedder, service: Service):
+    env = InquiryEnv(tree, embedder=minilm, max_turns="11n")
     service.reply = lambda body: f"THOUGHT: {'hm ' * 100}\nACTION: What decides question number 1?"
     episode = play(env, llm(service, context=1_000), 0)
     assert len(episode.turns) > 20

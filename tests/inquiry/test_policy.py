@@ -24,7 +24,7 @@ def episode_phase(row: np.ndarray) -> Phase:
 @pytest.mark.e2e
 @settings(max_examples=30)
 @given(
-    seed=st.integers(0, 2**31), level=st.integers(0, 10), turns=st.sampled_from([3, 9, "default"]),
+    seed=st.integers(0, 2**31), level=st.integers(0, 10), turns=st.sampled_from([3, 9, "3n", "11n"]),
     masked=st.booleans(), candidates=st.sampled_from(["all", "admissible"]),
     explore=st.sampled_from(["hub", "direct"]), study_turn=st.booleans(),
     replication=st.sampled_from(["exact", "varied"]),

@@ -23,7 +23,7 @@ ITEMS = len(probe_items(load_tree("paper2")))
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
-    study = make_study(agents=("random", "random-redo"), trees=("paper2",), fake_level=(0, 5), seeds=4)
+    study = make_study(agents=("random", "random-redo"), trees=("paper2",), fake_level=(0, 5), seeds=4, max_turns="11n")
     run_study(study, folder)
     return folder
 

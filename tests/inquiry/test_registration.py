@@ -38,7 +38,7 @@ print(json.dumps({
 """
 PLAY_MINE = """
 os.chdir("/")
-env = gym.make("InquiTree-mine-v0", fake_level=10)
+env = gym.make("InquiTree-mine-v0", fake_level=10, max_turns="11n")
 observation, _ = env.reset(seed=1)
 steps = [env.step(action) for action in json.loads(os.environ["ACTIONS"])]
 found = {

@@ -88,7 +88,7 @@ def reading_alone(text: str, **rules: Any) -> dict[str, Any]:
     script=st.lists(st.tuples(*[st.sampled_from(SAYINGS)] * 3), min_size=1, max_size=14),
     seed=st.integers(0, 2**31),
     level=st.integers(0, 10),
-    turns=st.sampled_from(["default", None, 2, 5]),
+    turns=st.sampled_from(["3n", "11n", None, 2, 5]),
     mode=st.sampled_from(MODES),
     candidates=st.sampled_from(["all", "admissible"]),
     explore=st.sampled_from(["hub", "direct"]),

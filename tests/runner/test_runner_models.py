@@ -47,7 +47,7 @@ def test_models_and_agents_are_crossed_logged_and_told_apart(rote: Service, tmp_
         {"model": "gpt-4o-mini", "base_url": rote.address, "context": 20_000},
         {"model": "gpt-4o-mini", "base_url": rote.address, "temperature": 0.7, "name": "warm"},
     ]
-    study = make_study(agents=("llm", "sceptic", "oracle"), models=models, trees=("2",), seeds=2)
+    study = make_study(agents=("llm", "sceptic", "oracle"), models=models, trees=("2",), seeds=2, max_turns="11n")
     assert run_study(study, tmp_path, RunOptions(max_concurrency=5)) == RunSummary(played=10, found=0)
     found = episodes(tmp_path)
     assert found.keys() == {cell.file_name for cell in study.specs()}
