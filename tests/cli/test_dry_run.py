@@ -33,7 +33,7 @@ def test_a_reply_is_taken_to_be_as_long_as_is_said():
 @pytest.mark.parametrize("agent", ["llm", "sceptic"])
 def test_the_least_is_what_a_perfect_model_is_asked(service: Service, tmp_path: Path, agent: str):
     service.reply = Rote(*map(load_tree, TREES))
-    study = study_of(service, agent, seeds=1)
+    study = study_of(service, agent, seeds=1, max_turns="11n")
     run_study(study, tmp_path)
     (found,) = estimate(study, study.specs())
     assert found.episodes == 2

@@ -64,7 +64,7 @@ def test_probe_beside_a_run_takes_its_trees_and_pairs_its_agents(checking, playe
     said_so = inquitree("probe", *options).out
     assert "in the loop" in said_so
     assert "probe" in said_so
-    assert "random-redo, default" in said_so
+    assert "random-redo, 11n" in said_so
 
 
 @pytest.mark.parametrize(
