@@ -57,7 +57,11 @@ class Case(NamedTuple):
         asked = {"model": "gpt-4o-mini", "base_url": service.address, "retries": 0}
         models = [asked] if "llm" in agents else []
         return make_study(
-            agents=agents, models=models, trees=("2",), seeds=seeds, max_turns="11n",
+            agents=agents,
+            models=models,
+            trees=("2",),
+            seeds=seeds,
+            max_turns="11n",
             **{self.setting: {**asked, **settings}},
         )
 
