@@ -148,7 +148,7 @@ def test_results_are_those_of_the_local_runner(cluster: Any, rote: Service, tmp_
     ]
     assert replies[0] == replies[1]
     assert run_study(study, tmp_path / "ray", executor=RayExecutor()) == RunSummary(0, 12)
-    assert sorted(file.name for file in (tmp_path / "ray").iterdir()) == ["episodes", "run.json", "run.lock", "trees"]
+    assert sorted(file.name for file in (tmp_path / "ray").iterdir()) == ["episodes", "run.json", "run.lock", "tasks"]
     assert cluster.is_initialized(), "a connection that was there is left open"
 
 
