@@ -245,14 +245,14 @@ def test_wrong_options_end_the_command_in_one_line(options, message: str):
 
 
 def test_other_options_of_the_command_reach_the_episode(tmp_path: Path):
-    options = ("--papers", "2", "--max-turns", "3n", "--embedder", "all-MiniLM-L6-v2", "--rules", "paper")
+    options = ("--papers", "2", "--max-turns", "5n", "--embedder", "all-MiniLM-L6-v2", "--rules", "paper")
     with serving(*options, "--episodes", tmp_path) as url, GenericEnvClient(base_url=url).sync() as client:
         client.reset(seed=0, paper="2")
-        assert client.state()["task"].endswith("/max_turns=3n/rules.preset=paper")
+        assert client.state()["task"].endswith("/max_turns=5n/rules.preset=paper")
     (file,) = tmp_path.glob("*.jsonl")
     header = read_episode(file).header
     assert (header.rules["max_turns"], header.setup.embedder.name, header.agent) == (
-        12,
+        "5n",
         "all-MiniLM-L6-v2",
         {"name": "openenv"},
     )
