@@ -180,3 +180,8 @@ def plural(number: int, noun: str) -> str:
 def plural_of(noun: str) -> str:
     """Return the plural of a noun, such as ``studies`` or ``axes``."""
     return re.sub(r"(?<![aeiou])y$", "ie", re.sub(r"is$", "e", noun)) + "s"
+
+
+def install_advice(extra: str) -> str:
+    """Return a sentence that says how to install an extra from a clone of the repository."""
+    return f"run {extra}"

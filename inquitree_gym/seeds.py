@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
 
-_WORD = (1 << 64) - 1
+WORD = (1 << 64) - 1
+"""Largest 64-bit word, as a mask."""
 _GOLDEN, _FIRST, _SECOND = (np.uint64(x) for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
@@ -18,9 +19,9 @@ def splitmix64(*words: int) -> int:
     """Hash whole numbers to 64 bits with the finaliser of SplitMix64, chained over the words."""
     mixed = 0
     for word in words:
-        mixed = ((mixed ^ word) + 0x9E3779B97F4A7C15) & _WORD
-        mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & _WORD
-        mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & _WORD
+        mixed = ((mixed ^ word) + 0x9E3779B97F4A7C15) & WORD
+        mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & WORD
+        mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & WORD
         mixed ^= mixed >> 31
     return mixed
 
@@ -32,7 +33,7 @@ def hash_text(text: str) -> int:
 
 def seed_of_agent(seed: int, document: str) -> int:
     """Return a one-way hash of an episode's seed and the id of its tree or task, from 0 to 2^63 - 1."""
-    key = (seed & _WORD).to_bytes(8, "big") + document.encode()
+    key = (seed & WORD).to_bytes(8, "big") + document.encode()
     return int.from_bytes(blake2b(key, digest_size=8, person=b"inquitree agent").digest(), "big") >> 1
 
 
@@ -51,3 +52,8 @@ def hash_words(hashes: Hashes, words: NDArray[np.integer]) -> Hashes:
     mixed *= _SECOND
     mixed ^= mixed >> _S31
     return mixed
+
+
+def signed(word: int) -> int:
+    """Return a 64-bit word as the signed integer with the same bits."""
+    return (word & WORD ^ 1 << 63) - (1 << 63)

@@ -197,7 +197,7 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
                 f'of action_masks(), or make the environment with on_masked="play"'
             )
         inquiry = self._inquiry
-        text = menu.texts[number] if number < menu.conclusion else menu.conclude(inquiry.state)
+        text = menu.texts[number] if number < menu.conclusion else menu.text(number, inquiry.state)
         step = self.env.step(text)
         step[4]["action_mask"] = menu.mask_int8(self._engine, inquiry.state)
         return step

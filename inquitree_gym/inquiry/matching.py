@@ -157,8 +157,6 @@ class Matcher:
     def _is_close(self, reading: Reading) -> bool:
         """Return whether rounding could change the event: near the threshold, at a tie, or near the margin of one."""
         gaps = [reading.similarity - self._threshold, *([] if reading.margin is None else [reading.margin])]
-        if self._engine.rules.on_tie > 0 and reading.margin is not None:
-            gaps += [reading.margin - self._engine.rules.on_tie, reading.top[1][1] - self._threshold]
         return any(abs(gap) < SIMILARITY_TOLERANCE for gap in gaps)
 
     def _is_matched(self, state: State, text: str) -> bool:
@@ -293,7 +291,7 @@ def match(
         raise OptionError(f"no threshold has been calibrated for the embedder '{reader.name}'; pass threshold=...")
     engine = Engine(found, Rules(threshold=limit))
     at = _state_at(found, state, subtopic)
-    reading = Matcher(engine, tree_vectors(found, reader)).read(engine.start(0).state._replace(**at), text)
+    reading = Matcher(engine, tree_vectors(found, reader)).read(engine.start(0).state.replace(**at), text)
     family = found.studies if state == "subtopic" else found.subtopics
     nearest = tuple(RankedNode(family[i].id, similarity, family[i].text) for i, similarity in reading.top)
     prerequisites = found.subtopics[reading.candidate].prerequisites if nearest and state != "subtopic" else ()

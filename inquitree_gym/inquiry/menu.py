@@ -20,7 +20,7 @@ DECISIONS = (REDO, EXPLORE, CONCLUDE)
 MAX_CACHED_CONCLUSIONS = 1_024
 """Conclusion texts cached per menu."""
 
-_TOPIC, _SUBTOPIC, _RESULT = Phase.TOPIC, Phase.SUBTOPIC, Phase.RESULT  # looked up once, for speed
+_SUBTOPIC, _CONCLUSION = Phase.SUBTOPIC, Phase.CONCLUSION  # looked up once, for speed
 
 OnMasked = Literal["play", "raise"]
 
@@ -108,8 +108,10 @@ class Menu:
         self._study_masks = self._make_study_masks(tree)
 
     def text(self, action: int, state: State) -> str:
-        """Return the text of ``action``, 0 to ``size.actions`` − 1, in ``state``."""
-        return self.conclude(state) if action == self.conclusion else self.texts[action]
+        """Return the text of ``action``, 0 to ``size.actions`` − 1, in ``state``. Only a conclusion is concluded."""
+        if action < self.conclusion:
+            return self.texts[action]
+        return self.conclude(state) if state.phase == _CONCLUSION else ""
 
     def conclude(self, state: State) -> str:
         """Return a conclusion, as a numbered list, that trusts the last result seen of each study.
@@ -125,9 +127,17 @@ class Menu:
         return conclusion
 
     def _believed(self, shown: tuple[int, ...]) -> Iterator[str]:
-        for claim, studies in zip(self._claims, self.evidence, strict=True):
-            if seen := [shown[k] for k in studies if shown[k] >= 0]:
-                yield claim[max(seen) > 0]
+        for claim, said in zip(self._claims, self._said(shown), strict=True):
+            if said:
+                yield claim[said - 1]
+
+    def pattern(self, state: State) -> int:
+        """Return what `conclude` says of each item, 0 for nothing, 1 for the truth, 2 for a falsehood, in base 3."""
+        return sum(said * 3**i for i, said in enumerate(self._said(state.shown)))
+
+    def _said(self, shown: tuple[int, ...]) -> Iterator[int]:
+        for studies in self.evidence:
+            yield max(1 + min(shown[k], 1) for k in studies)
 
     def mask(self, engine: Engine, state: State) -> Mask:
         """Return the actions that ``state`` allows, a new bool array of shape ``(size.actions,)``. See `mask_int8`."""
@@ -144,12 +154,6 @@ class Menu:
         if phase == _SUBTOPIC:
             return self._study_masks[state.subtopic].copy()
         mask = self._phase_masks[phase].copy()
-        if phase == _TOPIC and engine.rules.candidates == "admissible":
-            mask[:] = 0
-            mask[list(engine.admissible(state))] = 1
-        elif phase == _RESULT and engine.rules.explore == "direct":
-            closed = state.visited if engine.rules.named_at_result == "unvisited" else 0
-            mask[[i for i in engine.candidates(state) if not closed >> i & 1]] = 1
         return mask
 
     def _make_phase_masks(self, tree: Tree) -> tuple[NDArray[np.int8], ...]:

@@ -1,8 +1,8 @@
-"""`InquiryBatchEnv`: the discrete view of thousands of inquiries, stepped as NumPy arrays."""
+"""`InquiryBatchEnv`: the discrete view of thousands of inquiries, stepped by one function over flat rows."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import gymnasium as gym
@@ -11,39 +11,38 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from inquitree_gym.envs.arrays import BatchEnv, Seed
+from inquitree_gym.envs.arrays import BatchEnv, Seed, env_mask
 from inquitree_gym.envs.spaces import Bools, Ints, Mask
 from inquitree_gym.envs.text import not_started_error
 from inquitree_gym.envs.text_vector import check_vector_arguments, episode_over_error
 from inquitree_gym.errors import ActionError, OptionError
-from inquitree_gym.inquiry.arrays.kernel import Kernel
-from inquitree_gym.inquiry.arrays.observations import (
-    EngineReplay,
-    IndexObserver,
-    Infos,
-    InfoTable,
-    ObservationKind,
-    Observations,
-    make_observer,
-)  # fmt: skip
-from inquitree_gym.inquiry.arrays.pool import TreePool
-from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.arrays.batch import Batch
+from inquitree_gym.inquiry.arrays.observers import IndexObserver, ObservationKind, Observations, make_observer
+from inquitree_gym.inquiry.arrays.tables import TreePool
+from inquitree_gym.inquiry.engine import Reading, Rules
+from inquitree_gym.inquiry.engine.rows import TREE
+from inquitree_gym.inquiry.engine.transition import READING
 from inquitree_gym.inquiry.env import InquiryEnv, TreeLike
 from inquitree_gym.inquiry.keywords import BatchKeywords, unpack_keywords
 from inquitree_gym.inquiry.menu import MenuSize, OnMasked, check_on_masked
 from inquitree_gym.inquiry.observations import FeatureLayout, FeatureRow
-from inquitree_gym.inquiry.runtime import PHASE_NAMES, RuntimeCache
+from inquitree_gym.inquiry.runtime import PHASE_NAMES, RuntimeCache, Transition, privileged_info
 from inquitree_gym.inquiry.vector import split_trees
 from inquitree_gym.trees import Tree
 
+Infos = dict[str, Any]
 Steps = tuple[Observations, NDArray[np.float64], Bools, Bools, Infos]
+
+_PHASE_NAMES = np.array(PHASE_NAMES, object)
+_KEYS = ("state", "turn", "accepted", "hint_level", "forced", "action_mask")
+_PRESENT_KEYS = tuple(f"_{key}" for key in _KEYS)
 
 
 class InquiryBatchEnv(BatchEnv):
-    """Vector environment of the discrete view, with all inquiries stepped together by lookup in compiled tables.
+    """Vector environment of the discrete view, with all inquiries stepped together by one compiled function.
 
-    Trajectories equal those of `SyncVectorEnv` over ``InquiTree-…-menu-v0`` for the same seeds and actions. A tree is
-    compiled at the first reset that plays it. The docstring of `inquitree_gym.inquiry.arrays` explains the tables.
+    Trajectories equal those of `SyncVectorEnv` over ``InquiTree-…-menu-v0`` for the same seeds and actions. The
+    extra ``arrays`` installs Numba, which compiles that function. Without it, the same function runs uncompiled.
 
     ## Observation space
     ``observation="features"``: `FeatureLayout`, float32 of shape ``(num_envs, size)``, or with ``as_dict=True`` a Dict
@@ -60,18 +59,15 @@ class InquiryBatchEnv(BatchEnv):
     ``tree``: as for `InquiryEnv`, for all environments, or ``trees``: one for each. ``observation``, ``infos``: see
     above. ``autoreset_mode``: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``. ``copy=False``: every step writes its
     observations into the same arrays. ``size``, ``on_masked``, ``text_dim``, ``as_dict``: as for the menu environment.
-    All others are those of `InquiryEnv`. ``render_mode`` has to be None.
+    ``threads``: threads that share a step, with the same results for any number. All others are those of `InquiryEnv`. ``render_mode`` has to be None.
     """
 
-    _kernel: Kernel | None = None
-    _info_table: InfoTable | None = None
+    kind = "inquiry"
+    _batch: Batch | None = None
     _settings: InquiryEnv
     """Holds trees, rules, embedder and prompts. It is never stepped."""
-    _default_trees: Ints = np.zeros(0, np.int64)
-    """Numbers of the trees that are played without an option."""
-    kind = "inquiry"
-    _over: Ints = np.zeros(0, np.int64)
-    """Environments that terminated and were not reset yet."""
+    _last: list[Transition] | None = None
+    """The last transition of each inquiry, for privileged infos. None if they aren't wanted."""
 
     @unpack_keywords(InquiryEnv.__init__, BatchKeywords)
     def __init__(  # noqa: PLR0913  (keywords)
@@ -84,6 +80,7 @@ class InquiryBatchEnv(BatchEnv):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         copy: bool = True,
         infos: bool = True,
+        threads: int = 1,
         size: tuple[int, int] | None = None,
         on_masked: OnMasked = "play",
         text_dim: int | None = None,
@@ -97,30 +94,30 @@ class InquiryBatchEnv(BatchEnv):
             TreeError: a tree is unknown or at fault.
         """
         mode = check_vector_arguments(num_envs, trees, autoreset_mode, name="trees")
-        privileged = keywords.get("privileged", False)
-        _check_view(keywords.get("render_mode"), on_masked, privileged=privileged, infos=infos)
+        self._privileged = keywords.get("privileged", False)
+        _check_view(keywords.get("render_mode"), on_masked, threads, privileged=self._privileged, infos=infos)
         which, self._tree_of_env = split_trees(tree, trees)
         self._settings = InquiryEnv(which, **keywords)
         played = self._settings.trees, self._settings.rules
-        menu_size = MenuSize.resolve(size, played[0])
-        features = FeatureLayout.create(menu_size.subtopics, self._settings.embedder.dim, text_dim)
-        self._observer = make_observer(observation, features, *played, as_dict=as_dict, copy=copy)
-        self.num_envs, self.copy, self.metadata = num_envs, copy, {"render_modes": [], "autoreset_mode": mode}
+        self._size = MenuSize.resolve(size, played[0])
+        features = FeatureLayout.create(self._size.subtopics, self._settings.embedder.dim, text_dim)
+        self._observer = make_observer(observation, features, *played, as_dict=as_dict)
+        self.num_envs, self.metadata = num_envs, {"render_modes": [], "autoreset_mode": mode}
         self._same_step, self._disabled = mode == AutoresetMode.SAME_STEP, mode == AutoresetMode.DISABLED
-        self._refuses_masked, self._with_infos, actions = on_masked == "raise", infos, menu_size.actions
-        self._n_actions, self.single_action_space = np.uint64(actions), gym.spaces.Discrete(actions)
+        self._refuses_masked, self._with_infos = on_masked == "raise", infos
+        self._copy, self._n_threads = copy, threads
+        self.single_action_space = gym.spaces.Discrete(self._size.actions)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.single_observation_space = self._observer.space
         self._runtimes = RuntimeCache(self._settings.embedder, self._settings.prompts, scope="private")
-        self._pool = TreePool(self._runtimes, menu_size, self._observer.number_texts)
-        self._replay = EngineReplay(num_envs) if privileged else None
+        self._pool = TreePool(self._runtimes, self._size, self._observer.number_texts)
 
     @property
-    def kernel(self) -> Kernel:
-        """Arrays that hold the state of all environments, for wrappers. Raises `ResetNeeded` before the first reset."""
-        if self._kernel is None:
+    def batch(self) -> Batch:
+        """The rows of all inquiries, for wrappers. Raises `ResetNeeded` before the first reset."""
+        if self._batch is None:
             raise not_started_error()
-        return self._kernel
+        return self._batch
 
     def reset(self, *, seed: Seed = None, options: Mapping[str, Any] | None = None) -> tuple[Observations, Infos]:
         """Start episodes.
@@ -142,7 +139,9 @@ class InquiryBatchEnv(BatchEnv):
         """
         envs, seeds, options = self._resets(seed, options)
         self._start(envs, seeds, options)
-        return self._observer.observe(self.kernel), self._infos(None if len(envs) == self.num_envs else envs)
+        self.batch.observe(copy=self._copy)
+        infos = self._infos(None if len(envs) == self.num_envs else envs)
+        return self._observer.split(self.batch.observations), infos
 
     def step(self, actions: Any) -> Steps:
         """Take one turn in every environment.
@@ -158,41 +157,39 @@ class InquiryBatchEnv(BatchEnv):
             ClosedEnvironmentError: after `close`.
         """
         self._check_open()
-        kernel, over = self.kernel, self._over
+        batch = self.batch
         actions = self._check_actions(actions)
-        if self._replay:
-            self._replay.step(kernel, actions)
-        ended, earned = kernel.step(actions)
-        rewards, terminated = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_)
-        rewards[ended] = earned
+        readings = self._read(actions) if self._privileged else None
+        ended, rewards = batch.step(actions, copy=self._copy, readings=readings)
+        if self._privileged:
+            self._follow(np.arange(self.num_envs))
+        terminated = np.zeros(self.num_envs, np.bool_)
         terminated[ended] = True
         infos: Infos = {}
-        if self._same_step:
-            infos, over = self._final(ended) if ended.size else {}, ended
-        else:
-            self._over = ended
-        if over.size:
-            self._autoreset(over)
+        if self._same_step and ended.size:
+            infos = self._final(ended)
+            batch.restart(ended)
+            if self._privileged:
+                self._follow(ended)
         if self._with_infos:
             infos.update(self._infos(None))
-        observations = self._observer.observe(kernel)
+        observations = self._observer.split(batch.observations)
         return observations, rewards, terminated, np.zeros(self.num_envs, np.bool_), infos
 
     @property
     def nbytes(self) -> int:
         """Bytes that the environments take between steps, without tables and observations."""
-        return self.kernel.nbytes
+        return self.batch.nbytes
 
     def action_masks(self) -> Mask:
         """Return which actions are allowed, bool of shape ``(num_envs, actions)``. See `Menu.mask`."""
-        return self.kernel.masks().view(np.bool_)
+        return self.batch.infos.action_mask.copy().view(np.bool_)
 
     def texts(self) -> list[str]:
         """Return the observation of every environment as text."""
-        kernel = self.kernel
-        numbers = kernel.tables.states.text.take(kernel.state)
-        shown = list(zip(kernel.tree.tolist(), numbers.tolist(), strict=True))
-        texts = {key: kernel.tables.text(*key) for key in set(shown)}
+        batch = self.batch
+        shown = list(zip(batch.rows[:, TREE].tolist(), batch.text_numbers.tolist(), strict=True))
+        texts = {(start, number): self._pool.text(start, number) for start, number in set(shown)}
         return [texts[key] for key in shown]
 
     def text_of(self, number: int) -> str:
@@ -220,51 +217,76 @@ class InquiryBatchEnv(BatchEnv):
     def _start(self, envs: Ints, seeds: Sequence[int | None], options: Mapping[str, Any]) -> None:
         """Start episodes in these environments. Nothing changes if the options cannot be met."""
         if len(envs) < self.num_envs:
-            _ = self.kernel
+            _ = self.batch
         trees, rules = self._settings.resolve_options(options)
-        if self._kernel is None:
-            self._use_trees(self._settings.trees, self._settings.rules, [])
-            self._default_trees = self._pool.numbers(self._settings.trees, self._settings.rules)
-        self._use_trees(trees, rules, np.delete(self.kernel.tree, envs).tolist())
-        self.kernel.seeds.reset(envs, seeds, self.np_random)
-        own = self._tree_of_env if "tree" not in options else None
-        self.kernel.start(envs, self.kernel.seeds.choose(envs, self._pool.numbers(trees, rules), own))
-        self._over = np.setdiff1d(self._over, envs)
-        if self._replay:
-            self._replay.start(self.kernel, envs)
+        own = self._settings.trees, self._settings.rules
+        if self._batch is None:
+            self._pool.add(*own)
+        self._use_trees(trees, rules, envs)
+        batch, defaults = self.batch, self._pool.starts_of(*own)
+        if self._tree_of_env is not None:
+            batch.own[:] = defaults[self._tree_of_env]
+        batch.choices = defaults
+        batch.load()
+        batch.seeds.reset(envs, seeds, self.np_random)
+        fixed = self._tree_of_env if "tree" not in options else None
+        starts = self._pool.starts_of(trees, rules)
+        batch.start(envs, np.broadcast_to(batch.seeds.choose(envs, starts, fixed), envs.shape))
+        if self._privileged:
+            self._follow(envs)
 
-    def _use_trees(self, trees: Sequence[Tree], rules: Rules, in_use: Collection[int]) -> None:
-        """Make sure that ``trees`` are compiled. The trees with the numbers ``in_use`` are still played."""
-        numbers = self._pool.add(trees, rules, in_use)
-        if numbers is not None:
-            assert self._pool.tables is not None
-            if self._kernel is None:
-                self._kernel = Kernel(self.num_envs, self._pool.tables, track_visited=self._observer.track_visited)
-            else:
-                self._kernel.replace_tables(self._pool.tables, numbers)
-            self._info_table = InfoTable(self._pool.tables)
+    def _use_trees(self, trees: Sequence[Tree], rules: Rules, envs: Ints) -> None:
+        """Make sure that ``trees`` have tables. Those of all environments but ``envs`` are still played."""
+        batch, old = self._batch, self._pool.starts
+        in_use = [] if batch is None else np.delete(batch.rows[:, TREE], envs).tolist()
+        moved = self._pool.add(trees, rules, in_use)
+        if batch is None:
+            self._batch = Batch(self.num_envs, self._size, self._pool, self._observer, self._n_threads)
+        elif moved is not None:
+            batch.move_trees(moved, old)
 
-    def _autoreset(self, envs: Ints) -> None:
-        """Start the next episode in these environments."""
-        kernel = self.kernel
-        draws = kernel.tables.fakes or (self._tree_of_env is None and len(self._default_trees) > 1)
-        kernel.seeds.advance(envs, update_hashes=draws)
-        kernel.start(envs, kernel.seeds.choose(envs, self._default_trees, self._tree_of_env))
-        if self._replay:
-            self._replay.start(kernel, envs)
+    def _read(self, actions: Ints) -> Ints:
+        """Return readings as the matcher makes them, with everything that privileged infos tell of them."""
+        batch, found = self.batch, np.zeros((self.num_envs, READING), np.int64)
+        last = self._last or []
+        for env, (action, before) in enumerate(zip(actions.tolist(), list(last), strict=True)):
+            state, tree = before.event.state, batch.tree(env)
+            reading = Reading() if batch.over[env] else tree.runtime.matcher.read(state, tree.menu.text(action, state))
+            near = reading.candidate >= 0 and reading.similarity >= (tree.runtime.rules.threshold or 0.0)
+            found[env] = reading.candidate, reading.decision, near, reading.repeats
+            last[env] = before._replace(reading=reading)
+        return found
+
+    def _follow(self, envs: Ints) -> None:
+        """Keep the events of these environments for privileged infos. One that starts an episode has no reading."""
+        last = self._last or [Transition(Reading(), self.batch.event(0))] * self.num_envs
+        for env in envs.tolist():
+            event = self.batch.event(env)
+            last[env] = Transition(last[env].reading if event.state.turn else Reading(), event)
+        self._last = last
 
     def _infos(self, envs: Ints | None) -> Infos:
-        """Return the infos of all environments or of ``envs``."""
-        if not self._with_infos or self._info_table is None:
+        """Return the infos of all environments or of ``envs``, with None, 0 or False for the others."""
+        if not self._with_infos:
             return {}
-        infos = self._info_table.infos(self.kernel, envs)
-        if self._replay:
-            for env in range(self.num_envs) if envs is None else envs.tolist():
-                infos = self._add_info(infos, self._replay.info(self.kernel, env), env)
+        told = self.batch.infos
+        arrays = [_PHASE_NAMES.take(told.phase), told.turn, told.accepted, told.hint_level, told.forced]
+        infos: Infos = dict(zip(_KEYS, [*arrays, told.action_mask], strict=True))
+        present = np.ones(self.num_envs, np.bool_)
+        if envs is not None:
+            present = env_mask(envs, self.num_envs)
+            infos = {name: _scatter(values, present) for name, values in infos.items()}
+        infos.update(dict.fromkeys(_PRESENT_KEYS, present))
+        for env in range(self.num_envs) if envs is None else envs.tolist():
+            if self._last is None:
+                break
+            limit = self.batch.tree(env).runtime.engine.turn_limit
+            infos = self._add_info(infos, {"privileged": privileged_info(self._last[env], limit)}, env)
         return infos
 
     def _observe_each(self, envs: Ints) -> list[Any]:
-        return [self._observer.observe_one(self.kernel, env) for env in envs.tolist()]
+        rows = self.batch.observations[envs]
+        return [self._observer.split(row) for row in rows]
 
     def _check_actions(self, actions: Any) -> Ints:
         """Return actions as an int64 array. See `step` for the errors."""
@@ -277,33 +299,42 @@ class InquiryBatchEnv(BatchEnv):
                 f"menu actions are whole numbers of shape ({self.num_envs},), not {found.dtype} of shape {found.shape}"
             )
         found = found.astype(np.int64, copy=False)
-        if np.maximum.reduce(found.view(np.uint64)) >= self._n_actions:  # unsigned, a negative number is a large one
-            env = int((found.view(np.uint64) >= self._n_actions).argmax())
+        if np.maximum.reduce(found.view(np.uint64)) >= self._size.actions:  # unsigned, a negative number is a large one
+            env = int((found.view(np.uint64) >= self._size.actions).argmax())
             raise ActionError(
-                f"a menu action lies in 0 to {int(self._n_actions) - 1}, not {found[env]} (inquiry {env})"
+                f"a menu action lies in 0 to {self._size.actions - 1}, not {found[env]} (inquiry {env})"
             )
-        if self._disabled and self._over.size:
-            raise episode_over_error(int(self._over[0]))
+        if self._disabled and self.batch.over.any():
+            raise episode_over_error(int(self.batch.over.argmax()))
         if self._refuses_masked:
             self._refuse_masked(found)
         return found
 
     def _refuse_masked(self, actions: Ints) -> None:
-        kernel = self.kernel
-        masked = ~kernel.allows(actions)
-        masked[self._over] = False
+        batch = self.batch
+        masked = batch.infos.action_mask[np.arange(self.num_envs), actions] == 0
+        masked &= ~batch.over
         if masked.any():
             env = int(masked.argmax())
-            phase = PHASE_NAMES[kernel.tables.states.phase[kernel.state[env]]]
+            phase = PHASE_NAMES[batch.infos.phase[env]]
             raise ActionError(
                 f"action {actions[env]} of inquiry {env} is not open at {phase}; choose among the True ones of "
                 f'action_masks(), or make the environment with on_masked="play"'
             )
 
 
-def _check_view(render_mode: str | None, on_masked: str, *, privileged: bool, infos: bool) -> None:
+def _check_view(render_mode: str | None, on_masked: str, threads: int, *, privileged: bool, infos: bool) -> None:
     check_on_masked(on_masked)
+    if type(threads) is not int or threads < 1:
+        raise OptionError(f"threads must be an integer from 1, got {threads!r}")
     if render_mode is not None:
         raise OptionError("a batch of inquiries draws nothing; leave render_mode at None, and read texts()")
     if privileged and not infos:
         raise OptionError("privileged is a part of the infos; leave infos at True")
+
+
+def _scatter(values: NDArray[Any], present: Bools) -> NDArray[Any]:
+    """Return a copy of ``values`` with None or 0 wherever ``present`` is False."""
+    found = values.copy()
+    found[~present] = None if values.dtype == object else 0
+    return found

@@ -262,4 +262,4 @@ def _outcomes(engine: Engine, readings: MenuReadings, state: State) -> list[tupl
 
 def _standing(engine: Engine, visited: int, phase: Phase) -> State:
     visits = tuple(visited >> i & 1 for i in range(engine.n))
-    return engine.start(0).state._replace(phase=phase, visited=visited, visits=visits, subtopic=0, study=0)
+    return engine.start(0).state.replace(phase=phase, visits=visits, subtopic=0, study=0)

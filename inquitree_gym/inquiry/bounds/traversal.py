@@ -209,7 +209,7 @@ def menu_readings(engine: Engine, vectors: TreeVectors) -> MenuReadings:
     start = engine.start(0).state
 
     def read(phase: Phase, subtopic: int = -1) -> tuple[Reading, ...]:
-        state = start._replace(phase=phase, subtopic=subtopic)
+        state = start.replace(phase=phase, subtopic=subtopic)
         return tuple(matcher.read(state, text) for text in texts)
 
     studies = tuple(read(Phase.SUBTOPIC, i) for i in range(engine.n))

@@ -1,7 +1,8 @@
 """The rules of an inquiry: a pure state machine over integers.
 
-It knows no Gymnasium, text, clock or global randomness. `Engine.advance` takes a frozen `State` and the `Reading` of an
-action, and returns a frozen `Event` with the next state and the outcome. Subtopics are identified by their index in the
+It knows no Gymnasium, text, clock or global randomness. `transition.advance` has every rule once: it takes rows of
+integers one turn further. `Engine.advance` calls it for one inquiry: it takes a `State` and the `Reading` of an action,
+and returns the `Event`, with the next state. Subtopics are identified by their index in the
 tree, studies by their index over the whole tree, subtopic by subtopic.
 """
 
@@ -11,14 +12,15 @@ from inquitree_gym._lazy import lazy
 
 if TYPE_CHECKING:
     from inquitree_gym.inquiry.engine.machine import Engine
-    from inquitree_gym.inquiry.engine.rules import (
+    from inquitree_gym.inquiry.engine.rules import Rules
+    from inquitree_gym.inquiry.engine.values import (
+        PHASE_OF,
         Decision,
         Event,
         ObservationKind,
         Phase,
         Reading,
         Reason,
-        Rules,
         State,
         event_values,
     )
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from inquitree_gym.seeds import seed_of_agent, splitmix64
 
 __all__ = [
+    "PHASE_OF",
     "Decision",
     "Engine",
     "Event",
@@ -45,7 +48,10 @@ __getattr__ = lazy(
     __name__,
     {
         "inquiry.engine.machine": "Engine",
-        "inquiry.engine.rules": "Rules Decision Event ObservationKind Phase Reading Reason State event_values",
+        "inquiry.engine.rules": "Rules",
+        "inquiry.engine.values": (
+            "PHASE_OF Decision Event ObservationKind Phase Reading Reason State event_values"
+        ),
         "ruleset": "RuleSet",
         "seeds": "seed_of_agent splitmix64",
     },

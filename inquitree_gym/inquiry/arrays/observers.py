@@ -1,0 +1,190 @@
+"""Observations of all inquiries: rows of features, or indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from inquitree_gym.envs.spaces import Ints
+from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.arrays.compiled import Functions
+from inquitree_gym.inquiry.arrays.loop import WORD_BITS, Inquiries
+from inquitree_gym.inquiry.arrays.tables import TreeTables
+from inquitree_gym.inquiry.engine import PHASE_OF, Phase, Rules
+from inquitree_gym.inquiry.observations import FeatureLayout, FeatureRow, observation_keys, observation_vectors
+from inquitree_gym.inquiry.runtime import RuntimeCache, TreeRuntime
+from inquitree_gym.trees import HINT_LEVELS, Tree
+
+ObservationKind = Literal["features", "index"]
+Observations = NDArray[Any] | dict[str, NDArray[Any]]
+
+
+class Observer(Protocol):
+    """Writes the observations of one ``observation`` keyword."""
+
+    space: spaces.Space[Any]
+    """Space of a single observation."""
+
+    def number_texts(self, trees: Sequence[TreeTables]) -> list[int]:
+        """Return the number of each tree's first text, and prepare to observe these trees and no others."""
+
+    def new(self, num_envs: int) -> NDArray[Any]:
+        """Return an array for the observations of all inquiries."""
+
+    def write(self, functions: Functions, order: Any, played: Inquiries, numbers: Any, out: NDArray[Any]) -> None:
+        """Write the observations of the inquiries in ``order`` into ``out``, an array from `new`."""
+
+    def split(self, rows: NDArray[Any]) -> Observations:
+        """Return observations in the form that the environment gives them."""
+
+
+class FeatureObserver:
+    """Observes a `FeatureLayout`, as one row or as a dict of its parts."""
+
+    def __init__(self, features: FeatureLayout, *, as_dict: bool) -> None:
+        self._features, self._as_dict = features, as_dict
+        self.space: spaces.Space[Any] = features.dict() if as_dict else features.box()
+        self._by_tree: dict[tuple[Tree, Rules], FeatureRow] = {}
+        self._vectors: FeatureRow = np.zeros(0, np.float32)
+
+    def number_texts(self, trees: Sequence[TreeTables]) -> list[int]:
+        """Return the number of each tree's first text. See `Observer`."""
+        runtimes = {(each.runtime.task, each.runtime.rules): each.runtime for each in trees}
+        known = self._by_tree
+        self._by_tree = {
+            key: known[key] if key in known else text_vectors(self._features, runtime)
+            for key, runtime in runtimes.items()
+        }
+        parts = list(self._by_tree.values())
+        self._vectors = np.concatenate(parts).reshape(-1)
+        return [0, *accumulate(map(len, parts[:-1]))]
+
+    def new(self, num_envs: int) -> FeatureRow:
+        """Return an array for all observations. See `Observer`."""
+        return np.empty((num_envs, self._features.size), np.float32)
+
+    def write(self, functions: Functions, order: Any, played: Inquiries, numbers: Any, out: FeatureRow) -> None:
+        """Write observations. See `Observer`."""
+        shape = (self._features.subtopics, self._features.text_dim)
+        functions.observe_features(order, played, numbers, functions.view(self._vectors), shape, functions.view(out))
+
+    def split(self, rows: FeatureRow) -> Observations:
+        """Return rows, or a dict of their parts. See `Observer`."""
+        return {name: rows[..., at] for name, at in self._features.parts.items()} if self._as_dict else rows
+
+
+class IndexObserver:
+    """Observes the number of the text, then the visited subtopics as words of `WORD_BITS` bits."""
+
+    def __init__(self, trees: Sequence[Tree], rules: Rules, features: FeatureLayout) -> None:
+        """Number the texts of ``trees`` in the order of `observation_keys`. `features` converts to ``features``."""
+        self._features, self._rules = features, rules
+        counts = {tree: sum(1 for _ in observation_keys(tree, rules)) for tree in trees}
+        self._first = dict(zip(counts, accumulate(counts.values(), initial=0), strict=False))
+        self._n_texts = sum(counts.values())
+        full, rest = divmod(features.subtopics - 1, WORD_BITS)
+        bits = [WORD_BITS] * full + [rest + 1]
+        self._columns = 1 + len(bits)
+        self.space: spaces.Space[Any] = spaces.MultiDiscrete(np.array([self._n_texts, *(2**count for count in bits)]))
+        self._rows: FeatureRow | None = None
+
+    def number_texts(self, trees: Sequence[TreeTables]) -> list[int]:
+        """Return the number of each tree's first text. See `Observer`.
+
+        Raises:
+            OptionError: the environment was not made with one of the trees, or with rules under which there are other
+                texts, so they have no numbers.
+        """
+        for each in trees:
+            if (tree := each.runtime.task) not in self._first:
+                raise OptionError(
+                    f"index observations number the texts of {', '.join(known.id for known in self._first)}, and "
+                    f"{tree.id} is none of them; make the environment with all the trees that it is to play"
+                )
+            if not _has_texts(tree, self._rules, each.runtime.rules):
+                raise OptionError(
+                    "index observations number the texts under the rules of the environment; make it with the same "
+                    "feedback, replication and redo_turn, instead of passing them to reset"
+                )
+        return [self._first[each.runtime.task] for each in trees]
+
+    def new(self, num_envs: int) -> Ints:
+        """Return an array for all observations. See `Observer`."""
+        return np.empty((num_envs, self._columns), np.int64)
+
+    def write(self, functions: Functions, order: Any, played: Inquiries, numbers: Any, out: Ints) -> None:
+        """Write observations. See `Observer`."""
+        functions.observe_index(order, played, numbers, self._features.subtopics, functions.view(out))
+
+    def split(self, rows: Ints) -> Observations:
+        """Return the rows. See `Observer`."""
+        return rows
+
+    def text_of(self, number: int, runtimes: RuntimeCache, rules: Rules) -> str:
+        """Return the text of this number under ``rules``.
+
+        Raises:
+            OptionError: no text has this number.
+        """
+        if not 0 <= number < self._n_texts:
+            raise OptionError(f"the texts are numbered from 0 to {self._n_texts - 1}, and {number} is none of them")
+        tree = next(tree for tree, first in reversed(self._first.items()) if first <= number)
+        key = tuple(observation_keys(tree, rules))[number - self._first[tree]]
+        return runtimes.get(tree, rules).observations.render_key(key)
+
+    def features(self, observations: Ints, runtimes: RuntimeCache, rules: Rules) -> FeatureRow:
+        """Return the features of index observations under ``rules``, shape ``(…, size)``."""
+        if self._rows is None:
+            rows = [feature_rows(self._features, runtimes.get(tree, rules)) for tree in self._first]
+            self._rows = np.concatenate(rows)
+        found = self._rows.take(observations[..., 0], axis=0)
+        words, bits = np.divmod(np.arange(self._features.subtopics), WORD_BITS)
+        found[..., self._features.parts["visited"]] = observations[..., 1 + words] >> bits & 1
+        return found
+
+
+def make_observer(
+    kind: ObservationKind, features: FeatureLayout, trees: Sequence[Tree], rules: Rules, *, as_dict: bool
+) -> Observer:
+    """Return the observer of an ``observation`` keyword.
+
+    Raises:
+        OptionError: ``kind`` is unknown, or ``as_dict`` does not go with it.
+    """
+    if kind not in get_args(ObservationKind):
+        raise OptionError(f"observation is one of {get_args(ObservationKind)}, not {kind!r}")
+    if kind == "features":
+        return FeatureObserver(features, as_dict=as_dict)
+    if as_dict:
+        raise OptionError('as_dict takes features apart; it goes with observation="features"')
+    return IndexObserver(trees, rules, features)
+
+
+def _has_texts(tree: Tree, made_with: Rules, played: Rules) -> bool:
+    """Return whether the texts under the rules of an episode are the first ones under those of the environment."""
+    known, shown = (list(observation_keys(tree, rules)) for rules in (made_with, played))
+    return known[: len(shown)] == shown
+
+
+def text_vectors(features: FeatureLayout, runtime: TreeRuntime) -> FeatureRow:
+    """Return the text part of the features of every text of a tree, shape ``(texts, text_dim)``."""
+    vectors = observation_vectors(runtime.observations, runtime.vectors, runtime.rules)
+    keys = observation_keys(runtime.task, runtime.rules)
+    return features.text(np.stack([vectors[runtime.observations.render_key(key)] for key in keys]))
+
+
+def feature_rows(features: FeatureLayout, runtime: TreeRuntime) -> FeatureRow:
+    """Return the features of every text of a tree with nothing visited, shape ``(texts, size)``."""
+    texts = text_vectors(features, runtime)
+    keys = list(observation_keys(runtime.task, runtime.rules))
+    rows = np.zeros((len(keys), features.size), np.float32)
+    for row, key in zip(rows, keys, strict=True):
+        row[Phase.CONCLUSION if key.limit else PHASE_OF[key.kind]] = 1
+    rows[:, features.parts["hint_level"]] = [[key.hint_level / HINT_LEVELS] for key in keys]
+    rows[:, features.parts["text"]] = texts
+    return rows

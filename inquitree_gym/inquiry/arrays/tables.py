@@ -1,0 +1,258 @@
+"""Tables of the trees that a vector environment plays: engine, readings of the menu, numbers of texts, and grades."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inquitree_gym.envs.spaces import Ints
+from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.arrays.loop import ANSWER, CONTEXTS, RESULT_STATES, TEXT_HEAD, Grades, Tables
+from inquitree_gym.inquiry.engine import Decision, ObservationKind, Phase, Reading, Rules, State
+from inquitree_gym.inquiry.engine.rows import READINGS, REWARDS, TEXTS, tree_table
+from inquitree_gym.inquiry.judges.quality import required
+from inquitree_gym.inquiry.menu import Menu, MenuSize
+from inquitree_gym.inquiry.observations import LIMIT, ObservationKey, observation_keys
+from inquitree_gym.inquiry.runtime import RuntimeCache, TreeRuntime
+from inquitree_gym.log.records import SIMILARITY_TOLERANCE
+from inquitree_gym.texts import readable
+from inquitree_gym.trees import HINT_LEVELS, Tree
+
+MAX_READINGS = 1 << 26
+"""Most readings of one tree's menu: 400 MB."""
+MAX_CACHED_TREES = 64
+"""Trees kept besides those that the environment was made with."""
+MAX_GRADED = 1 << 16
+"""Most texts of one tree that a table of grades holds. More conclusions are graded one at a time."""
+
+_OF_SUBTOPIC = (ObservationKind.SUBTOPIC, ObservationKind.SUBTOPIC_HINT)
+_OF_STUDY = (ObservationKind.RESULT, ObservationKind.STUDY_HINT, ObservationKind.REDO, ObservationKind.RECALL)
+_HINTED = (ObservationKind.SUBTOPIC_HINT, ObservationKind.STUDY_HINT, ObservationKind.WAIT)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeTables:
+    """Tables of one tree under one set of rules."""
+
+    runtime: TreeRuntime
+    menu: Menu
+    engine: Ints
+    readings: NDArray[np.int16]
+    texts: NDArray[np.int32]
+    needs: Ints
+    """See `Grades.needs`. The place of the first grade counts from 0."""
+    grades: NDArray[np.float64]
+
+
+def tree_tables(runtime: TreeRuntime, size: MenuSize) -> TreeTables:
+    """Return the tables of a runtime's tree for menus of ``size``.
+
+    Raises:
+        OptionError: the tree does not fit into the menu, or needs more than `MAX_READINGS` readings.
+    """
+    tree, rules, menu = runtime.task, runtime.engine.rules, Menu(runtime.task, size)
+    if (count := (CONTEXTS + len(tree.subtopics)) * size.actions) > MAX_READINGS:
+        raise OptionError(
+            f"a tree in an array environment must need at most {MAX_READINGS:,} readings, got {count:,} for {tree.id}. "
+            f'Play it with vectorization_mode="sync".'
+        )
+    groups = [required(item, rules.evidence) for item in tree.conclusions]
+    n_texts = size.actions - 1 + 3 ** len(groups) if len(groups) < 11 else size.actions - 1
+    return TreeTables(
+        runtime=runtime,
+        menu=menu,
+        engine=np.array(tree_table(tree, rules, size.subtopics, size.studies)),
+        readings=_MenuReader(runtime).read(menu),
+        texts=_text_numbers(runtime),
+        needs=_needs(tree, groups, n_texts),
+        grades=np.full(n_texts * len(groups), np.nan),
+    )
+
+
+class _MenuReader:
+    """Readings of menu texts in every reading context of one tree."""
+
+    def __init__(self, runtime: TreeRuntime) -> None:
+        self._runtime, self._engine = runtime, runtime.engine
+        n, studies = self._engine.n, len(self._engine.subtopic_of)
+        self._subtopics, self._studies = tuple(range(n)), tuple(range(studies))
+        # With everything visited no reading asks whether a text repeats one that was shown.
+        self._state = self._engine.start(0).state.replace(visits=(1,) * n, runs=(1,) * studies)
+        self._threshold = -1.0 if runtime.rules.threshold is None else runtime.rules.threshold
+
+    def read(self, menu: Menu) -> NDArray[np.int16]:
+        """Return the readings, flat: context by context, action by action. The conclusion is read as nothing."""
+        found = np.zeros((CONTEXTS + self._engine.n, menu.size.actions, ANSWER), np.int16)
+        found[:, :, 0] = -1
+        for action, text in enumerate(menu.texts):
+            self._settle(readable(text))
+            for context, phase in enumerate((Phase.TOPIC, Phase.RESULT)):
+                reading = self._runtime.matcher.read(self._state.replace(phase=phase), text)
+                found[context, action] = self._numbers(reading)
+            found[CONTEXTS:, action] = [self._numbers(reading) for reading in self._designs(text)]
+        return found.reshape(-1)
+
+    def _numbers(self, reading: Reading) -> tuple[int, int, int]:
+        near = reading.candidate >= 0 and reading.similarity >= self._threshold
+        return reading.candidate, reading.decision, near
+
+    def _designs(self, text: str) -> Iterator[Reading]:
+        """Yield the reading of a text at each subtopic. Its similarities are computed once."""
+        matcher = self._runtime.matcher
+        decision = matcher.read_bare(Phase.SUBTOPIC, readable(text))
+        nearest: dict[int, tuple[int, float]] = {}
+        if not decision:
+            for study, similarity in matcher.match_studies(readable(text), self._studies, len(self._studies)).top:
+                nearest.setdefault(self._engine.subtopic_of[study], (study, similarity))
+        for subtopic in self._subtopics:
+            study, similarity = nearest.get(subtopic, (-1, 0.0))
+            yield Reading(study, similarity, decision)
+
+    def _settle(self, text: str) -> None:
+        """Embed ``text`` alone if it came from a batch and its last bits could decide the reading."""
+        runtime = self._runtime
+        if not runtime.vectors.is_rough(text):
+            return
+        for match, nodes in ((runtime.matcher.match_subtopics, self._subtopics), (runtime.matcher.match_studies, self._studies)):
+            similarities = [self._threshold, *(similarity for _, similarity in match(text, nodes, len(nodes)).top)]
+            if (np.diff(np.sort(similarities)) < SIMILARITY_TOLERANCE).any():
+                runtime.vectors.settle(text)
+                return
+
+
+def _text_numbers(runtime: TreeRuntime) -> NDArray[np.int32]:
+    """Return the table that `number_texts` looks up: the limit's text, the most wordings, and where each kind begins."""
+    engine = runtime.engine
+    numbers = {key: number for number, key in enumerate(observation_keys(runtime.task, engine.rules))}
+    wordings, outcomes = max(engine.wordings_of), 1 + max(engine.fakes_of)
+    heads: list[int] = []
+    found: list[int] = []
+    for kind in ObservationKind:
+        variants = outcomes * wordings * 2 * RESULT_STATES if kind == ObservationKind.RESULT else HINT_LEVELS + 1
+        nodes = engine.n if kind in _OF_SUBTOPIC else len(engine.subtopic_of) if kind in _OF_STUDY else 0
+        heads += [TEXT_HEAD + 2 * len(ObservationKind) + len(found), variants if nodes else 0]
+        for node in range(-1, nodes):
+            keys = (_key(kind, node, variant, wordings, engine.rules) for variant in range(variants))
+            found += [numbers.get(key.plain(), 0) for key in keys]
+    return np.array([numbers[LIMIT], wordings, *heads, *found], np.int32)
+
+
+def _key(kind: ObservationKind, node: int, variant: int, wordings: int, rules: Rules) -> ObservationKey:
+    """Return the observation that a variant of a kind stands for. See `number_texts`."""
+    recalls = rules.reruns == "redo"
+    if kind == ObservationKind.RESULT:
+        rest, state = divmod(variant, RESULT_STATES)
+        outcome, again = divmod(rest, 2)
+        fake, wording = divmod(outcome, wordings)
+        return ObservationKey(
+            kind, node, fake=fake, wording=wording, again=recalls and again == 1, limit=state == 2, nothing_left=state == 1
+        )
+    if kind == ObservationKind.SUBTOPIC:
+        return ObservationKey(kind, node, again=recalls and variant == 1)
+    if kind in _HINTED:
+        return ObservationKey(kind, node, hint_level=variant)
+    return ObservationKey(kind, node, nothing_left=variant == 1)
+
+
+def _needs(tree: Tree, groups: Sequence[Sequence[Sequence[str]]], n_texts: int) -> Ints:
+    index = {study.id: k for k, study in enumerate(tree.studies)}
+    found = [len(groups), 0, n_texts]
+    for item in groups:
+        found.append(len(item))
+        for group in item:
+            found += [len(group), *(index[name] for name in group)]
+    return np.array(found)
+
+
+class TreePool:
+    """Trees under rules, tabled on first use and kept in one set of tables."""
+
+    def __init__(
+        self, runtimes: RuntimeCache, size: MenuSize, number_texts: Callable[[Sequence[TreeTables]], list[int]]
+    ) -> None:
+        """Create an empty pool for menus of ``size``. ``number_texts`` is `Observer.number_texts`."""
+        self._runtimes, self._size, self._number_texts = runtimes, size, number_texts
+        self._known: dict[tuple[Tree, Rules], TreeTables] = {}
+        self._permanent = 0
+        self.tables = Tables(*(np.zeros(0, np.int64) for _ in range(3)))
+        """The tables of all trees."""
+        self.grades = Grades(np.zeros(0, np.int64), np.zeros(0))
+        self.first_texts: list[int] = []
+        """Number of each tree's first text."""
+        self.starts: Ints = np.zeros(0, np.int64)
+        """Where the engine's table of each tree begins."""
+
+    @property
+    def trees(self) -> tuple[TreeTables, ...]:
+        """The tables by tree, in the order of ``starts``."""
+        return tuple(self._known.values())
+
+    def at(self, start: int) -> TreeTables:
+        """Return the tree whose table begins at ``start``."""
+        return self.trees[int(self.starts.searchsorted(start))]
+
+    def text(self, start: int, number: int) -> str:
+        """Render the text with this number of the tree whose table begins at ``start``."""
+        place = int(self.starts.searchsorted(start))
+        runtime = self.trees[place].runtime
+        key = tuple(observation_keys(runtime.task, runtime.rules))[number - self.first_texts[place]]
+        return runtime.observations.render_key(key)
+
+    def add(self, trees: Sequence[Tree], rules: Rules, in_use: Collection[int] = ()) -> Ints | None:
+        """Add ``trees`` under ``rules`` unless they are there, and keep those whose tables begin at ``in_use``.
+
+        Returns: the new start of every tree's table by its old number, if the tables were replaced, else None.
+
+        Raises:
+            OptionError: a tree does not fit into the menu, is too large for a table, or cannot be observed.
+        """
+        wanted = dict.fromkeys((tree, rules) for tree in trees)
+        made = {key: tree_tables(self._runtimes.get(*key), self._size) for key in wanted if key not in self._known}
+        if not made:
+            return None
+        old = list(self._known)
+        kept = old
+        if len(old) + len(made) > self._permanent + MAX_CACHED_TREES:
+            used = {int(number) for number in self.starts.searchsorted(list(in_use))}
+            kept = [key for i, key in enumerate(old) if i < self._permanent or i in used or key in wanted]
+        known = {key: self._known[key] for key in kept} | made
+        first_texts = self._number_texts(tuple(known.values()))
+        self._save_grades()
+        self._known, self.first_texts, self._permanent = known, first_texts, self._permanent or len(known)
+        self._join()
+        starts = dict(zip(known, self.starts.tolist(), strict=True))
+        return np.array([starts.get(key, 0) for key in old], np.int64)
+
+    def starts_of(self, trees: Sequence[Tree], rules: Rules) -> Ints:
+        """Return where the tables of ``trees`` under ``rules`` begin, which the pool holds."""
+        order = dict(zip(self._known, self.starts.tolist(), strict=True))
+        return np.array([order[tree, rules] for tree in trees])
+
+    def _save_grades(self) -> None:
+        """Take the grades found so far back into the tables of the trees."""
+        at = 0
+        for each in self.trees:
+            each.grades[:] = self.grades.grades[at : at + len(each.grades)]
+            at += len(each.grades)
+
+    def _join(self) -> None:
+        parts = self.trees
+        starts, readings, texts, needs, grades = (
+            list(accumulate((len(getattr(each, name)) for each in parts), initial=0))[:-1]
+            for name in ("engine", "readings", "texts", "needs", "grades")
+        )
+        self.starts = np.array(starts)
+        engines = [each.engine.copy() for each in parts]
+        joined_texts, joined_needs = [each.texts.copy() for each in parts], [each.needs.copy() for each in parts]
+        head = TEXT_HEAD + 2 * len(ObservationKind)
+        for i, first in enumerate(self.first_texts):
+            engines[i][[READINGS, TEXTS, REWARDS]] = readings[i], texts[i], needs[i]
+            joined_texts[i][0] += first
+            joined_texts[i][head:] += first
+            joined_needs[i][1] = grades[i]
+        self.tables = Tables(*map(np.concatenate, (engines, [each.readings for each in parts], joined_texts)))
+        self.grades = Grades(np.concatenate(joined_needs), np.concatenate([each.grades for each in parts]))

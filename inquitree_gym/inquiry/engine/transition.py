@@ -1,0 +1,210 @@
+"""The transition function of an inquiry: every rule once, over flat integers.
+
+`advance` keeps to the Python that Numba compiles and that plain Python runs on lists. A text environment calls it
+uncompiled on one row, an array environment compiled on all rows. `rows` lays out the buffers. It is one long function
+by intent: a compiled call that passes arrays on costs more than all rules of a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableSequence, Sequence
+
+from inquitree_gym.inquiry.engine.rows import (
+    ACCEPTED, AGAIN, BARE, CREDIT, DECISION, FAKE, FORCED, HIGHEST_FAKE, HINT_LEVEL, KIND, LEFT, LEVEL, LIMIT, LIMITED,
+    NODE, PHASE, REASON, RECALLS, REDO_TURN, REVISITS, ROW_HEAD, SEED, SHOWN_HINT, STUDIES, STUDY, SUBTOPIC, SUBTOPICS,
+    TABLE_HEAD, TARGET, TREE, TURN, WAITS, WORDING, N,
+)  # fmt: skip
+from inquitree_gym.inquiry.engine.values import CREDITS, PHASE_OF, Decision, ObservationKind, Phase, Reason
+from inquitree_gym.seeds import splitmix64
+from inquitree_gym.trees.schema import HINT_LEVELS
+
+# Plain integers: enum members are slower to look up and to compare.
+AT_TOPIC, AT_SUBTOPIC, AT_STUDY, AT_RESULT, AT_CONCLUSION, AT_END = map(int, Phase)
+DECIDES_NOTHING, DECIDES_REDO, DECIDES_CONCLUDE, DECIDES_EXPLORE = map(int, Decision)
+BELOW_THRESHOLD, PREREQUISITE_UNMET, UNREADABLE_DECISION = map(int, list(Reason)[1:4])
+TOPIC_SHOWN, SUBTOPIC_SHOWN, RESULT_SHOWN, CONCLUSION_SHOWN, END_SHOWN, DECLINED, REDONE, WAITING, RECALLED, ASKED_AGAIN = (
+    int(ObservationKind[name])
+    for name in "TOPIC SUBTOPIC RESULT CONCLUSION END DECLINED REDO WAIT RECALL ASK_AGAIN".split()
+)
+SUBTOPIC_HINTED, STUDY_HINTED = int(ObservationKind.SUBTOPIC_HINT), int(ObservationKind.STUDY_HINT)
+FAILS, RUNS = -1, -2
+"""Effects of an action that are resolved to a kind of observation: a failed choice, and the choice of a study."""
+READING = 4
+"""Numbers of a reading: candidate (-1 for none), decision, 1 if the candidate is near enough, and 1 if the text repeats
+one that was shown before."""
+
+
+def draw_fake(seed: int, key: int, run: int, highest: int, fakes: int) -> int:
+    """Return the outcome that a run shows: 0 for the true one, i for the i-th fake.
+
+    Args:
+        seed: seed of the episode.
+        key: hash key of the study.
+        run: times that the study was run, this one included.
+        highest: highest draw, as an unsigned word, that shows a fake.
+        fakes: number of fakes of the study.
+    """
+    draw = splitmix64(seed, key, run)
+    return 1 + splitmix64(draw) % fakes if draw <= highest & 0xFFFFFFFFFFFFFFFF else 0
+
+
+def draw_wording(seed: int, key: int, run: int, wordings: int) -> int:
+    """Return the wording of a run's result, 0 to ``wordings`` - 1. It doesn't depend on the outcome. See `draw_fake`."""
+    return splitmix64(seed, key, 0, run) % wordings
+
+
+def begin(rows: MutableSequence[int], row: int, width: int, tables: Sequence[int], table: int, seed: int) -> None:
+    """Write the row of a new inquiry on the tree whose table begins at ``table``. ``seed`` is a signed word."""
+    for k in range(row, row + width):
+        rows[k] = 0
+    subtopics, studies = tables[table + SUBTOPICS], tables[table + STUDIES]
+    shown = row + ROW_HEAD + subtopics + studies
+    for k in range(shown, shown + studies):
+        rows[k] = -1
+    for k in range(row + width - subtopics - studies, row + width):
+        rows[k] = -1
+    rows[row + TREE], rows[row + SEED], rows[row + LEFT] = table, seed, tables[table + N]
+    rows[row + SUBTOPIC] = rows[row + STUDY] = rows[row + TARGET] = rows[row + NODE] = rows[row + CREDIT] = -1
+
+
+def advance(
+    rows: MutableSequence[int], first: int, end: int, width: int, tables: Sequence[int], readings: Sequence[int]
+) -> None:
+    """Take one turn in each of the inquiries ``first`` to ``end`` - 1, except for those that are over.
+
+    Args:
+        rows: rows of ``width`` columns, which are overwritten.
+        first: the first inquiry.
+        end: the one after the last.
+        width: columns of a row.
+        tables: tables of all trees.
+        readings: `READING` numbers for each inquiry, those of inquiry i from ``i * READING`` on.
+    """
+    for i in range(first, end):
+        row = i * width
+        if rows[row + PHASE] == AT_END:
+            continue
+        candidate, decision = readings[i * READING], readings[i * READING + 1]
+        near, repeats = readings[i * READING + 2], readings[i * READING + 3]
+        table, phase, turn = rows[row + TREE], rows[row + PHASE], rows[row + TURN] + 1
+        subtopics, studies = tables[table + SUBTOPICS], tables[table + STUDIES]
+        visits = row + ROW_HEAD
+        runs = visits + subtopics
+        told = runs + 3 * studies
+        credits = told + subtopics + studies
+        owners = table + TABLE_HEAD
+        first_study = owners + studies
+        fakes = first_study + subtopics + 1
+        needs = fakes + 3 * studies
+        needed = needs + subtopics + 1
+        node, decided, reason, forced, fake, wording, credit, again = -1, 0, 0, 0, 0, 0, -1, 0
+        shown_hint = limited = 0
+
+        # What the action does.
+        if phase == AT_TOPIC:
+            if decision == DECIDES_CONCLUDE and tables[table + BARE]:
+                kind, decided = CONCLUSION_SHOWN, decision
+            elif not near:
+                kind, reason = FAILS, BELOW_THRESHOLD
+            else:
+                kind, node = SUBTOPIC_SHOWN, candidate
+                for k in range(tables[needs + candidate], tables[needs + candidate + 1]):
+                    if rows[visits + tables[needed + k]] == 0:
+                        kind, reason = (WAITING if tables[table + WAITS] else FAILS), PREREQUISITE_UNMET
+        elif phase == AT_SUBTOPIC:
+            if decision == DECIDES_CONCLUDE and tables[table + BARE]:
+                kind, decided = CONCLUSION_SHOWN, decision
+            elif decision == DECIDES_EXPLORE and tables[table + BARE]:
+                kind, decided, node = DECLINED, decision, rows[row + SUBTOPIC]
+            elif not near:
+                kind, reason = FAILS, BELOW_THRESHOLD
+            else:
+                kind, node = RUNS, candidate
+        elif phase == AT_RESULT:
+            if decision == DECIDES_NOTHING and near and (tables[table + REVISITS] or rows[visits + candidate] == 0):
+                decision = DECIDES_EXPLORE
+            decided, node = decision, rows[row + STUDY]
+            if decision == DECIDES_NOTHING:
+                kind, reason = ASKED_AGAIN, UNREADABLE_DECISION
+            elif decision == DECIDES_REDO:
+                kind = RUNS
+            else:
+                kind, node = (CONCLUSION_SHOWN if decision == DECIDES_CONCLUDE else TOPIC_SHOWN), -1
+        elif phase == AT_STUDY:
+            kind, node = RESULT_SHOWN, rows[row + STUDY]
+        else:
+            kind = END_SHOWN
+
+        # The next hint, or the forced move after the last one.
+        if kind == FAILS:
+            chosen, start, stop = visits, 0, tables[table + N]
+            if phase == AT_SUBTOPIC:
+                entered = first_study + rows[row + SUBTOPIC]
+                chosen, start, stop = runs, tables[entered], tables[entered + 1]
+            node = rows[row + TARGET]
+            if node < 0:
+                for k in range(start, stop):
+                    locked = False
+                    if phase == AT_TOPIC:
+                        for j in range(tables[needs + k], tables[needs + k + 1]):
+                            locked = locked or rows[visits + tables[needed + j]] == 0
+                    if not locked and (node < 0 or rows[chosen + k] < rows[chosen + node]):
+                        node = k
+            shown_hint = rows[row + HINT_LEVEL] + 1
+            if shown_hint > HINT_LEVELS:
+                kind, forced, shown_hint = (SUBTOPIC_SHOWN if phase == AT_TOPIC else RUNS), 1, 0
+            else:
+                kind = SUBTOPIC_HINTED if phase == AT_TOPIC else STUDY_HINTED
+                place = told + node + (0 if phase == AT_TOPIC else subtopics)
+                rows[place] = max(rows[place], shown_hint)
+                rows[row + HINT_LEVEL], rows[row + TARGET] = shown_hint, node
+        if kind == WAITING:
+            node = -1
+        elif shown_hint == 0:
+            rows[row + HINT_LEVEL], rows[row + TARGET] = 0, -1
+
+        # Entering a subtopic, running a study, showing its result.
+        if kind == SUBTOPIC_SHOWN:
+            if rows[visits + node] == 0:
+                rows[row + LEFT] -= 1
+                rows[credits + node] = 0 if repeats or forced else CREDITS[rows[told + node]]
+            again = int(rows[visits + node] > 0)
+            rows[visits + node] += 1
+            rows[row + SUBTOPIC] = node
+        elif kind == RUNS:
+            rows[row + STUDY] = node
+            if rows[runs + node] and tables[table + RECALLS] and decided != DECIDES_REDO:
+                kind = RECALLED
+            else:
+                if rows[runs + node] == 0:
+                    hinted = rows[told + subtopics + node]
+                    rows[credits + subtopics + node] = 0 if repeats or forced else CREDITS[hinted]
+                rows[runs + node] += 1
+                kind = REDONE if decided == DECIDES_REDO and tables[table + REDO_TURN] else RESULT_SHOWN
+        elif kind == DECLINED:
+            rows[visits + node] -= 1
+            if rows[visits + node] == 0:
+                rows[row + LEFT] += 1
+                rows[credits + node] = -1
+        if kind == RESULT_SHOWN:
+            run = rows[runs + node]
+            seed, key = rows[row + SEED], tables[fakes + 2 * studies + node]
+            if tables[table + LEVEL]:
+                fake = draw_fake(seed, key, run, tables[table + HIGHEST_FAKE], tables[fakes + node])
+            if tables[fakes + studies + node] > 1:
+                wording = draw_wording(seed, key, run, tables[fakes + studies + node])
+            if not fake:
+                rows[runs + 2 * studies + node] = 1
+            rows[runs + studies + node] = fake
+            credit = min(rows[credits + tables[owners + node]], rows[credits + subtopics + node])
+            again = int(run > 1)
+
+        # The phase that follows, and the turn limit.
+        phase = PHASE_OF[kind]
+        if turn >= tables[table + LIMIT] >= 0 and phase < AT_CONCLUSION:
+            phase, limited = AT_CONCLUSION, 1
+            rows[row + HINT_LEVEL], rows[row + TARGET] = 0, -1
+        rows[row + PHASE], rows[row + TURN], rows[row + KIND], rows[row + NODE] = phase, turn, kind, node
+        rows[row + FAKE], rows[row + WORDING], rows[row + CREDIT], rows[row + AGAIN] = fake, wording, credit, again
+        rows[row + ACCEPTED], rows[row + FORCED], rows[row + SHOWN_HINT] = int(reason == 0), forced, shown_hint
+        rows[row + LIMITED], rows[row + REASON], rows[row + DECISION] = limited, reason, decided

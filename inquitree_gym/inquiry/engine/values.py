@@ -1,0 +1,309 @@
+"""Values of the engine: phases, decisions, kinds of observations, readings, and read-only views of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from inquitree_gym.inquiry.engine import rows as column
+from inquitree_gym.inquiry.engine.rows import ROW_HEAD
+from inquitree_gym.seeds import WORD
+
+
+class Phase(IntEnum):
+    """Phase of an inquiry, which determines the meaning of the next action."""
+
+    TOPIC = 0
+    SUBTOPIC = 1
+    STUDY = 2
+    RESULT = 3
+    CONCLUSION = 4
+    END = 5
+
+
+class Decision(IntEnum):
+    """Decision of the agent at RESULT, or elsewhere under the rule ``bare_decisions``."""
+
+    NONE = 0
+    REDO = 1
+    CONCLUDE = 2
+    EXPLORE = 3
+
+
+class ObservationKind(IntEnum):
+    """Kind of the observation that an event shows."""
+
+    START = 0
+    TOPIC = 1
+    SUBTOPIC = 2
+    RESULT = 3
+    SUBTOPIC_HINT = 4
+    STUDY_HINT = 5
+    ASK_AGAIN = 6
+    CONCLUSION = 7
+    END = 8
+    DECLINED = 9
+    REDO = 10
+    WAIT = 11
+    RECALL = 12
+
+
+class Reason(IntEnum):
+    """Reason for a rejected action. Logged, but hidden from the agent."""
+
+    NONE = 0
+    BELOW_THRESHOLD = 1
+    PREREQUISITE_UNMET = 2
+    UNREADABLE_DECISION = 3
+
+
+PHASE_OF = (0, 0, 1, 3, 0, 1, 3, 4, 5, 0, 2, 0, 3)
+"""Phase in which an inquiry shows each kind of observation."""
+CREDITS = (4, 4, 1, 0, 0)
+"""Earned credit of a node in quarters by the highest hint level that was shown for it before it was first chosen."""
+FULL_CREDIT = 4
+"""Quarters of a credit of 1."""
+
+_PHASES, _KINDS, _REASONS, _DECISIONS = map(tuple, (Phase, ObservationKind, Reason, Decision))
+
+
+class Reading(NamedTuple):
+    """Interpretation of an action."""
+
+    candidate: int = -1
+    """Index of the most similar candidate, a subtopic or a study. -1 for none."""
+    similarity: float = 0.0
+    """Cosine similarity to that candidate, in [-1, 1]."""
+    decision: Decision = Decision.NONE
+    margin: float | None = None
+    """Lead in similarity over the second candidate, or None if there is only one."""
+    top: tuple[tuple[int, float], ...] = ()
+    """Nearest candidates with their similarities, best first."""
+    repeats: bool = False
+    """True if the action would be accepted for the first time for its candidate and repeats a text shown before."""
+
+
+class State:
+    """Complete, hashable state of an inquiry: a read-only view of its row."""
+
+    __slots__ = ("_n", "row")
+
+    def __init__(self, row: Sequence[int], n: int) -> None:
+        """View ``row``, of a tree with ``n`` subtopics. The row must not change afterwards."""
+        self.row = row
+        self._n = n
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        return f"State({self.phase.name}, turn={self.turn}, visits={self.visits}, runs={self.runs})"
+
+    def _values(self) -> tuple[int, ...]:
+        return (*self.row[: column.KIND], *self.row[ROW_HEAD:])
+
+    @property
+    def phase(self) -> Phase:
+        """Phase of the inquiry."""
+        return _PHASES[self.row[column.PHASE]]
+
+    @property
+    def turn(self) -> int:
+        """Number of actions taken."""
+        return self.row[column.TURN]
+
+    @property
+    def subtopic(self) -> int:
+        """Subtopic entered last. -1 before the first."""
+        return self.row[column.SUBTOPIC]
+
+    @property
+    def study(self) -> int:
+        """Study run last. -1 before the first."""
+        return self.row[column.STUDY]
+
+    @property
+    def hint_level(self) -> int:
+        """Level of the last hint for the open choice, 0 to H."""
+        return self.row[column.HINT_LEVEL]
+
+    @property
+    def target(self) -> int:
+        """Subtopic or study that the hints point to. -1 before the first failure."""
+        return self.row[column.TARGET]
+
+    @property
+    def left(self) -> int:
+        """Number of subtopics that have not been visited."""
+        return self.row[column.LEFT]
+
+    @property
+    def seed(self) -> int:
+        """Seed of the episode, 0 to 2^64 - 1."""
+        return self.row[column.SEED] & WORD
+
+    @property
+    def visits(self) -> tuple[int, ...]:
+        """Number of visits of each subtopic."""
+        return self._block(0, 0, self._n)
+
+    @property
+    def visited(self) -> int:
+        """Bit set of the subtopics that have been entered."""
+        return _bits(self.visits)
+
+    @property
+    def runs(self) -> tuple[int, ...]:
+        """Number of runs of each study."""
+        return self._block(1, 0, self._studies)
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """Result of each study that was seen last: -1 for none, 0 for the true one, i for the i-th fake."""
+        return self._block(1, 1, self._studies)
+
+    @property
+    def proven(self) -> int:
+        """Bit set of the studies whose true result has been seen."""
+        return _bits(self._block(1, 2, self._studies))
+
+    @property
+    def told(self) -> tuple[int, ...]:
+        """Highest hint level that was shown for each node, subtopics first, then studies. 0 for none."""
+        return self._block(1, 3, self._n + self._studies)
+
+    @property
+    def credit(self) -> tuple[int, ...]:
+        """Earned credit of each node in quarters, fixed when it is first entered or run. -1 before that."""
+        return self._block(2, 4, self._n + self._studies)
+
+    @property
+    def _studies(self) -> int:
+        return (len(self.row) - ROW_HEAD - 3 * self._n) // 5
+
+    def _block(self, subtopics: int, studies: int, length: int) -> tuple[int, ...]:
+        start = ROW_HEAD + subtopics * self._n + studies * self._studies
+        return tuple(self.row[start : start + length])
+
+    def replace(self, **values: int | Sequence[int]) -> State:
+        """Return the state with other values: numbers by the names of properties, or ``visits``, ``runs``, ``shown``.
+
+        Which subtopics have been visited follows from ``visits``.
+        """
+        row = list(self.row)
+        blocks = {"visits": (0, 0), "runs": (1, 0), "shown": (1, 1)}
+        for name, value in values.items():
+            if isinstance(value, int):
+                row[getattr(column, name.upper())] = value
+            else:
+                start = ROW_HEAD + blocks[name][0] * self._n + blocks[name][1] * self._studies
+                row[start : start + len(value)] = value
+        state = State(row, self._n)
+        row[column.LEFT] = state.visits.count(0)
+        return state
+
+
+class Event:
+    """Outcome of one action: a read-only view of the row after it."""
+
+    __slots__ = ("state",)
+
+    def __init__(self, state: State) -> None:
+        """View the row of ``state``, the one that follows the action."""
+        self.state = state
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Event) and tuple(self.state.row) == tuple(other.state.row)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.state.row))
+
+    def __repr__(self) -> str:
+        return f"Event({event_values(self)})"
+
+    @property
+    def kind(self) -> ObservationKind:
+        """Kind of the observation that follows."""
+        return _KINDS[self.state.row[column.KIND]]
+
+    @property
+    def node(self) -> int:
+        """Index of the subtopic or study in the observation. -1 for none."""
+        return self.state.row[column.NODE]
+
+    @property
+    def fake(self) -> int:
+        """Result shown at RESULT: 0 for the true one, i for the i-th fake."""
+        return self.state.row[column.FAKE]
+
+    @property
+    def wording(self) -> int:
+        """Wording of the result shown: 0 as the tree has it, i for its i-th rewording."""
+        return self.state.row[column.WORDING]
+
+    @property
+    def accepted(self) -> bool:
+        """True if the action was taken as meant."""
+        return bool(self.state.row[column.ACCEPTED])
+
+    @property
+    def forced(self) -> bool:
+        """True for the move after the last hint failed."""
+        return bool(self.state.row[column.FORCED])
+
+    @property
+    def hint_level(self) -> int:
+        """Level of the hint in the observation. 0 for none."""
+        return self.state.row[column.SHOWN_HINT]
+
+    @property
+    def limit(self) -> bool:
+        """True if this action reached the turn limit."""
+        return bool(self.state.row[column.LIMITED])
+
+    @property
+    def reason(self) -> Reason:
+        """Reason for a rejection. A forced move keeps that of the failure."""
+        return _REASONS[self.state.row[column.REASON]]
+
+    @property
+    def decision(self) -> Decision:
+        """The decision as taken."""
+        return _DECISIONS[self.state.row[column.DECISION]]
+
+    @property
+    def credit(self) -> int:
+        """Earned credit of the result shown in quarters, the lower of its subtopic and its study. -1 for no result."""
+        return self.state.row[column.CREDIT]
+
+    @property
+    def again(self) -> bool:
+        """True if the subtopic was visited, or the study run, before."""
+        return bool(self.state.row[column.AGAIN])
+
+
+def event_values(event: Event) -> dict[str, Any]:
+    """Return an event as plain values: the state by its phase, enum members by their lower-case names."""
+    return {
+        "kind": event.kind.name.lower(),
+        "state": event.state.phase.name.lower(),
+        "node": event.node,
+        "fake": event.fake,
+        "wording": event.wording,
+        "credit": None if event.credit < 0 else event.credit / FULL_CREDIT,
+        "accepted": event.accepted,
+        "forced": event.forced,
+        "hint_level": event.hint_level,
+        "limit": event.limit,
+        "reason": event.reason.name.lower(),
+        "decision": event.decision.name.lower(),
+    }
+
+
+def _bits(flags: Sequence[int]) -> int:
+    """Return the bit set of the places that are not 0."""
+    return sum(1 << i for i, flag in enumerate(flags) if flag)
