@@ -151,6 +151,8 @@ def _result_rows(study: Study) -> Iterator[list[str]]:
     for i, fake in enumerate(study.fakes, 1):
         clues = [*fake.told_by, *filter(None, [fake.principle])]
         yield [study.id, f"fake {i}", _plain(fake.text), _plain("; ".join(clues)) or "–"]
+        for text in fake.rewordings:
+            yield [study.id, f"fake {i}, reworded", _plain(text), ""]
 
 
 def _conclusions(items: Iterable[ConclusionItem]) -> str:

@@ -60,7 +60,7 @@ class InquiryEvent(TurnEvent):
     other: str | None = None
     """Id of the second of two candidates, ``node`` being the nearest. None unless the observation asks for one."""
     wording: int = Field(default=0, exclude_if=not_)
-    """Wording of a true result: 0 as the tree has it, which is not written, i for its i-th rewording."""
+    """Wording of the result: 0 as the tree has it, which is not written, i for its i-th rewording."""
     credit: float | None = Field(default=None, exclude_if=lambda credit: credit is None)
     """Earned credit of the result that is shown, in [0, 1]. Not written where none is."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -72,7 +72,7 @@ class ObservationKey(NamedTuple):
     other: int = -1
     """The second candidate of a tie."""
     wording: int = 0
-    """Wording of a true result, under ``replication="varied"``."""
+    """Wording of a result, under ``replication="varied"``."""
     again: bool = False
     """True for a subtopic that was visited, or a study that was run, before. Under ``reruns="redo"``."""
 
@@ -150,7 +150,7 @@ class ObservationRenderer:
                 return {"study": nodes[key.node].text}
             case ObservationKind.RESULT:
                 study = tree.studies[key.node]
-                result = study.results[key.fake] if key.fake else study.wordings[key.wording]
+                result = study.shown_texts[len(study.results) * key.wording + key.fake]
                 return {"study": study.text, "result": result, "again": key.again}
             case ObservationKind.SUBTOPIC_HINT | ObservationKind.STUDY_HINT:
                 hint = nodes[key.node].hints[key.hint_level - 1]
@@ -205,8 +205,8 @@ def _keys_of_rules(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
         yield from tie_keys(tree)
     if rules.replication == "varied":
         for node, study in enumerate(tree.studies):
-            for wording in range(1, len(study.wordings)):
-                yield from _result_keys(ObservationKey(ObservationKind.RESULT, node, wording=wording))
+            for wording, fake in product(range(1, study.n_wordings), range(len(study.results))):
+                yield from _result_keys(ObservationKey(ObservationKind.RESULT, node, fake=fake, wording=wording))
     if rules.reruns == "redo":
         yield from _keys_of_reruns(tree, rules)
     if rules.redo_turn:
@@ -220,8 +220,8 @@ def _keys_of_reruns(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
     for node, study in enumerate(tree.studies):
         for nothing_left in (False, True):
             yield ObservationKey(ObservationKind.RECALL, node, nothing_left=nothing_left)
-        wordings = len(study.wordings) if rules.replication == "varied" else 1
-        for fake, wording in [(fake, 0) for fake in range(len(study.results))] + [(0, i) for i in range(1, wordings)]:
+        wordings = study.n_wordings if rules.replication == "varied" else 1
+        for wording, fake in product(range(wordings), range(len(study.results))):
             key = ObservationKey(ObservationKind.RESULT, node, fake=fake, wording=wording, again=True)
             yield from _result_keys(key)
 

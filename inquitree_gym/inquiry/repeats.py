@@ -28,7 +28,7 @@ class ShownText(NamedTuple):
     node: int
     """Subtopic, or number of subtopics plus study, that it belongs to. -1 for the topic."""
     part: int
-    """0 for the text of the node, the level of a hint, or for results 5 plus the fake, or plus fakes and wording."""
+    """0 for the text of the node, the level of a hint, or for results 5 plus the place in `Study.shown_texts`."""
 
 
 class Repeats:
@@ -66,8 +66,8 @@ class Repeats:
         for place, node in enumerate(nodes):
             yield from (ShownText(text, place, part) for part, text in enumerate((node.text, *node.hints)))
         for place, study in enumerate(tree.studies, n):
-            results = (*study.results, *study.rewordings)
-            yield from (ShownText(text, place, part) for part, text in enumerate(results, _FIRST_RESULT))
+            results = enumerate(study.shown_texts, _FIRST_RESULT)
+            yield from (ShownText(text, place, part) for part, text in results)
 
     def _is_shown(self, state: State, text: ShownText) -> bool:
         node, n = text.node, self._engine.n
@@ -80,9 +80,8 @@ class Repeats:
 
     def _result(self, seed: int, study: int, run: int) -> int:
         """Return the part that stands for the result of a run."""
-        fake = self._engine.fake_shown(seed, study, run)
-        wording = 0 if fake else self._engine.wording_shown(study, run)
-        return _FIRST_RESULT + (self._engine.fakes_of[study] + wording if wording else fake)
+        fake, wording = self._engine.fake_shown(seed, study, run), self._engine.wording_shown(seed, study, run)
+        return _FIRST_RESULT + (1 + self._engine.fakes_of[study]) * wording + fake
 
     def _near(self, node: Candidate, text: str, others: Sequence[ShownText]) -> tuple[ShownText, ...]:
         """Return those of ``others`` that ``text`` is at least `SIMILARITY` to, and nearer to than to ``node``."""

@@ -240,7 +240,7 @@ def target_faults(tree: AnyTree) -> Iterator[Fault]:
 
 
 def result_faults(tree: Tree) -> Iterator[Fault]:
-    """Yield the faults of true results, their rewordings and their fakes that need no vectors."""
+    """Yield the faults of true results, of fakes and of the rewordings of both that need no vectors."""
     for study in tree.studies:
         yield from _fake_faults(tree, study)
         yield from _rewording_faults(tree, study)
@@ -271,13 +271,17 @@ def _fake_faults(tree: Tree, study: Study) -> Iterator[Fault]:
 
 
 def _rewording_faults(tree: Tree, study: Study) -> Iterator[Fault]:
-    for k, text in enumerate(study.rewordings, 1):
-        path = f"{tree.paths[study.id]}.rewordings[{k - 1}]"
-        for _, message, value, bound in _differences(f"rewording {k}", text, study.result):
-            yield fault("T406", study.id, path, message, value, bound)
-        if words_of(text) in map(words_of, study.wordings[:k]):
-            message = f"rewording {k} repeats the true result or an earlier rewording; use other words"
-            yield fault("T406", study.id, path, message)
+    seen = [words_of(text) for text in study.results]
+    for i, rewordings in enumerate(study.reworded):
+        place, of = (f".fakes[{i - 1}]", f" of fake {i}") if i else ("", "")
+        for k, text in enumerate(rewordings, 1):
+            path = f"{tree.paths[study.id]}{place}.rewordings[{k - 1}]"
+            for _, message, value, bound in _differences(f"rewording {k}{of}", text, study.result):
+                yield fault("T406", study.id, path, message, value, bound)
+            if words_of(text) in seen:
+                message = f"rewording {k}{of} repeats a result or an earlier rewording; use other words"
+                yield fault("T406", study.id, path, message)
+            seen.append(words_of(text))
 
 
 def _differences(name: str, text: str, result: str) -> Iterator[tuple[str, str, float, float]]:
@@ -302,9 +306,9 @@ def _guessed_fakes(tree: Tree) -> Iterator[Fault]:
 
 
 def _missing_rewordings(tree: Tree) -> Iterator[Fault]:
-    if lacking := sum(not study.rewordings for study in tree.studies):
-        message = f"{lacking} of {len(tree.studies)} true results have no rewording; replications repeat them"
-        yield fault("T407", "", "subtopics", f"{message} word for word", lacking, 0)
+    if lacking := sum(study.n_wordings == 1 for study in tree.studies):
+        message = f"{lacking} of {len(tree.studies)} studies have a result or a fake without a rewording; replications"
+        yield fault("T407", "", "subtopics", f"{message} repeat it and the others word for word", lacking, 0)
 
 
 def _centrality(tree: Tree) -> Iterator[Fault]:

@@ -111,9 +111,10 @@ RULES = {
     ),
     "T405": Rule("warning", "two thirds of the fakes of a tree can be told by another result or by a principle"),
     "T406": Rule(
-        "warning", "a rewording differs from the true result in words, but as little in length and numbers as a fake"
+        "warning",
+        "a rewording differs in words from all results, and as little in length and numbers as a fake from the true one",
     ),
-    "T407": Rule("note", "every true result has a rewording"),
+    "T407": Rule("note", "every true result and every fake has a rewording"),
     "T408": Rule(
         "note",
         f"the true result has most words in common with the fakes in {CENTRAL_SHARE[0]} to {CENTRAL_SHARE[1]} of the "

@@ -67,6 +67,8 @@ class Fake(FrozenModel):
     """Other studies of the tree whose true results show that the fake is false."""
     principle: Text | None = None
     """Rule that the fake breaks by itself: conservation, arithmetic, a bound or a definition."""
+    rewordings: tuple[Text, ...] = Field(default=(), max_length=MAX_PARAPHRASES, strict=False)
+    """The fake in other words, as a study's ``rewordings`` are those of its true result."""
 
     @property
     def can_be_told(self) -> bool:
@@ -80,7 +82,7 @@ class Fake(FrozenModel):
 
     @model_serializer(mode="wrap")
     def _as_text(self, handler: SerializerFunctionWrapHandler) -> str | dict[str, Any]:
-        if not self.can_be_told:
+        if not (self.can_be_told or self.rewordings):
             return self.text
         return {name: value for name, value in handler(self).items() if value}
 
@@ -97,7 +99,8 @@ class Study(Candidate):
     result: Text
     """Observation, without its interpretation."""
     rewordings: tuple[Text, ...] = Field(default=(), max_length=MAX_PARAPHRASES, exclude_if=not_)
-    """The true result in other words, for replications. Left out of documents without any."""
+    """The true result in other words, for replications. Shown where every fake has as many. Left out of documents
+    without any."""
     fakes: tuple[Fake, ...] = Field(min_length=2)
     """False results of the same length and number density."""
     control: bool = False
@@ -112,6 +115,21 @@ class Study(Candidate):
     def wordings(self) -> tuple[str, ...]:
         """The true result as it stands and in other words."""
         return self.result, *self.rewordings
+
+    @property
+    def n_wordings(self) -> int:
+        """Number of wordings in which each result may be shown: that of the poorest, so that none is told by it."""
+        return 1 + min(map(len, self.reworded))
+
+    @property
+    def reworded(self) -> tuple[tuple[str, ...], ...]:
+        """The rewordings of the true result and of each fake, in this order."""
+        return self.rewordings, *(fake.rewordings for fake in self.fakes)
+
+    @property
+    def shown_texts(self) -> tuple[str, ...]:
+        """Texts of all results in the first wording, then in the second one, and so on."""
+        return *self.results, *(text for wording in zip(*self.reworded, strict=False) for text in wording)
 
 
 class Subtopic(Candidate):
@@ -204,7 +222,9 @@ class Tree(FrozenModel):
                 found |= ladder_texts(path, study, study.hints)
                 found[f"{path}/result"] = study.result
                 found |= {f"{path}/rewording{i}": text for i, text in enumerate(study.rewordings, 1)}
-                found |= {f"{path}/fake{i}": fake.text for i, fake in enumerate(study.fakes, 1)}
+                for i, fake in enumerate(study.fakes, 1):
+                    found[f"{path}/fake{i}"] = fake.text
+                    found |= {f"{path}/fake{i}/rewording{k}": text for k, text in enumerate(fake.rewordings, 1)}
         for item in self.conclusions:
             found[item.id] = item.text
             found |= {f"{item.id}/false{i}": text for i, text in enumerate(item.false_variants, 1)}

@@ -138,9 +138,9 @@ class PolicyAgent(BaselineAgent):
             return _visit(state, -1)  # the subtopic was declined
         if self._state.phase in (Phase.SUBTOPIC, Phase.STUDY, Phase.RESULT):
             for k in self._engine.studies_of[state.subtopic]:
-                results, rewordings = tree.studies[k].results, tree.studies[k].rewordings
-                if (shown := longest_match((*results, *rewordings), observation)) >= 0:
-                    shown = shown if shown < len(results) else 0
+                study = tree.studies[k]
+                if (shown := longest_match(study.shown_texts, observation)) >= 0:
+                    shown %= len(study.results)
                     return state._replace(shown=(*state.shown[:k], shown, *state.shown[k + 1 :]))
         return state
 

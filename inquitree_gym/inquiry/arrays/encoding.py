@@ -172,7 +172,7 @@ class StateIndex:
     """Numbering of the states of one tree.
 
     The hint states of one node are consecutive, ordered by level, and so are those of neighbouring nodes. The states of
-    a study's true result, its fakes and its rewordings follow each other in steps of `STATES_PER_RESULT`. Questions
+    a study's true result and its fakes, in each wording, follow each other in steps of `STATES_PER_RESULT`. Questions
     about the pairs of one group of candidates are consecutive for each hint that was given before.
     """
 
@@ -244,8 +244,8 @@ def _state_keys(engine: Engine) -> Iterator[StateKey]:
             yield StateKey(ObservationKey(hint, node, level), asked=asked)
     yield from (StateKey(ObservationKey(ObservationKind.ASK_AGAIN, study)) for study in studies)
     for study in studies:
-        shown = [ObservationKey(ObservationKind.RESULT, study, fake=fake) for fake in range(engine.fakes_of[study] + 1)]
-        shown += [ObservationKey(ObservationKind.RESULT, study, wording=i) for i in range(1, engine.wordings_of[study])]
+        results = product(range(engine.wordings_of[study]), range(engine.fakes_of[study] + 1))
+        shown = [ObservationKey(ObservationKind.RESULT, study, fake=fake, wording=i) for i, fake in results]
         ends = ((False, False), (True, False), (False, True))
         for again, key, (limit, nothing_left) in product(_again(engine), shown, ends):
             yield from _reached(key._replace(limit=limit, nothing_left=nothing_left, again=again))
@@ -374,7 +374,7 @@ class StateTable:
     n_fakes: Ints
     """Number of fakes of the result that is shown."""
     n_wordings: Ints
-    """Number of wordings of the true result of the study that is shown, at least 1."""
+    """Number of wordings of the result that is shown, at least 1."""
     fake_key: NDArray[np.uint64]
     """Word of the study that the draw of its fakes depends on."""
     phase: Ints

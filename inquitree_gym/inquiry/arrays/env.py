@@ -247,7 +247,8 @@ class InquiryBatchEnv(BatchEnv):
     def _autoreset(self, envs: Ints) -> None:
         """Start the next episode in these environments."""
         kernel = self.kernel
-        draws = kernel.tables.fakes or (self._tree_of_env is None and len(self._default_trees) > 1)
+        tables = kernel.tables
+        draws = tables.fakes or tables.varies or (self._tree_of_env is None and len(self._default_trees) > 1)
         kernel.seeds.advance(envs, update_hashes=draws)
         kernel.start(envs, kernel.seeds.choose(envs, self._default_trees, self._tree_of_env))
         if self._replay:

@@ -21,7 +21,7 @@ from inquitree_gym.inquiry.arrays.encoding import (
 )
 from inquitree_gym.inquiry.arrays.pool import Tables
 from inquitree_gym.inquiry.engine import Phase
-from inquitree_gym.inquiry.engine.machine import STICK
+from inquitree_gym.inquiry.engine.machine import STICK, WORDING
 from inquitree_gym.seeds import hash_words
 from inquitree_gym.trees import HINT_LEVELS
 
@@ -38,6 +38,7 @@ _HINT_LEVELS = np.array(HINT_LEVELS)
 _BIT_COUNTS = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2), axis=1).sum(1, np.uint8)
 """Number of bits set in every 16-bit integer."""
 _STICK, _LAST_BIT = np.uint64(STICK), np.uint64(63)
+_WORDING = np.array(WORDING)
 _UNVISITED, _ONE_VISIT = np.zeros((), np.int32), np.ones((), np.int32)
 
 
@@ -228,8 +229,8 @@ class Kernel:
             shown = at[showing]
             runs = self.counts[envs[showing], tables.states.node.take(shown)]
             fakes = self._draw_fakes(shown, envs[showing], runs)
-            wordings = self._wordings(shown, runs, fakes == 0) if tables.varies else 0
-            states[visiting[showing]] += STATES_PER_RESULT * (fakes + wordings)
+            earlier = self._wordings(shown, envs[showing], runs) if tables.varies else 0
+            states[visiting[showing]] += STATES_PER_RESULT * (fakes + earlier)
             bits[showing] = self._mark_fakes(bits[showing], words[showing], fakes > 0)
         if tables.tells_again:
             repeated = (counts.take(tables.states.node.take(at) + count_starts) > _ONE).nonzero()[0]
@@ -271,11 +272,13 @@ class Kernel:
         found[fake] = 1 + which % tables.states.n_fakes.take(states[fake]).astype(np.uint64)
         return found
 
-    def _wordings(self, states: Ints, runs: Counts, is_true: Bools) -> Ints:
-        """Return how far the rewordings of true results are behind. See `Engine.wording_shown`."""
+    def _wordings(self, states: Ints, envs: Ints, runs: Counts) -> Ints:
+        """Return the number of results in the wordings before the one that is shown. See `Engine.wording_shown`."""
         table = self.tables.states
-        wordings = (runs - _ONE) % table.n_wordings.take(states)
-        return np.where(is_true & (wordings > 0), table.n_fakes.take(states) + wordings, 0)
+        keys = hash_words(self.seeds.hashes.take(envs), table.fake_key.take(states))
+        draws = hash_words(hash_words(keys, _WORDING), runs)
+        wordings = draws % table.n_wordings.take(states).astype(np.uint64)
+        return wordings.astype(np.int64) * (1 + table.n_fakes.take(states))
 
     def _mark_fakes(self, bits: Ints, words: Ints, is_fake: Bools) -> Ints:
         """Record which studies showed a fake last, and return the bits of those that showed the true result."""

@@ -125,7 +125,7 @@ class Tables:
         self.fakes = any(each.fake_level for each in rules)
         """True if any tree shows fakes."""
         self.varies = any(max(each.wordings_of) > 1 for each in engines)
-        """True if any tree shows true results in several wordings."""
+        """True if any tree shows results in several wordings."""
         self.study_turns = any(each.study_turn or each.redo_turn for each in rules)
         """True if a study takes a turn of its own in any tree."""
         self.asks = any(each.on_tie > 0 for each in rules)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from inquitree_gym.inquiry.engine.rules import Rules
 
 _WORD = (1 << 64) - 1
+WORDING = 0
+"""Word in place of a run, which is counted from 1, that is hashed before the run to draw a wording."""
 STICK = 1
 """Word that is hashed with a draw for the coin of a repetition, which keeps the first draw of its study or not."""
 
@@ -40,10 +42,10 @@ class Engine:
         )
         self.fakes_of = tuple(len(study.fakes) for study in tree.studies)
         self.fake_keys = tuple(_fake_key(tree.id, study.id) for study in tree.studies)
-        """64-bit word of each study that the draw of its fakes depends on."""
+        """64-bit word of each study that the draws of its fakes and wordings depend on."""
         varied = rules.replication == "varied"
-        self.wordings_of = tuple(len(study.wordings) if varied else 1 for study in tree.studies)
-        """Number of wordings in which the true result of each study is shown."""
+        self.wordings_of = tuple(study.n_wordings if varied else 1 for study in tree.studies)
+        """Number of wordings in which every result of each study is shown."""
         self.turn_limit = rules.turn_limit(self.n)
         self._tree_id = tree.id
         self._threshold = rules.threshold
@@ -112,12 +114,13 @@ class Engine:
         """
         return seed_of_agent(seed, self._tree_id)
 
-    def wording_shown(self, study: int, run: int) -> int:
-        """Return the wording that the ``run``-th run of ``study`` has if it shows the true result.
+    def wording_shown(self, seed: int, study: int, run: int) -> int:
+        """Return the wording of what the ``run``-th run of ``study`` shows, be it true or a fake.
 
-        It depends on nothing else, so that it says nothing about the results of other runs.
+        The draw is a hash of its own, so that no wording says anything about a result.
         """
-        return (run - 1) % self.wordings_of[study]
+        count = self.wordings_of[study]
+        return splitmix64(seed, self.fake_keys[study], WORDING, run) % count if count > 1 else 0
 
     def _at_topic(self, state: State, reading: Reading) -> Event:
         choice = reading.candidate
@@ -288,7 +291,7 @@ class Engine:
         decision: Decision = Decision.NONE,
     ) -> Event:
         fake = self.fake_shown(state.seed, study, runs[study]) if self.rules.fake_level else 0
-        wording = 0 if fake else self.wording_shown(study, runs[study])
+        wording = self.wording_shown(state.seed, study, runs[study])
         after = State(
             Phase.RESULT, state.turn + 1, state.subtopic, study, 0, -1, state.visited, state.visits, runs,
             _with(state.shown, study, fake), state.proven | (0 if fake else 1 << study), state.told, state.credit,

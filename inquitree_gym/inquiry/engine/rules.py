@@ -133,7 +133,7 @@ class Event(NamedTuple):
     other: int = -1
     """The second of two candidates to choose from, while ``node`` is the nearest. -1 for none."""
     wording: int = 0
-    """Wording of a true result: 0 as the tree has it, i for its i-th rewording."""
+    """Wording of the result: 0 as the tree has it, i for its i-th rewording."""
     credit: int = -1
     """Earned credit of the result shown at RESULT in quarters: the lower one of its subtopic and its study. -1 for no
     result."""
@@ -280,8 +280,8 @@ class Rules(RuleSet):
     """Way to run a study again: by a decision to "redo" alone, which is then told as another time, while a design that
     matches one is told that it was run before. Or also by any design that "match"es it, without a word."""
     replication: Literal["exact", "varied"] = "varied"
-    """True result of a study that is run again: the "exact" text, or "varied" wordings in turn, where the tree has
-    any."""
+    """Wording of a result, true or fake: the "exact" text, or "varied" ones, drawn at each run, where the tree has as
+    many of each result."""
     named_at_result: Literal["unvisited", "any"] = "unvisited"
     """Subtopics that a text without a decision may name at a result, which counts as exploring: "unvisited" ones,
     unless the text speaks of repeating, or "any", visited or not and whatever else the text says."""

@@ -14,7 +14,7 @@ from inquitree_gym.inquiry.generator.text import RelationText, relation_texts
 from inquitree_gym.trees.fields import CANARY, GENERATED
 from inquitree_gym.trees.schema import Tree
 
-VERSION = 2
+VERSION = 3
 """Version of the generator. A seed identifies a tree only within one version."""
 MAX_PARENTS = 3
 """Largest number of prerequisites per subtopic. Questions about more causes are hard to read."""

@@ -65,11 +65,11 @@ class RelationText:
             "d": str(self._wording.between(10, 40)),
         }
         measurements = Measurements(self.relation, self._numbers)
-        true, *false = (words | measurements.words(mechanism, sample) for mechanism in self.relation.mechanisms)
-        results = {"result": _sentence(template.result, true), "rewordings": (_sentence(template.reworded, true),)}
-        fakes = tuple({"text": _sentence(template.result, each)} for each in false)
+        found = (words | measurements.words(mechanism, sample) for mechanism in self.relation.mechanisms)
+        true, *fakes = ((_sentence(template.result, each), (_sentence(template.reworded, each),)) for each in found)
         protocol = _with_hints("Run the study", template.text, template.hints, words)
-        return protocol | results | {"fakes": fakes}
+        results = {"result": true[0], "rewordings": true[1]}
+        return protocol | results | {"fakes": tuple({"text": text, "rewordings": more} for text, more in fakes)}
 
 
 class Measurements:

@@ -230,7 +230,10 @@ def judge_vectors(tree: Tree, *, lasting: bool = True) -> TreeVectors:
 def tree_statements(tree: Tree) -> tuple[Statement, ...]:
     """Return the conclusion items of a tree with their false variants, then the results of its studies with fakes."""
     items = (Statement((item.text,), item.false_variants) for item in tree.conclusions)
-    results = (Statement(study.wordings, study.results[1:]) for study in tree.studies)
+    results = (
+        Statement(study.wordings, tuple(text for fake in study.fakes for text in (fake.text, *fake.rewordings)))
+        for study in tree.studies
+    )
     return *items, *results
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine import Decision, Engine, Event, ObservationKind, Phase, Reading, Reason, Rules, State
+from inquitree_gym.inquiry.engine.machine import WORDING
 from inquitree_gym.inquiry.engine.rules import expand_preset
 from inquitree_gym.seeds import splitmix64
 from inquitree_gym.trees import HINT_LEVELS, Tree
@@ -304,14 +305,14 @@ def blind(state: State) -> State:
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 10), st.integers(0, 3))
-def test_replications_take_the_wordings_of_the_true_result_in_turn(seed: int, level: int, rewordings: int):
+def test_each_run_draws_a_wording_whatever_it_shows(seed: int, level: int, rewordings: int):
     tree = with_rewordings(make_tree([[]], [1]), rewordings)
     rules = Rules(threshold=0.5, fake_level=level, max_turns=None, replication="varied")
     redo = [(0, 0.0, Decision.REDO)] * 30
-    events = walk(Engine(tree, rules), seed, [(0, 1.0, Decision.NONE), (0, 1.0, Decision.NONE), *redo])[2:]
-    assert [event.wording for event in events] == [
-        0 if event.fake else run % (1 + rewordings) for run, event in enumerate(events)
-    ]
+    engine = Engine(tree, rules)
+    events = walk(engine, seed, [(0, 1.0, Decision.NONE), (0, 1.0, Decision.NONE), *redo])[2:]
+    drawn = [splitmix64(seed, engine.fake_keys[0], WORDING, run) % (1 + rewordings) for run in range(1, 32)]
+    assert [event.wording for event in events] == drawn
     exact = Engine(tree, Rules(threshold=0.5, fake_level=level, max_turns=None, replication="exact"))
     plain = walk(exact, seed, [(0, 1.0, Decision.NONE), (0, 1.0, Decision.NONE), *redo])[2:]
     assert plain == [event._replace(wording=0) for event in events], "nothing else changes"
