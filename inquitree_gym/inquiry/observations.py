@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, combinations, product
+from itertools import accumulate, product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,7 +29,6 @@ _TEMPLATES = {
     ObservationKind.START: "start",
     ObservationKind.TOPIC: "topic",
     ObservationKind.SUBTOPIC: "subtopic",
-    ObservationKind.STUDY: "study",
     ObservationKind.REDO: "redo",
     ObservationKind.RESULT: "result",
     ObservationKind.SUBTOPIC_HINT: "subtopic_hint",
@@ -38,8 +37,6 @@ _TEMPLATES = {
     ObservationKind.CONCLUSION: "conclusion",
     ObservationKind.END: "end",
     ObservationKind.DECLINED: "declined",
-    ObservationKind.SUBTOPIC_TIE: "subtopic_tie",
-    ObservationKind.STUDY_TIE: "study_tie",
     ObservationKind.WAIT: "wait",
     ObservationKind.RECALL: "recall",
 }
@@ -47,10 +44,7 @@ _TELLS_NOTHING_LEFT = (
     ObservationKind.TOPIC, ObservationKind.RESULT, ObservationKind.DECLINED, ObservationKind.RECALL,
 )  # fmt: skip
 """Observations that say when every subtopic has been visited."""
-_TIES = (ObservationKind.SUBTOPIC_TIE, ObservationKind.STUDY_TIE)
-_ABOUT_SUBTOPICS = (ObservationKind.SUBTOPIC, ObservationKind.SUBTOPIC_HINT, ObservationKind.SUBTOPIC_TIE)
-_TIE_HINT = 3
-"""Level of the hint by which a tie names its candidates."""
+_ABOUT_SUBTOPICS = (ObservationKind.SUBTOPIC, ObservationKind.SUBTOPIC_HINT)
 
 _DECISIONS: dict[str, dict[str, object]] = {
     "phrases": {"redo": "redo the study", "explore": "explore new subtopic", "conclude": "draw conclusion"},
@@ -69,8 +63,6 @@ class ObservationKey(NamedTuple):
     limit: bool = False
     nothing_left: bool = False
     """True if every subtopic has been visited."""
-    other: int = -1
-    """The second candidate of a tie."""
     wording: int = 0
     """Wording of a result, under ``replication="varied"``."""
     again: bool = False
@@ -84,8 +76,6 @@ class ObservationKey(NamedTuple):
         key = self
         if kind not in _TELLS_NOTHING_LEFT or self.limit:
             key = key._replace(nothing_left=False)
-        if kind in _TIES:
-            return key._replace(node=min(self.node, self.other), other=max(self.node, self.other))
         return key._replace(node=-1) if kind in (ObservationKind.ASK_AGAIN, ObservationKind.DECLINED) else key
 
 
@@ -104,7 +94,7 @@ class ObservationRenderer:
         self._recalls = engine.rules.reruns == "redo"
         self._reasons = engine.rules.feedback == "reason"
         self._everything = (1 << engine.n) - 1
-        self._rendered: dict[tuple[int, int, int, int, bool, bool, int, int, bool], str] = {}
+        self._rendered: dict[tuple[int, int, int, int, bool, bool, int, bool], str] = {}
 
     def render(self, event: Event) -> str:
         """Return the text of ``event``.
@@ -114,8 +104,8 @@ class ObservationRenderer:
         """
         nothing_left = event.state.visited == self._everything
         key = (
-            event.kind, event.node, event.hint_level, event.fake, event.limit, nothing_left, event.other,
-            event.wording, self._recalls and _is_again(event),
+            event.kind, event.node, event.hint_level, event.fake, event.limit, nothing_left, event.wording,
+            self._recalls and _is_again(event),
         )  # fmt: skip
         text = self._rendered.get(key)
         if text is None:
@@ -146,7 +136,7 @@ class ObservationRenderer:
                 return {"topic": tree.topic}
             case ObservationKind.SUBTOPIC:
                 return {"subtopic": nodes[key.node].text, "again": key.again}
-            case ObservationKind.STUDY | ObservationKind.REDO | ObservationKind.RECALL:
+            case ObservationKind.REDO | ObservationKind.RECALL:
                 return {"study": nodes[key.node].text}
             case ObservationKind.RESULT:
                 study = tree.studies[key.node]
@@ -155,9 +145,6 @@ class ObservationRenderer:
             case ObservationKind.SUBTOPIC_HINT | ObservationKind.STUDY_HINT:
                 hint = nodes[key.node].hints[key.hint_level - 1]
                 return {"hint": hint, "level": key.hint_level, "levels": HINT_LEVELS, "reasons": self._reasons}
-            case ObservationKind.SUBTOPIC_TIE | ObservationKind.STUDY_TIE:
-                first, second = (nodes[i].hints[_TIE_HINT - 1] for i in (key.node, key.other))
-                return {"first": first, "second": second}
         return {}
 
 
@@ -190,7 +177,6 @@ def observation_keys(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
         yield ObservationKey(ObservationKind.SUBTOPIC, node)
         yield from (ObservationKey(ObservationKind.SUBTOPIC_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
     for node, study in enumerate(tree.studies):
-        yield ObservationKey(ObservationKind.STUDY, node)
         yield from (ObservationKey(ObservationKind.STUDY_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
         for fake in range(len(study.fakes) + 1):
             yield from _result_keys(ObservationKey(ObservationKind.RESULT, node, 0, fake))
@@ -201,8 +187,6 @@ def _keys_of_rules(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
     """Yield the canonical keys of the texts that only some rules have."""
     if rules.feedback == "reason":
         yield from (ObservationKey(ObservationKind.WAIT, hint_level=level) for level in range(HINT_LEVELS + 1))
-    if rules.on_tie > 0:
-        yield from tie_keys(tree)
     if rules.replication == "varied":
         for node, study in enumerate(tree.studies):
             for wording, fake in product(range(1, study.n_wordings), range(len(study.results))):
@@ -229,18 +213,6 @@ def _keys_of_reruns(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
 def _result_keys(key: ObservationKey) -> Iterator[ObservationKey]:
     """Yield the keys of one result: before the turn limit, at it, and with nothing left to visit."""
     yield from (key, key._replace(limit=True), key._replace(nothing_left=True))
-
-
-def tie_keys(tree: Tree) -> Iterator[ObservationKey]:
-    """Yield the canonical keys of all questions about two candidates, by the level of the hints so far."""
-    ends = list(accumulate(len(subtopic.studies) for subtopic in tree.subtopics))
-    studies = [range(end - len(subtopic.studies), end) for subtopic, end in zip(tree.subtopics, ends, strict=True)]
-    for kind, groups in (
-        (ObservationKind.SUBTOPIC_TIE, [range(len(tree.subtopics))]),
-        (ObservationKind.STUDY_TIE, studies),
-    ):
-        for first, second in (pair for group in groups for pair in combinations(group, 2)):
-            yield from (ObservationKey(kind, first, level, other=second) for level in range(HINT_LEVELS + 1))
 
 
 @dataclass(frozen=True)

@@ -162,10 +162,7 @@ def privileged_info(transition: Transition, turn_limit: int | None) -> dict[str,
     reading, event = transition.reading, transition.event
     values = event_values(event)
     return {
-        **{
-            name: values[name]
-            for name in ("kind", "node", "other", "fake", "wording", "credit", "limit", "reason", "decision")
-        },
+        **{name: values[name] for name in ("kind", "node", "fake", "wording", "credit", "limit", "reason", "decision")},
         "target": event.state.target,
         "candidate": reading.candidate,
         "similarity": reading.similarity,
@@ -179,7 +176,6 @@ def privileged_info(transition: Transition, turn_limit: int | None) -> dict[str,
 _SUBTOPIC_KINDS = (
     ObservationKind.SUBTOPIC,
     ObservationKind.SUBTOPIC_HINT,
-    ObservationKind.SUBTOPIC_TIE,
     ObservationKind.DECLINED,
 )
 
@@ -255,7 +251,7 @@ def _reading_record(tree: Tree, last: Transition) -> ReadingRecord:
 
 def _logged_event(tree: Tree, event: Event, reading: ReadingRecord) -> InquiryEvent:
     nodes = tree.subtopics if event.kind in _SUBTOPIC_KINDS else tree.studies
-    values = event_values(event) | {"node": _id(nodes, event.node), "other": _id(nodes, event.other)}
+    values = event_values(event) | {"node": _id(nodes, event.node)}
     return InquiryEvent(reading=reading, **values)
 
 

@@ -99,7 +99,7 @@ def compile_tree(runtime: TreeRuntime, menu: Menu) -> CompiledTree:
     """
     engine, states = runtime.engine, StateIndex(runtime.engine)
     reader = TextReader(runtime, states)
-    row_of_state = [_row(engine, states, key, reader) for key in states.keys]
+    row_of_state = [_row(engine, states, key) for key in states.keys]
     rows = {row: number for number, row in enumerate(dict.fromkeys(row_of_state))}
     if len(rows) * menu.size.actions > MAX_ENTRIES:
         raise OptionError(
@@ -126,21 +126,19 @@ def compile_tree(runtime: TreeRuntime, menu: Menu) -> CompiledTree:
     )
 
 
-def _row(engine: Engine, states: StateIndex, key: StateKey, reader: TextReader) -> _Row:
+def _row(engine: Engine, states: StateIndex, key: StateKey) -> _Row:
     """Return the reading context of a state and its transitions on a rejected action and on a redo."""
     shown = key.observation
     match key.phase:
         case Phase.TOPIC:
             rejected = locked = _reject(engine, states, key)
             if engine.rules.feedback == "reason":
-                locked = transition(Op.GOTO, states.wait(shown.hint_level, _target(key), asked=key.asked))
-            return _Row(reader.asked(Context.TOPIC, key.asked), rejected, Branch.always(rejected), on_locked=locked)
+                locked = transition(Op.GOTO, states.wait(shown.hint_level, _target(key)))
+            return _Row(Context.TOPIC, rejected, Branch.always(rejected), on_locked=locked)
         case Phase.SUBTOPIC:
-            context = reader.asked(Context.SUBTOPIC + _owner(engine, shown), key.asked)
-            rejected = _reject(engine, states, key)
-            forced = shown.hint_level == HINT_LEVELS and engine.rules.on_last_hint == "advance"
+            rejected, forced = _reject(engine, states, key), shown.hint_level == HINT_LEVELS
             branch = run_branch(engine, states, _target(key), forced=True) if forced else Branch.always(rejected)
-            return _Row(context, rejected, branch)
+            return _Row(Context.SUBTOPIC + _owner(engine, shown), rejected, branch)
         case Phase.STUDY:
             return _plain_row(Context.NO_MATCH, show_result(engine, states, shown.node))
         case Phase.RESULT:
@@ -168,40 +166,28 @@ def _target(key: StateKey) -> int:
 
 def _reject(engine: Engine, states: StateIndex, key: StateKey) -> int:
     """Return the transition of an action that names no candidate, at the topic or a subtopic."""
-    shown, asked, level = key.observation, key.asked, key.observation.hint_level
+    shown, level = key.observation, key.observation.hint_level
     hint = ObservationKind.SUBTOPIC_HINT if key.phase == Phase.TOPIC else ObservationKind.STUDY_HINT
     if shown.kind == ObservationKind.START:
         return transition(Op.GOTO, states.hint(hint, engine.prerequisites.index(0), 1))
     if not level:
         nodes = range(engine.n) if hint == ObservationKind.SUBTOPIC_HINT else engine.studies_of[_owner(engine, shown)]
         op = Op.HINT if len(nodes) > 1 or hint == ObservationKind.SUBTOPIC_HINT else Op.GOTO
-        return transition(op, states.hint(hint, nodes[0], 1, asked=asked))
+        return transition(op, states.hint(hint, nodes[0], 1))
     target = _target(key)
-    if level < HINT_LEVELS or engine.rules.on_last_hint == "repeat":
-        return transition(Op.GOTO, states.hint(hint, target, min(level + 1, HINT_LEVELS), asked=asked))
+    if level < HINT_LEVELS:
+        return transition(Op.GOTO, states.hint(hint, target, level + 1))
     if hint == ObservationKind.STUDY_HINT:
         return run_study(engine, states, target, forced=True)
     return transition(Op.VISIT, states.of(ObservationKind.SUBTOPIC, target, forced=True))
 
 
-def _first_tie(engine: Engine, states: StateIndex, key: StateKey) -> int:
-    """Return the state of the question about the first pair of candidates in a state, or 0 where none is asked."""
-    if engine.rules.on_tie == 0 or key.asked or key.phase > Phase.SUBTOPIC:
-        return 0
-    shown, target = key.observation, _target(key)
-    if key.phase == Phase.TOPIC:
-        return states.tie(ObservationKind.SUBTOPIC_TIE, range(engine.n), shown.hint_level, target)
-    return states.tie(ObservationKind.STUDY_TIE, engine.studies_of[_owner(engine, shown)], shown.hint_level, target)
-
-
 _WITH_A_BIT = (ObservationKind.SUBTOPIC, ObservationKind.RESULT, ObservationKind.DECLINED)
 """Observations in states that change the bit of a node."""
-_COUNTED = (ObservationKind.SUBTOPIC, ObservationKind.STUDY, ObservationKind.REDO, ObservationKind.RESULT)
+_COUNTED = (ObservationKind.SUBTOPIC, ObservationKind.REDO, ObservationKind.RESULT)
 """Observations in states that count a visit or a run."""
 _OF_STUDY = (
-    ObservationKind.STUDY,
     ObservationKind.STUDY_HINT,
-    ObservationKind.STUDY_TIE,
     ObservationKind.REDO,
     ObservationKind.RESULT,
     ObservationKind.RECALL,
@@ -230,10 +216,9 @@ def _state_table(
     return StateTable(
         row=np.array([rows[row] for row in row_of_state]),
         text=np.array([texts[key.observation.plain()] for key in keys]),
-        context=np.array([reader.unasked(row.context) for row in row_of_state]),
+        context=np.array([row.context for row in row_of_state]),
         on_reject=np.array([row.on_reject for row in row_of_state]),
         on_locked=np.array([row.on_locked for row in row_of_state]),
-        tie=np.array([_first_tie(engine, states, key) for key in keys]),
         again=np.array([states.again(state) for state in range(len(keys))]),
         nothing_left=np.array([states.nothing_left(state) for state in range(len(keys))]),
         at_limit=np.array([states.at_limit(state) for state in range(len(keys))]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from itertools import combinations, product
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -42,14 +42,10 @@ class Op(IntEnum):
     """Score the conclusion and terminate."""
     DECLINE = 5
     """Take the last entry back. The target is the state of the subtopic that is declined."""
-    FALLBACK = 6
-    """Another subtopic counts as well, such as the next-best match of a locked one. The target is a branch."""
-    UNREAD = 7
+    UNREAD = 6
     """The text is a conclusion that was submitted too early and has not been matched yet. No target."""
-    REJECT = 8
+    REJECT = 7
     """The action is not accepted: replaced by the state's ``on_reject``, or by its ``on_locked`` with target 2."""
-    ASK = 9
-    """Two candidates are equally near. The target is the number of the pair. The state adds its ``tie``."""
 
 
 TARGET_BITS = 40
@@ -62,14 +58,9 @@ def transition(op: Op, target: int = 0) -> int:
     return target - (op << TARGET_BITS)
 
 
-def relocate(transitions: Ints, first_state: int, entries: Ints | None = None) -> Ints:
-    """Shift target states by ``first_state``, and replace the target branch n of a fallback by ``entries[n]``."""
-    ops = -(transitions >> TARGET_BITS)
-    relocated: Ints = transitions + np.where(ops < Op.FALLBACK, first_state, 0)
-    if entries is not None:
-        fallback = ops == Op.FALLBACK
-        targets = transitions[fallback] & TARGET_MASK
-        relocated[fallback] += entries[targets] - targets
+def relocate(transitions: Ints, first_state: int) -> Ints:
+    """Shift target states by ``first_state``."""
+    relocated: Ints = transitions + np.where(-(transitions >> TARGET_BITS) < Op.UNREAD, first_state, 0)
     return relocated
 
 
@@ -117,9 +108,7 @@ class Context(IntEnum):
     RESULT = 2
     """The three decisions, then the subtopics."""
     SUBTOPIC = 3
-    """The studies of subtopic 0. ``SUBTOPIC + i`` stands for those of subtopic i.
-
-    With a positive ``on_tie``, as many contexts follow in the same order, for states where the agent has been asked."""
+    """The studies of subtopic 0. ``SUBTOPIC + i`` stands for those of subtopic i."""
 
 
 class StateKey(NamedTuple):
@@ -128,10 +117,8 @@ class StateKey(NamedTuple):
     observation: ObservationKey
     accepted: bool = False
     forced: bool = False
-    asked: bool = False
-    """True once the agent was asked which of two candidates it means."""
     target: int = -1
-    """Node that the hints before such a question, or before a proposal that waits, lead to."""
+    """Node that the hints before a proposal that waits lead to."""
 
     @property
     def phase(self) -> Phase:
@@ -143,7 +130,6 @@ _PHASES = {
     ObservationKind.START: Phase.TOPIC,
     ObservationKind.TOPIC: Phase.TOPIC,
     ObservationKind.SUBTOPIC: Phase.SUBTOPIC,
-    ObservationKind.STUDY: Phase.STUDY,
     ObservationKind.REDO: Phase.STUDY,
     ObservationKind.RESULT: Phase.RESULT,
     ObservationKind.SUBTOPIC_HINT: Phase.TOPIC,
@@ -152,8 +138,6 @@ _PHASES = {
     ObservationKind.CONCLUSION: Phase.CONCLUSION,
     ObservationKind.END: Phase.END,
     ObservationKind.DECLINED: Phase.TOPIC,
-    ObservationKind.SUBTOPIC_TIE: Phase.TOPIC,
-    ObservationKind.STUDY_TIE: Phase.SUBTOPIC,
     ObservationKind.WAIT: Phase.TOPIC,
     ObservationKind.RECALL: Phase.RESULT,
 }
@@ -172,8 +156,7 @@ class StateIndex:
     """Numbering of the states of one tree.
 
     The hint states of one node are consecutive, ordered by level, and so are those of neighbouring nodes. The states of
-    a study's true result and its fakes, in each wording, follow each other in steps of `STATES_PER_RESULT`. Questions
-    about the pairs of one group of candidates are consecutive for each hint that was given before.
+    a study's true result and its fakes, in each wording, follow each other in steps of `STATES_PER_RESULT`.
     """
 
     START, TOPIC, CONCLUSION = range(3)
@@ -188,19 +171,13 @@ class StateIndex:
         """Return the state that an accepted action or a ``forced`` move leads to."""
         return self._numbers[StateKey(ObservationKey(kind, node), accepted=not forced, forced=forced)]
 
-    def hint(self, kind: ObservationKind, node: int, level: int, *, asked: bool = False) -> int:
+    def hint(self, kind: ObservationKind, node: int, level: int) -> int:
         """Return the state in which a hint of this level, 1 to `HINT_LEVELS`, was given."""
-        return self._numbers[StateKey(ObservationKey(kind, node, level), asked=asked)]
+        return self._numbers[StateKey(ObservationKey(kind, node, level))]
 
-    def wait(self, level: int, target: int, *, asked: bool) -> int:
+    def wait(self, level: int, target: int) -> int:
         """Return the state in which a proposal waits, after hints up to ``level`` that lead to ``target``."""
-        return self._numbers[StateKey(_wait(level), asked=asked, target=target)]
-
-    def tie(self, kind: ObservationKind, nodes: Sequence[int], level: int, target: int) -> int:
-        """Return the state of the question about the first two ``nodes``, after a hint to ``target``. 0 for fewer."""
-        if len(nodes) < 2:
-            return 0
-        return self._numbers[_tie(kind, nodes[0], nodes[1], level, target)]
+        return self._numbers[StateKey(_wait(level), target=target)]
 
     def ask_again(self, study: int) -> int:
         """Return the state in which the decision after ``study`` is asked for again."""
@@ -234,14 +211,11 @@ def _state_keys(engine: Engine) -> Iterator[StateKey]:
     yield from (StateKey(LIMIT), StateKey(LIMIT, accepted=True), StateKey(LIMIT, forced=True))
     yield StateKey(ObservationKey(ObservationKind.END), accepted=True)
     subtopics, studies = range(engine.n), range(len(engine.subtopic_of))
-    for kind, hint, nodes in (
-        (ObservationKind.SUBTOPIC, ObservationKind.SUBTOPIC_HINT, subtopics),
-        (ObservationKind.STUDY, ObservationKind.STUDY_HINT, studies),
-    ):
-        for node, again in product(nodes, _again(engine) if kind == ObservationKind.SUBTOPIC else (False,)):
-            yield from _reached(ObservationKey(kind, node, again=again))
-        for asked, node, level in product(_asked(engine), nodes, range(1, HINT_LEVELS + 1)):
-            yield StateKey(ObservationKey(hint, node, level), asked=asked)
+    for node, again in product(subtopics, _again(engine)):
+        yield from _reached(ObservationKey(ObservationKind.SUBTOPIC, node, again=again))
+    for hint, nodes in ((ObservationKind.SUBTOPIC_HINT, subtopics), (ObservationKind.STUDY_HINT, studies)):
+        for node, level in product(nodes, range(1, HINT_LEVELS + 1)):
+            yield StateKey(ObservationKey(hint, node, level))
     yield from (StateKey(ObservationKey(ObservationKind.ASK_AGAIN, study)) for study in studies)
     for study in studies:
         results = product(range(engine.wordings_of[study]), range(engine.fakes_of[study] + 1))
@@ -266,13 +240,8 @@ def _keys_of_rules(engine: Engine) -> Iterator[StateKey]:
         for study, nothing_left in product(range(len(engine.fakes_of)), (False, True)):
             yield from _reached(ObservationKey(ObservationKind.RECALL, study, nothing_left=nothing_left))
     if engine.rules.feedback == "reason":
-        hints = ((0, -1), *product(range(1, HINT_LEVELS + 1), range(engine.n)))
-        for asked, (level, target) in product(_asked(engine), hints):
-            yield StateKey(_wait(level), asked=asked, target=target)
-    if engine.rules.on_tie > 0:
-        yield from _ties(ObservationKind.SUBTOPIC_TIE, range(engine.n))
-        for group in engine.studies_of:
-            yield from _ties(ObservationKind.STUDY_TIE, group)
+        for level, target in ((0, -1), *product(range(1, HINT_LEVELS + 1), range(engine.n))):
+            yield StateKey(_wait(level), target=target)
 
 
 def _again(engine: Engine) -> tuple[bool, ...]:
@@ -280,22 +249,8 @@ def _again(engine: Engine) -> tuple[bool, ...]:
     return (False, True) if engine.rules.reruns == "redo" else (False,)
 
 
-def _asked(engine: Engine) -> tuple[bool, ...]:
-    """Return whether the agent may have been asked which of two candidates it means."""
-    return (False, True) if engine.rules.on_tie > 0 else (False,)
-
-
-def _ties(kind: ObservationKind, nodes: Sequence[int]) -> Iterator[StateKey]:
-    for level, target in ((0, -1), *product(range(1, HINT_LEVELS + 1), nodes)):
-        yield from (_tie(kind, first, second, level, target) for first, second in combinations(nodes, 2))
-
-
 def _wait(level: int) -> ObservationKey:
     return ObservationKey(ObservationKind.WAIT, hint_level=level)
-
-
-def _tie(kind: ObservationKind, first: int, second: int, level: int, target: int) -> StateKey:
-    return StateKey(ObservationKey(kind, first, level, other=second), asked=True, target=target)
 
 
 def _reached(key: ObservationKey) -> Iterator[StateKey]:
@@ -351,8 +306,6 @@ class StateTable:
     """Transition of an action that is not accepted."""
     on_locked: Ints
     """Transition of an action that names a locked subtopic, where the agent is told."""
-    tie: Ints
-    """State of the question about the first pair of candidates."""
     again: Ints
     """State that replaces this one if its subtopic was visited, or its study run, before."""
     nothing_left: Ints

@@ -15,13 +15,12 @@ from inquitree_gym.inquiry.arrays.encoding import (
     TARGET_BITS,
     TARGET_MASK,
     WORD_BITS,
-    Context,
     Counts,
     Op,
 )
 from inquitree_gym.inquiry.arrays.pool import Tables
 from inquitree_gym.inquiry.engine import Phase
-from inquitree_gym.inquiry.engine.machine import STICK, WORDING
+from inquitree_gym.inquiry.engine.machine import WORDING
 from inquitree_gym.seeds import hash_words
 from inquitree_gym.trees import HINT_LEVELS
 
@@ -29,15 +28,12 @@ from inquitree_gym.trees import HINT_LEVELS
 _ZERO, _ONE, _REJECT, _LOCKED, _TARGET_MASK, _TARGET_BITS = (
     np.array(x) for x in (0, 1, REJECT, LOCKED, TARGET_MASK, TARGET_BITS)
 )
-_SHOW, _HINT, _END, _DECLINE, _FALLBACK, _UNREAD, _ASK = (
-    np.array(-op) for op in (Op.SHOW, Op.HINT, Op.END, Op.DECLINE, Op.FALLBACK, Op.UNREAD, Op.ASK)
-)
+_SHOW, _HINT, _END, _DECLINE, _UNREAD = (np.array(-op) for op in (Op.SHOW, Op.HINT, Op.END, Op.DECLINE, Op.UNREAD))
 _VISITING_OPS = np.array(Op.SHOW, np.uint64)
 """Number of opcodes after `Op.GOTO` up to `Op.SHOW`, which are those that count a visit."""
 _HINT_LEVELS = np.array(HINT_LEVELS)
 _BIT_COUNTS = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2), axis=1).sum(1, np.uint8)
 """Number of bits set in every 16-bit integer."""
-_STICK, _LAST_BIT = np.uint64(STICK), np.uint64(63)
 _WORDING = np.array(WORDING)
 _UNVISITED, _ONE_VISIT = np.zeros((), np.int32), np.ones((), np.int32)
 
@@ -175,7 +171,7 @@ class Kernel:
         return found
 
     def _resolve(self, transitions: Ints, envs: Ints, columns: Ints) -> Ints:
-        """Replace unread, fallback and rejected transitions in place, and return the negated opcodes."""
+        """Replace unread and rejected transitions in place, and return the negated opcodes."""
         tables = self.tables
         if self._conclusions.unread:
             unread = ((transitions >> _TARGET_BITS) == _UNREAD).nonzero()[0]
@@ -184,16 +180,6 @@ class Kernel:
                 self._conclusions.read(self.tree.take(chosen), columns.take(chosen))
                 entries = tables.entries.take(tables.row_starts.take(self.state.take(chosen)) + columns.take(chosen))
                 transitions[unread] = self._branch(entries, self._count_starts.take(chosen))
-        if tables.fallbacks:
-            falling = ((transitions >> _TARGET_BITS) == _FALLBACK).nonzero()[0]
-            while falling.size:
-                entries = transitions.take(falling) & _TARGET_MASK
-                transitions[falling] = self._branch(entries, self._count_starts.take(envs.take(falling)))
-                falling = falling[(transitions.take(falling) >> _TARGET_BITS) == _FALLBACK]
-        if tables.asks:
-            asking = ((transitions >> _TARGET_BITS) == _ASK).nonzero()[0]
-            first = tables.states.tie.take(self.state.take(envs.take(asking)))
-            transitions[asking] = first + (transitions.take(asking) & _TARGET_MASK)
         if tables.waits:
             locked = (transitions == _LOCKED).nonzero()[0]
             transitions[locked] = tables.states.on_locked.take(self.state.take(envs.take(locked)))
@@ -208,7 +194,7 @@ class Kernel:
         tables = self.tables
         at, count_starts = states.take(visiting), self._count_starts.take(envs)
         columns = tables.states.counter.take(at)
-        if tables.study_turns:  # a run counts in the turn of its study, and not again where its result is shown
+        if tables.redo_turns:  # a run counts in the turn of its study, and not again where its result is shown
             counted_before = tables.states.phase.take(self.state.take(envs)) == Phase.STUDY
             columns[counted_before] = tables.n_counters - 1
         counts, counters = self._flat_counts, columns + count_starts
@@ -261,11 +247,6 @@ class Kernel:
         tables, trees = self.tables, self.tree.take(envs)
         keys = hash_words(self.seeds.hashes.take(envs), tables.states.fake_key.take(states))
         draws = hash_words(keys, runs)
-        again = ((runs > 1) & tables.sticky.take(trees)).nonzero()[0]
-        if again.size:
-            coins = hash_words(np.zeros(len(again), np.uint64), draws[again] ^ _STICK) >> _LAST_BIT
-            kept = again[coins.nonzero()[0]]
-            draws[kept] = hash_words(keys[kept], _ONE)
         found = np.zeros(len(envs), np.int64)
         fake = (draws <= tables.max_fake_draws.take(trees)).nonzero()[0]
         which = hash_words(np.zeros(len(fake), np.uint64), draws[fake])
@@ -308,15 +289,8 @@ class Kernel:
     def masks(self, envs: Ints | None = None) -> NDArray[np.int8]:
         """Return 1 for every action that is allowed, shape ``(num_envs or len(envs), actions)``. See `Menu.mask`."""
         tables = self.tables
-        states, trees = (self.state, self.tree) if envs is None else (self.state.take(envs), self.tree.take(envs))
-        masks = tables.masks.take(states).view(np.int8).reshape(len(states), -1)[:, : tables.size.actions]
-        if tables.masks_vary:
-            contexts, slots = tables.states.context.take(states), slice(self._n_slots)
-            rows = ((contexts == Context.TOPIC) & tables.admissible.take(trees)).nonzero()[0]
-            masks[rows, slots] = self.counts[rows if envs is None else envs.take(rows), slots] >= 0
-            rows = ((contexts == Context.RESULT) & tables.direct.take(trees)).nonzero()[0]
-            masks[rows, slots] = self._nameable(rows if envs is None else envs.take(rows))
-        return masks
+        states = self.state if envs is None else self.state.take(envs)
+        return tables.masks.take(states).view(np.int8).reshape(len(states), -1)[:, : tables.size.actions]
 
     def visited_counts(self) -> Ints:
         """Return the number of subtopics visited, shape ``(num_envs,)``."""
@@ -338,14 +312,6 @@ class Kernel:
         columns = states.node.take(self.state.take(envs))
         words, bits = np.divmod(columns, WORD_BITS)
         return envs, columns, self.counts[envs, columns], self.fooled[words, envs] >> bits & 1
-
-    def _nameable(self, envs: Ints) -> Bools:
-        """Return which subtopics may be named at a result, shape ``(len(envs), subtopics)``."""
-        trees, counts = self.tree.take(envs), self.counts[envs, : self._n_slots]
-        exist = np.arange(self._n_slots) < self.tables.n_subtopics.take(trees)[:, None]
-        locked = (counts < 0) & exist & ~self.tables.admissible.take(trees)[:, None]
-        visited = (counts > 0) & self.tables.revisits.take(trees)[:, None]
-        return np.asarray((counts == 0) | locked | visited)
 
     def allows(self, actions: Ints) -> Bools:
         """Return whether each environment allows its action, shape ``(num_envs,)``."""

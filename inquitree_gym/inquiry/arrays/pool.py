@@ -89,7 +89,6 @@ class Tables:
                 at_limit=tree.states.at_limit + state,
                 on_reject=relocate(tree.states.on_reject, int(state)),
                 on_locked=relocate(tree.states.on_locked, int(state)),
-                tie=tree.states.tie + state,
                 again=tree.states.again + state,
                 nothing_left=tree.states.nothing_left + state,
                 hint_pool=tree.states.hint_pool + pool,
@@ -116,9 +115,6 @@ class Tables:
         # A fake is shown when draw * 10 < level * 2**64; no draw shows one at level 0, where none is made.
         self.max_fake_draws = np.array([max(0, ((each.fake_level << 64) - 1) // 10) for each in rules], np.uint64)
         """Highest draw that shows a fake."""
-        self.admissible = np.array([each.candidates == "admissible" for each in rules])
-        self.direct = np.array([each.explore == "direct" for each in rules])
-        self.revisits = np.array([each.named_at_result == "any" for each in rules])
         self.start_states: Ints = self.first_states + StateIndex.START
         self.initial_counts: Counts = np.stack([each.initial_counts for each in self.trees])
         self.n_subtopics: Ints = np.array([engine.n for engine in engines])
@@ -126,19 +122,12 @@ class Tables:
         """True if any tree shows fakes."""
         self.varies = any(max(each.wordings_of) > 1 for each in engines)
         """True if any tree shows results in several wordings."""
-        self.study_turns = any(each.study_turn or each.redo_turn for each in rules)
-        """True if a study takes a turn of its own in any tree."""
-        self.asks = any(each.on_tie > 0 for each in rules)
-        """True if any tree asks which of two candidates is meant."""
+        self.redo_turns = any(each.redo_turn for each in rules)
+        """True if a study that is run again takes a turn of its own in any tree."""
         self.waits = any(each.feedback == "reason" for each in rules)
         """True if proposals wait in any tree."""
         self.tells_again = any(each.reruns == "redo" for each in rules)
         """True if any tree tells what was visited or run before."""
-        self.sticky = np.array([each.fakes == "sticky" for each in rules])
-        self.fallbacks = bool(self.admissible.any() or self.asks)
-        """True if a branch may lead on to another one."""
-        self.masks_vary = bool(self.admissible.any() or self.direct.any())
-        """True if masks depend on the subtopics visited."""
 
     def _add_branches(self, tree: int) -> None:
         """Add the branches that the reader of this tree found since the last call."""
@@ -151,7 +140,7 @@ class Tables:
         named = [self._column(each.subtopic) for each in new]
         found = np.array([(each.locked, each.unvisited, each.visited) for each in new]).reshape(-1)
         self.named = np.concatenate([self.named, np.repeat(named, 3)])
-        self.transitions = np.concatenate([self.transitions, relocate(found, int(self.first_states[tree]), entries)])
+        self.transitions = np.concatenate([self.transitions, relocate(found, int(self.first_states[tree]))])
 
     def _column(self, named: int) -> int:
         """Return the counter column of what a branch names. See `Branch`."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 _WORD = (1 << 64) - 1
 WORDING = 0
 """Word in place of a run, which is counted from 1, that is hashed before the run to draw a wording."""
-STICK = 1
-"""Word that is hashed with a draw for the coin of a repetition, which keeps the first draw of its study or not."""
 
 
 class Engine:
@@ -49,8 +47,7 @@ class Engine:
         self.turn_limit = rules.turn_limit(self.n)
         self._tree_id = tree.id
         self._threshold = rules.threshold
-        self._takes_bare, self._asks = rules.bare_decisions, rules.on_tie > 0
-        self._waits, self._sticks = rules.feedback == "reason", rules.fakes == "sticky"
+        self._takes_bare, self._waits = rules.bare_decisions, rules.feedback == "reason"
         self._recalls = rules.reruns == "redo"
         self._all = tuple(range(self.n))
         self._handlers = (
@@ -71,7 +68,7 @@ class Engine:
         if state.phase == Phase.SUBTOPIC:
             return self.studies_of[state.subtopic]
         if state.phase in (Phase.TOPIC, Phase.RESULT):
-            return self._all if self.rules.candidates == "all" else self.admissible(state)
+            return self._all
         return ()
 
     def admissible(self, state: State) -> tuple[int, ...]:
@@ -95,13 +92,9 @@ class Engine:
         """Return the result that the ``run``-th run of ``study`` shows: 0 for the true one, i for the i-th fake.
 
         The draw is a hash of seed, tree, study and run, so it depends on nothing else, and the fakes of a lower level
-        are a subset of those of a higher one. With ``fakes="sticky"`` a coin of each repetition, another hash, decides
-        between the draw of the first run and its own.
+        are a subset of those of a higher one.
         """
-        key = self.fake_keys[study]
-        draw = splitmix64(seed, key, run)
-        if self._sticks and run > 1 and splitmix64(draw ^ STICK) >> 63:
-            draw = splitmix64(seed, key, 1)
+        draw = splitmix64(seed, self.fake_keys[study], run)
         if draw * 10 >= self.rules.fake_level << 64:
             return 0
         return 1 + splitmix64(draw) % self.fakes_of[study]
@@ -131,8 +124,6 @@ class Engine:
         if self.prerequisites[choice] & ~state.visited:
             reason = Reason.PREREQUISITE_UNMET
             return self._postpone(state, reason) if self._waits else self._fail(state, reason)
-        if self._asks and (other := self._tied(state, reading)) >= 0 and not self.prerequisites[other] & ~state.visited:
-            return self._ask(state, ObservationKind.SUBTOPIC_TIE, choice, other)
         return self._enter(state, choice, repeats=reading.repeats)
 
     def _at_subtopic(self, state: State, reading: Reading) -> Event:
@@ -147,8 +138,6 @@ class Engine:
             raise ValueError(
                 f"study {reading.candidate} is not in subtopic {state.subtopic}; choose one of candidates(state)"
             )
-        if self._asks and (other := self._tied(state, reading)) >= 0:
-            return self._ask(state, ObservationKind.STUDY_TIE, reading.candidate, other)
         return self._run(state, reading.candidate, repeats=reading.repeats)
 
     def _at_study(self, state: State, reading: Reading) -> Event:
@@ -165,8 +154,6 @@ class Engine:
             return self._run(state, state.study, decision=decision)
         if decision == Decision.CONCLUDE:
             return self._conclude(state)
-        if names and self.rules.explore == "direct" and not self.prerequisites[reading.candidate] & ~state.visited:
-            return self._enter(state, reading.candidate, decision=decision, repeats=reading.repeats)
         return Event(_move(state, Phase.TOPIC), ObservationKind.TOPIC, accepted=True, decision=decision)
 
     def _at_conclusion(self, state: State, reading: Reading) -> Event:
@@ -189,17 +176,6 @@ class Engine:
         after = _move(state, Phase.TOPIC)._replace(visited=visited, visits=visits, credit=credit)
         return Event(after, ObservationKind.DECLINED, state.subtopic, accepted=True, decision=Decision.EXPLORE)
 
-    def _tied(self, state: State, reading: Reading) -> int:
-        """Return the second candidate of a choice if it is too near to the first to tell them apart, else -1."""
-        if state.asked or reading.margin is None or reading.margin >= self.rules.on_tie:
-            return -1
-        other, similarity = reading.top[1]
-        return other if similarity >= self._threshold else -1
-
-    def _ask(self, state: State, kind: ObservationKind, nearest: int, other: int) -> Event:
-        after = state._replace(turn=state.turn + 1, asked=True)
-        return Event(after, kind, nearest, reason=Reason.TIE, other=other)
-
     def _postpone(self, state: State, reason: Reason) -> Event:
         """Let a proposal wait, which takes a turn and leaves the hints as they are."""
         return Event(state._replace(turn=state.turn + 1), ObservationKind.WAIT, reason=reason)
@@ -212,9 +188,9 @@ class Engine:
         """Give the next hint, or make the forced move after the last one."""
         at_topic = state.phase == Phase.TOPIC
         target = state.target if state.target >= 0 else self._hint_target(state)
-        if state.hint_level == HINT_LEVELS and self.rules.on_last_hint == "advance":
+        if state.hint_level == HINT_LEVELS:
             return self._enter(state, target, reason) if at_topic else self._run(state, target, reason)
-        level = min(state.hint_level + 1, HINT_LEVELS)
+        level = state.hint_level + 1
         node = target if at_topic else self.n + target
         told = _with(state.told, node, max(level, state.told[node]))
         after = state._replace(turn=state.turn + 1, hint_level=level, target=target, told=told)
@@ -265,22 +241,10 @@ class Engine:
         if not state.runs[study]:
             state = state._replace(credit=self._earn(state, self.n + study, repeats or bool(reason)))
         runs = _with(state.runs, study, state.runs[study] + 1)
-        again = decision == Decision.REDO and self.rules.redo_turn
-        if not (again or self.rules.study_turn):
-            return self._show(state, study, runs, reason, decision)
-        after = _move(state, Phase.STUDY)._replace(study=study, runs=runs)
-        return Event(
-            after,
-            ObservationKind.REDO if again else ObservationKind.STUDY,
-            study,
-            0,
-            not reason,
-            bool(reason),
-            0,
-            False,
-            reason,
-            decision,
-        )
+        if decision == Decision.REDO and self.rules.redo_turn:
+            after = _move(state, Phase.STUDY)._replace(study=study, runs=runs)
+            return Event(after, ObservationKind.REDO, study, accepted=True, decision=decision)
+        return self._show(state, study, runs, reason, decision)
 
     def _show(
         self,
