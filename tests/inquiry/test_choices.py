@@ -133,27 +133,12 @@ def test_what_was_visited_or_run_before_is_told():
     assert told(printed, *visit(FIRST), FIRST.text, study.text)[0] == told(printed, FIRST.text, study.text)[0]
 
 
-def test_a_tie_is_asked_back_in_the_words_of_a_late_hint():
-    env = env_of(on_tie=0.03)
-    between = f"{FIRST.text} {THIRD.text}"
-    observation, info = told(env, between)
-    assert observation.startswith("This proposal fits two subtopics")
-    assert all(node.hints[2] in observation for node in (FIRST, THIRD))
-    assert SECOND.hints[2] not in observation
-    assert info == {"state": "topic", "turn": 1, "accepted": False, "hint_level": 0, "forced": False}
-    assert told(env, between, between)[1]["state"] == "subtopic"
-    assert told(env, between, THIRD.text)[0].count(THIRD.text) == 1
-    study, _ = told(env, FIRST.text, " ".join(study.text for study in FIRST.studies))
-    assert study.startswith("This design fits two studies")
-    assert told(env_of(), between)[1]["state"] == "subtopic", "by default the nearest is taken"
-
-
 COURSE = (
     JUNK, FIRST.text, "not what I meant", f"{FIRST.text} {THIRD.text}", THIRD.text, THIRD.studies[0].text,
     "explore new subtopic", FIRST.text, FIRST.studies[0].text, "I'd run it again", "next subtopic", SECOND.text,
     "draw conclusion", "1. Nothing.",
 )  # fmt: skip
-RULES = {"on_tie": 0.03, "feedback": "reason", "fake_level": 6}
+RULES = {"feedback": "reason", "fake_level": 6}
 
 
 def logged(tmp_path: Path, name: str = "log", **rules) -> Episode:
