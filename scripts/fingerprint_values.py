@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 FIELDS = (
-    "kind", "state", "node", "other", "fake", "wording", "credit", "accepted", "forced", "hint_level", "limit",
+    "kind", "state", "node", "fake", "wording", "credit", "accepted", "forced", "hint_level", "limit",
     "reason", "decision", "level", "f1",
 )  # fmt: skip
 """Fields of an event in the log that count. An event has those of its kind."""

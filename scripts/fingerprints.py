@@ -54,12 +54,10 @@ INQUIRIES: dict[str, dict[str, Any]] = {
     "oracle": {},
     "random-menu": {"fake_level": 5, "max_turns": 40},
     "random-redo": {"fake_level": 8, "max_turns": 30, "rules": "paper"},
-    "retrieval": {"fake_level": 3, "max_turns": 25, "study_turn": True, "replication": "varied"},
+    "retrieval": {"fake_level": 3, "max_turns": 25},
 }
 """Agents that play every tree, and the rules that they play by."""
 RULES: dict[str, dict[str, Any]] = {
-    "direct": {"fake_level": 4, "max_turns": 30, "explore": "direct", "feedback": "reason"},
-    "repeat": {"fake_level": 6, "max_turns": 30, "on_last_hint": "repeat", "candidates": "admissible"},
     "strict": {"fake_level": 10, "max_turns": 20, "decisions": "tokens", "bare_decisions": False},
     "turns": {"fake_level": 7, "max_turns": 30, "redo_turn": True, "named_at_result": "any", "threshold": 0.4},
 }

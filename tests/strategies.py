@@ -70,11 +70,16 @@ def make_tree(prerequisites: list[list[int]], studies: list[int], fakes: int = 2
 
 
 def with_rewordings(tree: Tree, count: int) -> Tree:
-    """Give the true result of every study some other wordings."""
+    """Give every result of every study, true or fake, some other wordings."""
     document = tree.model_dump(mode="json")
     for subtopic in document["subtopics"]:
         for node in subtopic["studies"]:
             node["rewordings"] = [f"What rose, seen {i} times, is the outcome of {node['id']}." for i in range(count)]
+            fakes = [{"text": fake} if isinstance(fake, str) else fake for fake in node["fakes"]]
+            node["fakes"] = [
+                fake | {"rewordings": [f"{number}, seen {i} times: {node['id']} fell." for i in range(count)]}
+                for number, fake in enumerate(fakes, 1)
+            ]
     return Tree.model_validate_json(json.dumps(document))
 
 

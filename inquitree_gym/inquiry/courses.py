@@ -199,7 +199,7 @@ def play_courses(
         level: fake level, 0 to 10.
         limit: turn limit.
         chooser: policy.
-        model: assumptions of the chooser. Its law of sticking is also the law of the showings.
+        model: assumptions of the chooser.
         episodes: number of episodes.
         seed: seed of worlds, showings and random choices.
     """
@@ -213,7 +213,7 @@ def play_courses(
     steps: list[tuple[Ints, Ints, Ints, Bools]] = []
     while (study := chooser(model, view)).max() >= 0 or not steps:
         ran, run, true = study >= 0, view.runs[rows, study], outcomes[rows, study]
-        shown = draw_shown(design, level, keys, study, run, true, sticky=model.sticky)
+        shown = draw_shown(design, level, keys, study, run, true)
         steps.append((study, np.where(ran, run, -1), np.where(ran, shown, -1), ran & (shown != true)))
         view = _after(model, view, study, shown)
     return Course(world, *(np.stack(column, axis=1) for column in zip(*steps, strict=True)))
@@ -233,9 +233,7 @@ def _after(model: Model, view: View, study: Ints, shown: Ints) -> View:
     )
 
 
-def draw_shown(
-    design: Design, level: int, keys: NDArray[np.uint64], study: Ints, run: Ints, true: Ints, *, sticky: bool = True
-) -> Ints:
+def draw_shown(design: Design, level: int, keys: NDArray[np.uint64], study: Ints, run: Ints, true: Ints) -> Ints:
     """Draw the outcome that each study shows.
 
     Args:
@@ -245,13 +243,8 @@ def draw_shown(
         study: study of each episode.
         run: number of its earlier showings.
         true: its true outcome.
-        sticky: keep the first showing with probability ½.
     """
-    ofstudy = hash_words(keys, study)
-    own = hash_words(ofstudy, run)
-    if sticky:
-        keeps = (run > 0) & (_unit(hash_words(own, np.array(2))) < 1 / 2)
-        own = np.where(keeps, hash_words(ofstudy, np.zeros_like(run)), own)
+    own = hash_words(hash_words(keys, study), run)
     fake = _unit(hash_words(own, np.array(0))) < level / 10
     chances = np.cumsum(design.fake_law[study, true], axis=1)
     shown = (_unit(hash_words(own, np.array(1)))[:, None] * chances[:, -1:] >= chances).sum(1)

@@ -57,8 +57,6 @@ class InquiryEvent(TurnEvent):
     """Reason for a rejected action. ``none`` otherwise."""
     decision: str
     """The decision as taken."""
-    other: str | None = None
-    """Id of the second of two candidates, ``node`` being the nearest. None unless the observation asks for one."""
     wording: int = Field(default=0, exclude_if=not_)
     """Wording of the result: 0 as the tree has it, which is not written, i for its i-th rewording."""
     credit: float | None = Field(default=None, exclude_if=lambda credit: credit is None)

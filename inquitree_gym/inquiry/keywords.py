@@ -11,13 +11,9 @@ from inquitree_gym.envs.keywords import check_names, checked_keywords, load_each
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine import Rules
 from inquitree_gym.inquiry.engine.rules import (
-    Candidates,
     Decisions,
     Evidence,
-    Explore,
-    Fakes,
     Feedback,
-    LastHint,
     Limit,
     NamedAtResult,
     Preset,
@@ -40,16 +36,10 @@ class RuleKeywords(TypedDict, total=False):
     threshold: float | None
     fake_level: int
     max_turns: Limit
-    candidates: Candidates
-    on_last_hint: LastHint
-    study_turn: bool
     redo_turn: bool
-    explore: Explore
     decisions: Decisions
     bare_decisions: bool
     feedback: Feedback
-    on_tie: float
-    fakes: Fakes
     reruns: Reruns
     replication: Replication
     named_at_result: NamedAtResult

@@ -56,7 +56,6 @@ class Matcher:
         self._engine = engine
         self._vectors = vectors
         self._threshold = -1.0 if engine.rules.threshold is None else engine.rules.threshold
-        self._admissible_only = engine.rules.candidates == "admissible"
         self._tokens_only = engine.rules.decisions == "tokens"
         self._cache: OrderedDict[tuple[int, int, str], _Read] = OrderedDict()
         self._subtopics = _verbatim(vectors.tree.subtopics)
@@ -155,14 +154,14 @@ class Matcher:
         return Reading(top[0][0], top[0][1], Decision.NONE, margin, top)
 
     def _is_close(self, reading: Reading) -> bool:
-        """Return whether rounding could change the event: near the threshold, at a tie, or near the margin of one."""
+        """Return whether rounding could change the event: near the threshold, or at a tie."""
         gaps = [reading.similarity - self._threshold, *([] if reading.margin is None else [reading.margin])]
         return any(abs(gap) < SIMILARITY_TOLERANCE for gap in gaps)
 
     def _is_matched(self, state: State, text: str) -> bool:
         """Return whether ``text`` is compared with candidates, rather than read as a decision or as nothing."""
         decision = self._decision(state.phase, text)
-        matched = self._names_subtopic(text, decision) if state.phase == Phase.RESULT else not decision
+        matched = not decision and (state.phase != Phase.RESULT or self._names_subtopic(text))
         return matched and _READABLE.search(text) is not None
 
     def _repeated(self, state: State, text: str, reading: Reading) -> tuple[ShownText, ...] | None:
@@ -186,7 +185,7 @@ class Matcher:
         candidates = self._engine.candidates(state)
         decision = self._decision(state.phase, text)
         if state.phase == Phase.RESULT:
-            matched = self._names_subtopic(text, decision)
+            matched = not decision and self._names_subtopic(text)
             return (self.match_subtopics(text, candidates) if matched else _NO_READING)._replace(decision=decision)
         if decision:
             return _NO_READING._replace(decision=decision)
@@ -208,15 +207,11 @@ class Matcher:
         return decision if decision in _TAKEN[phase] else Decision.NONE
 
     def _key(self, state: State, action: str) -> tuple[int, int, str]:
-        if state.phase == _SUBTOPIC:
-            return (state.phase, state.subtopic, action)
-        return (state.phase, state.visited if self._admissible_only else -1, action)
+        return (state.phase, state.subtopic if state.phase == _SUBTOPIC else -1, action)
 
-    def _names_subtopic(self, text: str, decision: Decision) -> bool:
-        """Return whether a text at a result, which makes ``decision``, may name a subtopic."""
-        if decision == Decision.NONE:
-            return self._engine.rules.named_at_result == "any" or not asks_to_repeat(self._without_quotes(text))
-        return decision == Decision.EXPLORE and self._engine.rules.explore == "direct"
+    def _names_subtopic(self, text: str) -> bool:
+        """Return whether a text at a result, which makes no decision, may name a subtopic."""
+        return self._engine.rules.named_at_result == "any" or not asks_to_repeat(self._without_quotes(text))
 
     def _without_quotes(self, text: str) -> str:
         """Remove quoted subtopics, which may mention a repetition or a decision without asking for it."""

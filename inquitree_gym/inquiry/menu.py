@@ -146,15 +146,12 @@ class Menu:
     def mask_int8(self, engine: Engine, state: State) -> NDArray[np.int8]:
         """Return the actions that ``state`` allows, a new array of 0 and 1 of shape ``(size.actions,)``.
 
-        TOPIC: every subtopic, including locked ones unless ``candidates="admissible"``. SUBTOPIC: its studies. STUDY:
-        everything, since any action ends it. RESULT: the decisions, and with ``explore="direct"`` the subtopics that
-        may be named. CONCLUSION and END: the conclusion.
+        TOPIC: every subtopic, including locked ones. SUBTOPIC: its studies. STUDY: everything, since any action ends
+        it. RESULT: the decisions. CONCLUSION and END: the conclusion.
         """
-        phase = state.phase
-        if phase == _SUBTOPIC:
+        if state.phase == _SUBTOPIC:
             return self._study_masks[state.subtopic].copy()
-        mask = self._phase_masks[phase].copy()
-        return mask
+        return self._phase_masks[state.phase].copy()
 
     def _make_phase_masks(self, tree: Tree) -> tuple[NDArray[np.int8], ...]:
         masks = np.zeros((len(Phase), self.size.actions), np.int8)

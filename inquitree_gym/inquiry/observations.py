@@ -94,7 +94,7 @@ class ObservationRenderer:
         self._told = {**_DECISIONS[engine.rules.decisions], "bare_decisions": engine.rules.bare_decisions}
         self._recalls = engine.rules.reruns == "redo"
         self._reasons = engine.rules.feedback == "reason"
-        self._rendered: dict[tuple[int, int, int, int, bool, bool, int, bool], str] = {}
+        self._rendered: dict[tuple[int, ...], str] = {}
 
     def render(self, event: Event) -> str:
         """Return the text of ``event``.

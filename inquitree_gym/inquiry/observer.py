@@ -1,8 +1,7 @@
 """Exact posterior over worlds after what an inquiry has shown, for many episodes at once.
 
 A showing of a study is fake with probability level / 10: one of the study's axes, drawn evenly, gets another pole,
-drawn evenly. If fakes stick, a repetition keeps the study's first showing with probability ½ and is drawn afresh
-otherwise. The first showing is the first draw, so that in each world the likelihood of all showings is a product.
+drawn evenly. Each showing is drawn afresh, so that in each world the likelihood of all showings is a product.
 
 Axes that no result reads together are independent, given the level. So worlds are enumerated in blocks of axes that
 results join, and trees of any size stay exact. All arrays have a row per episode. Shapes name E episodes, L levels, S
@@ -115,11 +114,9 @@ class Model:
     """Assumptions of an observer: a design, the levels that it thinks possible, and the law of fakes."""
 
     design: Design
-    sticky: bool
-    """True if a repetition keeps the study's first showing with probability ½."""
     blocks: tuple[Block, ...]
     law: Floats
-    """Probability of each outcome shown for the first time, shape (L, S, M true, M shown)."""
+    """Probability of each outcome of a showing, shape (L, S, M true, M shown)."""
 
 
 class Posterior(NamedTuple):
@@ -129,12 +126,10 @@ class Posterior(NamedTuple):
     """Probability of each level, shape (E, L)."""
     worlds: tuple[Floats, ...]
     """Probability of each world of each block, given the level, shape (E, L, W)."""
-    first: Ints
-    """Outcome that each study showed first, shape (E, S). -1 before it was run."""
 
 
 @lru_cache(maxsize=64)
-def observe(design: Design, level: int | None = None, *, sticky: bool = True) -> Model:
+def observe(design: Design, level: int | None = None) -> Model:
     """Return the model of an observer that knows the fake level, or takes levels 0 to 6 as equally likely.
 
     Raises:
@@ -142,7 +137,7 @@ def observe(design: Design, level: int | None = None, *, sticky: bool = True) ->
     """
     rates = np.array(UNKNOWN if level is None else [level])[:, None, None, None] / 10
     law = (1 - rates) * np.eye(design.fake_law.shape[1]) + rates * design.fake_law
-    return Model(design, sticky, tuple(_block(design, axes) for axes in _joined(design)), law)
+    return Model(design, tuple(_block(design, axes) for axes in _joined(design)), law)
 
 
 def _joined(design: Design) -> list[tuple[int, ...]]:
@@ -173,7 +168,6 @@ def start(model: Model, episodes: int = 1) -> Posterior:
     return Posterior(
         np.full((episodes, levels), 1 / levels),
         tuple(np.full((episodes, levels, size), 1 / size) for size in sizes),
-        np.full((episodes, len(model.design.reads)), -1),
     )
 
 
@@ -189,11 +183,7 @@ def update(model: Model, belief: Posterior, study: Ints, shown: Ints) -> Posteri
     Raises:
         OptionError: the showings of an episode cannot occur under the model.
     """
-    ran, rows = study >= 0, np.arange(len(study))
-    likely, first = model.law[:, study, :, shown], belief.first[rows, study]
-    if model.sticky:
-        again = ran & (first >= 0)
-        likely[again] = likely[again] / 2 + (first == shown)[again, None, None] / 2
+    ran, likely = study >= 0, model.law[:, study, :, shown]
     levels, worlds = belief.levels.copy(), list(belief.worlds)
     for i, block in enumerate(model.blocks):
         mine = ran & block.reads[study]
@@ -209,9 +199,7 @@ def update(model: Model, belief: Posterior, study: Ints, shown: Ints) -> Posteri
             f"showings must be possible at the level assumed, got outcome {shown[row]} of study {study[row]}, which "
             "contradicts earlier ones. Assume another level, or None for an unknown one."
         )
-    seen = belief.first.copy()
-    seen[rows[ran], study[ran]] = np.where(first[ran] < 0, shown[ran], first[ran])
-    return Posterior(levels / total, tuple(worlds), seen)
+    return Posterior(levels / total, tuple(worlds))
 
 
 def outcome_beliefs(model: Model, belief: Posterior) -> Floats:
@@ -281,12 +269,7 @@ def _promised(likeliest: Floats, poles: int) -> Floats:
 
 def _next_showings(model: Model, belief: Posterior) -> Floats:
     """Return the joint probability of true and next shown outcome of each study, shape (E, S, M, M)."""
-    joint = np.einsum("elst,lstm->estm", outcome_beliefs(model, belief), model.law, optimize=True)
-    if model.sticky:
-        again = belief.first >= 0
-        kept = np.eye(model.law.shape[-1])[belief.first[again]][:, None, :]
-        joint[again] = joint[again] / 2 + joint[again].sum(2, keepdims=True) * kept / 2
-    return np.asarray(joint)
+    return np.asarray(np.einsum("elst,lstm->estm", outcome_beliefs(model, belief), model.law, optimize=True))
 
 
 def _bits(chance: Floats) -> Floats:

@@ -162,8 +162,6 @@ _DECISIONS = {
 }
 _NAMING = {
     "declined": ("decision", "declines {node}", "←"),
-    "subtopic_tie": ("hint", "as near to {node} as to {other}; asked which", "?"),
-    "study_tie": ("hint", "as near to {node} as to {other}; asked which", "?"),
     "recall": ("decision", "{node} was run before", "r"),
     "wait": ("hint", "has to wait for its prerequisites", "w"),
 }
@@ -174,7 +172,7 @@ def _mark(event: InquiryEvent) -> Badge:
     mark = _DECISIONS.get(event.kind) or _choice_mark(event)
     if event.kind in _NAMING:
         kind, words, sign = _NAMING[event.kind]
-        mark = Badge(kind, words.format(node=event.node, other=event.other), sign)
+        mark = Badge(kind, words.format(node=event.node), sign)
     return replace(mark, words=f"{mark.words}; the turn limit strikes") if event.limit else mark
 
 

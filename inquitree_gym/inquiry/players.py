@@ -142,7 +142,6 @@ def compare_players(
     known: bool = True,
     episodes: int = 1000,
     seed: int = 0,
-    sticky: bool = True,
 ) -> dict[str, PlayerFigures]:
     """Return the figures of all players and of the best fixed course, by name.
 
@@ -153,9 +152,8 @@ def compare_players(
         known: True if players that reason know the level. Otherwise they take levels 0 to 6 as equally likely.
         episodes: number of episodes, the same ones for all.
         seed: seed of the episodes.
-        sticky: keep the first showing of a study with probability ½ when it is repeated.
     """
-    model = observe(design, level if known else None, sticky=sticky)
+    model = observe(design, level if known else None)
     fixed = partial(choose_course, course=best_course(design, limit))
     played: dict[Chooser, Course] = {}
     outcomes = {}
@@ -181,11 +179,9 @@ class Tellable(NamedTuple):
     """Share whose changed axis had been read by an earlier true showing. None without fakes."""
 
 
-def tellable_fakes(
-    design: Design, level: int, limit: int, *, episodes: int = 1000, seed: int = 0, sticky: bool = True
-) -> Tellable:
+def tellable_fakes(design: Design, level: int, limit: int, *, episodes: int = 1000, seed: int = 0) -> Tellable:
     """Return the share of fakes on random courses that could be told when they were shown."""
-    model = observe(design, None, sticky=sticky)
+    model = observe(design, None)
     course = play_courses(design, level, limit, choose_cover, model=model, episodes=episodes, seed=seed)
     doubts = replay(model, course)[1]
     poles = stated_poles(design, course)

@@ -10,8 +10,8 @@ from inquitree_gym.prompts import Prompts
 PACKAGE = "inquitree_gym.inquiry"
 """Package of the templates."""
 TEMPLATE_NAMES = (
-    "start", "topic", "subtopic", "study", "result", "subtopic_hint", "study_hint", "ask_again", "conclusion", "limit",
-    "end", "declined", "subtopic_tie", "study_tie", "redo", "wait", "recall",
+    "start", "topic", "subtopic", "result", "subtopic_hint", "study_hint", "ask_again", "conclusion", "limit",
+    "end", "declined", "redo", "wait", "recall",
 )  # fmt: skip
 """Templates of the observations."""
 AGENT_TEMPLATE_NAMES = (

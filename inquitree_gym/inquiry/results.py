@@ -42,7 +42,7 @@ class ReadingCounts:
     """Outcomes and similarities of the choices, at the topic and at subtopics, of one or more episodes."""
 
     outcomes: Counter[str]
-    """Choices by outcome: ``accepted``, ``hinted``, ``asked``, ``waits``, ``forced``, ``limit``."""
+    """Choices by outcome: ``accepted``, ``hinted``, ``waits``, ``forced``, ``limit``."""
     reasons: Counter[str]
     """Actions that were not accepted, by reason. Unreadable decisions at a result are included."""
     accepted: tuple[float, ...]
@@ -181,7 +181,7 @@ def _outcome(turn: Turn[InquiryEvent]) -> str:
         return "forced"
     if event.limit:
         return "limit"
-    return {"tie": "asked", "prerequisite_unmet": "hinted" if event.hint_level else "waits"}.get(event.reason, "hinted")
+    return "waits" if event.reason == "prerequisite_unmet" and not event.hint_level else "hinted"
 
 
 FLOOR, CEILING = "random-menu", "oracle"

@@ -162,10 +162,7 @@ def privileged_info(transition: Transition, turn_limit: int | None) -> dict[str,
     reading, event = transition.reading, transition.event
     values = event_values(event)
     return {
-        **{
-            name: values[name]
-            for name in ("kind", "node", "fake", "wording", "credit", "limit", "reason", "decision")
-        },
+        **{name: values[name] for name in ("kind", "node", "fake", "wording", "credit", "limit", "reason", "decision")},
         "target": event.state.target,
         "candidate": reading.candidate,
         "similarity": reading.similarity,

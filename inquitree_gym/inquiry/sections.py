@@ -139,7 +139,7 @@ MAX_OPEN_LINES = 12
 """Table rows that a section shows without folding."""
 TURN_STEP = 0.25
 """Step of the coverage curves, in turns per subtopic."""
-OUTCOMES = ("accepted", "hinted", "asked", "waits", "forced", "limit")
+OUTCOMES = ("accepted", "hinted", "waits", "forced", "limit")
 REASONS = ("below_threshold", "prerequisite_unmet", "unreadable_decision")
 _MEMORY_HEADS = (
     "model", "judge", "cutoff", "conclusions", "not scored", "formless", "mean S", "before", "after", "before − after",

@@ -93,12 +93,7 @@ class InquirySettings(KindSettings):
         rules = _by_name(given.get("rules")) if isinstance(given, dict) else None
         if not isinstance(rules, dict) or "max_turns" in given or rules.get(PRESET) != "paper":
             return given
-        return {
-            **given,
-            "max_turns": _expanded({name: rules[name] for name in (PRESET, "study_turn") if name in rules})[
-                "max_turns"
-            ],
-        }
+        return {**given, "max_turns": _expanded({PRESET: rules[PRESET]})["max_turns"]}
 
     @field_validator("rules")
     @classmethod

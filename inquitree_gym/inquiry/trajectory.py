@@ -129,7 +129,7 @@ def check_log(episode: Episode[InquiryEvent], tree: Tree) -> None:
         event = turn.event
         entered[event.node] += {"subtopic": 1, "declined": -1}.get(event.kind, 0)
         if (
-            not {event.node, event.other} <= known | {None}
+            event.node not in known | {None}
             or (event.kind == "result" and event.fake not in range(results.get(event.node or "", 0)))
             or entered[event.node] < 0
         ):
@@ -157,8 +157,7 @@ def first_entries(turns: tuple[Turn[InquiryEvent], ...]) -> dict[str, tuple[int,
     """Map each subtopic entered to the turn of its first entry that was not declined, and whether it was unaided.
 
     A hint counts even if it came earlier: otherwise an agent could store it and propose it later as its own idea. For
-    the same reason an aided entry that was declined counts as a hint, and so does the second subtopic that is named
-    when the agent is asked which of two it means. The first of the two would have been entered without the question.
+    the same reason an aided entry that was declined counts as a hint.
     """
     entries: dict[str, list[tuple[int, bool]]] = {}
     told: set[str | None] = set()
@@ -170,7 +169,7 @@ def first_entries(turns: tuple[Turn[InquiryEvent], ...]) -> dict[str, tuple[int,
             entries.setdefault(event.node, []).append((turn.turn, unaided))
         if event.kind == "declined" and event.node is not None and not entries[event.node].pop()[1]:
             told.add(event.node)
-        if event.kind in ("subtopic_hint", "subtopic_tie"):
-            told.add(event.other if event.kind == "subtopic_tie" else event.node)
-        hinted = event.kind == "subtopic_hint" or (hinted and event.kind in ("subtopic_tie", "wait"))
+        if event.kind == "subtopic_hint":
+            told.add(event.node)
+        hinted = event.kind == "subtopic_hint" or (hinted and event.kind == "wait")
     return {node: found[0] for node, found in entries.items() if found}

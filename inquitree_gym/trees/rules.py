@@ -112,7 +112,7 @@ RULES = {
     "T405": Rule("warning", "two thirds of the fakes of a tree can be told by another result or by a principle"),
     "T406": Rule(
         "warning",
-        "a rewording differs from all results in words, and from the true one as little in length and numbers as a fake",
+        "a rewording repeats no result, and differs from the true one as little in length and numbers as a fake",
     ),
     "T407": Rule("note", "every true result and every fake has a rewording"),
     "T408": Rule(

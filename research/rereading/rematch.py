@@ -15,7 +15,7 @@ import numpy as np
 
 from inquitree_gym.embeddings import Embedder, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.inquiry.engine import Decision, Engine, Event, ObservationKind, Phase, Reading, Reason, Rules, State
+from inquitree_gym.inquiry.engine import Decision, Engine, Event, ObservationKind, Phase, Reading, Rules, State
 from inquitree_gym.inquiry.events import InquiryEvent, InquirySetup
 from inquitree_gym.inquiry.matching import Matcher
 from inquitree_gym.inquiry.results import reading_of
@@ -47,7 +47,7 @@ class TurnOutcome:
     """One of the two outcomes of a turn: its action accepted, or not."""
 
     outcome: str
-    """``accepted ID``, ``forced ID``, ``refused``, ``asked``, or the decision."""
+    """``accepted ID``, ``forced ID``, ``refused``, or the decision."""
     same: bool
     """True if the inquiry continues exactly as logged."""
     bounds: CoverageBounds
@@ -189,10 +189,8 @@ def coverage_bounds(engine: Engine, state: State) -> CoverageBounds:
     low = (seen - (may_decline and state.visits[state.subtopic] == 1)) / engine.n
     if engine.turn_limit is None:
         return CoverageBounds(low, 1.0)
-    rules = engine.rules
-    decide = 1 + (rules.explore != "direct")
-    lap = decide + 1 + rules.study_turn
-    first = {Phase.TOPIC: 1, Phase.SUBTOPIC: lap, Phase.STUDY: decide + 1, Phase.RESULT: decide}
+    lap = 3
+    first = {Phase.TOPIC: 1, Phase.SUBTOPIC: lap, Phase.STUDY: lap, Phase.RESULT: lap - 1}
     left = engine.turn_limit - state.turn - first[state.phase]
     reach = 0 if left < 0 else 1 + left // lap
     return CoverageBounds(low, min(engine.n, seen + reach) / engine.n)
@@ -299,6 +297,6 @@ def _outcome(tree: Tree, event: Event) -> str:
     if event.decision != Decision.NONE:
         return event.decision.name.lower()
     if not (event.accepted or event.forced):
-        return "asked" if event.reason == Reason.TIE else "refused"
+        return "refused"
     nodes = tree.subtopics if event.kind == ObservationKind.SUBTOPIC else tree.studies
     return f"{'accepted' if event.accepted else 'forced'} {nodes[event.node].id}"

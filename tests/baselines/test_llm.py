@@ -409,7 +409,7 @@ def test_a_verdict_that_cannot_be_read_is_passed_on_whole(
     assert service.chats[3][-1]["content"].endswith(f"says of this one: {shown}")
 
 
-@pytest.mark.parametrize("rules", [{}, {"study_turn": True}, {"explore": "direct"}, {"on_last_hint": "repeat"}])
+@pytest.mark.parametrize("rules", [{}, {"redo_turn": True}, {"reruns": "match"}])
 @pytest.mark.parametrize("turns", [6, 7, 11, 30])
 def test_results_are_told_from_everything_else(
     turns: int, rules: dict[str, Any], tree: Tree, minilm: MiniLMEmbedder, service: Service
@@ -428,6 +428,6 @@ def test_results_are_told_from_everything_else(
     episode = play(InquiryEnv(tree, embedder=minilm, max_turns=turns, **rules), sceptic(service), 0)
     shown = [turn.turn + 1 for turn in episode.turns if turn.event.kind == "result"]
     checked = [reply.turn for reply in episode.replies if reply.role == "sceptic"]
-    if rules.get("study_turn") and checked and checked[-1] > turns:
-        checked = checked[: len(shown)]  # where the limit strikes at a study turn, its prompt is checked
+    if rules.get("redo_turn") and checked and checked[-1] > turns:
+        checked = checked[: len(shown)]  # where the limit strikes at the turn of a redo, its prompt is checked
     assert checked == shown

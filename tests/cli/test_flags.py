@@ -50,10 +50,10 @@ def test_a_verb_has_a_flag_for_every_field_of_every_kind():
         ("inquiry", SETTINGS, {"max_turns": "3n"}, {"max_turns": "3n"}),
         ("inquiry", SETTINGS, {"rules": "paper"}, {"rules": "paper"}),
         (
-            "inquiry", SETTINGS, {"rules": "paper", "rule": ["on_tie=0.1", "explore=hub"]},
-            {"rules": {"preset": "paper", "on_tie": 0.1, "explore": "hub"}},
+            "inquiry", SETTINGS, {"rules": "paper", "rule": ["redo_turn=false", "feedback=hint"]},
+            {"rules": {"preset": "paper", "redo_turn": False, "feedback": "hint"}},
         ),
-        ("inquiry", SETTINGS, {"rule": ["study_turn=true"]}, {"rules": {"study_turn": True}}),
+        ("inquiry", SETTINGS, {"rule": ["redo_turn=true"]}, {"rules": {"redo_turn": True}}),
         (
             "inquiry", SETTINGS, {"reader": "llm:x/y", "reader_base_url": "http://h"},
             {"reader": {"model": "x/y", "base_url": "http://h"}},
@@ -72,7 +72,7 @@ def test_flags_become_settings(env: str, group: str, flags: dict[str, Any], expe
     [
         ("projection", SETTINGS, {"fake_level": "3"}, "--fake-level is a flag of --env inquiry, not of"),
         ("inquiry", AGENT, {"memory": "none"}, "--memory is a flag of --env projection, not of"),
-        ("inquiry", SETTINGS, {"rule": ["on_tie"]}, "--rule takes NAME=VALUE, such as .*, not .on_tie."),
+        ("inquiry", SETTINGS, {"rule": ["feedback"]}, "--rule takes NAME=VALUE, such as .*, not .feedback."),
         ("inquiry", SETTINGS, {"reader_base_url": "http://h"}, "--reader-base-url without a model does nothing"),
     ],
 )  # fmt: skip

@@ -303,12 +303,12 @@ def test_models_stand_in_the_manifest_as_the_flags_say(flags: tuple, tmp_path: P
 
 
 def test_rules_reach_the_episodes(tmp_path: Path):
-    rules = ("--rule", "bare_decisions=false", "--rule", "on_tie=0.05")
+    rules = ("--rule", "bare_decisions=false", "--rule", "feedback=hint")
     status, _, err = run("--agent", "random", "--papers", "2", "--seeds", 1, "--out", tmp_path / "run", *rules)
     assert status == 0, err
     (log,) = logs(tmp_path)
     found = read_episode(log).header.rules
-    assert (found["bare_decisions"], found["on_tie"], found["explore"]) == (False, 0.05, "hub")
+    assert (found["bare_decisions"], found["feedback"], found["reruns"]) == (False, "hint", "redo")
 
 
 def test_a_preset_and_its_prompts_reach_the_episodes_and_what_is_named_beside_it_overrides_it(tmp_path: Path):

@@ -67,8 +67,6 @@ def test_the_oracle_takes_3_turns_for_each_needed_study_and_scores_one(tree_id: 
     assert all(any(study.id in needed for study in subtopic.studies) for subtopic in tree.subtopics)
     for rules, turns in (
         ({"max_turns": None}, 3 * len(needed)),
-        ({"max_turns": None, "study_turn": True}, 4 * len(needed)),
-        ({"max_turns": "11n", "explore": "direct", "embedder": minilm}, 2 * len(needed) + 1),
         ({"rules": "paper"}, 3 * len(needed_studies(tree, "results"))),
     ):
         episode = oracle_plays(tree, **rules)
@@ -98,12 +96,11 @@ def test_a_redo_with_a_turn_of_its_own_never_costs_the_oracle_a_subtopic(paper12
 
 
 @pytest.mark.parametrize("tree_id", SOME)
-@pytest.mark.parametrize("study_turn", [False, True])
-def test_the_worst_case_takes_n_times_2h_plus_3_turns(tree_id: str, study_turn: bool):
-    env = InquiryEnv(tree_id, privileged=True, rules="paper", study_turn=study_turn)
+def test_the_worst_case_takes_n_times_2h_plus_3_turns(tree_id: str):
+    env = InquiryEnv(tree_id, privileged=True, rules="paper")
     episode = play(env, WorstCaseAgent(), 0)
     n = len(load_tree(tree_id).subtopics)
-    assert length(episode) == n * (2 * HINT_LEVELS + 3 + study_turn) == env.turn_limit
+    assert length(episode) == n * (2 * HINT_LEVELS + 3) == env.turn_limit
     assert not any(turn.event.limit for turn in episode.turns)
     assert sum(turn.event.forced for turn in episode.turns) == 2 * n
     assert episode.footer.episode_return == 0
@@ -128,13 +125,12 @@ def test_the_oracle_redoes_fakes_and_still_traverses_fully(tree_id: str, level: 
         assert episode.footer.episode_return == 0
 
 
-@pytest.mark.parametrize("study_turn", [False, True])
-def test_the_oracle_redoes_only_while_the_turns_left_allow_a_full_traversal(study_turn: bool):
-    n = len(load_tree("paper8").subtopics)
-    fewest = (4 if study_turn else 3) * n
-    cost = 1 + study_turn
+@pytest.mark.parametrize("redo_turn", [False, True])
+def test_the_oracle_redoes_only_while_the_turns_left_allow_a_full_traversal(redo_turn: bool):
+    fewest = 3 * len(load_tree("paper8").subtopics)
+    cost = 1 + redo_turn
     for spare in range(8):
-        episode = oracle_plays("paper8", fake_level=10, study_turn=study_turn, max_turns=fewest + spare)
+        episode = oracle_plays("paper8", fake_level=10, redo_turn=redo_turn, max_turns=fewest + spare)
         redone = sum(turn.event.decision == "redo" for turn in episode.turns)
         assert redone == spare // cost
         assert episode.turns[-2].event.decision == "conclude"

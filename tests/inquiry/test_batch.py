@@ -56,17 +56,11 @@ RULES = st.fixed_dictionaries(
     optional={
         "fake_level": st.sampled_from([3, 6, 10]),
         "max_turns": st.sampled_from([None, 1, 2, 7, 20]),
-        "candidates": st.just("admissible"),
-        "on_last_hint": st.just("repeat"),
-        "study_turn": st.just(True),
-        "explore": st.just("direct"),
         "threshold": st.sampled_from([-1.0, 0.5, 0.9, 1.0]),
         "decisions": st.just("tokens"),
         "bare_decisions": st.just(False),
         "feedback": st.sampled_from(["hint", "reason"]),
-        "fakes": st.sampled_from(["sticky", "independent"]),
         "reruns": st.sampled_from(["redo", "match"]),
-        "on_tie": st.sampled_from([0.03, 0.1, 2.0]),
         "replication": st.sampled_from(["exact", "varied"]),
         "rules": st.just("paper"),
         "redo_turn": st.booleans(),
@@ -80,13 +74,9 @@ OPTIONS = st.fixed_dictionaries(
         "fake_level": st.sampled_from([0, 10]),
         "max_turns": st.sampled_from([None, 4]),
         "tree": st.sampled_from([[TREES["chain"]], [TREES["branched"], TREES["chain"]]]),
-        "candidates": st.sampled_from(["all", "admissible"]),
-        "study_turn": st.booleans(),
         "bare_decisions": st.booleans(),
         "feedback": st.sampled_from(["hint", "reason"]),
-        "fakes": st.sampled_from(["sticky", "independent"]),
         "reruns": st.sampled_from(["redo", "match"]),
-        "on_tie": st.sampled_from([0.0, 1.0]),
         "replication": st.sampled_from(["exact", "varied"]),
         "rules": st.sampled_from(["default", "paper"]),
         "redo_turn": st.booleans(),
@@ -243,7 +233,7 @@ def test_trees_of_more_nodes_than_a_word_has_bits():
     needs = [[] if i % 5 == 0 else [i - 1, *([i - 5] if i > 60 else [])] for i in range(70)]
     big = make_tree(needs, [2 if i % 9 == 0 else 1 for i in range(70)], tree_id="big")
     rng = np.random.default_rng(5)
-    for rules in ({"fake_level": 3}, {"candidates": "admissible", "explore": "direct", "on_last_hint": "repeat"}):
+    for rules in ({"fake_level": 3}, {"feedback": "hint", "reruns": "match"}):
         batch, sync = pair(2, AutoresetMode.NEXT_STEP, tree=big, embedder=LETTERS, max_turns=110, **rules)
         both(batch, sync, lambda env: env.reset(seed=0), "reset")
         ends, beyond = 0, 0.0
@@ -365,7 +355,7 @@ def test_actions_that_are_no_menu_actions_are_refused():
 
 
 def test_masked_actions_are_refused_when_that_is_wanted():
-    for rules in ({}, {"explore": "direct", "candidates": "admissible"}):
+    for rules in ({}, {"redo_turn": True, "feedback": "hint"}):
         env = InquiryBatchEnv(2, tree=TREES["chain"], embedder=LETTERS, on_masked="raise", max_turns=9, **rules)
         env.reset(seed=0)
         with pytest.raises(ActionError, match=r"action 3 of inquiry 1 is not open at topic; choose among the True"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from inquitree_gym.baselines import ReplayAgent
-from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.engine import Engine, Rules
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.trajectory import read_trajectory
 from inquitree_gym.log import Episode, read_episode
@@ -128,25 +128,9 @@ def test_what_was_visited_or_run_before_is_told():
     assert told(env, *visit(FIRST), FIRST.text)[0].startswith("The project turns to this subtopic again:")
     redone = told(env, *visit(FIRST), FIRST.text, study.text, "redo the study")[0]
     assert redone.startswith(f"Study, run again: {study.text}")
-    assert study.result not in redone, "in other words"
     printed = env_of(reruns="match")
     assert "again" not in told(printed, *visit(FIRST), FIRST.text)[0]
     assert told(printed, *visit(FIRST), FIRST.text, study.text)[0] == told(printed, FIRST.text, study.text)[0]
-
-
-def test_a_tie_is_asked_back_in_the_words_of_a_late_hint():
-    env = env_of(on_tie=0.03)
-    between = f"{FIRST.text} {THIRD.text}"
-    observation, info = told(env, between)
-    assert observation.startswith("This proposal fits two subtopics")
-    assert all(node.hints[2] in observation for node in (FIRST, THIRD))
-    assert SECOND.hints[2] not in observation
-    assert info == {"state": "topic", "turn": 1, "accepted": False, "hint_level": 0, "forced": False}
-    assert told(env, between, between)[1]["state"] == "subtopic"
-    assert told(env, between, THIRD.text)[0].count(THIRD.text) == 1
-    study, _ = told(env, FIRST.text, " ".join(study.text for study in FIRST.studies))
-    assert study.startswith("This design fits two studies")
-    assert told(env_of(), between)[1]["state"] == "subtopic", "by default the nearest is taken"
 
 
 COURSE = (
@@ -154,7 +138,7 @@ COURSE = (
     "explore new subtopic", FIRST.text, FIRST.studies[0].text, "I'd run it again", "next subtopic", SECOND.text,
     "draw conclusion", "1. Nothing.",
 )  # fmt: skip
-RULES = {"on_tie": 0.03, "feedback": "reason", "fake_level": 6}
+RULES = {"feedback": "reason", "fake_level": 6}
 
 
 def logged(tmp_path: Path, name: str = "log", **rules) -> Episode:
@@ -173,19 +157,20 @@ def test_what_happened_is_logged_scored_and_replayed(tmp_path: Path):
     assert logged(tmp_path, "again").fingerprint == episode.fingerprint
 
 
-def test_a_study_run_again_shows_its_true_result_in_other_words_which_the_log_tells(tmp_path: Path):
+def test_a_study_run_again_may_show_its_result_in_other_words_which_the_log_tells(tmp_path: Path):
     tree, file = with_rewordings(TREE, 1), tmp_path / "log.jsonl"
     first, study = tree.subtopics[0], tree.subtopics[0].studies[0]
     course = [first.text, study.text, "redo the study", "redo the study", "draw conclusion", "1. No."]
-    episode = play(env_of(tree, replication="varied"), ReplayAgent(course), seed=3, file=file)
+    engine = Engine(tree, Rules(threshold=0.5))
+    drawn = ([engine.wording_shown(seed, 0, run) for run in (1, 2, 3)] for seed in range(99))
+    seed, wordings = next((seed, found) for seed, found in enumerate(drawn) if found == [1, 0, 1])
+    episode = play(env_of(tree, replication="varied"), ReplayAgent(course), seed=seed, file=file)
     shown = [turn.observation for turn in episode.turns[2:5]]
-    assert [(study.result in text, study.rewordings[0] in text) for text in shown] == [
-        (True, False), (False, True), (True, False)
-    ]  # fmt: skip
-    plain = play(env_of(tree, replication="exact"), ReplayAgent(course), seed=3)
+    assert all(study.wordings[wording] in text for wording, text in zip(wordings, shown, strict=True))
+    plain = play(env_of(tree, replication="exact"), ReplayAgent(course), seed=seed)
     assert all(study.result in turn.observation for turn in plain.turns[2:5])
-    assert [turn.event.wording for turn in episode.turns] == [0, 0, 1, 0, 0, 0]
+    assert [turn.event.wording for turn in episode.turns[1:4]] == wordings
     assert read_episode(file) == episode
-    assert file.read_text().count('"wording"') == 1, "the result as it stands leaves no trace"
+    assert file.read_text().count('"wording"') == 2, "the result as it stands leaves no trace"
     rules = Rules().override(episode.header.rules)
-    assert play(env_of(tree, **rules.as_dict()), ReplayAgent(course), seed=3).fingerprint == episode.fingerprint
+    assert play(env_of(tree, **rules.as_dict()), ReplayAgent(course), seed=seed).fingerprint == episode.fingerprint

@@ -41,16 +41,15 @@ KEYS = hash_words(np.zeros(N, np.uint64), np.arange(N))
 CHOOSERS = {"cover": choose_cover, "blind": choose_blind, "greedy": choose_greedy, "bayes": PLAYERS["bayes"][0]}
 
 
-def showings(study, run, level, *, sticky=True, true=0):
+def showings(study, run, level, *, true=0):
     columns = (np.full(N, value) for value in (study, run, true))
-    return draw_shown(DESIGN, level, KEYS, *columns, sticky=sticky)
+    return draw_shown(DESIGN, level, KEYS, *columns)
 
 
-@pytest.mark.parametrize("sticky", [True, False])
 @pytest.mark.parametrize("level", range(11))
-def test_rate_of_fakes_at_each_showing_is_the_level(level, sticky):
+def test_rate_of_fakes_at_each_showing_is_the_level(level):
     for study, run in [(0, 0), (0, 1), (0, 5), (3, 0), (3, 2), (4, 1)]:
-        rate = (showings(study, run, level, sticky=sticky) != 0).mean()
+        rate = (showings(study, run, level) != 0).mean()
         assert abs(rate - level / 10) <= 4 * (level / 10 * (1 - level / 10) / N) ** 0.5
 
 
@@ -75,11 +74,9 @@ def test_controls_are_never_faked():
     assert not showings(2, 0, 10).any()
 
 
-@pytest.mark.parametrize(("sticky", "kept"), [(True, 0.5), (False, 0.0)])
-def test_repetition_keeps_the_first_showing_half_of_the_time_or_never(sticky, kept):
-    first, third = (showings(0, run, 3, sticky=sticky) for run in (0, 2))
-    alike = kept + (1 - kept) * (0.7**2 + 0.3**2)
-    assert abs((first == third).mean() - alike) < 0.012
+def test_repetition_draws_afresh():
+    first, third = (showings(0, run, 3) for run in (0, 2))
+    assert abs((first == third).mean() - (0.7**2 + 0.3**2)) < 0.012
 
 
 def rules_kept(course, limit):

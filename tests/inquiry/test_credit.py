@@ -48,7 +48,7 @@ def test_a_showing_has_the_lower_credit_of_its_nodes_fixed_at_their_first_choice
             credit.setdefault(key, 0 if lost else QUARTERS[hints.get(key, 0)])
         if event.kind == ObservationKind.DECLINED and not event.state.visits[event.node]:
             del credit["subtopic", event.node]
-        if event.kind in (ObservationKind.RESULT, ObservationKind.STUDY):
+        if event.kind == ObservationKind.RESULT:
             key = ("study", event.node)
             credit.setdefault(key, 0 if lost else QUARTERS[hints.get(key, 0)])
         if event.kind == ObservationKind.RESULT:

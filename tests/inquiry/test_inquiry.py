@@ -102,7 +102,7 @@ def env(minilm) -> Iterator[gym.Env]:
 
 
 def test_a_spec_with_options_survives_json_and_plays_alike(script12):
-    made = gym.make("InquiTree-paper12-v0", fake_level=9, max_turns=8, explore="direct", privileged=True)
+    made = gym.make("InquiTree-paper12-v0", fake_level=9, max_turns=8, reruns="match", privileged=True)
     again = gym.make(EnvSpec.from_json(made.spec.to_json()))
     assert trajectory(made, 4, script12) == trajectory(again, 4, script12)
     assert again.unwrapped.episode_rules.fake_level == 9
@@ -178,24 +178,18 @@ def test_what_is_no_tree_is_refused(env, tree: Any, error: type[Exception], told
 
 
 RULES = {
-    "threshold": -1, "fake_level": 10, "max_turns": 5, "candidates": "admissible", "on_last_hint": "repeat",
-    "study_turn": True, "explore": "direct", "decisions": "tokens", "bare_decisions": False, "feedback": "hint",
-    "on_tie": 2.0, "fakes": "independent", "reruns": "match", "replication": "exact", "redo_turn": True,
-    "named_at_result": "any", "evidence": "results",
+    "threshold": -1, "fake_level": 10, "max_turns": 5, "decisions": "tokens", "bare_decisions": False,
+    "feedback": "hint", "reruns": "match", "replication": "exact", "redo_turn": True, "named_at_result": "any",
+    "evidence": "results",
 }  # fmt: skip
-NEEDS = {"on_tie": {"threshold": 0.0}, "fakes": {"fake_level": 5}}
-"""Rules without which another one changes nothing."""
-SEEDS = {"fakes": 1}
-"""Seed with which the script shows a rule, if it is not 3."""
 BY_MEANING = {"named_at_result": pytest.mark.weights}
 """Rules that the script shows only where a study is near its subtopic, as it is under the real weights."""
 
 
 @pytest.mark.parametrize("rule", [pytest.param(rule, marks=BY_MEANING.get(rule, ())) for rule in RULES])
 def test_a_rule_means_the_same_as_keyword_and_as_option(script12, tree: Tree, rule: str, minilm):
-    value, seed = RULES[rule], SEEDS.get(rule, 3)
-    keyword = InquiryEnv("paper12", privileged=True, **NEEDS.get(rule, {}), **{rule: value})
-    option = InquiryEnv("paper12", privileged=True, **NEEDS.get(rule, {}))
+    value, seed = RULES[rule], 3
+    keyword, option = InquiryEnv("paper12", privileged=True, **{rule: value}), InquiryEnv("paper12", privileged=True)
     plain = trajectory(option, seed, script12)
     played = trajectory(keyword, seed, script12)
     assert trajectory(option, seed, script12, {rule: value}) == played
@@ -405,7 +399,7 @@ ANY_TEXT = st.text(st.characters(), max_size=60) | st.sampled_from([REDO, EXPLOR
 @example(["redo the study\0", "\ud800", "🧀"], 0)
 def test_any_text_at_any_time_gives_a_whole_answer(minilm, texts: list[str], seed: int):
     env = InquiryEnv("paper2", fake_level=5, max_turns=6)
-    for options in (None, {"study_turn": True, "threshold": -1}):
+    for options in (None, {"redo_turn": True, "threshold": -1}):
         steps = trajectory(env, seed, texts, options)
         for observation, *rest in steps:
             assert observation in env.observation_space

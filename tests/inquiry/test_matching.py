@@ -256,23 +256,10 @@ def test_a_quoted_subtopic_that_speaks_of_repeating_is_no_wish_to_repeat(minilm:
 
 
 @pytest.mark.weights
-@pytest.mark.parametrize(("explore", "candidate"), [("hub", -1), ("direct", 2)])
-def test_an_explore_decision_names_a_subtopic_only_with_direct_exploration(minilm, explore, candidate):
-    reader, _, start = matcher(CHAIN, minilm, explore=explore)
-    reading = reader.read(at(start, Phase.RESULT), f"explore new subtopic: {CHAIN.subtopics[2].text}")
-    assert (reading.decision, reading.candidate) == (Decision.EXPLORE, candidate)
-
-
-@pytest.mark.weights
-def test_admissible_candidates_change_the_reading_as_subtopics_open(minilm: MiniLMEmbedder):
-    locked = CHAIN.subtopics[2].text
+def test_an_explore_decision_names_no_subtopic(minilm: MiniLMEmbedder):
     reader, _, start = matcher(CHAIN, minilm)
-    narrow, _, _ = matcher(CHAIN, minilm, candidates="admissible")
-    for phase in (Phase.TOPIC, Phase.RESULT):
-        assert reader.read(at(start, phase), locked).candidate == 2
-        read = [narrow.read(at(start, phase, visited=visited), locked) for visited in (0, 1, 3, 0)]
-        assert [reading.candidate for reading in read] == [0, read[1].candidate, 2, 0]
-        assert [len(reading.top) for reading in read] == [1, 2, 3, 1]
+    reading = reader.read(at(start, Phase.RESULT), f"explore new subtopic: {CHAIN.subtopics[2].text}")
+    assert (reading.decision, reading.candidate) == (Decision.EXPLORE, -1)
 
 
 class Counting:

@@ -78,10 +78,9 @@ def test_the_conclusion_says_what_was_seen_last():
 
 
 @given(tree=trees(), choices=st.lists(st.integers(0, 11), max_size=40), spare=st.tuples(*[st.integers(0, 3)] * 2),
-       candidates=st.sampled_from(["all", "admissible"]), explore=st.sampled_from(["hub", "direct"]),
-       study_turn=st.booleans())  # fmt: skip
-def test_a_mask_shows_what_the_state_allows(tree, choices, spare, candidates, explore, study_turn):
-    engine = Engine(tree, Rules(threshold=0.5, candidates=candidates, explore=explore, study_turn=study_turn))
+       redo_turn=st.booleans())  # fmt: skip
+def test_a_mask_shows_what_the_state_allows(tree, choices, spare, redo_turn):
+    engine = Engine(tree, Rules(threshold=0.5, redo_turn=redo_turn))
     needed = MenuSize.fitting([tree])
     menu = Menu(tree, MenuSize(needed.subtopics + spare[0], needed.studies + spare[1]))
     for state in states(engine, choices):
@@ -89,15 +88,13 @@ def test_a_mask_shows_what_the_state_allows(tree, choices, spare, candidates, ex
         assert mask.dtype == np.bool_
         assert mask.shape == (menu.size.actions,)
         open_now = set(np.flatnonzero(mask).tolist())
-        subtopics = set(engine.admissible(state) if candidates == "admissible" else range(engine.n))
-        left = {i for i in subtopics if not state.visited >> i & 1} if explore == "direct" else set()
         decisions = set(range(menu.first_decision, menu.conclusion))
         filled = {i for i, text in enumerate(menu.texts) if text} | {menu.conclusion}
         expected = {
-            Phase.TOPIC: subtopics,
+            Phase.TOPIC: set(range(engine.n)),
             Phase.SUBTOPIC: {menu.first_study + k for k in engine.studies_of[state.subtopic]},
             Phase.STUDY: filled,
-            Phase.RESULT: decisions | left,
+            Phase.RESULT: decisions,
             Phase.CONCLUSION: {menu.conclusion},
             Phase.END: {menu.conclusion},
         }[state.phase]

@@ -32,7 +32,6 @@ from inquitree_gym.inquiry.observer import (
 from inquitree_gym.inquiry.players import mark
 from tests.worlds import read, world_document, world_trees
 
-HALF = Fraction(1, 2)
 DESIGN = Design(
     Exam((2, 2, 2, 3, 2), ((0,), (1, 2), (3,), (4, 0), (2,))),
     prerequisites=(0, 1, 1, 2),
@@ -77,19 +76,13 @@ def draw_law(design, study, true, level):
     return law
 
 
-def likelihood(design, study, shown, true, level, *, sticky):
-    """Sum over all paths of latents: the first draw, then for each repetition a coin and a fresh draw."""
-    law, total = draw_law(design, study, true, level), Fraction(0)
-    steps = [[(keep, new) for keep in ((True, False) if sticky else (False,)) for new in law] for _ in shown[1:]]
-    for first in law:
-        for path in product(*steps):
-            if [first, *(first if keep else new for keep, new in path)] == list(shown):
-                coins = (HALF if sticky else Fraction(1)) ** len(path)
-                total += law[first] * coins * prod((law[new] for _, new in path), start=Fraction(1))
-    return total
+def likelihood(design, study, shown, true, level):
+    """Return the probability of the showings of a study, each drawn afresh."""
+    law = draw_law(design, study, true, level)
+    return prod((law[outcome] for outcome in shown), start=Fraction(1))
 
 
-def brute_force(design, showings, levels, *, sticky):
+def brute_force(design, showings, levels):
     """Return the weights of levels and worlds."""
     weights = {}
     for level in levels:
@@ -98,7 +91,7 @@ def brute_force(design, showings, levels, *, sticky):
             for study in {study for study, _ in showings}:
                 shown = [outcome for s, outcome in showings if s == study]
                 true = design.outcome(study, [world[axis] for axis in design.reads[study]])
-                weight *= likelihood(design, study, shown, true, level, sticky=sticky)
+                weight *= likelihood(design, study, shown, true, level)
             weights[level, world] = weight
     return weights
 
@@ -111,12 +104,12 @@ def watch(model, showings):
 
 
 @settings(deadline=None, max_examples=120)
-@given(shown_courses(), st.sampled_from([None, 0, 1, 3, 5, 9, 10]), st.booleans())
-def test_posterior_is_that_of_all_worlds_and_latent_paths(course, level, sticky):
+@given(shown_courses(), st.sampled_from([None, 0, 1, 3, 5, 9, 10]))
+def test_posterior_is_that_of_all_worlds(course, level):
     design, showings = course
     levels = UNKNOWN if level is None else (level,)
-    weights = brute_force(design, showings, levels, sticky=sticky)
-    model, total = observe(design, level, sticky=sticky), sum(weights.values())
+    weights = brute_force(design, showings, levels)
+    model, total = observe(design, level), sum(weights.values())
     if not total:
         with pytest.raises(OptionError, match=r"contradicts earlier ones. Assume another level"):
             watch(model, showings)
@@ -141,10 +134,10 @@ def entropy(chances):
 
 
 @settings(deadline=None, max_examples=60)
-@given(shown_courses(), st.sampled_from([None, 1, 3, 6]), st.booleans())
-def test_information_is_the_expected_fall_of_entropy_by_one_more_showing(course, level, sticky):
+@given(shown_courses(), st.sampled_from([None, 1, 3, 6]))
+def test_information_is_the_expected_fall_of_entropy_by_one_more_showing(course, level):
     design, showings = course
-    model = observe(design, level, sticky=sticky)
+    model = observe(design, level)
     try:
         belief = watch(model, showings)
     except OptionError:  # two axes of one result are never both changed
@@ -164,9 +157,7 @@ def test_information_is_the_expected_fall_of_entropy_by_one_more_showing(course,
 
 def next_chance(model, belief, study, shown):
     """Return the probability of the next outcome, from the joint belief in level and outcome."""
-    joint, first = outcome_beliefs(model, belief)[0, :, study], belief.first[0, study]
-    fresh = float((joint * model.law[:, study, :, shown]).sum())
-    return fresh / 2 + (first == shown) / 2 if model.sticky and first >= 0 else fresh
+    return float((outcome_beliefs(model, belief)[0, :, study] * model.law[:, study, :, shown]).sum())
 
 
 def test_known_values_of_information():
@@ -211,10 +202,9 @@ def test_too_many_joined_axes_are_refused():
         observe(design, 3)
 
 
-@pytest.mark.parametrize("sticky", [True, False])
 @pytest.mark.parametrize("level", [*range(11), None])
-def test_expected_exam_and_doubts_are_those_that_come_true(level, sticky):
-    model = observe(DESIGN, level, sticky=sticky)
+def test_expected_exam_and_doubts_are_those_that_come_true(level):
+    model = observe(DESIGN, level)
     realised, expected, fakes, doubts = [], [], [], []
     for actual in UNKNOWN if level is None else (level,):
         for chooser in (choose_cover, choose_greedy):

@@ -25,14 +25,13 @@ def episode_phase(row: np.ndarray) -> Phase:
 @settings(max_examples=30)
 @given(
     seed=st.integers(0, 2**31), level=st.integers(0, 10), turns=st.sampled_from([3, 9, "3n", "11n"]),
-    masked=st.booleans(), candidates=st.sampled_from(["all", "admissible"]),
-    explore=st.sampled_from(["hub", "direct"]), study_turn=st.booleans(),
+    masked=st.booleans(), feedback=st.sampled_from(["hint", "reason"]), redo_turn=st.booleans(),
     replication=st.sampled_from(["exact", "varied"]),
 )  # fmt: skip
 def test_it_sees_what_the_discrete_view_shows_and_says_what_it_would_say(
-    seed, level, turns, masked, candidates, explore, study_turn, replication, reader
+    seed, level, turns, masked, feedback, redo_turn, replication, reader
 ):
-    rules = {"candidates": candidates, "explore": explore, "study_turn": study_turn, "replication": replication}
+    rules = {"feedback": feedback, "redo_turn": redo_turn, "replication": replication}
     menu = gym.make("InquiTree-paper8-menu-v0", fake_level=level, max_turns=turns, **rules)
     seen: list[tuple[np.ndarray, np.ndarray]] = []
 

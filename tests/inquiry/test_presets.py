@@ -49,8 +49,10 @@ def test_every_environment_takes_the_preset_with_its_prompts(env, tmp_path: Path
     paper = env(rules="paper", embedder=LETTERS)
     assert chosen(paper) == PAPER
     assert paper.unwrapped.prompts.digest == inquiry_prompts("paper").digest
-    own = env(rules="paper", embedder=LETTERS, decisions="phrases", study_turn=True, fake_level=4, prompts="default")
-    rules = {"decisions": "phrases", "study_turn": True, "fake_level": 4, "max_turns": "12n"}
+    own = env(
+        rules="paper", embedder=LETTERS, decisions="phrases", bare_decisions=True, fake_level=4, prompts="default"
+    )
+    rules = {"decisions": "phrases", "bare_decisions": True, "fake_level": 4}
     assert chosen(own) == PAPER.override(rules)
     assert own.unwrapped.prompts.digest == inquiry_prompts().digest
     assert env(prompts="paper", embedder=LETTERS).unwrapped.prompts.digest == inquiry_prompts("paper").digest
@@ -67,12 +69,12 @@ def test_an_unknown_preset_is_refused_as_keyword_and_as_option(minilm):
 
 
 def test_the_preset_as_option_holds_for_one_episode_and_leaves_the_texts(minilm):
-    env = InquiryEnv("paper12", explore="direct", threshold=0.3)
+    env = InquiryEnv("paper12", reruns="match", threshold=0.3)
     env.reset(seed=1, options={"rules": "paper", "redo_turn": False, "fake_level": 2})
     assert env.episode_rules == PAPER.override({"threshold": 0.3, "redo_turn": False, "fake_level": 2})
     assert env.prompts.digest == inquiry_prompts().digest
     env.reset(seed=1)
-    assert env.episode_rules == Rules(explore="direct", threshold=0.3)
+    assert env.episode_rules == Rules(reruns="match", threshold=0.3)
 
 
 def texts(env: InquiryEnv, *actions: str, **reset: Any) -> list[str]:

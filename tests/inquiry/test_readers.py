@@ -102,12 +102,11 @@ def test_the_request_holds_the_candidates_and_the_text_and_no_hint(tree, minilm,
 
 
 def test_decisions_are_read_here_and_only_matching_is_asked(tree, minilm, service, reader):
-    env = InquiryEnv(tree, embedder=minilm, reader=reader, study_turn=True)
+    env = InquiryEnv(tree, embedder=minilm, reader=reader, redo_turn=True)
     env.reset(seed=0)
     env.step(tree.subtopics[0].text)
     env.step(tree.studies[0].text)
     assert len(service.requests) == 2
-    env.step("go on")
     env.step("redo the study")
     env.step("go on")
     assert len(service.requests) == 2

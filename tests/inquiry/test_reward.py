@@ -89,14 +89,14 @@ def test_every_turn_and_every_hint_costs_its_term(minilm):
 
 
 @pytest.mark.parametrize(("level", "sign"), [(10, 1), (0, -1)], ids=["fake", "false alarm"])
-@pytest.mark.parametrize("study_turn", [False, True])
-def test_a_redo_counts_once_per_study(level: int, sign: int, study_turn: bool, minilm):
-    rest = [JUNK] if study_turn else []
+@pytest.mark.parametrize("redo_turn", [False, True])
+def test_a_redo_counts_once_per_study(level: int, sign: int, redo_turn: bool, minilm):
+    rest = [JUNK] if redo_turn else []
     actions = [
-        *AT_RESULT, *rest, REDO, *rest, REDO, *rest, EXPLORE,
-        SECOND.text, SECOND.studies[0].text, *rest, "hm", REDO, *rest, REDO, *rest, CONCLUDE,
+        *AT_RESULT, REDO, *rest, REDO, *rest, EXPLORE,
+        SECOND.text, SECOND.studies[0].text, "hm", REDO, *rest, REDO, *rest, CONCLUDE,
     ]  # fmt: skip
-    rules = {"fake_level": level, "study_turn": study_turn}
+    rules = {"fake_level": level, "redo_turn": redo_turn}
     found = terms(actions, spotted_fake=2.0, rules=rules)
     seconds = [i for i, action in enumerate(actions) if action == REDO]
     assert [i for i, value in enumerate(found) if value] == [seconds[0], seconds[2]]
@@ -152,11 +152,11 @@ def shaped_pair(mode: AutoresetMode, width: int, **rules: Any) -> tuple[VectorRe
     "rules",
     [
         {"fake_level": 5},
-        {"fake_level": 4, "study_turn": True, "max_turns": 9},
-        {"fake_level": 10, "explore": "direct", "candidates": "admissible", "max_turns": None},
-        {"max_turns": 4, "on_last_hint": "repeat"},
+        {"fake_level": 4, "redo_turn": True, "max_turns": 9},
+        {"fake_level": 10, "feedback": "hint", "max_turns": None},
+        {"max_turns": 4},
         {"rules": "paper", "fake_level": 5, "max_turns": 9},
-        {"fake_level": 5, "on_tie": 2.0, "threshold": 0.0, "feedback": "reason"},
+        {"fake_level": 5, "threshold": 0.0, "reruns": "match"},
     ],
     ids=str,
 )

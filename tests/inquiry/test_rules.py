@@ -63,9 +63,9 @@ def test_an_option_goes_before_a_wrapper_for_one_episode(wrapper: type, minilm):
     assert env.unwrapped.episode_rules.as_dict()[rule] == 2
     env.reset()
     assert env.unwrapped.episode_rules.as_dict()[rule] == 6
-    env.reset(options={"explore": "direct"})
+    env.reset(options={"reruns": "match"})
     assert env.unwrapped.episode_rules.as_dict()[rule] == 6
-    assert env.unwrapped.episode_rules.explore == "direct"
+    assert env.unwrapped.episode_rules.reruns == "match"
 
 
 def test_the_outer_of_two_wrappers_of_a_kind_goes_first(minilm):

@@ -90,11 +90,11 @@ def reading_alone(text: str, **rules: Any) -> dict[str, Any]:
     level=st.integers(0, 10),
     turns=st.sampled_from(["3n", "11n", None, 2, 5]),
     mode=st.sampled_from(MODES),
-    candidates=st.sampled_from(["all", "admissible"]),
-    explore=st.sampled_from(["hub", "direct"]),
+    feedback=st.sampled_from(["hint", "reason"]),
+    reruns=st.sampled_from(["redo", "match"]),
 )
-def test_batched_and_in_a_loop_are_alike(script, seed, level, turns, mode, candidates, explore, minilm):
-    rules = {"fake_level": level, "max_turns": turns, "candidates": candidates, "explore": explore, "privileged": True}
+def test_batched_and_in_a_loop_are_alike(script, seed, level, turns, mode, feedback, reruns, minilm):
+    rules = {"fake_level": level, "max_turns": turns, "feedback": feedback, "reruns": reruns, "privileged": True}
     found, expected = (
         list(played(vector(how, 3, autoreset=mode, **rules), script, seed)) for how in ("batched", "sync")
     )
@@ -111,12 +111,10 @@ def test_batched_and_in_a_loop_are_alike(script, seed, level, turns, mode, candi
     rules=st.fixed_dictionaries(
         {"max_turns": st.sampled_from([1, 3]), "fake_level": st.sampled_from([0, 6])},
         optional={
-            "study_turn": st.just(True),
-            "on_last_hint": st.just("repeat"),
+            "redo_turn": st.just(True),
             "threshold": st.just(0.3),
             "bare_decisions": st.just(False),
             "feedback": st.just("hint"),
-            "on_tie": st.just(0.3),
             "replication": st.just("varied"),
         },
     ),

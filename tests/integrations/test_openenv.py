@@ -260,9 +260,9 @@ def test_other_options_of_the_command_reach_the_episode(tmp_path: Path):
 
 
 def test_single_rules_hold_for_every_reset():
-    env = EpisodeEnvironment(make_tasks("paper2", seeds=1, rules={"study_turn": True}))
+    env = EpisodeEnvironment(make_tasks("paper2", seeds=1, rules={"redo_turn": True}))
     env.reset(seed=3, fake_level=2, max_turns=None)
-    assert env.state.task.endswith("/fake_level=2/s3/max_turns=None/rules.study_turn=True")
+    assert env.state.task.endswith("/fake_level=2/s3/max_turns=None/rules.redo_turn=True")
     env.close()
 
 

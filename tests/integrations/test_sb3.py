@@ -181,7 +181,7 @@ def test_a_saved_model_is_an_agent_by_the_name_of_its_file(algorithm, keywords, 
     steps = {"n_steps": 8} | ({} if algorithm is A2C else {"batch_size": 16})
     model = algorithm(policy, batch(2, max_turns=8, **keywords), seed=1, device="cpu", **steps)
     model.save("model.zip")
-    rules = {"max_turns": 8, "fake_level": 5, "candidates": "admissible"}
+    rules = {"max_turns": 8, "fake_level": 5, "feedback": "hint"}
     env = InquiryEnv("paper8", **rules)
     env.reset(seed=0)
     size, text_dim = keywords.get("size", (5, 7)), keywords.get("text_dim", 384)
@@ -190,7 +190,7 @@ def test_a_saved_model_is_an_agent_by_the_name_of_its_file(algorithm, keywords, 
     )
     study = make_study(
         agents=("policy:model.zip", "oracle"), trees=("8",), fake_level=(5,), seeds=3, max_turns=8,
-        rules={"candidates": "admissible"},
+        rules={"feedback": "hint"},
     )  # fmt: skip
     assert run_study(study, "run").is_complete
     episode = read_episode(next(Path("run/episodes").glob("paper8_policy-model-*_f5_s2.jsonl")))

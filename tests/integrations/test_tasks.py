@@ -25,10 +25,10 @@ def test_tasks_are_papers_by_cells_by_seeds_with_a_key_each():
 
 
 def test_other_settings_are_in_options_and_key():
-    rules = {"study_turn": True, "on_tie": 0.03}
+    rules = {"redo_turn": True, "feedback": "hint"}
     (task,) = make_tasks("paper8", seeds=[4], fake_level=2, max_turns="5n", rules=rules)
-    assert task.options == {"fake_level": 2, "max_turns": "5n", "study_turn": True, "on_tie": 0.03}
-    assert task.key == f"{P8}/fake_level=2/s4/max_turns=5n/rules.on_tie=0.03/rules.study_turn=True"
+    assert task.options == {"fake_level": 2, "max_turns": "5n", "redo_turn": True, "feedback": "hint"}
+    assert task.key == f"{P8}/fake_level=2/s4/max_turns=5n/rules.feedback=hint/rules.redo_turn=True"
     (task,) = make_tasks("8", env="projection", seeds=1, levels="null,question")
     assert (task.key, task.cell) == (f"{P8}/s0/levels=null,question", {})
 

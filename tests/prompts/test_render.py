@@ -33,7 +33,6 @@ VALUES: dict[str, dict[str, object]] = {
     "start": {"topic": "Why salt?", "turns": 21, "bare_decisions": False, **DECISIONS},
     "topic": {"topic": "Why salt?", "turns": 21, "nothing_left": False},
     "subtopic": {"subtopic": "How much salt?", "again": False},
-    "study": {"study": "Weigh the salt."},
     "result": {
         "study": "Weigh the salt.",
         "result": "It weighed 3 g.",
@@ -49,8 +48,6 @@ VALUES: dict[str, dict[str, object]] = {
     "limit": {},
     "end": {},
     "declined": {"topic": "Why salt?", "nothing_left": False},
-    "subtopic_tie": {"first": "Think of the sea.", "second": "Think of mines."},
-    "study_tie": {"first": "Think of scales.", "second": "Think of taste."},
     "redo": {"study": "Weigh the salt."},
     "wait": {},
     "recall": {"study": "Weigh the salt.", "nothing_left": False, **DECISIONS},

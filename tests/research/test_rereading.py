@@ -38,8 +38,7 @@ from tests.results.html import Page
 
 CELL = EpisodeSpec("random-menu", "paper8", (("fake_level", 4),), 0)
 RULES = [
-    {}, {"explore": "direct"}, {"candidates": "admissible", "study_turn": True}, {"on_last_hint": "repeat"},
-    {"bare_decisions": False, "feedback": "reason"}, {"rules": "paper"},
+    {}, {"redo_turn": True, "reruns": "match"}, {"bare_decisions": False, "feedback": "reason"}, {"rules": "paper"},
 ]  # fmt: skip
 
 

@@ -124,7 +124,7 @@ def test_beliefs_are_pooled_by_tree():
 
 
 def test_where_nothing_is_forced_there_is_no_upper_bound_and_no_stretch():
-    (row,) = summarise([score("t1", 1, 1, on_last_hint="repeat")])
+    (row,) = summarise([score("t1", 1, 1, feedback="reason", max_turns=None)])
     assert row.estimates["stretch"].mean is None
     assert row.estimates["turns L"].mean == 6
 

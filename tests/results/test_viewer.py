@@ -57,18 +57,16 @@ def test_every_action_gets_a_sign_and_a_sentence():
     ]
 
 
-def test_declined_subtopics_and_questions_are_told_and_are_no_verdicts():
-    question = {"kind": "subtopic_tie", "node": "s1", "other": "s2", "accepted": False, "reason": "tie"}
+def test_declined_subtopics_are_told_and_are_no_verdicts():
     declined = {"kind": "declined", "node": "s2", "decision": "explore"}
-    found = told(enter("s1"), result("s1a", 1), EXPLORE, question, enter("s2"), declined, CONCLUDE)
+    found = told(enter("s1"), result("s1a", 1), EXPLORE, enter("s2"), declined, CONCLUDE)
     assert [(step.mark.kind, step.mark.sign, step.mark.words) for step in found[3:]] == [
-        ("hint", "?", "as near to s1 as to s2; asked which"),
         ("accepted", "●", "enters s2"),
         ("decision", "←", "declines s2"),
         ("decision", "■", "decides to conclude"),
     ]
-    assert [step.path for step in found[3:]] == [("s1",), ("s1", "s2"), ("s1",), ("s1",)]
-    assert [bool(step.verdict) for step in found] == [False, False, True, False, False, False, False]
+    assert [step.path for step in found[3:]] == [("s1", "s2"), ("s1",), ("s1",)]
+    assert [bool(step.verdict) for step in found] == [False, False, True, False, False, False]
 
 
 def test_the_turn_limit_is_told_and_gives_no_hint():

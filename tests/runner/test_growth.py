@@ -42,7 +42,12 @@ def test_a_run_takes_in_more_and_says_what(tmp_path: Path, name: str):
     assert {name: after[name] for name in before} == before
     assert set(after) == {spec.file_name for each in (study(), more) for spec in each.specs()}
     assert load_manifest(tmp_path).studies == (study(), more)
-    for same in (more, study(), study(rules={"on_tie": 0}), study(threshold=load_embedder(DEFAULT_EMBEDDER).threshold)):
+    for same in (
+        more,
+        study(),
+        study(rules={"redo_turn": False}),
+        study(threshold=load_embedder(DEFAULT_EMBEDDER).threshold),
+    ):
         assert run_study(same, tmp_path) == RunSummary(played=0, found=sum(1 for _ in same.specs()))
     assert logs(tmp_path) == after
 

@@ -52,7 +52,7 @@ def run(played: Path, tmp_path: Path) -> Path:
         ({"max_turns": "5n"}, "max_turns is 3n there and 5n here"),
         ({"threshold": 0.4, "seeds": 3}, r"threshold is 0\.\d+ there and 0\.4 here"),
         ({"embedder": "all-MiniLM-L6-v2"}, "embedder is inquitree-reader-1 there and all-MiniLM.* here"),
-        ({"rules": {"on_tie": 0.03}}, "rules on_tie is 0.0 there and 0.03 here"),
+        ({"rules": {"feedback": "hint"}}, "rules feedback is reason there and hint here"),
     ],
 )
 def test_another_study_in_the_folder_is_refused(study: StudyConfig, tmp_path: Path, change: dict, told: str):

@@ -95,8 +95,8 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "unknown embedder": ({"embedder": "all-minilm"}, "no embedder is called 'all-minilm'"),
     "no threshold": ({"embedder": "litellm:x"}, "no threshold has been calibrated for the embedder 'litellm:x'; give"),
     "unknown preset": ({"rules": "papers"}, "unknown preset 'papers' .did you mean 'paper'"),
-    "unknown rule": ({"rules": {"on_ties": 0.03}}, "unknown option 'on_ties' .did you mean 'on_tie'"),
-    "rule out of range": ({"rules": {"on_tie": 3}}, "on_tie is a number from 0 to 2"),
+    "unknown rule": ({"rules": {"feedbak": "hint"}}, "unknown option 'feedbak' .did you mean 'feedback'"),
+    "rule out of range": ({"rules": {"redo_turn": 3}}, "redo_turn is True or False, not 3"),
     "setting among rules": ({"rules": {"max_turns": 9}}, "max_turns cannot be among the rules"),
     "too many": ({"trees": ("2",), "seeds": 1_000_001}, r"1,000,001 episodes are more than .* choose fewer seeds"),
 }
@@ -141,8 +141,8 @@ def test_an_embedder_without_a_calibrated_threshold_takes_one():
     ("rules", "overrides"),
     [
         ('rules = "paper"', {"max_turns": "11n"}),
-        ('rules = { preset = "paper", decisions = "phrases", study_turn = true }',
-         {"decisions": "phrases", "study_turn": True, "max_turns": "12n"}),
+        ('rules = { preset = "paper", decisions = "phrases", bare_decisions = true }',
+         {"decisions": "phrases", "bare_decisions": True, "max_turns": "11n"}),
     ],
 )  # fmt: skip
 def test_a_study_takes_a_preset_and_single_rules_override_it(tmp_path: Path, rules: str, overrides: dict):
@@ -162,7 +162,11 @@ def test_a_study_takes_a_preset_and_single_rules_override_it(tmp_path: Path, rul
 @pytest.mark.parametrize(
     ("one", "other", "told"),
     [
-        ({"rules": {"on_tie": 0.1}}, {"rules": {"on_tie": 0}}, ["rules on_tie is 0.1 there and 0 here"]),
+        (
+            {"rules": {"redo_turn": True}},
+            {"rules": {"redo_turn": False}},
+            ["rules redo_turn is true there and false here"],
+        ),
         ({}, {"prompts": "paper"}, ["prompts is default there and paper here"]),
         ({}, {"rules": "default"}, []),
     ],

@@ -162,7 +162,7 @@ def test_fakes_that_can_only_be_guessed_are_counted_over_the_tree():
     [
         (
             "years with salty water had about twice the number of lamps, on the maps",
-            "s1b: rewording 2 repeats the true result or an earlier rewording; use other words",
+            "s1b: rewording 2 repeats a result or an earlier rewording; use other words",
         ),
         ("Lamps doubled.", "s1b: rewording 2 has 0.14 times as many words as the true result, needs 0.75 to 1.34"),
         (
@@ -176,6 +176,19 @@ def test_a_rewording_that_is_none_is_told(rewording: str, expected: str):
     (fault,) = lint_tree(lanterns(reword, lambda d: study(d, "s1b")["rewordings"].append(rewording)))
     assert (str(fault), fault.code, fault.severity) == (expected, "T406", "warning")
     assert fault.path == "subtopics[0].studies[1].rewordings[1]"
+
+
+def test_rewordings_of_fakes_are_held_to_the_same_rules():
+    fake = "The maps had about twice the number of lamps in years with fresh water."
+    texts = [fake, "The maps had about twice the number of lamps in years with salty water.", "Lamps doubled."]
+
+    def reword_a_fake(document: dict) -> None:
+        study(document, "s1b")["fakes"][1]["rewordings"] = texts
+
+    echo, short = lint_tree(lanterns(give_clues, reword, reword_a_fake))
+    assert str(echo) == "s1b: rewording 2 of fake 2 repeats a result or an earlier rewording; use other words"
+    assert (echo.code, echo.path) == ("T406", "subtopics[0].studies[1].fakes[1].rewordings[1]")
+    assert "s1b: rewording 3 of fake 2 has 0.14 times as many words" in str(short)
 
 
 def alike(central: int, studies: int) -> Tree:

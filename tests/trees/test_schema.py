@@ -82,6 +82,9 @@ SHAPE_FAULTS: list[tuple[str, Break, str]] = [
      "s1 › paraphrases: has 13 paraphrases, at most 12 are allowed"),
     ("a rewording too long", lambda d: d["subtopics"][0]["studies"][0].update(rewordings=["x" * (MAX_TEXT + 1)]),
      "s1 › s1a › rewordings › 0: has 4,001 characters, at most 4,000 are"),
+    ("too many rewordings of a fake",
+     lambda d: d["subtopics"][0]["studies"][0]["fakes"].append({"text": "No.", "rewordings": ["No!"] * 13}),
+     "s1 › s1a › fakes › 2 › rewordings: has 13 rewordings, at most 12 are allowed"),
     ("too many rewordings",
      lambda d: d["subtopics"][0]["studies"][0].update(rewordings=[f"It rose {i}." for i in range(13)]),
      "s1 › s1a › rewordings: has 13 rewordings, at most 12 are allowed"),
@@ -472,6 +475,24 @@ def test_fakes_that_can_be_told_and_rewordings_are_kept_in_the_canonical_form():
     assert tree.texts()["s1/s1a/rewording1"] == study.rewordings[0]
     assert tree.texts()["s1/s1a/fake2"] == second
     assert tree.model_copy(update={"version": 2}).studies == tree.studies
+
+
+def test_a_study_has_as_many_wordings_as_its_poorest_result():
+    found = document()
+    inner = found["subtopics"][0]["studies"][0]
+    fakes = [
+        {"text": "It fell.", "rewordings": ["A fall.", "Down."]},
+        {"text": "It stayed.", "rewordings": ["As it was."]},
+    ]
+    inner |= {"fakes": fakes, "rewordings": ["A rise.", "Up.", "Upwards."]}
+    tree = read(found)
+    study = tree.studies[0]
+    assert json.loads(dump_tree(tree))["subtopics"][0]["studies"][0]["fakes"] == fakes
+    assert parse_tree(dump_tree(tree).encode()) == tree
+    assert study.n_wordings == 2
+    assert study.shown_texts == (study.result, "It fell.", "It stayed.", "A rise.", "A fall.", "As it was.")
+    assert tree.texts()["s1/s1a/fake1/rewording2"] == "Down."
+    assert {each.n_wordings for each in tree.studies[1:]} == {1}
 
 
 @settings(deadline=None)

@@ -170,7 +170,6 @@ class OracleAgent(BaselineAgent):
         self._conclusion = numbered([item.text for item in tree.conclusions])
         self._done: set[int] = set()
         self._runs = 0
-        self._study_turns = 0
         self._redo_turn = rules.redo_turn
 
     def reset(self, seed: int) -> None:
@@ -178,7 +177,6 @@ class OracleAgent(BaselineAgent):
         super().reset(seed)
         self._done = set()
         self._entered = 0
-        self._study_turns = 0
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action."""
@@ -191,9 +189,6 @@ class OracleAgent(BaselineAgent):
                 if known["kind"] == "subtopic":  # after a hint, the node is a study
                     self._entered = known["node"]
                 return self._study(self._entered)
-            case "study":
-                if known["kind"] == "study":
-                    self._study_turns = 1
             case "result":
                 return self._decide(known, info["turn"])
             case "conclusion":
@@ -217,16 +212,12 @@ class OracleAgent(BaselineAgent):
     def _decide(self, known: Mapping[str, Any], turn: int) -> str:
         self._runs += 1
         self._done.add(known["node"])
-        per_study = 3 + self._study_turns
-        redone = turn + 1 + max(self._study_turns, self._redo_turn)
+        redone = turn + 1 + self._redo_turn
         limit = math.inf if known["turn_limit"] is None else known["turn_limit"]
-        if known["fake"] and self._runs < MAX_RUNS and redone + 1 + per_study * len(self._left()) <= limit:
+        if known["fake"] and self._runs < MAX_RUNS and redone + 1 + 3 * len(self._left()) <= limit:
             return REDO
         unseen = known["visits"].count(0)
-        if unseen or (self._left() and turn + per_study + 1 <= limit):
-            # Naming the subtopic saves a turn where explore="direct", and changes nothing elsewhere.
-            return f"{EXPLORE}: {self._next(known['visits'])}"
-        return CONCLUDE
+        return EXPLORE if unseen or (self._left() and turn + 4 <= limit) else CONCLUDE
 
 
 def needed_studies(tree: Tree, evidence: Evidence = "groups") -> list[int]:

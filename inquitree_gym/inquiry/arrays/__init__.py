@@ -24,7 +24,7 @@ One step, for all environments:
    visited) selects one of its three transitions.
 3. Transitions without a side effect (`Op.GOTO`) are done. The others are resolved by opcode: rejected actions take the
    state's ``on_reject``. Visits are counted and unlock subtopics. Fakes are drawn by the engine's hash of seed, study
-   and run, and wordings taken in turn. First hints choose the least visited node. Conclusions are scored.
+   and run, and so are wordings. First hints choose the least visited node. Conclusions are scored.
 4. Environments at their turn limit go to ``states.at_limit``.
 
 Observations and infos are lookups by state (`observations`). Episode seeds and the choice of a tree are in `seeds`.

@@ -1,4 +1,4 @@
-"""Rules of an inquiry."""
+"""Rules of an inquiry, and its turn limits."""
 
 from __future__ import annotations
 
@@ -57,12 +57,8 @@ def limit_label(limit: Limit) -> str:
     return "none" if limit is None else str(limit)
 
 
-Candidates = Literal["all", "admissible"]
-LastHint = Literal["advance", "repeat"]
-Explore = Literal["hub", "direct"]
 Decisions = Literal["phrases", "tokens"]
 Feedback = Literal["hint", "reason"]
-Fakes = Literal["sticky", "independent"]
 Reruns = Literal["redo", "match"]
 Replication = Literal["exact", "varied"]
 NamedAtResult = Literal["unvisited", "any"]
@@ -70,18 +66,15 @@ Evidence = Literal["groups", "results"]
 Preset = Literal["default", "paper"]
 
 _CHOICES = {
-    "candidates": Candidates, "on_last_hint": LastHint, "explore": Explore, "decisions": Decisions,
-    "feedback": Feedback, "fakes": Fakes, "reruns": Reruns, "replication": Replication,
+    "decisions": Decisions, "feedback": Feedback, "reruns": Reruns, "replication": Replication,
     "named_at_result": NamedAtResult, "evidence": Evidence,
 }  # fmt: skip
 """Rules that are one of several values."""
 _OF_EPISODE = ("threshold", "fake_level", "max_turns")
 """Rules that belong to no preset's name: they are settings of an experiment. A preset sets the last one alone."""
 _PAPER: dict[str, Any] = {
-    "candidates": "all", "on_last_hint": "advance", "study_turn": False, "redo_turn": True, "explore": "hub",
-    "decisions": "tokens", "bare_decisions": False, "named_at_result": "any", "feedback": "hint", "on_tie": 0.0,
-    "fakes": "independent", "reruns": "match",
-    "replication": "exact", "evidence": "results",
+    "max_turns": f"{2 * HINT_LEVELS + 3}n", "redo_turn": True, "decisions": "tokens", "bare_decisions": False,
+    "named_at_result": "any", "feedback": "hint", "reruns": "match", "replication": "exact", "evidence": "results",
 }  # fmt: skip
 """The preset ``paper``. It is frozen: another reading of the paper gets another name."""
 
@@ -96,17 +89,9 @@ class Rules(RuleSet):
     """Probability of a fake result in tenths. 0 to 10."""
     max_turns: Limit = "3n"
     """Turns until the limit prompt: a number, a formula in the number n of subtopics such as "3n+3", or None for no
-    limit. The preset ``paper`` has n(2H + 3), and n more with ``study_turn``."""
-    candidates: Literal["all", "admissible"] = "all"
-    """Candidates of a choice: "all" subtopics, including locked ones, or only the "admissible" ones."""
-    on_last_hint: Literal["advance", "repeat"] = "advance"
-    """Effect of a failure after the last hint: "advance" makes the forced move, "repeat" repeats the hint."""
-    study_turn: bool = False
-    """Show the study in a separate turn before its result."""
+    limit. The preset ``paper`` has n(2H + 3)."""
     redo_turn: bool = False
     """Answer the decision to redo in a separate turn, with a text of its own, before the new result."""
-    explore: Literal["hub", "direct"] = "hub"
-    """Effect of an explore decision that names a subtopic: "hub" returns to the topic, "direct" enters it."""
     decisions: Literal["phrases", "tokens"] = "phrases"
     """Texts that count as decisions: exact "tokens" such as redo_study, or also "phrases" that mean the same."""
     bare_decisions: bool = True
@@ -115,18 +100,12 @@ class Rules(RuleSet):
     feedback: Literal["hint", "reason"] = "reason"
     """Answer to a failed choice: with "reason", a proposal whose prerequisites are unmet has to wait, which takes a
     turn and gives no hint, and one that is no part of the inquiry is declined with a hint. "hint": hints for both."""
-    on_tie: float = 0.0
-    """Difference in similarity, 0 to 2, below which the two nearest candidates of a choice count as equally near: the
-    agent is then asked once which one it means. 0 takes the nearest."""
-    fakes: Literal["sticky", "independent"] = "sticky"
-    """Draw of a repeated study's result: with probability ½ the "sticky" one of its first run, or "independent" ones.
-    Either way a showing is fake with probability ``fake_level``/10."""
     reruns: Literal["redo", "match"] = "redo"
     """Way to run a study again: by a decision to "redo" alone, which is then told as another time, while a design that
     matches one is told that it was run before. Or also by any design that "match"es it, without a word."""
     replication: Literal["exact", "varied"] = "varied"
-    """True result of a study that is run again: the "exact" text, or "varied" wordings in turn, where the tree has
-    any."""
+    """Wording of a result, true or fake: the "exact" text, or "varied" ones, drawn at each run, where the tree has as
+    many of each result."""
     named_at_result: Literal["unvisited", "any"] = "unvisited"
     """Subtopics that a text without a decision may name at a result, which counts as exploring: "unvisited" ones,
     unless the text speaks of repeating, or "any", visited or not and whatever else the text says."""
@@ -145,11 +124,9 @@ class Rules(RuleSet):
         if not (_is_integer(self.fake_level) and 0 <= self.fake_level <= 10):
             raise OptionError(f"fake_level is a whole number from 0 to 10, not {self.fake_level!r}")
         object.__setattr__(self, "max_turns", parse_limit(self.max_turns))
-        for name in ("study_turn", "redo_turn", "bare_decisions"):
+        for name in ("redo_turn", "bare_decisions"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name} is True or False, not {getattr(self, name)!r}")
-        if not (_is_real(self.on_tie) and 0 <= self.on_tie <= 2):
-            raise OptionError(f"on_tie is a number from 0 to 2, not {self.on_tie!r}")
         for name, kind in _CHOICES.items():
             if getattr(self, name) not in get_args(kind) or isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name} is one of {get_args(kind)}, not {getattr(self, name)!r}")
@@ -166,11 +143,11 @@ class Rules(RuleSet):
                 f"unknown preset {name!r:.80}{suggest(str(name), get_args(Preset))}; known: "
                 f"{', '.join(get_args(Preset))}"
             )
-        return cls(**_PAPER, max_turns=_longest()) if name == "paper" else cls()
+        return cls(**_PAPER) if name == "paper" else cls()
 
     @property
     def label(self) -> str:
-        """Name of the preset with the choices that differ from it: ``paper``, ``default, explore=direct``.
+        """Name of the preset with the choices that differ from it: ``paper``, ``default, reruns=match``.
 
         Threshold, fake level and turn limit are no part of it.
         """
@@ -184,19 +161,16 @@ class Rules(RuleSet):
         return [f"{name}={value}" for name, value in mine.items() if value != theirs[name]]
 
     def fewest_turns(self, n: int) -> int:
-        """Return L of a full traversal without failures: 3n, or 2n + 1 with ``explore="direct"`` (appendix B)."""
-        return (2 * n + 1 if self.explore == "direct" else 3 * n) + n * self.study_turn
+        """Return L of a full traversal without failures: 3n (appendix B)."""
+        return 3 * n
 
     def most_turns(self, n: int) -> int | None:
         """Return the largest L of a full traversal: n(2H + 3), if every choice takes the forced move (appendix B).
 
-        Where failures do not end in a forced move, because the last hint is repeated or proposals wait without a hint,
-        it is the turn limit, or None.
+        Where failures do not end in a forced move, because proposals wait without a hint, it is the turn limit, or
+        None.
         """
-        waits = self.feedback == "reason" and self.candidates == "all"
-        if waits or self.on_last_hint == "repeat":
-            return self.turn_limit(n)
-        return n * (2 * HINT_LEVELS + 3 + self.study_turn)
+        return self.turn_limit(n) if self.feedback == "reason" else n * (2 * HINT_LEVELS + 3)
 
     def turn_limit(self, n: int) -> int | None:
         """Return the number of turns until the limit prompt, or None for no limit."""
@@ -213,14 +187,7 @@ def expand_preset(options: Mapping[str, Any], key: str = "rules") -> dict[str, A
         return dict(options)
     given = {name: value for name, value in options.items() if name != key}
     preset = Rules.preset(options[key])
-    if options[key] == "paper" and given.get("study_turn") is True:
-        preset = preset.override({"max_turns": _longest(study_turn=True)})
     return {name: value for name, value in preset.as_dict().items() if name not in ("threshold", "fake_level")} | given
-
-
-def _longest(*, study_turn: bool = False) -> str:
-    """Return n(2H + 3) as a formula, with n more for turns of studies."""
-    return f"{2 * HINT_LEVELS + 3 + study_turn}n"
 
 
 def _is_integer(value: object) -> bool:

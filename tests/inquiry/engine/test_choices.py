@@ -1,4 +1,4 @@
-"""What the engine understands at the topic and at a subtopic besides a choice: decisions, ties, early proposals."""
+"""What the engine understands at the topic and at a subtopic besides a choice: decisions, early proposals."""
 
 from __future__ import annotations
 
@@ -6,17 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquitree_gym.inquiry.engine import Decision, Engine, ObservationKind, Phase, Reading, Reason, State
+from inquitree_gym.inquiry.engine import Decision, ObservationKind, Phase, Reading, Reason
 from inquitree_gym.trees import HINT_LEVELS, Tree
 from tests.inquiry.engine.test_machine import EXPLORE, MISS, engine_of, follow, hit, length, oracle, worst
 from tests.strategies import make_tree, trees
 
 CONCLUDE, REDO = Reading(decision=Decision.CONCLUDE), Reading(decision=Decision.REDO)
-
-
-def tied(first: int, second: int, gap: float = 0.01) -> Reading:
-    """A reading that two candidates are nearly equally near to."""
-    return Reading(first, 0.8, Decision.NONE, gap, ((first, 0.8), (second, 0.8 - gap)))
 
 
 @pytest.mark.parametrize("before", [(), (MISS,), (MISS,) * 4, (hit(0),), (hit(0), MISS)], ids=len)
@@ -78,67 +73,9 @@ def test_without_bare_decisions_they_are_failures():
 @given(trees(), st.sampled_from(["hint", "reason"]), st.booleans())
 def test_the_bounds_hold_for_the_new_rules_where_nothing_is_declined(tree: Tree, feedback: str, bare: bool):
     n = len(tree.subtopics)
-    engine = engine_of(tree, feedback=feedback, bare_decisions=bare, on_tie=0.03)
+    engine = engine_of(tree, feedback=feedback, bare_decisions=bare)
     assert length(engine, oracle) == 3 * n
     assert length(engine, worst) == n * (2 * HINT_LEVELS + 3)
-
-
-def test_a_tie_is_asked_back_once_and_then_the_nearest_is_taken():
-    engine = engine_of(make_tree([[], []], [1, 1]), on_tie=0.03)
-    asked = follow(engine, tied(1, 0))
-    assert (asked.kind, asked.node, asked.other, asked.reason) == (ObservationKind.SUBTOPIC_TIE, 1, 0, Reason.TIE)
-    assert (asked.accepted, asked.hint_level, asked.state.hint_level, asked.state.target) == (False, 0, 0, -1)
-    entered = engine.advance(asked.state, tied(1, 0))
-    assert (entered.kind, entered.node, entered.accepted) == (ObservationKind.SUBTOPIC, 1, True)
-    assert not entered.state.asked, "the next choice may be asked about again"
-    engine = engine_of(make_tree([[]], [2]), on_tie=0.03)
-    asked = follow(engine, hit(0), tied(0, 1))
-    assert (asked.kind, asked.node, asked.other, asked.state.phase) == (ObservationKind.STUDY_TIE, 0, 1, Phase.SUBTOPIC)
-    assert engine.advance(asked.state, tied(0, 1)).kind == ObservationKind.RESULT
-
-
-def test_a_question_raises_no_hint_and_keeps_the_target():
-    engine = engine_of(make_tree([[], []], [1, 1]), on_tie=0.03)
-    asked = follow(engine, MISS, MISS, tied(1, 0))
-    assert (asked.state.hint_level, asked.state.target) == (2, 0)
-    hinted = engine.advance(asked.state, MISS)
-    assert (hinted.kind, hinted.hint_level, hinted.node) == (ObservationKind.SUBTOPIC_HINT, 3, 0)
-    assert engine.advance(hinted.state, tied(1, 0)).kind == ObservationKind.SUBTOPIC, "asked once for each choice"
-
-
-@pytest.mark.parametrize(
-    ("reading", "why"),
-    [
-        (tied(0, 1, gap=0.03), "not within the margin"),
-        (Reading(0, 0.505, Decision.NONE, 0.01, ((0, 0.505), (1, 0.495))), "the second is below the threshold"),
-        (tied(0, 2), "the second is locked"),
-        (hit(0), "there is no second"),
-    ],
-)
-def test_what_is_no_tie_is_taken_at_once(reading: Reading, why: str):
-    engine = engine_of(make_tree([[], [], [1]], [1, 1, 1]), on_tie=0.03)
-    assert follow(engine, reading).kind == ObservationKind.SUBTOPIC, why
-
-
-def test_the_rule_is_the_margin_of_a_tie_and_the_default_takes_the_nearest():
-    tree = make_tree([[], []], [1, 1])
-    assert follow(engine_of(tree, on_tie=0.3), tied(0, 1, gap=0.25)).kind == ObservationKind.SUBTOPIC_TIE
-    assert follow(engine_of(tree), tied(0, 1)).kind == ObservationKind.SUBTOPIC
-
-
-@given(trees(), st.integers(0, 2**32))
-def test_questions_cost_at_most_one_turn_per_choice(tree: Tree, seed: int):
-    """The costliest policy ties once at every choice that has two candidates, and otherwise fails until forced."""
-    engine = engine_of(tree, on_tie=0.03, max_turns=None)
-
-    def policy(engine: Engine, state: State) -> Reading:
-        if state.phase > Phase.SUBTOPIC:
-            return worst(engine, state)
-        nodes = engine.admissible(state) if state.phase == Phase.TOPIC else engine.studies_of[state.subtopic]
-        return tied(nodes[0], nodes[1]) if len(nodes) > 1 and not state.asked else MISS
-
-    n = len(tree.subtopics)
-    assert length(engine, policy, seed) <= n * (2 * HINT_LEVELS + 3) + 2 * n
 
 
 def test_hints_lead_to_what_is_open_and_unvisited_while_there_is_any():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine import Decision, Engine, Event, ObservationKind, Phase, Reading, Reason, Rules, State
+from inquitree_gym.inquiry.engine.machine import WORDING
 from inquitree_gym.inquiry.engine.rules import expand_preset
 from inquitree_gym.seeds import splitmix64
 from inquitree_gym.trees import HINT_LEVELS, Tree
@@ -22,14 +23,8 @@ RULE_SETS = st.builds(
     threshold=st.sampled_from([0.2, 0.5, 0.9]),
     fake_level=st.integers(0, 10),
     max_turns=st.one_of(st.sampled_from(["3n", "11n", "n+5"]), st.integers(1, 120), st.none()),
-    candidates=st.sampled_from(["all", "admissible"]),
-    on_last_hint=st.sampled_from(["advance", "repeat"]),
-    study_turn=st.booleans(),
-    explore=st.sampled_from(["hub", "direct"]),
     bare_decisions=st.booleans(),
     feedback=st.sampled_from(["hint", "reason"]),
-    fakes=st.sampled_from(["sticky", "independent"]),
-    on_tie=st.sampled_from([0.0, 0.2, 2.0]),
     reruns=st.sampled_from(["redo", "match"]),
     replication=st.sampled_from(["exact", "varied"]),
     redo_turn=st.booleans(),
@@ -110,22 +105,14 @@ def length(engine: Engine, policy, seed: int = 0) -> int:
     return state.turn
 
 
-@given(trees(), st.booleans(), st.sampled_from(["all", "admissible"]))
-def test_oracle_takes_3n_turns_and_worst_case_n_times_2h_plus_3(tree: Tree, study_turn: bool, candidates: str):
+@given(trees())
+def test_oracle_takes_3n_turns_and_worst_case_n_times_2h_plus_3(tree: Tree):
     n = len(tree.subtopics)
-    rules = expand_preset({"rules": "paper", "study_turn": study_turn, "candidates": candidates})
-    engine = Engine(tree, Rules(threshold=0.5, **rules))
-    assert length(engine, oracle) == (4 if study_turn else 3) * n
-    assert length(engine, worst) == n * (2 * HINT_LEVELS + 3 + study_turn)
+    engine = Engine(tree, Rules(threshold=0.5, **expand_preset({"rules": "paper"})))
+    assert length(engine, oracle) == 3 * n
+    assert length(engine, worst) == n * (2 * HINT_LEVELS + 3)
     assert engine.rules.fewest_turns(n) == length(engine, oracle)
     assert engine.rules.most_turns(n) == length(engine, worst) == engine.turn_limit
-
-
-@given(trees())
-def test_direct_exploration_lowers_the_bound_to_2n_plus_1(tree: Tree):
-    engine = engine_of(tree, explore="direct")
-    n = len(tree.subtopics)
-    assert length(engine, oracle) == 2 * n + 1 == engine.rules.fewest_turns(n)
 
 
 @given(trees(), RULE_SETS, ACTIONS, st.integers(0, 2**64 - 1))
@@ -148,7 +135,7 @@ def test_every_walk_is_legal_ends_in_time_and_can_be_had_again(tree: Tree, rules
 
 
 @given(trees(), st.integers(0, 7), st.lists(st.booleans(), min_size=HINT_LEVELS, max_size=HINT_LEVELS))
-def test_hint_target_is_sticky_and_the_move_is_forced_after_the_last_hint(tree: Tree, seed: int, locked: list[bool]):
+def test_hint_target_stays_and_the_move_is_forced_after_the_last_hint(tree: Tree, seed: int, locked: list[bool]):
     engine = engine_of(tree, feedback="hint")
     state = engine.start(seed).state
     targets, levels = set(), []
@@ -231,21 +218,9 @@ def test_a_study_that_was_run_is_run_again_by_a_decision_to_redo_alone(failures:
     assert (as_printed.kind, as_printed.state.runs) == (ObservationKind.RESULT, (2,))
 
 
-def test_repeat_gives_the_last_hint_for_ever():
-    engine = engine_of(ONE, on_last_hint="repeat", max_turns=None)
-    assert [follow(engine, *(MISS,) * count).hint_level for count in range(1, 13)] == [1, 2, 3, *[4] * 9]
-    assert engine.rules.most_turns(1) is None
-
-
 def test_similarity_exactly_at_the_threshold_is_accepted():
     assert follow(engine_of(ONE), Reading(0, 0.5)).accepted
     assert not follow(engine_of(ONE), Reading(0, math.nextafter(0.5, 0))).accepted
-
-
-@pytest.mark.parametrize(("candidates", "expected"), [("all", (0, 1, 2)), ("admissible", (0, 1))])
-def test_admissible_candidates_leave_locked_subtopics_out(candidates: str, expected: tuple[int, ...]):
-    engine = engine_of(THREE, candidates=candidates)
-    assert engine.candidates(engine.start(0).state) == expected
 
 
 @pytest.mark.parametrize("other", [MISS, hit(0), Reading(1, 0.4)])
@@ -253,17 +228,6 @@ def test_a_result_without_a_decision_is_asked_about_again_and_costs_a_turn(other
     event = follow(engine_of(THREE), hit(0), hit(0), other)
     assert (event.kind, event.state.phase, event.state.turn) == (ObservationKind.ASK_AGAIN, Phase.RESULT, 3)
     assert event.reason == Reason.UNREADABLE_DECISION
-
-
-def test_direct_exploration_goes_only_to_open_subtopics():
-    engine = engine_of(THREE, explore="direct")
-    opened, locked = (follow(engine, hit(0), hit(0), Reading(i, 1.0, Decision.EXPLORE)).state for i in (1, 2))
-    assert (opened.phase, opened.subtopic, locked.phase) == (Phase.SUBTOPIC, 1, Phase.TOPIC)
-
-
-def test_study_turn_shows_the_study_first_and_any_action_ends_it():
-    shown, ended = (follow(engine_of(ONE, study_turn=True), hit(0), hit(0), *more) for more in ((), (MISS,)))
-    assert (shown.kind, shown.state.phase, ended.kind) == (ObservationKind.STUDY, Phase.STUDY, ObservationKind.RESULT)
 
 
 def test_the_limit_still_shows_a_result_just_obtained_and_concluding_with_the_last_turn_is_none():
@@ -304,14 +268,14 @@ def blind(state: State) -> State:
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 10), st.integers(0, 3))
-def test_replications_take_the_wordings_of_the_true_result_in_turn(seed: int, level: int, rewordings: int):
+def test_each_run_draws_a_wording_whatever_it_shows(seed: int, level: int, rewordings: int):
     tree = with_rewordings(make_tree([[]], [1]), rewordings)
     rules = Rules(threshold=0.5, fake_level=level, max_turns=None, replication="varied")
     redo = [(0, 0.0, Decision.REDO)] * 30
-    events = walk(Engine(tree, rules), seed, [(0, 1.0, Decision.NONE), (0, 1.0, Decision.NONE), *redo])[2:]
-    assert [event.wording for event in events] == [
-        0 if event.fake else run % (1 + rewordings) for run, event in enumerate(events)
-    ]
+    engine = Engine(tree, rules)
+    events = walk(engine, seed, [(0, 1.0, Decision.NONE), (0, 1.0, Decision.NONE), *redo])[2:]
+    drawn = [splitmix64(seed, engine.fake_keys[0], WORDING, run) % (1 + rewordings) for run in range(1, 32)]
+    assert [event.wording for event in events] == drawn
     exact = Engine(tree, Rules(threshold=0.5, fake_level=level, max_turns=None, replication="exact"))
     plain = walk(exact, seed, [(0, 1.0, Decision.NONE), (0, 1.0, Decision.NONE), *redo])[2:]
     assert plain == [event._replace(wording=0) for event in events], "nothing else changes"
@@ -335,9 +299,9 @@ def share_of(found: list[bool]) -> float:
 
 
 @settings(deadline=None, max_examples=20)
-@given(st.integers(1, 9), st.integers(0, 2**32), st.sampled_from(["sticky", "independent"]))
-def test_at_each_showing_a_fake_is_as_likely_as_the_level_says(level: int, seed: int, fakes: str):
-    engine = Engine(make_tree([[]], [1], fakes=2), Rules(threshold=0.5, fake_level=level, fakes=fakes))
+@given(st.integers(1, 9), st.integers(0, 2**32))
+def test_at_each_showing_a_fake_is_as_likely_as_the_level_says(level: int, seed: int):
+    engine = Engine(make_tree([[]], [1], fakes=2), Rules(threshold=0.5, fake_level=level))
     for run in range(1, RUNS):
         shown = [engine.fake_shown(seed + i, 0, run) > 0 for i in range(2_000)]
         assert abs(share_of(shown) - level / 10) <= 5.5 * math.sqrt(level / 10 * (1 - level / 10) / 2_000)
@@ -345,24 +309,17 @@ def test_at_each_showing_a_fake_is_as_likely_as_the_level_says(level: int, seed:
 
 @settings(deadline=None, max_examples=20)
 @given(st.integers(1, 10), st.integers(0, 2**32))
-def test_a_repetition_keeps_the_first_draw_half_of_the_time_and_otherwise_draws_afresh(level: int, seed: int):
-    tree = make_tree([[]], [1], fakes=3)
-    sticky, afresh = (
-        Engine(tree, Rules(threshold=0.5, fake_level=level, fakes=fakes)) for fakes in ("sticky", "independent")
-    )
+def test_a_repetition_draws_afresh(level: int, seed: int):
+    engine = Engine(make_tree([[]], [1], fakes=3), Rules(threshold=0.5, fake_level=level))
+    law = [1 - level / 10, *[level / 30] * 3]
+    alike = sum(chance**2 for chance in law)
     for run in (2, 3, RUNS):
-        draws = [(seed + i, 0, run) for i in range(3_000)]
-        first = [sticky.fake_shown(at, 0, 1) for at, _, _ in draws]
-        shown, new = ([engine.fake_shown(*draw) for draw in draws] for engine in (sticky, afresh))
-        assert all(result in (kept, drawn) for result, kept, drawn in zip(shown, first, new, strict=True))
-        told = [(result == kept) for result, kept, drawn in zip(shown, first, new, strict=True) if kept != drawn]
-        assert abs(share_of(told) - 0.5) <= 5.5 * 0.5 / math.sqrt(len(told))
-    once = [(seed, study, 1) for study in range(1)]
-    assert [sticky.fake_shown(*draw) for draw in once] == [afresh.fake_shown(*draw) for draw in once]
+        same = [engine.fake_shown(seed + i, 0, 1) == engine.fake_shown(seed + i, 0, run) for i in range(3_000)]
+        assert abs(share_of(same) - alike) <= 5.5 * math.sqrt(alike * (1 - alike) / 3_000)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(1, 30), st.integers(0, 9))
-def test_sticky_fakes_of_a_level_are_shown_at_every_higher_one(seed: int, run: int, level: int):
+def test_fakes_of_a_level_are_shown_at_every_higher_one(seed: int, run: int, level: int):
     tree = make_tree([[]], [1], fakes=3)
     low, high = (
         Engine(tree, Rules(threshold=0.5, fake_level=level + more)).fake_shown(seed, 0, run) for more in (0, 1)

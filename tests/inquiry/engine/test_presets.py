@@ -21,29 +21,27 @@ PAPER = Rules.preset("paper").override({"threshold": 0.5})
 
 def test_the_preset_is_frozen():
     assert Rules.preset("paper").as_dict() == {
-        "threshold": None, "fake_level": 0, "max_turns": "11n", "candidates": "all", "on_last_hint": "advance",
-        "study_turn": False, "redo_turn": True, "explore": "hub", "decisions": "tokens", "bare_decisions": False,
-        "named_at_result": "any", "feedback": "hint", "on_tie": 0.0, "fakes": "independent", "reruns": "match",
+        "threshold": None, "fake_level": 0, "max_turns": "11n", "redo_turn": True, "decisions": "tokens",
+        "bare_decisions": False, "named_at_result": "any", "feedback": "hint", "reruns": "match",
         "replication": "exact", "evidence": "results",
     }  # fmt: skip
     assert Rules.preset("default") == Rules()
 
 
 def test_a_preset_sets_the_choices_and_single_rules_override_it():
-    rules = Rules(threshold=0.4, fake_level=3, max_turns=9, explore="direct")
+    rules = Rules(threshold=0.4, fake_level=3, max_turns=9, reruns="redo")
     paper = rules.override(expand_preset({"rules": "paper", "decisions": "phrases"}))
     assert (paper.threshold, paper.fake_level, paper.max_turns) == (0.4, 3, "11n"), "its turn limit comes with it"
-    assert expand_preset({"rules": "paper", "study_turn": True})["max_turns"] == "12n"
     assert expand_preset({"rules": "paper", "max_turns": 9})["max_turns"] == 9
-    assert (paper.explore, paper.decisions, paper.redo_turn) == ("hub", "phrases", True)
+    assert (paper.reruns, paper.decisions, paper.redo_turn) == ("match", "phrases", True)
     assert paper.override(expand_preset({"rules": "default"})) == Rules(threshold=0.4, fake_level=3)
 
 
 def test_rules_are_named_by_the_nearest_preset():
     assert Rules(threshold=0.4, fake_level=3, max_turns=9).label == "default"
     assert PAPER.label == "paper"
-    assert PAPER.override({"explore": "direct"}).label == "paper, explore=direct"
-    assert Rules(study_turn=True, on_tie=0.03).label == "default, study_turn=True, on_tie=0.03"
+    assert PAPER.override({"reruns": "redo"}).label == "paper, reruns=redo"
+    assert Rules(redo_turn=True, feedback="hint").label == "default, redo_turn=True, feedback=hint"
 
 
 @given(trees())
@@ -78,15 +76,6 @@ def test_a_redo_takes_a_turn_with_a_text_of_its_own_and_shows_the_result_of_a_re
     assert (shown.state.turn, at_once.state.turn) == (start.turn + 2, start.turn + 1)
 
 
-def test_a_redo_has_one_turn_and_its_own_text_where_studies_have_turns_too():
-    engine = Engine(make_tree([[]], [1]), PAPER.override({"study_turn": True}))
-    first = engine.advance(engine.advance(engine.start(0).state, hit(0)).state, hit(0))
-    assert first.kind == ObservationKind.STUDY
-    result = engine.advance(first.state, MISS)
-    again = engine.advance(result.state, REDO)
-    assert (again.kind, engine.advance(again.state, MISS).state.runs) == (ObservationKind.REDO, (2,))
-
-
 def test_a_redo_at_the_limit_shows_no_result(at_result):
     engine, state = at_result
     late = engine.advance(state._replace(turn=engine.turn_limit - 1), REDO)
@@ -99,9 +88,6 @@ def test_a_text_at_a_result_may_name_any_subtopic(at_result, named: int):
     event = engine.advance(state, hit(named))
     assert (event.decision, event.state.phase) == (Decision.EXPLORE, Phase.TOPIC)
     assert engine.advance(state, Reading(named, 0.4)).reason == Reason.UNREADABLE_DECISION
-    direct = Engine(make_tree([[], [], [1]], [2, 1, 1]), engine.rules.override({"explore": "direct"}))
-    again = direct.advance(state, hit(0))
-    assert (again.kind, again.node, again.state.visits) == (ObservationKind.SUBTOPIC, 0, (2, 0, 0))
 
 
 @given(trees(), st.integers(0, 2**64 - 1), st.integers(0, 10), ACTIONS)

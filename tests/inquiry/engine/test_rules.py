@@ -15,11 +15,9 @@ from inquitree_gym.inquiry.engine import Rules
         ("fake_level", 11), ("fake_level", -1), ("fake_level", 2.5), ("fake_level", True), ("max_turns", 0),
         ("max_turns", "many"), ("max_turns", 1.0), ("max_turns", "default"), ("max_turns", True), ("max_turns", "0n"),
         ("max_turns", "3m"), ("max_turns", "n-1"), ("max_turns", ""), ("max_turns", "3n+"), ("max_turns", 10**10),
-        ("candidates", "some"), ("on_last_hint", "wait"),
-        ("study_turn", 1), ("decisions", "words"), ("bare_decisions", 1), ("redo_turn", 1),
-        ("named_at_result", "visited"), ("evidence", "items"), ("feedback", None), ("fakes", "some"),
-        ("reruns", "never"), ("on_tie", "first"),
-        ("on_tie", 2.1), ("replication", "other"), ("explore", "spoke"),
+        ("decisions", "words"), ("bare_decisions", 1), ("redo_turn", 1),
+        ("named_at_result", "visited"), ("evidence", "items"), ("feedback", None),
+        ("reruns", "never"), ("replication", "other"),
     ],
 )  # fmt: skip
 def test_a_value_out_of_range_is_refused_by_name(name: str, value: object):
@@ -33,13 +31,13 @@ def test_an_unknown_rule_is_refused_with_a_suggestion():
 
 
 def test_override_changes_only_what_it_names():
-    rules = Rules(fake_level=3, study_turn=True)
-    assert rules.override({"max_turns": 9}) == Rules(fake_level=3, study_turn=True, max_turns=9)
-    assert rules == Rules(fake_level=3, study_turn=True)
+    rules = Rules(fake_level=3, redo_turn=True)
+    assert rules.override({"max_turns": 9}) == Rules(fake_level=3, redo_turn=True, max_turns=9)
+    assert rules == Rules(fake_level=3, redo_turn=True)
 
 
 def test_rules_survive_plain_values():
-    rules = Rules(threshold=0.4, fake_level=2, max_turns=None, candidates="admissible", explore="direct")
+    rules = Rules(threshold=0.4, fake_level=2, max_turns=None, feedback="hint", reruns="match")
     assert Rules(**rules.as_dict()) == rules
 
 
