@@ -19,7 +19,7 @@ from inquitree_gym.inquiry.engine.rules import Limit
 from inquitree_gym.inquiry.env import unwrap_inquiry
 
 if TYPE_CHECKING:
-    from inquitree_gym.inquiry.arrays.kernel import Kernel
+    from inquitree_gym.inquiry.arrays.batch import Batch
 
 
 class _RuleWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
@@ -176,7 +176,7 @@ class VectorRewardShaping(VectorWrapper, RecordConstructorArgs):
         self._resetting = np.zeros(0, np.int64)
         """Environments that the next step resets instead of taking a turn."""
         self._judged = np.zeros((env.num_envs, gym.spaces.flatdim(self._batch.single_action_space), 2), np.bool_)
-        """True if a study, by counter column, was redone after its true result (0) or after a fake (1)."""
+        """True if a study was redone after its true result (0) or after a fake (1)."""
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         """Start episodes. See `InquiryBatchEnv.reset`."""
@@ -190,15 +190,15 @@ class VectorRewardShaping(VectorWrapper, RecordConstructorArgs):
 
     def step(self, actions: Any) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Take one turn in every environment. See `InquiryBatchEnv.step`."""
-        kernel = self._batch.kernel
-        decisions = kernel.decisions() if self._spotted_fake else None
+        batch = self._batch.batch
+        decisions = batch.decisions() if self._spotted_fake else None
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         ended = terminated.nonzero()[0]
-        shaped = rewards + self._shape(kernel, ended)
+        shaped = rewards + self._shape(batch, ended)
         if self._turn or self._hint or decisions:
-            terms = -self._turn - self._hint * kernel.tables.states.hinted.take(kernel.state)
+            terms = -self._turn - self._hint * batch.hinted()
             if decisions:
-                terms += self._redo_terms(decisions, kernel.counts[decisions[0], decisions[1]])
+                terms += self._redo_terms(decisions, batch.runs(decisions[0], decisions[1]))
                 self._judged[ended] = False
             terms[self._resetting] = 0.0
             shaped += terms
@@ -206,11 +206,9 @@ class VectorRewardShaping(VectorWrapper, RecordConstructorArgs):
             self._resetting = ended
         return observations, shaped, terminated, truncated, infos
 
-    def _shape(self, kernel: Kernel, ended: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _shape(self, batch: Batch, ended: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return γΦ(s') − Φ(s). An environment that was reset has Φ(s) = Φ(s') = 0."""
-        n_subtopics = kernel.tables.n_subtopics
-        potential = np.multiply(self._coverage, kernel.visited_counts(), dtype=np.float64)
-        potential /= n_subtopics.take(kernel.tree) if len(n_subtopics) > 1 else n_subtopics[0]
+        potential = self._coverage * batch.coverage()
         potential[ended] = 0.0
         gain: NDArray[np.float64] = self._gamma * potential
         gain -= self._potential
@@ -221,13 +219,13 @@ class VectorRewardShaping(VectorWrapper, RecordConstructorArgs):
         """Return ±``spotted_fake`` for the first redo of a study after its fake or its true result, else 0.
 
         Args:
-            decisions: `Kernel.decisions` before the step.
+            decisions: `Batch.decisions` before the step.
             runs: runs of their studies after it.
         """
-        envs, columns, before, fakes = decisions
-        redone = (runs > before) & ~self._judged[envs, columns, fakes]
-        envs, columns, fakes = envs[redone], columns[redone], fakes[redone]
-        self._judged[envs, columns, fakes] = True
+        envs, studies, before, fakes = decisions
+        redone = (runs > before) & ~self._judged[envs, studies, fakes]
+        envs, studies, fakes = envs[redone], studies[redone], fakes[redone]
+        self._judged[envs, studies, fakes] = True
         terms = np.zeros(self.num_envs)
         terms[envs] = np.where(fakes, self._spotted_fake, -self._spotted_fake)
         return terms

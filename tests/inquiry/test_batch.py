@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from inquitree_gym import load_tree
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.inquiry.actions import menu_env
-from inquitree_gym.inquiry.arrays import compiler, pool
+from inquitree_gym.inquiry.arrays import tables
 from inquitree_gym.inquiry.arrays.env import InquiryBatchEnv
-from inquitree_gym.inquiry.arrays.kernel import hash_words
+from inquitree_gym.seeds import hash_words
 from inquitree_gym.seeds import splitmix64
 from inquitree_gym.trees import Tree
 from tests.strategies import make_tree, with_paraphrases, with_rewordings
@@ -291,7 +291,7 @@ def test_observations_are_copied_unless_that_is_turned_off():
         features = InquiryBatchEnv(4, tree=TREES["chain"], embedder=LETTERS, as_dict=as_dict, copy=False)
         first, _ = features.reset(seed=0)
         again, *_ = features.step(np.zeros(4, int))
-        assert first is again if not as_dict else all(first[name] is again[name] for name in first)
+        assert first is again if not as_dict else all(np.shares_memory(first[name], again[name]) for name in first)
     first, _ = fresh.reset(seed=0)
     before = first.copy()
     again, *_ = fresh.step([0, 1, 2, 3])
@@ -322,8 +322,8 @@ def test_the_hash_is_that_of_the_engine(first: list[int], words: list[int]):
 
 
 def test_plays_and_conclusions_that_were_forgotten_are_read_again(monkeypatch):
-    for limit, value in (("CONCLUSION_ENTRIES", 0), ("MIN_CONCLUSIONS", 2), ("MAX_CACHED_TREES", 2)):
-        monkeypatch.setattr(pool, limit, value)
+    for limit, value in (("MAX_GRADED", 0), ("MAX_CACHED_TREES", 2)):
+        monkeypatch.setattr(tables, limit, value)
     batch, sync = pair(3, AutoresetMode.DISABLED, tree=TREES["branched"], embedder=LETTERS)
     both(batch, sync, lambda env: env.reset(seed=9), "reset")
     rng = np.random.default_rng(7)
@@ -332,7 +332,7 @@ def test_plays_and_conclusions_that_were_forgotten_are_read_again(monkeypatch):
         options = {"max_turns": turns, "fake_level": turns % 3, **({"reset_mask": mask} if mask.any() else {})}
         both(batch, sync, lambda env, options=options: env.reset(options=dict(options)), f"{turns} turns")
         play(batch, sync, rng, 8, 0.9)
-    assert len(batch.kernel.tables.trees) <= 1 + 2 + 3
+    assert len(batch._pool.trees) <= 1 + 2 + 3
 
 
 def test_actions_that_are_no_menu_actions_are_refused():
@@ -433,8 +433,8 @@ def test_resets_that_do_not_fit_are_refused_and_leave_everything_as_it_was(monke
         env.reset(options={"max_turn": 3})
     with pytest.raises(OptionError, match="has 4 subtopics and 7 studies, and the menu has 3 and 4 slots"):
         env.reset(options={"tree": TREES["branched"]})
-    monkeypatch.setattr(compiler, "MAX_ENTRIES", 100)
-    with pytest.raises(OptionError, match=r"made needs|chain needs a table of \d+ times 11 entries, and at most 100"):
+    monkeypatch.setattr(tables, "MAX_READINGS", 50)
+    with pytest.raises(OptionError, match=r"must need at most 50 readings, got 55 for chain\. Play it"):
         env.reset(options={"fake_level": 1})
     assert env.texts() == before
     env.step([0, 0])

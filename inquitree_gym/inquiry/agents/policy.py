@@ -130,10 +130,10 @@ class PolicyAgent(BaselineAgent):
 
     def _take(self, observation: str, phase: Phase) -> State:
         """Return the state updated by ``observation``, which may show that a subtopic was entered, or a result."""
-        tree, state = self._vectors.tree, self._state._replace(phase=phase)
+        tree, state = self._vectors.tree, self._state.replace(phase=phase)
         if phase == Phase.SUBTOPIC and self._state.phase != Phase.SUBTOPIC:
             entered = longest_match([subtopic.text for subtopic in tree.subtopics], observation)
-            return _visit(state._replace(subtopic=entered), 1)
+            return _visit(state.replace(subtopic=entered), 1)
         if phase == Phase.TOPIC and self._state.phase == Phase.SUBTOPIC:
             return _visit(state, -1)  # the subtopic was declined
         if self._state.phase in (Phase.SUBTOPIC, Phase.STUDY, Phase.RESULT):
@@ -141,7 +141,7 @@ class PolicyAgent(BaselineAgent):
                 study = tree.studies[k]
                 if (shown := longest_match(study.shown_texts, observation)) >= 0:
                     shown %= len(study.results)
-                    return state._replace(shown=(*state.shown[:k], shown, *state.shown[k + 1 :]))
+                    return state.replace(shown=(*state.shown[:k], shown, *state.shown[k + 1 :]))
         return state
 
 
@@ -149,8 +149,7 @@ def _visit(state: State, change: int) -> State:
     """Return the state with one visit of its subtopic more or less."""
     at, visits = state.subtopic, list(state.visits)
     visits[at] += change
-    visited = state.visited | 1 << at if visits[at] else state.visited & ~(1 << at)
-    return state._replace(visits=tuple(visits), visited=visited)
+    return state.replace(visits=visits)
 
 
 _Fits = Callable[[dict[str, Any]], bool]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -16,8 +15,10 @@ from inquitree_gym.inquiry.arrays.loop import Grades, Inquiries, Tables, Told
 from inquitree_gym.inquiry.arrays.observers import Observer
 from inquitree_gym.inquiry.arrays.rewards import grade
 from inquitree_gym.inquiry.arrays.tables import TreePool, TreeTables
-from inquitree_gym.inquiry.engine import Event, Phase, Reading, State
-from inquitree_gym.inquiry.engine.rows import PHASE, REWARDS, SEED, TREE, compact, row_width
+from inquitree_gym.inquiry.engine import Event, Phase, State
+from inquitree_gym.inquiry.engine.rows import (
+    LEFT, REWARDS, ROW_HEAD, SEED, SHOWN_HINT, STUDY, TREE, N, compact, row_width,
+)  # fmt: skip
 from inquitree_gym.inquiry.engine.transition import READING, begin
 from inquitree_gym.inquiry.menu import MenuSize
 from inquitree_gym.seeds import signed
@@ -189,3 +190,26 @@ class Batch:
         """Take over tables that begin at ``starts`` now where they began at ``old`` before."""
         if len(old):
             self.rows[:, TREE] = starts[old.searchsorted(self.rows[:, TREE])]
+
+    def coverage(self) -> NDArray[np.float64]:
+        """Return the share of subtopics that have been visited, shape ``(num_envs,)``."""
+        n = self._pool.tables.trees[self.rows[:, TREE] + N]
+        return np.asarray(1.0 - self.rows[:, LEFT] / n)
+
+    def hinted(self) -> Bools:
+        """Return whether the last event gave a hint, shape ``(num_envs,)``."""
+        return np.asarray(self.rows[:, SHOWN_HINT] > 0)
+
+    def runs(self, envs: Ints, studies: Ints) -> Ints:
+        """Return how often these inquiries ran these studies."""
+        return self.rows[envs, ROW_HEAD + self._size.subtopics + studies]
+
+    def decisions(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return the inquiries that decide on a result, its study, the runs of that study, and 1 if it is a fake.
+
+        Each array has the shape ``(inquiries at a result,)``.
+        """
+        envs = (self.infos.phase == Phase.RESULT).nonzero()[0]
+        studies = self.rows[envs, STUDY]
+        shown = self.rows[envs, ROW_HEAD + sum(self._size) + studies]
+        return envs, studies, self.runs(envs, studies), (shown > 0).astype(np.int64)

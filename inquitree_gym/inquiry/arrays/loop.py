@@ -263,8 +263,8 @@ def score(
                         outcome = rows[shown + lists[s]]
                         claim = max(claim, 0 if outcome < 0 else 1 if outcome == 0 else 2)
                     groups += n_studies
-                text += claim * power
-                power *= 3
+                # Texts beyond the table are all the same: they are graded one at a time.
+                text, power = min(text + claim * power, known), min(power * 3, known)
         total = 0.0
         for item in range(items):
             n_groups, place, met = lists[place], place + 1, 0

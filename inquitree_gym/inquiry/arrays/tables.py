@@ -61,7 +61,8 @@ def tree_tables(runtime: TreeRuntime, size: MenuSize) -> TreeTables:
             f'Play it with vectorization_mode="sync".'
         )
     groups = [required(item, rules.evidence) for item in tree.conclusions]
-    n_texts = size.actions - 1 + 3 ** len(groups) if len(groups) < 11 else size.actions - 1
+    n_texts = size.actions - 1 + 3 ** len(groups)
+    n_texts = n_texts if n_texts <= MAX_GRADED else size.actions - 1
     return TreeTables(
         runtime=runtime,
         menu=menu,
