@@ -10,7 +10,7 @@ from glob import escape, glob
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn
 
 
 class CatalogueEntry(NamedTuple):
@@ -88,8 +88,8 @@ def builtin_ids() -> tuple[str, ...]:
     return tuple(sorted(ids, key=lambda name: int(name.removeprefix("paper"))))
 
 
-WITHHELD_ENTRY_POINT = "inquitree_gym.trees.withheld:refuse"
-"""Entry point of the ids whose trees may not be distributed. Every other id can be played."""
+WITHHELD_ENTRY_POINT = "inquitree_gym.trees.catalogue:refuse"
+"""Entry point of the ids whose trees may not be distributed. Gymnasium lists them apart, as those of the catalogue."""
 
 
 def withheld(kind: str) -> Iterator[dict[str, Any]]:
@@ -100,6 +100,18 @@ def withheld(kind: str) -> Iterator[dict[str, Any]]:
         if name not in own:
             for view in ("-v0", "-menu-v0"):
                 yield {"id": f"{kind}-{name}{view}", "kwargs": {"tree": name}, **refusal}
+
+
+def refuse(tree: str, **_keywords: Any) -> NoReturn:
+    """Raise the error of `load_tree` for a tree that may not be distributed, whatever the keywords of the environment."""
+    from inquitree_gym.errors import UnknownTreeError
+    from inquitree_gym.trees.load import load_tree
+
+    load_tree(tree)
+    raise UnknownTreeError(
+        f"'{tree}.json' must be in a folder named by {TREES_VARIABLE} when inquitree_gym is imported, got it later. "
+        "Start Python again."
+    )
 
 
 def builtin_file(tree_id: str) -> Traversable:

@@ -35,7 +35,7 @@ REPORT = """
 print(json.dumps({
     "ids": [
         name for name, spec in gym.registry.items()
-        if name.startswith("InquiTree-") and spec.entry_point != "inquitree_gym.trees.withheld:refuse"
+        if name.startswith("InquiTree-") and spec.entry_point != "inquitree_gym.trees.catalogue:refuse"
     ],
     "warnings": [str(warning.message) for warning in caught],
     **globals().get("found", {}),
@@ -170,10 +170,10 @@ def test_a_paper_without_a_tree_says_why_however_it_is_asked_for(paper: str):
 
 def test_papers_without_a_tree_are_listed_apart():
     listed = gym.pprint_registry(disable_print=True)
-    (apart,) = re.findall(r"===== withheld =====\n([^=]*)", listed)
+    (apart,) = re.findall(r"===== catalogue =====\n([^=]*)", listed)
     kinds, views = ("InquiTree", "ProjectionBench"), ("-v0", "-menu-v0")
     assert set(apart.split()) == {f"{kind}-{name}{view}" for kind in kinds for name in RESTRICTED for view in views}
-    rest = gym.pprint_registry(exclude_namespaces=["withheld"], disable_print=True)
+    rest = gym.pprint_registry(exclude_namespaces=["catalogue"], disable_print=True)
     assert not any(f"-{name}-" in rest for name in RESTRICTED)
     assert all(f"InquiTree-{name}-v0" in rest for name in set(CATALOGUE) - set(RESTRICTED))
 
