@@ -161,9 +161,19 @@ def require(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0]:
             raise
-        raise MissingExtraError(
-            f"'{module}' is needed for this and is not installed; run: pip install 'inquitree-gym[{extra}]'"
-        ) from error
+        raise MissingExtraError(f"'{error.name}' must be installed, got none. {install_advice(extra)}") from error
+
+
+_SEPARATE = ("inspect", "openenv", "rllib")
+"""Extras that conflict with the pins of others. Each has constraints of its own, for a separate environment."""
+
+
+def install_advice(extra: str) -> str:
+    """Return a sentence that says how to install an extra from a clone of the repository."""
+    place, pins, names = "", "constraints.txt", extra
+    if extra in _SEPARATE:
+        place, pins, names = ", and in a separate environment", f"constraints-{extra}.txt", f"{extra},offline"
+    return f"In a clone of the repository{place}, run: pip install -c {pins} '.[{names}]'"
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

@@ -188,6 +188,11 @@ def split(names: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
+def distinct(paths: Iterable[Path]) -> list[Path]:
+    """Return the paths that lead to different places, as they were given."""
+    return list({path.resolve(): path for path in paths}.values())
+
+
 def whole_numbers(option: str, text: str) -> tuple[int, ...]:
     """Return the numbers of a comma-separated list. Raise `OptionError` if a part is not a whole number."""
     try:

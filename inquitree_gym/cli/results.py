@@ -17,6 +17,7 @@ from inquitree_gym.cli.output import (
     JsonOption,
     LogsArgument,
     ScoredByOption,
+    distinct,
     note,
     note_missing,
     out,
@@ -92,7 +93,7 @@ def score_rows(scores: Sequence[Score[Any]], results: KindResults[Any, Any]) -> 
 
 def load_scored(paths: Sequence[Path], judge: str | None = None, env: str | None = None) -> list[ScoredRun]:
     """Read and score the logs under each path with a progress bar, of one kind or of all. See `load_run`."""
-    logs = [find_logs(path) for path in dict.fromkeys(path.resolve() for path in paths)]
+    logs = [find_logs(path) for path in distinct(paths)]
     if env is not None:
         logs = [each.of_kind(kind(env).name) for each in logs]
     with progress("scoring", sum(len(each.entries) for each in logs)) as advance:
@@ -272,7 +273,7 @@ def _has_values(report: Report[Any], measures: Sequence[str]) -> bool:
 
 
 def _check_comparison(paired: bool, paths: Sequence[Path], agents: Sequence[str]) -> None:
-    number = len({path.resolve() for path in paths})
+    number = len(distinct(paths))
     if paired and number > 2:
         raise OptionError(f"--compare takes two runs, or one run with several agents, not {number} runs")
     if agents and not paired:

@@ -6,7 +6,14 @@ import warnings
 
 import gymnasium as gym
 
-from inquitree_gym.trees.catalogue import TREES_VARIABLE, builtin_ids, is_task_file, missing_folders, user_files
+from inquitree_gym.trees.catalogue import (
+    TREES_VARIABLE,
+    builtin_ids,
+    is_task_file,
+    missing_folders,
+    user_files,
+    withheld,
+)
 
 ENTRY_POINT = "inquitree_gym.inquiry.env:InquiryEnv"
 VECTOR_ENTRY_POINT = "inquitree_gym.inquiry.vector:InquiryVectorEnv"
@@ -40,6 +47,8 @@ def register() -> None:
     for folder in missing_folders():
         warnings.warn(f"{TREES_VARIABLE} names '{folder:.200}', which is not a folder", stacklevel=2)
     _register_user_trees()
+    for refused in withheld("InquiTree"):
+        gym.register(**refused)
 
 
 def _register_user_trees() -> None:

@@ -9,11 +9,16 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
-from stable_baselines3.common.vec_env import VecEnv
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
 from inquitree_gym.baselines import sb3_policy as sb3_policy
-from inquitree_gym.errors import OptionError
+from inquitree_gym.errors import OptionError, require
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
+except ModuleNotFoundError:
+    require("stable_baselines3", "rl")
+    raise
 
 
 class BatchVecEnv(VecEnv):

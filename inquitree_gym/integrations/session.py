@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from inquitree_gym.baselines import make_agent
+from inquitree_gym.baselines.registry import make_player
 from inquitree_gym.errors import ActionError
 from inquitree_gym.integrations.tasks import EpisodeTask, parse_settings
 from inquitree_gym.kinds import kind
@@ -153,9 +153,7 @@ def play_task(task: EpisodeTask, agent: str = "oracle") -> Episode[Any]:
     """Play ``task`` with an agent without a model and return the log. See `EpisodeSession` for the errors."""
     env, options = task_environment(task), task.options
     env.reset(seed=task.seed, options=options)  # some agents ask for the rules of the episode
-    player = make_agent(agent, env)
-    env.privileged = player.needs_privileged
-    return play(env, player, task.seed, options=options)
+    return play(env, make_player(agent, env), task.seed, options=options)
 
 
 def task_environment(task: EpisodeTask) -> Any:

@@ -198,7 +198,7 @@ def spending(report: AnyReport) -> Section:
 
 def missing(report: AnyReport) -> Section:
     """Return the episodes without a score, and the reason."""
-    gone = [(run.folder.name, missing) for run in report.runs for missing in run.missing]
+    gone = [(run.folder.resolve().name, missing) for run in report.runs for missing in run.missing]
     unscored = sum(score.unscored for score in report.scores)
     words = report.words("missing", scored=len(report.scores), missing=len(gone), unscored=unscored)
     lines = [[run, missing.name, missing.status, missing.error or None] for run, missing in gone]

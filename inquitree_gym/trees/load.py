@@ -60,15 +60,15 @@ def load_tree(tree: str | os.PathLike[str] | Tree) -> Tree:
 
 def load_file(path: str | os.PathLike[str]) -> Tree:
     """Read and validate one tree file. See `load_tree` for the errors."""
-    return parse_tree(read_document(path), where=os.path.expanduser(path))
+    return parse_tree(read_document(path), where=os.fspath(path))
 
 
 def read_document(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a file of at most `MAX_TASK` bytes. See `load_tree` for the errors."""
     file = os.path.expanduser(path)
     if not os.path.isfile(file):
-        raise UnknownTreeError(f"no tree file at '{file}'; give a path to an existing .json file, or an id")
-    return read_input(file, limit=MAX_TASK, error=lambda message: _unreadable(file, message))
+        raise UnknownTreeError(f"no tree file at '{path}'; give a path to an existing .json file, or an id")
+    return read_input(file, limit=MAX_TASK, error=lambda message: _unreadable(os.fspath(path), message))
 
 
 def load_user_tree(file: Path) -> Tree:

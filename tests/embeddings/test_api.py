@@ -170,5 +170,5 @@ def test_an_environment_reads_actions_through_the_service(service: Service, tmp_
 @pytest.mark.parametrize("missing", ["litellm", "openai"])
 def test_without_litellm_the_extra_is_named(missing: str, service: Service, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'inquitree-gym\[llm\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -c constraints.txt '\.\[llm\]'"):
         embedder_of(service).embed(["one"])

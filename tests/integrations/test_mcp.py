@@ -260,4 +260,4 @@ def test_a_port_that_is_taken_is_told():
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "mcp", None)
     done = inquitree("mcp", "paper2")
-    assert (done.status, "pip install 'inquitree-gym[mcp]'" in done.said) == (2, True)
+    assert (done.status, "pip install -c constraints.txt '.[mcp]'" in done.said) == (2, True)

@@ -318,8 +318,8 @@ def test_without_the_extra_the_message_names_it():
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, check=False
     )
-    assert "MissingExtraError: 'verifiers' is needed" in done.stderr
-    assert "pip install 'inquitree-gym[verifiers]'" in done.stderr
+    assert "MissingExtraError: 'verifiers' must be installed, got none" in done.stderr
+    assert "pip install -c constraints.txt '.[verifiers]'" in done.stderr
 
 
 def test_the_tasks_say_what_the_model_is_told():

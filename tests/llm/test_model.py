@@ -479,7 +479,7 @@ def test_a_model_of_no_known_provider_needs_an_address():
 @pytest.mark.parametrize("missing", ["litellm", "openai"])
 def test_without_litellm_the_extra_is_named(missing: str, service: Service, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'inquitree-gym\[llm\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -c constraints.txt '\.\[llm\]'"):
         now(model_of(service))
 
 
