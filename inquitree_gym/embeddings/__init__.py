@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from inquitree_gym.embeddings.protocol import Embedder
     from inquitree_gym.embeddings.registry import DEFAULT_EMBEDDER, LiteLLMEmbedder, load_embedder
     from inquitree_gym.embeddings.vectors import TextVectors, TreeVectors, tree_vectors
+    from inquitree_gym.embeddings.words import WordsEmbedder
 
 __all__ = [
     "DEFAULT_EMBEDDER",
@@ -25,6 +26,7 @@ __all__ = [
     "StaticEmbedder",
     "TextVectors",
     "TreeVectors",
+    "WordsEmbedder",
     "load_embedder",
     "tree_vectors",
 ]
@@ -37,5 +39,6 @@ __getattr__ = lazy(
         "embeddings.protocol": "Embedder",
         "embeddings.registry": "DEFAULT_EMBEDDER LiteLLMEmbedder load_embedder",
         "embeddings.vectors": "TextVectors TreeVectors tree_vectors",
+        "embeddings.words": "WordsEmbedder",
     },
 )

@@ -22,6 +22,7 @@ from inquitree_gym.embeddings.local import (
     adapter_file,
 )
 from inquitree_gym.embeddings.protocol import Device, Embedder, SharedWeights, Vectors, unit_rows
+from inquitree_gym.embeddings.words import WORDS, WordsEmbedder
 from inquitree_gym.errors import EmbedderError, OptionError, require, suggest
 
 BATCH = 256
@@ -182,15 +183,15 @@ _PREFIXES: dict[str, Callable[..., Embedder]] = {
     "sentence-transformers": SentenceTransformerEmbedder,
     "litellm": LiteLLMEmbedder,
 }
-_WITHOUT_DEVICE = ("static", "litellm")
-"""Prefixes of embedders that run no model of their own: a table on the CPU, and a service."""
+_WITHOUT_DEVICE = (WORDS, "static", "litellm")
+"""Embedders that run no model of their own: no model at all, a table on the CPU, and a service."""
 
 
 def load_embedder(name: str, *, device: Device = "cpu") -> Embedder:
     """Return the embedder of that name, the same object for each device. Its weights are loaded on first use.
 
     Names are ``inquitree-reader-1``, ``all-MiniLM-L6-v2``, ``onnx:`` or ``static:`` before either of these or before a
-    folder, ``sentence-transformers:NAME_OR_FOLDER`` and ``litellm:MODEL``.
+    folder, ``hashed-words``, ``sentence-transformers:NAME_OR_FOLDER`` and ``litellm:MODEL``.
 
     Args:
         name: name of the embedder.
@@ -211,9 +212,12 @@ def _load(name: str, device: Device) -> Embedder:
     if name in _NAMED:
         return _NAMED[name](device=device)
     prefix, colon, model = name.partition(":")
+    if name == WORDS:
+        _device_option(name, prefix, device)
+        return WordsEmbedder()
     if colon and model and prefix in _PREFIXES:
         return _PREFIXES[prefix](model, **_device_option(name, prefix, device))
-    forms = [*_NAMED, *(f"{prefix}:MODEL" for prefix in _PREFIXES)]
+    forms = [*_NAMED, WORDS, *(f"{prefix}:MODEL" for prefix in _PREFIXES)]
     raise EmbedderError(f"no embedder is called '{name}'{suggest(name, forms)}; use one of {', '.join(forms)}")
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import platformdirs
-from numpy.typing import NDArray
 
+from inquitree_gym.embeddings.shipped import Vector, shipped_vector
 from inquitree_gym.files import CACHE_VARIABLE, write_whole
 from inquitree_gym.trees.schema import Candidate, centroids, wordings
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 CACHE_SIZE = 4_096
 """Number of action texts whose vectors stay in memory."""
-
-Vector = NDArray[np.float32]
 
 _logger = logging.getLogger(__name__)
 
@@ -94,7 +92,7 @@ class TextVectors:
         for known in (self._known, self._recent, self._rough):
             if (vector := known.get(text)) is not None:
                 return vector
-        return None
+        return shipped_vector(text, self.embedder.digest)
 
     def _load_group(self, text: str) -> None:
         for group in self._pending:
@@ -104,10 +102,20 @@ class TextVectors:
                 return
 
     def stored(self, texts: tuple[str, ...]) -> Vectors:
-        """Return the vectors of texts of the document, from the disk cache or embedded in one call.
+        """Return the vectors of texts of the document, shape ``(len(texts), dim)``.
 
-        Shape ``(len(texts), dim)``.
+        They come from the package. Those that it lacks come from the disk cache or are embedded in one call.
         """
+        found = {text: shipped_vector(text, self.embedder.digest) for text in texts}
+        missing = tuple(text for text in texts if found[text] is None)
+        if len(missing) == len(texts):
+            return self._cached(texts)
+        if missing:
+            found |= zip(missing, self._cached(missing), strict=True)
+        return np.stack([vector for text in texts if (vector := found[text]) is not None])
+
+    def _cached(self, texts: tuple[str, ...]) -> Vectors:
+        """Return vectors from the disk cache or embedded in one call, shape ``(len(texts), dim)``."""
         if not self.lasting:
             return self.embedder.embed(texts)
         order = hashlib.sha256("\n".join(texts).encode()).hexdigest()
