@@ -13,7 +13,7 @@ import numpy as np
 from inquitree_gym.cli.output import out
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.embeddings.protocol import Embedder
-from inquitree_gym.embeddings.shipped import KEY, PARTS, shipped_file, shipped_rows, text_key
+from inquitree_gym.embeddings.vectors import KEY, PARTS, shipped_file, shipped_rows, text_key
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.observations import observation_keys
 from inquitree_gym.trees import builtin_ids, load_tree
@@ -45,7 +45,10 @@ def _observations(name: str) -> Iterator[str]:
 def missing_texts(digest: str) -> dict[str, list[str]]:
     """Return the needed texts that the files for the model of that digest lack, by part."""
     needed = needed_texts()
-    return {part: sorted(text for text in needed[part] if text_key(text) not in shipped_rows(part, digest)) for part in PARTS}
+    return {
+        part: sorted(text for text in needed[part] if text_key(text) not in shipped_rows(part, digest))
+        for part in PARTS
+    }
 
 
 def write(embedder: Embedder) -> Iterator[str]:

@@ -11,9 +11,8 @@ if TYPE_CHECKING:
     from inquitree_gym.embeddings.derived import OnnxEmbedder, StaticEmbedder
     from inquitree_gym.embeddings.local import MiniLMEmbedder, ReaderEmbedder, SentenceTransformerEmbedder
     from inquitree_gym.embeddings.protocol import Embedder
-    from inquitree_gym.embeddings.registry import DEFAULT_EMBEDDER, LiteLLMEmbedder, load_embedder
+    from inquitree_gym.embeddings.registry import DEFAULT_EMBEDDER, LiteLLMEmbedder, WordsEmbedder, load_embedder
     from inquitree_gym.embeddings.vectors import TextVectors, TreeVectors, tree_vectors
-    from inquitree_gym.embeddings.words import WordsEmbedder
 
 __all__ = [
     "DEFAULT_EMBEDDER",
@@ -37,8 +36,7 @@ __getattr__ = lazy(
         "embeddings.derived": "OnnxEmbedder StaticEmbedder",
         "embeddings.local": "MiniLMEmbedder ReaderEmbedder SentenceTransformerEmbedder",
         "embeddings.protocol": "Embedder",
-        "embeddings.registry": "DEFAULT_EMBEDDER LiteLLMEmbedder load_embedder",
+        "embeddings.registry": "DEFAULT_EMBEDDER LiteLLMEmbedder WordsEmbedder load_embedder",
         "embeddings.vectors": "TextVectors TreeVectors tree_vectors",
-        "embeddings.words": "WordsEmbedder",
     },
 )

@@ -1,8 +1,10 @@
-"""Embedders by name, with those of an API and the pair of the local judge."""
+"""Embedders by name, with those of an API, hashed words and the pair of the local judge."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+import zlib
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, get_args
@@ -22,7 +24,6 @@ from inquitree_gym.embeddings.local import (
     adapter_file,
 )
 from inquitree_gym.embeddings.protocol import Device, Embedder, SharedWeights, Vectors, unit_rows
-from inquitree_gym.embeddings.words import WORDS, WordsEmbedder
 from inquitree_gym.errors import EmbedderError, OptionError, require, suggest
 
 BATCH = 256
@@ -126,6 +127,32 @@ class LiteLLMEmbedder:
             f"'{self._model}' was asked for {texts} embeddings and answered {came}; expected one vector of finite "
             "numbers per text, numbered from 0, all of one length. Check that model and address serve embeddings"
         )
+
+
+WORDS = "hashed-words"
+_WORD = re.compile(r"\w+")
+
+
+class WordsEmbedder:
+    """Square roots of signed counts of hashed words. The bits are the same on every platform.
+
+    Texts are similar if they share words, so it tells the texts of a menu apart, and what kind a generated observation
+    is of. It knows no synonym and is not meant for proposals in free words. A text without a word has a zero vector.
+    """
+
+    name = WORDS
+    digest = hashlib.sha256(b"hashed-words 1").hexdigest()
+    dim = MINILM_DIM
+    threshold: float | None = 0.6
+    """In 60 synthetic trees, 95 % of subtopics are less than 0.55 similar to any other."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder.embed`. A row does not depend on the other texts."""
+        counts = np.zeros((len(texts), self.dim))
+        for row, text in zip(counts, texts, strict=True):
+            hashes = [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in _WORD.findall(text.casefold())]
+            np.add.at(row, [number % self.dim for number in hashes], [1 if number >> 31 else -1 for number in hashes])
+        return unit_rows(np.sign(counts) * np.sqrt(np.abs(counts)))
 
 
 JUDGE = "inquitree-judge-1"

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import RecordConstructorArgs
 
-from inquitree_gym.embeddings.words import WORDS
+from inquitree_gym.embeddings.registry import WORDS
 from inquitree_gym.envs.spaces import Mask
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.inquiry.engine import State
