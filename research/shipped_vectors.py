@@ -44,27 +44,23 @@ def _observations(name: str) -> Iterator[str]:
 
 def missing_texts(digest: str) -> dict[str, list[str]]:
     """Return the needed texts that the files for the model of that digest lack, by part."""
-    needed = needed_texts()
     return {
-        part: sorted(text for text in needed[part] if text_key(text) not in shipped_rows(part, digest))
-        for part in PARTS
+        part: sorted(text for text in texts if text_key(text) not in shipped_rows(part, digest))
+        for part, texts in needed_texts().items()
     }
 
 
-def write(embedder: Embedder) -> Iterator[str]:
-    """Write the files for an embedder, and yield a line about each."""
-    missing = missing_texts(embedder.digest)
-    for part, texts in needed_texts().items():
-        new = missing[part]
-        rows = dict(shipped_rows(part, embedder.digest))
-        # Alone, as a text is settled: its vector then depends on no other text.
-        rows |= {text_key(text): embedder.embed([text])[0].astype(PARTS[part]) for text in new}
-        keys = np.array(sorted(map(text_key, texts)), KEY)
-        file = shipped_file(part, embedder.digest)
-        np.savez(file, keys=keys, rows=np.stack([rows[key] for key in keys.tolist()]))
-        yield f"{file.name}: {len(keys):,} texts, {len(new):,} new, {file.stat().st_size / 1e6:.1f} MB"
+def write(part: str, embedder: Embedder) -> str:
+    """Write the file of a part for an embedder, and return a line about it."""
+    texts, new = needed_texts()[part], missing_texts(embedder.digest)[part]
+    fresh = embedder.embed(new).astype(PARTS[part])
+    rows = {**shipped_rows(part, embedder.digest), **dict(zip(map(text_key, new), fresh, strict=True))}
+    keys = np.array(sorted(map(text_key, texts)), KEY)
+    file = shipped_file(part, embedder.digest)
+    np.savez(file, keys=keys, rows=np.stack([rows[key] for key in keys.tolist()]))
+    return f"{file.name}: {len(keys):,} texts, {len(new):,} new, {file.stat().st_size / 1e6:.1f} MB"
 
 
 if __name__ == "__main__":
-    for line in write(load_embedder(DEFAULT_EMBEDDER)):
-        out.print(line)
+    for part in PARTS:
+        out.print(write(part, load_embedder(DEFAULT_EMBEDDER)))
