@@ -40,7 +40,8 @@ PUBLIC = {
     },
     "inquitree_gym.embeddings": {
         "DEFAULT_EMBEDDER", "Embedder", "LiteLLMEmbedder", "MiniLMEmbedder", "OnnxEmbedder", "ReaderEmbedder",
-        "SentenceTransformerEmbedder", "StaticEmbedder", "TextVectors", "TreeVectors", "load_embedder", "tree_vectors",
+        "SentenceTransformerEmbedder", "StaticEmbedder", "TextVectors", "TreeVectors", "WordsEmbedder",
+        "load_embedder", "tree_vectors",
     },
     "inquitree_gym.inquiry.engine": {
         "Decision", "Engine", "Event", "ObservationKind", "Phase", "Reading", "Reason", "RuleSet", "Rules", "State",
