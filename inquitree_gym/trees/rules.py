@@ -26,6 +26,8 @@ MIN_FAKE_SIMILARITY = 0.50
 """Minimum similarity of a fake to the true result. Less means another subject."""
 MIN_LAST_HINT_SIMILARITY = 0.85
 """Minimum similarity of the last hint to the text of its target, which it names."""
+MAX_FALL = {"T501": 0.05, "T502": 0.05}
+"""Largest fall of a hint behind an earlier one, in similarity to the target, that is no fault."""
 MAX_SIBLING_SIMILARITY = 0.80
 """Maximum similarity between two subtopics, and between two studies of one subtopic."""
 MAX_LEAK = 0.10
@@ -119,12 +121,21 @@ RULES = {
         f"the true result has most words in common with the fakes in {CENTRAL_SHARE[0]} to {CENTRAL_SHARE[1]} of the "
         f"studies, in trees of at least {MIN_CENTRAL_STUDIES} studies",
     ),
-    "T501": Rule("error", "each hint is closer to the text of its target than the hint before, in character TF-IDF"),
-    "T502": Rule("error", "each hint is closer to its target than the hint before, under the embedder"),
+    "T501": Rule(
+        "error",
+        f"no hint falls behind an earlier one by more than {MAX_FALL['T501']:.2f} in similarity to the text of its "
+        "target, in character TF-IDF, unless it rises as clearly under the embedder",
+    ),
+    "T502": Rule(
+        "error",
+        f"no hint falls behind an earlier one by more than {MAX_FALL['T502']:.2f} in similarity to its target, under "
+        "the embedder",
+    ),
     "T503": Rule("error", "the last hint is nearest to its own target"),
     "T504": Rule(
         "error", f"the similarity of the last hint to the text of its target is at least {MIN_LAST_HINT_SIMILARITY:.2f}"
     ),
+    "T505": Rule("warning", "each hint is closer to its target than the hint before, by either measure"),
     "T601": Rule("error", f"the similarity of the texts of two siblings is at most {MAX_SIBLING_SIMILARITY:.2f}"),
     "T602": Rule("warning", "every text is nearest to its own node among its siblings"),
     "T603": Rule("warning", "every paraphrase is nearest to its own node among its siblings"),
