@@ -170,7 +170,9 @@ def _evidence_faults(tree: Tree) -> Iterator[Fault]:
         for i, group in enumerate(item.needs):
             path = f"{tree.paths[item.id]}.needs[{i}]"
             for name in sorted(controls.intersection(group)):
-                yield fault("T203", item.id, path, f"needs {name}, which is marked as a control; take one of both back")
+                yield fault(
+                    "T203", item.id, path, f"needs {name}, which is a control; remove it from needs, or unmark it"
+                )
             if len({owners[name] for name in group}) > 1:
                 message = f"one of {', '.join(group)} is enough for group {i + 1}, but they ask different questions"
                 yield fault("T204", item.id, path, f"{message}; give each finding a group of its own")
@@ -223,7 +225,7 @@ def _texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 def _joined_findings(tree: Tree) -> Iterator[Fault]:
     for item in tree.conclusions:
         if any(len(group) > 1 for group in item.needs) and _OR.search(_WHETHER.sub("", item.text)):
-            message = "joins findings by “or”, so that half the evidence earns it; make two items of it"
+            message = "states two findings joined by “or”, so either one earns it; split it"
             yield fault("T303", item.id, f"{tree.paths[item.id]}.text", message)
 
 
@@ -299,8 +301,10 @@ def _guessed_fakes(tree: Tree) -> Iterator[Fault]:
     tellable = [fake.can_be_told for study in tree.studies for fake in study.fakes]
     share = sum(tellable) / len(tellable)
     if share < MIN_TELLABLE_SHARE:
-        message = f"{sum(tellable)} of {len(tellable)} fakes can be told by a result or a principle, needs two thirds"
-        yield fault("T405", "", "subtopics", f"{message}; the others are luck", share, MIN_TELLABLE_SHARE)
+        message = (
+            f"only {sum(tellable)} of {len(tellable)} fakes can be recognised as fake; at least two thirds must be"
+        )
+        yield fault("T405", "", "subtopics", f"{message}, by told_by or a principle", share, MIN_TELLABLE_SHARE)
 
 
 def _missing_rewordings(tree: Tree) -> Iterator[Fault]:

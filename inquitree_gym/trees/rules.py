@@ -17,7 +17,7 @@ LENGTH_RATIO = (0.75, 1.34)
 MAX_NUMBER_DIFFERENCE = 2
 """Maximum difference between the counts of numbers in a fake or a rewording and in the true result."""
 MIN_TELLABLE_SHARE = 2 / 3
-"""Minimum share of a tree's fakes that reasoning can tell."""
+"""Minimum share of a tree's fakes that reasoning can recognise."""
 CENTRAL_SHARE = (0.15, 0.45)
 """Range of the share of studies whose true result has most words in common with the fakes. Chance is a third."""
 MIN_CENTRAL_STUDIES = 6
@@ -81,7 +81,7 @@ RULES = {
     "T115": Rule("error", "prerequisites form no cycle"),
     "T116": Rule("error", "conclusion items and disclosed claims need existing studies"),
     "T117": Rule("error", "provenance names existing nodes and sources, and source ids are unique"),
-    "T118": Rule("error", "a fake is told by other studies of the tree, each named once"),
+    "T118": Rule("error", "`told_by` of a fake names other studies of the tree, each once"),
     "T119": Rule("error", "results and conclusion items read axes of the tree, each once"),
     "T120": Rule(
         "error",
@@ -111,7 +111,7 @@ RULES = {
     "T404": Rule(
         "error", f"a fake stays on topic: its similarity to the true result is at least {MIN_FAKE_SIMILARITY:.2f}"
     ),
-    "T405": Rule("warning", "two thirds of the fakes of a tree can be told by another result or by a principle"),
+    "T405": Rule("warning", "two thirds of the fakes of a tree can be recognised by another result or by a principle"),
     "T406": Rule(
         "warning", "a rewording differs from the true result in words, but as little in length and numbers as a fake"
     ),

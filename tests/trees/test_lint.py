@@ -63,14 +63,14 @@ RULE_FAULTS: list[tuple[Break, list[str]]] = [
      ["c2: is scored but unconfirmed; say what a source supports, or mark the study as a control"]),
     (lambda d: d["provenance"].pop("tier"), ["provenance: has no evidence tier; state A, B or C"]),
     (lambda d: study(d, "s1b").update(control=True),
-     ["c1: needs s1b, which is marked as a control; take one of both back"]),
+     ["c1: needs s1b, which is a control; remove it from needs, or unmark it"]),
     (lambda d: d["conclusions"][1].update(needs=[["s1b"], ["s2a", "s1a"]]),
      ["c2: one of s2a, s1a is enough for group 2, but they ask different questions; give each finding a "
       "group of its own"]),
     (lambda d: d["subtopics"][1]["hints"].__setitem__(0, "Someone may be watching."),
      ["s2: hint 1 has 4 words, needs at least 5 to tell where to look"]),
     (lambda d: d["conclusions"][0].update(text="Salt brightens the plants or multiplies them."),
-     ["c1: joins findings by “or”, so that half the evidence earns it; make two items of it"]),
+     ["c1: states two findings joined by “or”, so either one earns it; split it"]),
     (lambda d: d["conclusions"][1].update(needs=[["s1a", "s1b"]]),
      ["s2a: no conclusion item needs its result; let one need it, or mark it as a control"]),
     (lambda d: study(d, "s2a")["fakes"].append(study(d, "s2a")["result"]),
@@ -153,7 +153,10 @@ def test_fakes_that_can_only_be_guessed_are_counted_over_the_tree():
 
     assert "T405" not in {fault.code for fault in all_faults(lanterns(give_clues, forget(2)))}, "4 of 6 are two thirds"
     (fault,) = (each for each in all_faults(lanterns(give_clues, forget(3))) if each.code == "T405")
-    assert str(fault) == "3 of 6 fakes can be told by a result or a principle, needs two thirds; the others are luck"
+    assert (
+        str(fault)
+        == "only 3 of 6 fakes can be recognised as fake; at least two thirds must be, by told_by or a principle"
+    )
     assert (fault.severity, fault.path, fault.value, fault.bound) == ("warning", "subtopics", 0.5, 2 / 3)
 
 

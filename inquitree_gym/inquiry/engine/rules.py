@@ -231,7 +231,7 @@ _CHOICES = {
 }  # fmt: skip
 """Rules that are one of several values."""
 _OF_EPISODE = ("threshold", "fake_level", "max_turns")
-"""Rules that belong to no preset's name: they are settings of an experiment. A preset sets the last one alone."""
+"""Rules left out of a preset's label: they are settings of an experiment. A preset sets the last one alone."""
 _PAPER: dict[str, Any] = {
     "candidates": "all", "on_last_hint": "advance", "study_turn": False, "redo_turn": True, "explore": "hub",
     "decisions": "tokens", "bare_decisions": False, "named_at_result": "any", "feedback": "hint", "on_tie": 0.0,
@@ -296,18 +296,18 @@ class Rules(RuleSet):
         """
         threshold = self.threshold
         if threshold is not None and not (_is_real(threshold) and -1 <= threshold <= 1):
-            raise OptionError(f"threshold is a number from -1 to 1 or None, not {threshold!r}")
+            raise OptionError(f"threshold must be a number from -1 to 1 or None, got {threshold!r}")
         if not (_is_integer(self.fake_level) and 0 <= self.fake_level <= 10):
-            raise OptionError(f"fake_level is a whole number from 0 to 10, not {self.fake_level!r}")
+            raise OptionError(f"fake_level must be an integer from 0 to 10, got {self.fake_level!r}")
         object.__setattr__(self, "max_turns", parse_limit(self.max_turns))
         for name in ("study_turn", "redo_turn", "bare_decisions"):
             if not isinstance(getattr(self, name), bool):
-                raise OptionError(f"{name} is True or False, not {getattr(self, name)!r}")
+                raise OptionError(f"{name} must be True or False, got {getattr(self, name)!r}")
         if not (_is_real(self.on_tie) and 0 <= self.on_tie <= 2):
-            raise OptionError(f"on_tie is a number from 0 to 2, not {self.on_tie!r}")
+            raise OptionError(f"on_tie must be a number from 0 to 2, got {self.on_tie!r}")
         for name, kind in _CHOICES.items():
             if getattr(self, name) not in get_args(kind) or isinstance(getattr(self, name), bool):
-                raise OptionError(f"{name} is one of {get_args(kind)}, not {getattr(self, name)!r}")
+                raise OptionError(f"{name} must be one of {get_args(kind)}, got {getattr(self, name)!r}")
 
     @classmethod
     def preset(cls, name: str) -> Rules:
@@ -327,7 +327,7 @@ class Rules(RuleSet):
     def label(self) -> str:
         """Name of the preset with the choices that differ from it: ``paper``, ``default, explore=direct``.
 
-        Threshold, fake level and turn limit are no part of it.
+        Threshold, fake level and turn limit are not part of it.
         """
         named = {name: self._differences(name) for name in get_args(Preset)}
         nearest = min(named, key=lambda name: len(named[name]))
