@@ -312,7 +312,8 @@ def test_a_ladder_that_falls_is_told_with_its_similarities_and_a_remedy(minilm: 
         found = re.match(NEEDS % space + LADDER + REMEDY, message)
         assert found, message
         node = study(lanterns(vaguer).model_dump(mode="json"), "s1a")
-        assert found[5] in node["text"].lower() and found[5] in node["hints"][1].lower()
+        assert found[5] in node["text"].lower()
+        assert found[5] in node["hints"][1].lower()
         assert found[5] not in node["hints"][2].lower()
     assert [fault.bound - fault.value for fault in both] == [
         pytest.approx(float(re.search(r"at least (\S+)", fault.message)[1]), abs=1e-3) for fault in both
