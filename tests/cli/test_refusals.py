@@ -54,7 +54,7 @@ REFUSED = [
     (f"{LLM} --model gpt-4o --temperature warm", "temperature: needs a number"),
     (f"{LLM} --model gpt-4o --reply-tokens many", "max_tokens: needs a whole number"),
     (f"{LLM} --model gpt-4o --reply-tokens 0", "max_tokens must be an integer from 1 or None, got 0"),
-    (f"{LLM} --model gpt-4o --base-url http://a:{KEY}@b", "base_url is http(s)://HOST/PATH"),
+    (f"{LLM} --model gpt-4o --base-url http://a:{KEY}@b", "base_url must be http(s)://HOST/PATH"),
     (f"{LLM} --model my-own --base-url http://x/v1 --max-cost 1", "knows no price for"),
     (f"{ORACLE} --reader gpt-4o", "a reader must be 'local' or 'llm:MODEL', got 'gpt-4o'"),
     (f"{ORACLE} --reader llm:no-such-model", "litellm knows no provider for the model 'no-such-model'"),

@@ -243,7 +243,7 @@ MODEL_FAULTS: list[tuple[list[dict[str, Any]], tuple[str, ...], str]] = [
                 r"models\.0: invalid settings of the chat model 'm': temperature must be a number from 0",
             ),
             ("temperature", "hot", r"models\.0\.temperature: needs a number"),
-            ("base_url", "ftp://x", r"models\.0: .*base_url is http\(s\)://HOST/PATH"),
+            ("base_url", "ftp://x", r"models\.0: .*base_url must be http\(s\)://HOST/PATH"),
             ("context", 0, r"models\.0\.context: needs at least 1"),
             ("requests_per_minute", 0, r"models\.0\.requests_per_minute: needs more than 0"),
             ("tokens_per_minute", float("inf"), r"models\.0\.tokens_per_minute: needs a finite number"),

@@ -192,7 +192,7 @@ def parse_limit(given: object) -> Limit:
     if _FORMULA.fullmatch(text):
         return text
     raise OptionError(
-        f"max_turns must be a whole number from 1, a formula such as '3n' or '3n+3' in the number n of subtopics, or "
+        f"max_turns must be an integer from 1, a formula such as '3n' or '3n+3' in the number n of subtopics, or "
         f"None, got {given!r:.80}"
     )
 
