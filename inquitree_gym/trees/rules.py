@@ -26,8 +26,13 @@ MIN_FAKE_SIMILARITY = 0.50
 """Minimum similarity of a fake to the true result. Less means another subject."""
 MIN_LAST_HINT_SIMILARITY = 0.85
 """Minimum similarity of the last hint to the text of its target, which it names."""
-MAX_FALL = {"T501": 0.05, "T502": 0.05}
-"""Largest fall of a hint behind an earlier one, in similarity to the target, that is no fault."""
+MAX_FALL = {"T501": 0.03, "T502": 0.04}
+"""Largest fall of a hint behind an earlier one, in similarity to the target, that is no fault.
+
+It is what rewording without meaning does: a lead-in, "please", no full stop, no articles, "that" for "which". Of such
+changes to hints of shipped trees, 95 % move a similarity by at most .031 in characters (5,789 changes, 18 trees) and
+.038 under the default embedder (2,151 changes, 6 trees). Exchanged neighbouring hints fall further in 95 and 94 %.
+"""
 MAX_SIBLING_SIMILARITY = 0.80
 """Maximum similarity between two subtopics, and between two studies of one subtopic."""
 MAX_LEAK = 0.10

@@ -119,8 +119,8 @@ def test_a_masked_action_is_refused_where_that_is_asked_for(minilm):
 @pytest.mark.parametrize(
     ("action", "told"),
     [(1.0, "integer, got float"), (True, "got bool"), ("3", "got str"), (None, "got NoneType"),
-     (np.array([1]), "not ndarray"), (np.array(1.0), "not ndarray"), (np.array(True), "not ndarray"),
-     (np.float32(1), "not float32"), (np.bool_(True), "not bool"), ([1], "not list"),
+     (np.array([1]), "got ndarray"), (np.array(1.0), "got ndarray"), (np.array(True), "got ndarray"),
+     (np.float32(1), "got float32"), (np.bool_(True), "got bool"), ([1], "got list"),
      (np.array(MACRO + 1), f"got {MACRO + 1}"), (-1, f"lie in 0 to {MACRO}, got -1"), (MACRO + 1, f"got {MACRO + 1}")],
     ids=str,
 )  # fmt: skip

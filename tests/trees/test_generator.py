@@ -326,7 +326,7 @@ def test_a_setting_out_of_range_is_refused_by_name(settings_, message):
 
 @pytest.mark.parametrize("seed", [-1, MAX_SEED + 1, 1.0, True, "1"])
 def test_a_seed_out_of_range_is_refused(seed):
-    with pytest.raises(OptionError, match=r"whole number from 0 to 2\^63 - 1"):
+    with pytest.raises(OptionError, match=r"integer from 0 to 2\^63 - 1"):
         synthetic_tree(seed)
 
 
