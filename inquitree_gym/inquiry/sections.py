@@ -142,7 +142,8 @@ TURN_STEP = 0.25
 OUTCOMES = ("accepted", "hinted", "asked", "waits", "forced", "limit")
 REASONS = ("below_threshold", "prerequisite_unmet", "unreadable_decision")
 _MEMORY_HEADS = (
-    "model", "judge", "cutoff", "conclusions", "not scored", "off format", "mean S", "before", "after", "before − after",
+    "model", "judge", "cutoff", "conclusions", "not scored", "off format", "mean S", "before", "after",
+    "before − after",
     "df", "unclear trees",
 )  # fmt: skip
 _GAIN_HEADS = ("agent", "judge", "mean S in the loop", "closed book", "gain", "trees")
