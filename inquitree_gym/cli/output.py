@@ -172,7 +172,7 @@ def _some(names: Sequence[str]) -> str:
 def check_svg(option: str, file: Path | None) -> None:
     """Raise `OptionError` if the file of ``option`` is not named ``.svg``."""
     if file is not None and file.suffix.lower() != ".svg":
-        raise OptionError(f"{option} writes SVG, so its file name ends with .svg, not '{file.name}'")
+        raise OptionError(f"{option} must name an .svg file, which it writes, got '{file.name}'")
 
 
 def reply_limit(text: str) -> int | None:
@@ -180,7 +180,7 @@ def reply_limit(text: str) -> int | None:
     try:
         return None if text == "none" else int(text)
     except ValueError as error:
-        raise OptionError(f"--reply-tokens takes a whole number from 1, or none, not '{text:.80}'") from error
+        raise OptionError(f"--reply-tokens must be an integer from 1, or none, got '{text:.80}'") from error
 
 
 def split(names: str) -> tuple[str, ...]:
@@ -198,7 +198,7 @@ def whole_numbers(option: str, text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in split(text))
     except ValueError as error:
-        raise OptionError(f"{option} takes whole numbers, comma-separated, not '{text}'") from error
+        raise OptionError(f"{option} must be integers, comma-separated, got '{text}'") from error
 
 
 @contextmanager

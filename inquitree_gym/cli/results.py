@@ -275,6 +275,6 @@ def _has_values(report: Report[Any], measures: Sequence[str]) -> bool:
 def _check_comparison(paired: bool, paths: Sequence[Path], agents: Sequence[str]) -> None:
     number = len(distinct(paths))
     if paired and number > 2:
-        raise OptionError(f"--compare takes two runs, or one run with several agents, not {number} runs")
+        raise OptionError(f"--compare must be given two runs, or one run with several agents, got {number} runs")
     if agents and not paired:
         raise OptionError("--agent chooses what --compare compares; give both")

@@ -77,7 +77,7 @@ ContextOption = Annotated[
     int | None, typer.Option("--context", help="Largest request in estimated tokens; the model's window by default.")
 ]
 NewVersionOption = Annotated[
-    bool, typer.Option("--as-new-version", help="Play a task that was changed as a further task of the run.")
+    bool, typer.Option("--as-new-version", help="Play a changed task under a new name beside the old one.")
 ]
 EpisodesOption = Annotated[
     int, typer.Option(min=1, help="Episodes played at the same time, of agents that ask a model.")

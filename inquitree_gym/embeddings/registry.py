@@ -1,4 +1,4 @@
-"""Embedders by name, with those of an API, hashed words and the pair of the local judge."""
+"""Embedders by name, including those behind an API and hashed words."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class LiteLLMEmbedder:
             OptionError: ``retries`` is below 1.
         """
         if retries < 1:
-            raise OptionError(f"retries is a whole number from 1, not {retries!r}")
+            raise OptionError(f"retries must be an integer from 1, got {retries!r}")
         self.name = f"litellm:{model}"
         self._model = model
         self._base_url = base_url
@@ -230,7 +230,7 @@ def load_embedder(name: str, *, device: Device = "cpu") -> Embedder:
         EmbedderError: the name or the device is unknown, or the embedder does not run on the device.
     """
     if device not in get_args(Device):
-        raise EmbedderError(f"device is one of {', '.join(get_args(Device))}, not {device!r}")
+        raise EmbedderError(f"device must be one of {', '.join(get_args(Device))}, got {device!r}")
     return _load(name, device)
 
 

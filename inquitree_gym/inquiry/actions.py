@@ -191,7 +191,7 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
         """
         number = action if type(action) is int else _to_int(action)
         if not 0 <= number < self._actions:
-            raise ActionError(f"a menu action lies in 0 to {self._actions - 1}, not {action}")
+            raise ActionError(f"a menu action must lie in 0 to {self._actions - 1}, got {action}")
         menu = self._menu or self.menu
         if self._raises and not self.action_masks()[number]:
             raise ActionError(
@@ -227,7 +227,7 @@ def _to_int(action: Any) -> int:
             return operator.index(action)
     except TypeError:
         pass
-    raise ActionError(f"a menu action is a whole number, not {type(action).__name__} ({action!r:.80})")
+    raise ActionError(f"a menu action must be an integer, got {type(action).__name__} ({action!r:.80})")
 
 
 @unpack_keywords(InquiryEnv.__init__, InquiryKeywords)

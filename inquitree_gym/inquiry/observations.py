@@ -240,9 +240,9 @@ class FeatureLayout:
                 ``dim``.
         """
         if type(subtopics) is not int or subtopics < 1:
-            raise OptionError(f"subtopics is None or a whole number from 1, not {subtopics!r}")
+            raise OptionError(f"subtopics must be None or an integer from 1, got {subtopics!r}")
         if text_dim is not None and not (type(text_dim) is int and 1 <= text_dim <= dim):
-            raise OptionError(f"text_dim is None or a whole number from 1 to {dim}, not {text_dim!r}")
+            raise OptionError(f"text_dim must be None or an integer from 1 to {dim}, got {text_dim!r}")
         return cls(subtopics, dim, dim if text_dim is None else text_dim)
 
     @cached_property

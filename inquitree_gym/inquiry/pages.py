@@ -210,7 +210,13 @@ class InquiryPages(KindPages):
     }
     board = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|", NORMALISED)
     listed = ("coverage", "unaided", "turns L", "hints", "Q/|C|")
-    sections = (sections.vigilance, sections.wearing, sections.turns, sections.readings, sections.closed_book)
+    sections = (
+        sections.vigilance,
+        sections.vigilance_over_time,
+        sections.turns,
+        sections.readings,
+        sections.closed_book,
+    )
 
     def maps(self, results: KindResults[Any, InquiryDetail]) -> Mapping[str, Measure[InquiryDetail]]:
         """See `KindPages.maps`."""

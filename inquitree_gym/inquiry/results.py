@@ -248,7 +248,7 @@ LEGEND = (
     "stretch: position of L between its bounds, 0 at 3n, 1 at the limit or n(2H+3); below 0 for an early conclusion.\n"
     "hits, false alarms: fake, true results redone.\n"
     "redo − level 0: paired by tree and seed. d′: sensitivity, how well fakes are told from true results.\n"
-    "first: first results of a study. can be told: fakes that reasoning can tell, and true results, until the true\n"
+    "first: first results of a study. detectable: fakes that reasoning can tell, and true results, until the true\n"
     "result of the study was seen. Brier, AUC: of the stated probabilities that results are fake; stated: their number."
 )
 

@@ -142,7 +142,8 @@ TURN_STEP = 0.25
 OUTCOMES = ("accepted", "hinted", "waits", "forced", "limit")
 REASONS = ("below_threshold", "prerequisite_unmet", "unreadable_decision")
 _MEMORY_HEADS = (
-    "model", "judge", "cutoff", "conclusions", "not scored", "formless", "mean S", "before", "after", "before − after",
+    "model", "judge", "cutoff", "conclusions", "not scored", "off format", "mean S", "before", "after",
+    "before − after",
     "df", "unclear trees",
 )  # fmt: skip
 _GAIN_HEADS = ("agent", "judge", "mean S in the loop", "closed book", "gain", "trees")
@@ -208,7 +209,7 @@ def closed_book(report: InquiryReport) -> Section | None:
     memories: Memorisation = report.addition
     lines = [
         [
-            each.name, each.judge, each.cutoff, each.conclusions, each.unscored, each.formless, each.memory,
+            each.name, each.judge, each.cutoff, each.conclusions, each.unscored, each.off_format, each.memory,
             each.before, each.after, each.difference, each.degrees, each.unclear,
         ]
         for each in memories.models
@@ -251,7 +252,7 @@ def vigilance(report: InquiryReport) -> Section:
     return Section("vigilance", "Fake results", words, _charts(report), tuple(tables), folded)
 
 
-def wearing(report: InquiryReport) -> Section | None:
+def vigilance_over_time(report: InquiryReport) -> Section | None:
     """Return vigilance over the course of an inquiry. None if no fake result left a choice."""
     found = vigilance_trends(report)
     if not found:
@@ -262,7 +263,8 @@ def wearing(report: InquiryReport) -> Section | None:
     chart = curves("position", ("position in the inquiry", GAP), by_position, share=False)
     tables = tuple(each for each in _tables(found) if each.lines)
     folded = sum(len(each.lines) for each in tables) > MAX_OPEN_LINES
-    return Section("wearing", "Does vigilance wear off?", report.words("wearing"), (chart,), tables, folded)
+    words = report.words("vigilance_over_time")
+    return Section("vigilance-over-time", "Vigilance over time", words, (chart,), tables, folded)
 
 
 def vigilance_trends(report: InquiryReport) -> dict[str, VigilanceTrend]:

@@ -165,7 +165,7 @@ def _slope(trials: Sequence[Trial]) -> float | None:
     return float(at @ doubted) / spread if spread > _NO_SPREAD else None
 
 
-ALL, FIRST, LATER, TELLABLE, TRUTH_SEEN = "all", "first", "later", "can be told", "true result seen"
+ALL, FIRST, LATER, TELLABLE, TRUTH_SEEN = "all", "first", "later", "detectable", "true result seen"
 BRIER, AUC = "Brier", "AUC"
 
 
@@ -190,7 +190,7 @@ class Exposure:
     truth_seen: bool = False
     """True if the study's true result was shown before, in the same episode."""
     tellable: bool = False
-    """True for a fake that can be told. See `Fake.can_be_told`."""
+    """True for a detectable fake. See `Fake.can_be_told`."""
     belief: float | None = None
     """Stated probability that the result is fake, in [0, 1]. None without a statement."""
 
@@ -204,7 +204,7 @@ SHOWINGS: dict[str, Callable[[Exposure], bool]] = {
 }
 """Kinds of showings that vigilance is counted over, by name. All showings are those of the paper.
 
-Fakes that can be told stand against the true results. Showings after the study's true result are left out there and
+Detectable fakes stand against the true results. Showings after the study's true result are left out there and
 counted apart, because comparing two texts takes no reasoning about the study.
 """
 

@@ -34,7 +34,7 @@ class BatchVecEnv(VecEnv):
             OptionError: it is no vector environment, has another autoreset mode, or does not copy its observations.
         """
         if not isinstance(env, VectorEnv):
-            raise OptionError(f"BatchVecEnv takes what gymnasium.make_vec makes, not {type(env).__name__}")
+            raise OptionError(f"BatchVecEnv must wrap what gymnasium.make_vec makes, got {type(env).__name__}")
         if env.metadata.get("autoreset_mode") != AutoresetMode.SAME_STEP:
             raise OptionError('Stable-Baselines3 needs an environment made with autoreset_mode="SameStep"')
         if not getattr(env.unwrapped, "copy", True):

@@ -141,7 +141,7 @@ def session_score(episode: Episode[Any], task: Any) -> SessionScore | None:
 def check_move(text: object) -> str:
     """Return a move from an untrusted client. Raise `ActionError` unless it is a text, neither empty nor too long."""
     if not isinstance(text, str):
-        raise ActionError(f"a move is a text, not {type(text).__name__}")
+        raise ActionError(f"a move must be a text, got {type(text).__name__}")
     if not text.strip():
         raise ActionError("a move is a text with at least one word; yours is empty")
     if len(text) > MAX_ACTION_LENGTH:

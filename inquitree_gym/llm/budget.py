@@ -34,7 +34,7 @@ class Budget:
         for name in ("max_cost", "max_total_tokens", "max_seconds"):
             cap = getattr(self, name)
             if cap is not None and not cap > 0:
-                raise OptionError(f"{name} is a number above 0, not {cap}; leave it out for no cap")
+                raise OptionError(f"{name} must be a number above 0, got {cap}; leave it out for no cap")
         self._usage = Usage()
         self._started = self.clock.now()
         self._lock = threading.Lock()

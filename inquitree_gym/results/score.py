@@ -266,7 +266,7 @@ class KindResults(ABC, Generic[T, D]):
             OptionError: the kind has no such formula.
         """
         if formulas:
-            raise OptionError(f"these logs have no choice of {' or '.join(formulas)}; leave it out")
+            raise OptionError(f"episodes of this kind have no option {' or '.join(map(repr, formulas))}; leave it out")
         return self
 
 

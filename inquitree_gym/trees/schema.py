@@ -374,10 +374,10 @@ def _dangling_clues(tree: Tree) -> Iterator[Fault]:
             path = f"{tree.paths[study.id]}.fakes[{i}].told_by"
             for k, name in enumerate(fake.told_by):
                 if name not in studies - {study.id}:
-                    message = f"fake {i + 1} is told by '{name}', which is no other study of this tree"
+                    message = f"told_by of fake {i + 1} names '{name}', which is not another study of this tree"
                     yield fault("T118", study.id, f"{path}[{k}]", message)
             if len(set(fake.told_by)) < len(fake.told_by):
-                yield fault("T118", study.id, path, f"fake {i + 1} is told by a study that is listed twice")
+                yield fault("T118", study.id, path, f"told_by of fake {i + 1} names a study twice")
 
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]

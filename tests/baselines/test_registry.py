@@ -50,8 +50,8 @@ def test_an_agent_without_a_model_takes_no_settings(name: str, minilm: MiniLMEmb
         ({"model": "gpt-4o-mini", "chat": ChatModel("gpt-4o-mini")}, "needs a model: .* not both"),
         ({"chat": ChatModel("gpt-4o-mini"), "timeout": 3}, "chat= has its own settings; leave out timeout"),
         ({"model": "gpt-4o-mini", "temprature": 3}, r"unknown setting 'temprature' \(did you mean 'temperature'\?\)"),
-        ({"model": "gpt-4o-mini", "temperature": -3}, "temperature is a number from 0"),
-        ({"model": "gpt-4o-mini", "context": 0}, "context is a whole number"),
+        ({"model": "gpt-4o-mini", "temperature": -3}, "temperature must be a number from 0"),
+        ({"model": "gpt-4o-mini", "context": 0}, "context must be a number of tokens, an integer from 1"),
         ({"model": "gpt-4o-mini", "prompts": "/no/such/folder"}, "no folder of templates"),
     ],
 )

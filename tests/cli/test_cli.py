@@ -498,6 +498,28 @@ def test_a_new_tree_lacks_only_its_texts(tmp_path: Path, monkeypatch: pytest.Mon
     assert "written: rye.json" in inquitree("new", "bread", "--out", "rye.json").err
 
 
+@pytest.mark.parametrize(("subtopics", "studies"), [(1, 1), (1, 3), (3, 1), (5, 3), (26, 26)])
+def test_a_new_tree_has_the_size_asked_for_and_a_sound_structure(subtopics: int, studies: int, tmp_path: Path):
+    file = tmp_path / "rye.json"
+    done = inquitree("new", "rye", "--subtopics", subtopics, "--studies", studies, "--out", file)
+    tree = load_tree(file)
+    assert [len(subtopic.studies) for subtopic in tree.subtopics] == [studies] * subtopics
+    assert [subtopic.prerequisites for subtopic in tree.subtopics] == [(), *((f"s{i}",) for i in range(1, subtopics))]
+    faults = lint_tree(tree)
+    assert {fault.code for fault in faults} == {"T301"}
+    listed = [int(count) for count in re.findall(r"│ (\d+) +│\n", done.out)]
+    assert sum(listed) == len(faults)
+    assert re.search(rf"subtopics\[…\]\.studies\[…\]\.result +│ {subtopics * studies} ", done.out)
+
+
+@pytest.mark.parametrize("option", ["--subtopics", "--studies"])
+@pytest.mark.parametrize("number", [0, -1, 27, 1000])
+def test_a_size_that_no_new_tree_has_is_refused(option: str, number: int, tmp_path: Path):
+    done = inquitree("new", "rye", option, number, "--out", tmp_path / "rye.json")
+    expected = f"error: {option[2:]} must be an integer from 1 to 26, got {number}. Write further ones yourself."
+    assert (done.status, done.said, [*tmp_path.iterdir()]) == (2, expected, [])
+
+
 def test_a_flag_beside_a_study_file_is_refused(tmp_path: Path):
     study = tmp_path / "study.toml"
     study.write_text('agents = ["oracle"]\ntrees = ["paper8"]\nseeds = 1\n')

@@ -159,7 +159,7 @@ def test_a_dry_run_of_another_study_is_refused(flags: tuple):
     run("--agent", "oracle", "--papers", "2", *flags[-2:])
     status, _, err = run("--agent", "oracle", "--papers", "2", "--max-turns", "5n", *flags[-2:], "--dry-run")
     assert status == 2
-    assert "max_turns is 3n there and 5n here" in err
+    assert "the run has max_turns=3n, this study max_turns=5n" in err
 
 
 def test_a_dry_run_says_what_it_would_add(flags: tuple, tmp_path: Path):

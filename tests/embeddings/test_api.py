@@ -81,7 +81,7 @@ def test_a_refusal_is_not_tried_again_and_nothing_is_printed(
 
 @pytest.mark.parametrize("retries", [0, -1])
 def test_fewer_retries_than_one_are_refused_because_litellm_takes_none_for_two(retries: int):
-    with pytest.raises(OptionError, match=f"from 1, not {retries}"):
+    with pytest.raises(OptionError, match=f"from 1, got {retries}"):
         LiteLLMEmbedder(retries=retries)
 
 

@@ -392,21 +392,24 @@ def test_calls_at_the_wrong_time_are_refused():
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"trees": ["paper2"]}, r"trees is a sequence with one tree for each of the 2 environments, not \['paper2'\]"),
-        ({"trees": "ab"}, "trees is a sequence with one tree for each of the 2 environments, not 'ab'"),
-        ({"trees": 2}, "trees is a sequence with one tree for each of the 2 environments, not 2"),
-        ({"trees": [["paper2"], "paper8"]}, r"each of trees is an id, a path or a Tree, not \['paper2'\]"),
+        (
+            {"trees": ["paper2"]},
+            r"trees must be a sequence with one tree for each of the 2 environments, got \['paper2'\]",
+        ),
+        ({"trees": "ab"}, "trees must be a sequence with one tree for each of the 2 environments, got 'ab'"),
+        ({"trees": 2}, "trees must be a sequence with one tree for each of the 2 environments, got 2"),
+        ({"trees": [["paper2"], "paper8"]}, r"each of trees must be an id, a path or a Tree, got \['paper2'\]"),
         (
             {"tree": "paper2", "autoreset_mode": "Never"},
-            'autoreset_mode is one of "NextStep", "SameStep", "Disabled", no',
+            'autoreset_mode must be one of "NextStep", "SameStep", "Disabled", no',
         ),
         ({}, "pass tree, for all inquiries, or trees"),
         ({"tree": "paper2", "observation": "text"}, r"observation is one of \('features', 'index'\), not 'text'"),
         ({"tree": "paper2", "observation": "index", "as_dict": True}, 'goes with observation="features"'),
-        ({"tree": "paper2", "text_dim": 0}, "text_dim is None or a whole number from 1 to 384, not 0"),
-        ({"tree": "paper2", "on_masked": "skip"}, "on_masked is one of"),
-        ({"tree": "paper2", "size": (1,)}, "size is a pair of whole numbers"),
-        ({"tree": "paper2", "size": 9}, "size is a pair of whole numbers from 1, .* not 9"),
+        ({"tree": "paper2", "text_dim": 0}, "text_dim must be None or an integer from 1 to 384, got 0"),
+        ({"tree": "paper2", "on_masked": "skip"}, "on_masked must be one of"),
+        ({"tree": "paper2", "size": (1,)}, "size must be a pair of integers"),
+        ({"tree": "paper2", "size": 9}, "size must be a pair of integers from 1, .* got 9"),
         ({"tree": ["paper2", "paper12"], "size": (4, 30)}, "paper12 has 7 subtopics .* the menu has 4 and 30 slots"),
         ({"tree": "paper2", "render_mode": "ansi"}, r"draws nothing; leave render_mode at None, and read texts\(\)"),
         ({"tree": "paper2", "fake_levle": 3}, "unknown option 'fake_levle' .did you mean 'fake_level'"),
@@ -424,7 +427,7 @@ def test_resets_that_do_not_fit_are_refused_and_leave_everything_as_it_was(monke
     env.step([0, 0])
     before = env.texts()
     for mask in ([True, False], np.array([1, 0]), np.array([True]), np.array([False, False])):
-        with pytest.raises(OptionError, match=r"reset_mask is a bool array of shape \(2,\), True somewhere"):
+        with pytest.raises(OptionError, match=r"reset_mask must be a bool array of shape \(2,\), True somewhere"):
             env.reset(options={"reset_mask": mask})
     for seed in (-1, [1], [1, -2], [0, 1.5], 1.5, np.int64(5), "ab"):
         with pytest.raises((OptionError, gym.error.Error), match=r"[Ss]eed"):

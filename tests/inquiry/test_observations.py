@@ -94,13 +94,13 @@ def test_it_stands_on_free_text_too_and_other_trees_share_its_slots(minilm):
 
 @pytest.mark.parametrize("text_dim", [0, -3, 385, 2.0, True], ids=str)
 def test_a_length_out_of_range_is_refused(text_dim, minilm):
-    with pytest.raises(OptionError, match="text_dim is None or a whole number from 1 to 384"):
+    with pytest.raises(OptionError, match="text_dim must be None or an integer from 1 to 384"):
         EmbeddingObservation(InquiryEnv(TREE), text_dim=text_dim)
 
 
 @pytest.mark.parametrize("subtopics", [0, -1, 9.0, True], ids=str)
 def test_a_number_of_slots_out_of_range_is_refused(subtopics, minilm):
-    with pytest.raises(OptionError, match=f"subtopics is None or a whole number from 1, not {subtopics}"):
+    with pytest.raises(OptionError, match=f"subtopics must be None or an integer from 1, got {subtopics}"):
         EmbeddingObservation(InquiryEnv(TREE), subtopics=subtopics)
 
 

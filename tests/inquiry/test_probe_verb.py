@@ -74,7 +74,7 @@ def test_probe_beside_a_run_takes_its_trees_and_pairs_its_agents(checking, playe
         ((*MODEL, "--papers", "6"), "paper6"),
         ((*MODEL, "--repeats", "0"), "--repeats"),
         ((*MODEL, "--max-concurrency", "0"), "--max-concurrency"),
-        ((*MODEL, "--max-cost", "0"), "is a number above 0"),
+        ((*MODEL, "--max-cost", "0"), "must be a number above 0"),
         ((*MODEL, "--run", "nowhere"), "it does not exist"),
         (("--model", "nobody-knows-me", "--papers", "2"), "litellm knows no provider"),
         (("--model", "openai/unpriced", "--max-cost", "1", "--papers", "2"), "knows no price"),

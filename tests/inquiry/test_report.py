@@ -53,7 +53,8 @@ def files(tmp_path_factory) -> list[Path]:
 def test_the_page_holds_every_section_and_figure(files: list[Path]):
     page = read_page(files[0])
     assert [a["id"] for tag, a in page.tags if tag == "section"] == [
-        "leaderboard", "grid", "tasks", "vigilance", "wearing", "turns", "reading", "cutoff", "cost", "missing",
+        "leaderboard", "grid", "tasks", "vigilance", "vigilance-over-time",
+        "turns", "reading", "cutoff", "cost", "missing",
         "threats", "settings",
     ]  # fmt: skip
     assert len([a["aria-label"] for tag, a in page.tags if tag == "svg"]) == 3 + 3 + 4 + 1 + 1 + 2

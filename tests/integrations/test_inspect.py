@@ -248,7 +248,7 @@ def test_episodes_are_exported_as_its_logs(tmp_path: Path):
     [
         ({"papers": "/etc/shadow"}, "a task is named by its id"),
         ({"papers": "paper6"}, "may not be distributed"),
-        ({"agent": "oracle"}, "agent is llm or sceptic, not 'oracle'"),
+        ({"agent": "oracle"}, "agent must be llm or sceptic, got 'oracle'"),
         ({"fake_level": 11}, "fake_level"),
     ],
 )

@@ -94,7 +94,7 @@ def test_rates_by_kind_of_showing():
     ]  # fmt: skip
     (row,) = summarise([score("t1", 1.0, 0.6, steps=steps, fake_level=5, max_turns="11n")])
     expected = {
-        "hits, first": 0.5, "false alarms, first": None, "hits, can be told": None, "false alarms, can be told": 1,
+        "hits, first": 0.5, "false alarms, first": None, "hits, detectable": None, "false alarms, detectable": 1,
         "hits, true result seen": 0, "false alarms, true result seen": None,
     }  # fmt: skip
     assert {measure.name: row.estimates[measure.name].mean for measure in SPLIT} == expected

@@ -181,7 +181,7 @@ def turn_with(index: int, **event: object) -> Callable[[Episode], Episode]:
 
 DAMAGE: list[tuple[Callable[[Episode], Episode], str]] = [
     (header_with(gravity=9.81), "unknown option 'gravity'"),
-    (header_with(fake_level="x"), "fake_level is a whole number from 0 to 10, not 'x'"),
+    (header_with(fake_level="x"), "fake_level must be an integer from 0 to 10, got 'x'"),
     (header_with(fake_level="absent"), "names no fake_level"),
     (header_with(threshold=None), "threshold"),
     (turn_with(0, node="nowhere"), "turn 1 of the log cannot have happened in paper8"),
@@ -328,7 +328,7 @@ def test_damaged_judgements_are_named_and_left_out(whole: Path):
     file.write_text("".join([*lines[:2], lines[2].replace('"score":0.6', '"score":99.0')]))
     assert [len(scores) for scores in load_run(whole).judged.values()] == [1]
     chosen = load_run(whole, judge="llm:model")
-    assert (len(chosen.scores), "no whole judgement" in chosen.missing[0].error) == (1, True)
+    assert (len(chosen.scores), "is incomplete" in chosen.missing[0].error) == (1, True)
     panel = read_panel(whole)
     assert ["less than or equal to 1" in fault for fault in panel.faults] == [True]
     file.write_text("".join([lines[0], lines[1].replace('"item":"c1"', '"item":"c9"'), lines[2]]))

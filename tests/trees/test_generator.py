@@ -296,27 +296,27 @@ def test_conclusions_cover_every_result_and_their_variants_follow_the_fakes():
 @pytest.mark.parametrize(
     ("settings_", "message"),
     [
-        ({"subtopics": 0}, "subtopics is a whole number from 1 to 1,000"),
+        ({"subtopics": 0}, "subtopics must be an integer from 1 to 1,000"),
         ({"subtopics": (5, 3)}, "pair"),
         ({"subtopics": True}, "subtopics"),
         ({"subtopics": (1, 2, 3)}, "subtopics"),
-        ({"topology": "ring"}, "topology is one of"),
-        ({"density": 1.5, "topology": "layered"}, "density is a number from 0 to 1"),
+        ({"topology": "ring"}, "topology must be one of"),
+        ({"density": 1.5, "topology": "layered"}, "density must be a number from 0 to 1"),
         ({"density": 0.5, "topology": "chain"}, "density has no effect on the topology 'chain'"),
-        ({"studies": 5}, "studies is a whole number from 1 to 4"),
-        ({"shuffled": 1}, "shuffled is True or False"),
-        ({"fakes": 1}, "fakes is a whole number from 2 to 4"),
+        ({"studies": 5}, "studies must be an integer from 1 to 4"),
+        ({"shuffled": 1}, "shuffled must be True or False"),
+        ({"fakes": 1}, "fakes must be an integer from 2 to 4"),
         ({"fakes": 2.0}, "fakes"),
         ({"null_share": 0.4}, "null_share is at most 1/(fakes + 1) = 0.333"),
         ({"null_share": 0.25, "fakes": 4}, "0.200"),
-        ({"effect": 0}, "effect is a number from 0.05 to 4"),
-        ({"noise": float("nan")}, "noise is a number from 0 to 0.3"),
-        ({"nearness": "high"}, "nearness is a number"),
-        ({"fields": ()}, "fields is a sequence of one or more of"),
+        ({"effect": 0}, "effect must be a number from 0.05 to 4"),
+        ({"noise": float("nan")}, "noise must be a number from 0 to 0.3"),
+        ({"nearness": "high"}, "nearness must be a number"),
+        ({"fields": ()}, "fields must be a sequence of one or more of"),
         ({"fields": ("botany", "alchemy")}, "fields"),
         ({"fields": "botany"}, "fields"),
         ({"subtopic": 3}, "unknown setting 'subtopic' (did you mean 'subtopics'?)"),
-        ([("subtopics", 3)], "difficulty is a Difficulty or a mapping"),
+        ([("subtopics", 3)], "difficulty must be a Difficulty or a mapping"),
     ],
 )
 def test_a_setting_out_of_range_is_refused_by_name(settings_, message):
@@ -326,7 +326,7 @@ def test_a_setting_out_of_range_is_refused_by_name(settings_, message):
 
 @pytest.mark.parametrize("seed", [-1, MAX_SEED + 1, 1.0, True, "1"])
 def test_a_seed_out_of_range_is_refused(seed):
-    with pytest.raises(OptionError, match=r"whole number from 0 to 2\^63 - 1"):
+    with pytest.raises(OptionError, match=r"integer from 0 to 2\^63 - 1"):
         synthetic_tree(seed)
 
 

@@ -130,7 +130,7 @@ class IndexObserver:
             if not _has_texts(tree, self._rules, compiled.runtime.engine.rules):
                 raise OptionError(
                     "index observations number the texts under the rules of the environment; make it with the same "
-                    "feedback, replication and redo_turn, in place of giving them to reset"
+                    "feedback, replication and redo_turn, instead of passing them to reset"
                 )
         return [self._first[each.runtime.task] for each in trees]
 

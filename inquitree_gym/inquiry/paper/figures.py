@@ -228,7 +228,7 @@ def words_of(block: str, **values: Any) -> tuple[str, ...]:
 
 def _report(found: Reproduction) -> InquiryReport:
     if found.run is None:
-        raise OptionError(f"{found.target} needs episodes, got none. Name agents that play.")
+        raise OptionError(f"{found.target} has no episodes; name the agents to play with --agent")
     return build_report([found.run])
 
 
