@@ -115,8 +115,8 @@ def note_unnamed(models: Mapping[str, int]) -> None:
     """Name the models without a known training cutoff, with the number of their episodes."""
     for model, episodes in models.items():
         note(
-            f"no training cutoff is known for '{model}', so its {episodes} episodes are left out of before and after; "
-            "add it in a file with --models"
+            f"no training cutoff is known for '{model}', which leaves {plural(episodes, 'episode')} out of before and "
+            "after; add it in a file with --models"
         )
 
 
