@@ -110,6 +110,22 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
             exec(compile("\n" * line + source, name(page), "exec"), names)
 
 
+def test_the_first_example_of_the_readme_prints_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    page = ROOT / "README.md"
+    exec(compile(next(source for *_, source in blocks(page, "python")), name(page), "exec"), {"__name__": "__main__"})
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last == "concluded 22 1.0"
+    assert f"`{last}`" in prose(page)
+    assert "The reward comes once, with the conclusion:" in prose(page)
+
+
+@pytest.mark.parametrize("page", [DOCS / "inquiry.md", DOCS / "scoring.md", DOCS / "rl.md"], ids=name)
+def test_a_page_on_the_reward_says_what_the_local_judge_misses(page: Path) -> None:
+    said = " ".join(prose(page).split())
+    assert "hardly hears direction" in said
+    assert all(figure in said for figure in ("1.000", ".525", "13 items", "11 were paid in full"))
+
+
 @pytest.mark.parametrize("page", LINKING, ids=name)
 def test_every_relative_link_of_a_page_leads_somewhere(page: Path) -> None:
     dead = []

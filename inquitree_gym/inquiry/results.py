@@ -241,6 +241,7 @@ MEASURES: tuple[Measure[InquiryDetail], ...] = (
 LEGEND = (
     "n: episodes (trees). Means over trees; [low, high] is the 95 % interval, t over tree means, from five trees on.\n"
     "n = … below a mean: the trees with a value, if fewer than in the row; its neighbours rest on other trees.\n"
+    "random, random-redo: name the tree's texts, as in the paper; coverage and credit take no understanding from them.\n"
     "unaided: subtopics entered on a decision that needed no hint. credit: mean over the results of 1, ¼ or 0, by the\n"
     "hints before the first choice of subtopic and study; 0 after a forced move, or in words that were shown before.\n"
     "turns L: up to the decision to conclude.\n"

@@ -91,6 +91,7 @@ AUC = "AUC"
 LEGEND = (
     "n: episodes (papers). Means are over papers; [low, high] is the 95 % t interval, given from five papers on.\n"
     "all, mean of domains: each domain has equal weight, as in the paper; all, pooled: each paper has equal weight.\n"
+    "AUC: area under F1 over three levels, from 0 to 2; with --auc mean their mean, from 0 to 1.\n"
     "unscored: projections that the judge could not score; the means leave them out. A coin that knows the variables\n"
     "has an expected F1 of 0.5."
 )
