@@ -65,6 +65,8 @@ CONSTANTS = {
     ),
 }
 """Numbers that a page gives, by the constants behind them."""
+OF_WORLDS = {"T119", "T120", "T121", *(code for code in RULES if code.startswith("T9"))}
+"""Rules for worlds, whose words no page defines before worlds can be played."""
 VERBS = commands()
 
 
@@ -233,9 +235,20 @@ def test_the_page_of_language_models_has_every_setting_with_its_default() -> Non
     assert rows["context"] == "`None`"
 
 
+@pytest.mark.parametrize(
+    ("env", "pages"), [("inquiry", ("scoring.md", "vigilance.md")), ("projection", ("projectionbench.md",))]
+)
+def test_the_pages_name_every_measure_as_the_values_of_a_score_do(env: str, pages: tuple[str, ...]) -> None:
+    said = "".join(text_of(DOCS / page) for page in pages)
+    parts = {part for measure in kind(env).results.measures for part in (measure.name, measure.name.split(", ")[0])}
+    names = {part for part in parts if env == "projection" or ", " not in part}
+    assert [each for each in sorted(names - {"F1"}) if f"`{each}`" not in said] == []
+
+
 def test_the_page_of_the_format_lists_every_rule_of_the_linter() -> None:
     rows = re.findall(r"^\| `(T\d+)` \| (\w+) \| (.+) \|$", text_of(DOCS / "trees-format.md"), re.MULTILINE)
-    assert rows == [(code, rule.severity, rule.summary) for code, rule in RULES.items()]
+    assert rows == [(code, rule.severity, rule.summary) for code, rule in RULES.items() if code not in OF_WORLDS]
+    assert [summary for *_, summary in rows if re.search(r"\b(axis|axes|poles?|examined?)\b", summary)] == []
 
 
 def test_the_page_of_the_format_names_every_field_of_a_tree() -> None:

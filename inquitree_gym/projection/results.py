@@ -126,6 +126,7 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
         if auc == "mean":
             words.append("AUC as the mean of the levels")
         self.formulas = ", ".join(words)
+        self.headings = {AUC: f"{AUC} ({'0–1' if auc == 'mean' else '0–2'})"}
         by_level = (
             Measure(f1_at(level), self._f1(level), f"F1 of the projection from the {level}", judged=True,
                     anchors=Anchors(normalised_at(level), COIN_F1, CEILING))
