@@ -35,6 +35,8 @@ FAULTY, FAILED, INTERRUPTED = 1, 2, 130
 """Exit statuses of a check that found faults, and of a command that failed or was interrupted."""
 PIPE_WIDTH = 118
 """Columns of a table in a file or pipe, unless its words need more. On a terminal its width counts."""
+NAME_WIDTH = 40
+"""Width up to which the first column, which has names, is not broken at spaces there."""
 _ANY_WIDTH = 10_000
 
 MAX_NAMES = 10
@@ -128,6 +130,7 @@ def print_table(title: str, rows: Iterable[list[str]]) -> None:
     for row in body:
         table.add_row(*row)
     if not out.is_terminal:  # no name is folded: the table may be wider than `PIPE_WIDTH`
+        table.columns[0].min_width = min(max((len(row[0]) for row in body), default=0), NAME_WIDTH)
         needed = table.__rich_measure__(out, out.options.update(max_width=_ANY_WIDTH)).minimum
         table.width = needed if needed > out.width else None
     out.print(table, crop=False)
