@@ -183,8 +183,8 @@ def suggest(word: str, known: Iterable[str]) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 fault``, ``2 faults``, ``3 studies``."""
-    return f"{number} {noun if number == 1 else plural_of(noun)}"
+    """Return a number with its noun: ``1 fault``, ``2 faults``, ``3,000 studies``."""
+    return f"{number:,} {noun if number == 1 else plural_of(noun)}"
 
 
 def plural_of(noun: str) -> str:

@@ -232,7 +232,7 @@ def _scores_table(report: _FolderReport) -> list[list[str]]:
     """Return the means of the measures that a judge decides on, by judge, the heading first."""
     results = kind(report.kind).results
     measures = [measure for measure in dict.fromkeys((*results.measures, *results.split)) if measure.judged]
-    lines = [["judge", "episodes", "unscored", *(measure.name for measure in measures)]]
+    lines = [["judge", "episodes", "unscored", *(results.heading(measure.name) for measure in measures)]]
     for label, scores in report.scores.items():
         means = (clustered_mean((score.task, measure.of(score.detail)) for score in scores) for measure in measures)
         lines.append([label, str(len(scores)), str(sum(score.unscored for score in scores)), *map(in_cell, means)])

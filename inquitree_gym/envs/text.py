@@ -176,6 +176,11 @@ class TextEnv(ABC, gym.Env[str, str], Generic[T, Rules, Runtime, Past]):
         return self.last_transition
 
     @property
+    def turn_limit(self) -> int | None:
+        """Turns of this episode at most. None for no limit."""
+        return None
+
+    @property
     def episode_seed(self) -> int:
         """Seed of this episode. Privileged."""
         return self._episode_seed

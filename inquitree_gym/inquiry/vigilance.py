@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 _NO_SPREAD = 1e-12
-HITS, FALSE_ALARMS, GAP, D_PRIME, CRITERION = "hits", "false alarms", "hits − false alarms", "d′", "c"
+HITS, FALSE_ALARMS, GAP, D_PRIME, CRITERION = (
+    "hit_rate", "false_alarm_rate", "hit_rate − false_alarm_rate", "d′", "c",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class Counts:
 
 
 _PROPERTIES = {
-    HITS: "hit_rate", FALSE_ALARMS: "false_alarm_rate", GAP: "gap", D_PRIME: "d_prime", CRITERION: "criterion",
+    HITS: HITS, FALSE_ALARMS: FALSE_ALARMS, GAP: "gap", D_PRIME: "d_prime", CRITERION: "criterion",
 }  # fmt: skip
 SENSITIVITY = tuple(_PROPERTIES)
 """Names of the estimates of `sensitivity`."""

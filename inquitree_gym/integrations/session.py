@@ -28,14 +28,15 @@ class SessionScore:
     reward: float
     """Sum of the rewards of the environment."""
     turns: int
+    """Actions that were played, the conclusion among them."""
     values: Mapping[str, float | None]
     """Measures of the kind of environment by name. None where an episode has no value."""
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Return turns and measures by name, without those that have no value."""
+        """Return the number of actions and the measures by name, without those that have no value."""
         known = {name: value for name, value in self.values.items() if value is not None}
-        return {"turns": float(self.turns), **known}
+        return {"actions": float(self.turns), **known}
 
 
 class EpisodeSession:

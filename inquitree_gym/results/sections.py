@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -110,7 +111,8 @@ def paired(report: AnyReport, anchor: str, title: str, found: Sequence[PairedDif
         for each in found
     ]  # fmt: skip
     heads = ("difference", *map(axis_name, grid), "pairs", *measures)
-    table = make_table("Paired differences", heads, lines, labels=1 + len(grid))
+    headings = {name: report.results.heading(name) for name in measures}
+    table = make_table("Paired differences", heads, lines, 1 + len(grid), headings)
     words = report.words(anchor, drawn="" if few else cell_words(first))
     return Section(anchor, title, words, charts, (report.name_judge(table, *measures),))
 
@@ -259,8 +261,9 @@ def _board_by_group(report: AnyReport) -> Table:
                         for group in groups), agent=name)]
         for name in rows[POOLED]
     ]  # fmt: skip
-    caption = f"{report.order} by {report.results.groups}"
-    return report.name_judge(make_table(caption, ("agent", *groups), lines), report.order)
+    table = make_table(f"{report.order} by {report.results.groups}", ("agent", *groups), lines)
+    caption = f"{report.results.heading(report.order)} by {report.results.groups}"
+    return report.name_judge(replace(table, caption=caption), report.order)
 
 
 def _task_table(

@@ -237,6 +237,21 @@ def test_a_person_plays_an_inquiry(paper8: Tree, moves: list[str]):
     assert 0 < score < 1
 
 
+def test_a_person_is_told_how_a_message_ends_and_how_many_turns_are_left(moves: list[str]):
+    said = flat(inquitree("play", "8", "--max-turns", 9, stdin=script(*moves)).out)
+    assert said.count("An empty line ends it.") == 1
+    states = ("topic", "subtopic", "result", "conclusion")
+    asked = [f"{state} · {turns} turns left >" for state, turns in zip(states, (9, 8, 7, 6), strict=True)]
+    places = [said.index(each) for each in asked]
+    assert said.index("An empty line ends it.") < places[0]
+    assert places == sorted(places)
+    unlimited = flat(inquitree("play", "8", "--max-turns", "none", stdin=script(*moves)).out)
+    assert "topic >" in unlimited
+    levels = flat(inquitree("play", "8", "--env", "projection", stdin=script(*["It rises."] * 3)).out)
+    assert "project · 3 turns left >" in levels
+    assert "project · 1 turn left >" in levels
+
+
 def test_options_of_play_reach_the_episode(moves: list[str], tmp_path: Path):
     file = tmp_path / "e.jsonl"
     flags = ("--fake-level", 10, "--seed", 5, "--max-turns", 2, "--log", file)

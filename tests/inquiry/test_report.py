@@ -145,8 +145,8 @@ def test_a_rate_of_fewer_trees_than_its_row_says_so():
     table, _ = vigilance(build_report([run])).tables
     (line,) = table.lines
     assert line[table.heads.index("n (trees)")].text == "2 (2)"
-    assert line[table.heads.index("hits")].below == "n = 1"
-    assert line[table.heads.index("redo")].below == ""
+    assert line[table.heads.index("hit rate")].below == "n = 1"
+    assert line[table.heads.index("redo rate")].below == ""
 
 
 def test_two_configurations_of_one_agent_are_listed_apart():

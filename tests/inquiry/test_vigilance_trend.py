@@ -120,7 +120,7 @@ def run() -> ScoredRun:
 
 def test_the_sections_show_levels_and_showings_position_context_and_slopes(run: ScoredRun):
     section, worn = vigilance(build_report([run])), vigilance_over_time(build_report([run]))
-    assert [chart.name for chart in section.charts] == ["redo", "hits", "false-alarms", "d-prime"]
+    assert [chart.name for chart in section.charts] == ["redo-rate", "hit-rate", "false-alarm-rate", "d-prime"]
     assert [(each.caption, len(each.lines)) for each in section.tables] == [
         ("Vigilance", 2), ("Vigilance by kind of showing", 2),
     ]  # fmt: skip

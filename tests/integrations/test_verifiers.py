@@ -108,7 +108,7 @@ def test_a_model_leaves_the_fingerprints_that_it_leaves_in_a_run(service: Servic
         (log,) = (log for log in logs if (log.header.task.id, log.header.seed) == (task.task, task.seed))
         assert trace.reward == log.footer.episode_return
         assert trace.rewards.keys() == {"reward"}
-        assert trace.metrics.keys() >= {"coverage", "unaided", "turns"}
+        assert trace.metrics.keys() >= {"coverage", "unaided_coverage", "turns", "actions"}
         assert trace.metrics["turns"] == len(log.turns)
         assert episode.task.key == task.key
 

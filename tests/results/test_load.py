@@ -242,7 +242,7 @@ def test_the_second_run_minus_the_first_over_the_pairs_that_both_have():
     assert (difference.name, difference.cell["fake_level"], difference.pairs) == ("other − made", 0, 2)
     assert difference.estimates["Q/|C|"].mean == pytest.approx((0.5 + 1) / 2)
     assert difference.estimates["coverage"].mean == 0
-    assert difference.estimates["hits"].mean is None
+    assert difference.estimates["hit_rate"].mean is None
     assert as_plain(difference)["estimates"]["Q/|C|"]["episodes"] == 2
 
 
@@ -273,8 +273,8 @@ def test_runs_that_share_nothing_are_refused(second):
 
 
 def test_differences_as_a_text_table():
-    heads, line = differences_table(compare([score("t1", 1, 1)], [score("t1", 1, 0)]), RESULTS.compared)
-    assert heads == ["pair", "fake level", "pairs", *RESULTS.compared]
+    heads, line = differences_table(compare([score("t1", 1, 1)], [score("t1", 1, 0)]), RESULTS.compared, RESULTS)
+    assert heads == ["pair", "fake level", "pairs", *map(RESULTS.heading, RESULTS.compared)]
     assert line[:3] == ["made", "0", "1"]
     assert line[heads.index("Q/|C|")] == "-0.500"
 

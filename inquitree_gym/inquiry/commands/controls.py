@@ -72,7 +72,7 @@ from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel
 from inquitree_gym.results.cutoff import ModelDates, find_model, load_models
 from inquitree_gym.results.questions import AskingResult
 from inquitree_gym.results.statistics import Estimate
-from inquitree_gym.results.summary import in_cell
+from inquitree_gym.results.summary import axis_name, in_cell
 from inquitree_gym.runs.study import ALL
 from inquitree_gym.trees import Tree, load_tree
 
@@ -283,12 +283,12 @@ def note_answers(name: str, asked: AskingResult, more: str = "") -> None:
 
 
 def _probe_rows(found: ProbeResult) -> Iterator[list[str]]:
-    yield ["results", "without a verdict", *SENSITIVITY]
+    yield ["results", "without a verdict", *map(axis_name, SENSITIVITY)]
     yield [f"{found.items}", f"{found.items - len(found.doubts)}", *_cells(found.estimates)]
 
 
 def _pair_rows(each: ProbeComparison) -> Iterator[list[str]]:
-    yield ["", *SENSITIVITY]
+    yield ["", *map(axis_name, SENSITIVITY)]
     for name, estimates in (("in the loop", each.loop), ("probe", each.alone), ("difference", each.difference)):
         yield [name, *_cells(estimates)]
 
