@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +19,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder, registry
+from inquitree_gym.files import CACHE_VARIABLE
 from tests.hashing import HashingEmbedder
 from tests.results.browser import CHROMIUM
 from tests.servers import KEY, Service, close_clients
@@ -49,11 +52,20 @@ settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the fast tests run without the weights, and their properties on fewer examples."""
+    """Keep the tests out of the user's cache, and let the fast ones run without the weights, on fewer examples."""
+    share_cache(config)
     if config.option.markexpr == FAST:
         settings.load_profile("fast")
         for name in registry._NAMED:
             registry._NAMED[name] = lambda device, name=name: HashingEmbedder(name)
+
+
+def share_cache(config: pytest.Config) -> None:
+    """Name a temporary folder as the cache of all processes of the session, if none is named."""
+    if not os.environ.get(CACHE_VARIABLE):
+        os.environ[CACHE_VARIABLE] = folder = tempfile.mkdtemp(prefix="inquitree-cache-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        config.add_cleanup(lambda: os.environ.pop(CACHE_VARIABLE, None))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
