@@ -22,6 +22,7 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder, 
 from inquitree_gym.files import CACHE_VARIABLE
 from tests.hashing import HashingEmbedder
 from tests.results.browser import CHROMIUM
+from tests.results.drawing import drawing, one_drawing
 from tests.servers import KEY, Service, close_clients
 
 NEEDED = {
@@ -81,6 +82,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         slow = [item for item in items if item.get_closest_marker("e2e")]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in set(slow)]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def undrawn() -> Iterator[None]:
+    """Draw one figure for all pages of the session, but for the tests that ask for `drawn`."""
+    with one_drawing():
+        yield
+
+
+@pytest.fixture
+def drawn() -> Iterator[None]:
+    """Draw every figure."""
+    with drawing():
+        yield
 
 
 @pytest.fixture(scope="session")
