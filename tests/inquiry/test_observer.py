@@ -110,6 +110,7 @@ def watch(model, showings):
     return belief
 
 
+@pytest.mark.e2e
 @settings(deadline=None, max_examples=120)
 @given(shown_courses(), st.sampled_from([None, 0, 1, 3, 5, 9, 10]), st.booleans())
 def test_posterior_is_that_of_all_worlds_and_latent_paths(course, level, sticky):
@@ -140,6 +141,7 @@ def entropy(chances):
     return -sum(p * log2(p) for p in np.ravel(chances) if p > 0)
 
 
+@pytest.mark.e2e
 @settings(deadline=None, max_examples=60)
 @given(shown_courses(), st.sampled_from([None, 1, 3, 6]), st.booleans())
 def test_information_is_the_expected_fall_of_entropy_by_one_more_showing(course, level, sticky):
@@ -211,6 +213,7 @@ def test_too_many_joined_axes_are_refused():
         observe(design, 3)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("sticky", [True, False])
 @pytest.mark.parametrize("level", [*range(11), None])
 def test_expected_exam_and_doubts_are_those_that_come_true(level, sticky):

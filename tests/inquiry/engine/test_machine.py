@@ -317,6 +317,7 @@ def test_replications_take_the_wordings_of_the_true_result_in_turn(seed: int, le
     assert plain == [event._replace(wording=0) for event in events], "nothing else changes"
 
 
+@pytest.mark.e2e
 @settings(deadline=None)
 @given(st.integers(0, 10), st.integers(0, 2**32))
 def test_fakes_come_as_often_as_the_level_says(level: int, seed: int):
@@ -334,6 +335,7 @@ def share_of(found: list[bool]) -> float:
     return sum(found) / len(found)
 
 
+@pytest.mark.e2e
 @settings(deadline=None, max_examples=20)
 @given(st.integers(1, 9), st.integers(0, 2**32), st.sampled_from(["sticky", "independent"]))
 def test_at_each_showing_a_fake_is_as_likely_as_the_level_says(level: int, seed: int, fakes: str):
@@ -343,6 +345,7 @@ def test_at_each_showing_a_fake_is_as_likely_as_the_level_says(level: int, seed:
         assert abs(share_of(shown) - level / 10) <= 5.5 * math.sqrt(level / 10 * (1 - level / 10) / 2_000)
 
 
+@pytest.mark.e2e
 @settings(deadline=None, max_examples=20)
 @given(st.integers(1, 10), st.integers(0, 2**32))
 def test_a_repetition_keeps_the_first_draw_half_of_the_time_and_otherwise_draws_afresh(level: int, seed: int):
