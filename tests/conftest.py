@@ -43,6 +43,9 @@ collect_ignore += ["results/test_browser.py"] * (CHROMIUM is None)
 
 FAST = "not weights"
 """Marker expression of the fast tests."""
+REST = "weights or e2e"
+"""Marker expression of all others. Tests that are handed an embedder by `REAL` run with both."""
+REAL = frozenset({"minilm", "reader"})
 ALL_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.(?:weights|e2e)\b", re.MULTILINE)
 """Lines of a module that holds no fast test; many of these modules import torch."""
 
@@ -76,8 +79,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) is not None or None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the tests that take their time out of the fast ones."""
+    """Leave the tests that take their time out of the fast ones, and let others that take an embedder join the rest."""
+    if config.option.markexpr == REST:
+        for item in items:
+            if not REAL.isdisjoint(getattr(item, "fixturenames", ())):
+                item.add_marker("weights")
     if config.option.markexpr == FAST:
         slow = [item for item in items if item.get_closest_marker("e2e")]
         config.hook.pytest_deselected(items=slow)
