@@ -88,6 +88,7 @@ def test_the_page_has_every_agent_and_level_of_a_study_over_all_its_episodes(
     assert (ROOT / "docs" / "figures" / f"{name}.svg").is_file()
 
 
+@pytest.mark.usefixtures("drawn")
 def test_the_page_has_the_form_that_the_script_gives_it(script: ModuleType, small: list[ScoredRun]):
     made = script.pages(small)
     assert set(made) == {"reference-runs.md", "figures/reference.svg", "figures/reference-3n.svg"}

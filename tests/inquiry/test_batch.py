@@ -190,6 +190,7 @@ def test_every_turn_is_that_of_the_loop_over_single_environments(data: st.DataOb
     play(batch, sync, rng, 6, 0.6)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=str)
 @pytest.mark.parametrize("rules", ["default", "paper"])
 def test_whole_episodes_of_a_paper_end_with_the_same_rewards(rules: str, mode: AutoresetMode, minilm):
@@ -228,6 +229,7 @@ def test_an_episode_takes_its_tree_by_its_seed():
     assert len(set(expected)) == 3
 
 
+@pytest.mark.e2e
 def test_trees_of_more_nodes_than_a_word_has_bits():
     # Chains of choices, so that prerequisites, targets and conclusions reach over the border of a word.
     needs = [[] if i % 5 == 0 else [i - 1, *([i - 5] if i > 60 else [])] for i in range(70)]

@@ -198,8 +198,20 @@ REGISTERED = [
 ]
 
 
+ONE_OF_EACH = {re.sub("paper[0-9]+", "paper", name): name for name in REGISTERED}.values()
+"""One id of each form, since the ids of papers differ in nothing but the tree."""
+
+
 @pytest.mark.parametrize("name", REGISTERED)
-def test_every_registered_id_can_be_made_and_played(name: str, minilm):
+def test_every_registered_id_names_its_tree(name: str):
+    found = re.fullmatch("InquiTree-(paper[0-9]+)?(synthetic)?(-?menu)?-?v0", name)
+    assert found, name
+    paper, synthetic, _ = found.groups()
+    assert gym.spec(name).kwargs.get("tree") == (paper or (None if synthetic else list(builtin_ids())))
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_registered_ids_can_be_made_and_played(name: str, minilm):
     env = gym.make(name, embedder=LETTERS, max_turns=2)
     _, info = env.reset(seed=0)
     for turn in range(3):
@@ -211,8 +223,8 @@ def test_every_registered_id_can_be_made_and_played(name: str, minilm):
     assert (info["state"], terminated, truncated) == ("end", True, False)
 
 
-@pytest.mark.parametrize("name", [name for name in REGISTERED if gym.spec(name).vector_entry_point])
-def test_every_registered_vector_can_be_made_and_played(name: str, minilm):
+@pytest.mark.parametrize("name", [name for name in ONE_OF_EACH if gym.spec(name).vector_entry_point])
+def test_registered_vectors_can_be_made_and_played(name: str, minilm):
     env = gym.make_vec(name, 2, vectorization_mode="vector_entry_point", embedder=LETTERS, max_turns=1)
     env.reset(seed=0)
     ends = sum(env.step([0, 0] if "-menu-" in name else ["draw conclusion"] * 2)[2] for _ in range(2))

@@ -41,12 +41,16 @@ def run_of(*scores: EpisodeScore, name: str = "run", missing: tuple[Missing, ...
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory) -> list[Path]:
-    """A report of two agents on six trees, one of them at two levels."""
+def run() -> ScoredRun:
+    """Two agents on six trees, one of them at two levels."""
     ours = [score(f"t{i}", 1, i % 2, agent="ours", steps=WHOLE) for i in range(6)]
     tempted = [score(f"t{i}", 1, 0, agent="ours", steps=FAKES, fake_level=3) for i in range(6)]
     floor = [score(f"t{i}", 0, 0, agent="random-menu") for i in range(6)]
-    run = run_of(*ours, *tempted, *floor, dollars=0.5, unpriced=2, prompt_tokens=1200, retries=3)
+    return run_of(*ours, *tempted, *floor, dollars=0.5, unpriced=2, prompt_tokens=1200, retries=3)
+
+
+@pytest.fixture(scope="module")
+def files(run: ScoredRun, tmp_path_factory) -> list[Path]:
     return write_report([run], tmp_path_factory.mktemp("report") / "out.html")
 
 
@@ -61,8 +65,12 @@ def test_the_page_holds_every_section_and_figure(files: list[Path]):
     assert page.has("meta", name="viewport")
 
 
-def test_figures_take_their_colours_from_the_page(files: list[Path]):
-    drawn = re.findall(r"<svg.*?</svg>", files[0].read_text(encoding="utf-8"), re.DOTALL)
+@pytest.mark.e2e
+@pytest.mark.usefixtures("drawn")
+def test_figures_take_their_colours_from_the_page(run: ScoredRun, tmp_path: Path):
+    page, *_ = write_report([run], tmp_path / "out.html")
+    drawn = re.findall(r"<svg.*?</svg>", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(drawn) == 14
     assert all("var(--ink)" in svg for svg in drawn)
     assert not [found for svg in drawn for found in re.findall(r"(?:fill|stroke): #(?!fff)\w+", svg)]
 

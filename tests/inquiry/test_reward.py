@@ -186,6 +186,7 @@ def test_arrays_are_shaped_as_single_environments_are(mode: AutoresetMode, rules
     assert min(seen) < -1 or rules.get("fake_level") == 10, "a true result was doubted"
 
 
+@pytest.mark.e2e
 def test_trees_of_more_subtopics_than_a_word_has_bits_are_shaped(minilm):
     big = make_tree([[] for _ in range(70)], [1] * 70, tree_id="big")
     env = VectorRewardShaping(InquiryBatchEnv(2, tree=big, embedder=LETTERS, observation="index"), gamma=1.0)

@@ -190,6 +190,7 @@ def scores() -> list[EpisodeScore]:
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("drawn")
 def test_the_section_shows_splits_controls_and_what_is_left_out(scores: list[EpisodeScore], tmp_path: Path):
     run = run_of(*scores)
     split = split_by_cutoff(run.scores, load_models())

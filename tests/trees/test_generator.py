@@ -101,6 +101,7 @@ def test_any_number_of_subtopics_makes_a_sound_tree(topology, subtopics):
     assert errors(lint_tree(tree)) == []
 
 
+@pytest.mark.e2e
 def test_a_large_tree_can_be_concluded_within_what_is_read():
     tree = synthetic_tree(3, {"subtopics": 400, "topology": "independent"})
     assert len(tree.conclusions) == MAX_CONCLUSIONS
@@ -138,6 +139,7 @@ def test_the_source_of_a_tree_names_the_call_that_makes_it_again():
     assert {support.strength for support in tree.provenance.support} == {"unconfirmed"}
 
 
+@pytest.mark.e2e
 def test_train_and_test_never_share_a_tree():
     seeds = {split: {tree_seed(number, split) for number in (*range(50), 2**62 - 1, 2**64 - 1)} for split in SPLITS}
     assert seeds["train"].isdisjoint(seeds["test"])
@@ -151,6 +153,7 @@ def test_train_and_test_never_share_a_tree():
     assert train.isdisjoint(test)
 
 
+@pytest.mark.e2e
 def test_a_prerequisite_is_a_causal_need():
     for seed in range(30):
         settings_ = Difficulty(subtopics=12, topology="layered", density=0.8)
@@ -186,6 +189,7 @@ def test_every_fake_is_told_by_the_other_studies_of_its_subtopic():
             assert all(set(fake.told_by) == ids - {study.id} for fake in study.fakes)
 
 
+@pytest.mark.e2e
 def test_every_result_true_or_fake_has_a_rewording_with_the_same_numbers():
     for seed in range(12):
         tree = synthetic_tree(seed)
@@ -195,6 +199,7 @@ def test_every_result_true_or_fake_has_a_rewording_with_the_same_numbers():
                 assert sorted(re.findall(r"\d+(?:\.\d+)?", rewording)) == sorted(re.findall(r"\d+(?:\.\d+)?", text))
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("fakes", [2, 4])
 def test_true_and_fake_have_the_same_distribution(fakes):
     """Every outcome is as often true as it is fake, so no word can tell one from the other."""
@@ -210,6 +215,7 @@ def test_true_and_fake_have_the_same_distribution(fakes):
         assert abs(count - expected) < 5 * (fakes * expected) ** 0.5, outcome
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("null_share", [0.0, 0.1, 1 / 3])
 def test_null_effects_have_their_share(null_share):
     drawn = [relation.mechanisms[0].effect == "null" for relation in relations(500, null_share=null_share)]

@@ -285,6 +285,7 @@ def reachable(parents: dict[str, set[str]]) -> set[tuple[str, str]]:
     return found
 
 
+@pytest.mark.e2e
 @settings(deadline=None, max_examples=40)
 @given(trees(shapes=("random",), max_subtopics=7))
 def test_an_edge_is_redundant_just_when_nothing_changes_without_it(tree: Tree):
