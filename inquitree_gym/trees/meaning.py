@@ -22,7 +22,7 @@ from inquitree_gym.trees.rules import (
     MIN_LAST_HINT_SIMILARITY,
     fault,
 )
-from inquitree_gym.trees.schema import HINT_LEVELS, Candidate, Embed, Study, Subtopic, Tree, centroids, lookup
+from inquitree_gym.trees.schema import HINT_LEVELS, Candidate, Embed, Study, Subtopic, Tree, centroids
 from inquitree_gym.trees.world_schema import WorldStudy, WorldSubtopic, WorldTree
 
 AnyTree = Tree | WorldTree
@@ -156,6 +156,11 @@ def result_leaks(tree: Tree, embed: Embed) -> Iterator[tuple[str, EarlyText, flo
             similarities = embed([each.text for each in early]) @ embed(study.results).T
             for each, row in zip(early, similarities, strict=True):
                 yield study.id, each, float(row[0] - row[1:].max())
+
+
+def lookup(vectors: Mapping[str, NDArray[np.float32]]) -> Embed:
+    """Return the function that looks up the vectors of texts."""
+    return lambda texts: np.stack([vectors[text] for text in texts])
 
 
 def embedded_once(tree: AnyTree, embed: Embed) -> Embed:

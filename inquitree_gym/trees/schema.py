@@ -6,7 +6,7 @@ The linter checks quality: rising hint ladders, distinguishable siblings, fair f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from operator import not_
@@ -110,11 +110,6 @@ class Study(Candidate):
     def results(self) -> tuple[str, ...]:
         """The texts of the true result and of the fakes, in this order."""
         return self.result, *(fake.text for fake in self.fakes)
-
-    @property
-    def wordings(self) -> tuple[str, ...]:
-        """The true result as it stands and in other words."""
-        return self.result, *self.rewordings
 
     @property
     def n_wordings(self) -> int:
@@ -382,11 +377,6 @@ def _dangling_clues(tree: Tree) -> Iterator[Fault]:
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Function from n texts to an array of shape (n, dim) with rows of unit length."""
-
-
-def lookup(vectors: Mapping[str, NDArray[np.float32]]) -> Embed:
-    """Return the function that looks up the vectors of texts."""
-    return lambda texts: np.stack([vectors[text] for text in texts])
 
 
 def wordings(node: Candidate) -> tuple[str, ...]:

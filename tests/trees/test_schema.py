@@ -471,7 +471,7 @@ def test_fakes_that_can_be_told_and_rewordings_are_kept_in_the_canonical_form():
     assert [fake.can_be_told for fake in study.fakes] == [True, True, False]
     assert (study.fakes[0].told_by, study.fakes[1].principle) == (("s1b", "s3a"), "Nothing falls twice.")
     assert study.results == (study.result, first, second, "Less.")
-    assert study.wordings == (study.result, "A rise was the outcome of s1a.")
+    assert study.rewordings == ("A rise was the outcome of s1a.",)
     assert tree.texts()["s1/s1a/rewording1"] == study.rewordings[0]
     assert tree.texts()["s1/s1a/fake2"] == second
     assert tree.model_copy(update={"version": 2}).studies == tree.studies
