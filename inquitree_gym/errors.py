@@ -161,9 +161,19 @@ def require(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0]:
             raise
-        raise MissingExtraError(
-            f"'{module}' is needed for this and is not installed; run: pip install 'inquitree-gym[{extra}]'"
-        ) from error
+        raise MissingExtraError(f"'{error.name}' must be installed, got none. {install_advice(extra)}") from error
+
+
+_SEPARATE = ("inspect", "openenv", "rllib")
+"""Extras that conflict with the pins of others. Each has constraints of its own, for a separate environment."""
+
+
+def install_advice(extra: str) -> str:
+    """Return a sentence that says how to install an extra from a clone of the repository."""
+    place, pins, names = "", "constraints.txt", extra
+    if extra in _SEPARATE:
+        place, pins, names = ", and in a separate environment", f"constraints-{extra}.txt", f"{extra},offline"
+    return f"In a clone of the repository{place}, run: pip install -c {pins} '.[{names}]'"
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
@@ -173,15 +183,10 @@ def suggest(word: str, known: Iterable[str]) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 fault``, ``2 faults``, ``3 studies``."""
-    return f"{number} {noun if number == 1 else plural_of(noun)}"
+    """Return a number with its noun: ``1 fault``, ``2 faults``, ``3,000 studies``."""
+    return f"{number:,} {noun if number == 1 else plural_of(noun)}"
 
 
 def plural_of(noun: str) -> str:
     """Return the plural of a noun, such as ``studies`` or ``axes``."""
     return re.sub(r"(?<![aeiou])y$", "ie", re.sub(r"is$", "e", noun)) + "s"
-
-
-def install_advice(extra: str) -> str:
-    """Return a sentence that says how to install an extra from a clone of the repository."""
-    return f"run {extra}"

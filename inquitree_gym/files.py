@@ -1,4 +1,4 @@
-"""Files: those that a user names are opened with checks, and those that others read are replaced whole."""
+"""Checked reading of users' files, and atomic writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The texts that agents and environments exchange: their greatest lengths, and what is read of them."""
+"""Length limits of actions and observations."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def differing(
             agent = each.name.partition(", ")[0]  # the rest tells the rules of the two runs
             if each.estimates[measure].mean:
                 pair = [in_line(run[agent, cell_text(each.cell)][measure]) for run in means]
-                name = measure.replace("|", "\\|")
+                name = RESULTS.heading(measure).replace("|", "\\|")
                 yield [f"`{agent}`", cell_text(each.cell), name, *pair, in_line(each.estimates[measure])]
 
 

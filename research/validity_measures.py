@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.baselines import Agent, make_agent
+from inquitree_gym.baselines import Agent
+from inquitree_gym.baselines.registry import make_player
 from inquitree_gym.embeddings import Embedder, tree_vectors
 from inquitree_gym.embeddings.local import READER
 from inquitree_gym.inquiry.env import InquiryEnv
@@ -186,8 +187,7 @@ def _reference_scores(
 def _play(tree: Tree, embedder: Embedder, threshold: float, name: str, seed: int, limit: str) -> EpisodeScore:
     rules: dict[str, Any] = {"threshold": threshold, "max_turns": limit}
     env = InquiryEnv(tree, embedder=embedder, **rules)
-    agent: Agent = ShortcutAgent(name, tree) if name in SHORTCUTS else make_agent(name, env)
-    env.privileged = agent.needs_privileged
+    agent: Agent = ShortcutAgent(name, tree) if name in SHORTCUTS else make_player(name, env)
     return score_episode(play(env, agent, seed), tree, local_judge(tree))
 
 

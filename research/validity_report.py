@@ -13,6 +13,7 @@ from inquitree_gym.inquiry.judges.local import SETTINGS
 from inquitree_gym.inquiry.readings import ReadingShares
 from inquitree_gym.inquiry.results import EpisodeScore
 from inquitree_gym.results.statistics import clustered_mean
+from inquitree_gym.results.summary import axis_name
 from inquitree_gym.trees.rules import MAX_LEAK
 from research.datasets import CONCLUSION_KINDS
 from research.judge.report import fit_rows, gaming_rows, label_fit, sense_auc
@@ -190,14 +191,14 @@ def _text_values(found: Validity) -> dict[str, Any]:
 
 
 def _play_values(found: Validity) -> dict[str, Any]:
-    names = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")
+    names = ("coverage", "unaided_coverage", "coverage_at_3n", "Q", "Q/|C|")
     rows = [
         [name, limit, *(_estimate(scores, measure) for measure in names), f"{_accepted(scores):.1%}"]
         for limit in LIMITS
         for (name, of), scores in found.scores.items()
         if of == limit
     ]
-    heads = ["strategy", "limit", *(name.replace("|", "\\|") for name in names), "accepted"]
+    heads = ["strategy", "limit", *(axis_name(name).replace("|", "\\|") for name in names), "accepted"]
     return {"shortcut_table": _table(heads, rows)}
 
 

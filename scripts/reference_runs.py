@@ -18,7 +18,7 @@ from inquitree_gym.inquiry.vigilance import D_PRIME, FALSE_ALARMS, HITS
 from inquitree_gym.results import figures
 from inquitree_gym.results.comparison import compare
 from inquitree_gym.results.load import ScoredRun, load_run
-from inquitree_gym.results.summary import SettingSummary, summarise
+from inquitree_gym.results.summary import SettingSummary, axis_name, summarise
 from inquitree_gym.results.tables import Table, cell, make_table, markdown
 from inquitree_gym.runs.folder import load_manifest
 
@@ -27,9 +27,9 @@ PAGE = "reference-runs.md"
 STUDIES = {"reference": "11n", "reference-3n": "3n"}
 """Name of each study, and its turn limit."""
 LIMITS = {"11n": "At n(2H + 3) turns", "3n": "At 3n turns"}
-RESULTS = ("coverage", "unaided", "Q/|C|", NORMALISED, "turns L", "hints")
-VIGILANCE = ("redo", CHANGE, HITS, FALSE_ALARMS, D_PRIME)
-WORTH = ("coverage", "unaided", "Q/|C|", "turns L")
+RESULTS = ("coverage", "unaided_coverage", "Q/|C|", NORMALISED, "turns", "hints")
+VIGILANCE = ("redo_rate", CHANGE, HITS, FALSE_ALARMS, D_PRIME)
+WORTH = ("coverage", "unaided_coverage", "Q/|C|", "turns")
 REDOING = ("random", "retrieval")
 """Agents that are compared with and without `RedoUntilTrue`."""
 HEAD = """# Reference runs
@@ -117,7 +117,7 @@ def _tables(table: Sequence[SettingSummary]) -> Iterator[Table]:
             [f"`{agent}`", ", ".join(same), f"{episodes} ({tasks})", *cells]
             for (agent, episodes, tasks, *cells), same in levels.items()
         ]
-        yield make_table(caption, ["agent", "fakes", "n (trees)", *measures], lines)
+        yield make_table(caption, ["agent", "fakes", "n (trees)", *map(axis_name, measures)], lines)
 
 
 def _worth(run: ScoredRun, limit: str) -> Table:
@@ -128,7 +128,7 @@ def _worth(run: ScoredRun, limit: str) -> Table:
             [f"`{agent}`", each.cell[LEVEL], each.pairs, *map(each.estimates.get, WORTH)]
             for each in compare(without, redoing)
         ]
-    return make_table(LIMITS[limit], ["agent", "fakes", "pairs", *WORTH], lines)
+    return make_table(LIMITS[limit], ["agent", "fakes", "pairs", *map(axis_name, WORTH)], lines)
 
 
 def _of(scores: Sequence[EpisodeScore], agent: str) -> list[EpisodeScore]:

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Make an environment of its own and pass the tests in it, two files at a time; those of Ray after the others, and those
-# of the environments also on the oldest Gymnasium we support, those of inspect_ai and OpenEnv with packages that do not go
-# with the others, which are installed while the others run.
+# Make an environment of its own, unless .ci/run did, and pass the tests in it, two files at a time: the fast ones first,
+# without the weights, and then all others with them, so that none runs twice. Beside them run, one after the other, those
+# that need packages that do not go with the others: the environments on the oldest Gymnasium we support, inspect_ai and
+# OpenEnv; and those of Ray, which starts processes of its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/steps.sh
@@ -18,18 +19,24 @@ test_on_overlay() {
   PYTHONPATH=$1 $python -m pytest "${@:2}"
 }
 
-python3 -m venv .venv-test
-$python -m pip install -q -c constraints.txt -e '.[test,ray]'
+test_apart() {
+  install_overlays
+  test_on_overlay "$oldest" -m "not weights" tests/contract/test_envs.py tests/contract/test_text_envs.py \
+    tests/envs tests/wrappers
+  # inspect_ai leaves streams open, which Python tells when the process ends.
+  local adapters=tests/contract/test_adapters.py unraisable=ignore::pytest.PytestUnraisableExceptionWarning
+  test_on_overlay "$inspect" -W $unraisable tests/integrations/test_inspect.py $adapters::test_inspect
+  test_on_overlay "$openenv" tests/integrations/test_openenv.py $adapters::test_openenv
+  $python -m pytest tests/runner/test_ray.py
+}
+
+if test -z "${TESTS_READY:-}"; then
+  python3 -m venv .venv-test
+  $python -m pip install -q -c constraints.txt -e '.[test,ray]'
+fi
 export HF_HUB_OFFLINE=1 INQUITREE_CACHE="$PWD/.venv-test/vectors"
-start overlays install_overlays
-$python -m pytest -n 2 --dist loadfile --ignore=tests/runner/test_ray.py
-finish
-start ray $python -m pytest tests/runner/test_ray.py
-start oldest-gymnasium test_on_overlay "$oldest" -m "not weights" tests/contract tests/envs tests/wrappers
-finish
-# inspect_ai leaves streams open, which Python tells when the process ends.
-adapters=tests/contract/test_adapters.py
-unraisable=ignore::pytest.PytestUnraisableExceptionWarning
-start inspect test_on_overlay "$inspect" -W $unraisable tests/integrations/test_inspect.py $adapters::test_inspect
-start openenv test_on_overlay "$openenv" tests/integrations/test_openenv.py $adapters::test_openenv
+start apart test_apart
+for tier in "not weights" "weights or e2e"; do
+  $python -m pytest -n 2 --dist loadfile --ignore=tests/runner/test_ray.py -m "$tier"
+done
 finish

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,8 +19,10 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder, registry
+from inquitree_gym.files import CACHE_VARIABLE
 from tests.hashing import HashingEmbedder
 from tests.results.browser import CHROMIUM
+from tests.results.drawing import drawing, one_drawing
 from tests.servers import KEY, Service, close_clients
 
 NEEDED = {
@@ -39,6 +43,9 @@ collect_ignore += ["results/test_browser.py"] * (CHROMIUM is None)
 
 FAST = "not weights"
 """Marker expression of the fast tests."""
+REST = "weights or e2e"
+"""Marker expression of all others. Tests that are handed an embedder by `REAL` run with both."""
+REAL = frozenset({"minilm", "reader"})
 ALL_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.(?:weights|e2e)\b", re.MULTILINE)
 """Lines of a module that holds no fast test; many of these modules import torch."""
 
@@ -49,11 +56,20 @@ settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the fast tests run without the weights, and their properties on fewer examples."""
+    """Keep the tests out of the user's cache, and let the fast ones run without the weights, on fewer examples."""
+    share_cache(config)
     if config.option.markexpr == FAST:
         settings.load_profile("fast")
         for name in registry._NAMED:
             registry._NAMED[name] = lambda device, name=name: HashingEmbedder(name)
+
+
+def share_cache(config: pytest.Config) -> None:
+    """Name a temporary folder as the cache of all processes of the session, if none is named."""
+    if not os.environ.get(CACHE_VARIABLE):
+        os.environ[CACHE_VARIABLE] = folder = tempfile.mkdtemp(prefix="inquitree-cache-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        config.add_cleanup(lambda: os.environ.pop(CACHE_VARIABLE, None))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -63,12 +79,31 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) is not None or None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the tests that take their time out of the fast ones."""
+    """Leave the tests that take their time out of the fast ones, and let others that take an embedder join the rest."""
+    if config.option.markexpr == REST:
+        for item in items:
+            if not REAL.isdisjoint(getattr(item, "fixturenames", ())):
+                item.add_marker("weights")
     if config.option.markexpr == FAST:
         slow = [item for item in items if item.get_closest_marker("e2e")]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in set(slow)]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def undrawn() -> Iterator[None]:
+    """Draw one figure for all pages of the session, but for the tests that ask for `drawn`."""
+    with one_drawing():
+        yield
+
+
+@pytest.fixture
+def drawn() -> Iterator[None]:
+    """Draw every figure."""
+    with drawing():
+        yield
 
 
 @pytest.fixture(scope="session")

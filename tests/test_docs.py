@@ -65,6 +65,8 @@ CONSTANTS = {
     ),
 }
 """Numbers that a page gives, by the constants behind them."""
+OF_WORLDS = {"T119", "T120", "T121", *(code for code in RULES if code.startswith("T9"))}
+"""Rules for worlds, whose words no page defines before worlds can be played."""
 VERBS = commands()
 
 
@@ -95,6 +97,7 @@ def slug(heading: str) -> str:
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # the async example forks
 @pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page, "python"))], ids=name)
+@pytest.mark.usefixtures("drawn")
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for _, file, source in (*blocks(page, "json"), *blocks(page, "python")):
@@ -108,6 +111,22 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
                 continue
             # Blank lines before it, so that a traceback names the line of the page.
             exec(compile("\n" * line + source, name(page), "exec"), names)
+
+
+def test_the_first_example_of_the_readme_prints_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    page = ROOT / "README.md"
+    exec(compile(next(source for *_, source in blocks(page, "python")), name(page), "exec"), {"__name__": "__main__"})
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last == "concluded 22 1.0"
+    assert f"`{last}`" in prose(page)
+    assert "The reward comes once, with the conclusion:" in prose(page)
+
+
+@pytest.mark.parametrize("page", [DOCS / "inquiry.md", DOCS / "scoring.md", DOCS / "rl.md"], ids=name)
+def test_a_page_on_the_reward_says_what_the_local_judge_misses(page: Path) -> None:
+    said = " ".join(prose(page).split())
+    assert "hardly hears direction" in said
+    assert all(figure in said for figure in ("1.000", ".525", "13 items", "11 were paid in full"))
 
 
 @pytest.mark.parametrize("page", LINKING, ids=name)
@@ -217,9 +236,21 @@ def test_the_page_of_language_models_has_every_setting_with_its_default() -> Non
     assert rows["context"] == "`None`"
 
 
+@pytest.mark.parametrize(
+    ("env", "pages"), [("inquiry", ("scoring.md", "vigilance.md")), ("projection", ("projectionbench.md",))]
+)
+def test_the_pages_name_every_measure_as_the_values_of_a_score_do(env: str, pages: tuple[str, ...]) -> None:
+    said = "".join(text_of(DOCS / page) for page in pages)
+    names = {measure.name for measure in kind(env).results.measures}
+    if env == "inquiry":  # a rate over one kind of showings, such as "hit_rate, first", is named by both parts
+        names = {part for each in names for part in each.split(", ")}
+    assert [each for each in sorted(names) if f"`{each}`" not in said] == []
+
+
 def test_the_page_of_the_format_lists_every_rule_of_the_linter() -> None:
     rows = re.findall(r"^\| `(T\d+)` \| (\w+) \| (.+) \|$", text_of(DOCS / "trees-format.md"), re.MULTILINE)
-    assert rows == [(code, rule.severity, rule.summary) for code, rule in RULES.items()]
+    assert rows == [(code, rule.severity, rule.summary) for code, rule in RULES.items() if code not in OF_WORLDS]
+    assert [summary for *_, summary in rows if re.search(r"\b(axis|axes|poles?|examined?)\b", summary)] == []
 
 
 def test_the_page_of_the_format_names_every_field_of_a_tree() -> None:

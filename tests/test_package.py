@@ -7,11 +7,14 @@ import pickle
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 from types import ModuleType
 
+import platformdirs
 import pytest
 
 import inquitree_gym
+from inquitree_gym.embeddings.vectors import cache_folder
 from inquitree_gym.errors import Fault, OptionError, TreeError, UnknownTreeError
 
 PUBLIC = {
@@ -40,7 +43,8 @@ PUBLIC = {
     },
     "inquitree_gym.embeddings": {
         "DEFAULT_EMBEDDER", "Embedder", "LiteLLMEmbedder", "MiniLMEmbedder", "OnnxEmbedder", "ReaderEmbedder",
-        "SentenceTransformerEmbedder", "StaticEmbedder", "TextVectors", "TreeVectors", "load_embedder", "tree_vectors",
+        "SentenceTransformerEmbedder", "StaticEmbedder", "TextVectors", "TreeVectors", "WordsEmbedder",
+        "load_embedder", "tree_vectors",
     },
     "inquitree_gym.inquiry.engine": {
         "Decision", "Engine", "Event", "ObservationKind", "Phase", "Reading", "Reason", "RuleSet", "Rules", "State",
@@ -138,3 +142,7 @@ def test_errors_cross_processes():
     ):
         copy = pickle.loads(pickle.dumps(error))
         assert (type(copy), str(copy)) == (type(error), str(error))
+
+
+def test_the_tests_keep_out_of_the_users_cache():
+    assert cache_folder() != Path(platformdirs.user_cache_dir("inquitree-gym"), "vectors")

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from inquitree_gym.embeddings.local import ADAPTER_DIGEST, READER
+from inquitree_gym.embeddings.local import ADAPTER_DIGEST, READER, ReaderEmbedder
 from inquitree_gym.embeddings.registry import JUDGE, JUDGE_ADAPTER_DIGEST
+from inquitree_gym.embeddings.vectors import PARTS, shipped_file
 
 ROOT = Path(__file__).parents[1]
 pytestmark = [pytest.mark.weights, pytest.mark.e2e]
@@ -52,8 +53,12 @@ def test_the_wheel_holds_the_package_alone(installed: Path):
 
 def test_the_wheel_holds_the_adapters_of_reader_and_judge(installed: Path):
     files = sorted((installed / "inquitree_gym" / "embeddings" / "data").iterdir())
-    digests = {file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    adapters = [file for file in files if file.suffix == ".safetensors"]
+    digests = {file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for file in adapters}
     assert digests == {JUDGE: JUDGE_ADAPTER_DIGEST, READER: ADAPTER_DIGEST}
+    assert {file.name for file in files} - {file.name for file in adapters} == {
+        shipped_file(part, ReaderEmbedder.digest).name for part in PARTS
+    }
 
 
 def test_a_shipped_tree_is_checked(installed: Path, tmp_path: Path):

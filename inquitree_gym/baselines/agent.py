@@ -154,9 +154,14 @@ def privileged(info: Mapping[str, Any], agent: str) -> Mapping[str, Any]:
         OptionError: the environment was made without ``privileged=True``.
     """
     if "privileged" not in info:
-        raise OptionError(f"the {agent} agent needs an environment made with privileged=True")
+        raise unprivileged(agent)
     found: Mapping[str, Any] = info["privileged"]
     return found
+
+
+def unprivileged(agent: str) -> OptionError:
+    """Return the error that an environment hides what an agent needs."""
+    return OptionError(f"the {agent} agent needs an environment made with privileged=True")
 
 
 class ReplayAgent(BaselineAgent):

@@ -60,7 +60,7 @@ class ChatAgent(BaselineAgent):
             OptionError: ``context`` is not a whole number from 1, or a template is invalid.
         """
         if context is not None and (isinstance(context, bool) or not isinstance(context, int) or context < 1):
-            raise OptionError(f"context is a whole number of tokens from 1, not {context!r}")
+            raise OptionError(f"context must be a number of tokens, an integer from 1, got {context!r}")
         super().__init__()
         self.chat = chat
         self.replies: list[Reply] = []

@@ -16,7 +16,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from inquitree_gym.baselines.agent import Agent, Ask, ModelAgent, asks_models, stated_by
+from inquitree_gym.baselines.agent import Agent, Ask, ModelAgent, asks_models, stated_by, unprivileged
 from inquitree_gym.errors import AgentError, InquiTreeError, OptionError, suggest
 from inquitree_gym.kinds import kind, kinds
 from inquitree_gym.llm import ChatModel
@@ -168,8 +168,23 @@ def make_agent(name: str, env: gym.Env[Any, Any], **settings: Any) -> Agent:
     Raises:
         AgentError: an agent of your own cannot be made. See `own_agent`.
         OptionError: the name or a setting is unknown, a value is out of range, a model is missing or not needed, or
-            ``env`` is no environment in free text or has not drawn its task yet.
+            ``env`` is no environment in free text, has not drawn its task yet, or was made without the
+            ``privileged=True`` that the agent needs.
     """
+    agent = _make(name, env, settings)
+    if agent.needs_privileged and not getattr(env.unwrapped, "privileged", False):
+        raise unprivileged(name)
+    return agent
+
+
+def make_player(name: str, env: Any, **settings: Any) -> Agent:
+    """Return a new agent for a bare environment, which from then on shows what the agent needs. See `make_agent`."""
+    agent = _make(name, env, settings)
+    env.privileged = agent.needs_privileged
+    return agent
+
+
+def _make(name: str, env: Any, settings: Mapping[str, Any]) -> Agent:
     inner: Any = getattr(env, "unwrapped", None)
     if not isinstance(getattr(inner, "kind", None), str) or not hasattr(inner, "records"):
         raise OptionError(

@@ -171,7 +171,7 @@ def named_values(option: str, pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         name, sign, value = pair.partition("=")
         if not (name and sign):
-            raise OptionError(f"{option} takes NAME=VALUE, such as bare_decisions=false, not '{pair}'")
+            raise OptionError(f"{option} must be NAME=VALUE, such as bare_decisions=false, got '{pair}'")
         try:
             values[name] = json.loads(value)
         except json.JSONDecodeError:

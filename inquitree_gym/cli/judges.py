@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from inquitree_gym.cli.flags import JUDGE, given, values_by_kind, with_kind_flags
+from inquitree_gym.cli.flags import JUDGE, flag_names, given, values_by_kind, with_kind_flags
 from inquitree_gym.cli.output import (
     REPLY_TOKENS,
     BaseUrlOption,
@@ -22,6 +22,7 @@ from inquitree_gym.cli.output import (
     MaxCostOption,
     MaxTotalTokensOption,
     ReplyTokensOption,
+    distinct,
     note,
     note_missing,
     print_json,
@@ -30,8 +31,8 @@ from inquitree_gym.cli.output import (
     reply_limit,
     split,
 )
-from inquitree_gym.errors import LogError
-from inquitree_gym.judging.judgement import AsyncJudge
+from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.judging.judgement import LOCAL, AsyncJudge
 from inquitree_gym.judging.records import JUDGEMENTS
 from inquitree_gym.judging.registry import ChatOptions, check_name, has_judge, make_judges
 from inquitree_gym.kinds import DEFAULT_KIND, kind
@@ -50,6 +51,8 @@ from inquitree_gym.results.statistics import Agreement, clustered_mean
 from inquitree_gym.results.summary import in_cell
 
 app = typer.Typer()
+_CHAT_FLAGS = {"base_url", "reasoning_effort", "reply_tokens", "max_cost", "max_total_tokens", "cache"}
+"""Parameters of the flags that concern only judges that ask a chat model."""
 
 JudgeOption = Annotated[
     str, typer.Option("--judge", help="Judges, comma-separated: local, nli:MODEL, llm:MODEL, or others of the kind.")
@@ -86,10 +89,13 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
         max_tokens=reply_limit(reply_tokens),
         reasoning_effort=reasoning_effort,
     )
-    found = list(map(find_logs, dict.fromkeys(folder.resolve() for folder in run_folders)))
+    found = list(map(find_logs, distinct(run_folders)))
     names = [env] if env else sorted({name for logs in found for name in logs.kinds}) or [DEFAULT_KIND]
     own = values_by_kind(names, JUDGE, context.params, given(context))
-    panels = {name: _panel(split(judges), shared, own[name], name, names) for name in names}
+    judged_by = split(judges)
+    panels = {name: _panel(judged_by, shared, own[name], name, names) for name in names}
+    for name in names:
+        _check_used(judged_by, dict.fromkeys(given(context) & _CHAT_FLAGS) | own[name], name)
     damaged: list[Missing] = [foreign for logs in found for foreign in logs.foreign]
     stated = list(_stated(found, names, damaged))
     if not stated:
@@ -158,6 +164,19 @@ def _panel(
     return make_judges(known, kind(task_kind).judging.options(**common, **own), task_kind)
 
 
+def _check_used(judges: Sequence[str], flags: Mapping[str, Any], task_kind: str) -> None:
+    """Check that each of the given flags is one of a judge that asks a model. Raise `OptionError` if none uses it."""
+    presets = kind(task_kind).judging.presets
+    asking = [prefix for prefix in (name.partition(":")[0] for name in judges) if prefix not in (LOCAL, "nli")]
+    for name, value in flags.items():
+        if all(name in presets.get(prefix, {}) for prefix in asking):
+            flag = flag_names([f"no_{name}" if value is False else name])
+            raise OptionError(
+                f"{flag} must come with a judge that asks a chat model and leaves it open, got --judge "
+                f"{','.join(judges)}. Leave out {flag}, or name such a judge: --judge llm:MODEL."
+            )
+
+
 def _judge_folder(
     stated: _Stated, panel: Sequence[AsyncJudge[Any]], max_concurrency: int, damaged: list[Missing]
 ) -> _FolderReport:
@@ -213,7 +232,7 @@ def _scores_table(report: _FolderReport) -> list[list[str]]:
     """Return the means of the measures that a judge decides on, by judge, the heading first."""
     results = kind(report.kind).results
     measures = [measure for measure in dict.fromkeys((*results.measures, *results.split)) if measure.judged]
-    lines = [["judge", "episodes", "unscored", *(measure.name for measure in measures)]]
+    lines = [["judge", "episodes", "unscored", *(results.heading(measure.name) for measure in measures)]]
     for label, scores in report.scores.items():
         means = (clustered_mean((score.task, measure.of(score.detail)) for score in scores) for measure in measures)
         lines.append([label, str(len(scores)), str(sum(score.unscored for score in scores)), *map(in_cell, means)])

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 FAULTY, FAILED, INTERRUPTED = 1, 2, 130
 """Exit statuses of a check that found faults, and of a command that failed or was interrupted."""
 PIPE_WIDTH = 118
-"""Columns of a table in a file or pipe. On a terminal its width counts."""
+"""Columns of a table in a file or pipe, unless its words need more. On a terminal its width counts."""
+NAME_WIDTH = 40
+"""Width up to which the first column, which has names, is not broken at spaces there."""
+_ANY_WIDTH = 10_000
 
 MAX_NAMES = 10
 """Most missing episodes that are named."""
@@ -121,10 +124,16 @@ def print_json(value: Any) -> None:
 def print_table(title: str, rows: Iterable[list[str]]) -> None:
     """Print rows of cells as a table, the heading first."""
     heading, *body = rows
-    table = Table(*heading, title=title)
+    table = Table(title=title)
+    for head in heading:
+        table.add_column(head, overflow="fold")
     for row in body:
         table.add_row(*row)
-    out.print(table)
+    if not out.is_terminal:  # no name is folded: the table may be wider than `PIPE_WIDTH`
+        table.columns[0].min_width = min(max((len(row[0]) for row in body), default=0), NAME_WIDTH)
+        needed = table.__rich_measure__(out, out.options.update(max_width=_ANY_WIDTH)).minimum
+        table.width = needed if needed > out.width else None
+    out.print(table, crop=False)
 
 
 def write(file: Path, text: str) -> None:
@@ -172,7 +181,7 @@ def _some(names: Sequence[str]) -> str:
 def check_svg(option: str, file: Path | None) -> None:
     """Raise `OptionError` if the file of ``option`` is not named ``.svg``."""
     if file is not None and file.suffix.lower() != ".svg":
-        raise OptionError(f"{option} writes SVG, so its file name ends with .svg, not '{file.name}'")
+        raise OptionError(f"{option} must name an .svg file, which it writes, got '{file.name}'")
 
 
 def reply_limit(text: str) -> int | None:
@@ -180,7 +189,7 @@ def reply_limit(text: str) -> int | None:
     try:
         return None if text == "none" else int(text)
     except ValueError as error:
-        raise OptionError(f"--reply-tokens takes a whole number from 1, or none, not '{text:.80}'") from error
+        raise OptionError(f"--reply-tokens must be an integer from 1, or none, got '{text:.80}'") from error
 
 
 def split(names: str) -> tuple[str, ...]:
@@ -188,12 +197,17 @@ def split(names: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
+def distinct(paths: Iterable[Path]) -> list[Path]:
+    """Return the paths that lead to different places, as they were given."""
+    return list({path.resolve(): path for path in paths}.values())
+
+
 def whole_numbers(option: str, text: str) -> tuple[int, ...]:
     """Return the numbers of a comma-separated list. Raise `OptionError` if a part is not a whole number."""
     try:
         return tuple(int(part) for part in split(text))
     except ValueError as error:
-        raise OptionError(f"{option} takes whole numbers, comma-separated, not '{text}'") from error
+        raise OptionError(f"{option} must be integers, comma-separated, got '{text}'") from error
 
 
 @contextmanager
@@ -205,8 +219,10 @@ def progress(verb: str, total: int) -> Iterator[Callable[[str], None]]:
         yield lambda step: bars.update(task, advance=1, description=f"{verb} {step}")
 
 
-MAX_LINES = 20
-"""Most progress lines of a run where there is no terminal."""
+LINE_SHARE, LINE_PERIOD = 0.1, 10.0
+"""Share of a run and seconds that pass at least before its next progress line, where there is no terminal."""
+MIN_MINUTES = 120
+"""Seconds left from which they are shown in minutes."""
 MAX_ERRORS = 10
 """Most different errors that a summary shows."""
 _SPEED_PERIOD = 86_400.0
@@ -216,12 +232,13 @@ _SPEED_PERIOD = 86_400.0
 class RunProgress:
     """Counts outcomes, and shows them in a bar on a terminal, or in a line now and then elsewhere."""
 
-    def __init__(self, total: int, budget: Budget) -> None:
+    def __init__(self, total: int, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
         self._budget = budget
         self._total = total
         self._counts = Counter[str]()
-        self._started = time.monotonic()
-        self._lines = 0
+        self._clock = clock
+        self._started = self._line_time = clock()
+        self._line_done = 0
         columns = (
             TextColumn("playing"), BarColumn(), MofNCompleteColumn(), RenderableColumn(self), TimeRemainingColumn(),
         )  # fmt: skip
@@ -263,11 +280,13 @@ class RunProgress:
 
     def _print_line(self, to_do: int) -> None:
         done = self._counts["played"] + self._counts["failed"]
-        lines = done * MAX_LINES // max(to_do, 1)
-        if lines > self._lines:
-            self._lines = lines
-            left = (time.monotonic() - self._started) / done * (to_do - done)
-            note(f"{done} of {plural(to_do, 'episode')} · {self._status()} · about {left / 60:.0f} min left")
+        now = self._clock()
+        if done - self._line_done < LINE_SHARE * to_do or now - self._line_time < LINE_PERIOD:
+            return
+        self._line_done, self._line_time = done, now
+        left = (now - self._started) / done * (to_do - done)
+        time_left = f"{left:.0f} s" if left < MIN_MINUTES else f"{left / 60:.0f} min"
+        note(f"{done:,} of {plural(to_do, 'episode')} · {self._status()} · about {time_left} left")
 
 
 def format_usage(budget: Budget) -> str:
@@ -277,13 +296,13 @@ def format_usage(budget: Budget) -> str:
         return ""
     dollars = f"${paid.cost:.4f}" if paid.unpriced < paid.replies else "price unknown"
     more = f" + {paid.unpriced} of unknown price" if 0 < paid.unpriced < paid.replies else ""
-    return f"{dollars}{more} · {paid.tokens:,} tokens"
+    return f"{dollars}{more} · {plural(paid.tokens, 'token')}"
 
 
 def print_summary(summary: RunSummary, budget: Budget, folder: Path) -> None:
     """Print what a run played, what failed, and why it or a model was stopped."""
     usage = format_usage(budget)
-    paid = f" ({budget.usage.replies} replies, {usage})" if usage else ""
+    paid = f" ({plural(budget.usage.replies, 'reply')}, {usage})" if usage else ""
     if summary.added:
         note(f"added to the run: {summary.added}")
     note(f"{plural(summary.played, 'episode')} played, {summary.found} already complete: {folder}{paid}")

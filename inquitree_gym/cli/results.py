@@ -17,6 +17,7 @@ from inquitree_gym.cli.output import (
     JsonOption,
     LogsArgument,
     ScoredByOption,
+    distinct,
     note,
     note_missing,
     out,
@@ -81,7 +82,17 @@ def score_rows(scores: Sequence[Score[Any]], results: KindResults[Any, Any]) -> 
     rules = ["rules"] if len({each.rules for each in scores}) > 1 else []
     unscored = ["unscored"] if any(each.unscored for each in scores) else []
     task = kind(scores[0].kind).tasks.noun
-    rows = [[task, "agent", *map(axis_name, grid), *rules, "seed", *(each.name for each in measures), *unscored]]
+    rows = [
+        [
+            task,
+            "agent",
+            *map(axis_name, grid),
+            *rules,
+            "seed",
+            *(results.heading(each.name) for each in measures),
+            *unscored,
+        ]
+    ]
     for each in scores:
         settings = [*map(str, each.cell.values()), *(getattr(each, name) for name in rules), str(each.seed)]
         values = ((measure.of(each.detail), measure.digits) for measure in measures)
@@ -92,7 +103,7 @@ def score_rows(scores: Sequence[Score[Any]], results: KindResults[Any, Any]) -> 
 
 def load_scored(paths: Sequence[Path], judge: str | None = None, env: str | None = None) -> list[ScoredRun]:
     """Read and score the logs under each path with a progress bar, of one kind or of all. See `load_run`."""
-    logs = [find_logs(path) for path in dict.fromkeys(path.resolve() for path in paths)]
+    logs = [find_logs(path) for path in distinct(paths)]
     if env is not None:
         logs = [each.of_kind(kind(env).name) for each in logs]
     with progress("scoring", sum(len(each.entries) for each in logs)) as advance:
@@ -115,8 +126,8 @@ def note_unnamed(models: Mapping[str, int]) -> None:
     """Name the models without a known training cutoff, with the number of their episodes."""
     for model, episodes in models.items():
         note(
-            f"no training cutoff is known for '{model}', so its {episodes} episodes are left out of before and after; "
-            "add it in a file with --models"
+            f"no training cutoff is known for '{model}', which leaves {plural(episodes, 'episode')} out of before and "
+            "after; add it in a file with --models"
         )
 
 
@@ -246,22 +257,22 @@ def _plain(report: Report[Any]) -> dict[str, Any]:
 
 def _print_report(report: Report[Any], kind: str) -> None:
     """Print the tables of a report. ``kind`` begins their titles."""
-    results, clusters = report.results, report.clusters
+    results = report.results
     by = _captioned(results, report.judged_by)
     tables: Mapping[str, Sequence[str]] = results.tables or {"Results": shown_of(results)}
     for number, (title, measures) in enumerate(tables.items()):
         if number == 0:
-            print_table(f"{kind}{title}{by}", summary_table(report.table, measures, clusters))
+            print_table(f"{kind}{title}{by}", summary_table(report.table, measures, results))
         elif _has_values(report, measures):
-            print_table(f"{kind}{title}", summary_table(report.table, measures, clusters))
+            print_table(f"{kind}{title}", summary_table(report.table, measures, results))
     if report.differences:
         compared = results.compared or shown_of(results)
-        print_table(f"{kind}Paired differences{by}", differences_table(report.differences, compared))
+        print_table(f"{kind}Paired differences{by}", differences_table(report.differences, compared, results))
     for further in report.pages.further_results(report):
         if further.rows:
             print_table(f"{kind}{further.title}{by}", further.rows)
     if report.cutoffs.splits:
-        print_table(f"{kind}Before − after the training cutoff{by}", cutoff_table(report.cutoffs, clusters))
+        print_table(f"{kind}Before − after the training cutoff{by}", cutoff_table(report.cutoffs, results))
     if results.legend:
         out.print(Text(results.legend))
     note_unnamed(report.cutoffs.unnamed)
@@ -272,8 +283,8 @@ def _has_values(report: Report[Any], measures: Sequence[str]) -> bool:
 
 
 def _check_comparison(paired: bool, paths: Sequence[Path], agents: Sequence[str]) -> None:
-    number = len({path.resolve() for path in paths})
+    number = len(distinct(paths))
     if paired and number > 2:
-        raise OptionError(f"--compare takes two runs, or one run with several agents, not {number} runs")
+        raise OptionError(f"--compare must be given two runs, or one run with several agents, got {number} runs")
     if agents and not paired:
         raise OptionError("--agent chooses what --compare compares; give both")

@@ -36,6 +36,7 @@ from inquitree_gym.cli.output import (
 )
 from inquitree_gym.cli.plan import show_plan
 from inquitree_gym.embeddings.protocol import Device
+from inquitree_gym.envs.text import TextEnv
 from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.llm import Budget
@@ -77,7 +78,7 @@ ContextOption = Annotated[
     int | None, typer.Option("--context", help="Largest request in estimated tokens; the model's window by default.")
 ]
 NewVersionOption = Annotated[
-    bool, typer.Option("--as-new-version", help="Play a task that was changed as a further task of the run.")
+    bool, typer.Option("--as-new-version", help="Play a changed task under a new name beside the old one.")
 ]
 EpisodesOption = Annotated[
     int, typer.Option(min=1, help="Episodes played at the same time, of agents that ask a model.")
@@ -117,7 +118,7 @@ def play(
     made = played.play.maker(study.settings, Services(study.prompts_name))(loaded)
     options = study.settings.options(dict(study.cells[0]), loaded)
     try:
-        episode = play_episode(made, HumanAgent(_ask), seed, file=log, options=options)
+        episode = play_episode(made, HumanAgent(_Person(made)), seed, file=log, options=options)
     except (KeyboardInterrupt, EOFError):
         out.print("\nLeft before the end." + (f" Run the same command to resume; the log is {log}." if log else ""))
         raise typer.Exit(FAILED) from None
@@ -250,12 +251,24 @@ def _judge(flags: Mapping[str, Any]) -> str | dict[str, Any]:
     return settings | {"base_url": base_url}
 
 
-def _ask(observation: str, info: Mapping[str, Any]) -> str:
-    out.print(f"turn {info['turn'] + 1} · {info['state']}\n\n{observation}", highlight=False, soft_wrap=True)
-    lines: list[str] = []
-    while True:
-        line = out.input("> " if not lines else "… ")
-        if not line.strip() and lines:
-            return "\n".join(lines)
-        if line.strip():
-            lines.append(line)
+class _Person:
+    """Asks a person at the terminal for each message of an episode."""
+
+    def __init__(self, env: TextEnv[Any, Any, Any, Any]) -> None:
+        self._env = env
+        self._told = False
+
+    def __call__(self, observation: str, info: Mapping[str, Any]) -> str:
+        out.print(f"turn {info['turn'] + 1}\n\n{observation}", highlight=False, soft_wrap=True)
+        if not self._told:
+            out.print("\nA message may have several lines. An empty line ends it.", highlight=False)
+            self._told = True
+        limit = self._env.turn_limit
+        left = "" if limit is None else f" · {plural(max(limit - info['turn'], 0), 'turn')} left"
+        lines: list[str] = []
+        while True:
+            line = out.input("… " if lines else f"\n{info['state']}{left} > ")
+            if not line.strip() and lines:
+                return "\n".join(lines)
+            if line.strip():
+                lines.append(line)

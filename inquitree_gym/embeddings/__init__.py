@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from inquitree_gym.embeddings.derived import OnnxEmbedder, StaticEmbedder
     from inquitree_gym.embeddings.local import MiniLMEmbedder, ReaderEmbedder, SentenceTransformerEmbedder
     from inquitree_gym.embeddings.protocol import Embedder
-    from inquitree_gym.embeddings.registry import DEFAULT_EMBEDDER, LiteLLMEmbedder, load_embedder
+    from inquitree_gym.embeddings.registry import DEFAULT_EMBEDDER, LiteLLMEmbedder, WordsEmbedder, load_embedder
     from inquitree_gym.embeddings.vectors import TextVectors, TreeVectors, tree_vectors
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "StaticEmbedder",
     "TextVectors",
     "TreeVectors",
+    "WordsEmbedder",
     "load_embedder",
     "tree_vectors",
 ]
@@ -35,7 +36,7 @@ __getattr__ = lazy(
         "embeddings.derived": "OnnxEmbedder StaticEmbedder",
         "embeddings.local": "MiniLMEmbedder ReaderEmbedder SentenceTransformerEmbedder",
         "embeddings.protocol": "Embedder",
-        "embeddings.registry": "DEFAULT_EMBEDDER LiteLLMEmbedder load_embedder",
+        "embeddings.registry": "DEFAULT_EMBEDDER LiteLLMEmbedder WordsEmbedder load_embedder",
         "embeddings.vectors": "TextVectors TreeVectors tree_vectors",
     },
 )

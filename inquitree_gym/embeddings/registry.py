@@ -1,8 +1,10 @@
-"""Embedders by name, with those of an API and the pair of the local judge."""
+"""Embedders by name, including those behind an API and hashed words."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+import zlib
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, get_args
@@ -58,7 +60,7 @@ class LiteLLMEmbedder:
             OptionError: ``retries`` is below 1.
         """
         if retries < 1:
-            raise OptionError(f"retries is a whole number from 1, not {retries!r}")
+            raise OptionError(f"retries must be an integer from 1, got {retries!r}")
         self.name = f"litellm:{model}"
         self._model = model
         self._base_url = base_url
@@ -127,6 +129,32 @@ class LiteLLMEmbedder:
         )
 
 
+WORDS = "hashed-words"
+_WORD = re.compile(r"\w+")
+
+
+class WordsEmbedder:
+    """Square roots of signed counts of hashed words. The bits are the same on every platform.
+
+    Texts are similar if they share words, so it tells the texts of a menu apart, and what kind a generated observation
+    is of. It knows no synonym and is not meant for proposals in free words. A text without a word has a zero vector.
+    """
+
+    name = WORDS
+    digest = hashlib.sha256(b"hashed-words 1").hexdigest()
+    dim = MINILM_DIM
+    threshold: float | None = 0.6
+    """In 60 synthetic trees, 95 % of subtopics are less than 0.55 similar to any other."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """See `Embedder.embed`. A row does not depend on the other texts."""
+        counts = np.zeros((len(texts), self.dim))
+        for row, text in zip(counts, texts, strict=True):
+            hashes = [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in _WORD.findall(text.casefold())]
+            np.add.at(row, [number % self.dim for number in hashes], [1 if number >> 31 else -1 for number in hashes])
+        return unit_rows(np.sign(counts) * np.sqrt(np.abs(counts)))
+
+
 JUDGE = "inquitree-judge-1"
 JUDGE_ADAPTER_DIGEST = "d46faf2b41ee41efca8497bbf846e491bcd3f5c38ff74558078055e1c1619302"
 """SHA-256 of the adapter file."""
@@ -182,15 +210,15 @@ _PREFIXES: dict[str, Callable[..., Embedder]] = {
     "sentence-transformers": SentenceTransformerEmbedder,
     "litellm": LiteLLMEmbedder,
 }
-_WITHOUT_DEVICE = ("static", "litellm")
-"""Prefixes of embedders that run no model of their own: a table on the CPU, and a service."""
+_WITHOUT_DEVICE = (WORDS, "static", "litellm")
+"""Embedders that run no model of their own: no model at all, a table on the CPU, and a service."""
 
 
 def load_embedder(name: str, *, device: Device = "cpu") -> Embedder:
     """Return the embedder of that name, the same object for each device. Its weights are loaded on first use.
 
     Names are ``inquitree-reader-1``, ``all-MiniLM-L6-v2``, ``onnx:`` or ``static:`` before either of these or before a
-    folder, ``sentence-transformers:NAME_OR_FOLDER`` and ``litellm:MODEL``.
+    folder, ``hashed-words``, ``sentence-transformers:NAME_OR_FOLDER`` and ``litellm:MODEL``.
 
     Args:
         name: name of the embedder.
@@ -202,7 +230,7 @@ def load_embedder(name: str, *, device: Device = "cpu") -> Embedder:
         EmbedderError: the name or the device is unknown, or the embedder does not run on the device.
     """
     if device not in get_args(Device):
-        raise EmbedderError(f"device is one of {', '.join(get_args(Device))}, not {device!r}")
+        raise EmbedderError(f"device must be one of {', '.join(get_args(Device))}, got {device!r}")
     return _load(name, device)
 
 
@@ -211,9 +239,12 @@ def _load(name: str, device: Device) -> Embedder:
     if name in _NAMED:
         return _NAMED[name](device=device)
     prefix, colon, model = name.partition(":")
+    if name == WORDS:
+        _device_option(name, prefix, device)
+        return WordsEmbedder()
     if colon and model and prefix in _PREFIXES:
         return _PREFIXES[prefix](model, **_device_option(name, prefix, device))
-    forms = [*_NAMED, *(f"{prefix}:MODEL" for prefix in _PREFIXES)]
+    forms = [*_NAMED, WORDS, *(f"{prefix}:MODEL" for prefix in _PREFIXES)]
     raise EmbedderError(f"no embedder is called '{name}'{suggest(name, forms)}; use one of {', '.join(forms)}")
 
 

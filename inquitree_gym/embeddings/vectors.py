@@ -1,4 +1,8 @@
-"""Vectors of the texts of a tree or projection task, cached on disk, and of actions, cached in memory."""
+"""Vectors of the texts of a tree or projection task, shipped or cached on disk, and of actions, cached in memory.
+
+Those of the shipped trees are in the package. Files are named after the model and rows after the text, so another model
+or a changed text finds nothing there and is embedded. ``python -m research.shipped_vectors`` writes them.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,16 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zipfile import BadZipFile
 
 import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
+from inquitree_gym.errors import EmbedderError
 from inquitree_gym.files import CACHE_VARIABLE, write_whole
 from inquitree_gym.trees.schema import Candidate, centroids, wordings
 
@@ -94,7 +101,7 @@ class TextVectors:
         for known in (self._known, self._recent, self._rough):
             if (vector := known.get(text)) is not None:
                 return vector
-        return None
+        return shipped_vector(text, self.embedder.digest)
 
     def _load_group(self, text: str) -> None:
         for group in self._pending:
@@ -104,10 +111,20 @@ class TextVectors:
                 return
 
     def stored(self, texts: tuple[str, ...]) -> Vectors:
-        """Return the vectors of texts of the document, from the disk cache or embedded in one call.
+        """Return the vectors of texts of the document, shape ``(len(texts), dim)``.
 
-        Shape ``(len(texts), dim)``.
+        They come from the package. Those that it lacks come from the disk cache or are embedded in one call.
         """
+        found = {text: shipped_vector(text, self.embedder.digest) for text in texts}
+        missing = tuple(text for text in texts if found[text] is None)
+        if len(missing) == len(texts):
+            return self._cached(texts)
+        if missing:
+            found |= zip(missing, self._cached(missing), strict=True)
+        return np.stack([vector for text in texts if (vector := found[text]) is not None])
+
+    def _cached(self, texts: tuple[str, ...]) -> Vectors:
+        """Return vectors from the disk cache or embedded in one call, shape ``(len(texts), dim)``."""
         if not self.lasting:
             return self.embedder.embed(texts)
         order = hashlib.sha256("\n".join(texts).encode()).hexdigest()
@@ -211,3 +228,48 @@ def _write(file: Path, vectors: Vectors) -> None:
         write_whole(file, hashlib.sha256(body).digest() + body)
     except OSError as error:
         _logger.warning("cannot write vectors to '%s' (%s); they will be embedded again next time", file.parent, error)
+
+
+PARTS: dict[str, type[np.floating]] = {"trees": np.float32, "observations": np.float16}
+"""Precision by part. Texts of trees decide readings and keep all bits; observations become features and need fewer."""
+KEY = np.dtype("<u8")
+
+
+def shipped_file(part: str, digest: str) -> Path:
+    """Return the file of a part for the model of that digest."""
+    return Path(str(resources.files(__package__).joinpath("data", f"{part}-{digest[:24]}.npz")))
+
+
+def text_key(text: str) -> int:
+    """Return the key of a text: the first 8 bytes of its SHA-256."""
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[: KEY.itemsize], "little")
+
+
+def shipped_vector(text: str, digest: str) -> Vector | None:
+    """Return the shipped vector of a text under the model of that digest, shape ``(dim,)``. None if there is none.
+
+    Raises:
+        EmbedderError: the file is damaged.
+    """
+    for part in PARTS:
+        rows = shipped_rows(part, digest)
+        if rows and (row := rows.get(text_key(text))) is not None:
+            return row.astype(np.float32)
+    return None
+
+
+@lru_cache(maxsize=16)
+def shipped_rows(part: str, digest: str) -> dict[int, NDArray[np.floating]]:
+    """Return the rows of a part by key, in the precision of the file. Empty for a model without a file.
+
+    Raises:
+        EmbedderError: the file is damaged.
+    """
+    file = shipped_file(part, digest)
+    if not file.is_file():
+        return {}
+    try:
+        with np.load(file) as stored:  # compares checksums
+            return dict(zip(stored["keys"].tolist(), stored["rows"], strict=True))
+    except (BadZipFile, ValueError, KeyError, OSError) as error:
+        raise EmbedderError(f"'{file}' must hold vectors, got {error}. Install inquitree-gym again.") from error

@@ -94,8 +94,8 @@ def spread_seeds(seed: Seed, num_envs: int) -> list[int | None]:
         seeds = list(seed) if isinstance(seed, Sequence) else []
     if len(seeds) != num_envs or not all(each is None or (isinstance(each, int) and each >= 0) for each in seeds):
         raise OptionError(
-            f"seed is None, a whole number from 0, or a list of one or the other for each of the {num_envs} "
-            f"environments, not {seed!r:.80}"
+            f"seed must be None, an integer from 0, or a list of one or the other for each of the {num_envs} "
+            f"environments, got {seed!r:.80}"
         )
     return seeds
 
@@ -110,7 +110,7 @@ def envs_to_reset(mask: Any, num_envs: int) -> Ints:
         return np.arange(num_envs)
     fits = isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.shape == (num_envs,)
     if not (fits and mask.any()):
-        raise OptionError(f"reset_mask is a bool array of shape ({num_envs},), True somewhere, not {mask!r:.80}")
+        raise OptionError(f"reset_mask must be a bool array of shape ({num_envs},), True somewhere, got {mask!r:.80}")
     envs: Ints = mask.nonzero()[0]
     return envs
 

@@ -87,5 +87,5 @@ def load_each(tasks: Any, load: Callable[[Any], T], *, single: tuple[type, ...],
     if isinstance(tasks, single):
         return (load(tasks),)
     if not isinstance(tasks, Sequence) or not tasks:
-        raise OptionError(f"{noun}, or a sequence with at least one of them, not {tasks!r:.80}")
+        raise OptionError(f"{noun}, or a non-empty sequence of these, got {tasks!r:.80}")
     return tuple(load(task) for task in tasks)

@@ -93,6 +93,7 @@ def unwrap_records(env: gym.Env[Any, Any]) -> EpisodeRecords:
     inner = env.unwrapped
     if not isinstance(inner, RecordedEnv):
         raise OptionError(
-            f"{type(env).__name__} wraps an environment of this package or a RecordedEnv, not {type(inner).__name__}"
+            f"{type(env).__name__} must wrap an environment of this package or a RecordedEnv, "
+            f"got {type(inner).__name__}"
         )
     return inner.records

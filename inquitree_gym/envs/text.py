@@ -132,7 +132,9 @@ class TextEnv(ABC, gym.Env[str, str], Generic[T, Rules, Runtime, Past]):
             OptionError: the render mode is unknown.
         """
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise OptionError(f"render_mode is one of {self.metadata['render_modes']} or None, not {render_mode!r}")
+            raise OptionError(
+                f"render_mode must be one of {self.metadata['render_modes']} or None, got {render_mode!r}"
+            )
         self.tasks, self.runtimes, self.prompts = tasks, runtimes, prompts
         self.privileged, self.render_mode = privileged, render_mode
         self.action_space, self.observation_space = FreeText(MAX_ACTION_LENGTH), FreeText(MAX_OBSERVATION)
@@ -172,6 +174,11 @@ class TextEnv(ABC, gym.Env[str, str], Generic[T, Rules, Runtime, Past]):
         if self.last_transition is None:
             raise self._not_started()
         return self.last_transition
+
+    @property
+    def turn_limit(self) -> int | None:
+        """Turns of this episode at most. None for no limit."""
+        return None
 
     @property
     def episode_seed(self) -> int:
@@ -362,7 +369,7 @@ def closed_error() -> ClosedEnvironmentError:
 
 def not_a_text_error(action: object) -> ActionError:
     """Return the error for an action that is not a string."""
-    return ActionError(f"an action is a string, not {type(action).__name__} ({action!r:.80})")
+    return ActionError(f"an action must be a string, got {type(action).__name__} ({action!r:.80})")
 
 
 def draw_one(choices: Sequence[T], episode_seed: int) -> T:

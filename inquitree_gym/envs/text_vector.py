@@ -110,14 +110,14 @@ class TextVectorEnv(SyncVectorEnv):
     def _check(self, actions: Sequence[str]) -> None:
         """Check all actions before any environment takes its turn. Finished ones ignore theirs."""
         if isinstance(actions, str) or not hasattr(actions, "__len__") or len(actions) != self.num_envs:
-            raise ActionError(f"actions are {self.num_envs} strings, one for each environment, not {actions!r:.80}")
+            raise ActionError(f"actions must be {self.num_envs} strings, one for each environment, got {actions!r:.80}")
         over = self._autoreset_envs
         if self.autoreset_mode == AutoresetMode.DISABLED and over.any():
             raise episode_over_error(int(over.argmax()))
         for i, action in enumerate(actions):
             if not over[i] and not isinstance(action, str):
                 raise ActionError(
-                    f"an action is a string, not {type(action).__name__} ({action!r:.80}, environment {i})"
+                    f"an action must be a string, got {type(action).__name__} ({action!r:.80}, environment {i})"
                 )
 
     def _ask(self, actions: Sequence[str]) -> None:
@@ -150,16 +150,16 @@ def check_vector_arguments(
             of that length, or ``autoreset_mode`` is unknown.
     """
     if type(num_envs) is not int or num_envs < 1:
-        raise OptionError(f"num_envs is a whole number from 1, not {num_envs!r:.80}")
+        raise OptionError(f"num_envs must be an integer from 1, got {num_envs!r:.80}")
     if tasks is not None and (isinstance(tasks, str) or not isinstance(tasks, Sequence) or len(tasks) != num_envs):
         raise OptionError(
-            f"{name} is a sequence with one {name[:-1]} for each of the {num_envs} environments, not {tasks!r:.80}"
+            f"{name} must be a sequence with one {name[:-1]} for each of the {num_envs} environments, got {tasks!r:.80}"
         )
     try:
         return AutoresetMode(autoreset_mode)
     except ValueError as error:
         known = ", ".join(f'"{mode.value}"' for mode in AutoresetMode)
-        raise OptionError(f"autoreset_mode is one of {known}, not {autoreset_mode!r:.80}") from error
+        raise OptionError(f"autoreset_mode must be one of {known}, got {autoreset_mode!r:.80}") from error
 
 
 def episode_over_error(environment: int) -> ResetNeeded:

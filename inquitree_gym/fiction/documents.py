@@ -172,7 +172,7 @@ FICTION: Document = {
 def check_seed(seed: object) -> None:
     """Raise `OptionError` unless the seed of a synthetic document is a whole number from 0 to 2^63 - 1."""
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
-        raise OptionError(f"the seed of a synthetic document is a whole number from 0 to 2^63 - 1, not {seed!r:.80}")
+        raise OptionError(f"the seed of a synthetic document must be an integer from 0 to 2^63 - 1, got {seed!r:.80}")
 
 
 def tree_seed(number: int, split: str) -> int:
@@ -186,7 +186,7 @@ def tree_seed(number: int, split: str) -> int:
         OptionError: the split is unknown.
     """
     if split not in get_args(Split):
-        raise OptionError(f"split is one of {get_args(Split)}, not {split!r:.80}")
+        raise OptionError(f"split must be one of {get_args(Split)}, got {split!r:.80}")
     return 2 * (number % 2**62) + (split == "test")
 
 
@@ -204,14 +204,14 @@ def checked_count(name: str, value: object, most: int) -> Count:
     """Return a count or a pair of counts, 1 to ``most``, a list as a tuple. Raise `OptionError` for anything else."""
     pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
     if len(pair) != 2 or not all(map(is_integer, pair)) or not 1 <= pair[0] <= pair[1] <= most:
-        raise OptionError(f"{name} is a whole number from 1 to {most:,}, or a pair (fewest, most), not {value!r:.80}")
+        raise OptionError(f"{name} must be an integer from 1 to {most:,}, or a pair (fewest, most), got {value!r:.80}")
     return pair if isinstance(value, list | tuple) else pair[0]
 
 
 def checked_number(name: str, value: object, low: float, high: float) -> float:
     """Return a number from ``low`` to ``high``. Raise `OptionError` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise OptionError(f"{name} is a number from {low} to {high}, not {value!r:.80}")
+        raise OptionError(f"{name} must be a number from {low} to {high}, got {value!r:.80}")
     return float(value)
 
 

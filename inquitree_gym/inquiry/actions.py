@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, SupportsFloat, Unpack
 
 import gymnasium as gym
@@ -11,6 +12,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import RecordConstructorArgs
 
+from inquitree_gym.embeddings.registry import WORDS
 from inquitree_gym.envs.spaces import Mask
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.inquiry.engine import State
@@ -189,7 +191,7 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
         """
         number = action if type(action) is int else _to_int(action)
         if not 0 <= number < self._actions:
-            raise ActionError(f"a menu action lies in 0 to {self._actions - 1}, not {action}")
+            raise ActionError(f"a menu action must lie in 0 to {self._actions - 1}, got {action}")
         menu = self._menu or self.menu
         if self._raises and not self.action_masks()[number]:
             raise ActionError(
@@ -225,7 +227,7 @@ def _to_int(action: Any) -> int:
             return operator.index(action)
     except TypeError:
         pass
-    raise ActionError(f"a menu action is a whole number, not {type(action).__name__} ({action!r:.80})")
+    raise ActionError(f"a menu action must be an integer, got {type(action).__name__} ({action!r:.80})")
 
 
 @unpack_keywords(InquiryEnv.__init__, InquiryKeywords)
@@ -247,7 +249,7 @@ def menu_env(
     return _discrete(env, size=size, on_masked=on_masked, text_dim=text_dim, as_dict=as_dict)
 
 
-@unpack_keywords(InquiryEnv.__init__, InquiryKeywords)
+@unpack_keywords(partial(InquiryEnv.__init__, embedder=WORDS), InquiryKeywords)
 def synthetic_menu_env(
     *,
     split: str = "train",
@@ -260,8 +262,10 @@ def synthetic_menu_env(
 ) -> gym.Env[Observation, int]:
     """Return a `SyntheticEnv` as `menu_env` does. Without ``size`` it has slots for the largest tree of the difficulty.
 
-    ``split`` and ``difficulty`` are those of `SyntheticEnv`.
+    ``split`` and ``difficulty`` are those of `SyntheticEnv`. ``embedder`` is ``"hashed-words"`` unless it is given:
+    a menu of generated texts needs no model.
     """
+    keywords.setdefault("embedder", WORDS)
     env = SyntheticEnv(split=split, difficulty=difficulty, **keywords)
     return _discrete(env, size=size, on_masked=on_masked, text_dim=text_dim, as_dict=as_dict)
 

@@ -111,7 +111,7 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
         chosen = Rules(**switches)
         self.embedder = load_embedder(embedder) if isinstance(embedder, str) else embedder
         if not hasattr(self.embedder, "embed"):
-            raise OptionError(f"embedder is a name or has the methods of Embedder, not {embedder!r:.80}")
+            raise OptionError(f"embedder must be a name or have the methods of Embedder, got {embedder!r:.80}")
         self.rules = with_threshold(chosen, self.embedder)
         self.asked = AskedReader.load(reader)
         """The reader that is asked about actions. None for the reading by similarity."""
@@ -259,5 +259,5 @@ def unwrap_inquiry(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> InquiryEnv:
     """
     env = wrapper.unwrapped
     if not isinstance(env, InquiryEnv):
-        raise OptionError(f"{type(wrapper).__name__} wraps an InquiryEnv, not {type(env).__name__}")
+        raise OptionError(f"{type(wrapper).__name__} must wrap an InquiryEnv, got {type(env).__name__}")
     return env

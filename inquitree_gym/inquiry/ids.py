@@ -6,7 +6,14 @@ import warnings
 
 import gymnasium as gym
 
-from inquitree_gym.trees.catalogue import TREES_VARIABLE, builtin_ids, is_task_file, missing_folders, user_files
+from inquitree_gym.trees.catalogue import (
+    TREES_VARIABLE,
+    builtin_ids,
+    is_task_file,
+    missing_folders,
+    user_files,
+    withheld,
+)
 
 ENTRY_POINT = "inquitree_gym.inquiry.env:InquiryEnv"
 VECTOR_ENTRY_POINT = "inquitree_gym.inquiry.vector:InquiryVectorEnv"
@@ -17,7 +24,7 @@ SYNTHETIC_VECTOR_ENTRY_POINT = "inquitree_gym.inquiry.vector:synthetic_vector"
 SYNTHETIC_MENU_ENTRY_POINT = "inquitree_gym.inquiry.actions:synthetic_menu_env"
 VERBS = {
     "match": ("commands.reading", "Show how an action is read: decision, nearest nodes and their similarities."),
-    "new": ("commands.reading", "Write a small tree to fill in, whose texts say TODO and what to write."),
+    "new": ("commands.reading", "Write a tree to fill in, whose texts say TODO and what to write."),
     "probe": ("commands.controls", "Ask a model whether results are valid, outside an inquiry."),
     "closed-book": ("commands.controls", "Ask models for conclusions from the topic alone."),
     "bounds": ("commands.controls", "Measure how many turns random agents take."),
@@ -40,6 +47,8 @@ def register() -> None:
     for folder in missing_folders():
         warnings.warn(f"{TREES_VARIABLE} names '{folder:.200}', which is not a folder", stacklevel=2)
     _register_user_trees()
+    for refused in withheld("InquiTree"):
+        gym.register(**refused)
 
 
 def _register_user_trees() -> None:

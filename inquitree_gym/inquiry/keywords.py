@@ -93,7 +93,7 @@ def load_trees(tree: TreeLike | Sequence[TreeLike]) -> tuple[Tree, ...]:
         OptionError: ``tree`` is neither.
         TreeError: a tree is unknown or invalid.
     """
-    return load_each(tree, load_tree, single=(str, os.PathLike, Tree), noun="tree is an id, a path, a Tree")
+    return load_each(tree, load_tree, single=(str, os.PathLike, Tree), noun="tree must be an id, a path, a Tree")
 
 
 def with_threshold(rules: Rules, embedder: Embedder) -> Rules:

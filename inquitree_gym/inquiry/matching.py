@@ -303,9 +303,9 @@ def _state_at(tree: Tree, state: str, subtopic: str | None) -> dict[str, Any]:
     """
     phases = {"topic": Phase.TOPIC, "subtopic": Phase.SUBTOPIC, "result": Phase.RESULT}
     if state not in phases:
-        raise OptionError(f"state is one of {', '.join(phases)}, not '{state}'")
+        raise OptionError(f"state must be one of {', '.join(phases)}, got '{state}'")
     if (subtopic is not None) != (state == "subtopic"):
-        raise OptionError('state="subtopic" goes with the id of a subtopic, and no other state does')
+        raise OptionError('pass subtopic= if and only if state="subtopic"')
     ids = [each.id for each in tree.subtopics]
     if subtopic is not None and subtopic not in ids:
         raise OptionError(f"{tree.id} has no subtopic '{subtopic}'{suggest(subtopic, ids)}; it has {', '.join(ids)}")

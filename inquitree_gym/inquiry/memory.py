@@ -40,7 +40,7 @@ class ClosedBookConclusion(StatedText):
     model: str
     effort: str | None
     """The reasoning effort. None for the provider's default."""
-    formless: bool
+    off_format: bool
     """True if the reply broke the form and was taken whole."""
 
 
@@ -64,7 +64,7 @@ class ModelMemory:
     effort: str | None
     judge: str
     conclusions: int
-    formless: int
+    off_format: int
     """Conclusions that broke the form and were taken whole."""
     unscored: int
     memory: Estimate
@@ -230,7 +230,7 @@ def _read(file: Path, trees: Mapping[str, Tree]) -> Iterator[ClosedBookConclusio
                 text=read_move(answer.text),
                 model=chat["model"],
                 effort=chat.get("reasoning_effort"),
-                formless=bool(move_fault(answer.text)),
+                off_format=bool(move_fault(answer.text)),
             )
 
 
@@ -245,7 +245,7 @@ def _memory(grades: Sequence[ClosedBookGrade], dates: ModelDates | None) -> Mode
         effort=first.conclusion.effort,
         judge=first.judge,
         conclusions=len(grades),
-        formless=sum(grade.conclusion.formless for grade in grades),
+        off_format=sum(grade.conclusion.off_format for grade in grades),
         unscored=sum(grade.score is None for grade in grades),
         memory=clustered_mean(values),
         cutoff=None if dates is None else dates.written_cutoff,

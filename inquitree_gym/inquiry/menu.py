@@ -52,7 +52,7 @@ class MenuSize(NamedTuple):
             return cls.fitting(trees)
         pair = isinstance(size, tuple | list) and len(size) == 2
         if not pair or not all(type(slots) is int and slots >= 1 for slots in size):
-            raise OptionError(f"size is a pair of whole numbers from 1, slots for subtopics and studies, not {size!r}")
+            raise OptionError(f"size must be a pair of integers from 1, slots for subtopics and studies, got {size!r}")
         found = cls(*size)
         for tree in trees:
             found.check(tree)
@@ -178,7 +178,7 @@ def check_on_masked(on_masked: str) -> None:
         OptionError: it is none of `OnMasked`.
     """
     if on_masked not in get_args(OnMasked):
-        raise OptionError(f"on_masked is one of {get_args(OnMasked)}, not {on_masked!r}")
+        raise OptionError(f"on_masked must be one of {get_args(OnMasked)}, got {on_masked!r}")
 
 
 def numbered(claims: Iterator[str] | Sequence[str]) -> str:

@@ -233,9 +233,9 @@ class FeatureLayout:
                 ``dim``.
         """
         if type(subtopics) is not int or subtopics < 1:
-            raise OptionError(f"subtopics is None or a whole number from 1, not {subtopics!r}")
+            raise OptionError(f"subtopics must be None or an integer from 1, got {subtopics!r}")
         if text_dim is not None and not (type(text_dim) is int and 1 <= text_dim <= dim):
-            raise OptionError(f"text_dim is None or a whole number from 1 to {dim}, not {text_dim!r}")
+            raise OptionError(f"text_dim must be None or an integer from 1 to {dim}, got {text_dim!r}")
         return cls(subtopics, dim, dim if text_dim is None else text_dim)
 
     @cached_property
@@ -283,10 +283,11 @@ class FeatureLayout:
 def observation_vectors(observations: ObservationRenderer, vectors: TreeVectors, rules: Rules) -> dict[str, FeatureRow]:
     """Return the embeddings of all observation texts of a tree, by text.
 
-    They are cached on disk, except for the opening text: it names the turn limit, so it is embedded alone and the
-    others are shared by all limits.
+    They are shipped or cached on disk. The opening text names the turn limit, so it is stored by itself and the others
+    are shared by all limits. A tree that is played once has none here: its texts are embedded when they are shown.
     """
+    if not vectors.lasting:
+        return {}
     opening, *others = (observations.render_key(key) for key in observation_keys(vectors.tree, rules))
     texts = tuple(dict.fromkeys(others))
-    found = dict(zip(texts, vectors.stored(texts), strict=True))
-    return {opening: vectors.of(opening), **found}
+    return {opening: vectors.stored((opening,))[0], **dict(zip(texts, vectors.stored(texts), strict=True))}

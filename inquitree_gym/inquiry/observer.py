@@ -196,8 +196,8 @@ def update(model: Model, belief: Posterior, study: Ints, shown: Ints) -> Posteri
     if not total.all():
         row = int(np.argmin(total))
         raise OptionError(
-            f"showings must be possible at the level assumed, got outcome {shown[row]} of study {study[row]}, which "
-            "contradicts earlier ones. Assume another level, or None for an unknown one."
+            f"outcome {shown[row]} of study {study[row]} is impossible at the fake level assumed after the earlier "
+            "results; pass level=None if the level is unknown"
         )
     return Posterior(levels / total, tuple(worlds))
 

@@ -205,12 +205,18 @@ class InquiryPages(KindPages):
 
     charts: Mapping[str, tuple[str, str]] = {
         "coverage": ("coverage", "coverage r_c"),
-        "unaided": ("unaided", "unaided coverage"),
+        "unaided": ("unaided_coverage", "unaided coverage"),
         "conclusion": ("Q/|C|", "conclusion Q/|C|"),
     }
-    board = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|", NORMALISED)
-    listed = ("coverage", "unaided", "turns L", "hints", "Q/|C|")
-    sections = (sections.vigilance, sections.wearing, sections.turns, sections.readings, sections.closed_book)
+    board = ("coverage", "unaided_coverage", "coverage_at_3n", "Q", "Q/|C|", NORMALISED)
+    listed = ("coverage", "unaided_coverage", "turns", "hints", "Q/|C|")
+    sections = (
+        sections.vigilance,
+        sections.vigilance_over_time,
+        sections.turns,
+        sections.readings,
+        sections.closed_book,
+    )
 
     def maps(self, results: KindResults[Any, InquiryDetail]) -> Mapping[str, Measure[InquiryDetail]]:
         """See `KindPages.maps`."""

@@ -113,7 +113,7 @@ async def probe(
     if twins := sorted({name for name in ids if ids.count(name) > 1}):
         raise OptionError(f"several trees have the id {', '.join(twins)}; give each an id of its own")
     if mode not in TEMPLATES:
-        raise OptionError(f"the mode of a probe is {' or '.join(get_args(ProbeMode))}, not {mode!r}")
+        raise OptionError(f"the mode of a probe must be {' or '.join(get_args(ProbeMode))}, got {mode!r}")
     prompts = inquiry_prompts(names=TEMPLATES[mode])
     request = _bare_request if mode == "bare" else _request
     questions = {

@@ -145,7 +145,7 @@ def load_reader(reader: str | Reader) -> Reader | None:
 
         return LLMReader(ChatModel(model_name(reader)))
     if not hasattr(reader, "choose"):
-        raise OptionError(f"reader is a name or has the methods of Reader, not {reader!r:.80}")
+        raise OptionError(f"reader must be a name or have the methods of Reader, got {reader!r:.80}")
     return reader
 
 
@@ -158,7 +158,7 @@ def model_name(reader: str) -> str:
     model = reader.removeprefix(LLM_PREFIX)
     if model == reader or not model.strip():
         raise OptionError(
-            f"reader is '{LOCAL}' or '{LLM_PREFIX}MODEL' with litellm's name of a model, such as "
-            f"{LLM_PREFIX}openai/gpt-4o-mini, not '{reader:.80}'"
+            f"reader must be '{LOCAL}' or '{LLM_PREFIX}MODEL' with litellm's name of a model, such as "
+            f"{LLM_PREFIX}openai/gpt-4o-mini, got '{reader:.80}'"
         )
     return model

@@ -1,4 +1,4 @@
-"""Labelled proposals about a tree, and their readings: understood, misread, refused, or taken as a node by mistake."""
+"""Labelled proposals, and how well an embedder matches them."""
 
 from __future__ import annotations
 

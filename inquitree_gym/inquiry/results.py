@@ -15,7 +15,9 @@ from inquitree_gym.inquiry.vigilance import (
     ALL,
     CRITERION,
     D_PRIME,
+    FALSE_ALARMS,
     FIRST,
+    HITS,
     TELLABLE,
     TRUTH_SEEN,
     Calibration,
@@ -187,8 +189,8 @@ def _outcome(turn: Turn[InquiryEvent]) -> str:
 FLOOR, CEILING = "random-menu", "oracle"
 NORMALISED = "normalised"
 """Heading of Q/|C| scaled from the floor (0) to the oracle (1), if the scores hold both."""
-CHANGE = "redo − level 0"
-"""Heading of redo frequency minus that of the same tree and seed without fakes, if that was played."""
+CHANGE = "redo_rate − level 0"
+"""Name of the redo frequency minus that of the same tree and seed without fakes, if that was played."""
 LEVEL = "fake_level"
 """Name of the fake level on the grid."""
 STATED, BOUNDS = "stated", "bounds of L"
@@ -208,14 +210,14 @@ def _redone(showing: str, rate: str) -> Callable[[InquiryDetail], float | None]:
 
 
 SPLIT = tuple(
-    Measure(f"{heading}, {showing}", _redone(showing, rate), f"{heading} among the showings: {showing}")
+    Measure(f"{rate}, {showing}", _redone(showing, rate), f"{rate} among the showings: {showing}")
     for showing in (FIRST, TELLABLE, TRUTH_SEEN)
-    for heading, rate in (("hits", "hit_rate"), ("false alarms", "false_alarm_rate"))
+    for rate in (HITS, FALSE_ALARMS)
 )
 """Rates over one kind of showings. See `SHOWINGS`."""
 COVERAGE = Measure[InquiryDetail]("coverage", lambda detail: detail.trajectory.coverage, "share of subtopics entered")
 UNAIDED = Measure[InquiryDetail](
-    "unaided", lambda detail: detail.trajectory.unaided_coverage, "share of subtopics entered without a hint"
+    "unaided_coverage", lambda detail: detail.trajectory.unaided_coverage, "share of subtopics entered without a hint"
 )
 CREDIT = Measure[InquiryDetail]("credit", lambda detail: detail.trajectory.credit, "mean earned credit of the results")
 SHARE = Measure[InquiryDetail](
@@ -227,28 +229,30 @@ MEASURES: tuple[Measure[InquiryDetail], ...] = (
     COVERAGE,
     UNAIDED,
     CREDIT,
-    Measure("coverage at 3n", lambda detail: detail.trajectory.coverage_at_3n, "coverage within the first 3n turns"),
+    Measure("coverage_at_3n", lambda detail: detail.trajectory.coverage_at_3n, "coverage within the first 3n turns"),
     Measure("Q", lambda detail: detail.quality, "sum of p·S over the conclusion items", judged=True),
     SHARE,
-    Measure("turns L", lambda detail: float(detail.trajectory.turns), "turns up to the decision to conclude"),
+    Measure("turns", lambda detail: float(detail.trajectory.turns), "turns up to the decision to conclude"),
     Measure("stretch", _stretch, "position of L between its bounds"),
     Measure("hints", lambda detail: float(detail.trajectory.hints), "hints given"),
-    Measure("redo", lambda detail: detail.trajectory.redo_rate, "share of results redone"),
-    Measure("hits", lambda detail: detail.trajectory.hit_rate, "share of fake results redone"),
-    Measure("false alarms", lambda detail: detail.trajectory.false_alarm_rate, "share of true results redone"),
+    Measure("redo_rate", lambda detail: detail.trajectory.redo_rate, "share of results redone"),
+    Measure(HITS, lambda detail: detail.trajectory.hit_rate, "share of fake results redone"),
+    Measure(FALSE_ALARMS, lambda detail: detail.trajectory.false_alarm_rate, "share of true results redone"),
     *SPLIT,
 )
 LEGEND = (
     "n: episodes (trees). Means over trees; [low, high] is the 95 % interval, t over tree means, from five trees on.\n"
     "n = … below a mean: the trees with a value, if fewer than in the row; its neighbours rest on other trees.\n"
-    "unaided: subtopics entered on a decision that needed no hint. credit: mean over the results of 1, ¼ or 0, by the\n"
-    "hints before the first choice of subtopic and study; 0 after a forced move, or in words that were shown before.\n"
-    "turns L: up to the decision to conclude.\n"
+    "random, random-redo: name the tree's texts, as in the paper; their coverage and credit take no understanding.\n"
+    "unaided coverage: subtopics entered on a decision that needed no hint.\n"
+    "credit: mean over the results of 1, ¼ or 0, by the hints before the first choice of subtopic and study; 0 after\n"
+    "a forced move, or in words that were shown before.\n"
+    "turns: L, up to the decision to conclude.\n"
     "normalised: Q/|C| from the floor (random-menu, 0) to the oracle (1) of the same trees and level, where both ran.\n"
     "stretch: position of L between its bounds, 0 at 3n, 1 at the limit or n(2H+3); below 0 for an early conclusion.\n"
-    "hits, false alarms: fake, true results redone.\n"
-    "redo − level 0: paired by tree and seed. d′: sensitivity, how well fakes are told from true results.\n"
-    "first: first results of a study. can be told: fakes that reasoning can tell, and true results, until the true\n"
+    "hit rate, false alarm rate: shares of the fake and of the true results that were redone.\n"
+    "redo rate − level 0: paired by tree and seed. d′: sensitivity, how well fakes are told from true results.\n"
+    "first: first results of a study. detectable: fakes that reasoning can tell, and true results, until the true\n"
     "result of the study was seen. Brier, AUC: of the stated probabilities that results are fake; stated: their number."
 )
 
@@ -257,15 +261,15 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
     """Results of inquiries. See `KindResults` for the methods."""
 
     measures = MEASURES
-    shown = ("coverage", "unaided", "coverage at 3n", "Q", "Q/|C|")
+    shown = ("coverage", "unaided_coverage", "coverage_at_3n", "Q", "Q/|C|")
     tables: Mapping[str, tuple[str, ...]] = {
-        "Results": ("coverage", "unaided", "credit", "Q", "Q/|C|", NORMALISED),
-        "Steps": ("coverage at 3n", "turns L", BOUNDS, "stretch", "hints"),
-        "Vigilance": ("redo", CHANGE, "hits", "false alarms", D_PRIME),
+        "Results": ("coverage", "unaided_coverage", "credit", "Q", "Q/|C|", NORMALISED),
+        "Steps": ("coverage_at_3n", "turns", BOUNDS, "stretch", "hints"),
+        "Vigilance": ("redo_rate", CHANGE, HITS, FALSE_ALARMS, D_PRIME),
         "Vigilance by kind of showing": tuple(measure.name for measure in SPLIT[:4]),
         "Stated beliefs": (STATED, "Brier", "AUC"),
     }
-    compared = ("coverage", "unaided", "Q/|C|", "turns L", "redo", "hits", "false alarms")
+    compared = ("coverage", "unaided_coverage", "Q/|C|", "turns", "redo_rate", HITS, FALSE_ALARMS)
     split = (COVERAGE, UNAIDED, SHARE, GRADE)
     clusters = "trees"
     legend = LEGEND

@@ -29,10 +29,10 @@ from inquitree_gym.inquiry.vigilance import (
     slopes,
 )
 from inquitree_gym.results.figures import Chart, curves, levels, spreads
-from inquitree_gym.results.report import Report, Section
+from inquitree_gym.results.report import Report, Section, file_name
 from inquitree_gym.results.sections import curve_of
 from inquitree_gym.results.statistics import Agreement, Estimate, agreement, clustered_mean, item_pairs
-from inquitree_gym.results.summary import grouped
+from inquitree_gym.results.summary import axis_name, grouped
 from inquitree_gym.results.tables import Table, TableCell, as_csv, counted, linked, make_table
 
 QUARTERS = 4
@@ -133,8 +133,9 @@ def _context_range(thousands: float) -> tuple[float, str]:
 
 
 InquiryReport = Report[InquiryDetail]
-COLUMNS = ("redo", CHANGE, HITS, FALSE_ALARMS, D_PRIME, CRITERION)
+COLUMNS = ("redo_rate", CHANGE, HITS, FALSE_ALARMS, D_PRIME, CRITERION)
 RATES = (HITS, FALSE_ALARMS, GAP)
+_HEADINGS = {name: axis_name(name) for name in (*RATES, D_PRIME, CRITERION)}
 MAX_OPEN_LINES = 12
 """Table rows that a section shows without folding."""
 TURN_STEP = 0.25
@@ -142,7 +143,8 @@ TURN_STEP = 0.25
 OUTCOMES = ("accepted", "hinted", "waits", "forced", "limit")
 REASONS = ("below_threshold", "prerequisite_unmet", "unreadable_decision")
 _MEMORY_HEADS = (
-    "model", "judge", "cutoff", "conclusions", "not scored", "formless", "mean S", "before", "after", "before − after",
+    "model", "judge", "cutoff", "conclusions", "not scored", "off format", "mean S", "before", "after",
+    "before − after",
     "df", "unclear trees",
 )  # fmt: skip
 _GAIN_HEADS = ("agent", "judge", "mean S in the loop", "closed book", "gain", "trees")
@@ -208,7 +210,7 @@ def closed_book(report: InquiryReport) -> Section | None:
     memories: Memorisation = report.addition
     lines = [
         [
-            each.name, each.judge, each.cutoff, each.conclusions, each.unscored, each.formless, each.memory,
+            each.name, each.judge, each.cutoff, each.conclusions, each.unscored, each.off_format, each.memory,
             each.before, each.after, each.difference, each.degrees, each.unclear,
         ]
         for each in memories.models
@@ -238,7 +240,7 @@ def vigilance(report: InquiryReport) -> Section:
     """Return how often results are redone over fake levels, as in the paper's Figure 3."""
     fakes = any(row.cell[LEVEL] for row in report.pooled)
     beliefs = any(row.facts[STATED] for row in report.pooled)
-    words = report.words("vigilance", fakes=fakes, change=CHANGE, beliefs=beliefs)
+    words = report.words("vigilance", fakes=fakes, change=axis_name(CHANGE), beliefs=beliefs)
     if not fakes:
         return Section("vigilance", "Fake results", words)
     tables = [
@@ -251,7 +253,7 @@ def vigilance(report: InquiryReport) -> Section:
     return Section("vigilance", "Fake results", words, _charts(report), tuple(tables), folded)
 
 
-def wearing(report: InquiryReport) -> Section | None:
+def vigilance_over_time(report: InquiryReport) -> Section | None:
     """Return vigilance over the course of an inquiry. None if no fake result left a choice."""
     found = vigilance_trends(report)
     if not found:
@@ -259,10 +261,11 @@ def wearing(report: InquiryReport) -> Section | None:
     by_position = {
         name: [(part.middle, part.estimates[GAP]) for part in each.by_position] for name, each in found.items()
     }
-    chart = curves("position", ("position in the inquiry", GAP), by_position, share=False)
+    chart = curves("position", ("position in the inquiry", axis_name(GAP)), by_position, share=False)
     tables = tuple(each for each in _tables(found) if each.lines)
     folded = sum(len(each.lines) for each in tables) > MAX_OPEN_LINES
-    return Section("wearing", "Does vigilance wear off?", report.words("wearing"), (chart,), tables, folded)
+    words = report.words("vigilance_over_time")
+    return Section("vigilance-over-time", "Vigilance over time", words, (chart,), tables, folded)
 
 
 def vigilance_trends(report: InquiryReport) -> dict[str, VigilanceTrend]:
@@ -292,9 +295,9 @@ def _csv_lines(found: dict[str, VigilanceTrend]) -> Iterator[tuple[object, ...]]
 
 
 def _charts(report: InquiryReport) -> tuple[Chart, ...]:
-    axes = {"redo": "results redone", HITS: "fake results redone", FALSE_ALARMS: "true results redone"}
+    axes = {"redo_rate": "results redone", HITS: "fake results redone", FALSE_ALARMS: "true results redone"}
     rates = tuple(
-        levels(measure.replace(" ", "-"), ("fake level", axis), curve_of(report, LEVEL, measure))
+        levels(file_name(measure), ("fake level", axis), curve_of(report, LEVEL, measure))
         for measure, axis in axes.items()
     )
     sensitivity = {
@@ -317,7 +320,8 @@ def _tables(found: dict[str, VigilanceTrend]) -> Iterator[Table]:
         for name, each in found.items()
         for over, slopes in (("the inquiry", each.over_position), (f"1,000 tokens, {_method(each)}", each.over_context))
     ]
-    yield make_table("Change from beginning to end, and per 1,000 tokens", ("agent", "over", *RATES), lines, labels=2)
+    caption, heads = "Change from beginning to end, and per 1,000 tokens", ("agent", "over", *RATES)
+    yield make_table(caption, heads, lines, labels=2, headings=_HEADINGS)
 
 
 def _parts_table(caption: str, found: dict[str, list[VigilanceBin]], measures: tuple[str, ...]) -> Table:
@@ -333,7 +337,7 @@ def _parts_table(caption: str, found: dict[str, list[VigilanceBin]], measures: t
         for name, parts in found.items()
         for part in parts
     ]  # fmt: skip
-    return make_table(caption, ("agent", "part", "fakes", "true", *measures), lines, labels=2)
+    return make_table(caption, ("agent", "part", "fakes", "true", *measures), lines, labels=2, headings=_HEADINGS)
 
 
 def _method(each: VigilanceTrend) -> str:

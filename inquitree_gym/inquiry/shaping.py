@@ -165,7 +165,7 @@ class VectorRewardShaping(VectorWrapper, RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, _disable_deepcopy=False, **terms)
         VectorWrapper.__init__(self, env)
         if not isinstance(env.unwrapped, InquiryBatchEnv):
-            raise OptionError(f"VectorRewardShaping wraps an InquiryBatchEnv, not {type(env.unwrapped).__name__}")
+            raise OptionError(f"VectorRewardShaping must wrap an InquiryBatchEnv, got {type(env.unwrapped).__name__}")
         self._batch = env.unwrapped
         self._gamma = gamma
         self._coverage = coverage
@@ -238,6 +238,6 @@ class VectorRewardShaping(VectorWrapper, RecordConstructorArgs):
 def _check_terms(terms: Mapping[str, Any]) -> None:
     for name, value in terms.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise OptionError(f"{name} is a finite number, not {value!r}")
+            raise OptionError(f"{name} must be a finite number, got {value!r}")
     if not 0 < terms["gamma"] <= 1:
-        raise OptionError(f"gamma lies in (0, 1], not {terms['gamma']!r}")
+        raise OptionError(f"gamma must lie in (0, 1], got {terms['gamma']!r}")

@@ -65,7 +65,7 @@ def split_trees(
             raise OptionError("pass tree, for all inquiries, or trees, one for each")
         return tree, None
     if nested := [entry for entry in trees if not isinstance(entry, str | os.PathLike | Tree)]:
-        raise OptionError(f"each of trees is an id, a path or a Tree, not {nested[0]!r:.80}")
+        raise OptionError(f"each of trees must be an id, a path or a Tree, got {nested[0]!r:.80}")
     numbers = {distinct: number for number, distinct in enumerate(dict.fromkeys(trees))}
     return list(numbers), np.array([numbers[own] for own in trees])
 

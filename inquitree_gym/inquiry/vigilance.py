@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 _NO_SPREAD = 1e-12
-HITS, FALSE_ALARMS, GAP, D_PRIME, CRITERION = "hits", "false alarms", "hits − false alarms", "d′", "c"
+HITS, FALSE_ALARMS, GAP, D_PRIME, CRITERION = (
+    "hit_rate", "false_alarm_rate", "hit_rate − false_alarm_rate", "d′", "c",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class Counts:
 
 
 _PROPERTIES = {
-    HITS: "hit_rate", FALSE_ALARMS: "false_alarm_rate", GAP: "gap", D_PRIME: "d_prime", CRITERION: "criterion",
+    HITS: HITS, FALSE_ALARMS: FALSE_ALARMS, GAP: "gap", D_PRIME: "d_prime", CRITERION: "criterion",
 }  # fmt: skip
 SENSITIVITY = tuple(_PROPERTIES)
 """Names of the estimates of `sensitivity`."""
@@ -165,7 +167,7 @@ def _slope(trials: Sequence[Trial]) -> float | None:
     return float(at @ doubted) / spread if spread > _NO_SPREAD else None
 
 
-ALL, FIRST, LATER, TELLABLE, TRUTH_SEEN = "all", "first", "later", "can be told", "true result seen"
+ALL, FIRST, LATER, TELLABLE, TRUTH_SEEN = "all", "first", "later", "detectable", "true result seen"
 BRIER, AUC = "Brier", "AUC"
 
 
@@ -190,7 +192,7 @@ class Exposure:
     truth_seen: bool = False
     """True if the study's true result was shown before, in the same episode."""
     tellable: bool = False
-    """True for a fake that can be told. See `Fake.can_be_told`."""
+    """True for a detectable fake. See `Fake.can_be_told`."""
     belief: float | None = None
     """Stated probability that the result is fake, in [0, 1]. None without a statement."""
 
@@ -204,7 +206,7 @@ SHOWINGS: dict[str, Callable[[Exposure], bool]] = {
 }
 """Kinds of showings that vigilance is counted over, by name. All showings are those of the paper.
 
-Fakes that can be told stand against the true results. Showings after the study's true result are left out there and
+Detectable fakes stand against the true results. Showings after the study's true result are left out there and
 counted apart, because comparing two texts takes no reasoning about the study.
 """
 

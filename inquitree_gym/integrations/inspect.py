@@ -1,4 +1,4 @@
-"""inspect_ai: episodes as a task, our agents as its solver, our scores as its scorer, our logs (extra ``inspect``)."""
+"""inspect_ai adapter: task, solver, scorer, and export of logs (extra ``inspect``)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def research(
     """
     agents = kind(env).play.model_agents
     if agent not in agents:
-        raise OptionError(f"agent is {' or '.join(agents)}, not {agent!r:.80}")
+        raise OptionError(f"agent must be {' or '.join(agents)}, got {agent!r:.80}")
     names = papers if isinstance(papers, str) else [str(name) for name in _listed(papers)]
     settings = {name: _numbers(value) for name, value in kwargs.items()}
     tasks = make_tasks(names, env=env, seeds=_numbers(seeds), **settings)

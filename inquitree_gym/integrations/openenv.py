@@ -179,7 +179,7 @@ class EpisodeEnvironment(Environment[EpisodeAction, EpisodeObservation, EpisodeS
                 f"a task is chosen by split='{SPLIT}' and index alone; leave out its paper, seed and settings"
             )
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(self._tasks):
-            raise OptionError(f"index is a whole number from 0 to {len(self._tasks) - 1}, not {index!r:.80}")
+            raise OptionError(f"index must be an integer from 0 to {len(self._tasks) - 1}, got {index!r:.80}")
         return self._tasks[index]
 
 

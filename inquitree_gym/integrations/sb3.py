@@ -9,11 +9,16 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
-from stable_baselines3.common.vec_env import VecEnv
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
 from inquitree_gym.baselines import sb3_policy as sb3_policy
-from inquitree_gym.errors import OptionError
+from inquitree_gym.errors import OptionError, require
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
+except ModuleNotFoundError:
+    require("stable_baselines3", "rl")
+    raise
 
 
 class BatchVecEnv(VecEnv):
@@ -29,7 +34,7 @@ class BatchVecEnv(VecEnv):
             OptionError: it is no vector environment, has another autoreset mode, or does not copy its observations.
         """
         if not isinstance(env, VectorEnv):
-            raise OptionError(f"BatchVecEnv takes what gymnasium.make_vec makes, not {type(env).__name__}")
+            raise OptionError(f"BatchVecEnv must wrap what gymnasium.make_vec makes, got {type(env).__name__}")
         if env.metadata.get("autoreset_mode") != AutoresetMode.SAME_STEP:
             raise OptionError('Stable-Baselines3 needs an environment made with autoreset_mode="SameStep"')
         if not getattr(env.unwrapped, "copy", True):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from inquitree_gym.baselines import make_agent
+from inquitree_gym.baselines.registry import make_player
 from inquitree_gym.errors import ActionError
 from inquitree_gym.integrations.tasks import EpisodeTask, parse_settings
 from inquitree_gym.kinds import kind
@@ -28,14 +28,15 @@ class SessionScore:
     reward: float
     """Sum of the rewards of the environment."""
     turns: int
+    """Actions that were played, the conclusion among them."""
     values: Mapping[str, float | None]
     """Measures of the kind of environment by name. None where an episode has no value."""
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Return turns and measures by name, without those that have no value."""
+        """Return the number of actions and the measures by name, without those that have no value."""
         known = {name: value for name, value in self.values.items() if value is not None}
-        return {"turns": float(self.turns), **known}
+        return {"actions": float(self.turns), **known}
 
 
 class EpisodeSession:
@@ -141,7 +142,7 @@ def session_score(episode: Episode[Any], task: Any) -> SessionScore | None:
 def check_move(text: object) -> str:
     """Return a move from an untrusted client. Raise `ActionError` unless it is a text, neither empty nor too long."""
     if not isinstance(text, str):
-        raise ActionError(f"a move is a text, not {type(text).__name__}")
+        raise ActionError(f"a move must be a text, got {type(text).__name__}")
     if not text.strip():
         raise ActionError("a move is a text with at least one word; yours is empty")
     if len(text) > MAX_ACTION_LENGTH:
@@ -153,9 +154,7 @@ def play_task(task: EpisodeTask, agent: str = "oracle") -> Episode[Any]:
     """Play ``task`` with an agent without a model and return the log. See `EpisodeSession` for the errors."""
     env, options = task_environment(task), task.options
     env.reset(seed=task.seed, options=options)  # some agents ask for the rules of the episode
-    player = make_agent(agent, env)
-    env.privileged = player.needs_privileged
-    return play(env, player, task.seed, options=options)
+    return play(env, make_player(agent, env), task.seed, options=options)
 
 
 def task_environment(task: EpisodeTask) -> Any:

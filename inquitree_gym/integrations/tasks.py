@@ -160,5 +160,5 @@ def _words(settings: Mapping[str, Any]) -> Iterator[str]:
 def _seeds(seeds: int | Sequence[int]) -> Sequence[int]:
     numbers = range(seeds) if isinstance(seeds, int) else list(dict.fromkeys(seeds))
     if not numbers or any(isinstance(seed, bool) or not isinstance(seed, int) or seed < 0 for seed in numbers):
-        raise OptionError(f"seeds is a number of seeds from 1, or a list of whole numbers from 0, not {seeds!r:.80}")
+        raise OptionError(f"seeds must be a number of seeds from 1, or a list of integers from 0, got {seeds!r:.80}")
     return numbers

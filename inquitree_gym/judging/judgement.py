@@ -123,5 +123,5 @@ def version_of(config: Mapping[str, Any]) -> int:
     """Return the version of a judge with this configuration, 1 by default. Raise `JudgeError` for an invalid one."""
     version = config.get("version", 1)
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise JudgeError(f"the version of a judge must be a whole number from 1, got {version!r:.80}")
+        raise JudgeError(f"the version of a judge must be an integer from 1, got {version!r:.80}")
     return version

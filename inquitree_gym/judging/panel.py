@@ -48,7 +48,9 @@ class Panel:
             _check_name(self.label, self.task_kind)
             raise _not_judged(self.label, f"'{log}'", self.folder)
         if stored.faults:
-            raise DamagedJudgementError(f"{stored.judge} has no whole judgement of '{log}'; judge the run again")
+            raise DamagedJudgementError(
+                f"the stored judgement of '{log}' by {stored.judge} is incomplete; judge the run again"
+            )
         raise _not_judged(stored.judge, f"'{log}'", self.folder)
 
     def others(self, log: str, episode: Episode[Any], task: Any) -> dict[str, Judged]:

@@ -105,7 +105,7 @@ def load_judge(
         return made
     if not all(hasattr(judge, name) for name in ("name", "config", "judge")):
         forms = ", ".join(judge_forms(task_kind))
-        raise OptionError(f"judge is a name ({forms}) or has the members of AsyncJudge, not {judge!r:.80}")
+        raise OptionError(f"judge must be a name ({forms}) or have the members of AsyncJudge, got {judge!r:.80}")
     return judge
 
 
@@ -135,7 +135,7 @@ async def judge_all(
         ServiceError: the judge's service rejects every request. Remaining texts are not judged.
     """
     if max_concurrency < 1:
-        raise OptionError(f"max_concurrency is at least 1, not {max_concurrency}")
+        raise OptionError(f"max_concurrency must be at least 1, got {max_concurrency}")
     semaphore = asyncio.Semaphore(max_concurrency)
 
     async def judge_case(index: int, task: T, text: str) -> J:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from inquitree_gym.errors import BudgetError, OptionError
+from inquitree_gym.errors import BudgetError, OptionError, plural
 from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message, Usage, innermost
 from inquitree_gym.llm.retry import SystemClock
 
@@ -34,7 +34,7 @@ class Budget:
         for name in ("max_cost", "max_total_tokens", "max_seconds"):
             cap = getattr(self, name)
             if cap is not None and not cap > 0:
-                raise OptionError(f"{name} is a number above 0, not {cap}; leave it out for no cap")
+                raise OptionError(f"{name} must be a number above 0, got {cap}; leave it out for no cap")
         self._usage = Usage()
         self._started = self.clock.now()
         self._lock = threading.Lock()
@@ -84,18 +84,17 @@ class Budget:
         if cap is None or (not used.unpriced and (used.cost or 0.0) < cap):
             return None
         if used.unpriced:
-            return f"the cap of ${cap:g} cannot be enforced: {_replies(used.unpriced)} came without a price"
-        return f"the cap of ${cap:g} is reached: {_replies(used.replies)} cost ${used.cost:.4f}"
+            return f"the cap of ${cap:g} cannot be enforced: {plural(used.unpriced, 'reply')} came without a price"
+        return f"the cap of ${cap:g} is reached: {plural(used.replies, 'reply')} cost ${used.cost:.4f}"
 
     def _tokens_exceeded(self) -> str | None:
         used, cap = self._usage, self.max_total_tokens
         if cap is None or (not used.uncounted and used.tokens < cap):
             return None
         if used.uncounted:
-            return (
-                f"the cap of {cap} tokens cannot be enforced: {_replies(used.uncounted)} came without a count of tokens"
-            )
-        return f"the cap of {cap} tokens is reached: {_replies(used.replies)} took {used.tokens}"
+            replies = plural(used.uncounted, "reply")
+            return f"the cap of {cap} tokens cannot be enforced: {replies} came without a count of tokens"
+        return f"the cap of {cap} tokens is reached: {plural(used.replies, 'reply')} took {used.tokens}"
 
     def _time_exceeded(self) -> str | None:
         if self.max_seconds is None or self.seconds < self.max_seconds:
@@ -154,7 +153,3 @@ class BudgetedChat(ChatMiddleware):
         completion = await self.chat.complete(messages, seed=seed)
         self.budget.add(completion)
         return completion
-
-
-def _replies(number: int) -> str:
-    return f"{number} repl{'y' if number == 1 else 'ies'}"

@@ -75,11 +75,11 @@ class ChatModel:
     clock: SystemClock = field(default_factory=SystemClock, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        faults = [f"{name} {expected}, not {getattr(self, name)!r}" for name, expected in self._out_of_range()]
+        faults = [f"{name} must be {expected}, got {getattr(self, name)!r}" for name, expected in self._out_of_range()]
         if self.base_url is not None and not _is_plain_address(self.base_url):
             # The address is not shown: it may hold a key.
             faults.append(
-                "base_url is http(s)://HOST/PATH without user, password, query or fragment; keys belong in the "
+                "base_url must be http(s)://HOST/PATH without user, password, query or fragment; keys belong in the "
                 "environment"
             )
         if faults:
@@ -87,13 +87,13 @@ class ChatModel:
 
     def _out_of_range(self) -> list[tuple[str, str]]:
         checks = {
-            "model": (_text(self.model), "is the name of a model"),
-            "temperature": (self.temperature is None or _number(self.temperature), "is a number from 0 or None"),
-            "reasoning_effort": (self.reasoning_effort is None or _text(self.reasoning_effort), "is a word or None"),
-            "seed": (_whole(self.seed, 0), "is a whole number from 0 or None"),
-            "max_tokens": (_whole(self.max_tokens, 1), "is a whole number from 1 or None"),
-            "timeout": (_number(self.timeout) and self.timeout > 0, "is a number of seconds above 0"),
-            "retries": (self.retries is not None and _whole(self.retries, 0), "is a whole number from 0"),
+            "model": (_text(self.model), "the name of a model"),
+            "temperature": (self.temperature is None or _number(self.temperature), "a number from 0 or None"),
+            "reasoning_effort": (self.reasoning_effort is None or _text(self.reasoning_effort), "a word or None"),
+            "seed": (_whole(self.seed, 0), "an integer from 0 or None"),
+            "max_tokens": (_whole(self.max_tokens, 1), "an integer from 1 or None"),
+            "timeout": (_number(self.timeout) and self.timeout > 0, "a number of seconds above 0"),
+            "retries": (self.retries is not None and _whole(self.retries, 0), "an integer from 0"),
         }
         return [(name, expected) for name, (valid, expected) in checks.items() if not valid]
 
@@ -253,7 +253,7 @@ class ChatModel:
         """Return the key, or None if litellm finds it itself."""
         if self.api_key_env is not None:
             if not os.environ.get(self.api_key_env):
-                raise OptionError(f"the environment variable {self.api_key_env} is to hold the key and is not set")
+                raise OptionError(f"set the environment variable {self.api_key_env} to the API key")
             return os.environ[self.api_key_env]
         if self._route[1] == "openai" and not os.environ.get("OPENAI_API_KEY"):
             if self.base_url is None:

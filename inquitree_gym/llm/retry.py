@@ -176,7 +176,7 @@ class RateLimit:
         rates = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
         for name, rate in rates.items():
             if rate is not None and not 0 < rate < math.inf:
-                raise OptionError(f"{name} is a number above 0, not {rate}; leave it out for no limit")
+                raise OptionError(f"{name} must be a number above 0, got {rate}; leave it out for no limit")
         if not any(rates.values()):
             raise OptionError(f"a rate limit needs {' or '.join(rates)}")
         self._per_request = 60 / requests_per_minute if requests_per_minute else 0.0

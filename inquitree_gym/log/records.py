@@ -293,13 +293,13 @@ def read_header(path: str | os.PathLike[str]) -> Header:
     with open_input(file, limit=MAX_LOG, error=LogError) as stream:
         line = stream.readline(MAX_HEADER)
     if not line.endswith(b"\n"):
-        raise LogError(f"'{file}' is no episode log: it has no whole first line")
+        raise LogError(f"'{file}' is not an episode log: its first line is incomplete")
     try:
         header = _Parser(file).parse(json.loads(line))
     except (ValueError, RecursionError):
-        raise LogError(f"'{file}' is no episode log: its first line is no header") from None
+        raise LogError(f"'{file}' is not an episode log: its first line is not a header") from None
     if not isinstance(header, Header):
-        raise LogError(f"'{file}' is no episode log: its first line is no header")
+        raise LogError(f"'{file}' is not an episode log: its first line is not a header")
     return header
 
 

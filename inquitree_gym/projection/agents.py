@@ -204,7 +204,7 @@ class ProjectingLLMAgent(ChatAgent):
         """
         for name, given, form in (("memory", memory, Memory), ("reply", reply, ReplyForm)):
             if given not in get_args(form):
-                raise OptionError(f"{name} is one of {', '.join(get_args(form))}, not {given!r:.80}")
+                raise OptionError(f"{name} must be one of {', '.join(get_args(form))}, got {given!r:.80}")
         super().__init__(chat, context=context, prompts=prompts)
         self._memory, self._reply = memory, reply
 

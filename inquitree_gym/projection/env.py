@@ -130,6 +130,11 @@ class ProjectionEnv(TextEnv[ProjectionTask, ProjectionRules, ProjectionRuntime, 
         return self.last.state
 
     @property
+    def turn_limit(self) -> int:
+        """Turns of this episode: one projection at each level."""
+        return len(self.runtime.weights)
+
+    @property
     def records(self) -> ProjectionRecords:
         """Records of its episodes, for logs."""
         local = self.runtimes.judge_config

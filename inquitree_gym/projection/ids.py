@@ -6,7 +6,7 @@ import warnings
 
 import gymnasium as gym
 
-from inquitree_gym.trees.catalogue import TREES_VARIABLE, builtin_ids, is_task_file, user_files
+from inquitree_gym.trees.catalogue import TREES_VARIABLE, builtin_ids, is_task_file, user_files, withheld
 
 ENTRY_POINT = "inquitree_gym.projection.env:ProjectionEnv"
 VECTOR_ENTRY_POINT = "inquitree_gym.projection.env:ProjectionVectorEnv"
@@ -35,6 +35,8 @@ def register() -> None:
     for task_id in builtin_ids():
         _register(f"ProjectionBench-{task_id}", task_id)
     _register_user_tasks()
+    for refused in withheld("ProjectionBench"):
+        gym.register(**refused)
 
 
 def _register_user_tasks() -> None:

@@ -47,7 +47,7 @@ def unpack_keywords(template: Callable[..., Any], keywords: type[Any]) -> Callab
 
 def load_tasks(task: TaskLike | Sequence[TaskLike]) -> tuple[ProjectionTask, ...]:
     """Return one task or several. Raise `OptionError` for anything else, and `TreeError` for an invalid task."""
-    noun = "task is an id, a path, a Tree with a disclosure, a ProjectionTask"
+    noun = "task must be an id, a path, a Tree with a disclosure, a ProjectionTask"
     return load_each(task, load_task, single=(str, os.PathLike, Tree, ProjectionTask), noun=noun)
 
 

@@ -75,7 +75,9 @@ class ProjectionMenuEnv(gym.Env[ProjectionRow, Ints]):
             OptionError: the render mode is unknown.
         """
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise OptionError(f"render_mode is one of {self.metadata['render_modes']} or None, not {render_mode!r}")
+            raise OptionError(
+                f"render_mode must be one of {self.metadata['render_modes']} or None, got {render_mode!r}"
+            )
         self.menu, self.privileged, self.render_mode = menu, privileged, render_mode
         self.action_space: gym.Space[Any] = menu.action_space
         self.observation_space: gym.Space[Any] = menu.features.space

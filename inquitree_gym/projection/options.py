@@ -215,7 +215,7 @@ class ProjectionMenu:
         """
         rules = ProjectionRules(levels=levels, reward=reward)
         if size is not None and (type(size) is not int or size < 1):
-            raise OptionError(f"size is the number of slots for claims, a whole number from 1, not {size!r:.80}")
+            raise OptionError(f"size must be the number of slots for claims, an integer from 1, got {size!r:.80}")
         menu = cls(source, rules, source.most_claims if size is None else size)
         menu._check_fit(source)
         return menu
@@ -251,10 +251,10 @@ class ProjectionMenu:
         except ValueError as error:  # rows of different lengths
             raise ActionError(f"options are whole numbers of shape {shape}: {error}") from error
         if chosen.dtype.kind not in "iu" or chosen.shape != shape:
-            raise ActionError(f"options are whole numbers of shape {shape}, not {chosen.dtype} of shape {chosen.shape}")
+            raise ActionError(f"options must be integers of shape {shape}, got {chosen.dtype} of shape {chosen.shape}")
         if chosen.size and not 0 <= chosen.min() <= chosen.max() < OPTIONS:
             wrong = chosen[(chosen < 0) | (chosen >= OPTIONS)][0]
-            raise ActionError(f"an option lies in 0 to {OPTIONS - 1}, not {wrong}")
+            raise ActionError(f"an option must lie in 0 to {OPTIONS - 1}, got {wrong}")
         return chosen.astype(np.int64, copy=False)
 
     def _check_fit(self, source: TaskSource) -> None:

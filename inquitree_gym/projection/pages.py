@@ -186,7 +186,7 @@ def _f1_table(report: ProjectionReport, played: Sequence[str]) -> Table:
         ]
         for row in report.table
     ]  # fmt: skip
-    return make_table("F1 by level", heads, lines, labels=2)
+    return make_table("F1 by level", heads, lines, 2, {AUC: report.results.heading(AUC)})
 
 
 def _means_with_deviations(row: SettingSummary, played: Sequence[str]) -> Iterator[object]:
@@ -260,7 +260,7 @@ class ProjectionPages(KindPages):
     def further_results(self, report: Report[ProjectionDetail]) -> Iterator[FurtherResult]:
         """Yield the differences with and without memory."""
         found = anchoring(report.scores, report.results)
-        rows = list(differences_table(found, shown_of(report.results))) if found else []
+        rows = list(differences_table(found, shown_of(report.results), report.results)) if found else []
         yield FurtherResult("anchoring", "Anchoring: conversation − none", found, rows)
 
     def view(

@@ -91,6 +91,7 @@ AUC = "AUC"
 LEGEND = (
     "n: episodes (papers). Means are over papers; [low, high] is the 95 % t interval, given from five papers on.\n"
     "all, mean of domains: each domain has equal weight, as in the paper; all, pooled: each paper has equal weight.\n"
+    "AUC: area under F1 over three levels, from 0 to 2; with --auc mean their mean, from 0 to 1.\n"
     "unscored: projections that the judge could not score; the means leave them out. A coin that knows the variables\n"
     "has an expected F1 of 0.5."
 )
@@ -125,6 +126,7 @@ class ProjectionResults(KindResults[ProjectionTask, ProjectionDetail]):
         if auc == "mean":
             words.append("AUC as the mean of the levels")
         self.formulas = ", ".join(words)
+        self.headings = {AUC: f"{AUC} ({'0–1' if auc == 'mean' else '0–2'})"}
         by_level = (
             Measure(f1_at(level), self._f1(level), f"F1 of the projection from the {level}", judged=True,
                     anchors=Anchors(normalised_at(level), COIN_F1, CEILING))

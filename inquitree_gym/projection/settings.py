@@ -45,12 +45,12 @@ class ProjectionRules(RuleSet):
         unknown = [level for level in levels if level not in LEVELS]
         if not levels or unknown or len(set(levels)) < len(levels):
             raise OptionError(
-                f"levels is a sequence of one or more of {', '.join(LEVELS)}, each at most once, not {self.levels!r}"
+                f"levels must be one or more of {', '.join(LEVELS)}, each at most once, got {self.levels!r}"
             )
         object.__setattr__(self, "levels", levels)  # a specification in JSON holds a list
         for name, kind in _CHOICES.items():
             if getattr(self, name) not in get_args(kind):
-                raise OptionError(f"{name} is one of {get_args(kind)}, not {getattr(self, name)!r}")
+                raise OptionError(f"{name} must be one of {get_args(kind)}, got {getattr(self, name)!r}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the rules by name as plain values, for logs and for the constructor."""

@@ -98,10 +98,12 @@ def difference(first: Scores, second: Scores, name: str, measures: Sequence[Meas
     return PairedDifference(name, first[0].cell, len(before.keys() & after.keys()), estimates)
 
 
-def differences_table(differences: Sequence[PairedDifference], measures: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the rows of a text table, headings first."""
+def differences_table(
+    differences: Sequence[PairedDifference], measures: Sequence[str], results: KindResults[Any, Any]
+) -> Iterator[list[str]]:
+    """Yield the rows of a text table, headings first. ``results`` are those of the kind."""
     grid = list(dict.fromkeys(name for each in differences for name in each.cell))
-    yield ["pair", *map(axis_name, grid), "pairs", *measures]
+    yield ["pair", *map(axis_name, grid), "pairs", *map(results.heading, measures)]
     for each in differences:
         estimates = [in_cell(each.estimates.get(name, NO_ESTIMATE)) for name in measures]
         yield [each.name, *(str(each.cell.get(name, "–")) for name in grid), str(each.pairs), *estimates]

@@ -288,10 +288,10 @@ def _unnamed(scores: Sequence[Score[Any]], models: Sequence[ModelDates]) -> dict
     return {name: count for name, count in names.items() if find_model(models, name) is None}
 
 
-def cutoff_table(found: CutoffAnalysis, clusters: str = "tasks") -> Iterator[list[str]]:
-    """Yield the rows of a text table of differences, headings first. ``clusters`` is the word for several tasks."""
+def cutoff_table(found: CutoffAnalysis, results: KindResults[Any, Any]) -> Iterator[list[str]]:
+    """Yield the rows of a text table of differences, headings first. ``results`` are those of the kind."""
     measures = list(found.splits[0].difference)
-    yield ["agent", "cutoff", f"{clusters} before", "after", "unclear", *measures]
+    yield ["agent", "cutoff", f"{results.clusters} before", "after", "unclear", *map(results.heading, measures)]
     for each in found.splits:
         numbers = [str(side[measures[0]].trees) for side in (each.before, each.after)]
         estimates = [in_cell(each.difference[name]) for name in measures]

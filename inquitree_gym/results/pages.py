@@ -55,7 +55,10 @@ def write_reports(reports: Sequence[Report[Any]], out: Path) -> list[Path]:
 def _write_page(report: Report[Any], pages: Mapping[str, Path]) -> list[Path]:
     """Write the page of a report with everything beside it, the page first."""
     page, sections = pages[report.kind], all_sections(report)
-    episodes, runs = beside(page, "episodes.html"), ", ".join(dict.fromkeys(run.folder.name for run in report.runs))
+    episodes, runs = (
+        beside(page, "episodes.html"),
+        ", ".join(dict.fromkeys(run.folder.resolve().name for run in report.runs)),
+    )
     links = {"All episodes": address(page, episodes)}
     links |= {f"Report of {name}": address(page, other) for name, other in pages.items() if name != report.kind}
     values = {"title": f"Report of {runs}", "facts": _facts(report), "sections": sections}
@@ -119,7 +122,7 @@ def _listed(report: Report[Any], file: Path) -> Iterator[ListedEpisode]:
                 kind=report.kind, task=score.task, agent=report.name(score), cell=score.cell, seed=score.seed,
                 status="concluded", page=viewed_page(file, run.folder, score.file),
                 values=listed_values(score, report.results), judged_by=score.judged_by,
-                run=run.folder.name if several else "",
+                run=run.folder.resolve().name if several else "",
             )  # fmt: skip
 
 

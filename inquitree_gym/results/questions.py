@@ -110,7 +110,7 @@ def read_answers(file: Path) -> tuple[dict[str, Any], dict[Key, StoredAnswer]]:
 def repeated(key: Key, messages: list[Message], repeats: int) -> list[ModelQuestion]:
     """Return a question several times, numbered by seed and key. Raise `OptionError` for ``repeats`` below 1."""
     if repeats < 1:
-        raise OptionError(f"every question is asked at least once, not {repeats} times; give repeats from 1")
+        raise OptionError(f"repeats must be at least 1, got {repeats}")
     return [ModelQuestion((*key, str(repeat)), messages, repeat) for repeat in range(repeats)]
 
 
@@ -132,7 +132,7 @@ async def ask_questions(
         LogError: an answer cannot be written.
     """
     if max_concurrency < 1:
-        raise OptionError(f"at least 1 question is asked at a time, not {max_concurrency}")
+        raise OptionError(f"max_concurrency must be at least 1, got {max_concurrency}")
     room = asyncio.Semaphore(max_concurrency)
     refusals: list[ServiceError] = []
 

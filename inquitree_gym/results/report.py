@@ -291,7 +291,8 @@ class Report(Generic[D]):
             for row in rows
         ]  # fmt: skip
         heads = [*labels, f"n ({self.clusters})", *measures]
-        return self.name_judge(make_table(caption, heads, lines, len(labels)), *measures)
+        headings = {name: self.results.heading(name) for name in measures}
+        return self.name_judge(make_table(caption, heads, lines, len(labels), headings), *measures)
 
 
 def build_reports(runs: Sequence[ScoredRun], options: ReportOptions = USUAL) -> list[Report[Any]]:

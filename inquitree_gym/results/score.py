@@ -75,7 +75,7 @@ class Anchors:
     """Ends of the scale of a normalised measure: 0 at the floor, 1 at the ceiling."""
 
     name: str
-    """Heading of the normalised measure."""
+    """Name of the normalised measure."""
     floor: str | float
     """Agent whose mean on the same task is the 0 of the scale, or a value that is."""
     ceiling: str
@@ -87,7 +87,7 @@ class Measure(Generic[D]):
     """A number of an episode, which may be absent."""
 
     name: str
-    """Heading in tables."""
+    """Name in values, CSV and JSON, and in the docs."""
     of: Callable[[D], float | None]
     """Return the value from the kind's part of a score. None is absent from means, not 0."""
     description: str = ""
@@ -193,6 +193,8 @@ class KindResults(ABC, Generic[T, D]):
     """Word for a group of tasks, over which tables go. Empty if tasks are not grouped."""
     clusters: str = "tasks"
     """Word for several tasks in headings."""
+    headings: Mapping[str, str] = {}
+    """Headings of measures in tables, where they are not their names. See `heading`."""
     legend: str = ""
     """Explanation below the printed tables of a report."""
     formulas: str = ""
@@ -212,6 +214,10 @@ class KindResults(ABC, Generic[T, D]):
         """
         detail = self.detail(episode, task, judged)
         return {measure.name: measure.of(detail) for measure in self.measures}, detail
+
+    def heading(self, measure: str) -> str:
+        """Return the heading of a measure in tables: by default its name in words."""
+        return self.headings.get(measure, measure.replace("_", " "))
 
     def measured(self, score: Score[D]) -> Score[D]:
         """Return a score with the values of these measures."""
@@ -266,7 +272,7 @@ class KindResults(ABC, Generic[T, D]):
             OptionError: the kind has no such formula.
         """
         if formulas:
-            raise OptionError(f"these logs have no choice of {' or '.join(formulas)}; leave it out")
+            raise OptionError(f"episodes of this kind have no option {' or '.join(map(repr, formulas))}; leave it out")
         return self
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -110,7 +111,8 @@ def paired(report: AnyReport, anchor: str, title: str, found: Sequence[PairedDif
         for each in found
     ]  # fmt: skip
     heads = ("difference", *map(axis_name, grid), "pairs", *measures)
-    table = make_table("Paired differences", heads, lines, labels=1 + len(grid))
+    headings = {name: report.results.heading(name) for name in measures}
+    table = make_table("Paired differences", heads, lines, 1 + len(grid), headings)
     words = report.words(anchor, drawn="" if few else cell_words(first))
     return Section(anchor, title, words, charts, (report.name_judge(table, *measures),))
 
@@ -198,7 +200,7 @@ def spending(report: AnyReport) -> Section:
 
 def missing(report: AnyReport) -> Section:
     """Return the episodes without a score, and the reason."""
-    gone = [(run.folder.name, missing) for run in report.runs for missing in run.missing]
+    gone = [(run.folder.resolve().name, missing) for run in report.runs for missing in run.missing]
     unscored = sum(score.unscored for score in report.scores)
     words = report.words("missing", scored=len(report.scores), missing=len(gone), unscored=unscored)
     lines = [[run, missing.name, missing.status, missing.error or None] for run, missing in gone]
@@ -259,8 +261,9 @@ def _board_by_group(report: AnyReport) -> Table:
                         for group in groups), agent=name)]
         for name in rows[POOLED]
     ]  # fmt: skip
-    caption = f"{report.order} by {report.results.groups}"
-    return report.name_judge(make_table(caption, ("agent", *groups), lines), report.order)
+    table = make_table(f"{report.order} by {report.results.groups}", ("agent", *groups), lines)
+    caption = f"{report.results.heading(report.order)} by {report.results.groups}"
+    return report.name_judge(replace(table, caption=caption), report.order)
 
 
 def _task_table(

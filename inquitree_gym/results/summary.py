@@ -158,24 +158,24 @@ def task_means(scores: Iterable[AnyScore], measure: Measure[Any]) -> dict[str, f
 
 
 def summary_table(
-    summaries: Iterable[SettingSummary], measures: Sequence[str], clusters: str = "tasks"
+    summaries: Iterable[SettingSummary], measures: Sequence[str], results: KindResults[Any, Any]
 ) -> Iterator[list[str]]:
     """Yield the rows of a text table, headings first. A mean over fewer tasks than its row has n below it.
 
     Args:
         summaries: rows of one kind.
-        measures: headings of estimates and facts.
-        clusters: word for several tasks.
+        measures: names of estimates and facts.
+        results: results of the kind, with the headings.
     """
     rows = list(summaries)
     several = {name: len({getattr(row, name) for row in rows}) > 1 for name in ("rules", "judged_by", "group")}
     limits = any(row.limit for row in rows)
     grid = list(dict.fromkeys(name for row in rows for name in row.cell))
     settings = [name for name, shown in {"limit": limits, **several}.items() if shown]
-    heads = {"judged_by": "judged by", "group": clusters}
+    heads = {"judged_by": "judged by", "group": results.clusters}
     unscored = any(row.unscored for row in rows)
-    yield ["agent", *map(axis_name, grid), *(heads.get(name, name) for name in settings), f"n ({clusters})",
-           *measures, *(["unscored"] if unscored else [])]  # fmt: skip
+    yield ["agent", *map(axis_name, grid), *(heads.get(name, name) for name in settings), f"n ({results.clusters})",
+           *map(results.heading, measures), *(["unscored"] if unscored else [])]  # fmt: skip
     for row in rows:
         cells = [str(row.cell.get(name, "–")) for name in grid]
         shown = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlencode
 
@@ -44,12 +44,18 @@ class Table:
     """Leading columns that hold words, aligned left. The others hold numbers."""
     name: str = ""
     """Caption as a word for files."""
+    columns: tuple[str, ...] = ()
+    """Names of the columns in CSV."""
 
 
-def make_table(caption: str, heads: Sequence[str], lines: Iterable[Sequence[object]], labels: int = 1) -> Table:
-    """Return a table of plain values, each formatted by `cell`."""
+def make_table(
+    caption: str, heads: Sequence[str], lines: Iterable[Sequence[object]], labels: int = 1,
+    headings: Mapping[str, str] | None = None,
+) -> Table:  # fmt: skip
+    """Return a table of plain values, each formatted by `cell`. ``headings`` are those shown in place of ``heads``."""
     name = re.sub(r"[^a-z0-9]+", "-", caption.lower()).strip("-")
-    return Table(caption, tuple(heads), tuple(tuple(map(cell, line)) for line in lines), labels, name)
+    shown = tuple((headings or {}).get(head, head) for head in heads)
+    return Table(caption, shown, tuple(tuple(map(cell, line)) for line in lines), labels, name, tuple(heads))
 
 
 def linked(values: Iterable[object], **selection: object) -> list[TableCell]:
@@ -109,7 +115,7 @@ def table_csv(content: Table) -> str:
     wide = [any(isinstance(each.value, Estimate) for each in column) for column in columns]
     heads = [
         name
-        for head, is_wide in zip(content.heads, wide, strict=True)
+        for head, is_wide in zip(content.columns or content.heads, wide, strict=True)
         for name in (head, *(f"{head}, {part}" for part in ("low", "high", "trees") if is_wide))
     ]
     lines = (

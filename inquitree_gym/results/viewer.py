@@ -77,7 +77,7 @@ def view_run(
         if isinstance(line, Missing):
             raise LogError(f"'{entry.file}' {line.error}" if line.status == OTHER_TASK else line.error)
         return page
-    pages = LogPages(logs.path / VIEW if out is None else out, f"Episodes of {logs.path.name}", judge)
+    pages = LogPages(logs.path / VIEW if out is None else out, f"Episodes of {logs.path.resolve().name}", judge)
     pages.write(entries, progress)
     for damaged in pages.damaged():
         on_damaged(damaged)
@@ -101,7 +101,7 @@ def follow_run(
         raise OptionError(f"a run is followed in its folder, and '{path}' is a file; view it without --follow")
     if not any(wanted(entry.spec) for entry in find_logs(path).entries):
         raise OptionError(f"'{path}' holds no episode of that kind to follow; start the run, or choose other episodes")
-    pages = LogPages(path / VIEW if out is None else out, f"Episodes of {path.name}", judge)
+    pages = LogPages(path / VIEW if out is None else out, f"Episodes of {path.resolve().name}", judge)
     done = False
     try:
         while not done:

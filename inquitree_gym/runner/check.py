@@ -67,7 +67,7 @@ def _of_tiers(tasks: Tasks[Any], names: Sequence[str], tiers: Sequence[str]) -> 
     """Return the tasks of the named evidence tiers. Raise `OptionError` for an unknown tier, or if none is left."""
     known = get_args(Tier)
     if not isinstance(tiers, list | tuple) or not tiers or any(tier not in known for tier in tiers):
-        raise OptionError(f"the study cannot be run; tiers: needs a list of {', '.join(known)}, not {tiers!r}")
+        raise OptionError(f"the study cannot be run: tiers must be a list of {', '.join(known)}, got {tiers!r}")
     provenances = {name: getattr(tasks.load(name), "provenance", None) for name in names}
     kept = tuple(name for name, source in provenances.items() if source is not None and source.tier in tiers)
     if not kept:

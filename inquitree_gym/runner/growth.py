@@ -61,7 +61,8 @@ def plan_run(folder: Path, study: StudyConfig, as_new_version: bool = False) -> 
     """Return how a study is added to ``folder``, which may not exist yet. Nothing is written.
 
     A folder without episodes takes any study. Otherwise the study may ask for further episodes, under the same settings
-    and of the same versions of tasks. With ``as_new_version`` a task that was changed is played as a further one.
+    and of the same versions of tasks. With ``as_new_version`` a changed task is played under a new name
+    beside the old one.
 
     Raises:
         LogError: the settings contradict those of the folder, a task was changed, or the manifest cannot be read.
@@ -213,7 +214,7 @@ def _compared(name: str, there: Any, here: Any) -> Iterator[str]:
         for key in {**there, **here}:
             yield from _compared(f"{name} {key}", there.get(key), here.get(key))
     elif there != here:
-        yield f"{name} is {_shown(there)} there and {_shown(here)} here"
+        yield f"the run has {name}={_shown(there)}, this study {name}={_shown(here)}"
 
 
 def _shown(value: Any) -> str:

@@ -13,7 +13,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
-from inquitree_gym.baselines import Agent, make_agent
+from inquitree_gym.baselines import Agent
+from inquitree_gym.baselines.registry import make_player
 from inquitree_gym.errors import AgentError, BudgetError, InquiTreeError, StoppedError
 from inquitree_gym.log import has_header
 from inquitree_gym.rollout import aplay, play
@@ -211,9 +212,8 @@ class _Player:
         if spec.model:
             settings = {"chat": self._chats[spec.model]} | study.agent_settings(spec.agent, self._models[spec.model])
         env = self._make_env(task)
-        agent = make_agent(spec.agent, env, **settings)
+        agent = make_player(spec.agent, env, **settings)
         self._check_config(spec, agent)
-        env.privileged = agent.needs_privileged
         file = log_file(self.run.folder, spec)
         if not has_header(file):
             file.unlink(missing_ok=True)  # torn within its header: nothing was played

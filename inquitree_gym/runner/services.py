@@ -134,7 +134,7 @@ class RunOptions:
     device: Device = "cpu"
     """Device of the embedder. See `inquitree_gym.load_embedder`."""
     as_new_version: bool = False
-    """True to play a task that was changed since the run began as a further task, beside the earlier version."""
+    """True to play a task that was changed since the run began under a new name, beside the old one."""
 
 
 class _StudyChat(ChatMiddleware):
@@ -161,7 +161,7 @@ def build_chats(models: Sequence[ModelSettings], options: RunOptions, stop: Stop
     Raise `OptionError` for a setting out of range, an unknown provider, or a capped cost without a known price.
     """
     if options.max_concurrency < 1:
-        raise OptionError(f"max_concurrency is a whole number from 1, not {options.max_concurrency}")
+        raise OptionError(f"max_concurrency must be an integer from 1, got {options.max_concurrency}")
     cache = _reply_cache(options)
     chats = {model.label: _StudyChat(_build_chat(model, options, cache), stop, model.name) for model in models}
     for chat in chats.values():

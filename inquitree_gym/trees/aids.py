@@ -9,8 +9,8 @@ import numpy as np
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.trees.lint import char_tfidf
-from inquitree_gym.trees.meaning import embedded_once, ladder_similarities, targets
-from inquitree_gym.trees.rules import MAX_COURSE_SHARE, MIN_LAST_HINT_SIMILARITY
+from inquitree_gym.trees.meaning import embedded_once, ladder_similarities, quoting, targets
+from inquitree_gym.trees.rules import MAX_COURSE_SHARE, MAX_FALL, MIN_LAST_HINT_SIMILARITY
 from inquitree_gym.trees.schema import HINT_LEVELS, Embed, centroids
 from inquitree_gym.trees.world_lint import courses, readers
 from inquitree_gym.trees.world_schema import WorldTree
@@ -62,14 +62,15 @@ def _course(tree: WorldTree) -> Table:
 def _hints(tree: WorldTree, embed: Embed | None) -> Table:
     """Return a row per hint: its similarity to its target beside that of the hint before, and its margin.
 
-    The margin is its lead over the nearest sibling of its target, which the last hint needs.
+    The margin is its lead over the nearest sibling of its target, which the last hint needs. A last hint that holds the
+    text of its target word for word needs nothing.
     """
-    columns = [_rising(ladder_similarities(tree, char_tfidf, "T501").tolist())]
+    columns = [_rising(tree, char_tfidf, "T501")]
     heading = ["node", "hint", "TF-IDF", "more than"]
     if embed is not None:
         known = embedded_once(tree, embed)
         margins, naming = _margins(tree, known)
-        columns += [_rising(ladder_similarities(tree, known, "T502").tolist()), margins, naming]
+        columns += [_rising(tree, known, "T502"), margins, naming]
         heading += ["embedder", "more than", "margin", "to its text", "at least"]
     rows = [[*heading, "text"]]
     for i, node in enumerate(targets(tree)):
@@ -79,18 +80,20 @@ def _hints(tree: WorldTree, embed: Embed | None) -> Table:
     return rows
 
 
-def _rising(ladders: list[list[float]]) -> list[list[str]]:
-    """Return the similarity of each hint, and that of the hint before it."""
-    return [
-        [f"{similarity:.3f}", f"{ladder[level - 1]:.3f}" if level else ""]
-        for ladder in ladders
-        for level, similarity in enumerate(ladder)
-    ]
+def _rising(tree: WorldTree, embed: Embed, code: str) -> list[list[str]]:
+    """Return the similarity of each hint, and the bound that the best hint before it sets. A quotation has none."""
+    ladders, quoted, rows = ladder_similarities(tree, embed, code).tolist(), quoting(tree), []
+    for node, ladder in zip(targets(tree), ladders, strict=True):
+        bounds = ["", *(f"{max(ladder[:level]) - MAX_FALL[code]:.3f}" for level in range(1, HINT_LEVELS))]
+        if node.id in quoted:
+            bounds[-1] = ""
+        rows += [[f"{similarity:.3f}", bound] for similarity, bound in zip(ladder, bounds, strict=True)]
+    return rows
 
 
 def _margins(tree: WorldTree, embed: Embed) -> tuple[list[list[str]], list[list[str]]]:
     """Return the margin of each hint, and the similarity of last hints to the text that they name."""
-    ladders = {node.id: node.hints for node in targets(tree)}
+    ladders, quoted = {node.id: node.hints for node in targets(tree)}, quoting(tree)
     margins: dict[str, list[list[str]]] = {}
     naming: dict[str, list[list[str]]] = {}
     for family in tree.families:
@@ -102,5 +105,6 @@ def _margins(tree: WorldTree, embed: Embed) -> tuple[list[list[str]], list[list[
             lead = similarities[:, i] - others.max(axis=1) if len(family) > 1 else []
             margins[node.id] = [[f"{each:+.3f}"] for each in lead] or [[""]] * HINT_LEVELS
             named = float(hints[-1] @ embed([node.text])[0])
-            naming[node.id] = [["", ""]] * (HINT_LEVELS - 1) + [[f"{named:.3f}", str(MIN_LAST_HINT_SIMILARITY)]]
+            least = "" if node.id in quoted else str(MIN_LAST_HINT_SIMILARITY)
+            naming[node.id] = [["", ""]] * (HINT_LEVELS - 1) + [[f"{named:.3f}", least]]
     return [row for name in ladders for row in margins[name]], [row for name in ladders for row in naming[name]]

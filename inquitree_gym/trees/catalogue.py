@@ -10,7 +10,7 @@ from glob import escape, glob
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn
 
 
 class CatalogueEntry(NamedTuple):
@@ -86,6 +86,32 @@ def builtin_ids() -> tuple[str, ...]:
     """Return the ids of the shipped trees, in paper order."""
     ids = [entry.name.removesuffix(".json") for entry in _data().iterdir() if entry.name.endswith(".json")]
     return tuple(sorted(ids, key=lambda name: int(name.removeprefix("paper"))))
+
+
+WITHHELD_ENTRY_POINT = "inquitree_gym.trees.catalogue:refuse"
+"""Entry point of the ids whose trees may not be distributed. Gymnasium lists them apart, as those of the catalogue."""
+
+
+def withheld(kind: str) -> Iterator[dict[str, Any]]:
+    """Yield the registrations of papers whose trees may not be distributed, unless the user brings a file."""
+    refusal = {"entry_point": WITHHELD_ENTRY_POINT, "vector_entry_point": WITHHELD_ENTRY_POINT}
+    own = user_files()
+    for name in RESTRICTED:
+        if name not in own:
+            for view in ("-v0", "-menu-v0"):
+                yield {"id": f"{kind}-{name}{view}", "kwargs": {"tree": name}, **refusal}
+
+
+def refuse(tree: str, **_keywords: Any) -> NoReturn:
+    """Raise the error of `load_tree` for a tree that may not be distributed, whatever the keywords of the environment."""
+    from inquitree_gym.errors import UnknownTreeError
+    from inquitree_gym.trees.load import load_tree
+
+    load_tree(tree)
+    raise UnknownTreeError(
+        f"'{tree}.json' must be in a folder named by {TREES_VARIABLE} when inquitree_gym is imported, got it later. "
+        "Start Python again."
+    )
 
 
 def builtin_file(tree_id: str) -> Traversable:

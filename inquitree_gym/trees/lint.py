@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from inquitree_gym.errors import Fault
 from inquitree_gym.trees.disclosure import LEVELS, Disclosure, ProjectionTask
 from inquitree_gym.trees.fields import GENERATED
-from inquitree_gym.trees.meaning import AnyTree, ladder_faults, meaning_faults, targets
+from inquitree_gym.trees.meaning import AnyTree, embedded_once, ladder_faults, meaning_faults, targets, words_of
 from inquitree_gym.trees.rules import (
     CENTRAL_SHARE,
     LENGTH_RATIO,
@@ -129,10 +129,11 @@ def lint_tree(tree: Tree, embed: Embed | None = None) -> list[Fault]:
     faults = [*redundant_edges(tree.structure), *_evidence_faults(tree), *support_faults(tree.structure, controls)]
     if unfinished := list(todo_faults(tree)):
         return faults + unfinished
-    faults += [*_joined_findings(tree), *target_faults(tree), *result_faults(tree)]
+    known = embed and embedded_once(tree, embed)
+    faults += [*_joined_findings(tree), *target_faults(tree, known), *result_faults(tree)]
     if tree.disclosure is not None:
         faults += disclosure_faults(tree.disclosure, embed)
-    return faults if embed is None else [*faults, *meaning_faults(tree, embed)]
+    return faults if known is None else [*faults, *meaning_faults(tree, known)]
 
 
 def char_tfidf(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -169,7 +170,9 @@ def _evidence_faults(tree: Tree) -> Iterator[Fault]:
         for i, group in enumerate(item.needs):
             path = f"{tree.paths[item.id]}.needs[{i}]"
             for name in sorted(controls.intersection(group)):
-                yield fault("T203", item.id, path, f"needs {name}, which is marked as a control; take one of both back")
+                yield fault(
+                    "T203", item.id, path, f"needs {name}, which is a control; remove it from needs, or unmark it"
+                )
             if len({owners[name] for name in group}) > 1:
                 message = f"one of {', '.join(group)} is enough for group {i + 1}, but they ask different questions"
                 yield fault("T204", item.id, path, f"{message}; give each finding a group of its own")
@@ -222,12 +225,12 @@ def _texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 def _joined_findings(tree: Tree) -> Iterator[Fault]:
     for item in tree.conclusions:
         if any(len(group) > 1 for group in item.needs) and _OR.search(_WHETHER.sub("", item.text)):
-            message = "joins findings by “or”, so that half the evidence earns it; make two items of it"
+            message = "states two findings joined by “or”, so either one earns it; split it"
             yield fault("T303", item.id, f"{tree.paths[item.id]}.text", message)
 
 
-def target_faults(tree: AnyTree) -> Iterator[Fault]:
-    """Yield the faults of hints and paraphrases that need no embedder."""
+def target_faults(tree: AnyTree, embed: Embed | None = None) -> Iterator[Fault]:
+    """Yield the faults of hints and paraphrases, by characters alone without ``embed``."""
     nodes = targets(tree)
     for node in nodes:
         if (words := len(node.hints[0].split())) < MIN_FIRST_HINT_WORDS:
@@ -236,7 +239,8 @@ def target_faults(tree: AnyTree) -> Iterator[Fault]:
     if lacking := sum(not node.paraphrases for node in nodes):
         message = f"{lacking} of {len(nodes)} subtopics and studies have no paraphrases; 5 to 8 each help the matcher"
         yield fault("T305", "", "subtopics", message, lacking, 0)
-    yield from ladder_faults(tree, char_tfidf, "T501")
+    spaces = {"T501": char_tfidf, "T502": embed}
+    yield from ladder_faults(tree, {code: space for code, space in spaces.items() if space})
 
 
 def result_faults(tree: Tree) -> Iterator[Fault]:
@@ -301,8 +305,10 @@ def _guessed_fakes(tree: Tree) -> Iterator[Fault]:
     tellable = [fake.can_be_told for study in tree.studies for fake in study.fakes]
     share = sum(tellable) / len(tellable)
     if share < MIN_TELLABLE_SHARE:
-        message = f"{sum(tellable)} of {len(tellable)} fakes can be told by a result or a principle, needs two thirds"
-        yield fault("T405", "", "subtopics", f"{message}; the others are luck", share, MIN_TELLABLE_SHARE)
+        message = (
+            f"only {sum(tellable)} of {len(tellable)} fakes can be recognised as fake; at least two thirds must be"
+        )
+        yield fault("T405", "", "subtopics", f"{message}, by told_by or a principle", share, MIN_TELLABLE_SHARE)
 
 
 def _missing_rewordings(tree: Tree) -> Iterator[Fault]:
@@ -319,11 +325,6 @@ def _centrality(tree: Tree) -> Iterator[Fault]:
         message = f"the true result has most words in common with the fakes in {count:.3g} of {studies} studies"
         message = f"{message} ({share:.2f}), needs {low} to {high}; word some fakes after one another"
         yield fault("T408", "", "subtopics", message, share, low if share < low else high)
-
-
-def words_of(text: str) -> list[str]:
-    """Return the words of a text in small letters."""
-    return re.findall(r"\w+", text.lower())
 
 
 def _terms(text: str) -> Terms:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
-from inquitree_gym.errors import Fault, TreeError, UnknownTreeError, suggest
+from inquitree_gym.errors import Fault, OptionError, TreeError, UnknownTreeError, suggest
 from inquitree_gym.files import MAX_TASK, read_input
 from inquitree_gym.trees.catalogue import (
     RESTRICTED,
@@ -39,6 +40,8 @@ _NEEDS_WORLDS = (
     f"is '{EARLIER}', a tree that tells one outcome, with fakes and false variants beside it; needs 'inquitree/2'. "
     "Write axes, and each result and conclusion item as texts by their poles, as docs/trees-format.md has it"
 )
+MAX_NEW = len(ascii_lowercase)
+"""Largest number of subtopics of a new tree, and of studies of each, which have a letter each."""
 MAX_FAULTS = 10_000
 """Largest number of faults that are listed. More are only counted."""
 
@@ -60,15 +63,15 @@ def load_tree(tree: str | os.PathLike[str] | Tree) -> Tree:
 
 def load_file(path: str | os.PathLike[str]) -> Tree:
     """Read and validate one tree file. See `load_tree` for the errors."""
-    return parse_tree(read_document(path), where=os.path.expanduser(path))
+    return parse_tree(read_document(path), where=os.fspath(path))
 
 
 def read_document(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a file of at most `MAX_TASK` bytes. See `load_tree` for the errors."""
     file = os.path.expanduser(path)
     if not os.path.isfile(file):
-        raise UnknownTreeError(f"no tree file at '{file}'; give a path to an existing .json file, or an id")
-    return read_input(file, limit=MAX_TASK, error=lambda message: _unreadable(file, message))
+        raise UnknownTreeError(f"no tree file at '{path}'; give a path to an existing .json file, or an id")
+    return read_input(file, limit=MAX_TASK, error=lambda message: _unreadable(os.fspath(path), message))
 
 
 def load_user_tree(file: Path) -> Tree:
@@ -140,16 +143,49 @@ def dump_document(document: FrozenModel) -> str:
     return json.dumps(document.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 
 
-def new_tree(tree_id: str) -> Tree:
-    """Return a small tree to fill in: every text says TODO and what to write.
+def new_tree(tree_id: str, subtopics: int = 2, studies: int = 2) -> Tree:
+    """Return a tree to fill in: every text says TODO and what to write. Each subtopic needs the one before it.
+
+    Each result has a conclusion item. A last one needs either of the first two results and the last one.
 
     Raises:
+        OptionError: A number is below 1 or above `MAX_NEW`.
         TreeError: ``tree_id`` is no id, or that of a shipped tree.
     """
+    for name, number in (("subtopics", subtopics), ("studies", studies)):
+        if not 1 <= number <= MAX_NEW:
+            raise OptionError(
+                f"{name} must be an integer from 1 to {MAX_NEW}, got {number}. Write further ones yourself."
+            )
     if tree_id in builtin_ids():
         raise TreeError(legible(tree_id), [fault("T103", "id", "id", "is the id of a shipped tree; take another one")])
-    document = json.loads(resources.files(__package__).joinpath("skeleton.json").read_bytes())
-    return parse_tree(json.dumps(document | {"id": tree_id}).encode(), legible(tree_id))
+    document = json.loads(resources.files(__package__).joinpath("skeleton.json").read_bytes()) | {"id": tree_id}
+    _multiply(document, [f"s{i + 1}" for i in range(subtopics)], ascii_lowercase[:studies])
+    return parse_tree(json.dumps(document).encode(), legible(tree_id))
+
+
+def _multiply(document: dict[str, Any], names: Sequence[str], letters: str) -> None:
+    """Repeat the one subtopic, study, item and entry of support of the skeleton under further names."""
+    ids = [name + letter for name in names for letter in letters]
+    needs = [[[name]] for name in ids]
+    if len(names) > 1 and len(letters) > 1:
+        needs.append([ids[:2], ids[-1:]])
+    pattern, (item,), (support,) = document["subtopics"][0], document["conclusions"], document["provenance"]["support"]
+    document["subtopics"] = [_renamed(pattern, "SUBTOPIC", name) for name in names]
+    for i, (name, subtopic) in enumerate(zip(names, document["subtopics"], strict=True)):
+        subtopic["prerequisites"] = names[:i][-1:]
+        subtopic["studies"] = [_renamed(pattern["studies"][0], "STUDY", name + letter) for letter in letters]
+        for study in subtopic["studies"]:
+            study["fakes"][0]["told_by"] = [other for other in ids[:2] if other != study["id"]][:1]
+    document["conclusions"] = [item | {"id": f"c{i}", "needs": groups} for i, groups in enumerate(needs, 1)]
+    nodes = [node for name in names for node in (name, *(name + letter for letter in letters))]
+    nodes = ["topic", *nodes, *(each["id"] for each in document["conclusions"])]
+    document["provenance"]["support"] = [support | {"node": node} for node in nodes]
+
+
+def _renamed(pattern: dict[str, Any], name: str, new: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(pattern).replace(name, new))
+    return found
 
 
 def _load_id(name: str) -> Tree:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from inquitree_gym.errors import Fault
 from inquitree_gym.trees.rules import (
     LOW_HINTS,
+    MAX_FALL,
     MAX_ITEM_SIMILARITY,
     MAX_LEAK,
     MAX_SAME_EVIDENCE_SIMILARITY,
@@ -20,7 +22,7 @@ from inquitree_gym.trees.rules import (
     MIN_LAST_HINT_SIMILARITY,
     fault,
 )
-from inquitree_gym.trees.schema import HINT_LEVELS, Candidate, Embed, Study, Subtopic, Tree, centroids, lookup
+from inquitree_gym.trees.schema import HINT_LEVELS, Candidate, Embed, Study, Subtopic, Tree, centroids
 from inquitree_gym.trees.world_schema import WorldStudy, WorldSubtopic, WorldTree
 
 AnyTree = Tree | WorldTree
@@ -28,17 +30,15 @@ Target = Subtopic | Study | WorldSubtopic | WorldStudy
 
 
 def meaning_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
-    """Yield the faults that vectors show. Each text is embedded once."""
-    known = embedded_once(tree, embed)
-    yield from _duplicate_items(tree, known)
-    yield from _off_topic_fakes(tree, known)
-    yield from matching_faults(tree, known)
-    yield from _leaks(tree, known)
+    """Yield the faults that vectors show."""
+    yield from _duplicate_items(tree, embed)
+    yield from _off_topic_fakes(tree, embed)
+    yield from matching_faults(tree, embed)
+    yield from _leaks(tree, embed)
 
 
 def matching_faults(tree: AnyTree, embed: Embed) -> Iterator[Fault]:
-    """Yield the hints that lead nowhere, and the texts by which siblings can't be told apart."""
-    yield from ladder_faults(tree, embed, "T502")
+    """Yield the last hints that lead nowhere, and the texts by which siblings can't be told apart."""
     yield from _last_hint_faults(tree, embed)
     yield from _sibling_faults(tree, embed)
 
@@ -63,15 +63,71 @@ def ladder_similarities(tree: AnyTree, embed: Embed, code: str) -> NDArray[np.fl
     return np.asarray(np.einsum("tld,td->tl", rungs[:, :-1], ends), np.float32)
 
 
-def ladder_faults(tree: AnyTree, embed: Embed, code: str) -> Iterator[Fault]:
-    """Yield the hints that are no closer to their target than the hint before, under rule T501 or T502."""
-    space = "character TF-IDF" if code == "T501" else "the embedder"
-    for node, similarities in zip(targets(tree), ladder_similarities(tree, embed, code).tolist(), strict=True):
-        for level, (low, high) in enumerate(pairwise(similarities), 1):
-            if not high > low:
-                message = f"hint {level + 1} ({high:.3f}) is no closer to its target than hint {level} ({low:.3f})"
-                path = f"{tree.paths[node.id]}.hints[{level}]"
-                yield fault(code, node.id, path, f"{message} under {space}", high, low)
+def ladder_faults(tree: AnyTree, spaces: Mapping[str, Embed]) -> Iterator[Fault]:
+    """Yield the hints that fall behind an earlier one. ``spaces`` has the vectors of T501 and, where known, of T502.
+
+    The matcher reads by the embedder, so a clear fall there is an error whatever the characters say. A fall in
+    characters is none where the embedder rises: other words are not worse words. So no two errors contradict.
+    """
+    climbs = {code: ladder_similarities(tree, embed, code).tolist() for code, embed in spaces.items()}
+    quoted = quoting(tree)
+    for i, node in enumerate(targets(tree)):
+        ladders = {code: climb[i] for code, climb in climbs.items()}
+        for level in range(1, HINT_LEVELS - (node.id in quoted)):
+            path = f"{tree.paths[node.id]}.hints[{level}]"
+            falls = list(_falls(ladders, level))
+            for code, before in falls:
+                bound = ladders[code][before] - MAX_FALL[code]
+                message = _fall_message(node, code, ladders[code], before, level)
+                yield fault(code, node.id, path, message, ladders[code][level], bound)
+            if not falls and all(ladder[level] <= ladder[level - 1] for ladder in ladders.values()):
+                message = f"hint {level + 1} is no closer to its target than hint {level}; say more of the target in it"
+                yield fault("T505", node.id, path, message)
+
+
+def quoting(tree: AnyTree) -> set[str]:
+    """Return the ids of the nodes whose last hint holds their text word for word, and no other text of a sibling."""
+    found = set()
+    for family in tree.families:
+        texts = {node.id: _spelt(node.text) for node in family}
+        for node in family:
+            named = [text for text in texts.values() if text in _spelt(node.hints[-1])]
+            if texts[node.id] in named and all(text in texts[node.id] for text in named):
+                found.add(node.id)
+    return found
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in small letters."""
+    return re.findall(r"\w+", text.lower())
+
+
+def _spelt(text: str) -> str:
+    return f" {' '.join(words_of(text))} "
+
+
+def _falls(ladders: Mapping[str, Sequence[float]], level: int) -> Iterator[tuple[str, int]]:
+    """Yield the rules that a hint breaks, with the place of the best hint before it."""
+    for code, ladder in ladders.items():
+        before = int(np.argmax(ladder[:level]))
+        rises = any(other[level] - other[before] > MAX_FALL[name] for name, other in ladders.items())
+        if ladder[before] - ladder[level] > MAX_FALL[code] and (code == "T502" or not rises):
+            yield code, before
+
+
+def _fall_message(node: Target, code: str, ladder: Sequence[float], before: int, level: int) -> str:
+    lack = ladder[before] - MAX_FALL[code] - ladder[level] + 0.0005  # rounded up
+    space = "in characters (TF-IDF)" if code == "T501" else "under the embedder"
+    message = (
+        f"hint {level + 1} must be at least {lack:.3f} closer to its target {space}, got {ladder[level]:.3f} after"
+    )
+    message = f"{message} {ladder[before]:.3f} of hint {before + 1} (hints 1 to {HINT_LEVELS}: "
+    message = f"{message}{', '.join(f'{each:.3f}' for each in ladder)}); "
+    if level == HINT_LEVELS - 1:
+        return f"{message}end hint {level + 1} with the text of its target, word for word"
+    spare = set(words_of(node.hints[before])) & set(words_of(node.text)) - set(words_of(node.hints[level]))
+    such = ", ".join(sorted(spare, key=lambda word: (-len(word), word))[:3])
+    return f"{message}move words of the target from hint {before + 1} to hint {level + 1}{such and ', such as ' + such}"
 
 
 class EarlyText(NamedTuple):
@@ -100,6 +156,11 @@ def result_leaks(tree: Tree, embed: Embed) -> Iterator[tuple[str, EarlyText, flo
             similarities = embed([each.text for each in early]) @ embed(study.results).T
             for each, row in zip(early, similarities, strict=True):
                 yield study.id, each, float(row[0] - row[1:].max())
+
+
+def lookup(vectors: Mapping[str, NDArray[np.float32]]) -> Embed:
+    """Return the function that looks up the vectors of texts."""
+    return lambda texts: np.stack([vectors[text] for text in texts])
 
 
 def embedded_once(tree: AnyTree, embed: Embed) -> Embed:
@@ -131,12 +192,14 @@ def _off_topic_fakes(tree: Tree, embed: Embed) -> Iterator[Fault]:
 
 
 def _last_hint_faults(tree: AnyTree, embed: Embed) -> Iterator[Fault]:
-    bound = MIN_LAST_HINT_SIMILARITY
+    bound, quoted = MIN_LAST_HINT_SIMILARITY, quoting(tree)
     for family in tree.families:
         hints = embed([node.hints[-1] for node in family])
         similarities = hints @ centroids(family, embed).T
         to_text = np.einsum("nd,nd->n", hints, embed([node.text for node in family])).tolist()
         for i, node in enumerate(family):
+            if node.id in quoted:
+                continue
             path = f"{tree.paths[node.id]}.hints[{HINT_LEVELS - 1}]"
             own, best = float(similarities[i, i]), float(similarities[i].max())
             if (nearest := int(similarities[i].argmax())) != i:

@@ -17,7 +17,7 @@ LENGTH_RATIO = (0.75, 1.34)
 MAX_NUMBER_DIFFERENCE = 2
 """Maximum difference between the counts of numbers in a fake or a rewording and in the true result."""
 MIN_TELLABLE_SHARE = 2 / 3
-"""Minimum share of a tree's fakes that reasoning can tell."""
+"""Minimum share of a tree's fakes that reasoning can recognise."""
 CENTRAL_SHARE = (0.15, 0.45)
 """Range of the share of studies whose true result has most words in common with the fakes. Chance is a third."""
 MIN_CENTRAL_STUDIES = 6
@@ -26,6 +26,13 @@ MIN_FAKE_SIMILARITY = 0.50
 """Minimum similarity of a fake to the true result. Less means another subject."""
 MIN_LAST_HINT_SIMILARITY = 0.85
 """Minimum similarity of the last hint to the text of its target, which it names."""
+MAX_FALL = {"T501": 0.03, "T502": 0.04}
+"""Largest fall of a hint behind an earlier one, in similarity to the target, that is no fault.
+
+It is what rewording without meaning does: a lead-in, "please", no full stop, no articles, "that" for "which". Of such
+changes to hints of shipped trees, 95 % move a similarity by at most .031 in characters (5,789 changes, 18 trees) and
+.038 under the default embedder (2,151 changes, 6 trees). Exchanged neighbouring hints fall further in 95 and 94 %.
+"""
 MAX_SIBLING_SIMILARITY = 0.80
 """Maximum similarity between two subtopics, and between two studies of one subtopic."""
 MAX_LEAK = 0.10
@@ -79,7 +86,7 @@ RULES = {
     "T115": Rule("error", "prerequisites form no cycle"),
     "T116": Rule("error", "conclusion items and disclosed claims need existing studies"),
     "T117": Rule("error", "provenance names existing nodes and sources, and source ids are unique"),
-    "T118": Rule("error", "a fake is told by other studies of the tree, each named once"),
+    "T118": Rule("error", "`told_by` of a fake names other studies of the tree, each once"),
     "T119": Rule("error", "results and conclusion items read axes of the tree, each once"),
     "T120": Rule(
         "error",
@@ -109,7 +116,7 @@ RULES = {
     "T404": Rule(
         "error", f"a fake stays on topic: its similarity to the true result is at least {MIN_FAKE_SIMILARITY:.2f}"
     ),
-    "T405": Rule("warning", "two thirds of the fakes of a tree can be told by another result or by a principle"),
+    "T405": Rule("warning", "two thirds of the fakes of a tree can be recognised by another result or by a principle"),
     "T406": Rule(
         "warning",
         "a rewording repeats no result, and differs from the true one as little in length and numbers as a fake",
@@ -120,12 +127,21 @@ RULES = {
         f"the true result has most words in common with the fakes in {CENTRAL_SHARE[0]} to {CENTRAL_SHARE[1]} of the "
         f"studies, in trees of at least {MIN_CENTRAL_STUDIES} studies",
     ),
-    "T501": Rule("error", "each hint is closer to the text of its target than the hint before, in character TF-IDF"),
-    "T502": Rule("error", "each hint is closer to its target than the hint before, under the embedder"),
+    "T501": Rule(
+        "error",
+        f"no hint falls behind an earlier one by more than {MAX_FALL['T501']:.2f} in similarity to the text of its "
+        "target, in character TF-IDF, unless it rises as clearly under the embedder",
+    ),
+    "T502": Rule(
+        "error",
+        f"no hint falls behind an earlier one by more than {MAX_FALL['T502']:.2f} in similarity to its target, under "
+        "the embedder",
+    ),
     "T503": Rule("error", "the last hint is nearest to its own target"),
     "T504": Rule(
         "error", f"the similarity of the last hint to the text of its target is at least {MIN_LAST_HINT_SIMILARITY:.2f}"
     ),
+    "T505": Rule("warning", "each hint is closer to its target than the hint before, by either measure"),
     "T601": Rule("error", f"the similarity of the texts of two siblings is at most {MAX_SIBLING_SIMILARITY:.2f}"),
     "T602": Rule("warning", "every text is nearest to its own node among its siblings"),
     "T603": Rule("warning", "every paraphrase is nearest to its own node among its siblings"),

@@ -6,7 +6,7 @@ The linter checks quality: rising hint ladders, distinguishable siblings, fair f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from operator import not_
@@ -110,11 +110,6 @@ class Study(Candidate):
     def results(self) -> tuple[str, ...]:
         """The texts of the true result and of the fakes, in this order."""
         return self.result, *(fake.text for fake in self.fakes)
-
-    @property
-    def wordings(self) -> tuple[str, ...]:
-        """The true result as it stands and in other words."""
-        return self.result, *self.rewordings
 
     @property
     def n_wordings(self) -> int:
@@ -374,19 +369,14 @@ def _dangling_clues(tree: Tree) -> Iterator[Fault]:
             path = f"{tree.paths[study.id]}.fakes[{i}].told_by"
             for k, name in enumerate(fake.told_by):
                 if name not in studies - {study.id}:
-                    message = f"fake {i + 1} is told by '{name}', which is no other study of this tree"
+                    message = f"told_by of fake {i + 1} names '{name}', which is not another study of this tree"
                     yield fault("T118", study.id, f"{path}[{k}]", message)
             if len(set(fake.told_by)) < len(fake.told_by):
-                yield fault("T118", study.id, path, f"fake {i + 1} is told by a study that is listed twice")
+                yield fault("T118", study.id, path, f"told_by of fake {i + 1} names a study twice")
 
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Function from n texts to an array of shape (n, dim) with rows of unit length."""
-
-
-def lookup(vectors: Mapping[str, NDArray[np.float32]]) -> Embed:
-    """Return the function that looks up the vectors of texts."""
-    return lambda texts: np.stack([vectors[text] for text in texts])
 
 
 def wordings(node: Candidate) -> tuple[str, ...]:

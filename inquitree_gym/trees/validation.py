@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from inquitree_gym.errors import Fault, plural_of
+from inquitree_gym.errors import Fault, plural
 from inquitree_gym.trees import fields
 from inquitree_gym.trees.rules import fault
 from inquitree_gym.trees.schema import HINT_LEVELS
@@ -96,14 +96,10 @@ def _noun(location: tuple[int | str, ...]) -> str:
 
 def _wrong_length(noun: str, length: int, limits: dict[str, Any]) -> str:
     if noun == "hint":
-        return f"has {_count(length, noun)}, needs {HINT_LEVELS}"
+        return f"has {plural(length, noun)}, needs {HINT_LEVELS}"
     if "min_length" in limits:
-        return f"has {_count(length, noun)}, needs at least {limits['min_length']}"
-    return f"has {_count(length, noun)}, at most {limits['max_length']:,} are allowed"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun if number == 1 else plural_of(noun)}"
+        return f"has {plural(length, noun)}, needs at least {limits['min_length']}"
+    return f"has {plural(length, noun)}, at most {limits['max_length']:,} are allowed"
 
 
 def _described(value: Any) -> str:

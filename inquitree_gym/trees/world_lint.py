@@ -22,8 +22,8 @@ from inquitree_gym.trees.lint import (
     target_faults,
     todo_faults,
 )
-from inquitree_gym.trees.lint import words_of as words
 from inquitree_gym.trees.meaning import embedded_once, matching_faults
+from inquitree_gym.trees.meaning import words_of as words
 from inquitree_gym.trees.rules import (
     AXES,
     MAX_COURSE_SHARE,
@@ -64,11 +64,11 @@ def lint_world_tree(tree: WorldTree, embed: Embed | None = None) -> list[Fault]:
     faults += [*_course_faults(tree), *_exam_faults(tree), *_pole_faults(tree)]
     if unfinished := list(todo_faults(tree)):
         return faults + unfinished
-    faults += [*target_faults(tree), *_text_faults(tree), *_wording_faults(tree)]
+    known = embed and embedded_once(tree, embed)
+    faults += [*target_faults(tree, known), *_text_faults(tree), *_wording_faults(tree)]
     if tree.disclosure is not None:
         faults += disclosure_faults(tree.disclosure, embed)
-    if embed is not None:
-        known = embedded_once(tree, embed)
+    if known is not None:
         faults += [*matching_faults(tree, known), *_leaks(tree, known)]
     return faults
 

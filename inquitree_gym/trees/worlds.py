@@ -24,7 +24,7 @@ def load_world_tree(tree: str | os.PathLike[str] | WorldTree) -> WorldTree:
     """Return the tree at a path. A `WorldTree` is returned as it is. See `load.load_tree` for the errors."""
     if isinstance(tree, WorldTree):
         return tree
-    return parse_world_tree(read_document(tree), where=os.path.expanduser(tree))
+    return parse_world_tree(read_document(tree), where=os.fspath(tree))
 
 
 def parse_world_tree(document: bytes, where: str = "tree") -> WorldTree:

@@ -43,7 +43,7 @@ class Transcript(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
             OptionError: ``keep`` is no integer from 0.
         """
         if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int) or keep < 0):
-            raise OptionError(f"keep is a whole number from 0 or None, not {keep!r}")
+            raise OptionError(f"keep must be an integer from 0 or None, got {keep!r}")
         RecordConstructorArgs.__init__(self, system=system, keep=keep)
         gym.Wrapper.__init__(self, env)
         self._head: list[Message] = []

@@ -359,7 +359,7 @@ def test_the_context_is_the_window_of_the_model_where_none_is_given(
 ):
     assert LLMAgent(ChatModel(model, base_url=service.address), context=context).config["context"] == limit
     for wrong in (0, True, 1.5):
-        with pytest.raises(OptionError, match="context is a whole number of tokens from 1"):
+        with pytest.raises(OptionError, match="context must be a number of tokens, an integer from 1"):
             llm(service, context=wrong)
 
 

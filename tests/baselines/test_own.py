@@ -118,7 +118,10 @@ def test_a_factory_of_a_file_is_played_and_logged_with_its_settings(agents: Path
     assert episode.header.agent == {"name": "patient", "patience": 3}
     assert [turn.action for turn in episode.turns][2:4] == ["Let us see.", "draw conclusion"]
     assert make_agent(f"{agents}:very_patient", env).config["patience"] == 4
-    assert make_agent("mine.py:Peeking", env).config == {"name": "peeking", "patience": 2, "privileged": True}
+    with pytest.raises(OptionError, match=r"the mine\.py:Peeking agent needs an environment made with privileged=True"):
+        make_agent("mine.py:Peeking", env)
+    open_env = InquiryEnv("paper8", privileged=True)
+    assert make_agent("mine.py:Peeking", open_env).config == {"name": "peeking", "patience": 2, "privileged": True}
 
 
 def test_a_factory_of_an_installed_module_is_found_but_not_one_of_the_current_folder(agents: Path, monkeypatch):

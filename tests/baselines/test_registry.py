@@ -34,7 +34,8 @@ def test_an_agent_with_a_model_takes_the_settings_of_both(name: str, kind: type,
 
 
 @pytest.mark.parametrize("name", BASELINE_NAMES)
-def test_an_agent_without_a_model_takes_no_settings(name: str, env: InquiryEnv):
+def test_an_agent_without_a_model_takes_no_settings(name: str, minilm: MiniLMEmbedder):
+    env = InquiryEnv("paper2", embedder=minilm, privileged=True)
     assert not asks_models(make_agent(name, env))
     with pytest.raises(OptionError, match=f"the agent '{name}' takes no settings; leave out model, seed"):
         make_agent(name, env, model="gpt-4o-mini", seed=3)
@@ -49,8 +50,8 @@ def test_an_agent_without_a_model_takes_no_settings(name: str, env: InquiryEnv):
         ({"model": "gpt-4o-mini", "chat": ChatModel("gpt-4o-mini")}, "needs a model: .* not both"),
         ({"chat": ChatModel("gpt-4o-mini"), "timeout": 3}, "chat= has its own settings; leave out timeout"),
         ({"model": "gpt-4o-mini", "temprature": 3}, r"unknown setting 'temprature' \(did you mean 'temperature'\?\)"),
-        ({"model": "gpt-4o-mini", "temperature": -3}, "temperature is a number from 0"),
-        ({"model": "gpt-4o-mini", "context": 0}, "context is a whole number"),
+        ({"model": "gpt-4o-mini", "temperature": -3}, "temperature must be a number from 0"),
+        ({"model": "gpt-4o-mini", "context": 0}, "context must be a number of tokens, an integer from 1"),
         ({"model": "gpt-4o-mini", "prompts": "/no/such/folder"}, "no folder of templates"),
     ],
 )
@@ -64,6 +65,15 @@ def test_an_agent_made_before_a_reset_plays_as_one_made_after_it(name: str, mini
     env = InquiryEnv("paper2", embedder=minilm, privileged=True)
     before = play(env, make_agent(name, gym.wrappers.TimeLimit(env, 9)), 4)
     assert play(env, make_agent(name, env), 4).fingerprint == before.fingerprint
+
+
+@pytest.mark.parametrize("name", ["oracle", "worst-case", "random-redo"])
+def test_an_agent_that_needs_to_be_told_fails_at_once_where_it_is_not(name: str):
+    told = f"^the {name} agent needs an environment made with privileged=True$"
+    for env in (gym.make("InquiTree-paper2-v0"), InquiryEnv("paper2")):
+        with pytest.raises(OptionError, match=told):
+            make_agent(name, env)
+    assert make_agent(name, gym.make("InquiTree-paper2-v0", privileged=True)).needs_privileged
 
 
 def test_the_tree_is_that_of_the_episode(minilm: MiniLMEmbedder):

@@ -237,6 +237,21 @@ def test_a_person_plays_an_inquiry(paper8: Tree, moves: list[str]):
     assert 0 < score < 1
 
 
+def test_a_person_is_told_how_a_message_ends_and_how_many_turns_are_left(moves: list[str]):
+    said = flat(inquitree("play", "8", "--max-turns", 9, stdin=script(*moves)).out)
+    assert said.count("An empty line ends it.") == 1
+    states = ("topic", "subtopic", "result", "conclusion")
+    asked = [f"{state} · {turns} turns left >" for state, turns in zip(states, (9, 8, 7, 6), strict=True)]
+    places = [said.index(each) for each in asked]
+    assert said.index("An empty line ends it.") < places[0]
+    assert places == sorted(places)
+    unlimited = flat(inquitree("play", "8", "--max-turns", "none", stdin=script(*moves)).out)
+    assert "topic >" in unlimited
+    levels = flat(inquitree("play", "8", "--env", "projection", stdin=script(*["It rises."] * 3)).out)
+    assert "project · 3 turns left >" in levels
+    assert "project · 1 turn left >" in levels
+
+
 def test_options_of_play_reach_the_episode(moves: list[str], tmp_path: Path):
     file = tmp_path / "e.jsonl"
     flags = ("--fake-level", 10, "--seed", 5, "--max-turns", 2, "--log", file)
@@ -496,6 +511,28 @@ def test_a_new_tree_lacks_only_its_texts(tmp_path: Path, monkeypatch: pytest.Mon
     assert (again.status, again.said) == (2, "error: 'bread.json' exists already; give another file with --out")
     assert Path("bread.json").read_text() == written
     assert "written: rye.json" in inquitree("new", "bread", "--out", "rye.json").err
+
+
+@pytest.mark.parametrize(("subtopics", "studies"), [(1, 1), (1, 3), (3, 1), (5, 3), (26, 26)])
+def test_a_new_tree_has_the_size_asked_for_and_a_sound_structure(subtopics: int, studies: int, tmp_path: Path):
+    file = tmp_path / "rye.json"
+    done = inquitree("new", "rye", "--subtopics", subtopics, "--studies", studies, "--out", file)
+    tree = load_tree(file)
+    assert [len(subtopic.studies) for subtopic in tree.subtopics] == [studies] * subtopics
+    assert [subtopic.prerequisites for subtopic in tree.subtopics] == [(), *((f"s{i}",) for i in range(1, subtopics))]
+    faults = lint_tree(tree)
+    assert {fault.code for fault in faults} == {"T301"}
+    listed = [int(count) for count in re.findall(r"│ (\d+) +│\n", done.out)]
+    assert sum(listed) == len(faults)
+    assert re.search(rf"subtopics\[…\]\.studies\[…\]\.result +│ {subtopics * studies} ", done.out)
+
+
+@pytest.mark.parametrize("option", ["--subtopics", "--studies"])
+@pytest.mark.parametrize("number", [0, -1, 27, 1000])
+def test_a_size_that_no_new_tree_has_is_refused(option: str, number: int, tmp_path: Path):
+    done = inquitree("new", "rye", option, number, "--out", tmp_path / "rye.json")
+    expected = f"error: {option[2:]} must be an integer from 1 to 26, got {number}. Write further ones yourself."
+    assert (done.status, done.said, [*tmp_path.iterdir()]) == (2, expected, [])
 
 
 def test_a_flag_beside_a_study_file_is_refused(tmp_path: Path):

@@ -69,7 +69,7 @@ def test_export_of_nothing_says_so(played: Path, tmp_path: Path):
 def test_logs_of_inspect_need_their_extra(played: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     done = inquitree("export", played, "--to", "inspect")
-    assert (done.status, "pip install 'inquitree-gym[inspect]'" in done.said) == (2, True)
+    assert (done.status, "pip install -c constraints-inspect.txt '.[inspect,offline]'" in done.said) == (2, True)
 
 
 def test_the_rows_load_in_datasets(played: Path, tmp_path: Path):

@@ -72,7 +72,7 @@ def test_flags_become_settings(env: str, group: str, flags: dict[str, Any], expe
     [
         ("projection", SETTINGS, {"fake_level": "3"}, "--fake-level is a flag of --env inquiry, not of"),
         ("inquiry", AGENT, {"memory": "none"}, "--memory is a flag of --env projection, not of"),
-        ("inquiry", SETTINGS, {"rule": ["feedback"]}, "--rule takes NAME=VALUE, such as .*, not .feedback."),
+        ("inquiry", SETTINGS, {"rule": ["feedback"]}, "--rule must be NAME=VALUE, such as .*, got .feedback."),
         ("inquiry", SETTINGS, {"reader_base_url": "http://h"}, "--reader-base-url without a model does nothing"),
     ],
 )  # fmt: skip

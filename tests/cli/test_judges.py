@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -177,3 +178,22 @@ def test_each_switch_alone_is_a_setting_of_its_own(run: Path, service: Service, 
     assert "choose one of" in inquitree("score", run, "--judge", MODEL).said
     assert inquitree("score", run, "--judge", f"{MODEL} v1 #2").status == 0
     assert inquitree("judge", run, "--judge", MODEL, "--orders", 3).status == 2
+
+
+@pytest.mark.parametrize(
+    ("judge", "flags", "flag"),
+    [
+        ("local", ("--repeats", 2), "--repeats"),
+        ("local", ("--orders", 1), "--orders"),
+        ("local", ("--no-variants",), "--no-variants"),
+        ("local", ("--max-cost", 1), "--max-cost"),
+        ("nli:nosuch", ("--repeats", 2), "--repeats"),
+        ("llm-paper:gpt-4o-mini", ("--orders", 1), "--orders"),
+    ],
+)
+def test_a_flag_that_no_judge_uses_is_refused(judge: str, flags: tuple[Any, ...], flag: str, run: Path):
+    done = inquitree("judge", run, "--judge", judge, *flags)
+    assert done.status == 2
+    assert f"{flag} must come with a judge that asks a chat model and leaves it open, got --judge {judge}." in done.said
+    assert f"Leave out {flag}, or name such a judge: --judge llm:MODEL." in done.said
+    assert not (run / "judgements").exists()

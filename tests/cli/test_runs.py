@@ -18,7 +18,7 @@ from inquitree_gym.llm import Budget, Completion
 from inquitree_gym.log import read_episode
 from inquitree_gym.results.load import load_run
 from inquitree_gym.results.summary import summarise
-from inquitree_gym.runner import Outcome
+from inquitree_gym.runner import Outcome, RunSummary
 from inquitree_gym.runs.specs import EpisodeSpec
 from inquitree_gym.trees import load_tree
 from tests.contract.command_line import inquitree
@@ -159,7 +159,7 @@ def test_a_dry_run_of_another_study_is_refused(flags: tuple):
     run("--agent", "oracle", "--papers", "2", *flags[-2:])
     status, _, err = run("--agent", "oracle", "--papers", "2", "--max-turns", "5n", *flags[-2:], "--dry-run")
     assert status == 2
-    assert "max_turns is 3n there and 5n here" in err
+    assert "the run has max_turns=3n, this study max_turns=5n" in err
 
 
 def test_a_dry_run_says_what_it_would_add(flags: tuple, tmp_path: Path):
@@ -257,26 +257,62 @@ def test_a_summary_can_be_read_by_a_program(service: Service, flags: tuple, tmp_
 # Progress
 
 
-def shown(monkeypatch: pytest.MonkeyPatch, terminal: bool, outcomes: list[str]) -> str:
+def shown(monkeypatch: pytest.MonkeyPatch, terminal: bool, outcomes: list[str], seconds: float = 0) -> str:
+    """Return what is shown of a run whose episodes take ``seconds`` each."""
     stream, budget = io.StringIO(), Budget()
     console = Console(file=stream, force_terminal=terminal, width=150, markup=False)
     for module in (live, output):
         monkeypatch.setattr(module, "err", console)
-    display = live.RunProgress(len(outcomes), budget)
+    now = 0.0
+    display = live.RunProgress(len(outcomes), budget, lambda: now)
     with display.display():
         for number, status in enumerate(outcomes):
             budget.add(Completion("", "stop", {"prompt": 1000, "completion": 234}, 0.01))
+            now += seconds * (status != "found")
             display.update(Outcome(EpisodeSpec("llm", "paper2", 0, number, "m"), status))
         display.announce_stop("enough")
     return stream.getvalue()
 
 
 def test_progress_in_a_file_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch):
-    lines = shown(monkeypatch, False, ["found"] * 100 + ["played"] * 399 + ["failed"]).splitlines()
-    assert len(lines) == 21
-    assert lines[0].startswith("20 of 400 episodes · $1.2000 · 148,080 tokens · 0 failed · about ")
-    assert re.fullmatch(r"400 of 400 episodes · \$5\.0000 · 617,000 tokens · 1 failed · about 0 min left", lines[-2])
+    lines = shown(monkeypatch, False, ["found"] * 100 + ["played"] * 399 + ["failed"], seconds=1).splitlines()
+    assert len(lines) == 11, "one in 10 %"
+    assert lines[0] == "40 of 400 episodes · $1.4000 · 172,760 tokens · 0 failed · about 6 min left"
+    assert lines[6] == "280 of 400 episodes · $3.8000 · 468,920 tokens · 0 failed · about 2 min left"
+    assert lines[7] == "320 of 400 episodes · $4.2000 · 518,280 tokens · 0 failed · about 80 s left"
+    assert lines[9] == "400 of 400 episodes · $5.0000 · 617,000 tokens · 1 failed · about 0 s left"
     assert lines[-1] == "stopping: enough. Pending requests have 10 s; press Ctrl-C (again) to quit at once"
+
+
+@pytest.mark.parametrize(("seconds", "done"), [(0, []), (0.0625, ["160", "320"]), (60, ["40", "80", "120"])])
+def test_progress_in_a_file_is_a_line_in_ten_seconds_at_most(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, done: list[str]
+):
+    *lines, _ = shown(monkeypatch, False, ["played"] * 400, seconds).splitlines()
+    assert [line.split()[0] for line in lines][:3] == done
+
+
+def test_no_name_in_a_table_of_a_file_is_cropped():
+    stream = io.StringIO()
+    names = [f"a-policy-that-was-trained-on-synthetic-trees-{i}" for i in range(2)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(output, "out", Console(file=stream, width=output.PIPE_WIDTH))
+        heads = ["agent", "model", *(f"measure{i}" for i in range(8))]
+        output.print_table("t", [heads, *([name, name, *["0.123"] * 8] for name in names)])
+    table = stream.getvalue()
+    assert all(table.count(name) == 2 for name in names)
+    assert all(head in table for head in heads)
+    assert len({len(line) for line in table.splitlines()[1:]}) == 1
+
+
+@pytest.mark.parametrize(("replies", "told"), [(1, "(1 reply, $0.0100 · 12 tokens)"), (2, "(2 replies, ")])
+def test_one_reply_is_not_replies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, replies: int, told: str):
+    stream, budget = io.StringIO(), Budget()
+    monkeypatch.setattr(output, "err", Console(file=stream, width=500, markup=False))
+    for _ in range(replies):
+        budget.add(Completion("", "stop", {"prompt": 10, "completion": 2}, 0.01))
+    output.print_summary(RunSummary(played=1, found=0), budget, tmp_path)
+    assert told in stream.getvalue()
 
 
 def test_progress_on_a_terminal_is_a_bar_with_cost_tokens_failures_and_time(monkeypatch: pytest.MonkeyPatch):

@@ -74,7 +74,7 @@ def test_a_failing_judge_leaves_the_step_untaken(kind_case: KindCase):
 
 @pytest.mark.parametrize("name", ["nobody", "llm:", "locl", 3])
 def test_an_unknown_judge_is_refused(kind_case: KindCase, name: Any):
-    with pytest.raises(OptionError, match=r"known: local|judge is a name \(local"):
+    with pytest.raises(OptionError, match=r"known: local|judge must be a name \(local"):
         load_judge(name, task_kind=kind_case.name)
 
 

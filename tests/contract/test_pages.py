@@ -13,7 +13,6 @@ import pytest
 from inquitree_gym.errors import OptionError
 from inquitree_gym.log import Episode
 from inquitree_gym.results import ReportOptions, ScoredRun, write_report
-from inquitree_gym.results.figures import FORMATS, Chart
 from inquitree_gym.results.listing import Columns, ListedEpisode, listed_values, write_list
 from inquitree_gym.results.logs import Missing
 from inquitree_gym.results.report import build_report, shown_of
@@ -49,13 +48,6 @@ def run(kind_case: KindCase) -> ScoredRun:
     return run_of(kind_case, "one", "other", log="ServiceError: try later")
 
 
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw each figure once, as the smallest SVG, since drawing takes nearly all the time of a page."""
-    drawn = Chart("c", "c", lambda axes: None, 1).files()
-    monkeypatch.setattr(Chart, "files", lambda chart, formats=FORMATS: {form: drawn[form] for form in formats})
-
-
 def test_a_report_has_every_section_figure_and_table_with_their_files(run: ScoredRun, tmp_path: Path):
     files = write_report([run], tmp_path / "deep" / "out.html", ReportOptions(paired=True))
     assert {"out.html", "out.md", "out.csv", "out-episodes.csv", "out-episodes.html"} <= {file.name for file in files}
@@ -74,7 +66,6 @@ def test_a_report_has_every_section_figure_and_table_with_their_files(run: Score
     assert "ServiceError: try later" in page.text
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_numbers_of_the_page_and_the_csv_files_are_those_of_the_summaries(run: ScoredRun, tmp_path: Path):
     page, _, *files = write_report([run], tmp_path / "out.html")
     report, text = build_report([run]), read_page(page).text
@@ -89,6 +80,7 @@ def test_numbers_of_the_page_and_the_csv_files_are_those_of_the_summaries(run: S
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("drawn")
 def test_pages_are_the_same_for_the_same_runs(run: ScoredRun, tmp_path: Path):
     write_report([run], tmp_path / "a" / "out.html")
     write_report([run], tmp_path / "b" / "out.html")
@@ -99,7 +91,6 @@ def test_pages_are_the_same_for_the_same_runs(run: ScoredRun, tmp_path: Path):
     assert first == second
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_a_report_of_several_kinds_has_a_page_for_each_that_links_the_others(tmp_path: Path):
     runs = [run_of(case, "one") for case in CASES.values()]
     whole = ScoredRun(
@@ -113,10 +104,22 @@ def test_a_report_of_several_kinds_has_a_page_for_each_that_links_the_others(tmp
         assert others <= set(read_page(page).attributes("href"))
 
 
+def hostile_report(case: KindCase, folder: Path) -> Path:
+    run = run_of(case, HOSTILE, "\ud800 =1+1\n日本", **{HOSTILE: HOSTILE})
+    page, *_ = write_report([replace(run, folder=Path(HOSTILE))], folder, ReportOptions(paired=True))
+    return page
+
+
+@pytest.mark.e2e
+@pytest.mark.usefixtures("drawn")
+def test_what_logs_hold_can_neither_run_nor_break_a_figure(kind_case: KindCase, tmp_path: Path):
+    page = read_page(hostile_report(kind_case, tmp_path))
+    assert len([tag for tag, _ in page.tags if tag == "svg"]) > 1
+    assert page.scripts == []
+
+
 def test_what_logs_hold_can_neither_run_nor_break_a_page(kind_case: KindCase, tmp_path: Path):
-    run = run_of(kind_case, HOSTILE, "\ud800 =1+1\n日本", **{HOSTILE: HOSTILE})
-    page, *_ = write_report([replace(run, folder=Path(HOSTILE))], tmp_path, ReportOptions(paired=True))
-    for file in (page, tmp_path / "report-episodes.html"):
+    for file in (hostile_report(kind_case, tmp_path), tmp_path / "report-episodes.html"):
         text = read_page(file).text
         assert "alert(1)" in text
         assert "{{ 7 * 7 }}" in text
@@ -168,13 +171,11 @@ def test_a_list_has_the_measures_of_its_kinds(tmp_path: Path):
         (ReportOptions(own={name: {"gravity": "strict"} for name in CASES}), "gravity"),
     ],
 )
-@pytest.mark.usefixtures("undrawn")
 def test_options_that_do_not_fit_are_told(run: ScoredRun, tmp_path: Path, options: ReportOptions, match: str):
     with pytest.raises(OptionError, match=match):
         write_report([run], tmp_path, options)
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_a_place_that_cannot_be_written_is_told(run: ScoredRun, tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OptionError, match="choose another place with --out"):

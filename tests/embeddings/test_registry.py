@@ -49,7 +49,7 @@ def test_the_default_is_the_calibrated_reader():
 
 @pytest.mark.parametrize("device", ["gpu", "CUDA", "", None])
 def test_an_unknown_device_is_answered_with_the_devices(device: Any):
-    with pytest.raises(EmbedderError, match=f"device is one of auto, cpu, cuda, not {re.escape(repr(device))}"):
+    with pytest.raises(EmbedderError, match=f"device must be one of auto, cpu, cuda, got {re.escape(repr(device))}"):
         load_embedder(DEFAULT_EMBEDDER, device=device)
 
 

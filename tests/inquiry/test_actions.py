@@ -116,10 +116,10 @@ def test_a_masked_action_is_refused_where_that_is_asked_for(minilm):
 
 @pytest.mark.parametrize(
     ("action", "told"),
-    [(1.0, "whole number, not float"), (True, "not bool"), ("3", "not str"), (None, "not NoneType"),
-     (np.array([1]), "not ndarray"), (np.array(1.0), "not ndarray"), (np.array(True), "not ndarray"),
-     (np.float32(1), "not float32"), (np.bool_(True), "not bool"), ([1], "not list"),
-     (np.array(MACRO + 1), f"not {MACRO + 1}"), (-1, f"lies in 0 to {MACRO}, not -1"), (MACRO + 1, f"not {MACRO + 1}")],
+    [(1.0, "integer, got float"), (True, "got bool"), ("3", "got str"), (None, "got NoneType"),
+     (np.array([1]), "got ndarray"), (np.array(1.0), "got ndarray"), (np.array(True), "got ndarray"),
+     (np.float32(1), "got float32"), (np.bool_(True), "got bool"), ([1], "got list"),
+     (np.array(MACRO + 1), f"got {MACRO + 1}"), (-1, f"lie in 0 to {MACRO}, got -1"), (MACRO + 1, f"got {MACRO + 1}")],
     ids=str,
 )  # fmt: skip
 def test_actions_of_another_kind_are_refused(env: MenuActions, action, told: str):
@@ -130,12 +130,12 @@ def test_actions_of_another_kind_are_refused(env: MenuActions, action, told: str
 
 @pytest.mark.parametrize("size", [(0, 5), (5,), (5, 2.0), (7, -1), (True, 30), 5, "ab"], ids=str)
 def test_a_size_is_a_pair_of_whole_numbers(size, minilm):
-    with pytest.raises(OptionError, match="size is a pair of whole numbers from 1"):
+    with pytest.raises(OptionError, match="size must be a pair of integers from 1"):
         MenuActions(InquiryEnv(TREE), size=size)
 
 
 def test_what_is_unknown_is_refused(minilm):
-    with pytest.raises(OptionError, match="on_masked is one of"):
+    with pytest.raises(OptionError, match="on_masked must be one of"):
         MenuActions(InquiryEnv(TREE), on_masked="ignore")
-    with pytest.raises(OptionError, match="MenuActions wraps an InquiryEnv, not CartPoleEnv"):
+    with pytest.raises(OptionError, match="MenuActions must wrap an InquiryEnv, got CartPoleEnv"):
         MenuActions(gym.make("CartPole-v1"))

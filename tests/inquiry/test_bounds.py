@@ -204,7 +204,7 @@ class Held(RandomMenuAgent):
 def test_what_is_traversed_is_what_the_agent_plays_in_the_environment(name: str, minilm: MiniLMEmbedder):
     tree = load_tree(name)
     engine, readings = real(tree, minilm)
-    env = InquiryEnv(tree, embedder=minilm, max_turns=None, privileged=True)
+    env = InquiryEnv(tree, embedder=minilm, privileged=True, **HINTED)
     players = {RANDOM: RandomAgent(tree), FLOOR: RandomMenuAgent(tree), HELD: Held(tree)}
     for agent, player in players.items():
         for seed in (3, 4):

@@ -109,12 +109,15 @@ def test_a_proposal_has_to_wait_or_is_declined_and_with_hints_alone_neither_is_t
     assert info == {"state": "topic", "turn": 1, "accepted": False, "hint_level": 0, "forced": False}
     assert told(env, JUNK, SECOND.text)[1]["hint_level"] == 1, "the hints go on where they were"
     assert FIRST.hints[1] in told(env, JUNK, SECOND.text, JUNK)[0]
-    assert told(env, JUNK)[0].startswith("Nothing of the kind is part of this project.")
+    refused = told(env, JUNK)[0]
+    assert refused.startswith("This proposal matches no open question closely enough.")
+    assert "It helps to ask one question, and to say what varies and what you expect." in refused, "a remedy"
     assert FIRST.hints[0] in told(env, JUNK)[0]
-    assert told(env, FIRST.text, JUNK)[0].startswith("Nothing of the kind is part of this subtopic.")
+    refused = told(env, FIRST.text, JUNK)[0]
+    assert refused.startswith("This design matches no study of the subtopic closely enough. It helps to describe one")
     hints = {told(env_of(feedback="hint"), action)[0] for action in (SECOND.text, JUNK)}
     assert len(hints) == 1, "nothing is told"
-    assert "does not fit the project yet" in hints.pop()
+    assert "matches no open question closely enough" in hints.pop(), "true of both"
 
 
 def test_what_was_visited_or_run_before_is_told():
@@ -166,7 +169,9 @@ def test_a_study_run_again_may_show_its_result_in_other_words_which_the_log_tell
     seed, wordings = next((seed, found) for seed, found in enumerate(drawn) if found == [1, 0, 1])
     episode = play(env_of(tree, replication="varied"), ReplayAgent(course), seed=seed, file=file)
     shown = [turn.observation for turn in episode.turns[2:5]]
-    assert all(study.wordings[wording] in text for wording, text in zip(wordings, shown, strict=True))
+    assert all(
+        (study.result, *study.rewordings)[wording] in text for wording, text in zip(wordings, shown, strict=True)
+    )
     plain = play(env_of(tree, replication="exact"), ReplayAgent(course), seed=seed)
     assert all(study.result in turn.observation for turn in plain.turns[2:5])
     assert [turn.event.wording for turn in episode.turns[1:4]] == wordings

@@ -115,7 +115,7 @@ def test_report_takes_cutoffs_of_the_user_and_names_what_has_none(played: Path, 
     for file in (played / "episodes").glob("*oracle*"):
         file.write_text(file.read_text().replace('"openai/o3"', '"openai/o3-unheard-of"'))
     done = inquitree("report", played)
-    assert "no training cutoff is known for 'openai/o3-unheard-of', so its 2 episodes are left out" in done.said
+    assert "no training cutoff is known for 'openai/o3-unheard-of', which leaves 2 episodes out" in done.said
     assert "Before − after" not in done.out
 
 

@@ -46,6 +46,7 @@ def showings(study, run, level, *, true=0):
     return draw_shown(DESIGN, level, KEYS, *columns)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("level", range(11))
 def test_rate_of_fakes_at_each_showing_is_the_level(level):
     for study, run in [(0, 0), (0, 1), (0, 5), (3, 0), (3, 2), (4, 1)]:
@@ -53,6 +54,7 @@ def test_rate_of_fakes_at_each_showing_is_the_level(level):
         assert abs(rate - level / 10) <= 4 * (level / 10 * (1 - level / 10) / N) ** 0.5
 
 
+@pytest.mark.e2e
 def test_fakes_are_nested_over_levels_and_show_the_same():
     for study, run in product((0, 3, 4), (0, 1, 3)):
         shown = [showings(study, run, level) for level in range(11)]
@@ -74,6 +76,7 @@ def test_controls_are_never_faked():
     assert not showings(2, 0, 10).any()
 
 
+@pytest.mark.e2e
 def test_repetition_draws_afresh():
     first, third = (showings(0, run, 3) for run in (0, 2))
     assert abs((first == third).mean() - (0.7**2 + 0.3**2)) < 0.012
@@ -249,6 +252,7 @@ def test_exact_answers_are_the_sheet_of_the_beliefs(played):
         assert sheet_of_poles(stated[episode]) == sheet_of_beliefs(DESIGN.exam, rows)
 
 
+@pytest.mark.e2e
 def test_players_rank_as_they_should():
     sure = compare_players(DESIGN, 0, 3 * 4 + 3, episodes=200)
     assert sure["bayes"].score.mean == sure["best-set"].score.mean == 1

@@ -102,6 +102,7 @@ def test_option_and_stated_poles_are_inverse_and_follow_the_order_of_the_keys(ex
     assert [exam.option(item, poles) for poles in stated] == list(range(len(stated)))
 
 
+@pytest.mark.e2e
 @settings(max_examples=25, deadline=None)
 @given(exams(), st.data())
 def test_sheet_of_beliefs_has_the_largest_expected_score(exam, data):

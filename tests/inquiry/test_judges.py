@@ -154,7 +154,7 @@ def test_names_of_judges_and_what_is_none(tree, minilm, service, tmp_path, monke
     for wrong in ("llm", "gpt-4o", "local "):
         with pytest.raises(OptionError, match="no judge is called"):
             InquiryEnv(tree, embedder=minilm, judge=wrong)
-    with pytest.raises(OptionError, match="has the members of AsyncJudge, not 3"):
+    with pytest.raises(OptionError, match="have the members of AsyncJudge, got 3"):
         InquiryEnv(tree, embedder=minilm, judge=3)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="unknown option 'judge'"):
         InquiryBatchEnv(2, tree=tree, judge="local")  # type: ignore[call-arg]

@@ -133,9 +133,9 @@ def test_match_knows_the_states_of_an_inquiry(minilm: MiniLMEmbedder):
 @pytest.mark.parametrize(
     ("state", "subtopic", "said"),
     [
-        ("study", None, "state is one of topic, subtopic, result, not 'study'"),
-        ("subtopic", None, 'state="subtopic" goes with the id of a subtopic'),
-        ("result", "s1", 'state="subtopic" goes with the id of a subtopic'),
+        ("study", None, "state must be one of topic, subtopic, result, got 'study'"),
+        ("subtopic", None, 'pass subtopic= if and only if state="subtopic"'),
+        ("result", "s1", 'pass subtopic= if and only if state="subtopic"'),
         ("subtopic", "s99", r"made has no subtopic 's99'.*; it has s1, s2, s3"),
     ],
 )

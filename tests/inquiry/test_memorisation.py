@@ -92,11 +92,11 @@ def test_what_was_answered_is_not_asked_again(service: Service, trees: dict[str,
     assert KEY not in "".join(file.read_text() for file in tmp_path.glob("*.jsonl"))
 
 
-def test_only_the_action_part_concludes_and_a_formless_answer_is_taken_whole(service, trees, tmp_path):
+def test_only_the_action_part_concludes_and_an_answer_off_format_is_taken_whole(service, trees, tmp_path):
     service.planned.append(said("THOUGHT: mice sleep.\nACTION: 1. Rats sleep."))
     service.planned.append(said("1. Rats sleep. THOUGHT of mice."))
     run(chat_of(service), trees, tmp_path, max_concurrency=1)
-    found = [(each.text, each.formless) for each in closed_book_conclusions(tmp_path, trees)]
+    found = [(each.text, each.off_format) for each in closed_book_conclusions(tmp_path, trees)]
     assert found == [("1. Rats sleep.", False), ("1. Rats sleep. THOUGHT of mice.", True)]
 
 
@@ -141,7 +141,7 @@ def grades(service: Service, trees: dict[str, Tree], tmp_path: Path) -> list[Clo
 
 def test_memory_is_split_at_the_cutoff(grades: list[ClosedBookGrade]):
     (found,) = summarise_memory(grades, model("2023-01"))
-    assert (found.name, found.judge, found.conclusions, found.formless) == ("gpt-4o-mini", JUDGING.own, 4, 0)
+    assert (found.name, found.judge, found.conclusions, found.off_format) == ("gpt-4o-mini", JUDGING.own, 4, 0)
     assert [found.memory.mean, found.before.mean, found.after.mean, found.difference.mean] == [0.5, 0, 1, -1]
     assert (found.memory.trees, found.memory.episodes, found.cutoff, found.unclear) == (2, 4, "2023-01", 0)
     (unclear,) = summarise_memory(grades, model("2023"))

@@ -103,6 +103,7 @@ def watch(model, showings):
     return belief
 
 
+@pytest.mark.e2e
 @settings(deadline=None, max_examples=120)
 @given(shown_courses(), st.sampled_from([None, 0, 1, 3, 5, 9, 10]))
 def test_posterior_is_that_of_all_worlds(course, level):
@@ -133,6 +134,7 @@ def entropy(chances):
     return -sum(p * log2(p) for p in np.ravel(chances) if p > 0)
 
 
+@pytest.mark.e2e
 @settings(deadline=None, max_examples=60)
 @given(shown_courses(), st.sampled_from([None, 1, 3, 6]))
 def test_information_is_the_expected_fall_of_entropy_by_one_more_showing(course, level):
@@ -202,6 +204,7 @@ def test_too_many_joined_axes_are_refused():
         observe(design, 3)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("level", [*range(11), None])
 def test_expected_exam_and_doubts_are_those_that_come_true(level):
     model = observe(DESIGN, level)

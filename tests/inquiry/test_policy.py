@@ -77,5 +77,5 @@ def test_layouts_it_was_trained_with_reach_the_policy(reader):
 def test_a_tree_that_does_not_fit_is_refused(reader):
     with pytest.raises(OptionError, match="paper8 has 5 subtopics"):
         PolicyAgent(tree_vectors(TREE, reader), lambda row, mask, rng: 0, size=(2, 30))
-    with pytest.raises(OptionError, match="text_dim is None or a whole number"):
+    with pytest.raises(OptionError, match="text_dim must be None or an integer"):
         PolicyAgent(tree_vectors(TREE, reader), lambda row, mask, rng: 0, text_dim=0)

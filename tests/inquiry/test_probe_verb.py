@@ -55,12 +55,12 @@ def test_probe_beside_a_run_takes_its_trees_and_pairs_its_agents(checking, playe
     options = (*MODEL, "--base-url", checking.address, "--out", tmp_path, "--run", played)
     found = json.loads(inquitree("probe", *options, "--json").out)
     assert (found["results"], len(found["items"]), found["unread"]) == (ITEMS, ITEMS, 0)
-    assert found["estimates"]["hits"]["mean"] == 1
+    assert found["estimates"]["hit_rate"]["mean"] == 1
     assert [each["player"][0] for each in found["pairs"]] == ["random", "random-redo"]
     random, redoing = found["pairs"]
     assert random["results"] == redoing["results"] > 4
-    assert (random["loop"]["hits"]["mean"], random["difference"]["hits"]["mean"]) == (0, -1)
-    assert redoing["difference"]["hits"]["mean"] == redoing["difference"]["false alarms"]["mean"] == 0
+    assert (random["loop"]["hit_rate"]["mean"], random["difference"]["hit_rate"]["mean"]) == (0, -1)
+    assert redoing["difference"]["hit_rate"]["mean"] == redoing["difference"]["false_alarm_rate"]["mean"] == 0
     said_so = inquitree("probe", *options).out
     assert "in the loop" in said_so
     assert "probe" in said_so
@@ -74,7 +74,7 @@ def test_probe_beside_a_run_takes_its_trees_and_pairs_its_agents(checking, playe
         ((*MODEL, "--papers", "6"), "paper6"),
         ((*MODEL, "--repeats", "0"), "--repeats"),
         ((*MODEL, "--max-concurrency", "0"), "--max-concurrency"),
-        ((*MODEL, "--max-cost", "0"), "is a number above 0"),
+        ((*MODEL, "--max-cost", "0"), "must be a number above 0"),
         ((*MODEL, "--run", "nowhere"), "it does not exist"),
         (("--model", "nobody-knows-me", "--papers", "2"), "litellm knows no provider"),
         (("--model", "openai/unpriced", "--max-cost", "1", "--papers", "2"), "knows no price"),

@@ -198,9 +198,9 @@ def test_a_reader_may_be_an_object_of_ones_own(choice: str, accepted: bool, tree
 def test_a_name_that_is_no_reader_is_refused(tree: Tree):
     assert load_reader("local") is None
     for name in ("gpt-4o", "llm:", "llm: ", "local "):
-        with pytest.raises(OptionError, match=r"reader is 'local' or 'llm:MODEL' .*, not '"):
+        with pytest.raises(OptionError, match=r"reader must be 'local' or 'llm:MODEL' .*, got '"):
             InquiryEnv(tree, reader=name)
-    with pytest.raises(OptionError, match="reader is a name or has the methods of Reader, not 3"):
+    with pytest.raises(OptionError, match="reader must be a name or have the methods of Reader, got 3"):
         InquiryEnv(tree, reader=3)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="litellm knows no provider for the model 'no-such-model'"):
         InquiryEnv(tree, reader="llm:no-such-model")

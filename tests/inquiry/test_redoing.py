@@ -83,7 +83,7 @@ def test_it_needs_to_be_told_and_is_called_after_the_other(paper8: Tree, minilm:
     assert agent.needs_privileged
     with pytest.raises(OptionError, match="the random-redo agent needs an environment made with privileged=True"):
         play(InquiryEnv(paper8), agent, 0)
-    env = InquiryEnv(paper8, embedder=minilm)
+    env = InquiryEnv(paper8, embedder=minilm, privileged=True)
     made = make_agent("retrieval-redo", env)
     assert isinstance(made, RedoUntilTrue)
     assert made.config["name"] == f"{RetrievalAgent.name}-redo"

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import pytest
-from gymnasium.error import NameNotFound
 
 from inquitree_gym import InquiryEnv, load_tree
 from inquitree_gym.embeddings import TreeVectors
 from inquitree_gym.errors import UnknownTreeError
 from inquitree_gym.trees import Tree, builtin_ids, dump_tree
-from inquitree_gym.trees.catalogue import RESTRICTED
+from inquitree_gym.trees.catalogue import CATALOGUE, RESTRICTED, WITHHELD_ENTRY_POINT
+from tests.contract.command_line import inquitree
 from tests.inquiry.test_batch import LETTERS
 from tests.strategies import make_tree
 
@@ -31,7 +33,10 @@ with warnings.catch_warnings(record=True) as caught:
 """
 REPORT = """
 print(json.dumps({
-    "ids": [name for name in gym.registry if name.startswith("InquiTree-")],
+    "ids": [
+        name for name, spec in gym.registry.items()
+        if name.startswith("InquiTree-") and spec.entry_point != "inquitree_gym.trees.catalogue:refuse"
+    ],
     "warnings": [str(warning.message) for warning in caught],
     **globals().get("found", {}),
 }))
@@ -145,22 +150,68 @@ def test_without_folders_nothing_is_told(shipped):
     assert [name for name in shipped if "synthetic" not in name] == views
 
 
-def test_a_paper_without_a_tree_is_no_id_and_loading_it_says_why():
-    for paper in RESTRICTED:
-        for name in (f"InquiTree-{paper}-v0", f"InquiTree-{paper}-menu-v0"):
-            for make in (gym.make, gym.make_vec, partial(gym.make_vec, vectorization_mode="vector_entry_point")):
-                with pytest.raises(NameNotFound, match=f"`InquiTree-{paper}.*` doesn't exist"):
-                    make(name)
-        for load in (load_tree, partial(gym.make, "InquiTree-v0"), InquiryEnv):
-            with pytest.raises(UnknownTreeError, match=f"'{paper}' .* may not be distributed; write a tree"):
-                load(**{"tree": paper})
+MAKERS = (gym.make, gym.make_vec, partial(gym.make_vec, vectorization_mode="vector_entry_point"))
 
 
-REGISTERED = [name for name in gym.registry if name.startswith("InquiTree")]
+@pytest.mark.parametrize("paper", RESTRICTED)
+def test_a_paper_without_a_tree_says_why_however_it_is_asked_for(paper: str):
+    with pytest.raises(UnknownTreeError) as caught:
+        load_tree(paper)
+    told = str(caught.value)
+    assert f"'{paper}' is in the paper pool but its tree may not be distributed; write a tree file of your own" in told
+    for load in (partial(gym.make, "InquiTree-v0"), InquiryEnv):
+        with pytest.raises(UnknownTreeError, match=re.escape(told)):
+            load(**{"tree": paper})
+    for make, kind, view in product(MAKERS, ("InquiTree", "ProjectionBench"), ("-v0", "-menu-v0")):
+        with pytest.raises(UnknownTreeError, match=f"^{re.escape(told)}$"):
+            make(f"{kind}-{paper}{view}", privileged=True)
+    assert told in " ".join(inquitree("show", paper).said.split())
+
+
+def test_papers_without_a_tree_are_listed_apart():
+    listed = gym.pprint_registry(disable_print=True)
+    (apart,) = re.findall(r"===== catalogue =====\n([^=]*)", listed)
+    kinds, views = ("InquiTree", "ProjectionBench"), ("-v0", "-menu-v0")
+    assert set(apart.split()) == {f"{kind}-{name}{view}" for kind in kinds for name in RESTRICTED for view in views}
+    rest = gym.pprint_registry(exclude_namespaces=["catalogue"], disable_print=True)
+    assert not any(f"-{name}-" in rest for name in RESTRICTED)
+    assert all(f"InquiTree-{name}-v0" in rest for name in set(CATALOGUE) - set(RESTRICTED))
+
+
+def test_ones_own_file_takes_the_id_of_a_paper_without_a_tree(tmp_path: Path):
+    put(tmp_path, "paper6", make_tree([[], []], [1, 1], tree_id="paper6"))
+    code = 'found = {"made": [gym.make(f"InquiTree-paper6{view}-v0").unwrapped.spec.id for view in ("", "-menu")]}'
+    found = in_new_process(IMPORT + code + REPORT, INQUITREE_TREES=str(tmp_path))
+    assert found["made"] == ["InquiTree-paper6-v0", "InquiTree-paper6-menu-v0"]
+    assert set(found["made"]) <= set(found["ids"])
+    assert found["warnings"] == []
+    late = "os.environ['INQUITREE_TREES'] = os.environ['LATE']\ntry:\n    gym.make('InquiTree-paper6-v0')\n"
+    late += "except inquitree_gym.InquiTreeError as error:\n    found = {'told': str(error)}"
+    told = in_new_process(IMPORT + late + REPORT, INQUITREE_TREES="", LATE=str(tmp_path))["told"]
+    assert "when inquitree_gym is imported, got it later. Start Python again." in told
+
+
+REGISTERED = [
+    name
+    for name, spec in gym.registry.items()
+    if name.startswith("InquiTree") and spec.entry_point != WITHHELD_ENTRY_POINT
+]
+
+
+ONE_OF_EACH = {re.sub("paper[0-9]+", "paper", name): name for name in REGISTERED}.values()
+"""One id of each form, since the ids of papers differ in nothing but the tree."""
 
 
 @pytest.mark.parametrize("name", REGISTERED)
-def test_every_registered_id_can_be_made_and_played(name: str, minilm):
+def test_every_registered_id_names_its_tree(name: str):
+    found = re.fullmatch("InquiTree-(paper[0-9]+)?(synthetic)?(-?menu)?-?v0", name)
+    assert found, name
+    paper, synthetic, _ = found.groups()
+    assert gym.spec(name).kwargs.get("tree") == (paper or (None if synthetic else list(builtin_ids())))
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_registered_ids_can_be_made_and_played(name: str, minilm):
     env = gym.make(name, embedder=LETTERS, max_turns=2)
     _, info = env.reset(seed=0)
     for turn in range(3):
@@ -172,8 +223,8 @@ def test_every_registered_id_can_be_made_and_played(name: str, minilm):
     assert (info["state"], terminated, truncated) == ("end", True, False)
 
 
-@pytest.mark.parametrize("name", [name for name in REGISTERED if gym.spec(name).vector_entry_point])
-def test_every_registered_vector_can_be_made_and_played(name: str, minilm):
+@pytest.mark.parametrize("name", [name for name in ONE_OF_EACH if gym.spec(name).vector_entry_point])
+def test_registered_vectors_can_be_made_and_played(name: str, minilm):
     env = gym.make_vec(name, 2, vectorization_mode="vector_entry_point", embedder=LETTERS, max_turns=1)
     env.reset(seed=0)
     ends = sum(env.step([0, 0] if "-menu-" in name else ["draw conclusion"] * 2)[2] for _ in range(2))

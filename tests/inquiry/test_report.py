@@ -41,27 +41,36 @@ def run_of(*scores: EpisodeScore, name: str = "run", missing: tuple[Missing, ...
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory) -> list[Path]:
-    """A report of two agents on six trees, one of them at two levels."""
+def run() -> ScoredRun:
+    """Two agents on six trees, one of them at two levels."""
     ours = [score(f"t{i}", 1, i % 2, agent="ours", steps=WHOLE) for i in range(6)]
     tempted = [score(f"t{i}", 1, 0, agent="ours", steps=FAKES, fake_level=3) for i in range(6)]
     floor = [score(f"t{i}", 0, 0, agent="random-menu") for i in range(6)]
-    run = run_of(*ours, *tempted, *floor, dollars=0.5, unpriced=2, prompt_tokens=1200, retries=3)
+    return run_of(*ours, *tempted, *floor, dollars=0.5, unpriced=2, prompt_tokens=1200, retries=3)
+
+
+@pytest.fixture(scope="module")
+def files(run: ScoredRun, tmp_path_factory) -> list[Path]:
     return write_report([run], tmp_path_factory.mktemp("report") / "out.html")
 
 
 def test_the_page_holds_every_section_and_figure(files: list[Path]):
     page = read_page(files[0])
     assert [a["id"] for tag, a in page.tags if tag == "section"] == [
-        "leaderboard", "grid", "tasks", "vigilance", "wearing", "turns", "reading", "cutoff", "cost", "missing",
+        "leaderboard", "grid", "tasks", "vigilance", "vigilance-over-time",
+        "turns", "reading", "cutoff", "cost", "missing",
         "threats", "settings",
     ]  # fmt: skip
     assert len([a["aria-label"] for tag, a in page.tags if tag == "svg"]) == 3 + 3 + 4 + 1 + 1 + 2
     assert page.has("meta", name="viewport")
 
 
-def test_figures_take_their_colours_from_the_page(files: list[Path]):
-    drawn = re.findall(r"<svg.*?</svg>", files[0].read_text(encoding="utf-8"), re.DOTALL)
+@pytest.mark.e2e
+@pytest.mark.usefixtures("drawn")
+def test_figures_take_their_colours_from_the_page(run: ScoredRun, tmp_path: Path):
+    page, *_ = write_report([run], tmp_path / "out.html")
+    drawn = re.findall(r"<svg.*?</svg>", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(drawn) == 14
     assert all("var(--ink)" in svg for svg in drawn)
     assert not [found for svg in drawn for found in re.findall(r"(?:fill|stroke): #(?!fff)\w+", svg)]
 
@@ -144,8 +153,8 @@ def test_a_rate_of_fewer_trees_than_its_row_says_so():
     table, _ = vigilance(build_report([run])).tables
     (line,) = table.lines
     assert line[table.heads.index("n (trees)")].text == "2 (2)"
-    assert line[table.heads.index("hits")].below == "n = 1"
-    assert line[table.heads.index("redo")].below == ""
+    assert line[table.heads.index("hit rate")].below == "n = 1"
+    assert line[table.heads.index("redo rate")].below == ""
 
 
 def test_two_configurations_of_one_agent_are_listed_apart():

@@ -55,6 +55,7 @@ def test_every_target_has_a_command_on_the_page():
     assert {command.split()[1] for command in COMMANDS if "--model" not in command} == set(TARGETS)
 
 
+@pytest.mark.usefixtures("drawn")
 def test_a_model_is_played_probed_and_judged_once(service: Service, tmp_path: Path):
     service.reply = reply
     model = ("--model", "openai/o3", "--base-url", service.address, "--reasoning-effort", "high", "--reply-tokens", 900)

@@ -121,15 +121,15 @@ def test_a_fake_spotted_and_its_true_result_doubted_cancel_out(minilm):
                          ids=["single", "arrays"])  # fmt: skip
 def test_what_cannot_be_shaped_is_refused(shape, minilm):
     for gamma in (0, -0.1, 1.01, 2):
-        with pytest.raises(OptionError, match=rf"gamma lies in \(0, 1\], not {gamma}"):
+        with pytest.raises(OptionError, match=rf"gamma must lie in \(0, 1\], got {gamma}"):
             shape(gamma=gamma)
     for term in ("gamma", "coverage", "hint", "turn", "spotted_fake"):
         for value in (float("nan"), float("inf"), "1", None, True):
-            with pytest.raises(OptionError, match=f"^{term} is a finite number, not {value!r}"):
+            with pytest.raises(OptionError, match=f"^{term} must be a finite number, got {value!r}"):
                 shape(**{"gamma": 0.9, term: value})
-    with pytest.raises(OptionError, match="RewardShaping wraps an InquiryEnv, not CartPoleEnv"):
+    with pytest.raises(OptionError, match="RewardShaping must wrap an InquiryEnv, got CartPoleEnv"):
         RewardShaping(gym.make("CartPole-v1"), gamma=0.9)
-    with pytest.raises(OptionError, match="VectorRewardShaping wraps an InquiryBatchEnv, not SyncVectorEnv"):
+    with pytest.raises(OptionError, match="VectorRewardShaping must wrap an InquiryBatchEnv, got SyncVectorEnv"):
         VectorRewardShaping(gym.make_vec("CartPole-v1", 2, vectorization_mode="sync"), gamma=0.9)
 
 
@@ -186,6 +186,7 @@ def test_arrays_are_shaped_as_single_environments_are(mode: AutoresetMode, rules
     assert min(seen) < -1 or rules.get("fake_level") == 10, "a true result was doubted"
 
 
+@pytest.mark.e2e
 def test_trees_of_more_subtopics_than_a_word_has_bits_are_shaped(minilm):
     big = make_tree([[] for _ in range(70)], [1] * 70, tree_id="big")
     env = VectorRewardShaping(InquiryBatchEnv(2, tree=big, embedder=LETTERS, observation="index"), gamma=1.0)

@@ -78,10 +78,10 @@ def test_the_outer_of_two_wrappers_of_a_kind_goes_first(minilm):
     ("wrapper", "value", "told"),
     [
         *(
-            (FakeResults, level, "fake_level is a whole number from 0 to 10")
+            (FakeResults, level, "fake_level must be an integer from 0 to 10")
             for level in (-1, 11, 2.0, "3", True, None)
         ),
-        *((TurnLimit, turns, "max_turns must be a whole number from 1") for turns in (0, -3, 2.5, "many", False)),
+        *((TurnLimit, turns, "max_turns must be an integer from 1") for turns in (0, -3, 2.5, "many", False)),
     ],
 )
 def test_a_value_out_of_range_is_refused_at_once(wrapper: type, value: Any, told: str):

@@ -136,9 +136,9 @@ def test_a_vector_plays_what_single_environments_play():
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"split": "valid"}, "split is one of"),
+        ({"split": "valid"}, "split must be one of"),
         ({"difficulty": {"topolgy": "chain"}}, "did you mean 'topology'"),
-        ({"difficulty": {"subtopics": -1}}, "subtopics is a whole number"),
+        ({"difficulty": {"subtopics": -1}}, "subtopics must be an integer"),
         ({"tree": "paper8"}, "makes its own trees"),
         ({"fake_levle": 3}, "unknown option 'fake_levle'"),
     ],

@@ -65,5 +65,5 @@ def test_messages_belong_to_the_caller(minilm):
 
 @pytest.mark.parametrize("keep", [-1, 1.5, "2", True])
 def test_a_keep_that_is_no_whole_number_is_refused(keep: Any):
-    with pytest.raises(OptionError, match=f"keep is a whole number from 0 or None, not {keep!r}"):
+    with pytest.raises(OptionError, match=f"keep must be an integer from 0 or None, got {keep!r}"):
         Transcript(InquiryEnv("paper12"), keep=keep)

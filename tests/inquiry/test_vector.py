@@ -138,6 +138,6 @@ def test_a_fresh_interpreter_gives_the_same_trajectory():
 def test_an_action_that_is_no_text_is_told_from_another_process(minilm):
     env = gym.make_vec("InquiTree-paper12-v0", 2, "async")
     env.reset(seed=1)
-    with pytest.raises(ActionError, match="an action is a string, not int"):
+    with pytest.raises(ActionError, match="an action must be a string, got int"):
         env.step((JUNK, 3))
     env.close(terminate=True)

@@ -179,11 +179,11 @@ def test_a_text_as_near_to_the_threshold_as_rounding_is_read_as_one_alone_reads_
 @pytest.mark.parametrize(
     ("actions", "told"),
     [
-        (("one",), "actions are 2 strings, one for each environment, not"),
-        (None, "actions are 2 strings, one for each environment, not None"),
-        ("ab", "actions are 2 strings, one for each environment, not 'ab'"),
-        ((JUNK, 3), "an action is a string, not int"),
-        (np.array([1.0, 2.0]), "an action is a string, not float"),
+        (("one",), "actions must be 2 strings, one for each environment, got"),
+        (None, "actions must be 2 strings, one for each environment, got None"),
+        ("ab", "actions must be 2 strings, one for each environment, got 'ab'"),
+        ((JUNK, 3), "an action must be a string, got int"),
+        (np.array([1.0, 2.0]), "an action must be a string, got float"),
     ],
     ids=str,
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.inquiry.results import CHANGE, LEVEL, EpisodeScore
-from inquitree_gym.inquiry.sections import vigilance, vigilance_trend, wearing
+from inquitree_gym.inquiry.sections import vigilance, vigilance_over_time, vigilance_trend
 from inquitree_gym.inquiry.vigilance import CRITERION, D_PRIME, FALSE_ALARMS, GAP, HITS, Counts, Exposure
 from inquitree_gym.results.load import ScoredRun
 from inquitree_gym.results.pages import write_report
@@ -54,7 +54,7 @@ def test_first_and_later_showings_stand_apart_and_only_first_ones_can_wear_off()
     found = vigilance_trend([played(*FADING, *later)])
     assert [(part.name, part.counts) for part in found.by_showing] == [
         ("all", Counts(4, 3, 3, 2)), ("first", Counts(3, 2, 2, 1)), ("later", Counts(1, 1, 1, 1)),
-        ("can be told", Counts(1, 1, 2, 1)), ("true result seen", Counts(0, 0, 1, 1)),
+        ("detectable", Counts(1, 1, 2, 1)), ("true result seen", Counts(0, 0, 1, 1)),
     ]  # fmt: skip
     assert sum(part.counts.fakes + part.counts.trues for part in found.by_position) == 5
     assert found.over_position == vigilance_trend([played(*FADING)]).over_position
@@ -119,8 +119,8 @@ def run() -> ScoredRun:
 
 
 def test_the_sections_show_levels_and_showings_position_context_and_slopes(run: ScoredRun):
-    section, worn = vigilance(build_report([run])), wearing(build_report([run]))
-    assert [chart.name for chart in section.charts] == ["redo", "hits", "false-alarms", "d-prime"]
+    section, worn = vigilance(build_report([run])), vigilance_over_time(build_report([run]))
+    assert [chart.name for chart in section.charts] == ["redo-rate", "hit-rate", "false-alarm-rate", "d-prime"]
     assert [(each.caption, len(each.lines)) for each in section.tables] == [
         ("Vigilance", 2), ("Vigilance by kind of showing", 2),
     ]  # fmt: skip
@@ -147,6 +147,7 @@ def test_stated_beliefs_have_a_table_of_their_own(run: ScoredRun):
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("drawn")
 def test_the_page_draws_them_and_the_csv_holds_them(run: ScoredRun, tmp_path: Path):
     page, *others = write_report([run], tmp_path / "r.html")
     assert len([a for tag, a in read_page(page).tags if tag == "svg"]) == 3 + 5 + 1 + 2 + 2

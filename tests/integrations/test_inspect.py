@@ -49,7 +49,7 @@ pytestmark = [
 
 TREES = ("paper2", "paper17")
 MODEL = "openai-api/loop/m"
-SCORES = {"reward", "coverage", "unaided", "turns"}
+SCORES = {"reward", "coverage", "unaided_coverage", "turns", "actions"}
 ROOT = Path(__file__).parents[2]
 
 
@@ -134,7 +134,7 @@ def test_the_command_plays_and_scores_the_episodes_of_inquitree_run(tmp_path: Pa
         episode = found[sample.metadata["task"], sample.metadata["cell"]["fake_level"], sample.metadata["seed"]]
         ours = score_episode(episode, load_tree(episode.header.task.id), local_judge(load_tree(episode.header.task.id)))
         values = {name: value for name, value in ours.values.items() if value is not None}
-        reward = {"reward": episode.footer.episode_return, "turns": len(episode.turns)}
+        reward = {"reward": episode.footer.episode_return, "actions": len(episode.turns)}
         assert score.value == pytest.approx(reward | values)
         assert score.metadata["fingerprint"] == episode.fingerprint
         assert score.answer == episode.actions[-1]
@@ -248,7 +248,7 @@ def test_episodes_are_exported_as_its_logs(tmp_path: Path):
     [
         ({"papers": "/etc/shadow"}, "a task is named by its id"),
         ({"papers": "paper6"}, "may not be distributed"),
-        ({"agent": "oracle"}, "agent is llm or sceptic, not 'oracle'"),
+        ({"agent": "oracle"}, "agent must be llm or sceptic, got 'oracle'"),
         ({"fake_level": 11}, "fake_level"),
     ],
 )

@@ -198,8 +198,8 @@ def test_a_client_is_told_the_rules_and_what_the_tools_do(session: EpisodeSessio
     [
         ("move", {"text": "x" * (MAX_ACTION_LENGTH + 1)}, "a move has at most"),
         ("move", {"text": "  "}, "yours is empty"),
-        ("move", {"text": 3}, "a move is a text, not int"),
-        ("move", {}, "a move is a text, not NoneType"),
+        ("move", {"text": 3}, "a move must be a text, got int"),
+        ("move", {}, "a move must be a text, got NoneType"),
         ("move", {"text": "Why?", "tree": "/etc/shadow"}, "'move' takes text; leave out tree"),
         ("look", {"privileged": True}, "'look' takes no arguments; leave out privileged"),
     ],
@@ -260,4 +260,4 @@ def test_a_port_that_is_taken_is_told():
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "mcp", None)
     done = inquitree("mcp", "paper2")
-    assert (done.status, "pip install 'inquitree-gym[mcp]'" in done.said) == (2, True)
+    assert (done.status, "pip install -c constraints.txt '.[mcp]'" in done.said) == (2, True)

@@ -145,7 +145,7 @@ def test_options_of_a_reset_make_the_episode(client: Any, folder: Path):
         ({"fake_level": [0, 3]}, "give no list"),
         ({"max_turns": "soon"}, "max_turns"),
         ({"seed": -1}, "seeds"),
-        ({"split": "test", "index": 4}, "index is a whole number from 0 to 3"),
+        ({"split": "test", "index": 4}, "index must be an integer from 0 to 3"),
         ({"split": "train", "index": 0}, "a task is chosen by split='test' and index alone"),
         ({"index": 0, "split": "test", "seed": 3}, "a task is chosen by"),
     ],

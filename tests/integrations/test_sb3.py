@@ -117,7 +117,7 @@ def test_options_and_attributes_reach_the_batch(minilm):
 def test_an_environment_that_does_not_fit_is_refused(minilm):
     with pytest.raises(OptionError, match="until after the next one; leave copy at True"):
         batch(2, copy=False)
-    with pytest.raises(OptionError, match=r"takes what gymnasium\.make_vec makes, not \w+"):
+    with pytest.raises(OptionError, match=r"must wrap what gymnasium\.make_vec makes, got \w+"):
         BatchVecEnv(gym.make(ID))
     with pytest.raises(OptionError, match='made with autoreset_mode="SameStep"'):
         BatchVecEnv(gym.make_vec(ID, 2, vectorization_mode="vector_entry_point"))

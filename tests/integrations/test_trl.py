@@ -101,7 +101,7 @@ def test_without_the_extra_the_message_names_it():
     program = "import sys; sys.modules['datasets'] = None; from inquitree_gym.integrations.trl import TRLSpec"
     program += "; TRLSpec('paper8').train_dataset"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "pip install 'inquitree-gym[trl]'" in done.stderr
+    assert "pip install -c constraints.txt '.[trl]'" in done.stderr
 
 
 @pytest.mark.e2e

@@ -99,8 +99,8 @@ def test_a_line_torn_at_the_end_is_dropped(tree: Tree, tmp_path: Path):
     ("line", "changes", "told"),
     [
         (0, {"judgement_version": 2}, "judgement_version must be 1, got 2"),
-        (0, {"config": {"version": "x"}}, "version of a judge must be a whole number from 1, got 'x'"),
-        (0, {"config": {"version": None}}, "must be a whole number from 1, got None"),
+        (0, {"config": {"version": "x"}}, "version of a judge must be an integer from 1, got 'x'"),
+        (0, {"config": {"version": None}}, "must be an integer from 1, got None"),
         (0, {"task_kind": "dance"}, "no kind of environment is called 'dance'"),
         (0, {"kind": "judgement"}, "Input should be 'judge'"),
         (1, {"score": 99.0}, "less than or equal to 1"),

@@ -145,5 +145,5 @@ def test_threads_share_a_budget():
     [{"max_cost": 0}, {"max_cost": -1.0}, {"max_total_tokens": 0}, {"max_seconds": 0}, {"max_cost": float("nan")}],
 )
 def test_a_cap_is_a_positive_number(caps: dict[str, Any]):
-    with pytest.raises(OptionError, match="is a number above 0"):
+    with pytest.raises(OptionError, match="must be a number above 0"):
         Budget(**caps)

@@ -387,7 +387,7 @@ def test_a_variable_of_ones_own_may_hold_the_key(service: Service, monkeypatch: 
     now(model_of(service, api_key_env="MY_KEY"))
     assert service.requests[0].headers["Authorization"] == "Bearer mine-and-mine-alone"
     monkeypatch.delenv("MY_KEY")
-    with pytest.raises(OptionError, match="environment variable MY_KEY is to hold the key and is not set"):
+    with pytest.raises(OptionError, match="set the environment variable MY_KEY to the API key"):
         now(model_of(service, api_key_env="MY_KEY"))
 
 
@@ -431,26 +431,26 @@ def test_a_key_that_is_not_there_is_known_before_anything_is_asked(monkeypatch: 
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"model": " "}, "model is the name of a model"),
-        ({"model": None}, "model is the name of a model, not None"),
-        ({"temperature": "hot"}, "temperature is a number from 0 or None, not 'hot'"),
-        ({"temperature": float("nan")}, "temperature is a number"),
-        ({"timeout": float("inf")}, "timeout is a number of seconds above 0, not inf"),
-        ({"timeout": "1"}, "timeout is a number"),
-        ({"reasoning_effort": 3}, "reasoning_effort is a word or None, not 3"),
-        ({"base_url": 8000}, "base_url is http"),
-        ({"temperature": -0.1}, "temperature is a number from 0 or None, not -0.1"),
-        ({"reasoning_effort": ""}, "reasoning_effort is a word or None"),
-        ({"seed": -1}, "seed is a whole number from 0 or None, not -1"),
-        ({"seed": True}, "seed is a whole number"),
-        ({"max_tokens": 0}, "max_tokens is a whole number from 1 or None, not 0"),
-        ({"timeout": 0}, "timeout is a number of seconds above 0, not 0"),
-        ({"retries": -1}, "retries is a whole number from 0, not -1"),
-        ({"retries": None}, "retries is a whole number from 0, not None"),
-        ({"base_url": "localhost:8000"}, "base_url is http"),
-        ({"base_url": "http://"}, "base_url is http"),
-        ({"base_url": "http://[::1"}, "base_url is http"),
-        ({"seed": -1, "retries": -1}, "seed is .*; retries is"),
+        ({"model": " "}, "model must be the name of a model"),
+        ({"model": None}, "model must be the name of a model, got None"),
+        ({"temperature": "hot"}, "temperature must be a number from 0 or None, got 'hot'"),
+        ({"temperature": float("nan")}, "temperature must be a number"),
+        ({"timeout": float("inf")}, "timeout must be a number of seconds above 0, got inf"),
+        ({"timeout": "1"}, "timeout must be a number"),
+        ({"reasoning_effort": 3}, "reasoning_effort must be a word or None, got 3"),
+        ({"base_url": 8000}, "base_url must be http"),
+        ({"temperature": -0.1}, "temperature must be a number from 0 or None, got -0.1"),
+        ({"reasoning_effort": ""}, "reasoning_effort must be a word or None"),
+        ({"seed": -1}, "seed must be an integer from 0 or None, got -1"),
+        ({"seed": True}, "seed must be an integer"),
+        ({"max_tokens": 0}, "max_tokens must be an integer from 1 or None, got 0"),
+        ({"timeout": 0}, "timeout must be a number of seconds above 0, got 0"),
+        ({"retries": -1}, "retries must be an integer from 0, got -1"),
+        ({"retries": None}, "retries must be an integer from 0, got None"),
+        ({"base_url": "localhost:8000"}, "base_url must be http"),
+        ({"base_url": "http://"}, "base_url must be http"),
+        ({"base_url": "http://[::1"}, "base_url must be http"),
+        ({"seed": -1, "retries": -1}, "seed must be .*; retries must be"),
     ],
 )
 def test_settings_out_of_range_are_told_all_at_once(settings: dict[str, Any], told: str):
@@ -479,7 +479,7 @@ def test_a_model_of_no_known_provider_needs_an_address():
 @pytest.mark.parametrize("missing", ["litellm", "openai"])
 def test_without_litellm_the_extra_is_named(missing: str, service: Service, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'inquitree-gym\[llm\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -c constraints.txt '\.\[llm\]'"):
         now(model_of(service))
 
 

@@ -145,9 +145,9 @@ def test_one_that_waits_can_be_cancelled(service: Service):
     ("rates", "told"),
     [
         ({}, "a rate limit needs requests_per_minute or tokens_per_minute"),
-        ({"requests_per_minute": 0}, "requests_per_minute is a number above 0, not 0"),
-        ({"tokens_per_minute": -5.0}, "tokens_per_minute is a number above 0, not -5.0"),
-        ({"tokens_per_minute": float("nan")}, "tokens_per_minute is a number above 0, not nan"),
+        ({"requests_per_minute": 0}, "requests_per_minute must be a number above 0, got 0"),
+        ({"tokens_per_minute": -5.0}, "tokens_per_minute must be a number above 0, got -5.0"),
+        ({"tokens_per_minute": float("nan")}, "tokens_per_minute must be a number above 0, got nan"),
     ],
 )
 def test_a_rate_is_a_positive_number(rates: dict[str, Any], told: str):

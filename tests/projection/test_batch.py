@@ -122,8 +122,8 @@ def test_thousands_of_episodes_are_played_and_scored_in_three_steps():
 @pytest.mark.parametrize(
     ("keywords", "said"),
     [
-        ({"num_envs": 0}, "num_envs is a whole number from 1"),
-        ({"autoreset_mode": "never"}, "autoreset_mode is one of"),
+        ({"num_envs": 0}, "num_envs must be an integer from 1"),
+        ({"autoreset_mode": "never"}, "autoreset_mode must be one of"),
         ({"infoz": False}, "unknown option 'infoz'.*infos"),
         ({"render_mode": "ansi"}, "unknown option 'render_mode'"),
     ],
@@ -143,9 +143,9 @@ def test_wrong_calls_are_named():
     with pytest.raises(OptionError, match="for each of the 2 environments"):
         batch.reset(seed=[1])
     batch.reset(seed=1)
-    with pytest.raises(ActionError, match=r"shape \(2, 5\), not int64 of shape \(5,\)"):
+    with pytest.raises(ActionError, match=r"shape \(2, 5\), got int64 of shape \(5,\)"):
         batch.step(none[0])
-    with pytest.raises(ActionError, match="0 to 2, not 3"):
+    with pytest.raises(ActionError, match="0 to 2, got 3"):
         batch.step(none + 3)
     for _ in range(3):
         batch.step(none)

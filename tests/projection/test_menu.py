@@ -222,15 +222,15 @@ def test_gymnasium_finds_no_fault_and_a_render_shows_what_is_given_away(keywords
 @pytest.mark.parametrize(
     ("keywords", "said"),
     [
-        ({"deducible": -1}, "deducible is a number from 0 to 1"),
-        ({"claims": "many"}, "claims is a whole number"),
+        ({"deducible": -1}, "deducible must be a number from 0 to 1"),
+        ({"claims": "many"}, "claims must be an integer"),
         ({"claims": (3, 7), "size": 6}, "a task has 7 claims, and the menu has 6 slots for them; make it with size=7"),
-        ({"size": True}, "size is the number of slots for claims, a whole number from 1, not True"),
-        ({"split": "dev"}, "split is one of"),
-        ({"levels": ["question", "question"]}, "levels is a sequence"),
-        ({"reward": "late"}, "reward is one of"),
+        ({"size": True}, "size must be the number of slots for claims, an integer from 1, got True"),
+        ({"split": "dev"}, "split must be one of"),
+        ({"levels": ["question", "question"]}, "levels must be one or more of"),
+        ({"reward": "late"}, "reward must be one of"),
         ({"deducable": 1}, "unknown option 'deducable'.*deducible"),
-        ({"render_mode": "human"}, "render_mode is one of"),
+        ({"render_mode": "human"}, "render_mode must be one of"),
     ],
 )
 def test_wrong_keywords_are_named(keywords, said):
@@ -256,13 +256,13 @@ def test_options_of_a_reset_hold_for_one_episode_and_wrong_ones_are_named():
 @pytest.mark.parametrize(
     ("action", "said"),
     [
-        ([0, 1, 3, 0, 0], "an option lies in 0 to 2, not 3"),
-        ([0, -1, 0, 0, 0], "an option lies in 0 to 2, not -1"),
-        ([0, 1], r"whole numbers of shape \(5,\), not int64 of shape \(2,\)"),
+        ([0, 1, 3, 0, 0], "an option must lie in 0 to 2, got 3"),
+        ([0, -1, 0, 0, 0], "an option must lie in 0 to 2, got -1"),
+        ([0, 1], r"integers of shape \(5,\), got int64 of shape \(2,\)"),
         ([0.0] * 5, r"not float64 of shape \(5,\)"),
         ([True] * 5, r"not bool of shape \(5,\)"),
-        ([[0], [0, 1]], r"whole numbers of shape \(5,\)"),
-        ("up", r"whole numbers of shape \(5,\)"),
+        ([[0], [0, 1]], r"integers of shape \(5,\)"),
+        ("up", r"integers of shape \(5,\)"),
     ],
 )
 def test_wrong_actions_are_named_and_take_no_turn(action, said):

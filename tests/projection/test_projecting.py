@@ -53,14 +53,16 @@ def f1_of(name: str, task: str, seed: int = 0, **keywords: Any) -> list[float]:
 @pytest.mark.parametrize("name", PROJECTING_NAMES)
 def test_a_baseline_is_named_in_its_log_and_takes_no_settings(name: str):
     assert (*PROJECTING_NAMES, "llm") == PROJECTION_AGENT_NAMES
-    env = make(privileged=False)
+    env = make(privileged=name in PRIVILEGED)
     agent = make_agent(name, env)
     assert (agent.config, asks_models(agent), agent.needs_privileged) == ({"name": name}, False, name in PRIVILEGED)
     with pytest.raises(OptionError, match=f"the agent '{name}' takes no settings; leave out model"):
         make_agent(name, env, model="gpt-4o-mini")
     if name in PRIVILEGED:
-        with pytest.raises(OptionError, match=f"the {name} agent needs an environment made with privileged=True"):
-            play(env, agent, 0)
+        hidden, told = make(privileged=False), f"the {name} agent needs an environment made with privileged=True"
+        for fails in (lambda: make_agent(name, hidden), lambda: play(hidden, agent, 0)):
+            with pytest.raises(OptionError, match=told):
+                fails()
     elif name != "retrieval":
         assert len(play(env, agent, 0).turns) == 3
 

@@ -138,7 +138,7 @@ def test_the_header_tells_memory_and_reply(env: ProjectionEnv, service: Service)
 
 @pytest.mark.parametrize(("name", "value"), [("memory", "both"), ("memory", None), ("reply", 1)])
 def test_a_setting_out_of_range_is_told(name: str, value: Any, service: Service):
-    with pytest.raises(OptionError, match=rf"{name} is one of \w+, \w+, not {value!r}"):
+    with pytest.raises(OptionError, match=rf"{name} must be one of \w+, \w+, got {value!r}"):
         llm(service, **{name: value})
 
 

@@ -26,6 +26,7 @@ def rated(task: ProjectionTask, projection: str) -> float:
     return float(projection_score(np.array(pairs), np.zeros(0)).f1)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(("name", "expected"), [("coin", chance_f1(4)), ("optimist", chance_f1(4)), ("null", 0.0)])
 def test_baselines_earn_the_computed_chance_over_a_thousand_worlds(name, expected):
     found = []

@@ -175,7 +175,9 @@ def test_the_seed_draws_the_task_and_the_seed_of_the_agent():
 def test_what_is_no_task_is_refused(wrong: Any):
     env = make()
     for ask in (lambda: make(wrong), lambda: env.reset(options={"task": wrong})):
-        with pytest.raises(OptionError, match="task is an id, a path, a Tree with a disclosure, a ProjectionTask, or"):
+        with pytest.raises(
+            OptionError, match="task must be an id, a path, a Tree with a disclosure, a ProjectionTask, or"
+        ):
             ask()
 
 
@@ -237,7 +239,7 @@ def test_a_task_as_option_holds_for_one_episode():
 def test_a_rule_out_of_range_is_refused(rule: str, value: Any):
     env = make()
     for ask in (lambda: make(**{rule: value}), lambda: env.reset(options={rule: value})):
-        with pytest.raises(OptionError, match=rf"^{rule} is .*, not "):
+        with pytest.raises(OptionError, match=rf"^{rule} must be .*, got "):
             ask()
 
 

@@ -20,6 +20,7 @@ from tests.contract.command_line import inquitree
 from tests.projection.projected import PAPERS, UNREADABLE, tell
 from tests.projection.tasks import WORDS
 from tests.results.browser import CHROMIUM, PHONE, open_browser
+from tests.results.drawing import drawing
 from tests.results.html import read_page
 
 RISING = {"question": 0.0, "null": 0.5, "procedure": 1.0}
@@ -41,10 +42,21 @@ def run(logs: Path) -> ScoredRun:
     return load_run(logs)
 
 
+def reported(run: ScoredRun, folder: Path) -> list[Path]:
+    options = ReportOptions(paired=True, models=load_models(), own={"projection": {"example": "paper2"}})
+    return write_report([run], folder / "out.html", options)
+
+
 @pytest.fixture(scope="module")
 def files(run: ScoredRun, tmp_path_factory) -> list[Path]:
-    options = ReportOptions(paired=True, models=load_models(), own={"projection": {"example": "paper2"}})
-    return write_report([run], tmp_path_factory.mktemp("report") / "out.html", options)
+    return reported(run, tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def pictured(run: ScoredRun, tmp_path_factory) -> list[Path]:
+    """The same report, with its figures."""
+    with drawing():
+        return reported(run, tmp_path_factory.mktemp("pictured"))
 
 
 def test_the_page_holds_the_tables_and_figures_of_the_paper(files: list[Path], run: ScoredRun):
@@ -56,7 +68,11 @@ def test_the_page_holds_the_tables_and_figures_of_the_paper(files: list[Path], r
     means = [row.estimates[AUC].mean for row in summarise(run.scores)]
     assert all(f"{mean:.3f}" in page.text for mean in means if mean is not None)
     assert "6 texts of whole ones could not be scored by the judge" in page.text
-    assert "coin, analytic" in (files[-2] / "f1-0.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.e2e
+def test_a_figure_names_the_coin(pictured: list[Path]):
+    assert "coin, analytic" in (pictured[-2] / "f1-0.svg").read_text(encoding="utf-8")
 
 
 def test_every_table_and_figure_names_the_judge_and_its_version(files: list[Path]):
@@ -139,14 +155,14 @@ def test_a_page_shows_the_ratings_of_the_judge_that_was_chosen(tmp_path: Path):
 
 @pytest.mark.e2e
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
-def test_a_browser_shows_the_pages_without_a_fault(logs: Path, files: list[Path], tmp_path: Path):
+def test_a_browser_shows_the_pages_without_a_fault(logs: Path, pictured: list[Path], tmp_path: Path):
     view_run(logs, tmp_path)
     episode = tmp_path / "index-episodes" / "paper2-rising.html"
     with open_browser() as tab:
         tab.open(episode.as_uri())
         tab.press("ArrowRight")
         assert tab.run("location.hash") == "#turn-2"
-        for page in (files[0], tmp_path / "index.html", episode):
+        for page in (pictured[0], tmp_path / "index.html", episode):
             tab.open(page.as_uri(), PHONE)
             assert tab.run("document.documentElement.scrollWidth") <= PHONE[0]
         assert tab.faults == []

@@ -120,7 +120,7 @@ def test_unscored_projections_are_counted_and_in_no_mean(run: ScoredRun):
     assert unread.unscored == len(UNEVEN)
     assert (unread.estimates[first].mean, unread.deviations[first], unread.estimates[AUC].mean) == (None, None, None)
     assert unread.estimates[f1_at("null")] == row(rows, "rising", POOLED).estimates[f1_at("null")]
-    *_, line = summary_table([unread], RESULTS.shown)
+    *_, line = summary_table([unread], RESULTS.shown, RESULTS)
     assert (line[2], line[-2], line[-1]) == ("–", "–", "5")
 
 
@@ -140,12 +140,20 @@ def test_rules_and_judges_are_told_apart():
     assert [each.player for each in rows] == [
         ("a", "", "sentence", "local v1"), ("a", "", "claims", "local v1"), ("a", "", "sentence", "nli:x v2"),
     ]  # fmt: skip
-    assert next(summary_table(rows, RESULTS.shown))[:3] == ["agent", "rules", "judged by"]
+    assert next(summary_table(rows, RESULTS.shown, RESULTS))[:3] == ["agent", "rules", "judged by"]
     with pytest.raises(OptionError, match="two agents that share a setting, task and seed"):
         compare_agents([score((0.5, 0.5, 0.5))])
 
 
 # Pairs
+
+
+def test_the_range_of_the_area_stands_with_its_column(run: ScoredRun):
+    for formulas, heading in (({}, "AUC (0–2)"), ({"auc": "mean"}, "AUC (0–1)")):
+        results = RESULTS.with_formulas(formulas)
+        heads, *_ = summary_table(summarise(run.scores, results), results.shown, results)
+        assert heading in heads
+    assert AUC in run.scores[0].values, "the name has no range"
 
 
 def test_two_players_are_compared_on_the_papers_of_both(run: ScoredRun):
@@ -154,8 +162,8 @@ def test_two_players_are_compared_on_the_papers_of_both(run: ScoredRun):
     assert (found.estimates[f1_at("question")].mean, found.estimates[f1_at("procedure")].mean) == (-1.0, 0.0)
     area = np.mean([each.detail.area() for each in run.scores if each.agent == "rising"])
     assert found.estimates[AUC].mean == pytest.approx(area - 2)
-    heads, line = differences_table([found], RESULTS.shown)
-    assert (heads, line[:2]) == (["pair", "pairs", *RESULTS.shown], ["rising − oracle", "5"])
+    heads, line = differences_table([found], RESULTS.shown, RESULTS)
+    assert (heads, line[:2]) == (["pair", "pairs", *RESULTS.shown[:-1], "AUC (0–2)"], ["rising − oracle", "5"])
 
 
 def test_anchoring_is_the_conversation_minus_no_memory(tmp_path: Path):

@@ -92,7 +92,7 @@ def test_rules_hold_for_every_episode(tmp_path: Path):
     assert episode.header.rules == {**rules, "levels": ["procedure", "question"]}
     assert [turn.event.level for turn in episode.turns] == ["procedure", "question"]
     assert [turn.reward for turn in episode.turns] == [0.0, 1.0]
-    with pytest.raises(LogError, match="reward is end there and each here"):
+    with pytest.raises(LogError, match="the run has reward=end, this study reward=each"):
         run_study(projections(**{**rules, "reward": "each"}), tmp_path)
 
 

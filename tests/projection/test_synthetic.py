@@ -66,8 +66,12 @@ def test_vectors_play_the_worlds_of_single_environments():
 
 def test_gymnasium_finds_no_fault_and_wrong_keywords_are_named():
     check_env(made(claims=2, render_mode="ansi"))
-    for keywords, said in (({"deducible": 2}, "deducible is a number from 0 to 1"), ({"split": "dev"}, "split is one"),
-                           ({"task": "paper12"}, "a synthetic projection makes its own tasks")):  # fmt: skip
+    wrong = (
+        ({"deducible": 2}, "deducible must be a number from 0 to 1"),
+        ({"split": "dev"}, "split must be one"),
+        ({"task": "paper12"}, "a synthetic projection makes its own tasks"),
+    )
+    for keywords, said in wrong:
         with pytest.raises(OptionError, match=said):
             made(**keywords)
 

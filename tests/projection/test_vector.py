@@ -52,7 +52,9 @@ def test_each_environment_can_have_a_task_of_its_own():
         topics = [text.split("Topic: ")[1].split("\n")[0] for text in observations]
         assert topics == [task.disclosure.topic for task in tasks]
     for wrong in (tasks[:2], "abc", 3):
-        with pytest.raises(OptionError, match="tasks is a sequence with one task for each of the 3 environments, not"):
+        with pytest.raises(
+            OptionError, match="tasks must be a sequence with one task for each of the 3 environments, got"
+        ):
             ProjectionVectorEnv(3, tasks=wrong, judge=WORDS)
 
 

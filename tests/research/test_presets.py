@@ -23,6 +23,6 @@ def test_the_table_has_the_numbers_that_differ_and_no_others(tmp_path: Path):
         preset: len(read_episode(tmp_path / preset / "episodes" / "paper2_oracle_f6_s0.jsonl").turns) - 1
         for preset in ("default", "paper")
     }
-    (turns,) = (row for row in rows if row[2] == "turns L")
+    (turns,) = (row for row in rows if row[2] == "turns")
     assert float(turns[3]) == lengths["default"] < lengths["paper"] == float(turns[4])
     assert float(turns[5]) == lengths["paper"] - lengths["default"]

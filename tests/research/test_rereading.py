@@ -165,6 +165,7 @@ def test_the_curve_says_of_every_threshold_what_the_lines_say(found: list[Rematc
 
 
 @pytest.mark.weights
+@pytest.mark.usefixtures("drawn")
 def test_the_command_prints_what_changes_and_its_limits(found: list[RematchedEpisode], folder: Path, tmp_path: Path):
     figure = tmp_path / "f.svg"
     done = CliRunner().invoke(app, [str(folder), "--threshold", "0.6", "--figure", str(figure)])

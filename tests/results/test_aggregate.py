@@ -80,8 +80,8 @@ def test_measures_of_one_episode():
     ]  # fmt: skip
     (row,) = summarise([score("t1", 1.0, 0.6, steps=steps, fake_level=5, max_turns="11n")])
     expected = {
-        "coverage": 1, "unaided": 0.5, "coverage at 3n": 0.5, "Q": 1, "Q/|C|": 0.5, "turns L": 9,
-        "stretch": (9 - 6) / (22 - 6), "hints": 1, "redo": 0.5, "hits": 0.5, "false alarms": 0.5,
+        "coverage": 1, "unaided_coverage": 0.5, "coverage_at_3n": 0.5, "Q": 1, "Q/|C|": 0.5, "turns": 9,
+        "stretch": (9 - 6) / (22 - 6), "hints": 1, "redo_rate": 0.5, "hit_rate": 0.5, "false_alarm_rate": 0.5,
     }  # fmt: skip
     assert expected.keys() <= {measure.name for measure in MEASURES}
     assert {name: row.estimates[name].mean for name in expected} == pytest.approx(expected)
@@ -94,8 +94,9 @@ def test_rates_by_kind_of_showing():
     ]  # fmt: skip
     (row,) = summarise([score("t1", 1.0, 0.6, steps=steps, fake_level=5, max_turns="11n")])
     expected = {
-        "hits, first": 0.5, "false alarms, first": None, "hits, can be told": None, "false alarms, can be told": 1,
-        "hits, true result seen": 0, "false alarms, true result seen": None,
+        "hit_rate, first": 0.5, "false_alarm_rate, first": None,
+        "hit_rate, detectable": None, "false_alarm_rate, detectable": 1,
+        "hit_rate, true result seen": 0, "false_alarm_rate, true result seen": None,
     }  # fmt: skip
     assert {measure.name: row.estimates[measure.name].mean for measure in SPLIT} == expected
 
@@ -118,7 +119,7 @@ def test_beliefs_are_pooled_by_tree():
     assert row.estimates["Brier"].mean == pytest.approx(((0.01 + 0.25 + 0.36) / 3 + 0) / 2)
     assert (row.estimates["AUC"].mean, row.estimates["AUC"].trees) == (0.5, 1)
     assert silent.estimates["Brier"].mean is silent.estimates["AUC"].mean is None
-    _, line, other = summary_table([row, silent], RESULTS.tables["Stated beliefs"])
+    _, line, other = summary_table([row, silent], RESULTS.tables["Stated beliefs"], RESULTS)
     assert line[-3:] == ["4", "0.103", "0.500\nn = 1"]
     assert other[-3:] == ["0", "–", "–"]
 
@@ -126,7 +127,7 @@ def test_beliefs_are_pooled_by_tree():
 def test_where_nothing_is_forced_there_is_no_upper_bound_and_no_stretch():
     (row,) = summarise([score("t1", 1, 1, feedback="reason", max_turns=None)])
     assert row.estimates["stretch"].mean is None
-    assert row.estimates["turns L"].mean == 6
+    assert row.estimates["turns"].mean == 6
 
 
 def test_bounds_span_the_trees_of_a_row():
@@ -145,7 +146,7 @@ def test_a_row_as_json():
     assert set(plain["estimates"]) == {
         *(measure.name for measure in MEASURES),
         "normalised",
-        "redo − level 0",
+        "redo_rate − level 0",
         "d′",
         "c",
         "Brier",
@@ -154,14 +155,14 @@ def test_a_row_as_json():
     assert plain["estimates"]["Q/|C|"] == {
         "mean": 0.5, "low": None, "high": None, "trees": 1, "episodes": 1, "values": [0.5],
     }  # fmt: skip
-    assert plain["estimates"]["hits"]["mean"] is None, "absent is not zero"
+    assert plain["estimates"]["hit_rate"]["mean"] is None, "absent is not zero"
 
 
 def test_a_table_has_a_heading_and_a_line_per_row():
     heading, *lines = summary_table(
-        summarise([score("t1", 1, 0, agent="a"), score("t1", 1, 1, agent="b")]), ["Q", "hits"]
+        summarise([score("t1", 1, 0, agent="a"), score("t1", 1, 1, agent="b")]), ["Q", "hit_rate"], RESULTS
     )
-    assert heading[-2:] == ["Q", "hits"]
+    assert heading[-2:] == ["Q", "hit rate"]
     assert [line[0] for line in lines] == ["a", "b"]
     assert [line[-2:] for line in lines] == [["1.000", "–"], ["2.000", "–"]]
     assert all(len(line) == len(heading) for line in lines)
@@ -170,7 +171,7 @@ def test_a_table_has_a_heading_and_a_line_per_row():
 def test_a_mean_over_fewer_trees_than_its_row_names_their_number():
     fakes = [enter("s1"), result("s1a", 1), redo("s1a"), EXPLORE, enter("s2"), result("s2a", 2), CONCLUDE, END]
     scores = [score("t1", 1, 0, steps=fakes, fake_level=3), score("t2", 1, 0, fake_level=3)]
-    _, line = summary_table(summarise(scores), ["redo", "hits", "false alarms", "coverage"])
+    _, line = summary_table(summarise(scores), ["redo_rate", "hit_rate", "false_alarm_rate", "coverage"], RESULTS)
     assert line[-4:] == ["0.167", "0.500\nn = 1", "0.000", "1.000"]
 
 
@@ -206,9 +207,9 @@ def test_a_run_is_scored_whole(study: StudyConfig, run: Path):
 def test_what_a_report_says_of_the_two_ends_at_3n(run: Path):
     by_agent = {row.agent: row.estimates for row in summarise(load_run(run).scores)}
     assert by_agent["oracle"]["Q/|C|"].mean == pytest.approx(1)
-    assert by_agent["oracle"]["coverage at 3n"].mean == 1
+    assert by_agent["oracle"]["coverage_at_3n"].mean == 1
     assert by_agent["oracle"]["stretch"].mean is None, "the bounds of L are one"
-    assert by_agent["worst-case"]["unaided"].mean == 0
-    assert 0 < by_agent["worst-case"]["coverage at 3n"].mean < 1
+    assert by_agent["worst-case"]["unaided_coverage"].mean == 0
+    assert 0 < by_agent["worst-case"]["coverage_at_3n"].mean < 1
     assert by_agent["worst-case"]["Q"].mean == 0
     assert by_agent["random-menu"]["coverage"].mean < 1

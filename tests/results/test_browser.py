@@ -23,6 +23,7 @@ from inquitree_gym.runner.run import run_study
 from inquitree_gym.trees import Tree
 from tests.inquiry.test_report import FAKES, run_of
 from tests.results.browser import DESKTOP, PHONE, Tab, open_browser
+from tests.results.drawing import drawing
 from tests.results.html import HOSTILE
 from tests.results.test_aggregate import score
 from tests.results.test_viewer import TREE, hostile_episode
@@ -51,7 +52,8 @@ def run(tmp_path_factory) -> Path:
     run_study(study, folder)
     view_run(folder)
     scored = load_run(folder)
-    write_report([scored], folder, ReportOptions(paired=True))
+    with drawing():
+        write_report([scored], folder, ReportOptions(paired=True))
     return folder
 
 
@@ -87,7 +89,7 @@ def test_the_list_sorts_filters_searches_and_keeps_the_choice_in_its_address(tab
     assert tab.run(NAMES)[0].startswith("paper8"), "8 comes before 12"
     turns = f"{ROWS}.map(row => Number(row.cells[7].textContent))"
     for down in (False, True):
-        tab.run("[...document.querySelectorAll('th button')].find(head => head.textContent === 'turns L').click()")
+        tab.run("[...document.querySelectorAll('th button')].find(head => head.textContent === 'turns').click()")
         found = tab.run(turns)
         assert found == sorted(found, reverse=down)
         assert len(set(found)) > 2
@@ -161,6 +163,7 @@ def test_a_legend_stands_beside_the_signs_and_no_name_is_cut(tab: Tab, pages: di
     )
 
 
+@pytest.mark.usefixtures("drawn")
 def test_nothing_that_a_log_names_runs_in_a_browser(tab: Tab, tmp_path: Path):
     settings = [(f"{HOSTILE}{i}", level) for i in range(2) for level in (0, 4)]
     named = [

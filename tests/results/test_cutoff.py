@@ -162,14 +162,17 @@ def test_the_mean_grade_is_absent_where_an_item_is():
 
 def test_the_text_table_has_a_line_per_split():
     scores = [asked(i, f"202{i}", "x", 1, 0.6) for i in range(1, 8)] + [asked(1, "2021", None, 1, 1, agent="random")]
-    heads, ours, control = cutoff_table(split_by_cutoff(scores, [model("x", "2024-01")]), "trees")
+    heads, ours, control = cutoff_table(split_by_cutoff(scores, [model("x", "2024-01")]), RESULTS)
     assert heads == [
         "agent",
         "cutoff",
         "trees before",
         "after",
         "unclear",
-        *(measure.name for measure in RESULTS.split),
+        "coverage",
+        "unaided coverage",
+        "Q/|C|",
+        "mean S",
     ]
     assert ours[:5] == ["llm x", "2024-01", "3", "3", "1"]
     assert control[0] == "random, control"
@@ -187,6 +190,7 @@ def scores() -> list[EpisodeScore]:
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("drawn")
 def test_the_section_shows_splits_controls_and_what_is_left_out(scores: list[EpisodeScore], tmp_path: Path):
     run = run_of(*scores)
     split = split_by_cutoff(run.scores, load_models())

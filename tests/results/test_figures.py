@@ -13,6 +13,8 @@ from inquitree_gym.results.figures import DOTS, FORMATS, Chart, bars, curves, di
 from inquitree_gym.results.statistics import Estimate, clustered_mean
 from inquitree_gym.results.tables import ABSENT
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 SIDES = ("before the cutoff", "after it")
 PAIR = (Estimate(0.5, 0.25, 0.75, 6, 6), Estimate(None, None, None, 0, 0))
 

@@ -181,7 +181,7 @@ def turn_with(index: int, **event: object) -> Callable[[Episode], Episode]:
 
 DAMAGE: list[tuple[Callable[[Episode], Episode], str]] = [
     (header_with(gravity=9.81), "unknown option 'gravity'"),
-    (header_with(fake_level="x"), "fake_level is a whole number from 0 to 10, not 'x'"),
+    (header_with(fake_level="x"), "fake_level must be an integer from 0 to 10, got 'x'"),
     (header_with(fake_level="absent"), "names no fake_level"),
     (header_with(threshold=None), "threshold"),
     (turn_with(0, node="nowhere"), "turn 1 of the log cannot have happened in paper8"),
@@ -242,7 +242,7 @@ def test_the_second_run_minus_the_first_over_the_pairs_that_both_have():
     assert (difference.name, difference.cell["fake_level"], difference.pairs) == ("other − made", 0, 2)
     assert difference.estimates["Q/|C|"].mean == pytest.approx((0.5 + 1) / 2)
     assert difference.estimates["coverage"].mean == 0
-    assert difference.estimates["hits"].mean is None
+    assert difference.estimates["hit_rate"].mean is None
     assert as_plain(difference)["estimates"]["Q/|C|"]["episodes"] == 2
 
 
@@ -273,8 +273,8 @@ def test_runs_that_share_nothing_are_refused(second):
 
 
 def test_differences_as_a_text_table():
-    heads, line = differences_table(compare([score("t1", 1, 1)], [score("t1", 1, 0)]), RESULTS.compared)
-    assert heads == ["pair", "fake level", "pairs", *RESULTS.compared]
+    heads, line = differences_table(compare([score("t1", 1, 1)], [score("t1", 1, 0)]), RESULTS.compared, RESULTS)
+    assert heads == ["pair", "fake level", "pairs", *map(RESULTS.heading, RESULTS.compared)]
     assert line[:3] == ["made", "0", "1"]
     assert line[heads.index("Q/|C|")] == "-0.500"
 
@@ -328,7 +328,7 @@ def test_damaged_judgements_are_named_and_left_out(whole: Path):
     file.write_text("".join([*lines[:2], lines[2].replace('"score":0.6', '"score":99.0')]))
     assert [len(scores) for scores in load_run(whole).judged.values()] == [1]
     chosen = load_run(whole, judge="llm:model")
-    assert (len(chosen.scores), "no whole judgement" in chosen.missing[0].error) == (1, True)
+    assert (len(chosen.scores), "is incomplete" in chosen.missing[0].error) == (1, True)
     panel = read_panel(whole)
     assert ["less than or equal to 1" in fault for fault in panel.faults] == [True]
     file.write_text("".join([lines[0], lines[1].replace('"item":"c1"', '"item":"c9"'), lines[2]]))

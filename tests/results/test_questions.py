@@ -144,7 +144,7 @@ def test_a_cap_ends_the_asking_and_a_higher_one_goes_on(service: Service, tmp_pa
 
 
 def test_less_than_one_question_at_a_time_is_refused(service: Service, tmp_path: Path):
-    with pytest.raises(OptionError, match="at least 1 question is asked at a time, not 0"):
+    with pytest.raises(OptionError, match="max_concurrency must be at least 1, got 0"):
         ask(chat_of(service), tmp_path, 1, max_concurrency=0)
 
 

@@ -97,3 +97,11 @@ def test_no_text_is_a_command_of_latex(text: str):
     table = latex(make_table(text, ["agent"], [[text]]), "t")
     assert table.count(r"\end{table}") == 1
     assert len(table.splitlines()) == len(latex(make_table("c", ["agent"], [["a"]]), "t").splitlines())
+
+
+def test_a_table_shows_headings_and_its_csv_has_names():
+    lines = [["a_b", 0.5]]
+    table = make_table("c", ["agent", "hit_rate"], lines, headings={"hit_rate": "hit rate"})
+    assert table.heads == ("agent", "hit rate")
+    assert markdown(table).splitlines()[0] == "| agent | hit rate |"
+    assert table_csv(table).splitlines() == ["agent,hit_rate", "a_b,0.5"]

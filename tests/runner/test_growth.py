@@ -208,8 +208,10 @@ def test_templates_of_ones_own_are_kept_and_may_not_change(tmp_path: Path):
     assert first.turns[0].observation.startswith("Welcome.")
     assert first.header.prompts == second.header.prompts == load_manifest(folder).versions["prompts"]
     (moved / "start.md").write_text("Hello. {{ topic }}")
-    with pytest.raises(LogError, match=rf"prompts is prompts/{copy.parent.name} there and prompts/\w+ here"):
+    with pytest.raises(
+        LogError, match=rf"the run has prompts=prompts/{copy.parent.name}, this study prompts=prompts/\w+"
+    ):
         run_study(study(prompts=str(moved), seeds=3), folder)
-    with pytest.raises(LogError, match=rf"prompts is prompts/{copy.parent.name} there and default here"):
+    with pytest.raises(LogError, match=rf"the run has prompts=prompts/{copy.parent.name}, this study prompts=default"):
         run_study(study(seeds=3), folder)
     assert len(load_run(folder).scores) == 2

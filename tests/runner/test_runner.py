@@ -49,10 +49,10 @@ def run(played: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"max_turns": "5n"}, "max_turns is 3n there and 5n here"),
-        ({"threshold": 0.4, "seeds": 3}, r"threshold is 0\.\d+ there and 0\.4 here"),
-        ({"embedder": "all-MiniLM-L6-v2"}, "embedder is inquitree-reader-1 there and all-MiniLM.* here"),
-        ({"rules": {"feedback": "hint"}}, "rules feedback is reason there and hint here"),
+        ({"max_turns": "5n"}, "the run has max_turns=3n, this study max_turns=5n"),
+        ({"threshold": 0.4, "seeds": 3}, r"the run has threshold=0\.\d+, this study threshold=0\.4"),
+        ({"embedder": "all-MiniLM-L6-v2"}, "the run has embedder=inquitree-reader-1, this study embedder=all-MiniLM"),
+        ({"rules": {"feedback": "hint"}}, "the run has rules feedback=reason, this study rules feedback=hint"),
     ],
 )
 def test_another_study_in_the_folder_is_refused(study: StudyConfig, tmp_path: Path, change: dict, told: str):

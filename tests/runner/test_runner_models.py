@@ -168,7 +168,7 @@ def test_of_a_model_without_its_key_nothing_is_begun(rote: Service, tmp_path: Pa
     study = make_study(agents=("llm", "oracle"), models=models, trees=("2",), seeds=3)
     summary = run_study(study, tmp_path, RunOptions(1))
     assert (summary.played, summary.failures, summary.left) == (6, (), 3)
-    assert summary.models == {"keyless": "the environment variable NO_SUCH_KEY is to hold the key and is not set"}
+    assert summary.models == {"keyless": "set the environment variable NO_SUCH_KEY to the API key"}
     assert not any("keyless" in name for name in episodes(tmp_path))
     monkeypatch.setenv("NO_SUCH_KEY", KEY)
     assert run_study(study, tmp_path, RunOptions(1)) == RunSummary(played=3, found=6)
@@ -181,7 +181,7 @@ def test_of_a_model_without_its_key_nothing_is_begun(rote: Service, tmp_path: Pa
         ({"models": [{"model": "my-own", "base_url": "http://localhost:9/v1"}]}, {"budget": Budget(max_cost=1)},
          r"litellm knows no price for 'my-own', .* cap the tokens instead"),
         ({"models": [{"model": "gpt-4o"}], "prompts": "nosuch"}, {}, r"no folder of templates at '.*nosuch'"),
-        ({"models": [{"model": "gpt-4o"}]}, {"max_concurrency": 0}, "max_concurrency is a whole number from 1, not 0"),
+        ({"models": [{"model": "gpt-4o"}]}, {"max_concurrency": 0}, "max_concurrency must be an integer from 1, got 0"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_run_is_told_before_anything_is_written(

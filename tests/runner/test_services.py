@@ -177,7 +177,9 @@ def test_a_study_file_names_it(case: Case, tmp_path: Path):
     assert StudyConfig.model_validate(json.loads(json.dumps(study.model_dump(mode="json")))) == study
     assert list(differences(study, written(f'[{case.setting}]\nmodel = "gpt-4o-mini"\n{case.table}'))) == []
     local = written(f'{case.setting} = "local"')
-    assert list(differences(study, local)) == [f"{case.setting} is gpt-4o-mini there and not set here"]
+    assert list(differences(study, local)) == [
+        f"the run has {case.setting}=gpt-4o-mini, this study {case.setting}=not set"
+    ]
     with pytest.raises(OptionError, match=case.told):
         written(f'{case.setting} = "{case.wrong}"')
     if case is JUDGE:
@@ -202,7 +204,10 @@ def test_the_command_line_takes_it(case: Case, answering: Service, tmp_path: Pat
     assert paid == len(answering.requests) > 0
     assert f"({paid} repl" in done.said
     done = inquitree(*flags)
-    assert (done.status, f"{case.setting} is gpt-4o-mini there and not set here" in done.said) == (2, True)
+    assert (done.status, f"the run has {case.setting}=gpt-4o-mini, this study {case.setting}=not set" in done.said) == (
+        2,
+        True,
+    )
 
 
 def test_agents_without_a_model_are_read_at_the_same_time(answering: Service, tmp_path: Path):

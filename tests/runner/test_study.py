@@ -80,7 +80,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "level of another kind": ({"fake_level": ("many",)}, r"fake_level\.0"),
     "no seeds": ({"seeds": 0}, "seeds: needs at least 1"),
     "first seed": ({"first_seed": 10**9 + 1}, r"first_seed: needs at most 1e\+09"),
-    "no turns": ({"max_turns": 0}, r"max_turns.* must be a whole number from 1.*got 0"),
+    "no turns": ({"max_turns": 0}, r"max_turns.* must be an integer from 1.*got 0"),
     "turns in other words": ({"max_turns": "default"}, r"max_turns.*formula such as '3n'.*got 'default'"),
     "threshold": ({"threshold": 1.5}, "threshold: needs at most 1"),
     "no trees": ({"trees": ()}, r"trees: needs at least one entry"),
@@ -90,13 +90,13 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "unknown tree": ({"trees": ("paper8", "papper8")}, "no tree has the id 'papper8'"),
     "undistributed tree": ({"trees": ("6",)}, "'paper6' is in the paper pool but its tree may not be distributed"),
     "one name for two": ({"trees": ("8", "x/paper8.json")}, r"trees: .*' and '.*paper8\.json' would share their logs"),
-    "unknown tier": ({"tiers": ["D"]}, r"tiers: needs a list of A, B, C, not "),
-    "tiers as text": ({"tiers": "A"}, r"tiers: needs a list of A, B, C, not "),
+    "unknown tier": ({"tiers": ["D"]}, r"tiers must be a list of A, B, C, got "),
+    "tiers as text": ({"tiers": "A"}, r"tiers must be a list of A, B, C, got "),
     "unknown embedder": ({"embedder": "all-minilm"}, "no embedder is called 'all-minilm'"),
     "no threshold": ({"embedder": "litellm:x"}, "no threshold has been calibrated for the embedder 'litellm:x'; give"),
     "unknown preset": ({"rules": "papers"}, "unknown preset 'papers' .did you mean 'paper'"),
     "unknown rule": ({"rules": {"feedbak": "hint"}}, "unknown option 'feedbak' .did you mean 'feedback'"),
-    "rule out of range": ({"rules": {"redo_turn": 3}}, "redo_turn is True or False, not 3"),
+    "rule out of range": ({"rules": {"redo_turn": 3}}, "redo_turn must be True or False, got 3"),
     "setting among rules": ({"rules": {"max_turns": 9}}, "max_turns cannot be among the rules"),
     "too many": ({"trees": ("2",), "seeds": 1_000_001}, r"1,000,001 episodes are more than .* choose fewer seeds"),
 }
@@ -152,7 +152,10 @@ def test_a_study_takes_a_preset_and_single_rules_override_it(tmp_path: Path, rul
     assert study.prompts_name == "paper"
     assert StudyConfig.model_validate_json(study.model_dump_json()) == study
     told = list(differences(study, made(trees=("8",))))
-    assert {"prompts is paper there and default here", "rules redo_turn is true there and false here"} <= set(told)
+    assert {
+        "the run has prompts=paper, this study prompts=default",
+        "the run has rules redo_turn=true, this study rules redo_turn=false",
+    } <= set(told)
     spelled = made(trees=("8",), rules=study.settings.rules | {"redo_turn": True}, prompts="paper")
     assert list(differences(study, spelled)) == [], "the same in other words"
     own = written(tmp_path, f'agents = ["random"]\ntrees = ["8"]\n{rules}\nprompts = "default"\n')
@@ -165,9 +168,9 @@ def test_a_study_takes_a_preset_and_single_rules_override_it(tmp_path: Path, rul
         (
             {"rules": {"redo_turn": True}},
             {"rules": {"redo_turn": False}},
-            ["rules redo_turn is true there and false here"],
+            ["the run has rules redo_turn=True, this study rules redo_turn=False"],
         ),
-        ({}, {"prompts": "paper"}, ["prompts is default there and paper here"]),
+        ({}, {"prompts": "paper"}, ["the run has prompts=default, this study prompts=paper"]),
         ({}, {"rules": "default"}, []),
     ],
 )
@@ -234,9 +237,13 @@ MODEL_FAULTS: list[tuple[list[dict[str, Any]], tuple[str, ...], str]] = [
     *(
         ([{"model": "m", name: value}], ("llm",), told)
         for name, value, told in [
-            ("temperature", -1, r"models\.0: invalid settings of the chat model 'm': temperature is a number from 0"),
+            (
+                "temperature",
+                -1,
+                r"models\.0: invalid settings of the chat model 'm': temperature must be a number from 0",
+            ),
             ("temperature", "hot", r"models\.0\.temperature: needs a number"),
-            ("base_url", "ftp://x", r"models\.0: .*base_url is http\(s\)://HOST/PATH"),
+            ("base_url", "ftp://x", r"models\.0: .*base_url must be http\(s\)://HOST/PATH"),
             ("context", 0, r"models\.0\.context: needs at least 1"),
             ("requests_per_minute", 0, r"models\.0\.requests_per_minute: needs more than 0"),
             ("tokens_per_minute", float("inf"), r"models\.0\.tokens_per_minute: needs a finite number"),
@@ -271,7 +278,7 @@ def test_a_study_of_the_same_episodes_may_have_other_circumstances():
         assert list(differences(study(**{setting: other}), study())) == []
     for setting, other in {"temperature": 0, "context": 6000, "belief": False, "seed": 1}.items():
         (told,) = differences(study(**{setting: other}), study())
-        assert re.fullmatch(rf"model '.*', setting {setting} is .* there and .* here", told)
+        assert re.fullmatch(rf"the run has (model '.*', setting {setting})=.*, this study \1=.*", told)
 
 
 # Files

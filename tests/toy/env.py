@@ -56,7 +56,7 @@ class ToyEnv(gym.Env[str, str]):
         if self.turn < 0 or self.state == "end":
             raise ResetNeeded("no episode is played; call reset() first")
         if not isinstance(action, str):
-            raise ActionError(f"an action is a string, not {type(action).__name__}")
+            raise ActionError(f"an action must be a string, got {type(action).__name__}")
         heard = words_in(self.task, self._heard(action)) if self.judging is None else self._asked(action)
         new = [word for word in heard or () if word not in self.said][:1]
         self.turn, self.said = self.turn + 1, (*self.said, *new)

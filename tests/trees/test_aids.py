@@ -49,6 +49,6 @@ def test_the_table_of_hints_shows_which_hints_are_at_fault():
     assert falling == {fault.node for fault in faults if fault.code == "T502"} >= {"s2"}
     strayed = {row[0] for row in rows if row[1] == "4" and float(row[6]) < 0}
     assert strayed == {fault.node for fault in faults if fault.code == "T503"} >= {"s3"}
-    weak = {row[0] for row in rows if row[7] and float(row[7]) < float(row[8])}
+    weak = {row[0] for row in rows if row[8] and float(row[7]) < float(row[8])}
     assert weak - strayed == {fault.node for fault in faults if fault.code == "T504"}
     assert [len(row) for row in author_tables(tree)[HINTS]] == [5] * (4 * 21 + 1)

@@ -197,4 +197,4 @@ for draw in (figure, svg):
 @pytest.mark.e2e
 def test_without_matplotlib_mermaid_works_and_the_rest_names_the_extra():
     run = subprocess.run([sys.executable, "-c", WITHOUT_MATPLOTLIB], capture_output=True, text=True, check=True)
-    assert run.stdout.count("pip install 'inquitree-gym[plots]'") == 2
+    assert run.stdout.count("pip install -c constraints.txt '.[plots]'") == 2

@@ -101,6 +101,7 @@ def test_any_number_of_subtopics_makes_a_sound_tree(topology, subtopics):
     assert errors(lint_tree(tree)) == []
 
 
+@pytest.mark.e2e
 def test_a_large_tree_can_be_concluded_within_what_is_read():
     tree = synthetic_tree(3, {"subtopics": 400, "topology": "independent"})
     assert len(tree.conclusions) == MAX_CONCLUSIONS
@@ -138,6 +139,7 @@ def test_the_source_of_a_tree_names_the_call_that_makes_it_again():
     assert {support.strength for support in tree.provenance.support} == {"unconfirmed"}
 
 
+@pytest.mark.e2e
 def test_train_and_test_never_share_a_tree():
     seeds = {split: {tree_seed(number, split) for number in (*range(50), 2**62 - 1, 2**64 - 1)} for split in SPLITS}
     assert seeds["train"].isdisjoint(seeds["test"])
@@ -151,6 +153,7 @@ def test_train_and_test_never_share_a_tree():
     assert train.isdisjoint(test)
 
 
+@pytest.mark.e2e
 def test_a_prerequisite_is_a_causal_need():
     for seed in range(30):
         settings_ = Difficulty(subtopics=12, topology="layered", density=0.8)
@@ -186,6 +189,7 @@ def test_every_fake_is_told_by_the_other_studies_of_its_subtopic():
             assert all(set(fake.told_by) == ids - {study.id} for fake in study.fakes)
 
 
+@pytest.mark.e2e
 def test_every_result_true_or_fake_has_a_rewording_with_the_same_numbers():
     for seed in range(12):
         tree = synthetic_tree(seed)
@@ -195,6 +199,7 @@ def test_every_result_true_or_fake_has_a_rewording_with_the_same_numbers():
                 assert sorted(re.findall(r"\d+(?:\.\d+)?", rewording)) == sorted(re.findall(r"\d+(?:\.\d+)?", text))
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("fakes", [2, 4])
 def test_true_and_fake_have_the_same_distribution(fakes):
     """Every outcome is as often true as it is fake, so no word can tell one from the other."""
@@ -210,6 +215,7 @@ def test_true_and_fake_have_the_same_distribution(fakes):
         assert abs(count - expected) < 5 * (fakes * expected) ** 0.5, outcome
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("null_share", [0.0, 0.1, 1 / 3])
 def test_null_effects_have_their_share(null_share):
     drawn = [relation.mechanisms[0].effect == "null" for relation in relations(500, null_share=null_share)]
@@ -296,27 +302,27 @@ def test_conclusions_cover_every_result_and_their_variants_follow_the_fakes():
 @pytest.mark.parametrize(
     ("settings_", "message"),
     [
-        ({"subtopics": 0}, "subtopics is a whole number from 1 to 1,000"),
+        ({"subtopics": 0}, "subtopics must be an integer from 1 to 1,000"),
         ({"subtopics": (5, 3)}, "pair"),
         ({"subtopics": True}, "subtopics"),
         ({"subtopics": (1, 2, 3)}, "subtopics"),
-        ({"topology": "ring"}, "topology is one of"),
-        ({"density": 1.5, "topology": "layered"}, "density is a number from 0 to 1"),
+        ({"topology": "ring"}, "topology must be one of"),
+        ({"density": 1.5, "topology": "layered"}, "density must be a number from 0 to 1"),
         ({"density": 0.5, "topology": "chain"}, "density has no effect on the topology 'chain'"),
-        ({"studies": 5}, "studies is a whole number from 1 to 4"),
-        ({"shuffled": 1}, "shuffled is True or False"),
-        ({"fakes": 1}, "fakes is a whole number from 2 to 4"),
+        ({"studies": 5}, "studies must be an integer from 1 to 4"),
+        ({"shuffled": 1}, "shuffled must be True or False"),
+        ({"fakes": 1}, "fakes must be an integer from 2 to 4"),
         ({"fakes": 2.0}, "fakes"),
         ({"null_share": 0.4}, "null_share is at most 1/(fakes + 1) = 0.333"),
         ({"null_share": 0.25, "fakes": 4}, "0.200"),
-        ({"effect": 0}, "effect is a number from 0.05 to 4"),
-        ({"noise": float("nan")}, "noise is a number from 0 to 0.3"),
-        ({"nearness": "high"}, "nearness is a number"),
-        ({"fields": ()}, "fields is a sequence of one or more of"),
+        ({"effect": 0}, "effect must be a number from 0.05 to 4"),
+        ({"noise": float("nan")}, "noise must be a number from 0 to 0.3"),
+        ({"nearness": "high"}, "nearness must be a number"),
+        ({"fields": ()}, "fields must be a sequence of one or more of"),
         ({"fields": ("botany", "alchemy")}, "fields"),
         ({"fields": "botany"}, "fields"),
         ({"subtopic": 3}, "unknown setting 'subtopic' (did you mean 'subtopics'?)"),
-        ([("subtopics", 3)], "difficulty is a Difficulty or a mapping"),
+        ([("subtopics", 3)], "difficulty must be a Difficulty or a mapping"),
     ],
 )
 def test_a_setting_out_of_range_is_refused_by_name(settings_, message):
@@ -326,7 +332,7 @@ def test_a_setting_out_of_range_is_refused_by_name(settings_, message):
 
 @pytest.mark.parametrize("seed", [-1, MAX_SEED + 1, 1.0, True, "1"])
 def test_a_seed_out_of_range_is_refused(seed):
-    with pytest.raises(OptionError, match=r"whole number from 0 to 2\^63 - 1"):
+    with pytest.raises(OptionError, match=r"integer from 0 to 2\^63 - 1"):
         synthetic_tree(seed)
 
 

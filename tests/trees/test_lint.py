@@ -16,8 +16,8 @@ from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.trees import Fault, Tree, parse_tree
 from inquitree_gym.trees.lint import centrality, char_tfidf
 from inquitree_gym.trees.lint import lint_tree as all_faults
-from inquitree_gym.trees.meaning import early_texts, targets
-from inquitree_gym.trees.rules import MAX_NUMBER_DIFFERENCE, RULES
+from inquitree_gym.trees.meaning import early_texts, ladder_faults, targets
+from inquitree_gym.trees.rules import MAX_FALL, MAX_NUMBER_DIFFERENCE, RULES
 from inquitree_gym.trees.schema import Embed
 from tests.strategies import make_tree, trees
 
@@ -63,14 +63,14 @@ RULE_FAULTS: list[tuple[Break, list[str]]] = [
      ["c2: is scored but unconfirmed; say what a source supports, or mark the study as a control"]),
     (lambda d: d["provenance"].pop("tier"), ["provenance: has no evidence tier; state A, B or C"]),
     (lambda d: study(d, "s1b").update(control=True),
-     ["c1: needs s1b, which is marked as a control; take one of both back"]),
+     ["c1: needs s1b, which is a control; remove it from needs, or unmark it"]),
     (lambda d: d["conclusions"][1].update(needs=[["s1b"], ["s2a", "s1a"]]),
      ["c2: one of s2a, s1a is enough for group 2, but they ask different questions; give each finding a "
       "group of its own"]),
     (lambda d: d["subtopics"][1]["hints"].__setitem__(0, "Someone may be watching."),
      ["s2: hint 1 has 4 words, needs at least 5 to tell where to look"]),
     (lambda d: d["conclusions"][0].update(text="Salt brightens the plants or multiplies them."),
-     ["c1: joins findings by “or”, so that half the evidence earns it; make two items of it"]),
+     ["c1: states two findings joined by “or”, so either one earns it; split it"]),
     (lambda d: d["conclusions"][1].update(needs=[["s1a", "s1b"]]),
      ["s2a: no conclusion item needs its result; let one need it, or mark it as a control"]),
     (lambda d: study(d, "s2a")["fakes"].append(study(d, "s2a")["result"]),
@@ -153,7 +153,10 @@ def test_fakes_that_can_only_be_guessed_are_counted_over_the_tree():
 
     assert "T405" not in {fault.code for fault in all_faults(lanterns(give_clues, forget(2)))}, "4 of 6 are two thirds"
     (fault,) = (each for each in all_faults(lanterns(give_clues, forget(3))) if each.code == "T405")
-    assert str(fault) == "3 of 6 fakes can be told by a result or a principle, needs two thirds; the others are luck"
+    assert (
+        str(fault)
+        == "only 3 of 6 fakes can be recognised as fake; at least two thirds must be, by told_by or a principle"
+    )
     assert (fault.severity, fault.path, fault.value, fault.bound) == ("warning", "subtopics", 0.5, 2 / 3)
 
 
@@ -282,6 +285,7 @@ def reachable(parents: dict[str, set[str]]) -> set[tuple[str, str]]:
     return found
 
 
+@pytest.mark.e2e
 @settings(deadline=None, max_examples=40)
 @given(trees(shapes=("random",), max_subtopics=7))
 def test_an_edge_is_redundant_just_when_nothing_changes_without_it(tree: Tree):
@@ -307,19 +311,91 @@ def vaguer(document: dict) -> None:
     hints[1], hints[2] = hints[2], hints[1]
 
 
+NEEDS = r"s1a: hint 3 must be at least 0\.\d{3} closer to its target %s, got (0\.\d{3}) after (0\.\d{3}) of hint 2 "
+LADDER = r"\(hints 1 to 4: (0\.\d{3}), \2, \1, (0\.\d{3})\); "
+REMEDY = r"move words of the target from hint 2 to hint 3, such as (\w+)"
+
+
 @pytest.mark.weights
-def test_a_ladder_that_falls_is_told_with_its_level_and_similarities(minilm: MiniLMEmbedder):
-    surface = told(lint_tree(lanterns(vaguer)))
-    assert len(surface) == 1
-    assert surface[0].startswith("s1a: hint 3 (0.")
-    assert surface[0].endswith(") under character TF-IDF")
-    both = told(lint_tree(lanterns(vaguer), minilm.embed))
-    assert both[0] == surface[0]
-    (meaning,) = both[1:]
-    assert re.fullmatch(
-        r"s1a: hint 3 \(0\.3\d\d\) is no closer to its target than hint 2 \(0\.8\d\d\) under the embedder",
-        meaning,
-    )
+def test_a_ladder_that_falls_is_told_with_its_similarities_and_a_remedy(minilm: MiniLMEmbedder):
+    (surface,) = told(lint_tree(lanterns(vaguer)))
+    both = lint_tree(lanterns(vaguer), minilm.embed)
+    assert [fault.code for fault in both] == ["T501", "T502"]
+    assert told(both)[0] == surface
+    for message, space in zip(told(both), (r"in characters \(TF-IDF\)", "under the embedder"), strict=True):
+        found = re.match(NEEDS % space + LADDER + REMEDY, message)
+        assert found, message
+        node = study(lanterns(vaguer).model_dump(mode="json"), "s1a")
+        assert found[5] in node["text"].lower()
+        assert found[5] in node["hints"][1].lower()
+        assert found[5] not in node["hints"][2].lower()
+    assert [fault.bound - fault.value for fault in both] == [
+        pytest.approx(float(re.search(r"at least (\S+)", fault.message)[1]), abs=1e-3) for fault in both
+    ]
+
+
+def fall(chars: list[float], meaning: list[float] | None = None, hint: str = "Look at it.") -> list[tuple[str, str]]:
+    """Return the faults of one ladder whose hints have these similarities to their target by either measure."""
+    tree = lanterns(lambda d: d["subtopics"][1]["hints"].__setitem__(3, hint))
+    node = tree.subtopics[1]
+
+    def space(similarities: list[float]) -> Embed:
+        known = {text: [value, np.sqrt(1 - value**2)] for text, value in zip(node.hints, similarities, strict=True)}
+        return lambda texts: np.array([known.get(text, [1, 0]) for text in texts], np.float32)
+
+    spaces = {"T501": space(chars), **({"T502": space(meaning)} if meaning else {})}
+    found = list(ladder_faults(tree, spaces))
+    assert all(fault.node in ("s2", *(study.id for study in tree.studies), "s1") for fault in found)
+    return [(fault.code, fault.path[-8:]) for fault in found if fault.node == "s2"]
+
+
+RISING = [0.1, 0.3, 0.5, 0.9]
+CHARS, MEANING = MAX_FALL["T501"], MAX_FALL["T502"]
+
+
+@pytest.mark.parametrize(
+    ("chars", "meaning", "expected"),
+    [
+        pytest.param(RISING, RISING, [], id="both rise"),
+        pytest.param([0.1, 0.5, 0.499, 0.9], RISING, [], id="a hair in characters"),
+        pytest.param(RISING, [0.1, 0.5, 0.499, 0.9], [], id="a hair under the embedder"),
+        pytest.param([0.1, 0.5, 0.51 - CHARS, 0.9], [0.1, 0.5, 0.51 - MEANING, 0.9], ["T505"], id="within tolerance"),
+        pytest.param(
+            [0.1, 0.5, 0.49 - CHARS, 0.9], [0.1, 0.5, 0.5, 0.9], ["T501"], id="characters fall, meaning stays"
+        ),
+        pytest.param([0.1, 0.5, 0.49 - CHARS, 0.9], [0.1, 0.3, 0.31 + MEANING, 0.9], [], id="other, better words"),
+        pytest.param([0.1, 0.5, 0.6, 0.9], [0.1, 0.5, 0.49 - MEANING, 0.9], ["T502"], id="meaning falls alone"),
+        pytest.param([0.1, 0.5, 0.49 - CHARS, 0.9], None, ["T501"], id="no embedder"),
+    ],
+)
+def test_only_a_clear_fall_is_an_error_and_no_two_demands_contradict(
+    chars: list[float], meaning: list[float] | None, expected: list[str]
+):
+    assert fall(chars, meaning) == [(code, "hints[2]") for code in expected]
+
+
+def test_small_falls_add_up():
+    step = MAX_FALL["T502"] * 0.7
+    creeping = [0.6, 0.6 - step, 0.6 - 2 * step, 0.9]
+    assert ("T502", "hints[2]") in fall(creeping, creeping)
+
+
+QUOTED = [0.1, 0.3, 0.99, 0.5]
+
+
+@pytest.mark.parametrize("lead", ["Ask: ", "Run the study: "])
+def test_a_last_hint_that_quotes_its_target_cannot_fail(lead: str):
+    text = lanterns().subtopics[1].text
+    assert fall(QUOTED, QUOTED, lead + text) == []
+    assert fall(QUOTED, QUOTED, lead + text.rsplit(" ", 1)[0]) == [("T501", "hints[3]"), ("T502", "hints[3]")]
+    stray = lambda texts: np.array([[0, 1] if each == lead + text else [1, 0] for each in texts], np.float32)  # noqa: E731
+    quoting = lanterns(lambda d: d["subtopics"][1]["hints"].__setitem__(3, lead + text))
+    assert not {"T503", "T504"} & {each.code for each in lint_tree(quoting, stray) if each.node == "s2"}
+
+
+def test_a_last_hint_that_quotes_a_sibling_as_well_is_measured():
+    own, other = (subtopic.text for subtopic in lanterns().subtopics[1::-1])
+    assert fall(QUOTED, QUOTED, f"{own} {other}") != []
 
 
 @pytest.mark.weights

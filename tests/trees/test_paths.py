@@ -95,7 +95,11 @@ import gymnasium
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import inquitree_gym
-ids = [name for name in gymnasium.registry if name.startswith("InquiTree-")]
+from inquitree_gym.trees.catalogue import WITHHELD_ENTRY_POINT
+ids = [
+    name for name, spec in gymnasium.registry.items()
+    if name.startswith("InquiTree-") and spec.entry_point != WITHHELD_ENTRY_POINT
+]
 env = gymnasium.make("InquiTree-mine-v0", disable_env_checker=True)
 print(json.dumps([ids, [str(each.message) for each in caught], env.unwrapped.trees[0].id]))
 """

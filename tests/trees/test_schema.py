@@ -248,11 +248,11 @@ GRAPH_FAULTS: list[tuple[str, Break, tuple[str, ...]]] = [
     ("a paraphrase twice", lambda d: d["subtopics"][0].update(paraphrases=["Why?", "How?", "Why?"]),
      ("s1: paraphrase 3 repeats paraphrase 1 of s1; reword or remove it",)),
     ("a fake told by its own study", lambda d: tell_first_fake(d, told_by=["s3a", "s1a"]),
-     ("s1a: fake 1 is told by 's1a', which is no other study of this tree",)),
+     ("s1a: told_by of fake 1 names 's1a', which is not another study of this tree",)),
     ("a fake told by a subtopic", lambda d: tell_first_fake(d, told_by=["s2"]),
-     ("s1a: fake 1 is told by 's2', which is no other study of this tree",)),
+     ("s1a: told_by of fake 1 names 's2', which is not another study of this tree",)),
     ("a fake told by one study twice", lambda d: tell_first_fake(d, told_by=["s3a", "s3a"]),
-     ("s1a: fake 1 is told by a study that is listed twice",)),
+     ("s1a: told_by of fake 1 names a study twice",)),
 ]  # fmt: skip
 
 
@@ -471,7 +471,7 @@ def test_fakes_that_can_be_told_and_rewordings_are_kept_in_the_canonical_form():
     assert [fake.can_be_told for fake in study.fakes] == [True, True, False]
     assert (study.fakes[0].told_by, study.fakes[1].principle) == (("s1b", "s3a"), "Nothing falls twice.")
     assert study.results == (study.result, first, second, "Less.")
-    assert study.wordings == (study.result, "A rise was the outcome of s1a.")
+    assert study.rewordings == ("A rise was the outcome of s1a.",)
     assert tree.texts()["s1/s1a/rewording1"] == study.rewordings[0]
     assert tree.texts()["s1/s1a/fake2"] == second
     assert tree.model_copy(update={"version": 2}).studies == tree.studies

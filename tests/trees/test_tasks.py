@@ -62,7 +62,7 @@ CHANGES = st.one_of(st.just(("remove", None)), st.just(("repeat", None)), st.tup
 
 
 @pytest.mark.e2e
-@settings(max_examples=10_000)
+@settings(max_examples=2_000)
 @given(st.sampled_from(PLACES), CHANGES)
 def test_a_changed_task_is_valid_or_refused_in_one_error(place, change):
     document = changed(DOCUMENT, place, change)

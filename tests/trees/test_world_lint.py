@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.worlds import clean_document, node, read, study, world_document
 Break = Callable[[dict[str, Any]], object]
 
 
+@cache
 def broken(*breaks: Break) -> list[Fault]:
     document = clean_document()
     for break_it in breaks:

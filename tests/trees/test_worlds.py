@@ -161,11 +161,11 @@ def test_what_is_stated_of_an_open_claim_tells_nothing_about_its_sign():
 @pytest.mark.parametrize(
     ("given_settings", "said"),
     [
-        ({"claims": 0}, "claims is a whole number from 1 to 50"),
-        ({"claims": (5, 51)}, "claims is a whole number from 1 to 50"),
-        ({"claims": True}, "claims is a whole number"),
-        ({"deducible": 1.2}, "deducible is a number from 0 to 1, not 1.2"),
-        ({"deducible": "all"}, "deducible is a number from 0 to 1, not 'all'"),
+        ({"claims": 0}, "claims must be an integer from 1 to 50"),
+        ({"claims": (5, 51)}, "claims must be an integer from 1 to 50"),
+        ({"claims": True}, "claims must be an integer"),
+        ({"deducible": 1.2}, "deducible must be a number from 0 to 1, got 1.2"),
+        ({"deducible": "all"}, "deducible must be a number from 0 to 1, got 'all'"),
     ],
 )
 def test_settings_out_of_range_are_refused(given_settings, said):

@@ -211,7 +211,7 @@ def test_nothing_is_ever_overwritten(tmp_path, minilm):
 
 
 def test_only_recorded_environments_are_logged(tmp_path):
-    refused = "LogEpisodes wraps an environment of this package or a RecordedEnv, not CartPoleEnv"
+    refused = "LogEpisodes must wrap an environment of this package or a RecordedEnv, got CartPoleEnv"
     with pytest.raises(OptionError, match=refused):
         LogEpisodes(gym.make("CartPole-v1"), tmp_path)
 

@@ -194,7 +194,7 @@ def saved_policy(name: str, vectors: TreeVectors, rules: Rules) -> PolicyAgent:
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError as error:
         raise AgentError(f"the agent '{name}': cannot read '{file}': {error.strerror}") from error
-    model = _load(name, file.resolve(), digest)
+    model = _load(name, file, digest)
     size, text_dim = _layout(name, model, vectors.embedder.dim)
     with own_faults(name, "its model"):
         policy = sb3_policy(model)

@@ -293,16 +293,16 @@ class InquiryBatchEnv(BatchEnv):
         try:
             found = np.asarray(actions)
         except ValueError as error:  # rows of different lengths
-            raise ActionError(f"menu actions are whole numbers of shape ({self.num_envs},): {error}") from error
+            raise ActionError(f"menu actions must be integers of shape ({self.num_envs},), got {error}") from error
         if found.dtype.kind not in "iu" or found.shape != (self.num_envs,):
             raise ActionError(
-                f"menu actions are whole numbers of shape ({self.num_envs},), not {found.dtype} of shape {found.shape}"
+                f"menu actions must be integers of shape ({self.num_envs},), got {found.dtype} of shape {found.shape}"
             )
         found = found.astype(np.int64, copy=False)
         if np.maximum.reduce(found.view(np.uint64)) >= self._size.actions:  # unsigned, a negative number is a large one
             env = int((found.view(np.uint64) >= self._size.actions).argmax())
             raise ActionError(
-                f"a menu action lies in 0 to {self._size.actions - 1}, not {found[env]} (inquiry {env})"
+                f"a menu action must lie in 0 to {self._size.actions - 1}, got {found[env]} (inquiry {env})"
             )
         if self._disabled and self.batch.over.any():
             raise episode_over_error(int(self.batch.over.argmax()))

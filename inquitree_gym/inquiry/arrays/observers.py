@@ -132,7 +132,7 @@ class IndexObserver:
             OptionError: no text has this number.
         """
         if not 0 <= number < self._n_texts:
-            raise OptionError(f"the texts are numbered from 0 to {self._n_texts - 1}, and {number} is none of them")
+            raise OptionError(f"the number of a text must lie in 0 to {self._n_texts - 1}, got {number}")
         tree = next(tree for tree, first in reversed(self._first.items()) if first <= number)
         key = tuple(observation_keys(tree, rules))[number - self._first[tree]]
         return runtimes.get(tree, rules).observations.render_key(key)
@@ -157,7 +157,7 @@ def make_observer(
         OptionError: ``kind`` is unknown, or ``as_dict`` does not go with it.
     """
     if kind not in get_args(ObservationKind):
-        raise OptionError(f"observation is one of {get_args(ObservationKind)}, not {kind!r}")
+        raise OptionError(f"observation must be one of {get_args(ObservationKind)}, got {kind!r}")
     if kind == "features":
         return FeatureObserver(features, as_dict=as_dict)
     if as_dict:

@@ -197,7 +197,7 @@ def checked_agents(names: Iterable[str]) -> tuple[str, ...]:
     named = tuple(dict.fromkeys(names))
     for name in named:
         if name not in AGENTS:
-            raise OptionError(f"bounds are measured for {' and '.join(AGENTS)}, not '{name}'{suggest(name, AGENTS)}")
+            raise OptionError(f"an agent of bounds must be {' or '.join(AGENTS)}, got '{name}'{suggest(name, AGENTS)}")
     if not named:
         raise OptionError(f"name an agent: {', '.join(AGENTS)}")
     return named

@@ -72,7 +72,7 @@ from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel
 from inquitree_gym.results.cutoff import ModelDates, find_model, load_models
 from inquitree_gym.results.questions import AskingResult
 from inquitree_gym.results.statistics import Estimate
-from inquitree_gym.results.summary import in_cell
+from inquitree_gym.results.summary import axis_name, in_cell
 from inquitree_gym.runs.study import ALL
 from inquitree_gym.trees import Tree, load_tree
 
@@ -177,7 +177,7 @@ def closed_book(  # noqa: PLR0913  (one parameter per flag)
         "max_tokens": reply_limit(reply_tokens),
     }
     chats = [BudgetedChat(ChatModel(name, **asking), budget) for name in dict.fromkeys(split(model))]
-    asked = [_recite(chat, list(trees.values()), out_folder, repeats, max_concurrency) for chat in chats]
+    asked = [_ask_closed_book(chat, list(trees.values()), out_folder, repeats, max_concurrency) for chat in chats]
     stated = closed_book_conclusions(out_folder, trees)
     for judge in panel:
         print_usage(judge_stated(out_folder, stated, judge, max_concurrency, KIND), KIND)
@@ -264,7 +264,9 @@ def load_trees(names: Iterable[str]) -> list[Tree]:
     return list({tree.digest: tree for tree in map(load_tree, kind("inquiry").tasks.expand(list(names)))}.values())
 
 
-def _recite(chat: Chat, trees: Sequence[Tree], folder: Path, repeats: int, max_concurrency: int) -> AskingResult:
+def _ask_closed_book(
+    chat: Chat, trees: Sequence[Tree], folder: Path, repeats: int, max_concurrency: int
+) -> AskingResult:
     with progress(f"asking {chat.config['model']}", len(trees) * repeats) as advance:
         return asyncio.run(ask_closed_book(chat, trees, folder, repeats, max_concurrency, lambda: advance("")))
 
@@ -281,12 +283,12 @@ def note_answers(name: str, asked: AskingResult, more: str = "") -> None:
 
 
 def _probe_rows(found: ProbeResult) -> Iterator[list[str]]:
-    yield ["results", "without a verdict", *SENSITIVITY]
+    yield ["results", "without a verdict", *map(axis_name, SENSITIVITY)]
     yield [f"{found.items}", f"{found.items - len(found.doubts)}", *_cells(found.estimates)]
 
 
 def _pair_rows(each: ProbeComparison) -> Iterator[list[str]]:
-    yield ["", *SENSITIVITY]
+    yield ["", *map(axis_name, SENSITIVITY)]
     for name, estimates in (("in the loop", each.loop), ("probe", each.alone), ("difference", each.difference)):
         yield [name, *_cells(estimates)]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -55,11 +57,16 @@ def match_text(
 def new(
     tree_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the tree.")],
     out_file: Annotated[Path | None, typer.Option("--out", help="File to write; ID.json by default.")] = None,
+    subtopics: Annotated[int, typer.Option(help="Number of subtopics.")] = 2,
+    studies: Annotated[int, typer.Option(help="Number of studies of each subtopic.")] = 2,
 ) -> None:
-    """Write a small tree to fill in, whose texts say TODO and what to write."""
+    """Write a tree to fill in, whose texts say TODO and what to write."""
+    from inquitree_gym.trees.lint import todo_faults
     from inquitree_gym.trees.load import dump_tree, new_tree
 
-    document, file = dump_tree(new_tree(tree_id)), out_file or Path(f"{tree_id}.json")
+    tree, file = new_tree(tree_id, subtopics, studies), out_file or Path(f"{tree_id}.json")
     if file.exists():
         raise OptionError(f"'{file}' exists already; give another file with --out")
-    write(file, document)
+    write(file, dump_tree(tree))
+    places = Counter(re.sub(r"\[\d+\]", "[…]", fault.path) for fault in todo_faults(tree))
+    print_table("To fill in", [["place", "texts"], *([place, str(count)] for place, count in places.items())])

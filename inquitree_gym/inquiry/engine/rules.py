@@ -37,7 +37,7 @@ def parse_limit(given: object) -> Limit:
     if _FORMULA.fullmatch(text):
         return text
     raise OptionError(
-        f"max_turns must be a whole number from 1, a formula such as '3n' or '3n+3' in the number n of subtopics, or "
+        f"max_turns must be an integer from 1, a formula such as '3n' or '3n+3' in the number n of subtopics, or "
         f"None, got {given!r:.80}"
     )
 
@@ -71,7 +71,7 @@ _CHOICES = {
 }  # fmt: skip
 """Rules that are one of several values."""
 _OF_EPISODE = ("threshold", "fake_level", "max_turns")
-"""Rules that belong to no preset's name: they are settings of an experiment. A preset sets the last one alone."""
+"""Rules left out of a preset's label: they are settings of an experiment. A preset sets the last one alone."""
 _PAPER: dict[str, Any] = {
     "max_turns": f"{2 * HINT_LEVELS + 3}n", "redo_turn": True, "decisions": "tokens", "bare_decisions": False,
     "named_at_result": "any", "feedback": "hint", "reruns": "match", "replication": "exact", "evidence": "results",
@@ -120,16 +120,16 @@ class Rules(RuleSet):
         """
         threshold = self.threshold
         if threshold is not None and not (_is_real(threshold) and -1 <= threshold <= 1):
-            raise OptionError(f"threshold is a number from -1 to 1 or None, not {threshold!r}")
+            raise OptionError(f"threshold must be a number from -1 to 1 or None, got {threshold!r}")
         if not (_is_integer(self.fake_level) and 0 <= self.fake_level <= 10):
-            raise OptionError(f"fake_level is a whole number from 0 to 10, not {self.fake_level!r}")
+            raise OptionError(f"fake_level must be an integer from 0 to 10, got {self.fake_level!r}")
         object.__setattr__(self, "max_turns", parse_limit(self.max_turns))
         for name in ("redo_turn", "bare_decisions"):
             if not isinstance(getattr(self, name), bool):
-                raise OptionError(f"{name} is True or False, not {getattr(self, name)!r}")
+                raise OptionError(f"{name} must be True or False, got {getattr(self, name)!r}")
         for name, kind in _CHOICES.items():
             if getattr(self, name) not in get_args(kind) or isinstance(getattr(self, name), bool):
-                raise OptionError(f"{name} is one of {get_args(kind)}, not {getattr(self, name)!r}")
+                raise OptionError(f"{name} must be one of {get_args(kind)}, got {getattr(self, name)!r}")
 
     @classmethod
     def preset(cls, name: str) -> Rules:
@@ -149,7 +149,7 @@ class Rules(RuleSet):
     def label(self) -> str:
         """Name of the preset with the choices that differ from it: ``paper``, ``default, reruns=match``.
 
-        Threshold, fake level and turn limit are no part of it.
+        Threshold, fake level and turn limit are not part of it.
         """
         named = {name: self._differences(name) for name in get_args(Preset)}
         nearest = min(named, key=lambda name: len(named[name]))

@@ -70,7 +70,7 @@ class Difficulty:
         object.__setattr__(self, "subtopics", checked_count("subtopics", self.subtopics, MAX_SUBTOPICS))
         object.__setattr__(self, "studies", checked_count("studies", self.studies, MAX_STUDIES))
         if self.topology not in get_args(Topology):
-            raise OptionError(f"topology is one of {get_args(Topology)}, not {self.topology!r}")
+            raise OptionError(f"topology must be one of {get_args(Topology)}, got {self.topology!r}")
         if self.density is not None:
             object.__setattr__(self, "density", checked_number("density", self.density, 0, 1))
             if self.topology in ("independent", "chain"):
@@ -78,15 +78,15 @@ class Difficulty:
                     f"density has no effect on the topology '{self.topology}'; leave it out, or take 'dag'"
                 )
         if not isinstance(self.shuffled, bool):
-            raise OptionError(f"shuffled is True or False, not {self.shuffled!r:.80}")
+            raise OptionError(f"shuffled must be True or False, got {self.shuffled!r:.80}")
         if not is_integer(self.fakes) or not MIN_FAKES <= self.fakes <= MAX_FAKES:
-            raise OptionError(f"fakes is a whole number from {MIN_FAKES} to {MAX_FAKES}, not {self.fakes!r}")
+            raise OptionError(f"fakes must be an integer from {MIN_FAKES} to {MAX_FAKES}, got {self.fakes!r}")
         for name, low, high in (("effect", 0.05, 4), ("noise", 0, 0.3), ("nearness", 0, 1), ("null_share", 0, 1)):
             object.__setattr__(self, name, checked_number(name, getattr(self, name), low, high))
         if self.null_share * (self.fakes + 1) > 1:
             raise OptionError(
-                f"null_share is at most 1/(fakes + 1) = {1 / (self.fakes + 1):.3f}, not {self.null_share}: every fake "
-                f"of a null result claims an effect, so a larger share would make claimed effects a sign of a fake"
+                f"null_share must be at most 1/(fakes + 1) = {1 / (self.fakes + 1):.3f}, got {self.null_share}. Every "
+                "fake of a null result claims an effect, so a larger share would make claimed effects a sign of a fake."
             )
         object.__setattr__(self, "fields", _checked_fields(self.fields))
 
@@ -105,7 +105,7 @@ class Difficulty:
         if isinstance(settings, Difficulty):
             return settings
         if settings is not None and not isinstance(settings, Mapping):
-            raise OptionError(f"difficulty is a Difficulty or a mapping of its settings, not {settings!r:.80}")
+            raise OptionError(f"difficulty must be a Difficulty or a mapping of its settings, got {settings!r:.80}")
         for name in settings or {}:
             if name not in cls.names():
                 raise OptionError(
@@ -135,5 +135,5 @@ class Difficulty:
 def _checked_fields(value: object) -> tuple[str, ...]:
     names = tuple(value) if isinstance(value, list | tuple) else ()
     if not names or len(set(names)) < len(names) or not set(names) <= SCIENCES.keys():
-        raise OptionError(f"fields is a sequence of one or more of {tuple(SCIENCES)}, not {value!r:.80}")
+        raise OptionError(f"fields must be a sequence of one or more of {tuple(SCIENCES)}, got {value!r:.80}")
     return names

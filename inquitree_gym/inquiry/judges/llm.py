@@ -167,11 +167,9 @@ class LLMJudge:
                 price unknown.
         """
         if repeats < 1:
-            raise OptionError(f"a judge answers at least once, not {repeats} times; give repeats from 1")
+            raise OptionError(f"repeats must be at least 1, got {repeats}")
         if orders not in (1, 2):
-            raise OptionError(
-                f"a judge is asked in 1 or 2 orders of the items, not {orders}; give orders=1 or orders=2"
-            )
+            raise OptionError(f"orders must be 1 or 2, orders of the items, got {orders}")
         prefix = PAPER_PREFIX if orders == 1 and not variants else LLM_PREFIX
         self.name = f"{prefix}{chat.config['model']}"
         self.budget = budget or Budget()

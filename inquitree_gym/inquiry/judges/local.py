@@ -231,7 +231,10 @@ def tree_statements(tree: Tree) -> tuple[Statement, ...]:
     """Return the conclusion items of a tree with their false variants, then the results of its studies with fakes."""
     items = (Statement((item.text,), item.false_variants) for item in tree.conclusions)
     results = (
-        Statement(study.wordings, tuple(text for fake in study.fakes for text in (fake.text, *fake.rewordings)))
+        Statement(
+            (study.result, *study.rewordings),
+            tuple(text for fake in study.fakes for text in (fake.text, *fake.rewordings)),
+        )
         for study in tree.studies
     )
     return *items, *results

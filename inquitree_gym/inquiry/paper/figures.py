@@ -35,7 +35,7 @@ from inquitree_gym.results.pages import write_sections
 from inquitree_gym.results.report import Report, Section, build_report
 from inquitree_gym.results.sections import curve_of
 from inquitree_gym.results.statistics import Estimate, paired_difference
-from inquitree_gym.results.summary import grouped, player_of
+from inquitree_gym.results.summary import axis_name, grouped, player_of
 from inquitree_gym.results.tables import Table, make_table
 from inquitree_gym.results.templating import paragraphs
 from inquitree_gym.runs.study import StudyConfig
@@ -43,8 +43,9 @@ from inquitree_gym.trees import Tree
 from inquitree_gym.trees.catalogue import RESTRICTED
 
 InquiryReport = Report[InquiryDetail]
-OURS = ("coverage", "unaided", "coverage at 3n", "Q/|C|")
+OURS = ("coverage", "unaided_coverage", "coverage_at_3n", "Q/|C|")
 """Measures of Table 2 with intervals."""
+_HEADINGS = {name: axis_name(name) for name in (*OURS, *SENSITIVITY)}
 PRINTED = ("coverage", "Q/|C|")
 """Measures of the paper's Table 2 and Figure 4."""
 CHARTS = ("coverage", "conclusion")
@@ -57,7 +58,7 @@ LEVEL_CHARTS = {
     "false-alarms": (FALSE_ALARMS, "true results redone"),
 }
 """Charts of Figure 3 with intervals: measure and axis by name."""
-_AT_LEVELS = ("redo", CHANGE, HITS, FALSE_ALARMS, D_PRIME)
+_AT_LEVELS = ("redo_rate", CHANGE, HITS, FALSE_ALARMS, D_PRIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def _table2(found: Reproduction) -> list[Section]:
     pairs = list(_differences(report))
     tables = [report.rows_table("Means over trees with intervals", report.base, OURS)]
     if pairs:
-        tables.append(make_table("Differences, paired by tree and seed", ("agents", *OURS), pairs))
+        tables.append(make_table("Differences, paired by tree and seed", ("agents", *OURS), pairs, headings=_HEADINGS))
     heads = ("agent", "episodes", "trees", "coverage", "conclusion Q/|C|")
     return [
         Section("printed", "As the paper defines it", words_of("table2_printed"), (),
@@ -151,9 +152,12 @@ def _control_ours(found: Reproduction) -> Iterator[Table]:
         for pair in each.compared
     ]
     if lines:
-        yield make_table("Control: true and fake statements", ("model", "results", *SENSITIVITY), lines)
+        yield make_table(
+            "Control: true and fake statements", ("model", "results", *SENSITIVITY), lines, headings=_HEADINGS
+        )
     if pairs:
-        yield make_table("In the inquiry − alone, on the same results", ("agent", "results", *SENSITIVITY), pairs)
+        heads = ("agent", "results", *SENSITIVITY)
+        yield make_table("In the inquiry − alone, on the same results", heads, pairs, headings=_HEADINGS)
 
 
 def _fig4(found: Reproduction) -> list[Section]:
@@ -228,7 +232,7 @@ def words_of(block: str, **values: Any) -> tuple[str, ...]:
 
 def _report(found: Reproduction) -> InquiryReport:
     if found.run is None:
-        raise OptionError(f"{found.target} needs episodes, got none. Name agents that play.")
+        raise OptionError(f"{found.target} has no episodes; name the agents to play with --agent")
     return build_report([found.run])
 
 

@@ -83,9 +83,9 @@ class LLMProjectionSettings:
         }
         for name, values in known.items():
             if (value := getattr(self, name)) not in values:
-                raise OptionError(f"{name} of a judge is one of {', '.join(map(repr, values))}, not {value!r}")
+                raise OptionError(f"{name} of a judge must be one of {', '.join(map(repr, values))}, got {value!r}")
         if self.repeat < 0:
-            raise OptionError(f"repeat of a judge is a whole number from 0, not {self.repeat}")
+            raise OptionError(f"repeat of a judge must be an integer from 0, got {self.repeat}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -281,6 +281,7 @@ def test_each_run_draws_a_wording_whatever_it_shows(seed: int, level: int, rewor
     assert plain == [event._replace(wording=0) for event in events], "nothing else changes"
 
 
+@pytest.mark.e2e
 @settings(deadline=None)
 @given(st.integers(0, 10), st.integers(0, 2**32))
 def test_fakes_come_as_often_as_the_level_says(level: int, seed: int):
@@ -298,6 +299,7 @@ def share_of(found: list[bool]) -> float:
     return sum(found) / len(found)
 
 
+@pytest.mark.e2e
 @settings(deadline=None, max_examples=20)
 @given(st.integers(1, 9), st.integers(0, 2**32))
 def test_at_each_showing_a_fake_is_as_likely_as_the_level_says(level: int, seed: int):
@@ -307,6 +309,7 @@ def test_at_each_showing_a_fake_is_as_likely_as_the_level_says(level: int, seed:
         assert abs(share_of(shown) - level / 10) <= 5.5 * math.sqrt(level / 10 * (1 - level / 10) / 2_000)
 
 
+@pytest.mark.e2e
 @settings(deadline=None, max_examples=20)
 @given(st.integers(1, 10), st.integers(0, 2**32))
 def test_a_repetition_draws_afresh(level: int, seed: int):

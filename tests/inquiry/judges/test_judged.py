@@ -46,7 +46,7 @@ def test_a_judge_of_ones_own():
 def test_what_is_no_judge_or_no_tree_is_told():
     with pytest.raises(OptionError, match=r"no judge is called 'llm'.*known: local, nli:MODEL, llm:MODEL, llm-paper:"):
         judge("paper8", "text", "llm")
-    with pytest.raises(OptionError, match="has the members of AsyncJudge, not 3"):
+    with pytest.raises(OptionError, match="have the members of AsyncJudge, got 3"):
         judge("paper8", "text", 3)  # type: ignore[arg-type]
     with pytest.raises(TreeError):
         judge("paper999", "text")

@@ -114,7 +114,7 @@ def test_one_order_and_items_without_false_variants(service, tree, tmp_path, ord
     assert (tree.conclusions[0].false_variants[0] in shown) is ("contrary" in shown) is variants
     assert judge.name == ("llm:gpt-4o-mini" if variants or orders == 2 else "llm-paper:gpt-4o-mini")
     assert (judge.config["orders"], judge.config["variants"]) == (orders, variants)
-    with pytest.raises(OptionError, match="1 or 2 orders of the items, not 3"):
+    with pytest.raises(OptionError, match="orders must be 1 or 2, orders of the items, got 3"):
         judge_of(service, tmp_path, orders=3)
 
 

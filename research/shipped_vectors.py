@@ -1,0 +1,66 @@
+"""Write the vectors that the package ships: ``python -m research.shipped_vectors``.
+
+Texts that the files hold already keep their vectors, texts that nothing needs any more are dropped, and the others are
+embedded, so a changed template costs the changed texts only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from inquitree_gym.cli.output import out
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
+from inquitree_gym.embeddings.protocol import Embedder
+from inquitree_gym.embeddings.vectors import KEY, PARTS, shipped_file, shipped_rows, text_key
+from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.observations import observation_keys
+from inquitree_gym.trees import builtin_ids, load_tree
+
+COMMAND = "python -m research.shipped_vectors"
+
+
+def needed_texts() -> dict[str, set[str]]:
+    """Return the texts that the menu view and the matcher of the shipped trees need under the default rules, by part.
+
+    Openings name the turn limit. There are those of the default limit, of none, and of 3n + 3 turns.
+    """
+    trees = [load_tree(name) for name in builtin_ids()]
+    return {
+        "trees": {text for tree in trees for text in tree.texts().values()},
+        "observations": {text for name in builtin_ids() for text in _observations(name)},
+    }
+
+
+def _observations(name: str) -> Iterator[str]:
+    env = InquiryEnv(name)
+    (tree,) = env.tasks
+    for limit in (env.rules.max_turns, None, 3 * len(tree.subtopics) + 3):
+        rules = env.rules.override({"max_turns": limit})
+        observations = env.runtimes.get(tree, rules).observations
+        yield from (observations.render_key(key) for key in observation_keys(tree, rules))
+
+
+def missing_texts(digest: str) -> dict[str, list[str]]:
+    """Return the needed texts that the files for the model of that digest lack, by part."""
+    return {
+        part: sorted(text for text in texts if text_key(text) not in shipped_rows(part, digest))
+        for part, texts in needed_texts().items()
+    }
+
+
+def write(part: str, embedder: Embedder) -> str:
+    """Write the file of a part for an embedder, and return a line about it."""
+    texts, new = needed_texts()[part], missing_texts(embedder.digest)[part]
+    fresh = embedder.embed(new).astype(PARTS[part])
+    rows = {**shipped_rows(part, embedder.digest), **dict(zip(map(text_key, new), fresh, strict=True))}
+    keys = np.array(sorted(map(text_key, texts)), KEY)
+    file = shipped_file(part, embedder.digest)
+    np.savez(file, keys=keys, rows=np.stack([rows[key] for key in keys.tolist()]))
+    return f"{file.name}: {len(keys):,} texts, {len(new):,} new, {file.stat().st_size / 1e6:.1f} MB"
+
+
+if __name__ == "__main__":
+    for part in PARTS:
+        out.print(write(part, load_embedder(DEFAULT_EMBEDDER)))
