@@ -165,7 +165,7 @@ def test_a_study_run_again_may_show_its_result_in_other_words_which_the_log_tell
     seed, wordings = next((seed, found) for seed, found in enumerate(drawn) if found == [1, 0, 1])
     episode = play(env_of(tree, replication="varied"), ReplayAgent(course), seed=seed, file=file)
     shown = [turn.observation for turn in episode.turns[2:5]]
-    assert all(study.wordings[wording] in text for wording, text in zip(wordings, shown, strict=True))
+    assert all(study.wordings[0][wording] in text for wording, text in zip(wordings, shown, strict=True))
     plain = play(env_of(tree, replication="exact"), ReplayAgent(course), seed=seed)
     assert all(study.result in turn.observation for turn in plain.turns[2:5])
     assert [turn.event.wording for turn in episode.turns[1:4]] == wordings
