@@ -110,6 +110,8 @@ class TableGold(Frozen):
     """Cells as text, one per header. Empty where gold has no value; such a cell is not counted."""
     units: dict[str, str] = {}
     """Unit of the bare numbers of a column, by header."""
+    tolerances: dict[str, Annotated[float, Field(ge=0.0)]] = {}
+    """Allowed difference of the numbers of a column, by header, absolute. Without one, a thousandth (A.9)."""
     vocabularies: dict[str, tuple[Text, ...]] = {}
     """Closed vocabulary of a column, by header. A "-" is a value only where it stands here."""
     aliases: dict[str, tuple[Text, ...]] = {}
@@ -123,8 +125,8 @@ class TableGold(Frozen):
         keys = [row[0] for row in self.rows]
         if not all(keys) or len(set(keys)) < len(keys):
             raise ValueError("every row must have a key of its own in its first cell. Merge rows with one key.")
-        if unknown := {*self.units, *self.vocabularies} - set(self.headers):
-            raise ValueError(f"units and vocabularies must be given by header, got {sorted(unknown)}. Correct them.")
+        if unknown := {*self.units, *self.tolerances, *self.vocabularies} - set(self.headers):
+            raise ValueError(f"units, tolerances and vocabularies must be by header, got {sorted(unknown)}. Correct them.")
         for header, cell in ((header, cell) for row in self.rows for header, cell in zip(self.headers, row, strict=True)):
             if cell in {"-", "–"} and cell not in self.vocabularies.get(header, ()):
                 raise ValueError(f"'{cell}' must be in the vocabulary of '{header}'. Write '' where no value is known.")
