@@ -126,8 +126,12 @@ class TableGold(Frozen):
         if not all(keys) or len(set(keys)) < len(keys):
             raise ValueError("every row must have a key of its own in its first cell. Merge rows with one key.")
         if unknown := {*self.units, *self.tolerances, *self.vocabularies} - set(self.headers):
-            raise ValueError(f"units, tolerances and vocabularies must be by header, got {sorted(unknown)}. Correct them.")
-        for header, cell in ((header, cell) for row in self.rows for header, cell in zip(self.headers, row, strict=True)):
+            raise ValueError(
+                f"units, tolerances and vocabularies must be by header, got {sorted(unknown)}. Correct them."
+            )
+        for header, cell in (
+            (header, cell) for row in self.rows for header, cell in zip(self.headers, row, strict=True)
+        ):
             if cell in {"-", "–"} and cell not in self.vocabularies.get(header, ()):
                 raise ValueError(f"'{cell}' must be in the vocabulary of '{header}'. Write '' where no value is known.")
         return self
