@@ -7,12 +7,14 @@ about a library.
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from inquitree_gym.exploration.library import NAME, Library, Value
+from inquitree_gym.exploration.graders import grade
+from inquitree_gym.exploration.library import NAME, Library, Place, Value
 from inquitree_gym.exploration.providers import Provider
-from inquitree_gym.exploration.rules import State, act
+from inquitree_gym.exploration.rules import State, View, act
 from inquitree_gym.exploration.schema import Condition, ExplorationTask, Query
 from inquitree_gym.exploration.settings import ExplorationRules
 
@@ -57,9 +59,10 @@ def _answers(query: Query, library: Library) -> set[str]:
 def _answer_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
     """Yield a fault unless the query has the gold as its answer, and nothing else."""
     records = library.records[task.query.database]
-    found = {tuple(records[key][column] for column in task.asked) for key in _answers(task.query, library)}
-    if found != set(task.gold) or len(found) != len(task.gold):
-        yield f"the answer of the query must be gold, got {sorted(map(str, found))} for {sorted(map(str, task.gold))}"
+    found = Counter(tuple(records[key][column] for column in task.asked) for key in _answers(task.query, library))
+    parts = [(part.entity, part.number) for part in task.gold.parts]
+    if found != Counter(tuple(value for value in part if value not in ("", None)) for part in parts):
+        yield f"the answer of the query must be gold, got {sorted(map(str, found))} for {parts}"
 
 
 def _near_miss_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
@@ -93,7 +96,7 @@ def _path_faults(task: ExplorationTask, provider: Provider) -> Iterator[str]:
     rules = ExplorationRules()
     if len(task.path) > rules.max_turns // 2:
         yield f"the path must take at most {rules.max_turns // 2} turns, got {len(task.path)}"
-    state, shown, listed = State(0), set(), set()
+    state, view, shown, listed = State(0), View("invalid"), set[Place](), set[str]()
     for action in task.path:
         state, view = act(state, action, provider, rules)
         if view.fault:
@@ -104,5 +107,5 @@ def _path_faults(task: ExplorationTask, provider: Provider) -> Iterator[str]:
         shown |= set(view.shown)
     if missing := [each.document for each in task.evidence if (each.document, each.page) not in shown]:
         yield f"the path must show all evidence, got none of {', '.join(missing)}"
-    if state.phase != "end":
-        yield "the path must end with an answer, got none"
+    if state.phase != "end" or grade(task.gold, view.answer).score < 1:
+        yield "the path must end with the right answer"

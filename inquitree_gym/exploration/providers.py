@@ -12,7 +12,7 @@ import numpy as np
 from inquitree_gym.errors import InquiTreeError, require
 from inquitree_gym.exploration.actions import Test, words_of
 from inquitree_gym.exploration.build.generate import library_of
-from inquitree_gym.exploration.library import NAME, Column, Database, Document, Library, LibrarySpec, Record, Value
+from inquitree_gym.exploration.library import NAME, Column, Database, Document, Library, LibrarySpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,6 +83,7 @@ class LocalLibrary:
     def __init__(self, library: Library) -> None:
         self.library = library
         self._documents = tuple(library.documents.values())
+        self._columns: dict[tuple[str, str], NDArray[Any]] = {}
 
     @property
     def name(self) -> str:
@@ -102,7 +103,7 @@ class LocalLibrary:
         least = np.partition(scores, -count)[-count]
         able = np.flatnonzero((scores >= least) & (scores > 0))
         best = able[np.argsort(-scores[able], kind="stable")][:count]
-        return [_hit(self._documents[place], words) for place in best.tolist()]
+        return [_hit(self._documents[place], self._lowered[place], words) for place in best.tolist()]
 
     def open(self, name: str) -> Document:
         """Return a document by id."""
@@ -117,14 +118,55 @@ class LocalLibrary:
         if schema is None:
             known = ", ".join(self.library.databases)
             raise ToolFault(f"database must be one of {known}, got '{database:.60}'.")
-        records = self.library.records[database]
+        records = self._records[database]
         if not tests:
             return Listing(len(records), (), _fields(schema))
-        keys = list(records)
+        passed = np.ones(len(records), np.bool_)
         for test in tests:
-            passes = _test(schema, test)
-            keys = [key for key in keys if passes(key, records[key])]
-        return Listing(len(keys), tuple((key, str(records[key][NAME])) for key in keys[:ROWS]))
+            passed &= self._passing(database, schema, test)
+        places = np.flatnonzero(passed)
+        return Listing(len(places), tuple(records[place] for place in places[:ROWS].tolist()))
+
+    @cached_property
+    def _records(self) -> dict[str, list[tuple[str, str]]]:
+        """Keys and names of the records of every database."""
+        tables = self.library.records.items()
+        return {name: [(key, str(record[NAME])) for key, record in records.items()] for name, records in tables}
+
+    def _passing(self, database: str, schema: Database, test: Test) -> NDArray[np.bool_]:
+        """Return the records that pass a test. A missing value passes none.
+
+        Raises:
+            ToolFault: the field is unknown, or its values cannot be compared in this way.
+        """
+        column = schema.column(test.field)
+        if column is None and test.field not in (KEY, NAME):
+            known = ", ".join((KEY, NAME, *(each.name for each in schema.columns)))
+            raise ToolFault(f"field must be one of {known}, got '{test.field:.60}'.")
+        numeric = column is not None and column.kind in ("number", "year")
+        wanted = _wanted(test, numeric=numeric)
+        values = self._column(database, test.field, numeric=numeric)
+        passed: NDArray[np.bool_]
+        if test.op == "~":
+            passed = np.char.find(values, wanted) >= 0
+        else:
+            passed = _COMPARE[test.op](values, wanted)
+        return passed & ~np.isnan(values) if numeric else passed
+
+    def _column(self, database: str, field: str, *, numeric: bool) -> NDArray[Any]:
+        """Return the values of a field: numbers, NaN where one is missing, or texts in small letters."""
+        place = (database, field)
+        if place not in self._columns:
+            records = self.library.records[database].items()
+            cells = [key if field == KEY else record[field] for key, record in records]
+            texts = ["" if cell is None else str(cell).lower() for cell in cells]
+            self._columns[place] = np.array([text or "nan" for text in texts], np.float64) if numeric else np.array(texts)
+        return self._columns[place]
+
+    @cached_property
+    def _lowered(self) -> list[list[str]]:
+        """Pages of all documents in small letters, for snippets."""
+        return [[page.lower() for page in document.pages] for document in self._documents]
 
     @cached_property
     def _index(self) -> Any:
@@ -143,12 +185,12 @@ class LocalLibrary:
         return scores
 
 
-def _hit(document: Document, words: Sequence[str]) -> Hit:
-    """Return a document with a snippet about the rarest of the words, taken as the longest."""
+def _hit(document: Document, lowered: Sequence[str], words: Sequence[str]) -> Hit:
+    """Return a document with a snippet around the longest of the words that it has."""
     for word in sorted(set(words), key=lambda each: (-len(each), each)):
-        for number, page in enumerate(document.pages, 1):
-            if (place := page.lower().find(word)) >= 0:
-                return Hit(document.id, document.title, number, snippet(page, place))
+        for number, page in enumerate(lowered, 1):
+            if (place := page.find(word)) >= 0:
+                return Hit(document.id, document.title, number, snippet(document.pages[number - 1], place))
     return Hit(document.id, document.title, 1, snippet(document.pages[0], 0))
 
 
@@ -171,45 +213,19 @@ def _about(column: Column) -> str:
     return column.unit or "year"
 
 
-_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 
 
-def _test(schema: Database, test: Test) -> Callable[[str, Record], bool]:
-    """Return a test as a function of key and record. A missing value passes none.
-
-    Raises:
-        ToolFault: the field is unknown, or its values cannot be compared in this way.
-    """
-    column = schema.column(test.field)
-    if column is None and test.field not in (KEY, NAME):
-        known = ", ".join((KEY, NAME, *(each.name for each in schema.columns)))
-        raise ToolFault(f"field must be one of {known}, got '{test.field:.60}'.")
-    numeric = column is not None and column.kind in ("number", "year")
-    wanted = _wanted(test, numeric=numeric)
-    if test.op == "~":
-        return lambda key, record: wanted in _text(_cell(test.field, key, record))
-    compare = _COMPARE[test.op]
-    if numeric:
-        return lambda key, record: (value := record[test.field]) is not None and compare(value, wanted)
-    return lambda key, record: compare(_text(_cell(test.field, key, record)), wanted)
-
-
-def _cell(field: str, key: str, record: Record) -> Value:
-    return key if field == KEY else record[field]
-
-
-def _text(value: Value) -> str:
-    return "" if value is None else str(value).lower()
-
-
 def _wanted(test: Test, *, numeric: bool) -> Any:
     """Return the value of a test as a number or a text in small letters."""
-    if not numeric or test.op == "~":
-        if not numeric and test.op not in ("=", "!=", "~"):
+    if not numeric:
+        if test.op not in ("=", "!=", "~"):
             raise ToolFault(f"'{test.field}' holds texts, so its op must be =, != or ~, got {test.op}.")
         return test.value.lower()
+    if test.op == "~":
+        raise ToolFault(f"'{test.field}' holds numbers, so its op must be one of {', '.join(_COMPARE)}, got ~.")
     try:
         return float(test.value.split()[0].replace(",", ""))
     except ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from inquitree_gym.exploration.actions import FORMS, Action, Tool, parse_action, words_of
@@ -16,6 +17,7 @@ ALLOWED: dict[Tools, tuple[Tool, ...]] = {
     "search": ("search", "open", "answer"),
     "none": ("answer",),
 }
+NOTHING_OPEN = "a document must be open for FIND, got none. OPEN one."
 PASSAGES = 10
 """Passages that FIND lists."""
 
@@ -82,7 +84,7 @@ def _used(action: Action, state: State, provider: Provider, rules: ExplorationRu
         if action.tool == "open":
             return _opened(provider.open(action.text), action.page)
         if action.tool == "find":
-            return _found(provider.open(state.document), action.text) if state.document else View("find", "no document is open.")
+            return _found(provider.open(state.document), action.text) if state.document else View("find", NOTHING_OPEN)
         return View("lookup", listing=provider.lookup(action.text, action.tests))
     except ToolFault as fault:
         return View(action.tool, str(fault))
@@ -97,10 +99,15 @@ def _opened(document: Document, page: int) -> View:
 def _found(document: Document, text: str) -> View:
     """Return the lines of a document that hold all of some words."""
     wanted = set(words_of(text))
-    lines = [
-        (number, snippet(line, 0))
+    lines = [(number, line) for number, line, words in _lines(document) if wanted <= words]
+    return View("find", passages=tuple((number, snippet(line, 0)) for number, line in lines[:PASSAGES]), total=len(lines))
+
+
+@lru_cache(maxsize=256)
+def _lines(document: Document) -> tuple[tuple[int, str, frozenset[str]], ...]:
+    """Return the lines of a document with their pages and words."""
+    return tuple(
+        (number, line, frozenset(words_of(line)))
         for number, page in enumerate(document.pages, 1)
         for line in page.splitlines()
-        if wanted <= set(words_of(line))
-    ]
-    return View("find", passages=tuple(lines[:PASSAGES]), total=len(lines))
+    )

@@ -8,6 +8,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from inquitree_gym.exploration.gold import AnswerGold
 from inquitree_gym.exploration.library import LibrarySpec
 from inquitree_gym.trees.fields import CANARY, Canary, FrozenModel, Identifier, Text, document_digest
 
@@ -24,7 +25,7 @@ class Condition(FrozenModel):
 
     column: Text
     op: Operator
-    value: int | float | str
+    value: float | str
 
 
 class Link(FrozenModel):
@@ -75,14 +76,8 @@ class ExplorationTask(FrozenModel):
     query: Query
     asked: tuple[Text, ...] = Field(min_length=1, max_length=2)
     """Columns of the answer: one, or the name and a number."""
-    gold: tuple[tuple[str | float, ...], ...] = Field(min_length=1, max_length=4)
-    """Rows of the answer, one value for each asked column. Several rows are a list, in any order."""
-    tolerance: float = Field(default=0.0, ge=0)
-    """Greatest error of a number, in its unit."""
-    unit: str = ""
-    """Unit of the number. Empty for none."""
-    aliases: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Other forms of gold texts."""
+    gold: AnswerGold
+    """The answer: one part, or up to four of a list in any order."""
     evidence: tuple[Evidence, ...] = Field(min_length=1)
     path: tuple[Text, ...] = Field(min_length=1)
     """Actions that find the answer, which is the last."""
@@ -90,8 +85,6 @@ class ExplorationTask(FrozenModel):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if any(len(row) != len(self.asked) for row in self.gold):
-            raise ValueError("a row of gold must have one value for each asked column")
         if self.hops > MAX_HOPS:
             raise ValueError(f"a query must have at most {MAX_HOPS} records, got {self.hops}")
         return self

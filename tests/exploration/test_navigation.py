@@ -11,6 +11,7 @@ import pytest
 from inquitree_gym.exploration import proofs
 from inquitree_gym.exploration.build.generate import build_library
 from inquitree_gym.exploration.build.navigation import HOPS, navigation_tasks
+from inquitree_gym.exploration.gold import AnswerGold, Part
 from inquitree_gym.exploration.library import LibrarySpec
 from inquitree_gym.exploration.proofs import proof_faults
 from inquitree_gym.exploration.providers import LocalLibrary
@@ -19,6 +20,7 @@ from inquitree_gym.exploration.schema import Condition, ExplorationTask
 LIBRARY = build_library(LibrarySpec(seed=1, size=200))
 PROVIDER = LocalLibrary(LIBRARY)
 TASKS = navigation_tasks(LIBRARY)
+NOBODY = AnswerGold(kind="T1", parts=(Part(entity="nobody"),))
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
@@ -44,10 +46,10 @@ def test_a_third_of_the_deeper_tasks_branch() -> None:
 
 def test_answers_are_numbers_names_and_lists() -> None:
     tasks = [task for seed in range(1, 6) for task in navigation_tasks(build_library(LibrarySpec(seed=seed)))]
-    assert {(len(task.gold) > 1, len(task.asked), isinstance(task.gold[0][0], str)) for task in tasks} >= {
+    assert {(len(task.gold.parts) > 1, len(task.asked), bool(task.gold.parts[0].entity)) for task in tasks} >= {
         (False, 1, True), (False, 1, False), (True, 2, True),
     }  # fmt: skip
-    assert {task.tolerance > 0 for task in tasks if task.unit} == {True, False}
+    assert {part.tolerance > 0 for task in tasks for part in task.gold.parts if part.unit} == {True, False}
 
 
 def test_tasks_are_the_same_each_time() -> None:
@@ -61,15 +63,16 @@ def test_a_task_survives_its_file() -> None:
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        ({"gold": (("nobody",),)}, "must be gold"),
-        ({"path": TASKS[0].path[:-1]}, "end with an answer"),
+        ({}, "must be gold"),
+        ({}, "end with the right answer"),
+        ({"path": TASKS[0].path[:-1]}, "end with the right answer"),
         ({"path": TASKS[0].path[-1:]}, "show all evidence"),
         ({"path": (*TASKS[0].path[:1] * 30, *TASKS[0].path)}, "at most 30 turns"),
         ({"question": f"Of {next(iter(LIBRARY.records[TASKS[0].query.database]))}?"}, "name no record"),
     ],
 )
 def test_a_poor_task_is_not_proved(change: dict[str, object], fault: str) -> None:
-    task = TASKS[0].model_copy(update={"asked": ("name",), "gold": (("nobody",),)} | change)
+    task = TASKS[0].model_copy(update={"asked": ("name",), "gold": NOBODY} | change)
     assert any(fault in found for found in proof_faults(task, LIBRARY, PROVIDER))
 
 

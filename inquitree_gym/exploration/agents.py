@@ -1,0 +1,81 @@
+"""Agents for explorations without a model: two floors, a searcher and the gold path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from inquitree_gym.baselines.agent import BaselineAgent, privileged
+from inquitree_gym.exploration.build.generate import library_of
+from inquitree_gym.exploration.env import ExplorationEnv
+from inquitree_gym.exploration.gold import Part
+from inquitree_gym.exploration.library import NAME, Record
+from inquitree_gym.exploration.schema import ExplorationTask
+
+_HIT = re.compile(r"^1\. (\S+) · ", re.MULTILINE)
+_QUESTION = re.compile(r"^Question: (.*)$", re.MULTILINE)
+_OPEN = re.compile(r" · page \d+ of \d+\n\n(.*?)(?: \(\S+\))?$", re.MULTILINE)
+
+
+class SilentAgent(BaselineAgent):
+    """Answers nothing at once: the lower floor."""
+
+    name = "silent"
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return an empty answer."""
+        return "ANSWER"
+
+
+class RandomAgent(BaselineAgent):
+    """Answers at once with records of the right type, drawn by the seed: as many as are asked for."""
+
+    name = "random"
+
+    def __init__(self, env: ExplorationEnv) -> None:
+        """Answer the tasks of an environment."""
+        super().__init__()
+        self._env = env
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the answer."""
+        task = self._env.task
+        records = list(library_of(task.library).records[task.query.database].values())
+        drawn = self.rng.choice(len(records), size=len(task.gold.parts), replace=False).tolist()
+        return f"ANSWER {'; '.join(_answer(task, part, records[at]) for part, at in zip(task.gold.parts, drawn, strict=True))}"
+
+
+def _answer(task: ExplorationTask, part: Part, record: Record) -> str:
+    """Return what a record has in the asked columns, in the form of a part of gold."""
+    name = str(record[NAME]) if part.entity else ""
+    number = None if part.number is None else float(record[task.asked[-1]] or 0)
+    return Part(entity=name, number=number, unit=part.unit).written()
+
+
+class FirstHitAgent(BaselineAgent):
+    """Searches with the question, opens the first hit, and answers with its name."""
+
+    name = "first-hit"
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next of three actions."""
+        if info["turn"] == 0:
+            asked = _QUESTION.search(observation)
+            return f"SEARCH {asked[1] if asked else ''}"
+        if hit := _HIT.search(observation):
+            return f"OPEN {hit[1]}"
+        opened = _OPEN.search(observation)
+        return f"ANSWER {opened[1] if opened else ''}"
+
+
+class OracleAgent(BaselineAgent):
+    """Takes the gold path."""
+
+    name = "oracle"
+    needs_privileged = True
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action of the path."""
+        path = privileged(info, self.name)["path"]
+        return str(path[min(info["turn"], len(path) - 1)])
