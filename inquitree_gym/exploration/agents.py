@@ -43,7 +43,8 @@ class RandomAgent(BaselineAgent):
         task = self._env.task
         records = list(library_of(task.library).records[task.query.database].values())
         drawn = self.rng.choice(len(records), size=len(task.gold.parts), replace=False).tolist()
-        return f"ANSWER {'; '.join(_answer(task, part, records[at]) for part, at in zip(task.gold.parts, drawn, strict=True))}"
+        parts = (_answer(task, part, records[at]) for part, at in zip(task.gold.parts, drawn, strict=True))
+        return f"ANSWER {'; '.join(parts)}"
 
 
 def _answer(task: ExplorationTask, part: Part, record: Record) -> str:

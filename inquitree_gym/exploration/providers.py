@@ -146,11 +146,7 @@ class LocalLibrary:
         numeric = column is not None and column.kind in ("number", "year")
         wanted = _wanted(test, numeric=numeric)
         values = self._column(database, test.field, numeric=numeric)
-        passed: NDArray[np.bool_]
-        if test.op == "~":
-            passed = np.char.find(values, wanted) >= 0
-        else:
-            passed = _COMPARE[test.op](values, wanted)
+        passed: NDArray[np.bool_] = _COMPARE[test.op](values, wanted)
         return passed & ~np.isnan(values) if numeric else passed
 
     def _column(self, database: str, field: str, *, numeric: bool) -> NDArray[Any]:
@@ -160,7 +156,9 @@ class LocalLibrary:
             records = self.library.records[database].items()
             cells = [key if field == KEY else record[field] for key, record in records]
             texts = ["" if cell is None else str(cell).lower() for cell in cells]
-            self._columns[place] = np.array([text or "nan" for text in texts], np.float64) if numeric else np.array(texts)
+            self._columns[place] = (
+                np.array([text or "nan" for text in texts], np.float64) if numeric else np.array(texts)
+            )
         return self._columns[place]
 
     @cached_property
@@ -214,6 +212,7 @@ def _about(column: Column) -> str:
 
 
 _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
+    "~": lambda values, wanted: np.char.find(values, wanted) >= 0,
     "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 
@@ -225,7 +224,7 @@ def _wanted(test: Test, *, numeric: bool) -> Any:
             raise ToolFault(f"'{test.field}' holds texts, so its op must be =, != or ~, got {test.op}.")
         return test.value.lower()
     if test.op == "~":
-        raise ToolFault(f"'{test.field}' holds numbers, so its op must be one of {', '.join(_COMPARE)}, got ~.")
+        raise ToolFault(f"'{test.field}' holds numbers, so its op must be one of = != < <= > >=, got ~.")
     try:
         return float(test.value.split()[0].replace(",", ""))
     except ValueError:

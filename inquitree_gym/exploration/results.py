@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 SEARCHES = ("search", "lookup")
 """Tools whose calls are searches."""
 LEGEND = (
-    "n: episodes (tasks). score: 1 for a right answer; p: gold facts whose page was shown / gold facts; guessed: right at "
-    "p < 1;\nsearches: SEARCH and LOOKUP. The tasks are ours, so no figure stands beside the paper's."
+    "n: episodes (tasks). score: 1 for a right answer. p: gold facts whose page was shown / gold facts.\n"
+    "guessed: right at p < 1. searches: SEARCH and LOOKUP.\n"
+    "The tasks are drawn by a program, so no figure stands beside the paper's."
 )
 
 
@@ -42,7 +43,7 @@ class ExplorationDetail:
 
     @property
     def grounded(self) -> float | None:
-        """p · score, after Eq. 8 and 9 of InquiTree."""
+        """Product of p and score, after Eq. 8 and 9 of InquiTree."""
         return None if self.score is None else self.evidence * self.score
 
     @property

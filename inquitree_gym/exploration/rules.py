@@ -100,7 +100,9 @@ def _found(document: Document, text: str) -> View:
     """Return the lines of a document that hold all of some words."""
     wanted = set(words_of(text))
     lines = [(number, line) for number, line, words in _lines(document) if wanted <= words]
-    return View("find", passages=tuple((number, snippet(line, 0)) for number, line in lines[:PASSAGES]), total=len(lines))
+    return View(
+        "find", passages=tuple((number, snippet(line, 0)) for number, line in lines[:PASSAGES]), total=len(lines)
+    )
 
 
 @lru_cache(maxsize=256)

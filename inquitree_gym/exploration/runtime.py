@@ -83,7 +83,9 @@ def view_text(view: View, forms: tuple[str, ...]) -> str:
     if view.listing is not None:
         return _listing_text(view.listing)
     if view.tool == "search":
-        hits = [f"{n}. {hit.id} · {hit.title} · page {hit.page}\n   {hit.snippet}" for n, hit in enumerate(view.hits, 1)]
+        hits = [
+            f"{n}. {hit.id} · {hit.title} · page {hit.page}\n   {hit.snippet}" for n, hit in enumerate(view.hits, 1)
+        ]
         return "\n".join(hits) or "Nothing was found."
     lines = [f"page {page}: {passage}" for page, passage in view.passages]
     return "\n".join([f"{view.total} lines found.", *lines])

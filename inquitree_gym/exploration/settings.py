@@ -35,7 +35,9 @@ class ExplorationRules(RuleSet):
         """
         turns = self.max_turns
         if isinstance(turns, bool) or not isinstance(turns, int) or not 1 <= turns <= MOST_TURNS:
-            raise OptionError(f"max_turns must be a whole number from 1 to {MOST_TURNS:,}, got {turns!r:.80}. Choose one.")
+            raise OptionError(
+                f"max_turns must be a whole number from 1 to {MOST_TURNS:,}, got {turns!r:.80}. Choose one."
+            )
         if self.tools not in get_args(Tools):
             raise OptionError(f"tools must be one of {', '.join(get_args(Tools))}, got {self.tools!r:.80}. Choose one.")
 

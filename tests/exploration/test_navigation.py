@@ -82,7 +82,9 @@ def test_a_query_with_two_answers_is_not_proved() -> None:
     query = task.query.model_copy(update={"where": (wide.model_copy(update={"op": ">=", "value": -1e9}),), "links": ()})
     if isinstance(wide.value, str):
         pytest.skip("the first constraint is no number")
-    assert any("must be gold" in each for each in proof_faults(task.model_copy(update={"query": query}), LIBRARY, PROVIDER))
+    assert any(
+        "must be gold" in each for each in proof_faults(task.model_copy(update={"query": query}), LIBRARY, PROVIDER)
+    )
 
 
 def test_proofs_use_nothing_of_the_builder() -> None:
