@@ -24,10 +24,11 @@ _FINAL = re.compile(
 _BOX = re.compile(r"\\boxed\{([^{}\n]{0,2000})\}")
 _ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _REFUSAL = re.compile(
-    r"(?:(?:the )?answer (?:is|was) |it is |this is )?(?:unknown|unclear|none|no answer|n/?a|not (?:found|known|available|"
-    r"sure|possible|determined)|nothing|\?|sorry|i (?:found (?:nothing|no)|am (?:not|unable)|was (?:not|unable)|do not|"
-    r"did not|don't|didn't|could not|couldn't|cannot|can't|have no|give up)|unable to|cannot|could not|no (?:evidence|"
-    r"record|such|information|result|match|data)|insufficient|there (?:is|are|was|were) no)(?!\w)",
+    r"(?:(?:the )?answer (?:is|was) |it is |this is )?(?:unknown|unclear|none|no answer|n/?a|nothing|\?|sorry|give up|"
+    r"insufficient|unable to|cannot|could not|not (?:found|known|available|sure|possible|determined)|"
+    r"there (?:is|are|was|were) no|no (?:evidence|record|such|information|result|match|data)|"
+    r"i (?:found (?:nothing|no)|(?:am|was) (?:not|unable)|(?:do|did|could) not|(?:do|did|could)n't|cannot|can't|have no))"
+    r"(?!\w)",
     re.I,
 )
 _GUESS = re.compile(r"\b(?:answer|guess|estimate)\b.{0,40}?\b(?:is|be|:)", re.I)
@@ -60,7 +61,7 @@ class Table:
 
 
 def final_answer(text: str) -> str:
-    """Return the final answer of a text: the last box, else what follows the last "answer:", else the last paragraph."""
+    """Return the final answer: the last box, else what follows the last "answer:", else the last paragraph."""
     if boxes := _BOX.findall(text):
         return str(boxes[-1]).strip()[:LONGEST_FINAL]
     marks = list(_FINAL.finditer(text))
@@ -87,11 +88,13 @@ def attempted(text: str) -> bool:
     raw = text.encode("utf-8", "replace")
     if len(raw) >= shortest and len(zlib.compress(raw)) < share * len(raw):
         return False
-    final = final_answer(text)
-    if not final.strip(" *_.`\"'-–—") or "\\boxed{" in final:
-        return False
-    opening = plain(final).lstrip(" *_`\"'[(")
-    return not _REFUSAL.match(opening) or _GUESS.search(opening) is not None
+    return "\\boxed{" not in final_answer(text) and not refuses(text)
+
+
+def refuses(text: str) -> bool:
+    """Return True if the final answer is empty, unknown, or says that nothing was found."""
+    opening = plain(final_answer(text)).strip(" *_.`\"'[(-")
+    return not opening or (_REFUSAL.match(opening) is not None and _GUESS.search(opening) is None)
 
 
 def citations(text: str) -> tuple[Citation, ...]:

@@ -31,9 +31,11 @@ class Cited:
         self.text = plain(text[:LONGEST_CITATION])
         self.tokens = _tokens(self.text)
 
-    def names(self, work: Work) -> bool:
-        """Return True if this is the work: by its title, or by first author and year where they are unique."""
-        return self._title(work) is not None or (work.unique and self._surname(work, None) and self._year(work, None))
+    def names(self, works: Sequence[Work]) -> int | None:
+        """Return the place of the work that this is: by title, else by first author and year where they are unique."""
+        titled = (place for place, work in enumerate(works) if self._title(work))
+        dated = (place for place, work in enumerate(works) if work.unique and self._surname(work) and self._year(work))
+        return next(titled, next(dated, None))
 
     def agrees(self, work: Work) -> bool:
         """Return True if the first author, the venue and the year that the work has stand in the citation."""
@@ -52,7 +54,7 @@ class Cited:
         return None
 
     def _ends(self, words: Sequence[str], place: int) -> int | None:
-        """Return the end of the words from a place on, few marks between them left out. None if they do not end there."""
+        """Return the end of the words from a place on, a few marks left out. None if they do not stand there."""
         for number, word in enumerate(words):
             skipped = 0
             while number and skipped < _MARKS and place < len(self.tokens) and not self.tokens[place].isalnum():
@@ -62,13 +64,13 @@ class Cited:
             place += 1
         return place if place == len(self.tokens) or _is_mark(self.tokens[place]) else None
 
-    def _surname(self, work: Work, place: tuple[int, int] | None) -> bool:
+    def _surname(self, work: Work, place: tuple[int, int] | None = None) -> bool:
         """Return True if the first author named before the title has the surname of the work's first author."""
         before = self.tokens if place is None else self.tokens[: place[0]]
         end = next((number for number in range(len(before)) if _ends_name(before, number)), len(before))
         return _holds(before[:end], _words(surname_of(work.authors[0])))
 
-    def _year(self, work: Work, place: tuple[int, int] | None) -> bool:
+    def _year(self, work: Work, place: tuple[int, int] | None = None) -> bool:
         """Return True if the only year outside the title is the work's."""
         if work.year is None:
             return True
@@ -80,7 +82,7 @@ class Cited:
             if _YEAR.fullmatch(token) and before not in _JOINTS and after not in _JOINTS
         } == {work.year}
 
-    def _venue(self, work: Work, place: tuple[int, int] | None) -> bool:
+    def _venue(self, work: Work, place: tuple[int, int] | None = None) -> bool:
         """Return True if the work's venue stands after its title."""
         if not work.venue:
             return True
@@ -105,7 +107,7 @@ def _graded(slot: Slot, texts: Sequence[str], attributes: Attributes) -> tuple[i
     seen: dict[int | str, bool] = {}
     for text in dict.fromkeys(texts):
         cited = Cited(text)
-        number = next((number for number, work in enumerate(slot.works) if cited.names(work)), None)
+        number = cited.names(slot.works)
         if number is None:
             seen.setdefault(comparable(text), False)
         else:

@@ -72,7 +72,7 @@ class Work(Frozen):
     """True if the library has no other work of this first author and year, so that they name it without a title."""
 
     def written(self) -> str:
-        """Return the work as ``authors. title. venue. year.``"""
+        """Return the work as "authors. title. venue. year." says."""
         return " ".join(f"{part}." for part in (", ".join(self.authors), self.title, self.venue, self.year) if part)
 
 

@@ -7,6 +7,7 @@ and none extra.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import fmean
 from typing import Annotated, Literal
 
@@ -206,7 +207,7 @@ def _is_entity(part: Part, text: str) -> bool:
 
 
 def _readings(text: str) -> list[str]:
-    """Return the texts that may be the answer in a final answer: all of it, without its gloss, and what follows "is"."""
+    """Return the readings of a final answer: all of it, without its gloss, and what follows "is"."""
     found = [text]
     bare = text.rstrip(" .*_`\"'")
     opened = bare.rfind(" (")
@@ -232,7 +233,7 @@ def _is_range(text: str, found: Sequence[Quantity]) -> bool:
     """Return True if two different numbers of a text are the ends of a range."""
     return any(
         one.value != other.value and text[one.end : other.start].strip() in {"-", "to", "or"}
-        for one, other in zip(found, found[1:], strict=False)
+        for one, other in pairwise(found)
     )
 
 
