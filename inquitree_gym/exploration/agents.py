@@ -1,4 +1,4 @@
-"""Agents for explorations without a model: two floors, a searcher and the gold path."""
+"""Agents for explorations: two floors, a searcher, the gold path, and a chat model."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from inquitree_gym.baselines.agent import BaselineAgent, privileged
-from inquitree_gym.exploration.build.generate import library_of
+from inquitree_gym.baselines.llm import ChatAgent
+from inquitree_gym.exploration.building.generate import library_of
 from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.exploration.gold import Part
 from inquitree_gym.exploration.library import NAME, Record
+from inquitree_gym.exploration.runtime import PACKAGE
 from inquitree_gym.exploration.schema import ExplorationTask
 
 _HIT = re.compile(r"^1\. (\S+) · ", re.MULTILINE)
@@ -80,3 +82,9 @@ class OracleAgent(BaselineAgent):
         """Return the next action of the path."""
         path = privileged(info, self.name)["path"]
         return str(path[min(info["turn"], len(path) - 1)])
+
+
+class ExploringLLMAgent(ChatAgent):
+    """A chat model that explores, with the whole episode as its conversation."""
+
+    package = PACKAGE

@@ -13,8 +13,6 @@ from pydantic import Field
 
 from inquitree_gym.trees.fields import CANARY, FrozenModel
 
-VERSION = 1
-"""Version of the generator. A library is determined by it, a seed, a world and a size."""
 PAGE = 2_000
 """Characters of a page at most."""
 NAME = "name"
@@ -36,7 +34,8 @@ class LibrarySpec(FrozenModel):
     """0 for the relations as drawn. World n has relation n turned around."""
     size: int = Field(default=200, ge=100, le=20_000)
     """Number of documents."""
-    version: Literal[1] = VERSION
+    version: Literal[1] = 1
+    """Version of the generator."""
 
 
 class Column(FrozenModel):

@@ -7,7 +7,7 @@ from itertools import repeat
 
 from inquitree_gym.baselines.agent import Agent
 from inquitree_gym.baselines.llm import ChatAgent
-from inquitree_gym.exploration.agents import FirstHitAgent, OracleAgent, RandomAgent, SilentAgent
+from inquitree_gym.exploration.agents import ExploringLLMAgent, FirstHitAgent, OracleAgent, RandomAgent, SilentAgent
 from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.exploration.runtime import TEMPLATE_NAMES, ExplorationRuntimes, exploration_prompts
 from inquitree_gym.exploration.schema import ExplorationTask
@@ -25,8 +25,8 @@ class ExplorationPlay:
         "first-hit": lambda env: FirstHitAgent(),
         "oracle": lambda env: OracleAgent(),
     }
-    model_agents: Mapping[str, type[ChatAgent]] = {}
-    default_agents = ("silent", "oracle")
+    model_agents: Mapping[str, type[ChatAgent]] = {"llm": ExploringLLMAgent}
+    default_agents = ("oracle", "silent")
     saved_policy = None
     course_note = "One request at least, and one more than there are turns at most."
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from inquitree_gym.errors import InquiTreeError, require
 from inquitree_gym.exploration.actions import Test, words_of
-from inquitree_gym.exploration.build.generate import library_of
+from inquitree_gym.exploration.building.generate import library_of
 from inquitree_gym.exploration.library import NAME, Column, Database, Document, Library, LibrarySpec
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from inquitree_gym.exploration.gold import AnswerGold
 from inquitree_gym.exploration.library import LibrarySpec
 from inquitree_gym.trees.fields import CANARY, Canary, FrozenModel, Identifier, Text, document_digest
 
-FORMAT = "exploration/1"
 MAX_HOPS = 6
 """Records of a task at most."""
 Operator = Literal["=", ">=", "<="]
@@ -66,7 +65,7 @@ class Evidence(FrozenModel):
 class ExplorationTask(FrozenModel):
     """A question about a library, whose answer can be proved."""
 
-    format: Literal["exploration/1"] = FORMAT
+    format: Literal["exploration/1"] = "exploration/1"
     id: Identifier
     version: int = Field(default=1, ge=1)
     canary: Canary = CANARY

@@ -46,7 +46,6 @@ class ExplorationSettings(KindSettings):
     """Settings of a study of explorations. See `KindSettings` for the methods."""
 
     grid: ClassVar[tuple[str, ...]] = ("tools",)
-    model_agents: ClassVar[tuple[str, ...]] = ()
 
     max_turns: int = Field(default=MAX_TURNS, ge=1, le=MOST_TURNS, description="Actions before an answer is due.")
     tools: Annotated[tuple[Tools, ...], BeforeValidator(as_tuple)] = Field(

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from inquitree_gym.exploration.build.generate import build_library
+from inquitree_gym.exploration.building.generate import build_library
 from inquitree_gym.exploration.library import PAGE, Library, LibrarySpec
 
 DIGEST = "70047845064af95b4e562079bcdb262b76e05aa9879014cbc16ed91fe1ff94e4"
@@ -22,7 +22,7 @@ def library() -> Library:
 def test_a_library_is_the_same_bytes_in_every_process(library: Library) -> None:
     assert library.digest == DIGEST
     code = (
-        "from inquitree_gym.exploration.build.generate import build_library as b\n"
+        "from inquitree_gym.exploration.building.generate import build_library as b\n"
         "from inquitree_gym.exploration.library import LibrarySpec as S\n"
         "print(b(S(seed=1, size=200)).digest)"
     )

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.exploration import proofs
-from inquitree_gym.exploration.build.generate import build_library
-from inquitree_gym.exploration.build.navigation import HOPS, navigation_tasks
+from inquitree_gym.exploration.building.generate import build_library
+from inquitree_gym.exploration.building.navigation import HOPS, navigation_tasks
 from inquitree_gym.exploration.gold import AnswerGold, Part
 from inquitree_gym.exploration.library import LibrarySpec
 from inquitree_gym.exploration.proofs import proof_faults
@@ -91,4 +91,4 @@ def test_proofs_use_nothing_of_the_builder() -> None:
     tree = ast.parse(Path(proofs.__file__).read_text(encoding="utf-8"))
     imported = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     assert imported
-    assert not [name for name in imported if "build" in name]
+    assert not [name for name in imported if "building" in name]

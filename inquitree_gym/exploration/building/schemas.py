@@ -1,0 +1,54 @@
+"""The eight databases, and what papers are written with, from data files."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from inquitree_gym.exploration.library import Database
+from inquitree_gym.trees.fields import FrozenModel
+
+
+class PaperTemplates(FrozenModel):
+    """Sentences of papers. Each is drawn from several wordings."""
+
+    venues: tuple[str, ...]
+    conditions: tuple[str, ...]
+    titles: tuple[str, ...]
+    openings: tuple[str, ...]
+    methods: tuple[str, ...]
+    enrolled: tuple[str, ...]
+    completed: tuple[str, ...]
+    results: tuple[str, ...]
+    abstract_numbers: tuple[str, ...]
+    abstract_results: tuple[str, ...]
+    discussions: tuple[str, ...]
+    fillers: tuple[str, ...]
+    rises: tuple[str, ...]
+    falls: tuple[str, ...]
+
+
+def _data(name: str) -> dict[str, Any]:
+    file = resources.files("inquitree_gym").joinpath("exploration", "building", "data", f"{name}.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def _tuples(value: Any) -> Any:
+    """Return lists as tuples, which a strict model takes."""
+    if isinstance(value, list):
+        return tuple(map(_tuples, value))
+    return {name: _tuples(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+@cache
+def databases() -> dict[str, Database]:
+    """Return the databases by name, each after those that its links lead to."""
+    return {name: Database.model_validate(_tuples(schema)) for name, schema in _data("schemas").items()}
+
+
+@cache
+def paper_templates() -> PaperTemplates:
+    """Return the sentences of papers."""
+    return PaperTemplates.model_validate(_tuples(_data("papers")))
