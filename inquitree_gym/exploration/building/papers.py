@@ -1,4 +1,4 @@
-"""Papers: each reports one relation of a small causal model under one condition, with sentences drawn from templates."""
+"""Papers: each reports one relation of a small causal model under one condition, in sentences from templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of the databases, and the page of each: drawn by seed, with labels and units that differ from page to page."""
+"""Records of the databases and their pages, drawn by seed; labels and units differ from page to page."""
 
 from __future__ import annotations
 
