@@ -11,7 +11,7 @@ from inquitree_gym.exploration.gold import CitationGold, Slot, Work
 from inquitree_gym.exploration.quantities import comparable, plain
 
 Attributes = Literal["strict", "lenient"]
-"""Whether authors, venue and year must agree once the work is named."""
+"""Strict: authors, venue and year must agree once the work is named. Lenient: the work suffices."""
 
 LONGEST_CITATION = 2_000
 """Characters of a citation that are read."""

@@ -41,7 +41,7 @@ _LETTERS = str.maketrans("‐‑‒–—−×⁄’‘′“”μ", "------x/''
 _DROPPED = re.compile(r"'(?![-\w])|(?<!\d)'|[^\w<>=≤≥+'%.\-/\s]|(?<!\d)\.|\.(?!\d)|(?<=\S)-|-(?!\d)|_")
 
 
-class Quantity(NamedTuple):
+class Amount(NamedTuple):
     """A number in a text with its unit."""
 
     value: float
@@ -93,18 +93,18 @@ def near(value: float, gold: float, tolerance: float) -> bool:
     return abs(value - gold) <= tolerance + ROUNDING * max(abs(value), abs(gold))
 
 
-def quantities(text: str, known: str = "") -> list[Quantity]:
+def quantities(text: str, known: str = "") -> list[Amount]:
     """Return the numbers of a text in `plain` form. A word after a number is its unit if it is one, or ``known``."""
     found = []
     for match in _NUMBER.finditer(text):
         unit, end = _unit_after(text, match.end(), known)
         if end is None or (value := _value(match)) is None:
             continue
-        found.append(Quantity(value, unit, match.start(), end))
+        found.append(Amount(value, unit, match.start(), end))
     return found
 
 
-def quantity(text: str, known: str = "") -> Quantity | None:
+def quantity(text: str, known: str = "") -> Amount | None:
     """Return the number that a whole text is, with its unit. None if the text says anything else."""
     text = plain(text).strip(" *`\"'")
     match = _NUMBER.match(text)
@@ -113,7 +113,7 @@ def quantity(text: str, known: str = "") -> Quantity | None:
     unit = " ".join(text[match.end() :].split())
     unit = _WORDS.get(unit, unit)
     fits = not unit or _measure(unit) is not None or (known and unit == plain(known))
-    return Quantity(value, unit, 0, len(text)) if fits else None
+    return Amount(value, unit, 0, len(text)) if fits else None
 
 
 def _value(match: re.Match[str]) -> float | None:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inquitree_gym.exploration.answers import Table
+from inquitree_gym.exploration.answers import MarkdownTable
 from inquitree_gym.exploration.gold import TableGold
-from inquitree_gym.exploration.quantities import Quantity, comparable, convert, near, quantity
+from inquitree_gym.exploration.quantities import Amount, comparable, convert, near, quantity
 
 ABSOLUTE, RELATIVE = 1e-6, 1e-3
 """Differences of numbers that are equal where a column has no tolerance of its own."""
@@ -81,13 +81,13 @@ class _Column:
             tolerance = max(ABSOLUTE, RELATIVE * abs(wanted.value) if abs(wanted.value) > ABSOLUTE else 0.0)
         return value is not None and near(value, wanted.value, tolerance)
 
-    def _quantity(self, cell: str) -> Quantity | None:
+    def _quantity(self, cell: str) -> Amount | None:
         """Return the number of a cell, in the column's unit where it names none."""
         found = quantity(cell, self._unit)
         return found._replace(unit=found.unit or self._unit) if found else None
 
 
-def graded_table(gold: TableGold, table: Table | None) -> Found:
+def graded_table(gold: TableGold, table: MarkdownTable | None) -> Found:
     """Count the elements of gold in an answer's table. Of several rows with one key the best counts."""
     if table is None:
         return Found()
