@@ -77,6 +77,11 @@ def _measure(unit: str) -> tuple[str, float] | None:
     return (f"{upper[0]}/{lower[0]}", upper[1] / lower[1]) if upper and lower else None
 
 
+def is_unit(text: str) -> bool:
+    """Return True for a unit that `convert` knows."""
+    return text in _WORDS or _measure(plain(text)) is not None
+
+
 def convert(value: float, unit: str, to: str) -> float | None:
     """Return a value in another unit. None if the units are in conflict or one is unknown."""
     unit, to = _WORDS.get(unit, plain(unit)), _WORDS.get(to, plain(to))
@@ -133,7 +138,7 @@ def _unit_after(text: str, start: int, known: str) -> tuple[str, int | None]:
         return "", start
     both, first = f"{match[1]} {match[2]}".strip(), match[1]
     for words, end in ((both, match.end()), (first, match.end(1))):
-        if words and (words in _WORDS or _measure(words) is not None or words.casefold() == plain(known).casefold()):
+        if words and (is_unit(words) or words.casefold() == plain(known).casefold()):
             return _WORDS.get(words, words), start + end
     attached = text[start : start + 1].isalpha()
     return "", None if attached else start
