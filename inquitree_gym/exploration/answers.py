@@ -90,13 +90,12 @@ def items(final: str) -> list[list[str]]:
     return [coarse, fine] if fine != coarse else [coarse]
 
 
-def attempted(text: str) -> bool:
-    """Return False for an answer that is empty, cut off, repetitive or refuses. Validity comes first (A.9)."""
+def is_broken(text: str) -> bool:
+    """Return True for an answer that is cut off or repetitive."""
     shortest, share = _REPETITIVE
     raw = text.encode("utf-8", "replace")
-    if len(raw) >= shortest and len(zlib.compress(raw)) < share * len(raw):
-        return False
-    return "\\boxed{" not in final_answer(text) and not refuses(text)
+    repetitive = len(raw) >= shortest and len(zlib.compress(raw)) < share * len(raw)
+    return repetitive or "\\boxed{" in final_answer(text)
 
 
 def refuses(text: str) -> bool:

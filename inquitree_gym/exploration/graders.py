@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from inquitree_gym.exploration.answers import LISTED, attempted, citations, final_answer, items, last_table
+from inquitree_gym.exploration.answers import LISTED, citations, final_answer, is_broken, items, last_table, refuses
 from inquitree_gym.exploration.citing import Attributes, graded_slots
 from inquitree_gym.exploration.gold import AnswerGold, CitationGold, Frozen, Gold, Part, TableGold
 from inquitree_gym.exploration.quantities import Amount, comparable, convert, near, plain, quantities
@@ -162,14 +162,19 @@ def _table_grade(gold: TableGold, text: str) -> TableGrade:
 
 
 def _verdict(gold: AnswerGold, text: str) -> Verdict:
-    """Return the verdict on a T1 or T2 answer. Validity comes first."""
-    if not attempted(text):
+    """Return the verdict on a T1 or T2 answer. Validity comes first.
+
+    A name that reads like a refusal, such as a title that begins with "No evidence", is right where gold has it.
+    """
+    if is_broken(text):
         return "not_attempted"
     final = final_answer(text)
     if len(gold.parts) == 1 and not (gold.parts[0].entity and gold.parts[0].number is not None):
         right = _single(gold.parts[0], final)
     else:
         right = any(_all_parts(gold.parts, listed) for listed in items(final))
+    if refuses(text) and not (right and gold.parts[0].entity):
+        return "not_attempted"
     return "correct" if right else "incorrect"
 
 
