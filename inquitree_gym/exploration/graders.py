@@ -173,7 +173,7 @@ def _verdict(gold: AnswerGold, text: str) -> Verdict:
         right = _single(gold.parts[0], final)
     else:
         right = any(_all_parts(gold.parts, listed) for listed in items(final))
-    if refuses(text) and not (right and gold.parts[0].entity):
+    if refuses(text) and comparable(final_answer(text)) not in {comparable(name) for name in gold.parts[0].names}:
         return "not_attempted"
     return "correct" if right else "incorrect"
 

@@ -121,6 +121,7 @@ def test_a_title_that_reads_like_a_refusal():
     gold = AnswerGold(kind="T2", parts=({"entity": "No evidence of salts in gels"},))
     assert verdict(gold, "No evidence of salts in gels.") == "correct"
     assert verdict(gold, "No evidence was found.") == "not_attempted"
+    assert verdict(gold, "It is not known: No evidence of salts in gels") == "not_attempted"
 
 
 def test_lines_of_citations():
