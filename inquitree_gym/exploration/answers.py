@@ -22,18 +22,20 @@ _FINAL = re.compile(
     r"^[ \t*_#>\-]{0,20}(?:(?:the|my) )?(?:final )?answer(?: is)?[*_ ]*(?::|(?<=is)\b)[*_ ]*(.*)", re.I | re.M
 )
 _BOX = re.compile(r"\\boxed\{([^{}\n]{0,2000})\}")
-_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+")
+LISTED = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
+"""Mark of an item of a list."""
+_BRACKETS = re.compile(r"\),\s?\(")
 _REFUSAL = re.compile(
     r"(?:(?:the )?answer (?:is|was) |it is |this is )?(?:unknown|unclear|none|no answer|n/?a|nothing|\?|sorry|give up|"
     r"insufficient|unable to|cannot|could not|not (?:found|known|available|sure|possible|determined)|"
     r"there (?:is|are|was|were) no|no (?:evidence|record|such|information|result|match|data)|"
-    r"i (?:found (?:nothing|no)|(?:am|was) (?:not|unable)|(?:do|did|could) not|(?:do|did|could)n't|cannot|can't|have no))"
+    r"i (?:found (?:nothing|no)|(?:am|was) (?:not|unable)|(?:do|did|could)(?: not|n't)|cannot|can't|have no))"
     r"(?!\w)",
     re.I,
 )
 _GUESS = re.compile(r"\b(?:answer|guess|estimate)\b.{0,40}?\b(?:is|be|:)", re.I)
 _MARK = re.compile(
-    r"(?:^[ \t>*•_\-]*(?:\d{1,2}[.)][ \t])?\[?ref[. _-]{0,2}(\d{1,4})(?:\][ \t*_]*:?|[ \t*_]*:)"
+    r"(?:^[ \t>*•_#|`\-]*(?:\d{1,2}[.)][ \t])?\[?ref[. _-]{0,2}(\d{1,4})(?:\][ \t*_]*:?|[ \t*_]*:)"
     r"|\[ref[. _-]{0,2}(\d{1,4})[ \t]*:)[ \t*_]*",
     re.I | re.M,
 )
@@ -53,7 +55,7 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MarkdownTable:
     """A Markdown table. Every row has one cell per header."""
 
     headers: tuple[str, ...]
@@ -70,25 +72,30 @@ def final_answer(text: str) -> str:
         return paragraphs[-1].strip()[:LONGEST_FINAL]
     said = marks[-1][1].strip(" *_")
     lines = text[marks[-1].end() :].lstrip("\n" if not said else "").split("\n\n", 1)[0].split("\n")
-    kept = [line for line in lines if line.strip() and (not said or _ITEM.match(line))]
+    kept = [line for line in lines if line.strip() and (not said or LISTED.match(line))]
     return "\n".join([said, *kept]).strip()[:LONGEST_FINAL]
 
 
 def items(final: str) -> list[list[str]]:
-    """Return the readings of a final answer as a list: by lines and semicolons, and by commas and "and" too."""
-    lines = [_ITEM.sub("", line, count=1) for line in final.splitlines() if line.strip()]
+    """Return the readings of a final answer as a list: by lines and semicolons, and by commas and "and" too.
+
+    The rows of a table and pairs in brackets are items, too.
+    """
+    if table := last_table(final):
+        return [[": ".join(row) for row in table.rows]]
+    final = _BRACKETS.sub(";", final)
+    lines = [LISTED.sub("", line, count=1) for line in final.splitlines() if line.strip()]
     coarse = [item.strip() for line in lines for item in line.split(";") if item.strip()]
     fine = [item.strip() for line in coarse for item in re.split(r",\s+(?:and\s+)?|\s+and\s+", line) if item.strip()]
     return [coarse, fine] if fine != coarse else [coarse]
 
 
-def attempted(text: str) -> bool:
-    """Return False for an answer that is empty, cut off, repetitive or refuses. Validity comes first (A.9)."""
+def is_broken(text: str) -> bool:
+    """Return True for an answer that is cut off or repetitive."""
     shortest, share = _REPETITIVE
     raw = text.encode("utf-8", "replace")
-    if len(raw) >= shortest and len(zlib.compress(raw)) < share * len(raw):
-        return False
-    return "\\boxed{" not in final_answer(text) and not refuses(text)
+    repetitive = len(raw) >= shortest and len(zlib.compress(raw)) < share * len(raw)
+    return repetitive or "\\boxed{" in final_answer(text)
 
 
 def refuses(text: str) -> bool:
@@ -126,7 +133,7 @@ def _cited(mark: re.Match[str], rest: str) -> str:
     return text.strip(" \t*_")
 
 
-def last_table(text: str) -> Table | None:
+def last_table(text: str) -> MarkdownTable | None:
     """Return the last Markdown table of a text. None without one.
 
     Cells beyond the headers are dropped and missing ones are empty, as Markdown reads them.
@@ -137,7 +144,7 @@ def last_table(text: str) -> Table | None:
             continue
         headers, rules = _cells(lines[number - 1]), _cells(lines[number])
         if len(headers) == len(rules) and all(_RULE.fullmatch(rule) for rule in rules):
-            return Table(headers, tuple(_rows(lines[number + 1 :], len(headers))))
+            return MarkdownTable(headers, tuple(_rows(lines[number + 1 :], len(headers))))
     return None
 
 

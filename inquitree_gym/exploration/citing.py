@@ -11,12 +11,13 @@ from inquitree_gym.exploration.gold import CitationGold, Slot, Work
 from inquitree_gym.exploration.quantities import comparable, plain
 
 Attributes = Literal["strict", "lenient"]
-"""Whether authors, venue and year must agree once the work is named."""
+"""Strict: authors, venue and year must agree once the work is named. Lenient: the work suffices."""
 
 LONGEST_CITATION = 2_000
 """Characters of a citation that are read."""
 _TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_")
 _DASH = re.compile(r"(?<=[^\W\d])[-'](?=\w)|(?<=\w)[-'](?=[^\W\d])")
+_ADDRESS = re.compile(r"\bhttps?://\S+|\b(?:doi[: ]\s?)?10\.\d{4,9}/\S+", re.I)
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d[a-z]?")
 _JOINTS = frozenset("-/")
 """Marks that make a number a part of a range or of an address, so that it is no year."""
@@ -28,8 +29,7 @@ class Cited:
     """A citation cut into words and marks, in which works are looked for."""
 
     def __init__(self, text: str) -> None:
-        self.text = plain(text[:LONGEST_CITATION])
-        self.tokens = _tokens(self.text)
+        self.tokens = _tokens(plain(_ADDRESS.sub(" ", text[:LONGEST_CITATION])))
 
     def names(self, works: Sequence[Work]) -> int | None:
         """Return the place of the work that this is: by title, else by first author and year where they are unique."""

@@ -109,7 +109,7 @@ class TableGold(Frozen):
     rows: tuple[tuple[str, ...], ...] = Field(min_length=1)
     """Cells as text, one per header. Empty where gold has no value; such a cell is not counted."""
     units: dict[str, str] = {}
-    """Unit of the bare numbers of a column, by header."""
+    """Unit of the bare numbers of a column, by header. A header such as "Intensity (mA)" names its own."""
     tolerances: dict[str, Annotated[float, Field(ge=0.0)]] = {}
     """Allowed difference of the numbers of a column, by header, absolute. Without one, a thousandth (A.9)."""
     vocabularies: dict[str, tuple[Text, ...]] = {}

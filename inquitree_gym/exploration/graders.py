@@ -6,6 +6,7 @@ and none extra.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean
@@ -13,18 +14,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from inquitree_gym.exploration.answers import attempted, citations, final_answer, items, last_table
+from inquitree_gym.exploration.answers import LISTED, citations, final_answer, is_broken, items, last_table, refuses
 from inquitree_gym.exploration.citing import Attributes, graded_slots
 from inquitree_gym.exploration.gold import AnswerGold, CitationGold, Frozen, Gold, Part, TableGold
-from inquitree_gym.exploration.quantities import Quantity, comparable, convert, near, plain, quantities
+from inquitree_gym.exploration.quantities import Amount, comparable, convert, near, plain, quantities
 from inquitree_gym.exploration.tabling import graded_table
+
+_LIMIT = re.compile(r"(?:\b(?:not|than|below|above|under|over|least|most|up to)|[<>≤≥])\s*$", re.I)
 
 Verdict = Literal["correct", "incorrect", "not_attempted"]
 Items = Literal["all", "attributes"]
 """Cells that count as items of T4: all, the key included (Eq. 6), or attributes alone (A.9)."""
 
 
-class Counts(Frozen):
+class Tally(Frozen):
     """Right, given and gold elements of one kind."""
 
     right: int
@@ -68,7 +71,7 @@ class CitationGrade(Frozen):
     """Grade of a T3 answer."""
 
     kind: Literal["T3"] = "T3"
-    slots: tuple[Counts, ...]
+    slots: tuple[Tally, ...]
     """Works of every slot, in the order of gold: correct, cited and gold ones."""
     unknown: tuple[int, ...] = ()
     """Slots that the answer fills and the text does not have. They are ignored."""
@@ -90,20 +93,20 @@ class TableGrade(Frozen):
     """Grade of a T4 answer."""
 
     kind: Literal["T4"] = "T4"
-    keys: Counts
-    attributes: Counts
+    keys: Tally
+    attributes: Tally
     """Cells beside the key that are not empty."""
-    rows: Counts
+    rows: Tally
     """Rows that are right in their key and every attribute."""
     format: bool
     """True if the answer has a table with exactly the asked headers."""
 
-    def items(self, items: Items = "all") -> Counts:
+    def items(self, items: Items = "all") -> Tally:
         """Return the counts of items."""
         keys, cells = self.keys, self.attributes
         if items == "attributes":
             return cells
-        return Counts(right=keys.right + cells.right, given=keys.given + cells.given, gold=keys.gold + cells.gold)
+        return Tally(right=keys.right + cells.right, given=keys.given + cells.given, gold=keys.gold + cells.gold)
 
     @property
     def score(self) -> float:
@@ -141,7 +144,7 @@ def _citation_grade(gold: CitationGold, text: str, attributes: Attributes) -> Ci
     cited = citations(text)
     known = {slot.number for slot in gold.slots}
     counts = graded_slots(gold, cited, attributes)
-    slots = tuple(Counts(right=right, given=given, gold=wanted) for right, given, wanted in counts)
+    slots = tuple(Tally(right=right, given=given, gold=wanted) for right, given, wanted in counts)
     unknown = tuple(sorted({one.slot for one in cited} - known))
     return CitationGrade(slots=slots, unknown=unknown, format=bool(cited))
 
@@ -151,22 +154,27 @@ def _table_grade(gold: TableGold, text: str) -> TableGrade:
     found = graded_table(gold, last_table(text))
     attributes = sum(bool(cell) for row in gold.rows for cell in row[1:])
     return TableGrade(
-        keys=Counts(right=found.keys, given=found.given_keys, gold=len(gold.rows)),
-        attributes=Counts(right=found.attributes, given=found.given_attributes, gold=attributes),
-        rows=Counts(right=found.rows, given=found.given_rows, gold=len(gold.rows)),
+        keys=Tally(right=found.keys, given=found.given_keys, gold=len(gold.rows)),
+        attributes=Tally(right=found.attributes, given=found.given_attributes, gold=attributes),
+        rows=Tally(right=found.rows, given=found.given_rows, gold=len(gold.rows)),
         format=found.format,
     )
 
 
 def _verdict(gold: AnswerGold, text: str) -> Verdict:
-    """Return the verdict on a T1 or T2 answer. Validity comes first."""
-    if not attempted(text):
+    """Return the verdict on a T1 or T2 answer. Validity comes first.
+
+    A name that reads like a refusal, such as a title that begins with "No evidence", is right where gold has it.
+    """
+    if is_broken(text):
         return "not_attempted"
     final = final_answer(text)
     if len(gold.parts) == 1 and not (gold.parts[0].entity and gold.parts[0].number is not None):
         right = _single(gold.parts[0], final)
     else:
         right = any(_all_parts(gold.parts, listed) for listed in items(final))
+    if refuses(text) and comparable(final_answer(text)) not in {comparable(name) for name in gold.parts[0].names}:
+        return "not_attempted"
     return "correct" if right else "incorrect"
 
 
@@ -193,11 +201,10 @@ def _is_part(part: Part, item: str) -> bool:
     if not part.entity or part.number is None:
         return _single(part, item)
     text = plain(item)
-    found = quantities(text, part.unit)
-    if not found:
-        return False
-    last = found[-1]
-    return _is_value(part, last) and _is_entity(part, f"{text[: last.start]} {text[last.end :]}".strip(" ()=:"))
+    return any(
+        _is_value(part, one) and _is_entity(part, f"{text[: one.start]} {text[one.end :]}".strip(" ()=:-"))
+        for one in quantities(text, part.unit)
+    )
 
 
 def _is_entity(part: Part, text: str) -> bool:
@@ -221,23 +228,24 @@ def _readings(text: str) -> list[str]:
 
 def _is_number(part: Part, final: str) -> bool:
     """Return True if a final answer gives the number and no other value."""
-    text = plain(final)
-    found = quantities(text.partition("±")[0] if "±" in text else text, part.unit)
+    text = plain(LISTED.sub("", final, count=1)).partition("±")[0]
+    found = quantities(text, part.unit)
     if len(found) > 1 and not all(_is_value(part, one) for one in found):
         places = [text.rfind(mark) for mark in (" is ", " are ", " was ", ": ", "= ")]
         found = [one for one in found if one.start > max(places)] if max(places) >= 0 else found
-    return bool(found) and all(_is_value(part, one) for one in found) and not _is_range(text, found)
+    return bool(found) and all(_is_value(part, one) for one in found) and not _is_bounds(text, found)
 
 
-def _is_range(text: str, found: Sequence[Quantity]) -> bool:
-    """Return True if two different numbers of a text are the ends of a range."""
-    return any(
+def _is_bounds(text: str, found: Sequence[Amount]) -> bool:
+    """Return True if the numbers of a text are the ends of a range, a limit, or denied."""
+    denied = any(_LIMIT.search(text[max(0, one.start - 20) : one.start]) for one in found)
+    return denied or any(
         one.value != other.value and text[one.end : other.start].strip() in {"-", "to", "or"}
         for one, other in pairwise(found)
     )
 
 
-def _is_value(part: Part, given: Quantity) -> bool:
+def _is_value(part: Part, given: Amount) -> bool:
     """Return True if a number is the part's, within its tolerance. A missing unit is accepted, a wrong one is not."""
     if part.number is None:
         return False

@@ -41,7 +41,7 @@ _LETTERS = str.maketrans("‐‑‒–—−×⁄’‘′“”μ", "------x/''
 _DROPPED = re.compile(r"'(?![-\w])|(?<!\d)'|[^\w<>=≤≥+'%.\-/\s]|(?<!\d)\.|\.(?!\d)|(?<=\S)-|-(?!\d)|_")
 
 
-class Quantity(NamedTuple):
+class Amount(NamedTuple):
     """A number in a text with its unit."""
 
     value: float
@@ -77,6 +77,11 @@ def _measure(unit: str) -> tuple[str, float] | None:
     return (f"{upper[0]}/{lower[0]}", upper[1] / lower[1]) if upper and lower else None
 
 
+def is_unit(text: str) -> bool:
+    """Return True for a unit that `convert` knows."""
+    return text in _WORDS or _measure(plain(text)) is not None
+
+
 def convert(value: float, unit: str, to: str) -> float | None:
     """Return a value in another unit. None if the units are in conflict or one is unknown."""
     unit, to = _WORDS.get(unit, plain(unit)), _WORDS.get(to, plain(to))
@@ -93,18 +98,18 @@ def near(value: float, gold: float, tolerance: float) -> bool:
     return abs(value - gold) <= tolerance + ROUNDING * max(abs(value), abs(gold))
 
 
-def quantities(text: str, known: str = "") -> list[Quantity]:
+def quantities(text: str, known: str = "") -> list[Amount]:
     """Return the numbers of a text in `plain` form. A word after a number is its unit if it is one, or ``known``."""
     found = []
     for match in _NUMBER.finditer(text):
         unit, end = _unit_after(text, match.end(), known)
         if end is None or (value := _value(match)) is None:
             continue
-        found.append(Quantity(value, unit, match.start(), end))
+        found.append(Amount(value, unit, match.start(), end))
     return found
 
 
-def quantity(text: str, known: str = "") -> Quantity | None:
+def quantity(text: str, known: str = "") -> Amount | None:
     """Return the number that a whole text is, with its unit. None if the text says anything else."""
     text = plain(text).strip(" *`\"'")
     match = _NUMBER.match(text)
@@ -113,7 +118,7 @@ def quantity(text: str, known: str = "") -> Quantity | None:
     unit = " ".join(text[match.end() :].split())
     unit = _WORDS.get(unit, unit)
     fits = not unit or _measure(unit) is not None or (known and unit == plain(known))
-    return Quantity(value, unit, 0, len(text)) if fits else None
+    return Amount(value, unit, 0, len(text)) if fits else None
 
 
 def _value(match: re.Match[str]) -> float | None:
@@ -133,7 +138,7 @@ def _unit_after(text: str, start: int, known: str) -> tuple[str, int | None]:
         return "", start
     both, first = f"{match[1]} {match[2]}".strip(), match[1]
     for words, end in ((both, match.end()), (first, match.end(1))):
-        if words and (words in _WORDS or _measure(words) is not None or words.casefold() == plain(known).casefold()):
+        if words and (is_unit(words) or words.casefold() == plain(known).casefold()):
             return _WORDS.get(words, words), start + end
     attached = text[start : start + 1].isalpha()
     return "", None if attached else start

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inquitree_gym.exploration.answers import Table
+from inquitree_gym.exploration.answers import MarkdownTable
 from inquitree_gym.exploration.gold import TableGold
-from inquitree_gym.exploration.quantities import Quantity, comparable, convert, near, quantity
+from inquitree_gym.exploration.quantities import Amount, comparable, convert, is_unit, near, quantity
 
 ABSOLUTE, RELATIVE = 1e-6, 1e-3
 """Differences of numbers that are equal where a column has no tolerance of its own."""
@@ -17,6 +17,7 @@ NEAREST = 0.6
 """Least similarity of the header that stands for an asked one."""
 
 _LIST = re.compile(r";|,(?!\d)")
+_HEADER_UNIT = re.compile(r"\(([^()]+)\)\s*$")
 _DASHES = frozenset("-–—−")
 
 
@@ -37,7 +38,8 @@ class _Column:
     """Rules by which the cells of one column are compared."""
 
     def __init__(self, gold: TableGold, header: str) -> None:
-        self._unit = gold.units.get(header, "")
+        named = _HEADER_UNIT.search(header)
+        self._unit = gold.units.get(header, named[1] if named and is_unit(named[1]) else "")
         self._tolerance = gold.tolerances.get(header)
         self._aliases = {comparable(cell): {comparable(one) for one in names} for cell, names in gold.aliases.items()}
         self.dash = "-" in gold.vocabularies.get(header, ())
@@ -51,28 +53,28 @@ class _Column:
 
     def same(self, cell: str, gold: str) -> bool:
         """Return True if a cell says what the gold cell says."""
-        if self._equal(cell, gold):
+        if self.equal(cell, gold):
             return True
         wanted = _elements(gold)
         given = _elements(cell) if len(wanted) > 1 else []
-        return bool(given) and all(any(self._equal(one, element) for one in given) for element in wanted)
+        return bool(given) and all(any(self.equal(one, element) for one in given) for element in wanted)
 
     def names(self, gold: str) -> set[str]:
         """Return the comparable forms of a gold cell."""
         name = comparable(gold)
         return {name, *self._aliases.get(name, ())}
 
-    def is_plain(self, gold: str) -> bool:
-        """Return True if only a name of a gold cell can equal it, as it is neither a number nor a list."""
-        return self._quantity(gold) is None and len(_elements(gold)) == 1
+    def is_number(self, cell: str) -> bool:
+        """Return True if a cell is a number, so that other forms of it are equal."""
+        return self._amount(cell) is not None
 
-    def _equal(self, cell: str, gold: str) -> bool:
+    def equal(self, cell: str, gold: str) -> bool:
         """Return True if two single values are equal."""
         if cell == "-" or gold == "-":
             return cell == gold
         if comparable(cell) in self.names(gold):
             return True
-        given, wanted = self._quantity(cell), self._quantity(gold)
+        given, wanted = self._amount(cell), self._amount(gold)
         if given is None or wanted is None:
             return False
         value = convert(given.value, given.unit, wanted.unit)
@@ -81,13 +83,13 @@ class _Column:
             tolerance = max(ABSOLUTE, RELATIVE * abs(wanted.value) if abs(wanted.value) > ABSOLUTE else 0.0)
         return value is not None and near(value, wanted.value, tolerance)
 
-    def _quantity(self, cell: str) -> Quantity | None:
+    def _amount(self, cell: str) -> Amount | None:
         """Return the number of a cell, in the column's unit where it names none."""
         found = quantity(cell, self._unit)
         return found._replace(unit=found.unit or self._unit) if found else None
 
 
-def graded_table(gold: TableGold, table: Table | None) -> Found:
+def graded_table(gold: TableGold, table: MarkdownTable | None) -> Found:
     """Count the elements of gold in an answer's table. Of several rows with one key the best counts."""
     if table is None:
         return Found()
@@ -132,12 +134,12 @@ def _best(gold: TableGold, rules: Sequence[_Column], rows: Sequence[Sequence[str
     """Return the right attributes of the best row for every gold row whose key was found."""
     key = rules[0]
     by_name = {name: number for number, row in enumerate(gold.rows) for name in key.names(row[0])}
-    others = [number for number, row in enumerate(gold.rows) if not key.is_plain(row[0])]
+    others = [number for number, row in enumerate(gold.rows) if key.is_number(row[0])]
     best: dict[int, int] = {}
     for row in rows:
         number = by_name.get(comparable(row[0])) if row[0] else None
         if number is None and row[0]:
-            number = next((other for other in others if key.same(row[0], gold.rows[other][0])), None)
+            number = next((other for other in others if key.equal(row[0], gold.rows[other][0])), None)
         if number is not None:
             cells = zip(rules[1:], row[1:], gold.rows[number][1:], strict=True)
             right = sum(bool(cell and wanted) and rule.same(cell, wanted) for rule, cell, wanted in cells)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from inquitree_gym.exploration.answers import attempted, citations, final_answer, last_table
+from inquitree_gym.exploration.answers import citations, final_answer, last_table
 from inquitree_gym.exploration.gold import AnswerGold, CitationGold, Gold, Slot, TableGold, Work
 from inquitree_gym.exploration.graders import grade
 from inquitree_gym.exploration.quantities import comparable, convert, quantity
@@ -94,11 +94,34 @@ def test_final_answers():
     assert final_answer("one\n\ntwo") == "two"
 
 
-def test_invalid_answers_are_not_attempts():
-    assert not attempted("so it is. " * 200 + "\n\nFinal answer: 260")
-    assert not attempted("so it is \\boxed{26")
-    assert not attempted("Reasons.\n\nFinal answer:")
-    assert attempted("I could not prove it; my best guess is 260")
+def verdict(gold, text):
+    return grade(gold, text).verdict
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "so it is. " * 200 + "\n\nFinal answer: 260",
+        "so it is \\boxed{26",
+        "Reasons.\n\nFinal answer:",
+        "I could not find it among the 260 records.",
+    ],
+    ids=["repetitive", "cut off", "no final answer", "refusing"],
+)
+def test_invalid_answers_are_not_attempts(text):
+    assert verdict(NUMBER, text) == "not_attempted"
+
+
+def test_an_answer_with_doubts_is_an_attempt():
+    assert verdict(NUMBER, "I could not prove it; my best guess is 260") == "correct"
+    assert verdict(NUMBER, "I could not prove it; my best guess is 261") == "incorrect"
+
+
+def test_a_title_that_reads_like_a_refusal():
+    gold = AnswerGold(kind="T2", parts=({"entity": "No evidence of salts in gels"},))
+    assert verdict(gold, "No evidence of salts in gels.") == "correct"
+    assert verdict(gold, "No evidence was found.") == "not_attempted"
+    assert verdict(gold, "It is not known: No evidence of salts in gels") == "not_attempted"
 
 
 def test_lines_of_citations():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inquitree_gym.exploration.gold import TableGold
-from inquitree_gym.exploration.graders import AnswerGrade, CitationGrade, Counts, TableGrade, grade
+from inquitree_gym.exploration.graders import AnswerGrade, CitationGrade, TableGrade, Tally, grade
 from inquitree_gym.exploration.scores import Readings, accuracy, f_cite, f_em, overall, scores, table_scores, variance
 
 DEPTHS = (9, 10, 8, 8, 4)
@@ -54,7 +54,7 @@ def test_a_kind_that_was_not_played_leaves_overall_empty():
     assert (found.t1, found.t2, found.t3, found.t4, found.overall) == (1.0, None, None, None, None)
 
 
-SLOTS = tuple(Counts(right=c, given=c + i, gold=g) for c, i, g in ((1, 0, 1), (0, 1, 1), (1, 1, 2), (0, 0, 1)))
+SLOTS = tuple(Tally(right=c, given=c + i, gold=g) for c, i, g in ((1, 0, 1), (0, 1, 1), (1, 1, 2), (0, 0, 1)))
 
 
 def test_f_cite():
