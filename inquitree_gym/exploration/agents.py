@@ -30,7 +30,7 @@ class SilentAgent(BaselineAgent):
         return "ANSWER"
 
 
-class RandomAgent(BaselineAgent):
+class GuessingAgent(BaselineAgent):
     """Answers at once with records of the right type, drawn by the seed: as many as are asked for."""
 
     name = "random"
@@ -72,7 +72,7 @@ class FirstHitAgent(BaselineAgent):
         return f"ANSWER {opened[1] if opened else ''}"
 
 
-class OracleAgent(BaselineAgent):
+class GoldPathAgent(BaselineAgent):
     """Takes the gold path."""
 
     name = "oracle"

@@ -15,12 +15,12 @@ from inquitree_gym.envs.text import TextEnv, TextStep, not_a_text_error, under_s
 from inquitree_gym.exploration.actions import parse_action
 from inquitree_gym.exploration.graders import Grade, grade
 from inquitree_gym.exploration.providers import Provider
-from inquitree_gym.exploration.rules import State, act
+from inquitree_gym.exploration.rules import ExplorationState, act
 from inquitree_gym.exploration.runtime import (
     ExplorationRecords,
     ExplorationRuntime,
     ExplorationRuntimes,
-    Transition,
+    ExplorationTransition,
     exploration_prompts,
 )
 from inquitree_gym.exploration.schema import ExplorationTask
@@ -29,11 +29,8 @@ from inquitree_gym.exploration.tasks import TASKS, TaskLike
 from inquitree_gym.judging.judgement import LOCAL, AsyncJudge
 from inquitree_gym.texts import readable
 
-suggest_keywords = checked_keywords()
-"""Makes a function raise `OptionError` with a suggestion for an unknown keyword."""
 
-
-class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRuntime, Transition]):
+class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRuntime, ExplorationTransition]):
     """Find the answer to a question in a library, after SciExplore (arXiv:2607.20926).
 
     ## Description
@@ -70,7 +67,7 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
     task_option = "task"
     runtimes: ExplorationRuntimes
 
-    @suggest_keywords
+    @checked_keywords()
     def __init__(  # noqa: PLR0913  (keywords)
         self,
         task: TaskLike | Sequence[TaskLike],
@@ -113,7 +110,7 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
         )
 
     @property
-    def state(self) -> State:
+    def state(self) -> ExplorationState:
         """Seed of the episode, its turns and the open document. Privileged."""
         return self.last.state
 
@@ -144,7 +141,7 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
             raise ResetNeeded("the episode is over: the answer was given; call reset() before the next step()")
         state, view = act(last.state, readable(action), runtime.provider, runtime.rules)
         found = None if view.answer is None else self._grade(view.answer)
-        self.last_transition = Transition(state, view, action, found, last.shown | set(view.shown))
+        self.last_transition = ExplorationTransition(state, view, action, found, last.shown | set(view.shown))
         if self.render_mode == "human":
             self.render()
         reward = 0.0 if found is None else found.reward
@@ -172,10 +169,10 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
         """Return the grade of an answer by the judge of the reward."""
         if self.judging is None:
             return grade(self.task.gold, answer)
-        return self.judging.grade(self.task, answer, _as_graded)
+        return self.judging.grade(self.task, answer, lambda payload: payload)
 
     def _start(self, runtime: ExplorationRuntime, episode_seed: int) -> tuple[str, dict[str, Any]]:
-        self.last_transition = Transition(State(episode_seed))
+        self.last_transition = ExplorationTransition(ExplorationState(episode_seed))
         return runtime.render(self.last_transition.state, None), self._info()
 
     def _load(self, tasks: Any) -> tuple[ExplorationTask, ...]:
@@ -202,7 +199,3 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
             found = {"found": self.runtime.found(self.last.shown), "facts": len(task.evidence)}
             info["privileged"] = {"gold": task.gold.written(), "path": list(task.path), **found}
         return info
-
-
-def _as_graded(payload: Grade | None) -> Grade | None:
-    return payload

@@ -96,7 +96,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Paper:
+class PaperFacts:
     """The facts of one paper. Only documents say them to an agent."""
 
     id: str
@@ -134,7 +134,7 @@ class Library:
     databases: Mapping[str, Database]
     records: Mapping[str, Mapping[str, Record]]
     """Records by database and key."""
-    papers: Mapping[str, Paper]
+    papers: Mapping[str, PaperFacts]
     documents: Mapping[str, Document]
     """All documents by id, in order. The id of a record is its key."""
     canary: str = CANARY

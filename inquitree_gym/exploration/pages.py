@@ -10,7 +10,7 @@ from inquitree_gym.results.score import KindResults, Measure
 
 
 class ExplorationPages(KindPages):
-    """What explorations add to reports. See `KindPages` for the members."""
+    """Charts and tables of explorations. See `KindPages` for the members."""
 
     charts: Mapping[str, tuple[str, str]] = {"score": ("score", "score"), "evidence": ("p", "evidence shown, p")}
     order = "score"

@@ -7,7 +7,7 @@ from itertools import repeat
 
 from inquitree_gym.baselines.agent import Agent
 from inquitree_gym.baselines.llm import ChatAgent
-from inquitree_gym.exploration.agents import ExploringLLMAgent, FirstHitAgent, OracleAgent, RandomAgent, SilentAgent
+from inquitree_gym.exploration.agents import ExploringLLMAgent, FirstHitAgent, GoldPathAgent, GuessingAgent, SilentAgent
 from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.exploration.runtime import TEMPLATE_NAMES, ExplorationRuntimes, exploration_prompts
 from inquitree_gym.exploration.schema import ExplorationTask
@@ -21,9 +21,9 @@ class ExplorationPlay:
     templates = TEMPLATE_NAMES
     agents: Mapping[str, Callable[[ExplorationEnv], Agent]] = {
         "silent": lambda env: SilentAgent(),
-        "random": RandomAgent,
+        "random": GuessingAgent,
         "first-hit": lambda env: FirstHitAgent(),
-        "oracle": lambda env: OracleAgent(),
+        "oracle": lambda env: GoldPathAgent(),
     }
     model_agents: Mapping[str, type[ChatAgent]] = {"llm": ExploringLLMAgent}
     default_agents = ("oracle", "silent")

@@ -14,7 +14,7 @@ from typing import Any
 from inquitree_gym.exploration.graders import grade
 from inquitree_gym.exploration.library import NAME, Library, Place, Value
 from inquitree_gym.exploration.providers import Provider
-from inquitree_gym.exploration.rules import State, View, act
+from inquitree_gym.exploration.rules import ExplorationState, ToolView, act
 from inquitree_gym.exploration.schema import Condition, ExplorationTask, Query
 from inquitree_gym.exploration.settings import ExplorationRules
 
@@ -96,7 +96,7 @@ def _path_faults(task: ExplorationTask, provider: Provider) -> Iterator[str]:
     rules = ExplorationRules()
     if len(task.path) > rules.max_turns // 2:
         yield f"the path must take at most {rules.max_turns // 2} turns, got {len(task.path)}"
-    state, view, shown, listed = State(0), View("invalid"), set[Place](), set[str]()
+    state, view, shown, listed = ExplorationState(0), ToolView("invalid"), set[Place](), set[str]()
     for action in task.path:
         state, view = act(state, action, provider, rules)
         if view.fault:

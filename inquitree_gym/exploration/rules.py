@@ -22,7 +22,7 @@ PASSAGES = 10
 """Passages that FIND lists."""
 
 
-class State(NamedTuple):
+class ExplorationState(NamedTuple):
     """State of an episode after some turns."""
 
     seed: int
@@ -32,8 +32,8 @@ class State(NamedTuple):
     """Id of the open document. Empty for none."""
 
 
-class View(NamedTuple):
-    """What an action brought: one of the fields after ``tool``, by tool. A fault leaves the others empty."""
+class ToolView(NamedTuple):
+    """Outcome of an action: one of the fields after ``tool``, by tool. A fault leaves the others empty."""
 
     tool: Tool
     fault: str = ""
@@ -58,49 +58,53 @@ def allowed_forms(rules: ExplorationRules) -> tuple[str, ...]:
     return tuple(FORMS[tool] for tool in ALLOWED[rules.tools])
 
 
-def act(state: State, text: str, provider: Provider, rules: ExplorationRules) -> tuple[State, View]:
+def act(
+    state: ExplorationState, text: str, provider: Provider, rules: ExplorationRules
+) -> tuple[ExplorationState, ToolView]:
     """Return state and view after an action. In the phase ``answer`` every text is one."""
     action = parse_action(text)
     if state.phase == "answer" and action.tool != "answer":
         action = Action("answer", text.strip())
     turn = state.turn + 1
     if action.tool == "answer":
-        return state._replace(turn=turn, phase="end"), View("answer", answer=action.text)
+        return state._replace(turn=turn, phase="end"), ToolView("answer", answer=action.text)
     view = _used(action, state, provider, rules)
     opened = view.document.id if view.document is not None else state.document
     phase: Phase = "answer" if turn >= rules.max_turns else "explore"
-    return State(state.seed, turn, phase, opened), view
+    return ExplorationState(state.seed, turn, phase, opened), view
 
 
-def _used(action: Action, state: State, provider: Provider, rules: ExplorationRules) -> View:
+def _used(action: Action, state: ExplorationState, provider: Provider, rules: ExplorationRules) -> ToolView:
     """Return what a tool brings, or the fault of an action."""
     if action.tool == "invalid":
-        return View("invalid", action.text)
+        return ToolView("invalid", action.text)
     if action.tool not in ALLOWED[rules.tools]:
-        return View("invalid", f"{action.tool.upper()} is not among the tools of this task.")
+        return ToolView("invalid", f"{action.tool.upper()} is not among the tools of this task.")
     try:
         if action.tool == "search":
-            return View("search", hits=tuple(provider.search(action.text)))
+            return ToolView("search", hits=tuple(provider.search(action.text)))
         if action.tool == "open":
             return _opened(provider.open(action.text), action.page)
         if action.tool == "find":
-            return _found(provider.open(state.document), action.text) if state.document else View("find", NOTHING_OPEN)
-        return View("lookup", listing=provider.lookup(action.text, action.tests))
+            return (
+                _found(provider.open(state.document), action.text) if state.document else ToolView("find", NOTHING_OPEN)
+            )
+        return ToolView("lookup", listing=provider.lookup(action.text, action.tests))
     except ToolFault as fault:
-        return View(action.tool, str(fault))
+        return ToolView(action.tool, str(fault))
 
 
-def _opened(document: Document, page: int) -> View:
+def _opened(document: Document, page: int) -> ToolView:
     if not 1 <= page <= len(document.pages):
-        return View("open", f"page must be from 1 to {len(document.pages)} for {document.id}, got {page}.")
-    return View("open", document=document, page=page)
+        return ToolView("open", f"page must be from 1 to {len(document.pages)} for {document.id}, got {page}.")
+    return ToolView("open", document=document, page=page)
 
 
-def _found(document: Document, text: str) -> View:
+def _found(document: Document, text: str) -> ToolView:
     """Return the lines of a document that hold all of some words."""
     wanted = set(words_of(text))
     lines = [(number, line) for number, line, words in _lines(document) if wanted <= words]
-    return View(
+    return ToolView(
         "find", passages=tuple((number, snippet(line, 0)) for number, line in lines[:PASSAGES]), total=len(lines)
     )
 

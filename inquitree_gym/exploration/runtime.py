@@ -16,7 +16,7 @@ from inquitree_gym.exploration.graders import Grade
 from inquitree_gym.exploration.judging import VERSION
 from inquitree_gym.exploration.library import Place
 from inquitree_gym.exploration.providers import Listing, Provider, local_library
-from inquitree_gym.exploration.rules import State, View, allowed_forms
+from inquitree_gym.exploration.rules import ExplorationState, ToolView, allowed_forms
 from inquitree_gym.exploration.schema import ExplorationTask
 from inquitree_gym.exploration.settings import ExplorationRules
 from inquitree_gym.judging.judgement import LOCAL
@@ -34,12 +34,12 @@ def exploration_prompts(chosen: str | os.PathLike[str] | None = None) -> Prompts
     return Prompts(chosen, TEMPLATE_NAMES, PACKAGE)
 
 
-class Transition(NamedTuple):
+class ExplorationTransition(NamedTuple):
     """One turn. Privileged."""
 
-    state: State
+    state: ExplorationState
     """State after the turn."""
-    view: View | None = None
+    view: ToolView | None = None
     """Outcome of the action. None after a reset."""
     action: str = ""
     grade: Grade | None = None
@@ -57,7 +57,7 @@ class ExplorationRuntime:
     provider: Provider
     prompts: Prompts
 
-    def render(self, state: State, view: View | None) -> str:
+    def render(self, state: ExplorationState, view: ToolView | None) -> str:
         """Return the observation after a turn, or after the reset."""
         if state.phase == "end":
             return self.prompts.render("exploration_end")
@@ -72,7 +72,7 @@ class ExplorationRuntime:
         return sum((each.document, each.page) in shown for each in self.task.evidence)
 
 
-def view_text(view: View, forms: tuple[str, ...]) -> str:
+def view_text(view: ToolView, forms: tuple[str, ...]) -> str:
     """Return the outcome of an action as text."""
     if view.fault:
         known = "\n".join(("The actions are:", *forms)) if view.tool == "invalid" else ""
@@ -123,12 +123,12 @@ class ExplorationRuntimes(Runtimes[ExplorationTask, ExplorationRules, Exploratio
         return ExplorationRuntime(about, rules, provider, self._prompts)
 
 
-class ExplorationRecords(TextRecords[ExplorationTask, ExplorationRules, ExplorationRuntime, Transition]):
+class ExplorationRecords(TextRecords[ExplorationTask, ExplorationRules, ExplorationRuntime, ExplorationTransition]):
     """Records of the episode of one exploration."""
 
     def __init__(
         self,
-        env: TextEnv[ExplorationTask, ExplorationRules, ExplorationRuntime, Transition],
+        env: TextEnv[ExplorationTask, ExplorationRules, ExplorationRuntime, ExplorationTransition],
         judge: AskedJudge[ExplorationTask] | None,
     ) -> None:
         """Describe the episodes of ``env``. None for the local judge."""

@@ -27,7 +27,7 @@ class Condition(FrozenModel):
     value: float | str
 
 
-class Link(FrozenModel):
+class LeadsTo(FrozenModel):
     """A constraint that a column leads to a record."""
 
     column: Text
@@ -39,7 +39,7 @@ class Query(FrozenModel):
 
     database: Text
     where: tuple[Condition, ...] = Field(min_length=1)
-    links: tuple[Link, ...] = ()
+    links: tuple[LeadsTo, ...] = ()
 
     def records(self) -> Iterator[Query]:
         """Yield this query and all below it, the leaves first."""
@@ -53,7 +53,7 @@ class Query(FrozenModel):
         return any(len(query.links) > 1 for query in self.records())
 
 
-class Evidence(FrozenModel):
+class GoldFact(FrozenModel):
     """A gold fact: the page that shows it."""
 
     document: Text
@@ -77,7 +77,7 @@ class ExplorationTask(FrozenModel):
     """Columns of the answer: one, or the name and a number."""
     gold: AnswerGold
     """The answer: one part, or up to four of a list in any order."""
-    evidence: tuple[Evidence, ...] = Field(min_length=1)
+    evidence: tuple[GoldFact, ...] = Field(min_length=1)
     path: tuple[Text, ...] = Field(min_length=1)
     """Actions that find the answer, which is the last."""
     published: str = ""

@@ -9,7 +9,7 @@ import pytest
 
 from inquitree_gym.baselines import make_agent
 from inquitree_gym.errors import OptionError
-from inquitree_gym.exploration.building.frozen import draw_frozen, frozen_lines
+from inquitree_gym.exploration.building.navigation import draw_frozen, frozen_lines
 from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.exploration.tasks import TASKS, frozen_tasks
 from inquitree_gym.log import read_episode

@@ -7,7 +7,7 @@ import pytest
 from inquitree_gym.exploration.actions import parse_action, words_of
 from inquitree_gym.exploration.library import PAGE, paged
 from inquitree_gym.exploration.providers import HITS, ROWS, SNIPPET, LocalLibrary
-from inquitree_gym.exploration.rules import State, View, act
+from inquitree_gym.exploration.rules import ExplorationState, ToolView, act
 from inquitree_gym.exploration.settings import ExplorationRules
 from tests.exploration.questions import make_library
 
@@ -18,8 +18,8 @@ KEY, RECORD = next(iter(LIBRARY.records["taxa"].items()))
 PAPER = next(document for document in LIBRARY.documents.values() if len(document.pages) > 1)
 
 
-def used(action: str, state: State | None = None) -> View:
-    return act(state or State(0), action, PROVIDER, RULES)[1]
+def used(action: str, state: ExplorationState | None = None) -> ToolView:
+    return act(state or ExplorationState(0), action, PROVIDER, RULES)[1]
 
 
 def test_a_document_is_opened_page_by_page():
@@ -63,9 +63,9 @@ def test_a_lookup_without_tests_tells_fields_and_units():
 
 def test_find_needs_an_open_document_and_lists_its_lines():
     assert "must be open" in used("FIND samples").fault
-    state, _ = act(State(0), f"OPEN {PAPER.id}", PROVIDER, RULES)
+    state, _ = act(ExplorationState(0), f"OPEN {PAPER.id}", PROVIDER, RULES)
     view = used("FIND Same, SAMPLES", state)
-    assert 0 < view.total
+    assert view.total > 0
     assert all({"same", "samples"} <= set(words_of(text)) for _, text in view.passages)
     assert used("FIND zzzz", state).total == 0
 
@@ -95,7 +95,7 @@ def test_find_needs_an_open_document_and_lists_its_lines():
     ],
 )
 def test_a_bad_request_says_what_it_must_be_and_costs_a_turn(action: str, fault: str):
-    state, view = act(State(0), action, PROVIDER, RULES)
+    state, view = act(ExplorationState(0), action, PROVIDER, RULES)
     assert fault in view.fault
     assert (state.turn, state.phase) == (1, "explore")
 
@@ -116,7 +116,7 @@ def test_the_tools_of_the_rules_are_the_only_ones():
     for tools, allowed in (("none", set()), ("search", {"OPEN"}), ("all", {"OPEN", "LOOKUP"})):
         rules = ExplorationRules(tools=tools)
         for action in (f"OPEN {KEY}", "LOOKUP taxa"):
-            _, view = act(State(0), action, PROVIDER, rules)
+            _, view = act(ExplorationState(0), action, PROVIDER, rules)
             assert bool(view.fault) == (action.split()[0] not in allowed)
 
 

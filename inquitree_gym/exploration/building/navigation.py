@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from inquitree_gym.exploration.building.generate import build_library
 from inquitree_gym.exploration.building.records import stream
 from inquitree_gym.exploration.gold import AnswerGold, Part
-from inquitree_gym.exploration.library import NAME, Column, Library, Record, Value
-from inquitree_gym.exploration.schema import Condition, Evidence, ExplorationTask, Link, Query
+from inquitree_gym.exploration.library import NAME, Column, Library, LibrarySpec, Record, Value
+from inquitree_gym.exploration.schema import Condition, ExplorationTask, GoldFact, LeadsTo, Query
 from inquitree_gym.fiction.documents import RandomStream
+from inquitree_gym.seeds import splitmix64
 
 HOPS = (2,) * 9 + (3,) * 10 + (4,) * 8 + (5,) * 8 + (6,) * 4
 """Records of each of 39 tasks: the only numbers that fit all rows of the paper's Table 6."""
@@ -30,6 +32,11 @@ TRIES = 12
 """Drawings of the constraints of a hop."""
 DRAWS = 4_000
 """Drawings of a task before it is given up."""
+SEEDS = (1, 3, 5, 7, 9)
+"""Seeds of the libraries: odd, as all tests."""
+SIZE = 2_000
+WORLDS = 8
+"""Worlds that a library draws its own from."""
 _PART = 1_000
 """Number of the draws of the first task, beyond those of records and papers."""
 _WIDTHS = (0.06, 0.35)
@@ -56,7 +63,7 @@ class Hop:
     @property
     def query(self) -> Query:
         """The query that the hop is the answer of."""
-        links = tuple(Link(column=column, record=hop.query) for column, hop in self.links.items())
+        links = tuple(LeadsTo(column=column, record=hop.query) for column, hop in self.links.items())
         return Query(database=self.database, where=tuple(self.where), links=links)
 
 
@@ -259,11 +266,11 @@ def _part(record: Record, asked: tuple[str, ...], column: Column | None, toleran
     return Part(entity=name, number=_number(record[column.name]), tolerance=tolerance, unit=column.unit)
 
 
-def _evidence(root: Hop, keys: list[str], asked: tuple[str, ...]) -> tuple[Evidence, ...]:
+def _evidence(root: Hop, keys: list[str], asked: tuple[str, ...]) -> tuple[GoldFact, ...]:
     """Return the page of every record on the way, and of every record of the answer."""
     hops = [hop for hop in root.below() if hop is not root]
-    found = [Evidence(document=hop.key, fact=_columns(hop)) for hop in hops]
-    return (*found, *(Evidence(document=key, fact=f"{_columns(root)}, {', '.join(asked)}") for key in keys))
+    found = [GoldFact(document=hop.key, fact=_columns(hop)) for hop in hops]
+    return (*found, *(GoldFact(document=key, fact=f"{_columns(root)}, {', '.join(asked)}") for key in keys))
 
 
 def _columns(hop: Hop) -> str:
@@ -329,3 +336,19 @@ def _claim(column: Column, low: Condition, high: Condition, choose: Callable[...
     unit, factor = choose(column.units)
     ends = (f"{float(each.value) * factor:.10g}" for each in (low, high))
     return f"{column.asks} {' to '.join(ends)} {unit}"
+
+
+def frozen_specs() -> list[LibrarySpec]:
+    """Return the five libraries."""
+    return [LibrarySpec(seed=seed, world=splitmix64(seed, WORLDS) % WORLDS, size=SIZE) for seed in SEEDS]
+
+
+def draw_frozen() -> list[ExplorationTask]:
+    """Return the frozen tasks, one library after the other."""
+    indexes = [Index(build_library(spec)) for spec in frozen_specs()]
+    return [navigation_task(indexes[number % len(SEEDS)], number, depth) for number, depth in enumerate(HOPS)]
+
+
+def frozen_lines(tasks: list[ExplorationTask]) -> str:
+    """Return tasks as JSON lines."""
+    return "".join(f"{task.model_dump_json()}\n" for task in tasks)

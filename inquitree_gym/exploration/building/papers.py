@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from inquitree_gym.exploration.building.records import Names, stream
-from inquitree_gym.exploration.building.schemas import PaperTemplates, paper_templates
-from inquitree_gym.exploration.library import NAME, Document, LibrarySpec, Paper, Place, Record, paged
+from inquitree_gym.exploration.building.schemas import paper_templates
+from inquitree_gym.exploration.library import NAME, Document, LibrarySpec, PaperFacts, Place, Record, paged
 from inquitree_gym.fiction.documents import SCIENCES, RandomStream
 
 PART = 100
@@ -23,7 +23,7 @@ Direction = Literal[-1, 1]
 
 
 @dataclass(frozen=True)
-class Relation:
+class ReportedRelation:
     """A factor that moves a quantity, up or down by condition."""
 
     science: str
@@ -34,9 +34,9 @@ class Relation:
     """Direction under each condition."""
 
 
-def draw_relations(spec: LibrarySpec, names: Names, count: int) -> list[Relation]:
+def draw_relations(spec: LibrarySpec, names: Names, count: int) -> list[ReportedRelation]:
     """Return the relations of a world. World n has relation n turned around, and all others as world 0."""
-    draws, conditions = stream(spec, PART, "mechanisms"), paper_templates().conditions
+    draws, conditions = stream(spec, PART, "mechanisms"), paper_templates()["conditions"]
     relations = []
     for number in range(count):
         science = draws.choice(tuple(SCIENCES))
@@ -45,7 +45,7 @@ def draw_relations(spec: LibrarySpec, names: Names, count: int) -> list[Relation
         things = [draws.choice(about.things).form for _ in range(3)]
         directions = [turned if draws.chance(0.5) else -turned for _ in conditions]
         relations.append(
-            Relation(
+            ReportedRelation(
                 science=science,
                 factor=_filled(draws.choice(about.factors).short, names),
                 quantity=draws.choice(about.quantities).phrase,
@@ -63,11 +63,11 @@ def _filled(form: str, names: Names) -> str:
 
 def draw_papers(
     spec: LibrarySpec, names: Names, people: Mapping[str, Record], count: int
-) -> tuple[dict[str, Paper], dict[str, Document]]:
+) -> tuple[dict[str, PaperFacts], dict[str, Document]]:
     """Return the papers of a library and their documents, by id."""
     relations = draw_relations(spec, names, max(3, count // SHARED))
     draws, wording = stream(spec, PART, "items"), stream(spec, PART, "wording")
-    papers: dict[str, Paper] = {}
+    papers: dict[str, PaperFacts] = {}
     documents: dict[str, Document] = {}
     titles: dict[str, int] = {}
     for number in range(count):
@@ -80,25 +80,27 @@ def draw_papers(
     return papers, documents
 
 
-def _drawn(name: str, relation: Relation, draws: RandomStream, earlier: Sequence[str], people: Sequence[str]) -> Paper:
+def _drawn(
+    name: str, relation: ReportedRelation, draws: RandomStream, earlier: Sequence[str], people: Sequence[str]
+) -> PaperFacts:
     """Return the facts of a paper, without title and places."""
     templates = paper_templates()
-    condition = draws.below(len(templates.conditions))
+    condition = draws.below(len(templates["conditions"]))
     enrolled = draws.between(24, 480)
     completed = enrolled - draws.between(2, enrolled // 4)
     decoy = draws.chance(DECOYS)
     cites = dict.fromkeys(draws.choice(earlier) for _ in range(draws.between(2, 9)) if earlier)
-    return Paper(
+    return PaperFacts(
         id=name,
         title="",
         authors=tuple(dict.fromkeys(draws.choice(people) for _ in range(draws.between(1, 4)))),
-        venue=draws.choice(templates.venues),
+        venue=draws.choice(templates["venues"]),
         year=draws.between(1994, 2025),
         science=relation.science,
         factor=relation.factor,
         quantity=relation.quantity,
         thing=draws.choice(relation.things),
-        condition=templates.conditions[condition],
+        condition=templates["conditions"][condition],
         direction=relation.directions[condition],
         change=draws.between(4, 60),
         enrolled=enrolled,
@@ -111,13 +113,13 @@ def _drawn(name: str, relation: Relation, draws: RandomStream, earlier: Sequence
     )
 
 
-def _title(paper: Paper, wording: RandomStream, used: dict[str, int]) -> str:
-    title = _said(wording.choice(paper_templates().titles), _values(paper, "", ""))
+def _title(paper: PaperFacts, wording: RandomStream, used: dict[str, int]) -> str:
+    title = wording.choice(paper_templates()["titles"]).format(**_values(paper, "", ""))
     used[title] = used.get(title, 0) + 1
     return title if used[title] == 1 else f"{title} (part {used[title]})"
 
 
-def _values(paper: Paper, tool: str, changed: str) -> dict[str, object]:
+def _values(paper: PaperFacts, tool: str, changed: str) -> dict[str, object]:
     """Return the values of the placeholders of a sentence."""
     values = {name: getattr(paper, name) for name in ("factor", "quantity", "thing", "condition")}
     values |= {"Factor": _capital(paper.factor), "Quantity": _capital(paper.quantity), "tool": tool}
@@ -129,21 +131,17 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _said(form: str, values: Mapping[str, object]) -> str:
-    return form.format(**values)
-
-
 def _written(
-    paper: Paper, title: str, people: Mapping[str, Record], papers: Mapping[str, Paper], wording: RandomStream
+    paper: PaperFacts, title: str, people: Mapping[str, Record], papers: Mapping[str, PaperFacts], wording: RandomStream
 ) -> tuple[Document, dict[str, Place]]:
     """Return the document of a paper, and the page on which each of its facts stands."""
     templates = paper_templates()
     tool = wording.choice(SCIENCES[paper.science].tools)
-    changed = wording.choice(templates.rises if paper.direction > 0 else templates.falls)
+    changed = wording.choice(templates["rises" if paper.direction > 0 else "falls"])
     values = _values(paper, tool, changed) | {"days": wording.between(3, 60)}
 
     def say(name: str) -> str:
-        return _said(wording.choice(getattr(templates, name)), values)
+        return wording.choice(templates[name]).format(**values)
 
     facts = {name: say(name) for name in ("abstract_numbers", "enrolled", "completed", "results")}
     facts["head"] = f"{paper.venue}, {paper.year}. {paper.figures} figures, {paper.references} references."
@@ -151,9 +149,9 @@ def _written(
     sections = [
         title, authors, facts["head"], "",
         f"Abstract. {say('openings')} {facts['abstract_numbers']} {say('abstract_results')}", "",
-        "Methods", say("methods"), facts["enrolled"], *_handling(templates, wording), "",
+        "Methods", say("methods"), facts["enrolled"], *_handling(wording), "",
         "Results", facts["completed"], facts["results"], *_table(paper, wording), "",
-        "Discussion", say("discussions"), *_handling(templates, wording), "",
+        "Discussion", say("discussions"), *_handling(wording), "",
         "References", *(f"{papers[key].title}. {papers[key].venue}, {papers[key].year}." for key in paper.cites),
     ]  # fmt: skip
     pages = paged("\n".join(sections))
@@ -161,13 +159,13 @@ def _written(
     return Document(paper.id, title, pages), places
 
 
-def _handling(templates: PaperTemplates, wording: RandomStream) -> list[str]:
+def _handling(wording: RandomStream) -> list[str]:
     """Return paragraphs about the handling of samples, which hold no fact."""
     count = wording.between(*PARAGRAPHS)
-    return [" ".join(wording.shuffled(templates.fillers)[: wording.between(2, 4)]) for _ in range(count)]
+    return [" ".join(wording.shuffled(paper_templates()["fillers"])[: wording.between(2, 4)]) for _ in range(count)]
 
 
-def _table(paper: Paper, wording: RandomStream) -> list[str]:
+def _table(paper: PaperFacts, wording: RandomStream) -> list[str]:
     """Return the table of the groups."""
     treated = paper.completed // 2
     reference = wording.between(20, 90)

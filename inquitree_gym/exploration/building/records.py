@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from inquitree_gym.exploration.building.schemas import databases
-from inquitree_gym.exploration.library import (
-    NAME,
-    Column,
-    Database,
-    Document,
-    LibrarySpec,
-    Record,
-    Value,
-    number_text,
-)
+from inquitree_gym.exploration.library import NAME, Column, Database, Document, LibrarySpec, Record, Value, number_text
 from inquitree_gym.fiction.documents import SCIENCES, SYLLABLES, RandomStream
 from inquitree_gym.seeds import splitmix64
 

@@ -8,26 +8,6 @@ from importlib import resources
 from typing import Any
 
 from inquitree_gym.exploration.library import Database
-from inquitree_gym.trees.fields import FrozenModel
-
-
-class PaperTemplates(FrozenModel):
-    """Sentences of papers. Each is drawn from several wordings."""
-
-    venues: tuple[str, ...]
-    conditions: tuple[str, ...]
-    titles: tuple[str, ...]
-    openings: tuple[str, ...]
-    methods: tuple[str, ...]
-    enrolled: tuple[str, ...]
-    completed: tuple[str, ...]
-    results: tuple[str, ...]
-    abstract_numbers: tuple[str, ...]
-    abstract_results: tuple[str, ...]
-    discussions: tuple[str, ...]
-    fillers: tuple[str, ...]
-    rises: tuple[str, ...]
-    falls: tuple[str, ...]
 
 
 def _data(name: str) -> dict[str, Any]:
@@ -49,6 +29,6 @@ def databases() -> dict[str, Database]:
 
 
 @cache
-def paper_templates() -> PaperTemplates:
-    """Return the sentences of papers."""
-    return PaperTemplates.model_validate(_tuples(_data("papers")))
+def paper_templates() -> dict[str, tuple[str, ...]]:
+    """Return the sentences of papers by what they say, several wordings of each."""
+    return {name: tuple(wordings) for name, wordings in _data("papers").items()}
