@@ -8,10 +8,10 @@ from typing import Any
 
 from inquitree_gym.baselines.agent import BaselineAgent, privileged
 from inquitree_gym.baselines.llm import ChatAgent
-from inquitree_gym.exploration.building.generate import library_of
 from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.exploration.gold import Part
 from inquitree_gym.exploration.library import NAME, Record
+from inquitree_gym.exploration.providers import local_library
 from inquitree_gym.exploration.runtime import PACKAGE
 from inquitree_gym.exploration.schema import ExplorationTask
 
@@ -43,7 +43,7 @@ class GuessingAgent(BaselineAgent):
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the answer."""
         task = self._env.task
-        records = list(library_of(task.library).records[task.query.database].values())
+        records = list(local_library(task.library).library.records[task.query.database].values())
         drawn = self.rng.choice(len(records), size=len(task.gold.parts), replace=False).tolist()
         parts = (_answer(task, part, records[at]) for part, at in zip(task.gold.parts, drawn, strict=True))
         return f"ANSWER {'; '.join(parts)}"

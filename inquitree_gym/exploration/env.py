@@ -179,8 +179,8 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
         named = [tasks] if isinstance(tasks, str) else tasks
         if isinstance(named, Sequence) and all(isinstance(each, str) for each in named):
             named = TASKS.expand(named)
-        noun = "task is an id, a path, an ExplorationTask, a type such as T1, all"
-        return load_each(named, TASKS.load, single=(str, os.PathLike, ExplorationTask), noun=noun)
+        single = (str, os.PathLike, ExplorationTask)
+        return load_each(named, TASKS.load, single=single, noun="task is an id, a path, an ExplorationTask, T1 or all")
 
     def _override(self, options: Mapping[str, Any]) -> ExplorationRules:
         check_names(options, ("task", *ExplorationRules.names()), "reset")
@@ -196,6 +196,7 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
         info: dict[str, Any] = {"state": state.phase, "turn": state.turn, "tool": "" if view is None else view.tool}
         if self.privileged:
             task = self.task
-            found = {"found": self.runtime.found(self.last.shown), "facts": len(task.evidence)}
-            info["privileged"] = {"gold": task.gold.written(), "path": list(task.path), **found}
+            found = sum((each.document, each.page) in self.last.shown for each in task.evidence)
+            told = {"found": found, "facts": len(task.evidence)}
+            info["privileged"] = {"gold": task.gold.written(), "path": list(task.path), **told}
         return info

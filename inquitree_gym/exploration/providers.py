@@ -11,7 +11,7 @@ import numpy as np
 
 from inquitree_gym.errors import InquiTreeError, require
 from inquitree_gym.exploration.actions import Test, words_of
-from inquitree_gym.exploration.building.generate import library_of
+from inquitree_gym.exploration.building.generate import build_library
 from inquitree_gym.exploration.library import NAME, Column, Database, Document, Library, LibrarySpec
 
 if TYPE_CHECKING:
@@ -74,21 +74,16 @@ class Provider(Protocol):
 @lru_cache(maxsize=8)
 def local_library(spec: LibrarySpec) -> LocalLibrary:
     """Return the provider of a fictional library, the same object while it is kept."""
-    return LocalLibrary(library_of(spec))
+    return LocalLibrary(build_library(spec))
 
 
 class LocalLibrary:
     """A fictional library: BM25 over all documents, and its databases."""
 
     def __init__(self, library: Library) -> None:
-        self.library = library
+        self.library, self.name = library, library.name
         self._documents = tuple(library.documents.values())
         self._columns: dict[tuple[str, str], NDArray[Any]] = {}
-
-    @property
-    def name(self) -> str:
-        """See `Provider.name`."""
-        return self.library.name
 
     @property
     def digest(self) -> str:
@@ -200,7 +195,7 @@ def snippet(page: str, place: int) -> str:
 
 def _fields(schema: Database) -> tuple[str, ...]:
     """Return the fields of a database with their units, choices or targets."""
-    return (f"{KEY}", f"{NAME}", *(f"{column.name} ({_about(column)})" for column in schema.columns))
+    return (KEY, NAME, *(f"{column.name} ({_about(column)})" for column in schema.columns))
 
 
 def _about(column: Column) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from inquitree_gym.exploration.actions import FORMS, Action, Tool, parse_action, words_of
+from inquitree_gym.exploration.actions import Action, Tool, parse_action, words_of
 from inquitree_gym.exploration.library import Document, Place
 from inquitree_gym.exploration.providers import Hit, Listing, Provider, ToolFault, snippet
 from inquitree_gym.exploration.settings import ExplorationRules, Tools
@@ -51,11 +51,6 @@ class ToolView(NamedTuple):
     def shown(self) -> tuple[Place, ...]:
         """The page that was shown whole. Empty for none."""
         return ((self.document.id, self.page),) if self.document is not None else ()
-
-
-def allowed_forms(rules: ExplorationRules) -> tuple[str, ...]:
-    """Return the forms of the actions that the rules allow."""
-    return tuple(FORMS[tool] for tool in ALLOWED[rules.tools])
 
 
 def act(

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 from inquitree_gym.envs.asking import AskedJudge
 from inquitree_gym.envs.recorded import RecordedStep, ServiceReply
 from inquitree_gym.envs.text import Runtimes, Scope, TextEnv, TextRecords, not_started_error
+from inquitree_gym.exploration.actions import FORMS
 from inquitree_gym.exploration.events import ExplorationEvent, ExplorationSetup
 from inquitree_gym.exploration.graders import Grade
 from inquitree_gym.exploration.judging import VERSION
 from inquitree_gym.exploration.library import Place
 from inquitree_gym.exploration.providers import Listing, Provider, local_library
-from inquitree_gym.exploration.rules import ExplorationState, ToolView, allowed_forms
+from inquitree_gym.exploration.rules import ALLOWED, ExplorationState, ToolView
 from inquitree_gym.exploration.schema import ExplorationTask
 from inquitree_gym.exploration.settings import ExplorationRules
 from inquitree_gym.judging.judgement import LOCAL
@@ -62,14 +63,11 @@ class ExplorationRuntime:
         if state.phase == "end":
             return self.prompts.render("exploration_end")
         values: dict[str, object] = {"question": self.task.question, "max_turns": self.rules.max_turns}
-        values["result"] = "" if view is None else view_text(view, allowed_forms(self.rules))
+        forms = tuple(FORMS[tool] for tool in ALLOWED[self.rules.tools])
+        values["result"] = "" if view is None else view_text(view, forms)
         if state.phase == "answer":
             return self.prompts.render("exploration_limit", **values)
-        return self.prompts.render("exploration", forms=allowed_forms(self.rules), turn=state.turn + 1, **values)
-
-    def found(self, shown: frozenset[Place]) -> int:
-        """Return the number of gold facts whose page was shown."""
-        return sum((each.document, each.page) in shown for each in self.task.evidence)
+        return self.prompts.render("exploration", forms=forms, turn=state.turn + 1, **values)
 
 
 def view_text(view: ToolView, forms: tuple[str, ...]) -> str:

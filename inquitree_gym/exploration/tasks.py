@@ -79,8 +79,8 @@ class ExplorationTasks(Tasks[ExplorationTask]):
     def entries(self) -> Iterator[Mapping[str, Any]]:
         """Yield the frozen tasks."""
         for task in frozen_tasks().values():
-            values = {name: getattr(task, name) for name in ("id", "version", "group", "hops")}
-            yield values | {"title": task.question, "playable": True}
+            shown = {name: getattr(task, name) for name in self.columns[:-1]}
+            yield {**shown, "title": task.question, "playable": True}
 
     def outline(self, task: ExplorationTask, spoil: bool) -> Outline:
         """Return the question, and with ``spoil`` the answer and the path to it."""

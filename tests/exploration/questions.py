@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from functools import cache
 
-from inquitree_gym.exploration.building.generate import library_of
 from inquitree_gym.exploration.building.navigation import navigation_tasks
 from inquitree_gym.exploration.library import Library, LibrarySpec
+from inquitree_gym.exploration.providers import local_library
 from inquitree_gym.exploration.schema import ExplorationTask
 
 SPEC = LibrarySpec(seed=1, size=200)
 
 
 def make_library() -> Library:
-    return library_of(SPEC)
+    return local_library(SPEC).library
 
 
 @cache

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from inquitree_gym.exploration.building.papers import draw_papers
 from inquitree_gym.exploration.building.records import Names, draw_records, record_page, stream
 from inquitree_gym.exploration.building.schemas import databases
 from inquitree_gym.exploration.library import NAME, Document, Library, LibrarySpec
 
-KEPT = 8
-"""Libraries kept in memory at most."""
 _NAMES = 90
 _PAGES = 91
-
-
-@lru_cache(maxsize=KEPT)
-def library_of(spec: LibrarySpec) -> Library:
-    """Return the library of a specification, the same object while it is kept."""
-    return build_library(spec)
 
 
 def build_library(spec: LibrarySpec) -> Library:

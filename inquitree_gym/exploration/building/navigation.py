@@ -347,8 +347,3 @@ def draw_frozen() -> list[ExplorationTask]:
     """Return the frozen tasks, one library after the other."""
     indexes = [Index(build_library(spec)) for spec in frozen_specs()]
     return [navigation_task(indexes[number % len(SEEDS)], number, depth) for number, depth in enumerate(HOPS)]
-
-
-def frozen_lines(tasks: list[ExplorationTask]) -> str:
-    """Return tasks as JSON lines."""
-    return "".join(f"{task.model_dump_json()}\n" for task in tasks)

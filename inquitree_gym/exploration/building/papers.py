@@ -122,13 +122,14 @@ def _title(paper: PaperFacts, wording: RandomStream, used: dict[str, int]) -> st
 def _values(paper: PaperFacts, tool: str, changed: str) -> dict[str, object]:
     """Return the values of the placeholders of a sentence."""
     values = {name: getattr(paper, name) for name in ("factor", "quantity", "thing", "condition")}
-    values |= {"Factor": _capital(paper.factor), "Quantity": _capital(paper.quantity), "tool": tool}
-    values |= {"subject": SCIENCES[paper.science].subject, "changed": changed, "change": f"{paper.change} %"}
+    values |= {name.capitalize(): values[name][:1].upper() + values[name][1:] for name in ("factor", "quantity")}
+    values |= {
+        "subject": SCIENCES[paper.science].subject,
+        "changed": changed,
+        "change": f"{paper.change} %",
+        "tool": tool,
+    }
     return values | {"enrolled": paper.enrolled, "completed": paper.completed, "number": paper.abstract_number}
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _written(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from functools import cache
 from importlib import resources
@@ -15,17 +16,10 @@ def _data(name: str) -> dict[str, Any]:
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-def _tuples(value: Any) -> Any:
-    """Return lists as tuples, which a strict model takes."""
-    if isinstance(value, list):
-        return tuple(map(_tuples, value))
-    return {name: _tuples(each) for name, each in value.items()} if isinstance(value, dict) else value
-
-
 @cache
 def databases() -> dict[str, Database]:
     """Return the databases by name, each after those that its links lead to."""
-    return {name: Database.model_validate(_tuples(schema)) for name, schema in _data("schemas").items()}
+    return {name: Database.model_validate_json(json.dumps(schema)) for name, schema in _data("schemas").items()}
 
 
 @cache
