@@ -45,10 +45,8 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
     ## Observation space
     `FreeText`: the question, the forms of the actions, and the outcome of the last action.
 
-    ## Reward
-    0, then the score of the answer in [0, 1].
-
-    ## Episode end
+    ## Reward and end
+    The reward is 0, then the score of the answer in [0, 1].
     ``terminated`` after the answer. After ``max_turns`` other actions, whatever comes next is the answer. ``truncated``
     is never set.
 
@@ -56,9 +54,6 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
     ``state`` ("explore", "answer" or "end"), ``turn``, ``tool`` (the last one used, empty after a reset). With
     ``privileged=True`` also a dict ``privileged`` that the agent must not see: ``gold``, the gold ``path``, ``found``
     (the number of gold facts whose page was shown) and ``facts`` (the number of all).
-
-    ## Version history
-    v0: first release.
     """
 
     metadata = {"render_modes": ["ansi", "human"], "render_fps": 1}  # noqa: RUF012  (as Gymnasium has it)
