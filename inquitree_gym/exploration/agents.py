@@ -36,8 +36,7 @@ class GuessingAgent(BaselineAgent):
     name = "random"
 
     def __init__(self, env: ExplorationEnv) -> None:
-        """Answer the tasks of an environment."""
-        super().__init__()
+            super().__init__()
         self._env = env
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
@@ -45,8 +44,8 @@ class GuessingAgent(BaselineAgent):
         task = self._env.task
         records = list(local_library(task.library).library.records[task.query.database].values())
         drawn = self.rng.choice(len(records), size=len(task.gold.parts), replace=False).tolist()
-        parts = (_answer(task, part, records[at]) for part, at in zip(task.gold.parts, drawn, strict=True))
-        return f"ANSWER {'; '.join(parts)}"
+        pairs = zip(task.gold.parts, drawn, strict=True)
+        return f"ANSWER {'; '.join(_answer(task, part, records[at]) for part, at in pairs)}"
 
 
 def _answer(task: ExplorationTask, part: Part, record: Record) -> str:

@@ -161,10 +161,9 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
         return action.strip() if self.state.phase == "answer" else None
 
     def _grade(self, answer: str) -> Grade | None:
-        """Return the grade of an answer by the judge of the reward."""
-        if self.judging is None:
-            return grade(self.task.gold, answer)
-        return self.judging.grade(self.task, answer, lambda payload: payload)
+        judge = self.judging
+        given: Grade | None = grade(self.task.gold, answer) if judge is None else judge.grade(self.task, answer, _same)
+        return given
 
     def _start(self, runtime: ExplorationRuntime, episode_seed: int) -> tuple[str, dict[str, Any]]:
         self.last_transition = ExplorationTransition(ExplorationState(episode_seed))
@@ -195,3 +194,7 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
             told = {"found": found, "facts": len(task.evidence)}
             info["privileged"] = {"gold": task.gold.written(), "path": list(task.path), **told}
         return info
+
+
+def _same(payload: Grade | None) -> Grade | None:
+    return payload

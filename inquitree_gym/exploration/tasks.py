@@ -79,8 +79,7 @@ class ExplorationTasks(Tasks[ExplorationTask]):
     def entries(self) -> Iterator[Mapping[str, Any]]:
         """Yield the frozen tasks."""
         for task in frozen_tasks().values():
-            shown = {name: getattr(task, name) for name in self.columns[:-1]}
-            yield {**shown, "title": task.question, "playable": True}
+            yield {name: getattr(task, name, task.question) for name in self.columns} | {"playable": True}
 
     def outline(self, task: ExplorationTask, spoil: bool) -> Outline:
         """Return the question, and with ``spoil`` the answer and the path to it."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from inquitree_gym.exploration.building.generate import build_library
 from inquitree_gym.exploration.building.records import stream
-from inquitree_gym.exploration.gold import AnswerGold, Part
+from inquitree_gym.exploration.gold import MAX_PARTS, AnswerGold, Part
 from inquitree_gym.exploration.library import NAME, Column, Library, LibrarySpec, Record, Value
 from inquitree_gym.exploration.schema import Condition, ExplorationTask, GoldFact, LeadsTo, Query
 from inquitree_gym.fiction.documents import RandomStream
@@ -24,8 +24,6 @@ NEAR_MISSES = 2
 """Records, for each hop, that meet all but one of its constraints, at least."""
 LISTED = 10
 """Records that a LOOKUP lists: every step of the gold path has to be among them."""
-LONGEST_LIST = 4
-"""Rows of an answer at most."""
 LONGEST_CHAIN = 4
 """Records of a task that need not branch at most. The databases have few longer chains."""
 TRIES = 12
@@ -214,7 +212,7 @@ def _answer(index: Index, root: Hop, draws: RandomStream) -> list[str] | None:
 
     All rows of a list lead to the same records, so that one LOOKUP finds them.
     """
-    most = LONGEST_LIST if draws.below(6) == 0 else 1
+    most = MAX_PARTS if draws.below(6) == 0 else 1
     records = index.library.records[root.database]
     same = all(records[key][column] == below.key for key in root.answers for column, below in root.links.items())
     if not 1 <= len(root.answers) <= most or not same:
