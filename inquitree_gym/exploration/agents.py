@@ -36,7 +36,7 @@ class GuessingAgent(BaselineAgent):
     name = "random"
 
     def __init__(self, env: ExplorationEnv) -> None:
-            super().__init__()
+        super().__init__()
         self._env = env
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
