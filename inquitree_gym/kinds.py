@@ -118,6 +118,7 @@ class Kind:
 KINDS = (
     Kind("inquiry", "inquitree_gym.inquiry"),
     Kind("projection", "inquitree_gym.projection"),
+    Kind("exploration", "inquitree_gym.exploration"),
 )
 """The kinds of this package."""
 DEFAULT_KIND = KINDS[0].name

@@ -19,6 +19,8 @@ from inquitree_gym.inquiry.observations import observation_keys
 from inquitree_gym.trees import builtin_ids, load_tree
 
 COMMAND = "python -m research.shipped_vectors"
+BATCH = 512
+"""Texts between two writes of a file. All of them take some minutes."""
 
 
 def needed_texts() -> dict[str, set[str]]:
@@ -51,14 +53,17 @@ def missing_texts(digest: str) -> dict[str, list[str]]:
 
 
 def write(part: str, embedder: Embedder) -> str:
-    """Write the file of a part for an embedder, and return a line about it."""
-    texts, new = needed_texts()[part], missing_texts(embedder.digest)[part]
-    fresh = embedder.embed(new).astype(PARTS[part])
-    rows = {**shipped_rows(part, embedder.digest), **dict(zip(map(text_key, new), fresh, strict=True))}
-    keys = np.array(sorted(map(text_key, texts)), KEY)
+    """Write the file of a part for an embedder, and return a line about it. An interrupted run keeps what it wrote."""
+    needed, new = set(map(text_key, needed_texts()[part])), missing_texts(embedder.digest)[part]
+    rows = {key: row for key, row in shipped_rows(part, embedder.digest).items() if key in needed}
     file = shipped_file(part, embedder.digest)
-    np.savez(file, keys=keys, rows=np.stack([rows[key] for key in keys.tolist()]))
-    return f"{file.name}: {len(keys):,} texts, {len(new):,} new, {file.stat().st_size / 1e6:.1f} MB"
+    for start in range(0, max(len(new), 1), BATCH):
+        texts = new[start : start + BATCH]
+        fresh = embedder.embed(texts).astype(PARTS[part])
+        rows |= zip(map(text_key, texts), fresh, strict=True)
+        keys = np.array(sorted(rows), KEY)
+        np.savez(file, keys=keys, rows=np.stack([rows[key] for key in keys.tolist()]))
+    return f"{file.name}: {len(rows):,} texts, {len(new):,} new, {file.stat().st_size / 1e6:.1f} MB"
 
 
 if __name__ == "__main__":

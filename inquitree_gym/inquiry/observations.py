@@ -182,7 +182,7 @@ def _keys_of_rules(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
         yield from (ObservationKey(ObservationKind.WAIT, hint_level=level) for level in range(HINT_LEVELS + 1))
     if rules.replication == "varied":
         for node, study in enumerate(tree.studies):
-            for wording, fake in product(range(1, study.n_wordings), range(len(study.results))):
+            for wording, fake in product(range(1, min(map(len, study.wordings))), range(len(study.results))):
                 yield from _result_keys(ObservationKey(ObservationKind.RESULT, node, fake=fake, wording=wording))
     if rules.reruns == "redo":
         yield from _keys_of_reruns(tree, rules)
@@ -197,7 +197,7 @@ def _keys_of_reruns(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
     for node, study in enumerate(tree.studies):
         for nothing_left in (False, True):
             yield ObservationKey(ObservationKind.RECALL, node, nothing_left=nothing_left)
-        wordings = study.n_wordings if rules.replication == "varied" else 1
+        wordings = min(map(len, study.wordings)) if rules.replication == "varied" else 1
         for wording, fake in product(range(wordings), range(len(study.results))):
             key = ObservationKey(ObservationKind.RESULT, node, fake=fake, wording=wording, again=True)
             yield from _result_keys(key)

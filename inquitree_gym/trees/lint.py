@@ -276,7 +276,7 @@ def _fake_faults(tree: Tree, study: Study) -> Iterator[Fault]:
 
 def _rewording_faults(tree: Tree, study: Study) -> Iterator[Fault]:
     seen = [words_of(text) for text in study.results]
-    for i, rewordings in enumerate(study.reworded):
+    for i, (_, *rewordings) in enumerate(study.wordings):
         place, of = (f".fakes[{i - 1}]", f" of fake {i}") if i else ("", "")
         for k, text in enumerate(rewordings, 1):
             path = f"{tree.paths[study.id]}{place}.rewordings[{k - 1}]"
@@ -312,7 +312,7 @@ def _guessed_fakes(tree: Tree) -> Iterator[Fault]:
 
 
 def _missing_rewordings(tree: Tree) -> Iterator[Fault]:
-    if lacking := sum(study.n_wordings == 1 for study in tree.studies):
+    if lacking := sum(min(map(len, study.wordings)) == 1 for study in tree.studies):
         message = f"{lacking} of {len(tree.studies)} studies have a result or a fake without a rewording; replications"
         yield fault("T407", "", "subtopics", f"{message} repeat it and the others word for word", lacking, 0)
 

@@ -99,8 +99,7 @@ class Study(Candidate):
     result: Text
     """Observation, without its interpretation."""
     rewordings: tuple[Text, ...] = Field(default=(), max_length=MAX_PARAPHRASES, exclude_if=not_)
-    """The true result in other words, for replications. Shown where every fake has as many. Left out of documents
-    without any."""
+    """The true result in other words, for replications. Left out of documents without any."""
     fakes: tuple[Fake, ...] = Field(min_length=2)
     """False results of the same length and number density."""
     control: bool = False
@@ -112,19 +111,14 @@ class Study(Candidate):
         return self.result, *(fake.text for fake in self.fakes)
 
     @property
-    def n_wordings(self) -> int:
-        """Number of wordings in which each result may be shown: that of the poorest, so that none is told by it."""
-        return 1 + min(map(len, self.reworded))
-
-    @property
-    def reworded(self) -> tuple[tuple[str, ...], ...]:
-        """The rewordings of the true result and of each fake, in this order."""
-        return self.rewordings, *(fake.rewordings for fake in self.fakes)
+    def wordings(self) -> tuple[tuple[str, ...], ...]:
+        """The true result and each fake, as it stands and in other words."""
+        return (self.result, *self.rewordings), *((fake.text, *fake.rewordings) for fake in self.fakes)
 
     @property
     def shown_texts(self) -> tuple[str, ...]:
-        """Texts of all results in the first wording, then in the second one, and so on."""
-        return *self.results, *(text for wording in zip(*self.reworded, strict=False) for text in wording)
+        """All results in the first wording, then in the second, and so on, as far as the poorest of them has any."""
+        return tuple(text for wording in zip(*self.wordings, strict=False) for text in wording)
 
 
 class Subtopic(Candidate):

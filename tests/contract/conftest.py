@@ -15,8 +15,10 @@ from inquitree_gym import kinds
 from inquitree_gym.baselines import ReplayAgent
 from inquitree_gym.envs import InquiryVectorEnv, ProjectionVectorEnv
 from inquitree_gym.envs.recorded import RecordedEnv
+from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.projection.env import ProjectionEnv
+from tests.exploration.questions import make_question
 from tests.hashing import HashingEmbedder
 from tests.projection.tasks import WORDS
 from tests.strategies import make_tree
@@ -28,6 +30,7 @@ SITE = Path(__file__).parents[1] / "toy" / "site"
 """Folder in which the toy kind is installed."""
 TREE = make_tree([[], [0], []], [2, 1, 1])
 TASK = make_task()
+QUESTION = make_question()
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,16 @@ CASES = {
         agents=("oracle", "coin"),
         measure="F1, question",
         make_vector=lambda count, **settings: ProjectionVectorEnv(count, task=TASK, judge=WORDS, **settings),
+    ),
+    "exploration": KindCase(
+        name="exploration",
+        task=QUESTION,
+        make_env=ExplorationEnv,
+        actions=("Hello?", "LOOKUP nothing: a = 1", *QUESTION.path),
+        other_rules={"max_turns": 20},
+        settings={"max_turns": 20, "tools": ["all", "search"]},
+        agents=("oracle", "random"),
+        measure="score",
     ),
     "toy": KindCase(
         name="toy",

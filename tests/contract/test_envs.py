@@ -162,7 +162,12 @@ def test_options_and_masks_reach_every_environment_of_a_vector(kind_case: KindCa
 
 
 def test_gymnasium_makes_it_by_its_id(kind_case: KindCase):
-    name = {"inquiry": "InquiTree-v0", "projection": "ProjectionBench-v0", "toy": "Toy-v0"}[kind_case.name]
+    name = {
+        "inquiry": "InquiTree-v0",
+        "projection": "ProjectionBench-v0",
+        "exploration": "SciExplore-v0",
+        "toy": "Toy-v0",
+    }[kind_case.name]
     env = gym.make(name)
     assert env.unwrapped.kind == kind_case.name
     assert env.reset(seed=1)[0] == env.reset(seed=1)[0]

@@ -94,11 +94,13 @@ def test_judgements_are_stored_once(kind_case: KindCase, tmp_path: Path):
 OUT_OF_RANGE: dict[str, Callable[[Any], object]] = {
     "inquiry": lambda payload: payload["verdicts"][0].update(score=1.5),
     "projection": lambda payload: payload.update(f1=-0.5),
+    "exploration": lambda payload: payload["grade"].update(verdict="perhaps"),
     "toy": lambda payload: payload.update(words=3),
 }
 OF_ANOTHER_TASK: dict[str, Callable[[Any], object]] = {
     "inquiry": lambda payload: payload["verdicts"][0].update(item="c9"),
     "projection": lambda payload: [payload[name].pop() for name in ("analogous", "pair_ratings", "reasons")],
+    "exploration": lambda payload: payload["grade"].update(kind="T2"),
     "toy": lambda payload: payload.update(words=["gold"]),
 }
 

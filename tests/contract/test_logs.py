@@ -70,7 +70,7 @@ def test_a_log_of_another_version_or_an_unknown_kind_is_refused(kind_case: KindC
         ({"log_version": LOG_VERSION + 1}, f"must have log_version {LOG_VERSION}, got {LOG_VERSION + 1}. Read it with"),
         (
             {"task": task},
-            rf"'{name}s' \(did you mean '{name}'\?\); known: inquiry, projection, toy",
+            rf"'{name}s' \(did you mean '{name}'\?\); known: inquiry, projection, exploration, toy",
         ),
     ):
         file.write_text("".join([json.dumps(document | changes) + "\n", *turns]))

@@ -94,7 +94,12 @@ def test_settings_cross_the_values_of_the_grid_and_reach_the_episode(kind_case: 
 
 
 def test_an_id_is_registered_for_any_task(kind_case: KindCase):
-    name = {"inquiry": "InquiTree-v0", "projection": "ProjectionBench-v0", "toy": "Toy-v0"}[kind_case.name]
+    name = {
+        "inquiry": "InquiTree-v0",
+        "projection": "ProjectionBench-v0",
+        "exploration": "SciExplore-v0",
+        "toy": "Toy-v0",
+    }[kind_case.name]
     assert gym.spec(name).kwargs
 
 
@@ -179,9 +184,9 @@ print(json.dumps({{
     [
         (
             "projectoin",
-            r"is called 'projectoin' \(did you mean 'projection'\?\); known: inquiry, projection, toy",
+            r"is called 'projectoin' \(did you mean 'projection'\?\); known: inquiry, projection, exploration, toy",
         ),
-        ("", "known: inquiry, projection, toy"),
+        ("", "known: inquiry, projection, exploration, toy"),
     ],
 )
 def test_an_unknown_kind_is_refused_with_the_known_ones(name: str, told: str):

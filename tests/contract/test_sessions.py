@@ -26,6 +26,7 @@ from tests.contract.conftest import CASES
 TASKS = {
     "inquiry": {"papers": "paper8", "fake_level": 4, "embedder": "all-MiniLM-L6-v2"},
     "projection": {"papers": "paper12", "form": "claims"},
+    "exploration": {"papers": "t1-s1-01", "tools": "all"},
     "toy": {"papers": "bread", "shown": 2},
 }
 KINDS = [pytest.param(name, marks=() if name == "toy" else pytest.mark.weights) for name in CASES]

@@ -195,7 +195,7 @@ def test_every_result_true_or_fake_has_a_rewording_with_the_same_numbers():
         tree = synthetic_tree(seed)
         assert not [fault for fault in lint_tree(tree) if fault.code in ("T406", "T407")]
         for study in tree.studies:
-            for text, (rewording,) in zip(study.results, study.reworded, strict=True):
+            for text, rewording in study.wordings:
                 assert sorted(re.findall(r"\d+(?:\.\d+)?", rewording)) == sorted(re.findall(r"\d+(?:\.\d+)?", text))
 
 

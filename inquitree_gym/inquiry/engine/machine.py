@@ -39,7 +39,7 @@ class Engine:
         self.fake_keys = tuple(hash_text(f"{tree.id}\n{study.id}") for study in tree.studies)
         """64-bit word of each study that the draws of its fakes and wordings depend on."""
         varied = rules.replication == "varied"
-        self.wordings_of = tuple(study.n_wordings if varied else 1 for study in tree.studies)
+        self.wordings_of = tuple(min(map(len, study.wordings)) if varied else 1 for study in tree.studies)
         """Number of wordings in which every result of each study is shown."""
         self.turn_limit = rules.turn_limit(self.n)
         self.table = tree_table(tree, rules, self.n, len(self.subtopic_of))

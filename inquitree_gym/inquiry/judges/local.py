@@ -230,13 +230,8 @@ def judge_vectors(tree: Tree, *, lasting: bool = True) -> TreeVectors:
 def tree_statements(tree: Tree) -> tuple[Statement, ...]:
     """Return the conclusion items of a tree with their false variants, then the results of its studies with fakes."""
     items = (Statement((item.text,), item.false_variants) for item in tree.conclusions)
-    results = (
-        Statement(
-            (study.result, *study.rewordings),
-            tuple(text for fake in study.fakes for text in (fake.text, *fake.rewordings)),
-        )
-        for study in tree.studies
-    )
+    wordings = (study.wordings for study in tree.studies)
+    results = (Statement(true, tuple(text for texts in fakes for text in texts)) for true, *fakes in wordings)
     return *items, *results
 
 

@@ -1,0 +1,89 @@
+"""Agents for explorations: two floors, a searcher, the gold path, and a chat model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from inquitree_gym.baselines.agent import BaselineAgent, privileged
+from inquitree_gym.baselines.llm import ChatAgent
+from inquitree_gym.exploration.env import ExplorationEnv
+from inquitree_gym.exploration.gold import Part
+from inquitree_gym.exploration.library import NAME, Record
+from inquitree_gym.exploration.providers import local_library
+from inquitree_gym.exploration.runtime import PACKAGE
+from inquitree_gym.exploration.schema import ExplorationTask
+
+_HIT = re.compile(r"^1\. (\S+) · ", re.MULTILINE)
+_QUESTION = re.compile(r"^Question: (.*)$", re.MULTILINE)
+_OPEN = re.compile(r" · page \d+ of \d+\n\n(.*?)(?: \(\S+\))?$", re.MULTILINE)
+
+
+class SilentAgent(BaselineAgent):
+    """Answers nothing at once: the lower floor."""
+
+    name = "silent"
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return an empty answer."""
+        return "ANSWER"
+
+
+class GuessingAgent(BaselineAgent):
+    """Answers at once with records of the right type, drawn by the seed: as many as are asked for."""
+
+    name = "random"
+
+    def __init__(self, env: ExplorationEnv) -> None:
+        super().__init__()
+        self._env = env
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the answer."""
+        task = self._env.task
+        records = list(local_library(task.library).library.records[task.query.database].values())
+        drawn = self.rng.choice(len(records), size=len(task.gold.parts), replace=False).tolist()
+        pairs = zip(task.gold.parts, drawn, strict=True)
+        return f"ANSWER {'; '.join(_answer(task, part, records[at]) for part, at in pairs)}"
+
+
+def _answer(task: ExplorationTask, part: Part, record: Record) -> str:
+    """Return what a record has in the asked columns, in the form of a part of gold."""
+    name = str(record[NAME]) if part.entity else ""
+    number = None if part.number is None else float(record[task.asked[-1]] or 0)
+    return Part(entity=name, number=number, unit=part.unit).written()
+
+
+class FirstHitAgent(BaselineAgent):
+    """Searches with the question, opens the first hit, and answers with its name."""
+
+    name = "first-hit"
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next of three actions."""
+        if info["turn"] == 0:
+            asked = _QUESTION.search(observation)
+            return f"SEARCH {asked[1] if asked else ''}"
+        if hit := _HIT.search(observation):
+            return f"OPEN {hit[1]}"
+        opened = _OPEN.search(observation)
+        return f"ANSWER {opened[1] if opened else ''}"
+
+
+class GoldPathAgent(BaselineAgent):
+    """Takes the gold path."""
+
+    name = "oracle"
+    needs_privileged = True
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action of the path."""
+        path = privileged(info, self.name)["path"]
+        return str(path[min(info["turn"], len(path) - 1)])
+
+
+class ExploringLLMAgent(ChatAgent):
+    """A chat model that explores, with the whole episode as its conversation."""
+
+    package = PACKAGE

@@ -1,0 +1,15 @@
+"""Registered ids of explorations: one for all frozen tasks, one for each type."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+
+ENTRY_POINT = "inquitree_gym.exploration.env:ExplorationEnv"
+NAMES = {"SciExplore-v0": "all", "SciExplore-T1-v0": "T1"}
+"""Ids, and the tasks that they sample from."""
+
+
+def register() -> None:
+    """Register every environment. Opens no task."""
+    for name, tasks in NAMES.items():
+        gym.register(name, entry_point=ENTRY_POINT, kwargs={"task": tasks})

@@ -1,0 +1,111 @@
+"""Proofs of tasks: one answer, near misses, evidence, and a path that finds it, by brute force over the facts.
+
+Nothing of the builder is used here, so that neither shares a fault of the other. The proofs hold for anybody's tasks
+about a library.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from inquitree_gym.exploration.graders import grade
+from inquitree_gym.exploration.library import NAME, Library, Place, Value
+from inquitree_gym.exploration.providers import Provider
+from inquitree_gym.exploration.rules import ExplorationState, ToolView, act
+from inquitree_gym.exploration.schema import Condition, ExplorationTask, Query
+from inquitree_gym.exploration.settings import ExplorationRules
+
+NEAR_MISSES = 2
+"""Records, for each hop, that meet all but one of its constraints, at least."""
+_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {"=": operator.eq, ">=": operator.ge, "<=": operator.le}
+_Check = Callable[[str], bool]
+
+
+def proof_faults(task: ExplorationTask, library: Library, provider: Provider) -> list[str]:
+    """Return everything that keeps a task from being proved. Empty for a sound one."""
+    checks = (_answer_faults, _near_miss_faults, _wording_faults, _evidence_faults)
+    faults = [fault for check in checks for fault in check(task, library)]
+    return [*faults, *_path_faults(task, provider)]
+
+
+def _checks(query: Query, library: Library) -> list[_Check]:
+    """Return the constraints of a query as tests of a key. The two ends of a range are one."""
+    records = library.records[query.database]
+
+    def compares(conditions: list[Condition]) -> _Check:
+        return lambda key: all(_meets(records[key][each.column], each) for each in conditions)
+
+    def leads(column: str, below: set[str]) -> _Check:
+        return lambda key: records[key][column] in below
+
+    columns = dict.fromkeys(each.column for each in query.where)
+    checks = [compares([each for each in query.where if each.column == column]) for column in columns]
+    return checks + [leads(link.column, _answers(link.record, library)) for link in query.links]
+
+
+def _meets(value: Value, condition: Condition) -> bool:
+    return value is not None and _COMPARE[condition.op](value, condition.value)
+
+
+def _answers(query: Query, library: Library) -> set[str]:
+    """Return the keys that meet every constraint, each record tried."""
+    checks = _checks(query, library)
+    return {key for key in library.records[query.database] if all(check(key) for check in checks)}
+
+
+def _answer_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
+    """Yield a fault unless the query has the gold as its answer, and nothing else."""
+    records = library.records[task.query.database]
+    found = Counter(tuple(records[key][column] for column in task.asked) for key in _answers(task.query, library))
+    parts = [(part.entity, part.number) for part in task.gold.parts]
+    if found != Counter(tuple(value for value in part if value not in ("", None)) for part in parts):
+        yield f"the answer of the query must be gold, got {sorted(map(str, found))} for {parts}"
+
+
+def _near_miss_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
+    """Yield a fault for every hop with fewer near misses than there have to be."""
+    for query in task.query.records():
+        checks = _checks(query, library)
+        near = sum(sum(check(key) for check in checks) == len(checks) - 1 for key in library.records[query.database])
+        if near < NEAR_MISSES:
+            yield f"{query.database} must have {NEAR_MISSES} near misses, got {near}"
+
+
+def _wording_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
+    """Yield a fault for every key and every invented name that the question says."""
+    said = task.question.lower()
+    for query in task.query.records():
+        for key, record in library.records[query.database].items():
+            if key.lower() in said or str(record[NAME]).lower() in said:
+                yield f"the question must name no record, got {key} ({record[NAME]})"
+
+
+def _evidence_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
+    """Yield a fault for evidence on a page that does not exist."""
+    for each in task.evidence:
+        document = library.documents.get(each.document)
+        if document is None or each.page > len(document.pages):
+            yield f"evidence must be on a page of the library, got {each.document}, page {each.page}"
+
+
+def _path_faults(task: ExplorationTask, provider: Provider) -> Iterator[str]:
+    """Yield a fault unless the gold path works through the tools, shows all evidence and takes half of the turns."""
+    rules = ExplorationRules()
+    if len(task.path) > rules.max_turns // 2:
+        yield f"the path must take at most {rules.max_turns // 2} turns, got {len(task.path)}"
+    state, view, shown, listed = ExplorationState(0), ToolView("invalid"), set[Place](), set[str]()
+    for action in task.path:
+        state, view = act(state, action, provider, rules)
+        if view.fault:
+            yield f"the path must use the tools rightly, got '{action}': {view.fault}"
+        if view.document is not None and view.document.id not in listed:
+            yield f"the path must open what a LOOKUP lists, got {view.document.id}"
+        listed |= {key for key, _ in view.listing.records} if view.listing else set()
+        shown |= set(view.shown)
+    if missing := [each.document for each in task.evidence if (each.document, each.page) not in shown]:
+        yield f"the path must show all evidence, got none of {', '.join(missing)}"
+    if state.phase != "end" or grade(task.gold, view.answer).score < 1:
+        yield "the path must end with the right answer"

@@ -1,0 +1,106 @@
+"""Results of explorations: the score of the answer, and the evidence that was shown before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from inquitree_gym.exploration.graders import AnswerGrade, Grade
+from inquitree_gym.exploration.schema import ExplorationTask
+from inquitree_gym.results.score import KindResults, Measure
+
+if TYPE_CHECKING:
+    from inquitree_gym.exploration.events import ExplorationEvent
+    from inquitree_gym.judging.judgement import Judged
+    from inquitree_gym.log import Episode, Header
+
+SEARCHES = ("search", "lookup")
+"""Tools whose calls are searches."""
+LEGEND = (
+    "n: episodes (tasks). score: 1 for a right answer. p: gold facts whose page was shown / gold facts.\n"
+    "guessed: right at p < 1. searches: SEARCH and LOOKUP.\n"
+    "The tasks are drawn by a program, so no figure stands beside the paper's."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExplorationDetail:
+    """Part of a score that only explorations have."""
+
+    answer: str | None
+    grade: Grade | None
+    evidence: float
+    """Share of the gold facts whose page was shown."""
+    hops: int
+    calls: dict[str, int]
+    """Turns by tool."""
+
+    @property
+    def score(self) -> float | None:
+        """Score of the answer in [0, 1]. None for an answer that the judge could not grade."""
+        return None if self.grade is None else self.grade.score
+
+    @property
+    def grounded(self) -> float | None:
+        """Product of p and score, after Eq. 8 and 9 of InquiTree."""
+        return None if self.score is None else self.evidence * self.score
+
+    @property
+    def guessed(self) -> float | None:
+        """1 for a right answer of which not all evidence was shown, else 0."""
+        return None if self.score is None else float(self.score == 1 and self.evidence < 1)
+
+    @property
+    def verdict(self) -> str:
+        """Verdict on a T1 or T2 answer. Empty for another."""
+        return self.grade.verdict if isinstance(self.grade, AnswerGrade) else ""
+
+
+def _verdict(name: str) -> Callable[[ExplorationDetail], float | None]:
+    return lambda detail: None if detail.grade is None else float(detail.verdict == name)
+
+
+class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
+    """Results of explorations. See `KindResults` for the methods."""
+
+    measures = (
+        Measure("score", lambda detail: detail.score, "score of the answer", judged=True),
+        Measure("p", lambda detail: detail.evidence, "share of the gold facts whose page was shown"),
+        Measure("p·score", lambda detail: detail.grounded, "score, grounded in what was shown", judged=True),
+        Measure("guessed", lambda detail: detail.guessed, "right answers at p < 1", judged=True),
+        Measure("not attempted", _verdict("not_attempted"), "answers that refuse or are incomplete", judged=True),
+        Measure("searches", lambda detail: sum(detail.calls.get(name, 0) for name in SEARCHES), "searches", digits=1),
+    )
+    shown = ("score", "p", "p·score", "guessed", "searches")
+    groups = "type"
+    legend = LEGEND
+
+    def detail(self, episode: Episode[ExplorationEvent], task: ExplorationTask, judged: Judged) -> ExplorationDetail:
+        """Return the grade of the answer, and what was shown before it."""
+        answered = next((turn for turn in episode.turns if turn.event.answer is not None), None)
+        shown = {tuple(place) for turn in episode.turns for place in turn.event.shown}
+        found = sum((each.document, each.page) in shown for each in task.evidence)
+        tools = [turn.event.kind for turn in episode.turns]
+        return ExplorationDetail(
+            answer=None if answered is None else answered.event.answer,
+            grade=None if answered is None else judged.payloads.get(answered.turn),
+            evidence=found / len(task.evidence),
+            hops=task.hops,
+            calls={tool: tools.count(tool) for tool in dict.fromkeys(tools)},
+        )
+
+    def limit(self, header: Header, task: ExplorationTask) -> str:
+        """Return the turn limit."""
+        return f"{header.rules['max_turns']} turns"
+
+    def unscored(self, detail: ExplorationDetail) -> int:
+        """Return 1 for an answer without a grade."""
+        return int(detail.grade is None)
+
+    def plain(self, detail: ExplorationDetail) -> dict[str, Any]:
+        """Return answer, verdict, hops and calls, for JSON."""
+        return {"answer": detail.answer, "verdict": detail.verdict, "hops": detail.hops, "calls": detail.calls}
+
+
+RESULTS = ExplorationResults()

@@ -1,0 +1,107 @@
+"""Tasks as data (``exploration/1``): question, machine-readable query, gold, evidence, and a path that finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from inquitree_gym.exploration.gold import AnswerGold
+from inquitree_gym.exploration.library import LibrarySpec
+from inquitree_gym.trees.fields import CANARY, Canary, FrozenModel, Identifier, Text, document_digest
+
+MAX_HOPS = 6
+"""Records of a task at most."""
+Operator = Literal["=", ">=", "<="]
+TaskType = Literal["T1"]
+"""Type of a task, in the paper's words: T1 database navigation."""
+
+
+class Condition(FrozenModel):
+    """A constraint on one column of a record."""
+
+    column: Text
+    op: Operator
+    value: float | str
+
+
+class LeadsTo(FrozenModel):
+    """A constraint that a column leads to a record."""
+
+    column: Text
+    record: Query
+
+
+class Query(FrozenModel):
+    """A record by what holds of it, and of the records that it leads to."""
+
+    database: Text
+    where: tuple[Condition, ...] = Field(min_length=1)
+    links: tuple[LeadsTo, ...] = ()
+
+    def records(self) -> Iterator[Query]:
+        """Yield this query and all below it, the leaves first."""
+        for link in self.links:
+            yield from link.record.records()
+        yield self
+
+    @property
+    def branches(self) -> bool:
+        """True if a record leads to more than one."""
+        return any(len(query.links) > 1 for query in self.records())
+
+
+class GoldFact(FrozenModel):
+    """A gold fact: the page that shows it."""
+
+    document: Text
+    page: int = Field(default=1, ge=1)
+    fact: Text
+    """Name of the record and the columns, for readers."""
+
+
+class ExplorationTask(FrozenModel):
+    """A question about a library, whose answer can be proved."""
+
+    format: Literal["exploration/1"] = "exploration/1"
+    id: Identifier
+    version: int = Field(default=1, ge=1)
+    canary: Canary = CANARY
+    kind: TaskType
+    library: LibrarySpec
+    question: Text
+    query: Query
+    asked: tuple[Text, ...] = Field(min_length=1, max_length=2)
+    """Columns of the answer: one, or the name and a number."""
+    gold: AnswerGold
+    """The answer: one part, or up to four of a list in any order."""
+    evidence: tuple[GoldFact, ...] = Field(min_length=1)
+    path: tuple[Text, ...] = Field(min_length=1)
+    """Actions that find the answer, which is the last."""
+    published: str = ""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.hops > MAX_HOPS:
+            raise ValueError(f"a query must have at most {MAX_HOPS} records, got {self.hops}")
+        return self
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    @property
+    def hops(self) -> int:
+        """Number of records that have to be identified, the answer's included."""
+        return sum(1 for _ in self.query.records())
+
+    @property
+    def group(self) -> str:
+        """Type of the task, its group in tables."""
+        return self.kind
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the task, in hex."""
+        return document_digest(self)

@@ -1,0 +1,90 @@
+"""Tasks of explorations, by id or path: the frozen ones over five test libraries, and files of anybody's own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
+from importlib import resources
+from typing import Any
+
+from inquitree_gym.errors import Fault, UnknownTreeError, suggest
+from inquitree_gym.exploration.schema import ExplorationTask
+from inquitree_gym.parts import Outline, Tasks
+from inquitree_gym.trees.catalogue import expand_names, is_path
+from inquitree_gym.trees.load import dump_document, read_document, validated
+
+TaskLike = str | os.PathLike[str] | ExplorationTask
+FROZEN = "t1.jsonl"
+"""File of the frozen tasks, one a line."""
+
+
+@cache
+def frozen_tasks() -> dict[str, ExplorationTask]:
+    """Return the frozen tasks by id, in order."""
+    file = resources.files("inquitree_gym").joinpath("exploration", "data", FROZEN)
+    tasks = [ExplorationTask.model_validate_json(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return {task.id: task for task in tasks}
+
+
+def load_task(task: TaskLike) -> ExplorationTask:
+    """Return a task by id or path, or as it is.
+
+    Raises:
+        UnknownTreeError: there is no such id or file.
+        TreeError: the file is invalid. Every fault is listed with its place.
+    """
+    if isinstance(task, ExplorationTask):
+        return task
+    if is_path(task):
+        return validated(ExplorationTask, read_document(task), str(task))
+    found = frozen_tasks().get(str(task))
+    if found is None:
+        hint = suggest(str(task), frozen_tasks())
+        raise UnknownTreeError(f"a task must be a frozen one or a path, got '{task!s:.60}'{hint}. See inquitree list.")
+    return found
+
+
+def _of_type(kind: str) -> tuple[str, ...]:
+    return tuple(task.id for task in frozen_tasks().values() if task.kind == kind)
+
+
+class ExplorationTasks(Tasks[ExplorationTask]):
+    """Tasks about libraries. See `parts.Tasks` for the methods."""
+
+    noun = "question"
+    schema = ExplorationTask
+    columns = ("id", "version", "group", "hops", "title")
+
+    def expand(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return ids and paths. ``all`` stands for every frozen task, ``T1`` for those of that type."""
+        return expand_names(names, {"all": lambda: tuple(frozen_tasks()), "T1": partial(_of_type, "T1")})
+
+    def load(self, task: TaskLike) -> ExplorationTask:
+        """See `load_task`."""
+        return load_task(task)
+
+    def dump(self, task: ExplorationTask) -> bytes:
+        """Return the canonical document."""
+        return dump_document(task).encode()
+
+    def lint(self, task: ExplorationTask, embedder: Any = None) -> Sequence[Fault]:
+        """Return what keeps the task from being proved. See `proofs`."""
+        from inquitree_gym.exploration.proofs import proof_faults
+        from inquitree_gym.exploration.providers import local_library
+
+        provider = local_library(task.library)
+        return [Fault("X101", task.id, fault) for fault in proof_faults(task, provider.library, provider)]
+
+    def entries(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the frozen tasks."""
+        for task in frozen_tasks().values():
+            yield {name: getattr(task, name, task.question) for name in self.columns} | {"playable": True}
+
+    def outline(self, task: ExplorationTask, spoil: bool) -> Outline:
+        """Return the question, and with ``spoil`` the answer and the path to it."""
+        path = tuple(Outline(action) for action in task.path) if spoil else ()
+        return Outline(f"{task.id} · {task.kind} · {task.hops} records", task.question, path)
+
+
+TASKS = ExplorationTasks()
