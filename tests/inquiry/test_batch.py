@@ -19,8 +19,7 @@ from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.inquiry.actions import menu_env
 from inquitree_gym.inquiry.arrays import tables
 from inquitree_gym.inquiry.arrays.env import InquiryBatchEnv
-from inquitree_gym.seeds import hash_words
-from inquitree_gym.seeds import splitmix64
+from inquitree_gym.seeds import hash_words, splitmix64
 from inquitree_gym.trees import Tree
 from tests.strategies import make_tree, with_paraphrases, with_rewordings
 

@@ -36,7 +36,7 @@ def matcher(tree: Tree, embedder, **rules) -> tuple[Matcher, Engine, State]:
 
 
 def at(state: State, phase: Phase, **changes) -> State:
-    return state._replace(phase=phase, **changes)
+    return state.replace(phase=phase, **changes)
 
 
 @pytest.fixture(scope="module", params=builtin_ids())

@@ -38,7 +38,7 @@ def seen(**shown: int) -> State:
     """A state in which the studies named were seen last as 0 the truth, i the i-th fake."""
     names = [study.id for study in TREE.studies]
     start = Engine(TREE, Rules(threshold=0.5)).start(0).state
-    return start._replace(shown=tuple(shown.get(name, -1) for name in names))
+    return start.replace(phase=Phase.CONCLUSION, shown=tuple(shown.get(name, -1) for name in names))
 
 
 def test_actions_stand_in_the_order_that_they_are_told_in():
@@ -108,6 +108,6 @@ def test_a_conclusion_that_believes_the_truth_earns_all_and_one_that_believes_fa
     tree = load_tree(tree_id)
     menu, judge = Menu(tree), local_judge(tree)
     state = Engine(tree, Rules(threshold=0.5)).start(0).state
-    believing = {shown: menu.conclude(state._replace(shown=(shown,) * len(tree.studies))) for shown in (0, 1)}
+    believing = {shown: menu.conclude(state.replace(shown=(shown,) * len(tree.studies))) for shown in (0, 1)}
     assert [verdict.score for verdict in judge.judge(believing[0])] == [1.0] * len(tree.conclusions)
     assert sum(verdict.score or 0 for verdict in judge.judge(believing[1])) <= 0.1 * len(tree.conclusions)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.envs.arrays import EpisodeSeeds
-from inquitree_gym.envs.spaces import Bools, Ints, Mask
+from inquitree_gym.envs.spaces import Bools, Ints
 from inquitree_gym.inquiry.arrays.compiled import functions
 from inquitree_gym.inquiry.arrays.loop import Grades, Inquiries, Tables, Told
 from inquitree_gym.inquiry.arrays.observers import Observer
@@ -17,11 +17,20 @@ from inquitree_gym.inquiry.arrays.rewards import grade
 from inquitree_gym.inquiry.arrays.tables import TreePool, TreeTables
 from inquitree_gym.inquiry.engine import Event, Phase, State
 from inquitree_gym.inquiry.engine.rows import (
-    LEFT, REWARDS, ROW_HEAD, SEED, SHOWN_HINT, STUDY, TREE, N, compact, row_width,
+    LEFT,
+    LIMITED,
+    REWARDS,
+    ROW_HEAD,
+    SEED,
+    SHOWN_HINT,
+    STUDY,
+    TREE,
+    N,
+    compact,
+    row_width,
 )  # fmt: skip
 from inquitree_gym.inquiry.engine.transition import READING, begin
 from inquitree_gym.inquiry.menu import MenuSize
-from inquitree_gym.seeds import signed
 
 BLOCK = 1024
 """Inquiries that are taken through all parts of a step together, while their rows are in the processor's cache."""
@@ -197,8 +206,8 @@ class Batch:
         return np.asarray(1.0 - self.rows[:, LEFT] / n)
 
     def hinted(self) -> Bools:
-        """Return whether the last event gave a hint, shape ``(num_envs,)``."""
-        return np.asarray(self.rows[:, SHOWN_HINT] > 0)
+        """Return whether the last event gave a hint that was shown, shape ``(num_envs,)``."""
+        return np.asarray((self.rows[:, SHOWN_HINT] > 0) & (self.rows[:, LIMITED] == 0))
 
     def runs(self, envs: Ints, studies: Ints) -> Ints:
         """Return how often these inquiries ran these studies."""

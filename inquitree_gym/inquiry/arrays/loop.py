@@ -11,11 +11,39 @@ from collections.abc import MutableSequence, Sequence
 from typing import NamedTuple
 
 from inquitree_gym.inquiry.engine.rows import (
-    ACCEPTED, AGAIN, FAKE, FORCED, HINT_LEVEL, KIND, LEFT, LIMITED, NODE, PHASE, READINGS, REWARDS, ROW_HEAD, STUDIES,
-    SUBTOPIC, SUBTOPICS, TABLE_HEAD, TEXTS, TREE, TURN, WORDING, N,
+    ACCEPTED,
+    AGAIN,
+    FAKE,
+    FORCED,
+    HINT_LEVEL,
+    KIND,
+    LEFT,
+    LIMITED,
+    NODE,
+    PHASE,
+    READINGS,
+    REWARDS,
+    ROW_HEAD,
+    STUDIES,
+    SUBTOPIC,
+    SUBTOPICS,
+    TABLE_HEAD,
+    TEXTS,
+    TREE,
+    TURN,
+    WORDING,
+    N,
 )  # fmt: skip
 from inquitree_gym.inquiry.engine.transition import (
-    AT_RESULT, AT_STUDY, AT_SUBTOPIC, AT_TOPIC, READING, RESULT_SHOWN, SUBTOPIC_SHOWN, WAITING, begin,
+    AT_RESULT,
+    AT_STUDY,
+    AT_SUBTOPIC,
+    AT_TOPIC,
+    READING,
+    RESULT_SHOWN,
+    SUBTOPIC_SHOWN,
+    WAITING,
+    begin,
 )  # fmt: skip
 from inquitree_gym.inquiry.engine.values import Phase
 from inquitree_gym.seeds import splitmix64

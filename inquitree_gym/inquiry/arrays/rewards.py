@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.envs.spaces import Ints
 from inquitree_gym.inquiry.arrays.tables import TreeTables
 from inquitree_gym.inquiry.engine import State
 from inquitree_gym.inquiry.judges.quality import conclusion_quality

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from inquitree_gym.envs.spaces import Ints
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.arrays.loop import ANSWER, CONTEXTS, RESULT_STATES, TEXT_HEAD, Grades, Tables
-from inquitree_gym.inquiry.engine import Decision, ObservationKind, Phase, Reading, Rules, State
+from inquitree_gym.inquiry.engine import ObservationKind, Phase, Reading, Rules
 from inquitree_gym.inquiry.engine.rows import READINGS, REWARDS, TEXTS, tree_table
 from inquitree_gym.inquiry.judges.quality import required
 from inquitree_gym.inquiry.menu import Menu, MenuSize
@@ -118,7 +118,10 @@ class _MenuReader:
         runtime = self._runtime
         if not runtime.vectors.is_rough(text):
             return
-        for match, nodes in ((runtime.matcher.match_subtopics, self._subtopics), (runtime.matcher.match_studies, self._studies)):
+        for match, nodes in (
+            (runtime.matcher.match_subtopics, self._subtopics),
+            (runtime.matcher.match_studies, self._studies),
+        ):
             similarities = [self._threshold, *(similarity for _, similarity in match(text, nodes, len(nodes)).top)]
             if (np.diff(np.sort(similarities)) < SIMILARITY_TOLERANCE).any():
                 runtime.vectors.settle(text)
@@ -150,7 +153,13 @@ def _key(kind: ObservationKind, node: int, variant: int, wordings: int, rules: R
         outcome, again = divmod(rest, 2)
         fake, wording = divmod(outcome, wordings)
         return ObservationKey(
-            kind, node, fake=fake, wording=wording, again=recalls and again == 1, limit=state == 2, nothing_left=state == 1
+            kind,
+            node,
+            fake=fake,
+            wording=wording,
+            again=recalls and again == 1,
+            limit=state == 2,
+            nothing_left=state == 1,
         )
     if kind == ObservationKind.SUBTOPIC:
         return ObservationKey(kind, node, again=recalls and variant == 1)

@@ -49,9 +49,7 @@ __getattr__ = lazy(
     {
         "inquiry.engine.machine": "Engine",
         "inquiry.engine.rules": "Rules",
-        "inquiry.engine.values": (
-            "PHASE_OF Decision Event ObservationKind Phase Reading Reason State event_values"
-        ),
+        "inquiry.engine.values": ("PHASE_OF Decision Event ObservationKind Phase Reading Reason State event_values"),
         "ruleset": "RuleSet",
         "seeds": "seed_of_agent splitmix64",
     },

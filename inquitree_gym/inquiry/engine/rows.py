@@ -59,7 +59,7 @@ def tree_table(tree: Tree, rules: Rules, subtopics: int, studies: int) -> list[i
         *_padded([i for i, size in enumerate(sizes) for _ in range(size)], studies),
         *_padded(list(accumulate(sizes, initial=0)), subtopics + 1),
         *_padded([len(study.fakes) for study in tree.studies], studies),
-        *_padded([study.n_wordings if varied else 1 for study in tree.studies], studies),
+        *_padded([min(map(len, study.wordings)) if varied else 1 for study in tree.studies], studies),
         *_padded([signed(hash_text(f"{tree.id}\n{study.id}")) for study in tree.studies], studies),
         *_padded(list(accumulate(map(len, needs), initial=0)), subtopics + 1),
         *chain.from_iterable(needs),

@@ -11,7 +11,6 @@ from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.ruleset import RuleSet
 from inquitree_gym.trees.schema import HINT_LEVELS
 
-
 Limit = int | str | None
 """A number of turns, a formula, or None for no limit."""
 

@@ -10,9 +10,40 @@ from __future__ import annotations
 from collections.abc import MutableSequence, Sequence
 
 from inquitree_gym.inquiry.engine.rows import (
-    ACCEPTED, AGAIN, BARE, CREDIT, DECISION, FAKE, FORCED, HIGHEST_FAKE, HINT_LEVEL, KIND, LEFT, LEVEL, LIMIT, LIMITED,
-    NODE, PHASE, REASON, RECALLS, REDO_TURN, REVISITS, ROW_HEAD, SEED, SHOWN_HINT, STUDIES, STUDY, SUBTOPIC, SUBTOPICS,
-    TABLE_HEAD, TARGET, TREE, TURN, WAITS, WORDING, N,
+    ACCEPTED,
+    AGAIN,
+    BARE,
+    CREDIT,
+    DECISION,
+    FAKE,
+    FORCED,
+    HIGHEST_FAKE,
+    HINT_LEVEL,
+    KIND,
+    LEFT,
+    LEVEL,
+    LIMIT,
+    LIMITED,
+    NODE,
+    PHASE,
+    REASON,
+    RECALLS,
+    REDO_TURN,
+    REVISITS,
+    ROW_HEAD,
+    SEED,
+    SHOWN_HINT,
+    STUDIES,
+    STUDY,
+    SUBTOPIC,
+    SUBTOPICS,
+    TABLE_HEAD,
+    TARGET,
+    TREE,
+    TURN,
+    WAITS,
+    WORDING,
+    N,
 )  # fmt: skip
 from inquitree_gym.inquiry.engine.values import CREDITS, PHASE_OF, Decision, ObservationKind, Phase, Reason
 from inquitree_gym.seeds import splitmix64
@@ -22,9 +53,20 @@ from inquitree_gym.trees.schema import HINT_LEVELS
 AT_TOPIC, AT_SUBTOPIC, AT_STUDY, AT_RESULT, AT_CONCLUSION, AT_END = map(int, Phase)
 DECIDES_NOTHING, DECIDES_REDO, DECIDES_CONCLUDE, DECIDES_EXPLORE = map(int, Decision)
 BELOW_THRESHOLD, PREREQUISITE_UNMET, UNREADABLE_DECISION = map(int, list(Reason)[1:4])
-TOPIC_SHOWN, SUBTOPIC_SHOWN, RESULT_SHOWN, CONCLUSION_SHOWN, END_SHOWN, DECLINED, REDONE, WAITING, RECALLED, ASKED_AGAIN = (
+(
+    TOPIC_SHOWN,
+    SUBTOPIC_SHOWN,
+    RESULT_SHOWN,
+    CONCLUSION_SHOWN,
+    END_SHOWN,
+    DECLINED,
+    REDONE,
+    WAITING,
+    RECALLED,
+    ASKED_AGAIN,
+) = (
     int(ObservationKind[name])
-    for name in "TOPIC SUBTOPIC RESULT CONCLUSION END DECLINED REDO WAIT RECALL ASK_AGAIN".split()
+    for name in ["TOPIC", "SUBTOPIC", "RESULT", "CONCLUSION", "END", "DECLINED", "REDO", "WAIT", "RECALL", "ASK_AGAIN"]
 )
 SUBTOPIC_HINTED, STUDY_HINTED = int(ObservationKind.SUBTOPIC_HINT), int(ObservationKind.STUDY_HINT)
 FAILS, RUNS = -1, -2

@@ -65,6 +65,8 @@ CREDITS = (4, 4, 1, 0, 0)
 FULL_CREDIT = 4
 """Quarters of a credit of 1."""
 
+_BLOCKS = {"visits": (0, 0), "runs": (1, 0), "shown": (1, 1), "proven": (1, 2), "told": (1, 3), "credit": (2, 4)}
+"""Blocks of a row, each with the blocks of subtopics and of studies before it."""
 _PHASES, _KINDS, _REASONS, _DECISIONS = map(tuple, (Phase, ObservationKind, Reason, Decision))
 
 
@@ -149,7 +151,7 @@ class State:
     @property
     def visits(self) -> tuple[int, ...]:
         """Number of visits of each subtopic."""
-        return self._block(0, 0, self._n)
+        return self._block("visits", self._n)
 
     @property
     def visited(self) -> int:
@@ -159,48 +161,48 @@ class State:
     @property
     def runs(self) -> tuple[int, ...]:
         """Number of runs of each study."""
-        return self._block(1, 0, self._studies)
+        return self._block("runs", self._studies)
 
     @property
     def shown(self) -> tuple[int, ...]:
         """Result of each study that was seen last: -1 for none, 0 for the true one, i for the i-th fake."""
-        return self._block(1, 1, self._studies)
+        return self._block("shown", self._studies)
 
     @property
     def proven(self) -> int:
         """Bit set of the studies whose true result has been seen."""
-        return _bits(self._block(1, 2, self._studies))
+        return _bits(self._block("proven", self._studies))
 
     @property
     def told(self) -> tuple[int, ...]:
         """Highest hint level that was shown for each node, subtopics first, then studies. 0 for none."""
-        return self._block(1, 3, self._n + self._studies)
+        return self._block("told", self._n + self._studies)
 
     @property
     def credit(self) -> tuple[int, ...]:
         """Earned credit of each node in quarters, fixed when it is first entered or run. -1 before that."""
-        return self._block(2, 4, self._n + self._studies)
+        return self._block("credit", self._n + self._studies)
 
     @property
     def _studies(self) -> int:
         return (len(self.row) - ROW_HEAD - 3 * self._n) // 5
 
-    def _block(self, subtopics: int, studies: int, length: int) -> tuple[int, ...]:
-        start = ROW_HEAD + subtopics * self._n + studies * self._studies
+    def _start(self, block: str) -> int:
+        subtopics, studies = _BLOCKS[block]
+        return ROW_HEAD + subtopics * self._n + studies * self._studies
+
+    def _block(self, block: str, length: int) -> tuple[int, ...]:
+        start = self._start(block)
         return tuple(self.row[start : start + length])
 
     def replace(self, **values: int | Sequence[int]) -> State:
-        """Return the state with other values: numbers by the names of properties, or ``visits``, ``runs``, ``shown``.
-
-        Which subtopics have been visited follows from ``visits``.
-        """
+        """Return the state with other values of the properties, except for bit sets, which follow from the others."""
         row = list(self.row)
-        blocks = {"visits": (0, 0), "runs": (1, 0), "shown": (1, 1)}
         for name, value in values.items():
             if isinstance(value, int):
                 row[getattr(column, name.upper())] = value
             else:
-                start = ROW_HEAD + blocks[name][0] * self._n + blocks[name][1] * self._studies
+                start = self._start(name)
                 row[start : start + len(value)] = value
         state = State(row, self._n)
         row[column.LEFT] = state.visits.count(0)

@@ -78,7 +78,7 @@ def test_a_redo_takes_a_turn_with_a_text_of_its_own_and_shows_the_result_of_a_re
 
 def test_a_redo_at_the_limit_shows_no_result(at_result):
     engine, state = at_result
-    late = engine.advance(state._replace(turn=engine.turn_limit - 1), REDO)
+    late = engine.advance(state.replace(turn=engine.turn_limit - 1), REDO)
     assert (late.kind, late.limit, late.state.phase) == (ObservationKind.REDO, True, Phase.CONCLUSION)
 
 
