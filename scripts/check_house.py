@@ -109,7 +109,13 @@ def check_size(modules: list[Module], limits: dict[str, Any]) -> Iterator[Gate]:
         yield Gate(f"lines of {part}/", sum(module.lines for module in own), limit, [])
     longest = max(modules, key=lambda module: module.lines)
     yield Gate("longest file", longest.lines, limits["file"], [str(longest.path.relative_to(ROOT))])
-    functions = sorted((size, place) for module in modules for place, size in module.functions)
+    compiled, plain = [
+        [module for module in modules if (module.name in limits["compiled_modules"]) == compiled]
+        for compiled in (True, False)
+    ]
+    size, place = max((size, place) for module in compiled for place, size in module.functions)
+    yield Gate("longest compiled function", size, limits["compiled_function"], [place])
+    functions = sorted((size, place) for module in plain for place, size in module.functions)
     yield Gate("longest function", functions[-1][0], limits["function"], [functions[-1][1]])
     percentile = statistics.quantiles([size for size, _ in functions], n=10)[-1]
     yield Gate("90th percentile of functions", percentile, limits["function_p90"], [])

@@ -109,7 +109,11 @@ class ObservationRenderer:
         )  # fmt: skip
         text = self._rendered.get(key)
         if text is None:
-            text = self._rendered[key] = self.render_key(ObservationKey(ObservationKind(key[0]), *key[1:]))
+            kind, node, hint_level, fake, limit, nothing_left, wording, again = key
+            shown = ObservationKey(
+                ObservationKind(kind), node, hint_level, fake, bool(limit), nothing_left, wording, bool(again)
+            )
+            text = self._rendered[key] = self.render_key(shown)
         return text
 
     def render_key(self, key: ObservationKey) -> str:

@@ -13,7 +13,6 @@ from inquitree_gym.envs.spaces import Bools, Ints
 from inquitree_gym.inquiry.arrays.compiled import functions
 from inquitree_gym.inquiry.arrays.loop import Grades, Inquiries, Tables, Told
 from inquitree_gym.inquiry.arrays.observers import Observer
-from inquitree_gym.inquiry.arrays.rewards import grade
 from inquitree_gym.inquiry.arrays.tables import TreePool, TreeTables
 from inquitree_gym.inquiry.engine import Event, Phase, State
 from inquitree_gym.inquiry.engine.rows import (
@@ -30,6 +29,7 @@ from inquitree_gym.inquiry.engine.rows import (
     row_width,
 )  # fmt: skip
 from inquitree_gym.inquiry.engine.transition import READING, begin
+from inquitree_gym.inquiry.judges.quality import conclusion_quality
 from inquitree_gym.inquiry.menu import MenuSize
 
 BLOCK = 1024
@@ -60,9 +60,9 @@ class Batch:
         """True for inquiries that are over and not yet started again."""
         self.seeds = EpisodeSeeds(num_envs)
         self.own: Ints = np.full(num_envs, -1)
-        """Where the table of each inquiry's own tree begins, -1 for a tree drawn from ``choices``."""
+        """Start of the table of each inquiry's own tree, -1 for a tree drawn from ``choices``."""
         self.choices: Ints = np.zeros(0, np.int64)
-        """Where the tables of the trees to draw from begin."""
+        """Starts of the tables of the trees to draw from."""
         self.infos: InfoArrays = self._new_infos()
         """Infos after the last step or reset."""
         self.observations: NDArray[Any] = observer.new(num_envs)
@@ -222,3 +222,25 @@ class Batch:
         studies = self.rows[envs, STUDY]
         shown = self.rows[envs, ROW_HEAD + sum(self._size) + studies]
         return envs, studies, self.runs(envs, studies), (shown > 0).astype(np.int64)
+
+
+def grade(tree: TreeTables, state: State, action: int, grades: NDArray[np.float64], first: int) -> float:
+    """Return Q/|C| of the text of ``action`` in ``state``, and keep the grades of that text if the table has room.
+
+    Args:
+        tree: the tree and its judge.
+        state: state of an inquiry that is over.
+        action: the menu action that ended it.
+        grades: grades of all trees. See `Grades`.
+        first: place of the tree's first grade.
+    """
+    menu, judge = tree.menu, tree.runtime.judge
+    concludes = action == menu.conclusion
+    verdicts = judge.judge(menu.conclude(state) if concludes else menu.texts[action])
+    unscored = any(verdict.score is None for verdict in verdicts)
+    text = action + (menu.pattern(state) if concludes else 0)
+    if text < tree.needs[2]:
+        at = first + text * len(verdicts)
+        grades[at : at + len(verdicts)] = [0.0 if unscored else verdict.score for verdict in verdicts]
+    quality = conclusion_quality(tree.runtime.task, state.proven, verdicts, tree.runtime.rules.evidence)
+    return 0.0 if quality is None else quality / len(verdicts)

@@ -39,7 +39,7 @@ class Functions(NamedTuple):
     def view(self, array: NDArray[Any]) -> Any:
         """Return the buffer that the functions take: a flat array if they are compiled, else a memory view of it."""
         flat = array.reshape(-1)
-        return flat if self.compiled else memoryview(flat)
+        return flat if self.compiled else flat.data
 
 
 PLAIN = Functions(
@@ -72,10 +72,12 @@ def _compiled() -> Functions:
         sys.stderr.write("Compiling the rules for array environments, once for this version: about 20 seconds.\n")
     before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, "" if folder is None else str(folder)
     try:
-        compiled = [numba.njit(each, cache=folder is not None, nogil=True, boundscheck=False) for each in PLAIN[:-1]]
+        compiled: list[Any] = [
+            numba.njit(each, cache=folder is not None, nogil=True, boundscheck=False) for each in PLAIN[:-1]
+        ]
     finally:
         numba.config.CACHE_DIR = before
-    return Functions(*compiled, compiled=True)
+    return Functions(*compiled, compiled=True)  # type: ignore[misc]
 
 
 def _writable(folder: Path) -> Path | None:

@@ -58,8 +58,9 @@ class InquiryBatchEnv(BatchEnv):
     ## Arguments
     ``tree``: as for `InquiryEnv`, for all environments, or ``trees``: one for each. ``observation``, ``infos``: see
     above. ``autoreset_mode``: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``. ``copy=False``: every step writes its
-    observations into the same arrays. ``size``, ``on_masked``, ``text_dim``, ``as_dict``: as for the menu environment.
-    ``threads``: threads that share a step, with the same results for any number. All others are those of `InquiryEnv`. ``render_mode`` has to be None.
+    observations into the same arrays. ``threads``: threads that share a step, with the same results for any number.
+    ``size``, ``on_masked``, ``text_dim``, ``as_dict``: as for the menu environment. All others are those of
+    `InquiryEnv`. ``render_mode`` has to be None.
     """
 
     kind = "inquiry"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import MutableSequence, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inquitree_gym.inquiry.engine.rows import (
     ACCEPTED,
@@ -64,56 +64,60 @@ RESULT_STATES = 3
 PHASES = len(Phase)
 
 
+Buffer = Any
+"""A flat array, or a memory view of one."""
+
+
 class Inquiries(NamedTuple):
     """Buffers of a vector of inquiries."""
 
-    rows: MutableSequence[int]
+    rows: Buffer
     width: int
     """Columns of a row."""
     actions: int
     """Number of menu actions."""
-    over: MutableSequence[bool]
+    over: Buffer
     """True for an inquiry that is over and not yet started again."""
-    first_seeds: MutableSequence[int]
+    first_seeds: Buffer
     """Seed given last, as a signed word."""
-    episodes: MutableSequence[int]
+    episodes: Buffer
     """Episodes begun since that seed was given."""
-    own: Sequence[int]
+    own: Buffer
     """Table of the tree of each inquiry, or -1 for one drawn from ``choices``."""
-    choices: Sequence[int]
+    choices: Buffer
     """Tables of the trees to draw from."""
 
 
 class Tables(NamedTuple):
     """Buffers that all inquiries share."""
 
-    trees: Sequence[int]
+    trees: Buffer
     """Tables of the engine. See `rows`."""
-    readings: Sequence[int]
+    readings: Buffer
     """`ANSWER` numbers for each reading context and action of each tree."""
-    texts: Sequence[int]
+    texts: Buffer
     """Numbers of texts by observation. See `TextNumbers`."""
 
 
 class Grades(NamedTuple):
-    """What the rewards of written conclusions are computed from."""
+    """Evidence and grades that the rewards of written conclusions are computed from."""
 
-    needs: Sequence[int]
+    needs: Buffer
     """For each tree: conclusion items, place of the first grade, number of texts that have grades; then for each item
     its groups of results, and for each group its studies, each list behind its length."""
-    grades: MutableSequence[float]
-    """Grade of each item by text: those of the menu, then conclusions by what they claim of each item. NaN if unknown."""
+    grades: Buffer
+    """Grade of each item by text, NaN if unknown: texts of the menu, then conclusions by their claims on all items."""
 
 
 class Told(NamedTuple):
     """Infos of all inquiries."""
 
-    phases: MutableSequence[int]
-    turns: MutableSequence[int]
-    hint_levels: MutableSequence[int]
-    accepted: MutableSequence[bool]
-    forced: MutableSequence[bool]
-    masks: MutableSequence[int]
+    phases: Buffer
+    turns: Buffer
+    hint_levels: Buffer
+    accepted: Buffer
+    forced: Buffer
+    masks: Buffer
     """1 for an open action, a row of ``actions`` for each inquiry."""
 
 
@@ -128,7 +132,7 @@ def read_actions(
         phase = rows[row + PHASE]
         to = i * READING
         readings[to], readings[to + 1], readings[to + 2], readings[to + 3] = -1, 0, 0, 0
-        if phase == AT_TOPIC or phase == AT_SUBTOPIC or phase == AT_RESULT:
+        if phase in (AT_TOPIC, AT_SUBTOPIC, AT_RESULT):
             context = 0 if phase == AT_TOPIC else 1
             if phase == AT_SUBTOPIC:
                 context = CONTEXTS + rows[row + SUBTOPIC]

@@ -129,7 +129,7 @@ class _MenuReader:
 
 
 def _text_numbers(runtime: TreeRuntime) -> NDArray[np.int32]:
-    """Return the table that `number_texts` looks up: the limit's text, the most wordings, and where each kind begins."""
+    """Return the table of `number_texts`: the limit's text, the most wordings, and where each kind begins."""
     engine = runtime.engine
     numbers = {key: number for number, key in enumerate(observation_keys(runtime.task, engine.rules))}
     wordings, outcomes = max(engine.wordings_of), 1 + max(engine.fakes_of)
@@ -194,7 +194,7 @@ class TreePool:
         self.first_texts: list[int] = []
         """Number of each tree's first text."""
         self.starts: Ints = np.zeros(0, np.int64)
-        """Where the engine's table of each tree begins."""
+        """Start of the engine's table of each tree."""
 
     @property
     def trees(self) -> tuple[TreeTables, ...]:
@@ -264,5 +264,6 @@ class TreePool:
             joined_texts[i][0] += first
             joined_texts[i][head:] += first
             joined_needs[i][1] = grades[i]
-        self.tables = Tables(*map(np.concatenate, (engines, [each.readings for each in parts], joined_texts)))
+        joined = engines, [each.readings for each in parts], joined_texts
+        self.tables = Tables(*(np.concatenate(each) for each in joined))
         self.grades = Grades(np.concatenate(joined_needs), np.concatenate([each.grades for each in parts]))

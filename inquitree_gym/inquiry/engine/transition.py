@@ -91,7 +91,7 @@ def draw_fake(seed: int, key: int, run: int, highest: int, fakes: int) -> int:
 
 
 def draw_wording(seed: int, key: int, run: int, wordings: int) -> int:
-    """Return the wording of a run's result, 0 to ``wordings`` - 1. It doesn't depend on the outcome. See `draw_fake`."""
+    """Return the wording of a run's result, 0 to ``wordings`` - 1, whatever the outcome is. See `draw_fake`."""
     return splitmix64(seed, key, 0, run) % wordings
 
 
@@ -109,7 +109,7 @@ def begin(rows: MutableSequence[int], row: int, width: int, tables: Sequence[int
     rows[row + SUBTOPIC] = rows[row + STUDY] = rows[row + TARGET] = rows[row + NODE] = rows[row + CREDIT] = -1
 
 
-def advance(
+def advance(  # noqa: C901  (one function for the sake of speed)
     rows: MutableSequence[int], first: int, end: int, width: int, tables: Sequence[int], readings: Sequence[int]
 ) -> None:
     """Take one turn in each of the inquiries ``first`` to ``end`` - 1, except for those that are over.

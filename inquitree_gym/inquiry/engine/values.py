@@ -67,7 +67,7 @@ FULL_CREDIT = 4
 
 _BLOCKS = {"visits": (0, 0), "runs": (1, 0), "shown": (1, 1), "proven": (1, 2), "told": (1, 3), "credit": (2, 4)}
 """Blocks of a row, each with the blocks of subtopics and of studies before it."""
-_PHASES, _KINDS, _REASONS, _DECISIONS = map(tuple, (Phase, ObservationKind, Reason, Decision))
+_PHASES, _KINDS, _REASONS, _DECISIONS = tuple(Phase), tuple(ObservationKind), tuple(Reason), tuple(Decision)
 
 
 class Reading(NamedTuple):
