@@ -158,7 +158,7 @@ def test_a_tree_as_option_holds_for_one_episode(env, any_tree):
         assert env.unwrapped.tree.id == "paper12"
 
 
-NO_TREE = "tree must be an id, a path, a Tree, or a sequence"
+NO_TREE = "tree must be an id, a path, a Tree, or a non-empty sequence of these"
 
 
 @pytest.mark.parametrize(
