@@ -174,6 +174,7 @@ DOORS = [
 ]
 
 
+@pytest.mark.usefixtures("drawn")
 @pytest.mark.parametrize("absence", DOORS, ids=lambda absence: f"{absence.package}-{absence.extra}")
 def test_a_package_that_is_not_installed_is_named_with_a_command(
     absence: Absence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

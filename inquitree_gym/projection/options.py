@@ -249,7 +249,7 @@ class ProjectionMenu:
         try:
             chosen = np.asarray(actions)
         except ValueError as error:  # rows of different lengths
-            raise ActionError(f"options are whole numbers of shape {shape}: {error}") from error
+            raise ActionError(f"options must be integers of shape {shape}, got rows of different lengths") from error
         if chosen.dtype.kind not in "iu" or chosen.shape != shape:
             raise ActionError(f"options must be integers of shape {shape}, got {chosen.dtype} of shape {chosen.shape}")
         if chosen.size and not 0 <= chosen.min() <= chosen.max() < OPTIONS:

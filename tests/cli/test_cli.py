@@ -24,7 +24,7 @@ from inquitree_gym.trees import Tree, builtin_ids, dump_tree, load_tree
 from inquitree_gym.trees.lint import lint_tree
 from tests.contract.command_line import inquitree
 from tests.strategies import make_tree, with_paraphrases
-from tests.trees.test_lint import give_clues, lanterns, reword
+from tests.trees.test_lint import give_clues, lanterns, reword, reword_fakes
 
 VERBS = ("list", "show", "play", "run", "score", "report", "view", "check")
 
@@ -334,7 +334,7 @@ def test_score_as_json(run_folder: Path):
 
 def test_check_of_a_clean_tree(tmp_path: Path):
     file = tmp_path / "lanterns.json"
-    tree = lanterns(give_clues, reword)
+    tree = lanterns(give_clues, reword, reword_fakes)
     nodes = (*tree.subtopics, *tree.studies)
     file.write_text(dump_tree(with_paraphrases(tree, {node.id: [f"{node.text} Please say."] for node in nodes})))
     done = inquitree("check", file, "--embedder", "none")

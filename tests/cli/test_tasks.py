@@ -72,7 +72,7 @@ def test_the_author_of_one_tree_with_worlds_is_shown_tables(tmp_path: Path):
         r"complement │ 2 ",
         r"s2d +│ ● +│ +│ +│ ● +│ +│ sheet",
         r"3 +│ 4 +│ 2.21",
-        r"s4d +│ 4 +│ 0\.\d+ +│ 0\.\d+ +│",
+        r"s4d +│ 3 +│ 0\.\d+ +│ 0\.\d+ +│",
     ):
         assert re.search(row, done.out), row
     assert json.loads(inquitree("check", file, "--embedder", "none", "--json").out) == {str(file): []}

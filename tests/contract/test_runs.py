@@ -130,7 +130,7 @@ def test_another_study_in_the_folder_is_refused(run: Run, all_runs: dict[str, Ru
     other = all_runs["toy" if run.case.name != "toy" else "inquiry"]
     done = inquitree(*other.flags(folder=run.folder))
     assert done.status == 2
-    assert f"the run has env={run.case.name}, this study env={other.case.name}" in done.said
+    assert f"env is {run.case.name} there and {other.case.name} here" in done.said
 
 
 def test_a_plan_is_shown_without_playing(run: Run, tmp_path: Path):

@@ -63,7 +63,7 @@ def test_the_same_moves_leave_fingerprint_and_scores_of_play(task, episode):
     assert (score.reward, score.turns, score.values) == (
         episode.footer.episode_return, len(episode.turns), expected.values,
     )  # fmt: skip
-    assert score.metrics["turns"] == len(episode.turns)
+    assert score.metrics["actions"] == len(episode.turns)
     assert None not in score.metrics.values()
 
 

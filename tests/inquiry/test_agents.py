@@ -265,7 +265,7 @@ def test_agents_are_reproducible_by_seed_and_leave_global_randomness_alone(name:
 
 
 def test_agents_that_need_not_know_what_is_fake_or_right_need_no_privileges(minilm: MiniLMEmbedder, paper12: Tree):
-    env = InquiryEnv(paper12, embedder=minilm)
+    env = InquiryEnv(paper12, embedder=minilm, privileged=True)
     assert [name for name in BASELINE_NAMES if make_agent(name, env).needs_privileged] == [
         "oracle", "worst-case", "random-redo", "retrieval-redo",
     ]  # fmt: skip

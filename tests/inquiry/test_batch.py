@@ -402,7 +402,7 @@ def test_calls_at_the_wrong_time_are_refused():
         ({"trees": [["paper2"], "paper8"]}, r"each of trees must be an id, a path or a Tree, got \['paper2'\]"),
         (
             {"tree": "paper2", "autoreset_mode": "Never"},
-            'autoreset_mode must be one of "NextStep", "SameStep", "Disabled", no',
+            'autoreset_mode must be one of "NextStep", "SameStep", "Disabled", got ',
         ),
         ({}, "pass tree, for all inquiries, or trees"),
         ({"tree": "paper2", "observation": "text"}, r"observation must be one of \('features', 'index'\), got 'text'"),

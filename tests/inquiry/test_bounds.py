@@ -426,9 +426,9 @@ def test_the_verb_prints_tables():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--n", "4"], "name their --topology too"), (["--topology", "ring"], "not 'ring'"),
-        (["--topology", "chain", "--n", "four"], "whole numbers"), (["--topology", "chain", "--n", "0"], "not 0"),
-        (["--topology", "chain", "--n", ","], "one number or more"), (["--agent", "oracle"], "not 'oracle'"),
+        (["--n", "4"], "name their --topology too"), (["--topology", "ring"], "got 'ring'"),
+        (["--topology", "chain", "--n", "four"], "must be integers"), (["--topology", "chain", "--n", "0"], "got 0"),
+        (["--topology", "chain", "--n", ","], "one number or more"), (["--agent", "oracle"], "got 'oracle'"),
         (["--embedder", "nobody"], "no embedder is called 'nobody'"),
         (["--figure", "nowhere/bounds.svg"], "no folder"), (["paper99"], "no tree has the id"),
     ],

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym import InquiryEnv, load_tree
+from inquitree_gym.embeddings.registry import WORDS
 from inquitree_gym.envs import InquiryVectorEnv, SyntheticEnv
 from inquitree_gym.errors import OptionError, UnknownTreeError
 from inquitree_gym.inquiry.actions import menu_env, synthetic_menu_env
@@ -29,6 +30,7 @@ from inquitree_gym.trees import CANARY, Tree, dump_tree
 from inquitree_gym.wrappers import LogEpisodes
 from tests.inquiry.test_batch import LETTERS
 from tests.inquiry.test_judges import Own
+from tests.strategies import with_rewordings
 
 JUNK = "Count the sunny weekends in Lisbon."
 REDO, EXPLORE, CONCLUDE = "Redo the study, please.", "explore_new_subtopic", "Let us draw a conclusion."
@@ -158,7 +160,7 @@ def test_a_tree_as_option_holds_for_one_episode(env, any_tree):
         assert env.unwrapped.tree.id == "paper12"
 
 
-NO_TREE = "tree must be an id, a path, a Tree, or a sequence"
+NO_TREE = "tree must be an id, a path, a Tree, or a non-empty sequence of these"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +191,8 @@ BY_MEANING = {"named_at_result": pytest.mark.weights}
 @pytest.mark.parametrize("rule", [pytest.param(rule, marks=BY_MEANING.get(rule, ())) for rule in RULES])
 def test_a_rule_means_the_same_as_keyword_and_as_option(script12, tree: Tree, rule: str, minilm):
     value, seed = RULES[rule], 3
-    keyword, option = InquiryEnv("paper12", privileged=True, **{rule: value}), InquiryEnv("paper12", privileged=True)
+    reworded = with_rewordings(tree, 3)
+    keyword, option = InquiryEnv(reworded, privileged=True, **{rule: value}), InquiryEnv(reworded, privileged=True)
     plain = trajectory(option, seed, script12)
     played = trajectory(keyword, seed, script12)
     assert trajectory(option, seed, script12, {rule: value}) == played
@@ -224,7 +227,9 @@ def test_every_keyword_is_spelled_out_alike_wherever_an_inquiry_is_made(maker):
     assert all(each.kind is not each.VAR_KEYWORD for each in found.values())
     shared = [name for name, each in expected.items() if each.kind is each.KEYWORD_ONLY]
     assert {*shared} >= {*RULES, "embedder", "reader", "prompts", "privileged", "render_mode"}
-    assert [found[name] for name in shared] == [expected[name] for name in shared]
+    defaults = {"embedder": WORDS} if maker is synthetic_menu_env else {}
+    wanted = [expected[name].replace(default=defaults.get(name, expected[name].default)) for name in shared]
+    assert [found[name] for name in shared] == wanted
     hints = typing.get_type_hints(maker if inspect.isfunction(maker) else maker.__init__)
     assert Any not in [hints[name] for name in shared]
 

@@ -53,10 +53,12 @@ def test_rules_and_options_are_those_of_any_inquiry():
     env = made(max_turns=4, fake_level=10, privileged=True)
     env.reset(seed=1)
     assert env.turn_limit == 4
-    for text in (env.tree.subtopics[0].text, env.tree.subtopics[0].studies[0].text):
+    study = env.tree.subtopics[0].studies[0]
+    for text in (env.tree.subtopics[0].text, study.text):
         observation, *_, info = env.step(text)
         assert info["accepted"]
-    assert any(fake.text in observation for fake in env.tree.subtopics[0].studies[0].fakes)
+    assert any(text in observation for fake in study.wordings[1:] for text in fake)
+    assert not any(text in observation for text in study.wordings[0])
     env.reset(seed=1, options={"tree": "paper8", "max_turns": 9})
     assert (env.tree, env.turn_limit) == (load_tree("paper8"), 9)
     env.reset(seed=1)

@@ -118,7 +118,7 @@ def test_other_formulas_are_named_on_the_page_and_in_the_csv_files(run: ScoredRu
     options = ReportOptions(own={"projection": {"variant": "strict", "auc": "mean"}})
     page, _, *files = write_report([run], tmp_path, options)
     told = read_page(page).text
-    assert "AUC by domain, strict F1, AUC as the mean of the levels, judged by" in told
+    assert "AUC (0–1) by domain, strict F1, AUC as the mean of the levels, judged by" in told
     assert "It is the mean of F1 over the levels, in [0, 1]" in told
     for file in files[:2]:
         lines = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))

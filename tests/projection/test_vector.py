@@ -71,7 +71,10 @@ def test_a_vector_of_many_tasks_draws_one_for_each_environment():
 def test_wrong_actions_are_refused_before_any_turn_and_a_closed_vector_says_so():
     env = ProjectionVectorEnv(2, task=make_task(), judge=WORDS)
     env.reset(seed=1)
-    for actions, told in ((("", 3), r"not int \(3, environment 1\)"), (("",), "actions are 2 strings, one for each")):
+    for actions, told in (
+        (("", 3), r"must be a string, got int \(3, environment 1\)"),
+        (("",), "actions must be 2 strings, one for each"),
+    ):
         with pytest.raises(ActionError, match=told):
             env.step(actions)
     assert [one.state.turn for one in env.envs] == [0, 0]

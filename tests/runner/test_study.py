@@ -168,7 +168,7 @@ def test_a_study_takes_a_preset_and_single_rules_override_it(tmp_path: Path, rul
         (
             {"rules": {"redo_turn": True}},
             {"rules": {"redo_turn": False}},
-            ["the run has rules redo_turn=True, this study rules redo_turn=False"],
+            ["the run has rules redo_turn=true, this study rules redo_turn=false"],
         ),
         ({}, {"prompts": "paper"}, ["the run has prompts=default, this study prompts=paper"]),
         ({}, {"rules": "default"}, []),

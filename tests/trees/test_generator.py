@@ -313,7 +313,7 @@ def test_conclusions_cover_every_result_and_their_variants_follow_the_fakes():
         ({"shuffled": 1}, "shuffled must be True or False"),
         ({"fakes": 1}, "fakes must be an integer from 2 to 4"),
         ({"fakes": 2.0}, "fakes"),
-        ({"null_share": 0.4}, "null_share is at most 1/(fakes + 1) = 0.333"),
+        ({"null_share": 0.4}, "null_share must be at most 1/(fakes + 1) = 0.333"),
         ({"null_share": 0.25, "fakes": 4}, "0.200"),
         ({"effect": 0}, "effect must be a number from 0.05 to 4"),
         ({"noise": float("nan")}, "noise must be a number from 0 to 0.3"),

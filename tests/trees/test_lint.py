@@ -142,6 +142,11 @@ def reword(document: dict) -> None:
     study(document, "s2a")["rewordings"] = ["Four times as often, beetles from within 30 m chose the uncovered flower."]
 
 
+def reword_fakes(document: dict) -> None:
+    for fake in (each for topic in document["subtopics"] for inner in topic["studies"] for each in inner["fakes"]):
+        fake["rewordings"] = [f"It turned out that {fake['text'][0].lower()}{fake['text'][1:]}"]
+
+
 def test_fakes_that_can_only_be_guessed_are_counted_over_the_tree():
     def forget(count: int) -> Break:
         def forget_some(document: dict) -> None:
