@@ -10,7 +10,7 @@ from typing import NamedTuple
 from inquitree_gym.llm import Message, estimated_tokens
 from inquitree_gym.llm.chat import BYTES_PER_TOKEN
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.texts import END_TOKEN, strip_thinking
+from inquitree_gym.texts import END_TOKEN, own_words, strip_thinking
 
 SHARE = 4
 """A reply may fill one part of the context in this many."""
@@ -142,8 +142,8 @@ class ReplyFormat:
     def _headed(self, names: list[str], texts: list[str], ended: bool) -> Iterator[_Part]:
         for place, (name, text) in enumerate(zip(names, texts, strict=True), 1):
             own, observed = _before_observation(text) if name == self._second else (text, False)
-            bare = _unfenced(own) if name == self._second else own
-            yield _Part(name, bare.strip(), ended or observed or bare != own or place < len(names))
+            plain = _unfenced(own) if name == self._second else own
+            yield _Part(name, plain.strip(), ended or observed or plain != own or place < len(names))
             if observed:
                 return
 
@@ -187,6 +187,11 @@ def move_fault(reply: str) -> str:
     return fault or (NO_MOVE if is_nothing(_MOVE.parts(reply, "ACTION")[0]) else "")
 
 
+def bare(text: str) -> str:
+    """Return a text that should be a move and nothing else, without reasoning and what follows the move."""
+    return _unfenced(_before_observation(own_words(text))[0])
+
+
 def is_nothing(move: str) -> bool:
     """Tell whether a move says that there is none, such as "None" or "N/A"."""
     return _NOTHING.fullmatch(move) is not None
@@ -200,3 +205,11 @@ def is_finished(reply: str) -> bool:
 def read_move(reply: str) -> str:
     """Return the ACTION part of a reply. The whole reply if it is not valid."""
     return reply if move_fault(reply) else _MOVE.parts(reply, "ACTION")[0]
+
+
+def read_tool_move(text: str) -> tuple[str, str]:
+    """Return the move in the argument of a tool, in the form of a reply or bare, and its fault or an empty string."""
+    if _MOVE.parts(text, "ACTION"):
+        return read_move(text), move_fault(text)
+    move = bare(text)
+    return move, "it names no move" if not move.strip() or is_nothing(move) else ""

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from inquitree_gym.baselines.agent import BaselineAgent, privileged
-from inquitree_gym.baselines.conversation import Conversation, is_nothing, move_fault, read_move
+from inquitree_gym.baselines.conversation import Conversation, bare, is_nothing, move_fault, read_move
 from inquitree_gym.baselines.llm import ChatAgent
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder
 from inquitree_gym.embeddings.protocol import Vectors
@@ -22,7 +22,6 @@ from inquitree_gym.projection.judges.direction import claim_direction
 from inquitree_gym.projection.observations import AGENT_TEMPLATE_NAMES, PACKAGE
 from inquitree_gym.projection.settings import Form, ProjectionRules
 from inquitree_gym.projection.tasks import load_task
-from inquitree_gym.texts import own_words
 from inquitree_gym.trees.catalogue import builtin_ids
 from inquitree_gym.trees.disclosure import Level, OutcomeClaim, ProjectionTask
 
@@ -228,14 +227,14 @@ class ProjectingLLMAgent(ChatAgent):
     def _move_fault(self, reply: str) -> str:
         if self._reply == "thought":
             return move_fault(reply)
-        said = own_words(reply).strip()
+        said = bare(reply).strip()
         return "it is empty" if not said else "it names no outcome" if is_nothing(said) else ""
 
     def _is_finished(self, reply: str) -> bool:
         return self._reply == "thought" and super()._is_finished(reply)
 
     def _take(self, reply: str) -> str:
-        return read_move(reply) if self._reply == "thought" else own_words(reply).strip()
+        return read_move(reply) if self._reply == "thought" else bare(reply).strip()
 
     def _written(self, action: str) -> str:
         return super()._written(action) if self._reply == "thought" else action
