@@ -39,7 +39,8 @@ class Conversation:
         self._rest.append(assistant(self.shorten(text)))
 
     def shorten(self, text: str) -> str:
-        """Truncate a long reply, keeping the end, which holds the action."""
+        """Leave out reasoning, as some servers do, and truncate a long reply, keeping the end, which holds the action."""
+        text = strip_thinking(text)
         encoded, limit = text.encode("utf-8", "replace"), self._context * BYTES_PER_TOKEN // SHARE
         return text if len(encoded) <= limit else CUT + encoded[-limit:].decode("utf-8", "ignore")
 
