@@ -10,8 +10,7 @@ from tests.servers import Body
 DRAFT = "or\nACTION: a\n"
 FRAMES: dict[str, Callable[[str], str]] = {
     **{
-        tag: lambda move, tag=tag: f"<{tag}>{DRAFT}</{tag}>ACTION: {move}"
-        for tag in ("think", "thinking", "reasoning")
+        tag: lambda move, tag=tag: f"<{tag}>{DRAFT}</{tag}>ACTION: {move}" for tag in ("think", "thinking", "reasoning")
     },
     "[THINK]": lambda move: f"[THINK]{DRAFT}[/THINK]ACTION: {move}",
     "channels": lambda move: (

@@ -98,19 +98,18 @@ async def ask_for_reply(
     *,
     turn: int,
     role: str,
-    seed: int,
     check: Callable[[str], str],
     keep: Callable[[Reply], object],
-    finished: Callable[[str], bool] | None = None,
+    **request: Any,
 ) -> Reply:
     """Return a whole reply. ``keep`` gets every reply, also torn ones. See `Ask` and `complete_with_text`."""
     replies: list[Reply] = []
 
     def record(completion: Completion) -> None:
-        replies.append(reply_record(turn, role, completion, check, finished))
+        replies.append(reply_record(turn, role, completion, check, request.get("finished")))
         keep(replies[-1])
 
-    await complete_with_text(chat, messages, seed=seed, keep=record, finished=finished)
+    await complete_with_text(chat, messages, keep=record, **request)
     return replies[-1]
 
 

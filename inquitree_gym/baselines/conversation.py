@@ -39,7 +39,7 @@ class Conversation:
         self._rest.append(assistant(self.shorten(text)))
 
     def shorten(self, text: str) -> str:
-        """Leave out reasoning, as some servers do, and truncate a long reply, keeping the end, which holds the action."""
+        """Leave out reasoning, and truncate a long reply, keeping the end, which holds the action."""
         text = strip_thinking(text)
         encoded, limit = text.encode("utf-8", "replace"), self._context * BYTES_PER_TOKEN // SHARE
         return text if len(encoded) <= limit else CUT + encoded[-limit:].decode("utf-8", "ignore")
@@ -106,9 +106,7 @@ class ReplyFormat:
         self._first, self._second = first, second
         mark, item = r"[ \t*_`]*", r"(?:(?:[-+•]|\(?\d{1,2}[.)])[ \t>#*_`]*)?"
         self._heads = [
-            re.compile(
-                rf"^[ \t>#*_`]*{lead}({first}|{second}){mark}(?:[:：]{mark}|$)", re.MULTILINE | re.IGNORECASE
-            )
+            re.compile(rf"^[ \t>#*_`]*{lead}({first}|{second}){mark}(?:[:：]{mark}|$)", re.MULTILINE | re.IGNORECASE)
             for lead in ("", item)
         ]
 

@@ -34,9 +34,9 @@ class ChatAgent(BaselineAgent):
     The model keeps the episode as a conversation and replies with THOUGHT and ACTION. A subclass names the package of
     its kind, whose template ``llm_system`` is the system prompt.
 
-    Only the ACTION part is taken. A reply that was cut off before the end of this part is asked for again. A reply without exactly one is answered once with its fault, which costs no turn.
-    From the correction the ACTION part is taken, or the whole text if it has none. The conversation keeps only the
-    correction.
+    Only the ACTION part is taken. A reply that is cut off before its end is asked for again. One without exactly one
+    is answered once with its fault, which costs no turn. From the correction the ACTION part is taken, or the whole
+    text if it has none. The conversation keeps only the correction.
     """
 
     name = "llm"

@@ -122,7 +122,8 @@ class CachedChat(ChatMiddleware):
             if found is None:
                 self.cache.make_folder(key)
                 found = await self.chat.complete(messages, seed=seed)
-                if not (found.cached or found.used_up or found.end in self._passing):  # asked again, the model may give a text
+                # Asked again, the model may give a text.
+                if not (found.cached or found.used_up or found.end in self._passing):
                     self.cache.put(key, asked, found)
             return found
         finally:

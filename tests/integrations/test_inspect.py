@@ -23,7 +23,7 @@ from inspect_ai._util.registry import registry_info
 from inspect_ai.agent import react
 from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalLog, read_eval_log
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.model import Model, ModelOutput, get_model
 from inspect_ai.tool import mcp_server_stdio
 
 from inquitree_gym.errors import OptionError, TreeError
@@ -193,15 +193,15 @@ def test_framed_and_cut_replies_give_the_same_game(first: int, tmp_path: Path, p
     assert sum(reply.fault.startswith("its tokens were used up") for reply in framed.replies) == 2
 
 
-def test_a_request_too_long_fails_the_episode_unscored(tmp_path: Path):
-    def answer(text: str, ended: Any = "stop") -> ModelOutput:
-        return ModelOutput.from_content("mockllm/model", text, stop_reason=ended)
+def test_a_request_too_long_fails_the_episode_unscored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    planned = iter([("ACTION: a", "stop"), ("ACTION: b", "stop"), ("context length exceeded", "model_length")])
 
-    outputs = [answer("ACTION: a"), answer("ACTION: b"), answer("context length exceeded", "model_length")]
-    (log,) = inspect_eval(
-        research(papers="paper2", seeds=1, episodes=str(tmp_path / "episodes")), log_dir=str(tmp_path / "logs"),
-        model=get_model("mockllm/model", custom_outputs=outputs, memoize=False), display="none",
-    )  # fmt: skip
+    async def generate(*arguments: Any, **more: Any) -> ModelOutput:
+        text, ended = next(planned)
+        return ModelOutput.from_content(MODEL, text, stop_reason=ended)
+
+    monkeypatch.setattr(Model, "generate", generate)
+    log = evaluated(tmp_path / "logs", episodes=str(tmp_path / "episodes"))
     ((_, episode),) = played(tmp_path / "episodes").items()
     assert (log.status, log.samples[0].scores or None) == ("error", None)
     assert (episode.status, episode.actions, "smaller context" in episode.failure.error) == ("failed", ("a", "b"), True)

@@ -243,7 +243,8 @@ def test_several_calls_of_one_message_play_one_move(session: EpisodeSession, pla
 
     refused, first, after = asyncio.run(ask())
     for each in refused:
-        assert (each.is_error, each.content[0].text.endswith("one move at a time; read the answer first")) == (True, True)
+        assert each.is_error
+        assert each.content[0].text.endswith("one move at a time; read the answer first")
     assert told(first).observation == played.turns[1].observation
     assert (after.turn, after.observation) == (2, played.turns[2].observation)
 

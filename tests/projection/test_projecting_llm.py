@@ -156,7 +156,7 @@ def test_a_cut_projection_is_asked_for_again_and_one_too_long_fails(form: Any, e
     assert play(env, llm(service, **form), 0).fingerprint == clean.fingerprint
     for planned in ([said("Yeast raises dou", "max_tokens")] * 2, [said("too long", "model_length")]):
         service.planned.extend(planned)
-        with pytest.raises(ServiceError, match="raise max_tokens|smaller context"):
+        with pytest.raises(ServiceError, match=r"raise max_tokens|smaller context"):
             play(env, llm(service, **form), 0)
 
 
