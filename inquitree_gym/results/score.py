@@ -26,7 +26,7 @@ D = TypeVar("D")
 T = TypeVar("T", bound=Task)
 Number = TypeVar("Number", int, float)
 REFUSALS = ("refused", "filtered")
-"""Finish reasons of a reply that refuses."""
+"""Ends of a reply that refuses. See `end_of`."""
 MAX_SHOWN = 24
 """Characters of a setting in a label."""
 
