@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 import gymnasium as gym
 
 from inquitree_gym.baselines import Agent
-from inquitree_gym.baselines.agent import ask_for_reply, asks_models, stated_by
+from inquitree_gym.baselines.agent import NO_REPLIES, ask_for_reply, asks_models, stated_by
 from inquitree_gym.errors import LogError
 from inquitree_gym.llm import Chat, Message, run_sync
-from inquitree_gym.llm.chat import used_up
 from inquitree_gym.log import Episode, Reply
 from inquitree_gym.log.records import JUDGE_ROLE, READER_ROLE
 from inquitree_gym.wrappers import LogEpisodes
@@ -172,12 +171,10 @@ class _Replies:
         self._recorder = recorder
         self._turn = len(recorder.episode.turns) + 1
         given = (reply for reply in recorder.given if reply.role not in (READER_ROLE, JUDGE_ROLE))
-        self.logged = deque(reply for reply in given if not used_up(reply.text, reply.finish_reason))
+        self.logged = deque(reply for reply in given if reply.fault not in NO_REPLIES)
         self.logged_seconds = 0.0
 
-    async def ask(
-        self, chat: Chat, messages: list[Message], *, role: str, seed: int, check: Callable[[str], str]
-    ) -> Reply:
+    async def ask(self, chat: Chat, messages: list[Message], *, role: str, **request: Any) -> Reply:
         """See `Ask`."""
         if self.logged:
             reply = self.logged.popleft()
@@ -186,7 +183,7 @@ class _Replies:
                 return reply
         elif self._recorder.expected is None:
             keep = self._recorder.add_reply
-            return await ask_for_reply(chat, messages, turn=self._turn, role=role, seed=seed, check=check, keep=keep)
+            return await ask_for_reply(chat, messages, turn=self._turn, role=role, keep=keep, **request)
         raise LogError(
             f"turn {self._turn}: the agent asks its {role}, but the log has no such reply there; the episode was "
             "started with another release or agent: resume it with that one, or remove the log"

@@ -13,7 +13,11 @@ from inquitree_gym.llm.chat import complete_with_text
 from inquitree_gym.log import Reply
 
 USED_UP = "its tokens were used up before any text"
-"""Fault of a reply that used up its tokens before any text. It is no move, so the request is repeated."""
+CUT_OFF = "its tokens were used up before its move was finished"
+TOO_LONG = "the request was too long"
+NO_REPLIES = (USED_UP, CUT_OFF, TOO_LONG)
+"""Faults of replies that are never played or corrected: the request is repeated, or the episode fails."""
+_WITHHELD = {"filtered": "it was filtered", "refused": "it is a refusal"}
 
 
 class Agent(Protocol):
@@ -41,7 +45,14 @@ class Ask(Protocol):
     """Function passed to `ModelAgent.decide`: puts a request to a chat model and logs the reply before returning it."""
 
     async def __call__(
-        self, chat: Chat, messages: list[Message], *, role: str, seed: int, check: Callable[[str], str]
+        self,
+        chat: Chat,
+        messages: list[Message],
+        *,
+        role: str,
+        seed: int,
+        check: Callable[[str], str],
+        finished: Callable[[str], bool] | None = None,
     ) -> Reply:
         """Return the reply, from the log if the episode is resumed and the log has it.
 
@@ -51,6 +62,7 @@ class Ask(Protocol):
             role: see `Reply.role`.
             seed: see `Chat.complete`.
             check: returns the fault in a reply, or an empty string for a valid one.
+            finished: tells whether a reply that was cut off can be used. None if it can with any text.
         """
 
 
@@ -86,22 +98,28 @@ async def ask_for_reply(
     *,
     turn: int,
     role: str,
-    seed: int,
     check: Callable[[str], str],
     keep: Callable[[Reply], object],
+    **request: Any,
 ) -> Reply:
-    """Return a reply with text. ``keep`` gets every reply, also those without. See `Ask` and `complete_with_text`."""
+    """Return a whole reply. ``keep`` gets every reply, also torn ones. See `Ask` and `complete_with_text`."""
     replies: list[Reply] = []
 
     def record(completion: Completion) -> None:
-        replies.append(reply_record(turn, role, completion, check))
+        replies.append(reply_record(turn, role, completion, check, request.get("finished")))
         keep(replies[-1])
 
-    await complete_with_text(chat, messages, seed=seed, keep=record)
+    await complete_with_text(chat, messages, keep=record, **request)
     return replies[-1]
 
 
-def reply_record(turn: int, role: str, completion: Completion, check: Callable[[str], str]) -> Reply:
+def reply_record(
+    turn: int,
+    role: str,
+    completion: Completion,
+    check: Callable[[str], str],
+    finished: Callable[[str], bool] | None = None,
+) -> Reply:
     """Return the log record of a completion."""
     return Reply(
         turn=turn,
@@ -114,8 +132,16 @@ def reply_record(turn: int, role: str, completion: Completion, check: Callable[[
         retries=completion.retries,
         cut=completion.cut,
         cached=completion.cached,
-        fault=USED_UP if completion.used_up else check(completion.text),
+        fault=_fault(completion, check, finished),
     )
+
+
+def _fault(completion: Completion, check: Callable[[str], str], finished: Callable[[str], bool] | None) -> str:
+    if completion.end == "context":
+        return TOO_LONG
+    if completion.is_torn(finished):
+        return USED_UP if completion.used_up else CUT_OFF
+    return check(completion.text) or _WITHHELD.get(completion.end, "")
 
 
 class BaselineAgent:

@@ -10,6 +10,7 @@ from inquitree_gym.baselines.agent import Ask, BaselineAgent, ask_for_reply
 from inquitree_gym.baselines.conversation import (
     Conversation,
     assistant,
+    is_finished,
     move_fault,
     read_move,
     system,
@@ -33,9 +34,9 @@ class ChatAgent(BaselineAgent):
     The model keeps the episode as a conversation and replies with THOUGHT and ACTION. A subclass names the package of
     its kind, whose template ``llm_system`` is the system prompt.
 
-    Only the ACTION part is taken. A reply without exactly one is answered once with its fault, which costs no turn.
-    From the correction the ACTION part is taken, or the whole text if it has none. The conversation keeps only the
-    correction.
+    Only the ACTION part is taken. A reply that is cut off before its end is asked for again. One without exactly one
+    is answered once with its fault, which costs no turn. From the correction the ACTION part is taken, or the whole
+    text if it has none. The conversation keeps only the correction.
     """
 
     name = "llm"
@@ -125,12 +126,12 @@ class ChatAgent(BaselineAgent):
         """
         ask = ask or self._asker(info)
         conversation = self._observe(observation)
-        reply = await self._ask(ask, "proposer", conversation.messages(), self._move_fault)
+        reply = await self._ask(ask, "proposer", conversation.messages(), self._move_fault, self._is_finished)
         if reply.fault:
             messages = conversation.messages(
                 assistant(conversation.shorten(reply.text)), user(self._correction_text(reply.fault))
             )
-            reply = await self._ask(ask, "correction", messages, self._move_fault)
+            reply = await self._ask(ask, "correction", messages, self._move_fault, self._is_finished)
         conversation.add_reply(reply.text)
         return self._take(reply.text)
 
@@ -159,19 +160,24 @@ class ChatAgent(BaselineAgent):
     def _move_fault(self, reply: str) -> str:
         return move_fault(reply)
 
+    def _is_finished(self, reply: str) -> bool:
+        """Tell whether the move in a reply that was cut off is whole."""
+        return is_finished(reply)
+
     def _asker(self, info: Mapping[str, Any]) -> Ask:
         self.replies = []
 
-        async def ask(
-            chat: Chat, messages: list[Message], *, role: str, seed: int, check: Callable[[str], str]
-        ) -> Reply:
+        async def ask(chat: Chat, messages: list[Message], **request: Any) -> Reply:
             turn, keep = info["turn"] + 1, self.replies.append
-            return await ask_for_reply(chat, messages, turn=turn, role=role, seed=seed, check=check, keep=keep)
+            return await ask_for_reply(chat, messages, turn=turn, keep=keep, **request)
 
         return ask
 
-    async def _ask(self, ask: Ask, role: str, messages: list[Message], check: Callable[[str], str]) -> Reply:
-        return await ask(self.chat, messages, role=role, seed=self._seed, check=check)
+    async def _ask(
+        self, ask: Ask, role: str, messages: list[Message], check: Callable[[str], str],
+        finished: Callable[[str], bool] | None = None,
+    ) -> Reply:  # fmt: skip
+        return await ask(self.chat, messages, role=role, seed=self._seed, check=check, finished=finished)
 
     def _observe(self, observation: str) -> Conversation:
         if self._conversation is None:

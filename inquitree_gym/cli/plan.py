@@ -182,7 +182,9 @@ async def _usage(study: StudyConfig, model: ModelSettings, agent_name: str, task
     agent.reset(0)
     total = Usage()
 
-    async def ask(chat: Chat, messages: list[Message], *, role: str, seed: int, check: Callable[[str], str]) -> Reply:
+    async def ask(
+        chat: Chat, messages: list[Message], *, role: str, check: Callable[[str], str], **request: Any
+    ) -> Reply:
         nonlocal total
         total += Usage(1, prompt_tokens=sum(map(estimated_tokens, messages)), completion_tokens=REPLY_TOKENS)
         return reply_record(1, role, _REPLY, check)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from inquitree_gym.errors import OptionError, ReaderError, ServiceError
 from inquitree_gym.inquiry.prompts import inquiry_prompts
-from inquitree_gym.llm.chat import Chat, Completion, Message, complete_with_text, strip_thinking
+from inquitree_gym.llm.chat import Chat, Completion, Message, complete_with_text
 from inquitree_gym.log.records import READER_ROLE
 from inquitree_gym.prompts import Prompts
+from inquitree_gym.texts import strip_thinking
 
 if TYPE_CHECKING:
     from inquitree_gym.llm import ReplyCache

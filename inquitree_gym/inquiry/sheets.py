@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inquitree_gym.inquiry.exam import LETTERS, Exam, Layout, Sheet
+from inquitree_gym.texts import strip_thinking
 
 _TOKEN = re.compile(
     r"(?P<number>0,[0-9]+|[0-9]+(?:\.[0-9]+)?|(?<!\w)\.[0-9]+)|(?P<word>[^\W\d_]+)|(?P<line>[\n;])|(?P<mark>\S)"
@@ -96,7 +97,7 @@ def read_sheet(reply: str, exam: Exam, layout: Layout) -> SheetReading:
     probabilities: list[float | None] = [None] * len(exam.items)
     notes: dict[tuple[int, str], SheetNote] = {}
     unknown: list[str] = []
-    for answer in _answers(_tokens(reply)):
+    for answer in _answers(_tokens(strip_thinking(reply))):
         if not answer.letters:
             continue
         item = int(answer.item) - 1 if answer.item.isdigit() and len(answer.item) <= _MOST_DIGITS else -1

@@ -52,7 +52,11 @@ def episode_server(session: EpisodeSession) -> MCPServer[Any]:
         text: Annotated[str, Field(description="The move, in your own words.", max_length=MAX_ACTION_LENGTH)],
     ) -> Annotated[CallToolResult, MCPView]:
         """Make the next move, which takes a turn, and show what follows."""
-        return await in_step_thread(_move, session, text)
+        try:
+            with session.one_move():
+                return await in_step_thread(_move, session, text)
+        except InquiTreeError as error:
+            raise ToolError(str(error)) from error
 
     looking = ToolAnnotations(title="Look again", read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     moving = ToolAnnotations(title="Make a move", read_only_hint=False, destructive_hint=False, open_world_hint=False)
@@ -83,18 +87,14 @@ class _CheckedTool(Tool):
             takes = ", ".join(known) or "no arguments"
             raise ToolError(f"'{self.name}' takes {takes}; leave out {', '.join(unknown)}")
         try:
-            for name in known:
-                check_move(arguments.get(name))
-            return await super().run(arguments, *args, **kwargs)
+            moves = {name: check_move(arguments.get(name)) for name in known}
+            return await super().run(moves, *args, **kwargs)
         except InquiTreeError as error:
             raise ToolError(str(error)) from error
 
 
 def _move(session: EpisodeSession, text: str) -> CallToolResult:
-    try:
-        session.move(text)
-    except InquiTreeError as error:
-        raise ToolError(str(error)) from error
+    session.move(text)
     return _view(session)
 
 

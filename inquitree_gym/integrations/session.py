@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from inquitree_gym.baselines.conversation import read_tool_move
 from inquitree_gym.baselines.registry import make_player
 from inquitree_gym.errors import ActionError
 from inquitree_gym.integrations.tasks import EpisodeTask, parse_settings
@@ -73,6 +76,7 @@ class EpisodeSession:
         """The newest observation. Empty before `begin`."""
         self.over = False
         """True once the episode has ended."""
+        self._is_moving = False
         self._log = LogEpisodes(task_environment(task), folder, file=file, agent=agent)
 
     @property
@@ -114,6 +118,23 @@ class EpisodeSession:
             self._step(text)
         return self.observation
 
+    @contextmanager
+    def one_move(self) -> Iterator[None]:
+        """Play one of several calls in one message in the block, in a running event loop.
+
+        The others come while it is played, or before the loop has turned since.
+
+        Raises:
+            ActionError: another one is played.
+        """
+        if self._is_moving:
+            raise ActionError("one move at a time; read the answer first")
+        self._is_moving = True
+        try:
+            yield
+        finally:
+            asyncio.get_running_loop().call_soon(setattr, self, "_is_moving", False)
+
     def score(self) -> SessionScore | None:
         """Return the scores. None as long as the episode is not concluded."""
         return session_score(self.episode, self.task.load())
@@ -140,14 +161,21 @@ def session_score(episode: Episode[Any], task: Any) -> SessionScore | None:
 
 
 def check_move(text: object) -> str:
-    """Return a move from an untrusted client. Raise `ActionError` unless it is a text, neither empty nor too long."""
+    """Return a move from an untrusted client, without reasoning and frames.
+
+    Raises:
+        ActionError: it is no text, empty, too long, or names no move or several.
+    """
     if not isinstance(text, str):
         raise ActionError(f"a move must be a text, got {type(text).__name__}")
     if not text.strip():
         raise ActionError("a move is a text with at least one word; yours is empty")
     if len(text) > MAX_ACTION_LENGTH:
         raise ActionError(f"a move has at most {MAX_ACTION_LENGTH:,} characters; yours has {len(text):,}")
-    return text
+    move, fault = read_tool_move(text)
+    if fault:
+        raise ActionError(f"a move must be one move in plain words, but yours cannot be read: {fault}")
+    return move
 
 
 def play_task(task: EpisodeTask, agent: str = "oracle") -> Episode[Any]:

@@ -13,6 +13,7 @@ from inquitree_gym.errors import ActionError, InquiTreeError, OptionError, requi
 from inquitree_gym.integrations.session import EpisodeSession, check_move
 from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks
 from inquitree_gym.kinds import DEFAULT_KIND
+from inquitree_gym.rollout import in_step_thread
 from inquitree_gym.runs.study import ALL
 
 
@@ -95,7 +96,7 @@ class TRLEpisode:
         self._session = EpisodeSession(task, folder=self._folder, agent={"name": "trl"})
         return self._session.begin()
 
-    def move(self, text: str) -> str:
+    async def move(self, text: str) -> str:  # TRL runs the calls of one message side by side
         """Make one move, as the last message asks for it.
 
         Args:
@@ -107,7 +108,9 @@ class TRLEpisode:
         if self._session is None:
             raise OptionError("no episode has been started; call reset first")
         try:
-            return self._session.move(check_move(text))
+            move = check_move(text)
+            with self._session.one_move():
+                return await in_step_thread(self._session.move, move)
         except ActionError:
             raise  # TRL shows the message to the model, which can try again
         except InquiTreeError:

@@ -211,8 +211,9 @@ class _EndpointChat:
         response = await self.client.post(f"{self._session.endpoint}/chat/completions", json=body)
         response.raise_for_status()
         (choice,) = response.json()["choices"]
-        text = choice["message"].get("content") or ""
-        return Completion(text[:MAX_REPLY], choice.get("finish_reason") or "", {}, None)
+        text, refusal = choice["message"].get("content") or "", choice["message"].get("refusal")
+        ended = "refusal" if refusal and not text else choice.get("finish_reason") or ""
+        return Completion((text or refusal or "")[:MAX_REPLY], ended, {}, None)
 
 
 def _text(message: vf.Message) -> str:

@@ -63,7 +63,7 @@ class Talk:
     def refuse(self, fault: str, unread: int = 1) -> UnscoredError:
         """Return the error for the latest reply, which cannot be read. It tells how the reply ended if it was cut."""
         reply = self.replies.pop().reply
-        reason = "" if reply.finish_reason == "stop" else f" (the answer ended with '{reply.finish_reason}')"
+        reason = "" if reply.end == "complete" else f" (the answer ended with '{reply.finish_reason}')"
         self.replies.append(JudgeReply(reply, fault + reason))
         self.unread += unread
         return UnscoredError(fault + reason)

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
         Message,
         Usage,
         estimated_tokens,
-        strip_thinking,
     )
     from inquitree_gym.llm.litellm import run_sync
     from inquitree_gym.llm.model import MAX_REPLY, ChatModel, MissingKey
     from inquitree_gym.llm.retry import RateLimit, RateLimitedChat, RateLimiter, Reservation, SystemClock
+    from inquitree_gym.texts import strip_thinking
 
 __all__ = [
     "MAX_REPLY",
@@ -48,10 +48,11 @@ __getattr__ = lazy(
     __name__,
     {
         "llm.cache": "CachedChat ReplyCache",
-        "llm.chat": "Chat ChatMiddleware Completion Message Usage estimated_tokens strip_thinking",
+        "llm.chat": "Chat ChatMiddleware Completion Message Usage estimated_tokens",
         "llm.litellm": "run_sync",
         "llm.model": "MAX_REPLY ChatModel MissingKey",
         "llm.retry": "RateLimit RateLimitedChat RateLimiter Reservation SystemClock",
         "llm.budget": "Budget BudgetedChat SpendingCap",
+        "texts": "strip_thinking",
     },
 )

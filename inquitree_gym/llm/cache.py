@@ -99,9 +99,11 @@ class CachedChat(ChatMiddleware):
     ignores it, so that episodes of several seeds stay independent draws.
     """
 
-    def __init__(self, chat: Chat, cache: ReplyCache) -> None:
+    def __init__(self, chat: Chat, cache: ReplyCache, *, keeps_cut: bool = True) -> None:
+        """Keep the replies of ``chat`` in ``cache``, also those that were cut off, unless they are asked for again."""
         super().__init__(chat)
         self.cache = cache
+        self._passing = ("context",) if keeps_cut else ("context", "cut")
 
     async def complete(self, messages: Sequence[Message], *, seed: int | None = None) -> Completion:
         """Return the cached reply, or that of the wrapped chat.
@@ -120,7 +122,8 @@ class CachedChat(ChatMiddleware):
             if found is None:
                 self.cache.make_folder(key)
                 found = await self.chat.complete(messages, seed=seed)
-                if not (found.cached or found.used_up):  # asked again, the model may give a text
+                # Asked again, the model may give a text.
+                if not (found.cached or found.used_up or found.end in self._passing):
                     self.cache.put(key, asked, found)
             return found
         finally:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from inquitree_gym.errors import ServiceError
+from inquitree_gym.texts import strip_thinking
 
 T = TypeVar("T")
 
@@ -20,11 +20,20 @@ BYTES_PER_TOKEN = 4
 """Bytes of UTF-8 per estimated token, the same for every model, so that a replay drops the same messages."""
 TOKENS_PER_MESSAGE = 4
 """Estimated tokens added for each message."""
-_THINKING = re.compile(r"\A.*</think>", re.DOTALL | re.IGNORECASE)
-_UNFINISHED_THINKING = re.compile(r"\A\s*<think>.*\Z", re.DOTALL | re.IGNORECASE)
-_LIMIT_REACHED = {"length", "max_tokens", "max_output_tokens"}
+End = Literal["complete", "cut", "context", "filtered", "refused"]
+"""End of a reply: complete, cut off at the limit of its tokens, of a request too long, filtered, or refused."""
+_ENDS: dict[End, str] = {
+    "cut": "length max_tokens max_output_tokens error_limit incomplete",
+    "context": "model_length model_context_window_exceeded context_length_exceeded context_window_exceeded",
+    "filtered": (
+        "content_filter content_filtered content_policy_violation guardrail_intervened safety recitation blocklist "
+        "prohibited_content spii error_toxic"
+    ),
+    "refused": "refusal",
+}
+_END_OF = {word: end for end, words in _ENDS.items() for word in words.split()}
 TRIES = 2
-"""Requests for a reply with text, if its tokens are used up before any."""
+"""Requests for a whole reply, if its tokens are used up before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,15 @@ class Completion:
     def used_up(self) -> bool:
         """See `used_up`."""
         return used_up(self.text, self.finish_reason)
+
+    @property
+    def end(self) -> End:
+        """See `end_of`."""
+        return end_of(self.finish_reason)
+
+    def is_torn(self, finished: Callable[[str], bool] | None = None) -> bool:
+        """Tell whether it was cut before any text, or before ``finished`` is true of its text."""
+        return self.used_up or (self.end == "cut" and finished is not None and not finished(self.text))
 
 
 class _Metered(Protocol):
@@ -181,14 +199,13 @@ def estimated_tokens(message: Message) -> int:
     return TOKENS_PER_MESSAGE - -len(message["content"].encode("utf-8", "replace")) // BYTES_PER_TOKEN
 
 
-def strip_thinking(reply: str) -> str:
-    """Return a reply without everything up to ``</think>``."""
-    return _THINKING.sub("", reply)
+def end_of(finish_reason: str) -> End:
+    """Return the end of a reply that a service's word means. An unknown word is a complete reply's.
 
-
-def is_cut_short(finish_reason: str) -> bool:
-    """Return whether a reply ended at the limit of its tokens."""
-    return finish_reason.casefold() in _LIMIT_REACHED
+    >>> end_of("FinishReason.MAX_TOKENS"), end_of("model_length"), end_of("end_turn")
+    ('cut', 'context', 'complete')
+    """
+    return _END_OF.get(finish_reason.rpartition(".")[2].strip().casefold(), "complete")
 
 
 def used_up(text: str, finish_reason: str) -> bool:
@@ -197,7 +214,7 @@ def used_up(text: str, finish_reason: str) -> bool:
     >>> used_up("", "length"), used_up("", "stop"), used_up("<think>Perhaps", "length"), used_up("Perhaps", "length")
     (True, False, True, False)
     """
-    return is_cut_short(finish_reason) and not _UNFINISHED_THINKING.sub("", strip_thinking(text)).strip()
+    return end_of(finish_reason) == "cut" and not strip_thinking(text).strip()
 
 
 async def complete_with_text(
@@ -206,21 +223,31 @@ async def complete_with_text(
     *,
     seed: int | None = None,
     keep: Callable[[Completion], object] = lambda completion: None,
+    finished: Callable[[str], bool] | None = None,
 ) -> Completion:
-    """Return the reply to ``messages``. Ask again, up to `TRIES` requests, if its tokens are used up before any text.
+    """Return the reply to ``messages``. Ask again, up to `TRIES` requests, if it `is_torn` by ``finished``.
 
-    ``keep`` is called with every paid reply. Raise `ServiceError` if none had a text.
+    ``keep`` is called with every paid reply. Raise `ServiceError` if all are torn, or the request is too long.
     """
     for _ in range(TRIES):
         completion = await chat.complete(messages, seed=seed)
         keep(completion)
-        if not completion.used_up:
+        if completion.end == "context":
+            raise ServiceError(
+                f"the request is too long for the model '{chat.config.get('model')}', whose answer ended with "
+                f"'{completion.finish_reason}'; give the agent a smaller context (--context), or the model a larger "
+                "window, and run the same command again",
+                status=413,
+            )
+        if not completion.is_torn(finished):
             return completion
     limit, reasoning = chat.config.get("max_tokens"), completion.tokens.get("reasoning")
     spent = "its tokens" if limit is None else f"its {limit} tokens"
     thought = f" ({reasoning} of them for reasoning)" if reasoning else ""
+    missed = "any text" if completion.used_up else "its move was finished"
     raise ServiceError(
-        f"the model '{chat.config.get('model')}' was asked {TRIES} times and used up {spent}{thought} before any text; "
+        f"the model '{chat.config.get('model')}' was asked {TRIES} times and used up {spent}{thought} before "
+        f"{missed}; "
         "raise max_tokens (--reply-tokens) or lower the reasoning effort, and run the same command again",
         transient=True,
     )

@@ -11,13 +11,13 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from inquitree_gym.baselines.agent import BaselineAgent, privileged
-from inquitree_gym.baselines.conversation import Conversation, move_fault, read_move
+from inquitree_gym.baselines.conversation import Conversation, bare, is_nothing, move_fault, read_move
 from inquitree_gym.baselines.llm import ChatAgent
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.envs.text import draw_one
 from inquitree_gym.errors import OptionError, suggest
-from inquitree_gym.llm import Chat, strip_thinking
+from inquitree_gym.llm import Chat
 from inquitree_gym.projection.judges.direction import claim_direction
 from inquitree_gym.projection.observations import AGENT_TEMPLATE_NAMES, PACKAGE
 from inquitree_gym.projection.settings import Form, ProjectionRules
@@ -227,10 +227,14 @@ class ProjectingLLMAgent(ChatAgent):
     def _move_fault(self, reply: str) -> str:
         if self._reply == "thought":
             return move_fault(reply)
-        return "" if strip_thinking(reply).strip() else "it is empty"
+        said = bare(reply).strip()
+        return "it is empty" if not said else "it names no outcome" if is_nothing(said) else ""
+
+    def _is_finished(self, reply: str) -> bool:
+        return self._reply == "thought" and super()._is_finished(reply)
 
     def _take(self, reply: str) -> str:
-        return read_move(reply) if self._reply == "thought" else strip_thinking(reply).strip()
+        return read_move(reply) if self._reply == "thought" else bare(reply).strip()
 
     def _written(self, action: str) -> str:
         return super()._written(action) if self._reply == "thought" else action

@@ -13,7 +13,7 @@ from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judging.judgement import Judged, judge_label
 from inquitree_gym.kinds import kind
 from inquitree_gym.llm import Usage
-from inquitree_gym.llm.chat import is_cut_short, used_up
+from inquitree_gym.llm.chat import end_of, used_up
 from inquitree_gym.log.records import READER_ROLE
 from inquitree_gym.parts import Scalar, Task
 from inquitree_gym.results.logs import agent_label
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 D = TypeVar("D")
 T = TypeVar("T", bound=Task)
 Number = TypeVar("Number", int, float)
-REFUSALS = ("refusal", "content_filter")
-"""Finish reasons of a reply that refuses."""
+REFUSALS = ("refused", "filtered")
+"""Ends of a reply that refuses. See `end_of`."""
 MAX_SHOWN = 24
 """Characters of a setting in a label."""
 
@@ -370,10 +370,10 @@ def cost_of(episode: Episode[Any]) -> EpisodeCost:
     return EpisodeCost(
         replies=len(episode.replies),
         corrections=sum(reply.role == "correction" for reply in episode.replies),
-        cut_short=sum(is_cut_short(reply.finish_reason) for reply in episode.replies),
+        cut_short=sum(end_of(reply.finish_reason) == "cut" for reply in episode.replies),
         without_text=sum(used_up(reply.text, reply.finish_reason) for reply in episode.replies),
         retries=sum(reply.retries for reply in episode.replies),
-        refused=sum(reply.finish_reason in REFUSALS for reply in episode.replies),
+        refused=sum(end_of(reply.finish_reason) in REFUSALS for reply in episode.replies),
         unread=sum(reply.role == READER_ROLE and bool(reply.fault) for reply in episode.replies),
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,

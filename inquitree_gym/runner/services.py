@@ -240,7 +240,7 @@ def _build_chat(model: ModelSettings, options: RunOptions, cache: ReplyCache | N
     rate_limit = options.rate_limits.get(model.label) or model.rate_limit()
     if rate_limit is not None:
         chat = RateLimitedChat(chat, rate_limit)
-    return chat if cache is None else CachedChat(chat, cache)
+    return chat if cache is None else CachedChat(chat, cache, keeps_cut=False)
 
 
 def missing_keys(models: Sequence[ModelSettings], labels: Set[str]) -> dict[str, MissingKey]:

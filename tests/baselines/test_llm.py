@@ -17,12 +17,14 @@ from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.errors import OptionError, ServiceError
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.results import inquiry_detail
-from inquitree_gym.llm import MAX_REPLY, ChatModel, estimated_tokens
+from inquitree_gym.llm import MAX_REPLY, ChatModel, Completion, ReplyCache, estimated_tokens
+from inquitree_gym.llm.cache import CachedChat
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.results.score import cost_of
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import Tree
 from inquitree_gym.wrappers import LogEpisodes
+from tests.frames import FRAMES, Framed
 from tests.servers import FILTERED, REFUSED, USED_UP, Answer, Body, Hourglass, Rote, Service, failed, said
 from tests.strategies import make_tree
 
@@ -431,3 +433,111 @@ def test_results_are_told_from_everything_else(
     if rules.get("redo_turn") and checked and checked[-1] > turns:
         checked = checked[: len(shown)]  # where the limit strikes at the turn of a redo, its prompt is checked
     assert checked == shown
+
+
+# How a reply ended
+
+
+CUT_REPLIES = {
+    "thought": "Okay, so the user wants … Let me think about",
+    "action": "ACTION: How steady is a fly's sense of hea",
+    "conclusion": "THOUGHT: hm\nACTION:\n1. This rose.\n2. That f",
+}
+
+
+class OwnChat:
+    """A chat of one's own, which says what is planned, with how it ended, and then plays."""
+
+    def __init__(self, tree: Tree, *planned: tuple[str, str]) -> None:
+        self.config, self._rote, self._planned = {"model": "own"}, Rote(tree), list(planned)
+
+    async def complete(self, messages: Any, *, seed: int | None = None) -> Completion:
+        text, ended = self._planned.pop(0) if self._planned else (self._rote({"messages": messages}), "stop")
+        return Completion(text, ended, {}, None)
+
+
+def served(service: Service, tree: Tree, *planned: tuple[str, str]) -> LLMAgent:
+    service.planned.extend(said(*each) for each in planned)
+    return llm(service)
+
+
+def owned(service: Service, tree: Tree, *planned: tuple[str, str]) -> LLMAgent:
+    return LLMAgent(OwnChat(tree, *planned))
+
+
+doors = pytest.mark.parametrize("door", [served, owned])
+
+
+@doors
+@pytest.mark.parametrize("text", CUT_REPLIES.values(), ids=CUT_REPLIES)
+def test_a_cut_reply_without_a_finished_move_is_asked_for_again_and_counted(
+    door: Any, text: str, env: InquiryEnv, tree: Tree, service: Service
+):
+    clean = play(env, llm(service), 0)
+    episode = play(env, door(service, tree, (text, "length")), 0)
+    assert episode.fingerprint == clean.fingerprint
+    cut, taken = episode.replies_to(1)
+    assert (cut.text, cut.role, taken.role, taken.fault) == (text, "proposer", "proposer", "")
+    assert cut.fault == "its tokens were used up before its move was finished"
+    spent = cost_of(episode)
+    assert (spent.cut_short, spent.without_text, spent.corrections) == (1, 0, 0)
+
+
+@doors
+def test_a_move_that_is_finished_before_the_cut_is_played(door: Any, env: InquiryEnv, tree: Tree, service: Service):
+    episode = play(env, door(service, tree, ("ACTION: Who knows?\nTHOUGHT: as it we", "length")), 0)
+    assert (episode.actions[0], len(episode.replies_to(1))) == ("Who knows?", 1)
+
+
+@doors
+@pytest.mark.parametrize(
+    ("planned", "told"),
+    [
+        ([("ACTION: How stea", "FinishReason.MAX_TOKENS")] * 2, "before its move was finished; raise max_tokens"),
+        ([("provider error", "model_length")], "too long for the model .* smaller context"),
+        ([("ACTION: a", "model_context_window_exceeded")], "too long for the model .* smaller context"),
+    ],
+)
+def test_replies_that_cannot_be_played_fail_the_episode_which_goes_on(
+    door: Any, planned: Any, told: str, env: InquiryEnv, tree: Tree, service: Service, tmp_path: Path
+):
+    clean = play(env, llm(service), 0)
+    file = tmp_path / "e.jsonl"
+    agent = door(service, tree, *planned)
+    with pytest.raises(ServiceError, match=told) as failure:
+        play(env, agent, 0, file=file)
+    assert not failure.value.concerns_all
+    torn = read_episode(file)
+    assert (torn.status, torn.footer, torn.turns) == ("failed", None, ())
+    assert play(env, agent, 0, file=file).fingerprint == clean.fingerprint
+
+
+@doors
+@pytest.mark.parametrize("ended", ["refusal", "content_filter", "FinishReason.SAFETY"])
+def test_a_refusal_in_the_form_of_a_move_is_corrected(
+    door: Any, ended: str, env: InquiryEnv, tree: Tree, service: Service
+):
+    episode = play(env, door(service, tree, ("ACTION: I will not", ended)), 0)
+    assert roles(episode)[:2] == ["proposer", "correction"]
+    assert (episode.replies[0].fault != "", cost_of(episode).refused) == (True, 1)
+
+
+def test_a_cut_reply_does_not_come_again_from_a_cache(env: InquiryEnv, tree: Tree, service: Service, tmp_path: Path):
+    chat = CachedChat(OwnChat(tree, ("ACTION: How stea", "length")), ReplyCache(tmp_path), keeps_cut=False)
+    assert [reply.cached for reply in play(env, LLMAgent(chat), 0).replies_to(1)] == [False, False]
+
+
+@pytest.mark.parametrize("first", [0, len(FRAMES) // 2])
+def test_the_same_framed_replies_give_the_same_game_and_stay_raw_in_the_log(
+    first: int, env: InquiryEnv, tree: Tree, service: Service
+):
+    clean = play(env, llm(service), 0)
+    service.reply = Framed(Rote(tree), first)
+    own = OwnChat(tree)
+    own._rote = service.reply
+    for agent in (llm(service), LLMAgent(own)):
+        episode = play(env, agent, 0)
+        assert episode.fingerprint == clean.fingerprint
+        assert roles(episode) == ["proposer"] * TURNS
+    said = [frame(action) for frame, action in zip(list(FRAMES.values())[first + 1 :], clean.actions, strict=False)]
+    assert [reply.text for reply in episode.replies][: len(said)] == said[:TURNS]

@@ -23,7 +23,7 @@ from inspect_ai._util.registry import registry_info
 from inspect_ai.agent import react
 from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalLog, read_eval_log
-from inspect_ai.model import get_model
+from inspect_ai.model import Model, ModelOutput, get_model
 from inspect_ai.tool import mcp_server_stdio
 
 from inquitree_gym.errors import OptionError, TreeError
@@ -37,7 +37,8 @@ from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.trees import load_tree
 from tests.contract.command_line import inquitree
-from tests.servers import Body, Rote, Service, calling, failed
+from tests.frames import FRAMES, Framed
+from tests.servers import REFUSED, Body, Rote, Service, calling, failed, said
 from tests.test_docs import DOCS, blocks
 
 pytestmark = [
@@ -175,6 +176,35 @@ def test_a_model_that_gives_no_answer_is_an_error_without_a_score(tmp_path: Path
     assert (done.returncode != 0 or log.status == "error", log.samples[0].scores or None) == (True, None)
     ((_, episode),) = played(tmp_path / "episodes").items()
     assert (episode.status, "no such model" in episode.failure.error) == ("failed", True)
+
+
+@pytest.mark.parametrize("first", [0, len(FRAMES) // 2])
+def test_framed_and_cut_replies_give_the_same_game(first: int, tmp_path: Path, playing: Service):
+    playing.reply = Rote(*map(load_tree, TREES))
+    evaluated(tmp_path / "logs", episodes=str(tmp_path / "clean"))
+    playing.reply = Framed(playing.reply, first)
+    playing.planned.extend([
+        said("Okay, so the user wants … Let me think about", "length"), None, None,
+        said("ACTION: How steady is a fly's sense of hea", "length"), None, REFUSED,
+    ])  # fmt: skip
+    evaluated(tmp_path / "logs", episodes=str(tmp_path / "framed"))
+    (clean,), (framed,) = (played(tmp_path / name).values() for name in ("clean", "framed"))
+    assert framed.fingerprint == clean.fingerprint
+    assert sum(reply.fault.startswith("its tokens were used up") for reply in framed.replies) == 2
+
+
+def test_a_request_too_long_fails_the_episode_unscored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    planned = iter([("ACTION: a", "stop"), ("ACTION: b", "stop"), ("context length exceeded", "model_length")])
+
+    async def generate(*arguments: Any, **more: Any) -> ModelOutput:
+        text, ended = next(planned)
+        return ModelOutput.from_content(MODEL, text, stop_reason=ended)
+
+    monkeypatch.setattr(Model, "generate", generate)
+    log = evaluated(tmp_path / "logs", episodes=str(tmp_path / "episodes"))
+    ((_, episode),) = played(tmp_path / "episodes").items()
+    assert (log.status, log.samples[0].scores or None) == ("error", None)
+    assert (episode.status, episode.actions, "smaller context" in episode.failure.error) == ("failed", ("a", "b"), True)
 
 
 def test_a_torn_log_is_resumed_without_asking_again(tmp_path: Path, playing: Service):

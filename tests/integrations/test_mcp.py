@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,8 +22,10 @@ from inquitree_gym.integrations.mcp import MCPView, episode_server
 from inquitree_gym.integrations.session import EpisodeSession, play_task
 from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks
 from inquitree_gym.log import Episode, read_episode
+from inquitree_gym.rollout import in_step_thread
 from inquitree_gym.texts import MAX_ACTION_LENGTH
 from tests.contract.command_line import inquitree
+from tests.frames import FRAMES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.weights]
 
@@ -198,6 +201,9 @@ def test_a_client_is_told_the_rules_and_what_the_tools_do(session: EpisodeSessio
     [
         ("move", {"text": "x" * (MAX_ACTION_LENGTH + 1)}, "a move has at most"),
         ("move", {"text": "  "}, "yours is empty"),
+        ("move", {"text": "ACTION: None"}, "its ACTION part names no move"),
+        ("move", {"text": "N/A"}, "it names no move"),
+        ("move", {"text": "ACTION: a\nACTION: b"}, "2 parts of it begin with ACTION:"),
         ("move", {"text": 3}, "a move must be a text, got int"),
         ("move", {}, "a move must be a text, got NoneType"),
         ("move", {"text": "Why?", "tree": "/etc/shadow"}, "'move' takes text; leave out tree"),
@@ -218,6 +224,41 @@ def test_what_is_no_move_is_refused_in_one_line_and_changes_nothing(
     assert message in content.text
     assert "\n" not in content.text
     assert (after.turn, after.observation) == (1, played.turns[1].observation)
+
+
+# Several moves in one message
+
+
+def test_several_calls_of_one_message_play_one_move(session: EpisodeSession, played: Episode):
+    async def ask() -> tuple[list[Any], Any, MCPView]:
+        answered = threading.Event()
+        async with Client(episode_server(session)) as client:
+            held = asyncio.ensure_future(in_step_thread(answered.wait))
+            calls = [client.call_tool("move", {"text": text}) for text in (played.actions[0], "redo", "redo")]
+            first, *others = map(asyncio.ensure_future, calls)
+            refused = await asyncio.gather(*others)  # while the first one waits for the thread
+            answered.set()
+            await held
+            return refused, await first, told(await client.call_tool("move", {"text": played.actions[1]}))
+
+    refused, first, after = asyncio.run(ask())
+    for each in refused:
+        assert each.is_error
+        assert each.content[0].text.endswith("one move at a time; read the answer first")
+    assert told(first).observation == played.turns[1].observation
+    assert (after.turn, after.observation) == (2, played.turns[2].observation)
+
+
+def test_framed_moves_are_the_moves(session: EpisodeSession, played: Episode):
+    frames = list(FRAMES.values())
+    framed = tuple(frames[place % len(frames)](action) for place, action in enumerate(played.actions))
+
+    async def over_client() -> list[MCPView]:
+        async with Client(episode_server(session)) as client:
+            return await play(client, framed)
+
+    check_play(asyncio.run(over_client()), played)
+    assert session.episode.fingerprint == played.fingerprint
 
 
 # The command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import math
@@ -9,6 +10,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from datasets import Dataset
@@ -22,6 +24,7 @@ from inquitree_gym.integrations.session import play_task
 from inquitree_gym.integrations.trl import TRLEpisode, TRLSpec
 from inquitree_gym.log import read_episode
 from inquitree_gym.trees import dump_tree
+from tests.frames import FRAMES
 from tests.integrations.memorised import conversation, memorise
 from tests.strategies import make_tree
 
@@ -54,10 +57,10 @@ def test_the_moves_of_an_episode_leave_its_fingerprint_and_reward(spec: TRLSpec,
     episode = play_task(spec.tasks[0], "oracle")
     environment, opening = begun(spec)
     with pytest.raises(ActionError, match="a move "):
-        environment.move("")
-    told = [opening, *map(environment.move, episode.actions)]
+        asyncio.run(environment.move(""))
+    told = [opening, *(asyncio.run(environment.move(action)) for action in episode.actions)]
     assert told == [*(turn.observation for turn in episode.turns), episode.footer.observation]
-    assert environment.move("redo the study") == episode.footer.observation  # after the end
+    assert asyncio.run(environment.move("redo the study")) == episode.footer.observation  # after the end
     assert environment.get_reward() == episode.footer.episode_return > 0
     (file,) = (tmp_path / "logs").iterdir()
     assert read_episode(file).fingerprint == episode.fingerprint
@@ -67,7 +70,7 @@ def test_an_inquiry_without_a_conclusion_earns_nothing_and_a_fault_of_ours_is_no
     spec: TRLSpec, monkeypatch: pytest.MonkeyPatch
 ):
     environment, _ = begun(spec)
-    environment.move("What is it?")
+    asyncio.run(environment.move("What is it?"))
     assert environment.get_reward() == 0.0
     session = environment._session
 
@@ -76,7 +79,7 @@ def test_an_inquiry_without_a_conclusion_earns_nothing_and_a_fault_of_ours_is_no
 
     monkeypatch.setattr(session, "move", fail)
     with pytest.raises(LogError):
-        environment.move("What is it?")
+        asyncio.run(environment.move("What is it?"))
     assert environment.get_reward() is None
     environment.reset(**spec.train_dataset[0])  # the next rollout of the same instance
     assert environment.get_reward() == 0.0
@@ -89,6 +92,51 @@ def test_the_one_tool_is_described_and_the_factory_can_be_sent_elsewhere(spec: T
     function = get_json_schema(environment.move)["function"]
     assert (function["name"], function["parameters"]["required"]) == ("move", ["text"])
     assert pickle.loads(pickle.dumps(environment)).reset(**spec.train_dataset[0]).startswith("You lead a research")
+
+
+async def side_by_side(environment: TRLEpisode, *texts: str) -> list[Any]:
+    """As `GRPOTrainer` calls the tools of one message."""
+    return await asyncio.gather(*map(environment.move, texts), return_exceptions=True)
+
+
+async def one_by_one(environment: TRLEpisode, *texts: str) -> list[Any]:
+    """As `AsyncGRPOTrainer` calls the tools of one message."""
+    told: list[Any] = []
+    for text in texts:
+        try:
+            told.append(await environment.move(text))
+        except ActionError as error:
+            told.append(error)
+    return told
+
+
+@pytest.mark.parametrize("calls", [side_by_side, one_by_one])
+def test_several_calls_of_one_message_play_one_move(calls: Any, spec: TRLSpec, minilm: Embedder):
+    episode = play_task(spec.tasks[0], "oracle")
+    environment, _ = begun(spec)
+
+    async def play() -> list[list[Any]]:
+        told = []
+        for action in episode.actions:
+            told.append(await calls(environment, action, "draw conclusion", action))
+            await asyncio.sleep(0)  # as long as a generation takes at least
+        return told
+
+    told = asyncio.run(play())
+    shown = [*(turn.observation for turn in episode.turns[1:]), episode.footer.observation]
+    assert [first for first, *_ in told] == shown
+    refused = {str(other) for _, *others in told for other in others}
+    assert refused == {"one move at a time; read the answer first"}
+    assert environment._session.episode.fingerprint == episode.fingerprint
+
+
+def test_a_framed_move_is_the_move(spec: TRLSpec, minilm: Embedder):
+    episode = play_task(spec.tasks[0], "oracle")
+    environment, _ = begun(spec)
+    frames = list(FRAMES.values())
+    for place, action in enumerate(episode.actions):
+        asyncio.run(environment.move(frames[place % len(frames)](action)))
+    assert environment._session.episode.fingerprint == episode.fingerprint
 
 
 @pytest.mark.parametrize("row", [{"task": "/etc/shadow"}, {"settings": '{"privileged": true}'}], ids=["path", "option"])

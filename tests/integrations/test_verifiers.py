@@ -27,7 +27,8 @@ from inquitree_gym.integrations.verifiers import VerifiersEnv, VerifiersHarness,
 from inquitree_gym.log import read_episode
 from inquitree_gym.runner import make_study, run_study
 from inquitree_gym.trees import load_tree
-from tests.servers import Answer, Body, Rote, Service, failed, said
+from tests.frames import FRAMES, Framed
+from tests.servers import REFUSED, Answer, Body, Rote, Service, failed, said
 
 pytestmark = [pytest.mark.weights, pytest.mark.e2e]
 
@@ -152,6 +153,33 @@ def test_an_empty_answer_is_corrected_once_and_then_a_move(service: Service, ans
     assert read_episode(file).actions[0] == ""
     assert episode.traces[0].rewards == {}, "it was cut short"
     assert len(service.requests) == 4
+
+
+@pytest.mark.parametrize("first", [0, len(FRAMES) // 2])
+def test_framed_and_cut_replies_give_the_game_of_a_run(first: int, service: Service, tmp_path: Path):
+    service.reply = ROTE
+    (task,) = make_tasks("paper8", seeds=1, fake_level=3)
+    (clean,) = run_study_on(service, (task,), tmp_path / "clean").values()
+    planned = [
+        said("Okay, so the user wants … Let me think about", "length"), None, None,
+        said("ACTION: How steady is a fly's sense of hea", "length"), None, REFUSED, None,
+    ]  # fmt: skip
+    service.reply = Framed(ROTE, first)
+    service.planned.extend(planned)
+    (played,) = run_study_on(service, (task,), tmp_path / "run").values()
+    service.planned.extend(planned)
+    (episode,) = evaluate(service, {"papers": "paper8", "seeds": 1, "fake_level": 3})
+    assert fingerprints([episode]) == {task.key: clean} == {task.key: played}
+
+
+@pytest.mark.parametrize(
+    "planned", [[said("ACTION: How stea", "length")] * 2, [said("provider error", "model_length")]], ids=["cut", "long"]
+)
+def test_replies_that_cannot_be_played_are_an_error_without_a_reward(service: Service, planned: list[Answer]):
+    service.reply = ROTE
+    service.planned.extend([None, *planned])
+    (episode,) = evaluate(service, {"papers": "paper8", "seeds": 1})
+    assert (episode.ok, episode.traces[0].rewards, "inquitree" in episode.traces[0].info) == (False, {}, False)
 
 
 @pytest.mark.parametrize(

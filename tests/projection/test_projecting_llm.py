@@ -10,7 +10,7 @@ import pytest
 from inquitree_gym.baselines import ProjectingLLMAgent, make_agent
 from inquitree_gym.baselines.conversation import NOTHING
 from inquitree_gym.envs import ProjectionEnv
-from inquitree_gym.errors import OptionError
+from inquitree_gym.errors import OptionError, ServiceError
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.log import Episode
 from inquitree_gym.rollout import play
@@ -102,6 +102,10 @@ def test_nothing_that_a_model_reads_tells_what_it_earned(service: Service):
         ("plain", "  Yeast raises dough.\n", "Yeast raises dough."),
         ("plain", "<think>It is alive.</think>Yeast raises dough.", "Yeast raises dough."),
         ("plain", "THOUGHT: why\nACTION: Yeast raises dough.", "THOUGHT: why\nACTION: Yeast raises dough."),
+        ("plain", "[THINK]It is alive.[/THINK]```\nYeast raises dough.\n```", "Yeast raises dough."),
+        ("plain", "Yeast raises dough.</s>\nuser", "Yeast raises dough."),
+        ("plain", "Yeast raises dough.\nObservation: it did", "Yeast raises dough."),
+        ("thought", '{"thought": "why", "action": "Yeast rises."}', "Yeast rises."),
         ("thought", "**THOUGHT:** why\n**ACTION:** Yeast rises.\nSalt slows.", "Yeast rises.\nSalt slows."),
     ],
 )  # fmt: skip
@@ -123,6 +127,37 @@ def test_a_malformed_reply_is_corrected_once_and_then_taken_whole(form: Any, env
     assert ("ACTION:" in corrected[-1]["content"]) == (form["reply"] == "thought")
     assert len(service.chats[3]) == (2 if form["memory"] == "none" else 6), "the malformed reply is forgotten"
     assert episode.actions[2] == bad
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("text", "ended", "fault"),
+    [
+        ("I cannot help with that.", "refusal", "it is a refusal"),
+        ("Yeast", "content_filter", "it was filtered"),
+        ("N/A", "stop", "it names no outcome"),
+    ],
+)
+def test_a_refusal_is_malformed_in_either_form(
+    form: Any, text: str, ended: str, fault: str, env: ProjectionEnv, service: Service
+):
+    service.planned.append(said(None, refusal=text) if ended == "refusal" else said(text, ended))
+    episode = play(env, llm(service, **form), 0)
+    assert roles(episode)[:3] == ["proposer", "correction", "proposer"]
+    assert episode.replies[0].text == text
+    assert episode.replies[0].fault == (fault if form["reply"] == "plain" else "no part of it begins with ACTION:")
+    assert text not in episode.actions
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_cut_projection_is_asked_for_again_and_one_too_long_fails(form: Any, env: ProjectionEnv, service: Service):
+    clean = play(env, llm(service, **form), 0)
+    service.planned.append(said("ACTION: Yeast raises dou", "length"))
+    assert play(env, llm(service, **form), 0).fingerprint == clean.fingerprint
+    for planned in ([said("Yeast raises dou", "max_tokens")] * 2, [said("too long", "model_length")]):
+        service.planned.extend(planned)
+        with pytest.raises(ServiceError, match=r"raise max_tokens|smaller context"):
+            play(env, llm(service, **form), 0)
 
 
 # Settings

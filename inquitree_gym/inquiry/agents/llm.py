@@ -81,6 +81,9 @@ class LLMAgent(ChatAgent):
     def _move_fault(self, reply: str) -> str:
         return super()._move_fault(self._split(reply)[0])
 
+    def _is_finished(self, reply: str) -> bool:
+        return super()._is_finished(self._split(reply)[0])
+
 
 def split_belief(reply: str) -> tuple[str, float | None]:
     """Return a reply without its lines ``BELIEF: true|fake [probability]``, and the belief that the last one states.
