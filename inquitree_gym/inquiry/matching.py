@@ -166,7 +166,7 @@ class Matcher:
 
     def _repeated(self, state: State, text: str, reading: Reading) -> tuple[ShownText, ...] | None:
         """Return the texts that an accepted action repeats once they are shown. See `Repeats.repeated`."""
-        if reading.candidate < 0 or reading.similarity < self._threshold:
+        if reading.candidate < 0 or not reading.similarity >= self._threshold:
             return ()
         return self._repeats.repeated(self._nodes(state)[reading.candidate], text)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import logging
 import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from itertools import chain, repeat
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +25,12 @@ try:
     import fcntl
 except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
+
+_WITHOUT_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, 524}
+"""Errors of file systems without such locks. 524 is ENOTSUPP of Linux, which some network file systems let through."""
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+_logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 H = TypeVar("H", bound=BaseModel)
@@ -47,22 +56,29 @@ class JsonlWriter:
 
         Raises:
             LogExistsError: the file exists, without ``resume``.
-            LogError: the file cannot be written, or another process is writing it.
+            LogError: the file cannot be written, another process is writing it, or the header is no strict JSON.
         """
         self.path = Path(path)
+        first = None if header is None else to_line(header)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._stream = self.path.open("a" if resume else "x", encoding="ascii")
-            self._lock()
-            empty = not resume or _cut_to_whole_lines(self.path) == 0
         except OSError as error:
             if isinstance(error, FileExistsError) and self.path.exists():
                 raise LogExistsError(
                     f"'{self.path}' exists already; logs are never overwritten: choose another place"
                 ) from error
             raise self._error(error) from error
-        if header is not None and empty:
-            self.write(header)
+        try:
+            self._lock()
+            empty = not resume or _cut_to_whole_lines(self.path) == 0
+        except OSError as error:
+            self._stream.close()
+            if not resume:
+                self.path.unlink(missing_ok=True)
+            raise self._error(error) from error
+        if first is not None and empty:
+            self._append(first)
 
     def __enter__(self) -> Self:
         return self
@@ -74,12 +90,16 @@ class JsonlWriter:
         """Append one record.
 
         Raises:
-            LogError: the file is closed or cannot be written, which closes it. The lines before stay intact.
+            LogError: the file is closed or cannot be written, which closes it, or the record is no strict JSON. The
+                lines before stay intact.
         """
         if self._stream.closed:
             raise LogError(f"'{self.path}' is closed; open another writer to go on")
+        self._append(to_line(record))
+
+    def _append(self, line: str) -> None:
         try:
-            self._stream.write(to_line(record))
+            self._stream.write(line)
             self._stream.flush()
         except OSError as error:
             with suppress(OSError):
@@ -99,15 +119,26 @@ class JsonlWriter:
             raise LogError(f"another process is writing '{self.path}'; wait until it is done, or choose another folder")
 
     def _error(self, error: OSError) -> LogError:
+        remedy = "Free some space or choose" if error.errno in _FULL else "Choose"
         return LogError(
             f"cannot write '{self.path}': {error.strerror}; the lines written before are safe. "
-            "Free some space or choose another folder, then run the same command again to resume"
+            f"{remedy} another folder, then run the same command again to resume"
         )
 
 
 def to_line(record: BaseModel) -> str:
-    """Return a record as one line of JSON, ASCII only, so that any string survives, lone surrogates included."""
-    return json.dumps(record.model_dump(mode="python"), ensure_ascii=True, separators=(",", ":")) + "\n"
+    """Return a record as one line of strict JSON, ASCII only, so that any string survives, lone surrogates included.
+
+    Raises:
+        LogError: a number in it is NaN or infinite.
+    """
+    document = record.model_dump(mode="python")
+    try:
+        return json.dumps(document, ensure_ascii=True, separators=(",", ":"), allow_nan=False) + "\n"
+    except ValueError as error:
+        raise LogError(
+            f"a {type(record).__name__} must hold finite numbers alone, got {str(document):.200}. Mend its origin."
+        ) from error
 
 
 def read_lines(
@@ -192,21 +223,38 @@ def settings_digest(settings: Mapping[str, Any]) -> str:
 def file_stem(name: str) -> str:
     """Return a name as part of a file name: letters, digits, points and hyphens, at most 80.
 
+    A digest ends that of a name that is longer or in another script.
+
     >>> file_stem("llm:openai/gpt-5 (low)")
     'llm-openai-gpt-5-low'
     """
-    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:80]
+    stem = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return stem if len(stem) <= 80 and name.isascii() else f"{stem[:71]}-{digest}".lstrip("-")
 
 
 def lock(stream: IO[Any]) -> bool:
-    """Lock a file until ``stream`` is closed or the process ends. False if another process holds it."""
+    """Lock a file until ``stream`` is closed or the process ends. False if another process holds it.
+
+    Without locks, as on Windows and on some network file systems, it warns once and goes on.
+    """
     if fcntl is None:
+        _warn_unlocked("this system has none")
         return True
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        if error.errno not in _WITHOUT_LOCKS:
+            raise
+        _warn_unlocked(f"the file system answers: {error.strerror}")
     return True
+
+
+@cache
+def _warn_unlocked(reason: str) -> None:
+    _logger.warning("files cannot be locked (%s); let no two processes write to one folder", reason)
 
 
 def _cut_to_whole_lines(path: Path) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import TreeVectors
+from inquitree_gym.embeddings.protocol import embedded
 from inquitree_gym.envs.spaces import Bools, Ints
 from inquitree_gym.inquiry.arrays.compiler import CompiledTree
 from inquitree_gym.inquiry.arrays.encoding import REJECTED, UNREAD, WORD_BITS, Context
@@ -157,7 +158,7 @@ class Conclusions:
                 caches.setdefault(text, []).append(vectors)
         if caches:
             embedder = self._tables.trees[0].runtime.vectors.embedder
-            for (text, found), vector in zip(caches.items(), embedder.embed(list(caches)), strict=True):
+            for (text, found), vector in zip(caches.items(), embedded(embedder, list(caches)), strict=True):
                 for vectors in found:
                     vectors.take(text, vector)
 
