@@ -96,7 +96,7 @@ def embedded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     if not (sound := are_sound(rows)).all():
         worst = int(sound.argmin())
         strange = rows[worst][~np.isfinite(rows[worst])]
-        value = f"{strange[0]}" if len(strange) else f"the length {np.linalg.norm(rows[worst]):.4g}"
+        value = f"{strange[0]}" if len(strange) else f"the length {np.linalg.norm(rows[worst].astype(np.float64)):.4g}"
         raise EmbedderError(
             f"'{embedder.name}' must embed every text as finite numbers of length 1, got {value} for "
             f"{texts[worst]!r:.80}. Mend the embedder or choose another one."
@@ -106,7 +106,6 @@ def embedded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
 
 def are_sound(rows: Vectors) -> NDArray[np.bool_]:
     """Return for each row whether its length is 1 or 0. NaN and infinity are neither."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        lengths = np.linalg.norm(rows, axis=1)
+    lengths = np.linalg.norm(rows.astype(np.float64), axis=1)  # beyond float32, the square of a large number is infinite
     sound: NDArray[np.bool_] = (np.abs(lengths - 1) <= UNIT_TOLERANCE) | (lengths == 0)
     return sound

@@ -90,12 +90,17 @@ class JsonlWriter:
         """Append one record.
 
         Raises:
-            LogError: the file is closed or cannot be written, which closes it, or the record is no strict JSON. The
-                lines before stay intact.
+            LogError: the file is closed or cannot be written, which closes it, or the record is no strict JSON, which
+                closes it, too. The lines before stay intact.
         """
         if self._stream.closed:
             raise LogError(f"'{self.path}' is closed; open another writer to go on")
-        self._append(to_line(record))
+        try:
+            line = to_line(record)
+        except LogError:
+            self.close()
+            raise
+        self._append(line)
 
     def _append(self, line: str) -> None:
         try:
