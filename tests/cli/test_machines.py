@@ -45,20 +45,23 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run_folder(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run") / "a"
-    assert inquitree("run", "--agents", "random", "--trees", tree, "--seeds", 1, "--out", folder).status == 0
+    assert inquitree("run", "--agent", "random", "--papers", tree, "--seeds", 1, "--out", folder).status == 0
     return folder
 
 
-def said(encoding: str, *arguments: object, stdin: str = "") -> bytes:
-    """The output of the real command line on a pipe of an encoding. It has to end well."""
+COMMAND = (sys.executable, "-c", "from inquitree_gym.cli import main; main()")
+
+
+def said(encoding: str, *arguments: object, stdin: str = "", status: int = 0) -> bytes:
+    """The output of the real command line on a pipe of an encoding. It has to end with this status."""
     done = subprocess.run(
-        [sys.executable, "-m", "inquitree_gym.cli", *map(str, arguments)],
+        [*COMMAND, *map(str, arguments)],
         input=stdin.encode(),
         capture_output=True,
         timeout=240,
         env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
     )
-    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    assert done.returncode == status, done.stderr.decode(errors="replace")
     assert b"Traceback" not in done.stderr
     return done.stdout
 
@@ -72,7 +75,8 @@ def test_every_verb_that_prints_a_text_ends_well_in_every_encoding(encoding: str
     assert json.loads(said(encoding, "schema"))["title"] == "Tree"
     said(encoding, "report", run_folder)
     said(encoding, "match", tree, STRANGE)
-    played = said(encoding, "play", "--tree", tree, stdin=f"{STRANGE}\n\n")
+    played = said(encoding, "play", tree, stdin=f"{STRANGE}\n\n", status=2)  # left at the end of the input
+    assert "Left before the end." in played.decode(encoding)
     assert STRANGE.encode(encoding, "replace").decode(encoding)[:8] in played.decode(encoding)
 
 
@@ -99,7 +103,7 @@ def test_without_locks_a_study_runs_and_one_warning_is_given(
     no_locks: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     with caplog.at_level(logging.WARNING):
-        done = inquitree("run", "--agents", "random", "--trees", "paper12", "--seeds", 2, "--out", tmp_path / "run")
+        done = inquitree("run", "--agent", "random", "--papers", "paper12", "--seeds", 2, "--out", tmp_path / "run")
         with JsonlWriter(tmp_path / "a.jsonl", header=HEADER), locked(tmp_path / "other"):
             pass
     assert done.status == 0, done.err
@@ -137,9 +141,11 @@ def test_a_system_without_locks_warns_once(tmp_path: Path, monkeypatch: pytest.M
 def test_a_mark_of_byte_order_is_read_over(tree: Path, tmp_path: Path):
     assert load_tree(tree).topic.startswith(STRANGE)
     study = tmp_path / "study.toml"
-    study.write_bytes(codecs.BOM_UTF8 + b'agents = ["random"]\nseeds = 1\n')
-    assert read_settings(study) == {"agents": ["random"], "seeds": 1}
-    assert inquitree("run", study, "--trees", tree, "--out", tmp_path / "run").status == 0
+    settings = {"agents": ["random"], "trees": [str(tree)], "seeds": 1}
+    lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in settings.items())
+    study.write_bytes(codecs.BOM_UTF8 + lines.encode())
+    assert read_settings(study) == settings
+    assert inquitree("run", "--study", study, "--out", tmp_path / "run").status == 0
 
 
 @pytest.mark.parametrize("letter", ["a", "é", "標", "🧀"])

@@ -149,5 +149,3 @@ def test_floats_of_another_precision_and_zeros_are_taken():
     assert embedded(Own(), []).shape == (0, DIM)
     with refusal("inf", "'plain'"):
         embedded(Shaped(lambda rows: rows.astype(np.float64) * 1e300), ["plain"])
-
-
