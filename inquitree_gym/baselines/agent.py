@@ -74,9 +74,7 @@ def stated_by(agent: Agent) -> dict[str, float]:
     """Return the probabilities that an agent stated with its last action, by name.
 
     They are its ``stated``, and its ``belief``: the probability that the latest result is fake. An agent may lack both.
-
-    Raises:
-        AgentError: one is no number in [0, 1]. The action is not taken.
+    Raise `AgentError` before the action is taken if one is no number in [0, 1].
     """
     stated: dict[str, float] = dict(getattr(agent, "stated", {}))
     belief: float | None = getattr(agent, "belief", None)

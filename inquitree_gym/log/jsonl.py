@@ -59,7 +59,8 @@ class JsonlWriter:
             LogError: the file cannot be written, another process is writing it, or the header is no strict JSON.
         """
         self.path = Path(path)
-        first = None if header is None else to_line(header)
+        if header is not None:
+            to_line(header)  # one that is no strict JSON is refused before there is a file
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._stream = self.path.open("a" if resume else "x", encoding="ascii")
@@ -77,8 +78,8 @@ class JsonlWriter:
             if not resume:
                 self.path.unlink(missing_ok=True)
             raise self._error(error) from error
-        if first is not None and empty:
-            self._append(first)
+        if header is not None and empty:
+            self.write(header)
 
     def __enter__(self) -> Self:
         return self
@@ -90,26 +91,18 @@ class JsonlWriter:
         """Append one record.
 
         Raises:
-            LogError: the file is closed or cannot be written, which closes it, or the record is no strict JSON, which
-                closes it, too. The lines before stay intact.
+            LogError: it is closed or cannot be written, or the record is no strict JSON. That closes the file, whose
+                lines before stay intact.
         """
         if self._stream.closed:
             raise LogError(f"'{self.path}' is closed; open another writer to go on")
         try:
-            line = to_line(record)
-        except LogError:
-            self.close()
-            raise
-        self._append(line)
-
-    def _append(self, line: str) -> None:
-        try:
-            self._stream.write(line)
+            self._stream.write(to_line(record))
             self._stream.flush()
-        except OSError as error:
+        except (OSError, LogError) as error:
             with suppress(OSError):
                 self._stream.close()
-            raise self._error(error) from error
+            raise (self._error(error) if isinstance(error, OSError) else error) from error
 
     def close(self) -> None:
         """Close the file and release its lock. Closing twice does nothing."""
@@ -134,15 +127,14 @@ class JsonlWriter:
 def to_line(record: BaseModel) -> str:
     """Return a record as one line of strict JSON, ASCII only, so that any string survives, lone surrogates included.
 
-    Raises:
-        LogError: a number in it is NaN or infinite.
+    Raise `LogError` if a number in it is NaN or infinite.
     """
     document = record.model_dump(mode="python")
     try:
         return json.dumps(document, ensure_ascii=True, separators=(",", ":"), allow_nan=False) + "\n"
     except ValueError as error:
         raise LogError(
-            f"a {type(record).__name__} must hold finite numbers alone, got {str(document):.200}. Mend its origin."
+            f"a {type(record).__name__} must hold finite numbers alone, got {document!s:.200}. Mend its origin."
         ) from error
 
 

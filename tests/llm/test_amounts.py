@@ -38,7 +38,7 @@ def test_what_a_reply_takes_is_a_finite_number_from_0(amount: Any):
         with pytest.raises(ServiceError, match=r"^the (cost|seconds|prompt) of a reply must be a finite number from 0"):
             dataclasses.replace(PLAIN, **changes)
     for name in ("cost", "seconds", "prompt_tokens", "replies"):
-        with pytest.raises(ServiceError, match=f"^the {name} of a reply must be"):
+        with pytest.raises(ServiceError, match=rf"^the {name} of a reply must be"):
             Usage(**{name: amount})
     assert dataclasses.replace(PLAIN, cost=None, tokens={}).cost is None
 
@@ -106,9 +106,11 @@ def test_a_choice_of_a_reader_is_an_id_or_none(answer: Any):
     env = InquiryEnv(TREE, embedder=WordsEmbedder(), reader=Chooser(answer))
     env.reset(seed=1)
     state = env.state
-    with pytest.raises(ReaderError, match="^a reader must give a ReaderAnswer with the id of a candidate or None, got"):
+    with pytest.raises(
+        ReaderError, match=r"^a reader must give a ReaderAnswer with the id of a candidate or None, got"
+    ):
         env.step("What then?")
-    with pytest.raises(ReaderError, match="^a reader must give"):
+    with pytest.raises(ReaderError, match=r"^a reader must give"):
         asyncio.run(env.ask_ahead("What then?"))  # type: ignore[arg-type]
     assert env.state == state
     env.asked.reader.answer = ReaderAnswer("s1")
@@ -120,11 +122,11 @@ def test_a_log_is_strict_json(number: float, tmp_path: Path):
     file = tmp_path / "a.jsonl"
     with JsonlWriter(file, header=HEADER) as log:
         log.write(turn(1))
-        with pytest.raises(LogError, match="^a Turn must hold finite numbers alone, got .* Mend its origin"):
+        with pytest.raises(LogError, match=r"^a Turn must hold finite numbers alone, got .* Mend its origin"):
             log.write(turn(2, reward=number))
         with pytest.raises(LogError, match="is closed"):
             log.write(turn(2))
     assert len(read_episode(file).turns) == 1
-    with pytest.raises(LogError, match="^a Header must hold"):
+    with pytest.raises(LogError, match=r"^a Header must hold"):
         JsonlWriter(tmp_path / "b.jsonl", header=HEADER.model_copy(update={"agent": {"temperature": number}}))
     assert [each.name for each in tmp_path.iterdir()] == ["a.jsonl"]
