@@ -102,7 +102,9 @@ class JsonlWriter:
         except (OSError, LogError) as error:
             with suppress(OSError):
                 self._stream.close()
-            raise (self._error(error) if isinstance(error, OSError) else error) from error
+            if isinstance(error, OSError):
+                raise self._error(error) from error
+            raise
 
     def close(self) -> None:
         """Close the file and release its lock. Closing twice does nothing."""

@@ -1,4 +1,4 @@
-"""The command line on other machines: consoles and pipes of few characters, no locks, marks of byte order, long names."""
+"""The command line on other machines: pipes of few characters, no locks, marks of byte order, long names."""
 
 from __future__ import annotations
 
