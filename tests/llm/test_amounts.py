@@ -106,9 +106,7 @@ def test_a_choice_of_a_reader_is_an_id_or_none(answer: Any):
     env = InquiryEnv(TREE, embedder=WordsEmbedder(), reader=Chooser(answer))
     env.reset(seed=1)
     state = env.state
-    with pytest.raises(
-        ReaderError, match=r"^a reader must give a ReaderAnswer with the id of a candidate or None"
-    ):
+    with pytest.raises(ReaderError, match=r"^a reader must give a ReaderAnswer with the id of a candidate or None"):
         env.step("What then?")
     with pytest.raises(ReaderError, match=r"^a reader must give"):
         asyncio.run(env.ask_ahead("What then?"))  # type: ignore[arg-type]
