@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -22,6 +23,8 @@ MAX_SETTINGS = 1_000_000
 """Largest file of settings, such as a study, in bytes."""
 CACHE_VARIABLE = "INQUITREE_CACHE"
 """Environment variable that names the folder of files kept between runs."""
+MAX_NAME = 255
+"""Longest file name that file systems take, in bytes of UTF-8."""
 MAX_TASK = 8_000_000
 """Largest file of a tree or task, in bytes."""
 
@@ -62,15 +65,24 @@ def read_input(path: str | os.PathLike[str], *, limit: int, error: Callable[[str
 
 
 def read_text_input(path: str | os.PathLike[str], *, limit: int, error: Callable[[str], InquiTreeError]) -> str:
-    """Return the content of a file of UTF-8 text. See `open_input`.
+    """Return the content of a file of UTF-8 text, without a byte order mark. See `open_input`.
 
     Raises:
         InquiTreeError: ``error``, also if the file is not UTF-8 text.
     """
     try:
-        return read_input(path, limit=limit, error=error).decode("utf-8")
+        return read_input(path, limit=limit, error=error).decode("utf-8-sig")
     except UnicodeDecodeError as cause:
         raise error(f"'{path}' must be UTF-8 text, got other bytes at {cause.start}. Save it as UTF-8.") from cause
+
+
+def name_file(stem: str, suffix: str) -> str:
+    """Return a file name of at most `MAX_NAME` bytes. A digest ends the stem of one that had to be cut."""
+    name = (stem + suffix).encode("utf-8", "surrogatepass")
+    if len(name) <= MAX_NAME:
+        return stem + suffix
+    end = f"-{hashlib.sha256(name).hexdigest()[:12]}{suffix}"
+    return name[: MAX_NAME - len(end)].decode("utf-8", "ignore") + end
 
 
 def write_whole(file: Path, content: bytes) -> None:

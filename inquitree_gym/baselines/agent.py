@@ -7,9 +7,9 @@ from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
-from inquitree_gym.errors import LogError, OptionError
+from inquitree_gym.errors import AgentError, LogError, OptionError
 from inquitree_gym.llm import Chat, Completion, Message
-from inquitree_gym.llm.chat import complete_with_text
+from inquitree_gym.llm.chat import complete_with_text, is_amount
 from inquitree_gym.log import Reply
 
 USED_UP = "its tokens were used up before any text"
@@ -86,10 +86,15 @@ def stated_by(agent: Agent) -> dict[str, float]:
     """Return the probabilities that an agent stated with its last action, by name.
 
     They are its ``stated``, and its ``belief``: the probability that the latest result is fake. An agent may lack both.
+    Raise `AgentError` before the action is taken if one is no number in [0, 1].
     """
     stated: dict[str, float] = dict(getattr(agent, "stated", {}))
     belief: float | None = getattr(agent, "belief", None)
-    return stated if belief is None else {**stated, "belief": belief}
+    stated = stated if belief is None else {**stated, "belief": belief}
+    for name, value in stated.items():
+        if not (is_amount(value) and value <= 1):
+            raise AgentError(f"the probability '{name:.80}' must be in [0, 1], got {value!r:.80}. Mend the agent.")
+    return stated
 
 
 async def ask_for_reply(

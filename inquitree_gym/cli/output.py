@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -101,7 +102,13 @@ ThresholdOption = Annotated[float | None, typer.Option(help="Threshold τ; the e
 
 
 def run_app(app: Callable[[], object]) -> None:
-    """Run a typer app. An `InquiTreeError` ends it with one line on the error stream and status 2."""
+    """Run a typer app. An `InquiTreeError` ends it with one line on the error stream and status 2.
+
+    A character that the encoding of a console or pipe lacks is replaced.
+    """
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="replace")
     try:
         app()
     except InquiTreeError as error:
@@ -115,10 +122,11 @@ def note(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value, which may hold records, as JSON on the output stream."""
+    """Print a value, which may hold records, as JSON on the output stream, in ASCII unless that is a Unicode one."""
     from inquitree_gym.results.summary import as_plain
 
-    out.print(json.dumps(as_plain(value), indent=2, ensure_ascii=False), markup=False, highlight=False, soft_wrap=True)
+    text = json.dumps(as_plain(value), indent=2, ensure_ascii=out.options.ascii_only)
+    out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_table(title: str, rows: Iterable[list[str]]) -> None:

@@ -87,6 +87,7 @@ class LiteLLMEmbedder:
         batches = [self._request(list(texts[start : start + BATCH])) for start in range(0, len(texts), BATCH)]
         if len(lengths := sorted({rows.shape[1] for rows in batches})) > 1:
             raise self._wrong_answer(f"vectors of lengths {lengths}", len(texts))
+        vars(self).setdefault("dim", lengths[0])  # which needs no request of its own any more
         return unit_rows(np.concatenate(batches))
 
     def _request(self, texts: list[str]) -> NDArray[np.float64]:

@@ -22,6 +22,7 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
+from inquitree_gym.embeddings.protocol import are_sound, embedded
 from inquitree_gym.errors import EmbedderError
 from inquitree_gym.files import CACHE_VARIABLE, write_whole
 from inquitree_gym.trees.schema import Candidate, centroids, wordings
@@ -78,7 +79,7 @@ class TextVectors:
     def settle(self, text: str) -> Vector:
         """Embed a text alone, store that vector in place of one from a batch, and return it, shape ``(dim,)``."""
         self._rough.pop(text, None)
-        vector: Vector = self.embedder.embed([text])[0]
+        vector: Vector = embedded(self.embedder, [text])[0]
         _remember(self._recent, text, vector)
         return vector
 
@@ -126,12 +127,12 @@ class TextVectors:
     def _cached(self, texts: tuple[str, ...]) -> Vectors:
         """Return vectors from the disk cache or embedded in one call, shape ``(len(texts), dim)``."""
         if not self.lasting:
-            return self.embedder.embed(texts)
+            return embedded(self.embedder, texts)
         order = hashlib.sha256("\n".join(texts).encode()).hexdigest()
         file = cache_folder() / f"{self._source[:24]}-{order[:8]}-{self.embedder.digest[:24]}.npy"
         rows = _read(file, len(texts))
         if rows is None:
-            rows = self.embedder.embed(texts)
+            rows = embedded(self.embedder, texts)
             _write(file, rows)
         return rows
 
@@ -203,7 +204,7 @@ def _read(file: Path, rows: int) -> Vectors | None:
     except OSError:
         return None
     vectors = _unsealed(content)
-    if vectors is None or vectors.ndim != 2 or len(vectors) != rows:
+    if vectors is None or vectors.ndim != 2 or len(vectors) != rows or not are_sound(vectors).all():
         _logger.warning("the vector cache '%s' is damaged; it will be rebuilt", file)
         return None
     return vectors

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import Embedder, TextVectors
+from inquitree_gym.embeddings.protocol import embedded
 from inquitree_gym.envs.asking import all_at_once
 from inquitree_gym.envs.text import TextEnv, closed_error
 from inquitree_gym.errors import ActionError, OptionError
@@ -135,7 +136,7 @@ class TextVectorEnv(SyncVectorEnv):
                 for vectors, text in env.uncached_texts(action):
                     wanted.setdefault(vectors.embedder, {}).setdefault(text, []).append(vectors)
         for embedder, texts in wanted.items():
-            for (text, takers), vector in zip(texts.items(), embedder.embed(list(texts)), strict=True):
+            for (text, takers), vector in zip(texts.items(), embedded(embedder, list(texts)), strict=True):
                 for vectors in takers:
                     vectors.take(text, vector)
 

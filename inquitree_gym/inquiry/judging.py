@@ -177,7 +177,7 @@ def judge(
     Raises:
         TreeError: the tree is unknown or invalid.
         OptionError: the judge is unknown.
-        JudgeError: the judge cannot be loaded.
+        JudgeError: the judge cannot be loaded, or a score is outside of [0, 1].
         ServiceError: the judge's service rejects every request.
         MissingExtraError: the judge asks a chat model, and litellm is not installed.
     """
@@ -185,8 +185,8 @@ def judge(
     from inquitree_gym.llm import run_sync
 
     read, by = load_tree(tree), load_judge(judge, options, KIND)
-    verdicts: Verdicts = run_sync(by.judge(read, conclusion)).payload
-    named = {item.id: verdict for item, verdict in zip(read.conclusions, verdicts, strict=True)}
+    verdicts = StoredVerdicts.of(read, run_sync(by.judge(read, conclusion)).payload)
+    named = dict(zip((item.id for item in read.conclusions), verdicts.value, strict=True))
     return JudgedConclusion(read.id, by.name, version_of(by.config), named)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder, tree_vectors
-from inquitree_gym.errors import OptionError, suggest
+from inquitree_gym.errors import OptionError, ReaderError, suggest
 from inquitree_gym.inquiry.decisions import (
     MAX_BARE_LENGTH,
     TOKENS,
@@ -166,7 +166,7 @@ class Matcher:
 
     def _repeated(self, state: State, text: str, reading: Reading) -> tuple[ShownText, ...] | None:
         """Return the texts that an accepted action repeats once they are shown. See `Repeats.repeated`."""
-        if reading.candidate < 0 or reading.similarity < self._threshold:
+        if reading.candidate < 0 or not reading.similarity >= self._threshold:
             return ()
         return self._repeats.repeated(self._nodes(state)[reading.candidate], text)
 
@@ -339,7 +339,7 @@ class AskedReader:
         Raises:
             ReaderError: the reader gave no usable reply.
         """
-        self.take(request, await self.reader.choose(request))
+        self.take(request, await self._ask(request))
 
     def read(self, matcher: Matcher, state: State, action: str) -> Reading:
         """Return the reading of ``action``. See `Matcher.read`.
@@ -353,5 +353,13 @@ class AskedReader:
             return matcher.read(state, action)
         from inquitree_gym.llm.litellm import run_sync
 
-        self.answer = ahead[1] if ahead and ahead[0] == request else run_sync(self.reader.choose(request))
+        self.answer = ahead[1] if ahead and ahead[0] == request else run_sync(self._ask(request))
         return matcher.read_choice(state, action, self.answer.candidate)
+
+    async def _ask(self, request: ReaderRequest) -> ReaderAnswer:
+        answer = await self.reader.choose(request)
+        if not isinstance(answer, ReaderAnswer) or not isinstance(answer.candidate, str | None):
+            raise ReaderError(
+                f"a reader must give a ReaderAnswer with the id of a candidate or None, got {answer!r:.80}. Mend it."
+            )
+        return answer

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from inquitree_gym.embeddings import Embedder, TreeVectors, load_embedder, tree_vectors
-from inquitree_gym.embeddings.protocol import Vectors
+from inquitree_gym.embeddings.protocol import Vectors, embedded
 from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.errors import OptionError
 from inquitree_gym.results.statistics import Estimate, clustered_mean
@@ -278,7 +278,7 @@ def match_cases(
     ``find`` loads a tree by id.
     """
     said = list(dict.fromkeys(case.text for case in cases))
-    vectors = dict(zip(said, embedder.embed(said), strict=True))
+    vectors = dict(zip(said, embedded(embedder, said), strict=True))
     known = {name: tree_vectors(find(name), embedder) for name in dict.fromkeys(case.tree for case in cases)}
     return [_match(case, vectors[case.text], known[case.tree]) for case in cases]
 
@@ -298,7 +298,7 @@ def reading_shares(proposals: Sequence[MatchedProposal], threshold: float) -> Re
         nearest_study=_share((each, each.right_node) for each in designs),
         understood=_share((each, each.right_node and each.similarity >= threshold) for each in asked),
         misread=_share((each, not each.right_node and each.similarity >= threshold) for each in asked),
-        refused=_share((each, each.similarity < threshold) for each in asked),
+        refused=_share((each, not each.similarity >= threshold) for each in asked),
         locked=sum(each.locked for each in right),
         several=sum(bool(each.also) for each in right),
         **taken,

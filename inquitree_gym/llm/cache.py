@@ -16,7 +16,7 @@ from typing import Any
 import platformdirs
 from pydantic import TypeAdapter, ValidationError
 
-from inquitree_gym.errors import CacheError
+from inquitree_gym.errors import CacheError, ServiceError
 from inquitree_gym.files import CACHE_VARIABLE, write_whole
 from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message
 from inquitree_gym.trees.fields import CANARY
@@ -42,7 +42,7 @@ class ReplyCache:
         try:
             stored = json.loads(self._file(key).read_text(encoding="utf-8"))
             return _as_cached(_COMPLETION.validate_python(stored["completion"]))
-        except (OSError, ValidationError, ValueError, KeyError, TypeError):
+        except (OSError, ServiceError, ValidationError, ValueError, KeyError, TypeError):
             return None
 
     def put(self, key: str, asked: Mapping[str, Any], completion: Completion) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -57,6 +58,10 @@ class Completion:
     """Characters cut off the end, beyond `MAX_REPLY`."""
     cached: bool = False
     """True for a reply from a `ReplyCache`, which costs nothing."""
+
+    def __post_init__(self) -> None:
+        """Check the counts. Raise `ServiceError` for one that is negative, NaN, infinite or no number."""
+        _check_amounts({"cost": self.cost, "seconds": self.seconds, **self.tokens})
 
     @property
     def used_up(self) -> bool:
@@ -113,6 +118,10 @@ class Usage:
     skipped: int = 0
     """Requests that were not made because a cap was reached."""
 
+    def __post_init__(self) -> None:
+        """Check the sums. See `Completion`."""
+        _check_amounts({each.name: getattr(self, each.name) for each in fields(self)})
+
     @classmethod
     def of(cls, reply: _Metered) -> Usage:
         """Return the usage of one reply, a `Completion` or a `log.Reply`."""
@@ -146,6 +155,19 @@ class Usage:
         for name, value in totals.items():
             totals[name] = None if value is None else value * number
         return Usage(**totals)
+
+
+def is_amount(value: object) -> bool:
+    """Return whether a value is a finite number from 0, and a plain one, as JSON has it."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def _check_amounts(amounts: Mapping[str, object]) -> None:
+    for name, amount in amounts.items():
+        if amount is not None and not is_amount(amount):
+            raise ServiceError(
+                f"the {name} of a reply must be a finite number from 0, got {amount!r:.80}. Mend the chat or judge."
+            )
 
 
 class Chat(Protocol):

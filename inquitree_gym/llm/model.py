@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from inquitree_gym.errors import OptionError, ServiceError, require
-from inquitree_gym.llm.chat import Completion, Message
+from inquitree_gym.llm.chat import Completion, Message, is_amount
 from inquitree_gym.llm.litellm import load_litellm, names_secret, submit
 from inquitree_gym.llm.retry import (
     LONGEST_REQUESTED_WAIT,
@@ -88,11 +87,11 @@ class ChatModel:
     def _out_of_range(self) -> list[tuple[str, str]]:
         checks = {
             "model": (_text(self.model), "the name of a model"),
-            "temperature": (self.temperature is None or _number(self.temperature), "a number from 0 or None"),
+            "temperature": (self.temperature is None or is_amount(self.temperature), "a number from 0 or None"),
             "reasoning_effort": (self.reasoning_effort is None or _text(self.reasoning_effort), "a word or None"),
             "seed": (_whole(self.seed, 0), "an integer from 0 or None"),
             "max_tokens": (_whole(self.max_tokens, 1), "an integer from 1 or None"),
-            "timeout": (_number(self.timeout) and self.timeout > 0, "a number of seconds above 0"),
+            "timeout": (is_amount(self.timeout) and self.timeout > 0, "a number of seconds above 0"),
             "retries": (self.retries is not None and _whole(self.retries, 0), "an integer from 0"),
         }
         return [(name, expected) for name, (valid, expected) in checks.items() if not valid]
@@ -303,10 +302,6 @@ def _read_tokens(usage: Any) -> dict[str, int]:
 
 def _whole(value: int | None, least: int) -> bool:
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= least)
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _text(value: object) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import logging
 import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from itertools import chain, repeat
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +25,12 @@ try:
     import fcntl
 except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
+
+_WITHOUT_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, 524}
+"""Errors of file systems without such locks. 524 is ENOTSUPP of Linux, which some network file systems let through."""
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+_logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 H = TypeVar("H", bound=BaseModel)
@@ -47,19 +56,27 @@ class JsonlWriter:
 
         Raises:
             LogExistsError: the file exists, without ``resume``.
-            LogError: the file cannot be written, or another process is writing it.
+            LogError: the file cannot be written, another process is writing it, or the header is no strict JSON.
         """
         self.path = Path(path)
+        if header is not None:
+            to_line(header)  # one that is no strict JSON is refused before there is a file
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._stream = self.path.open("a" if resume else "x", encoding="ascii")
-            self._lock()
-            empty = not resume or _cut_to_whole_lines(self.path) == 0
         except OSError as error:
             if isinstance(error, FileExistsError) and self.path.exists():
                 raise LogExistsError(
                     f"'{self.path}' exists already; logs are never overwritten: choose another place"
                 ) from error
+            raise self._error(error) from error
+        try:
+            self._lock()
+            empty = not resume or _cut_to_whole_lines(self.path) == 0
+        except OSError as error:
+            self._stream.close()
+            if not resume:
+                self.path.unlink(missing_ok=True)
             raise self._error(error) from error
         if header is not None and empty:
             self.write(header)
@@ -74,17 +91,20 @@ class JsonlWriter:
         """Append one record.
 
         Raises:
-            LogError: the file is closed or cannot be written, which closes it. The lines before stay intact.
+            LogError: it is closed or cannot be written, or the record is no strict JSON. That closes the file, whose
+                lines before stay intact.
         """
         if self._stream.closed:
             raise LogError(f"'{self.path}' is closed; open another writer to go on")
         try:
             self._stream.write(to_line(record))
             self._stream.flush()
-        except OSError as error:
+        except (OSError, LogError) as error:
             with suppress(OSError):
                 self._stream.close()
-            raise self._error(error) from error
+            if isinstance(error, OSError):
+                raise self._error(error) from error
+            raise
 
     def close(self) -> None:
         """Close the file and release its lock. Closing twice does nothing."""
@@ -99,15 +119,25 @@ class JsonlWriter:
             raise LogError(f"another process is writing '{self.path}'; wait until it is done, or choose another folder")
 
     def _error(self, error: OSError) -> LogError:
+        remedy = "Free some space or choose" if error.errno in _FULL else "Choose"
         return LogError(
             f"cannot write '{self.path}': {error.strerror}; the lines written before are safe. "
-            "Free some space or choose another folder, then run the same command again to resume"
+            f"{remedy} another folder, then run the same command again to resume"
         )
 
 
 def to_line(record: BaseModel) -> str:
-    """Return a record as one line of JSON, ASCII only, so that any string survives, lone surrogates included."""
-    return json.dumps(record.model_dump(mode="python"), ensure_ascii=True, separators=(",", ":")) + "\n"
+    """Return a record as one line of strict JSON, ASCII only, so that any string survives, lone surrogates included.
+
+    Raise `LogError` if a number in it is NaN or infinite.
+    """
+    document = record.model_dump(mode="python")
+    try:
+        return json.dumps(document, ensure_ascii=True, separators=(",", ":"), allow_nan=False) + "\n"
+    except ValueError as error:
+        raise LogError(
+            f"a {type(record).__name__} must hold finite numbers alone, got {document!s:.200}. Mend its origin."
+        ) from error
 
 
 def read_lines(
@@ -192,21 +222,38 @@ def settings_digest(settings: Mapping[str, Any]) -> str:
 def file_stem(name: str) -> str:
     """Return a name as part of a file name: letters, digits, points and hyphens, at most 80.
 
+    A digest ends that of a name that is longer or in another script.
+
     >>> file_stem("llm:openai/gpt-5 (low)")
     'llm-openai-gpt-5-low'
     """
-    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:80]
+    stem = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return stem if len(stem) <= 80 and name.isascii() else f"{stem[:71]}-{digest}".lstrip("-")
 
 
 def lock(stream: IO[Any]) -> bool:
-    """Lock a file until ``stream`` is closed or the process ends. False if another process holds it."""
+    """Lock a file until ``stream`` is closed or the process ends. False if another process holds it.
+
+    Without locks, as on Windows and on some network file systems, it warns once and goes on.
+    """
     if fcntl is None:
+        _warn_unlocked("this system has none")
         return True
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        if error.errno not in _WITHOUT_LOCKS:
+            raise
+        _warn_unlocked(f"the file system answers: {error.strerror}")
     return True
+
+
+@cache
+def _warn_unlocked(reason: str) -> None:
+    _logger.warning("files cannot be locked (%s); let no two processes write to one folder", reason)
 
 
 def _cut_to_whole_lines(path: Path) -> int:

@@ -14,7 +14,7 @@ from inquitree_gym.baselines.agent import BaselineAgent, privileged
 from inquitree_gym.baselines.conversation import Conversation, bare, is_nothing, move_fault, read_move
 from inquitree_gym.baselines.llm import ChatAgent
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder
-from inquitree_gym.embeddings.protocol import Vectors
+from inquitree_gym.embeddings.protocol import Vectors, embedded
 from inquitree_gym.envs.text import draw_one
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.llm import Chat
@@ -69,7 +69,7 @@ def other_tasks(task: ProjectionTask) -> tuple[ProjectionTask, ...]:
 
 @lru_cache(maxsize=64)
 def _outcome_vectors(tasks: tuple[ProjectionTask, ...], embedder: Embedder) -> Vectors:
-    return embedder.embed([task.disclosure.outcome for task in tasks])
+    return embedded(embedder, [task.disclosure.outcome for task in tasks])
 
 
 def _in_form(texts: Sequence[str], form: Form) -> str:
@@ -99,7 +99,7 @@ def _optimist(at: Situation) -> str:
 def _nearest(at: Situation) -> str:
     others, embedder = other_tasks(at.task), load_embedder(DEFAULT_EMBEDDER)
     told = "\n".join(text for level in at.disclosed for text in at.task.disclosure.texts_of(level))
-    nearness = _outcome_vectors(others, embedder) @ embedder.embed([told])[0]
+    nearness = _outcome_vectors(others, embedder) @ embedded(embedder, [told])[0]
     return true_outcome(others[int(nearness.argmax())], at.form)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,7 @@ from inquitree_gym.cli.output import (
     write,
 )
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
+from inquitree_gym.embeddings.protocol import embedded
 from inquitree_gym.errors import OptionError
 from inquitree_gym.llm import Budget, BudgetedChat, CachedChat, ChatModel, ReplyCache
 from inquitree_gym.llm.cache import reply_folder
@@ -71,7 +73,7 @@ def disclose_file(  # noqa: PLR0913  (one parameter per flag)
     asked = CachedChat(BudgetedChat(chat, Budget(max_cost=max_cost)), ReplyCache(reply_folder(ROLE)))
     task = disclose(read_paper(file, paper), asked, task_id=name, domain=domain)
     write(target, dump_document(task))
-    faults = lint_task(task, load_embedder(DEFAULT_EMBEDDER).embed)
+    faults = lint_task(task, partial(embedded, load_embedder(DEFAULT_EMBEDDER)))
     note(f"'{target}' holds {plural(len(task.claims), 'claim')}; read it before you use it")
     for fault in faults:
         out.print(Text(f"  {fault.severity} {fault.code} {fault}"))

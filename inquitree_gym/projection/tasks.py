@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -161,9 +161,10 @@ class ProjectionTasks(Tasks[ProjectionTask]):
 
     def lint(self, task: ProjectionTask, embedder: Any = None) -> Sequence[Fault]:
         """See `lint_task`."""
+        from inquitree_gym.embeddings.protocol import embedded
         from inquitree_gym.trees.lint import lint_task
 
-        return lint_task(task, None if embedder is None else embedder.embed)
+        return lint_task(task, None if embedder is None else partial(embedded, embedder))
 
     def entries(self) -> Iterator[Mapping[str, Any]]:
         """Yield the shipped tasks and those in the user's files, trees with a disclosure included."""

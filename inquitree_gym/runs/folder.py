@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from inquitree_gym.errors import LogError
-from inquitree_gym.files import MAX_MANIFEST, read_input, write_whole
+from inquitree_gym.files import MAX_MANIFEST, name_file, read_input, write_whole
 from inquitree_gym.kinds import Kind, kind
 from inquitree_gym.log import TaskRef, has_header, read_episode, read_header
 from inquitree_gym.log.jsonl import lock
@@ -197,7 +197,7 @@ def version_name(name: str, digest: str) -> str:
 
 def keep_task(folder: Path, kind: Kind, task: Task) -> None:
     """Copy a task into a run folder, unless its copy is there. The folder has to be writable."""
-    file = folder / TASKS / f"{version_name(task.id, task.digest)}.json"
+    file = folder / TASKS / name_file(version_name(task.id, task.digest), ".json")
     if not file.exists():
         write_whole(file, kind.tasks.dump(task))
 
@@ -209,7 +209,7 @@ def kept_task(kind: Kind, folder: str | os.PathLike[str], task_id: str, digest: 
         TreeError: the copy is damaged.
         LogError: the copy is not the version that its name states.
     """
-    name = f"{version_name(task_id, digest)}.json"
+    name = name_file(version_name(task_id, digest), ".json")
     file = Path(folder) / TASKS / name
     if Path(name).name != name or not file.is_file():
         return None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from inquitree_gym.errors import OptionError
+from inquitree_gym.files import name_file
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.log import file_stem
 from inquitree_gym.parts import Scalar
@@ -91,7 +92,7 @@ class EpisodeSpec:
         agent = agent_part(self.agent)
         player = f"{agent}_{slug(self.model)}" if self.model else agent
         cell = kind(self.env).settings.file_part(dict(self.cell))
-        return f"{task_name(self.task)}_{player}{cell}_s{self.seed}.jsonl"
+        return name_file(f"{task_name(self.task)}_{player}{cell}_s{self.seed}", ".jsonl")
 
 
 CHAT_SETTINGS = (

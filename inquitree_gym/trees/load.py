@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 from collections import Counter
@@ -67,11 +68,12 @@ def load_file(path: str | os.PathLike[str]) -> Tree:
 
 
 def read_document(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a file of at most `MAX_TASK` bytes. See `load_tree` for the errors."""
+    """Return the content of a file of at most `MAX_TASK` bytes, without a byte order mark. See `load_tree`."""
     file = os.path.expanduser(path)
     if not os.path.isfile(file):
         raise UnknownTreeError(f"no tree file at '{path}'; give a path to an existing .json file, or an id")
-    return read_input(file, limit=MAX_TASK, error=lambda message: _unreadable(os.fspath(path), message))
+    content = read_input(file, limit=MAX_TASK, error=lambda message: _unreadable(os.fspath(path), message))
+    return content.removeprefix(codecs.BOM_UTF8)
 
 
 def load_user_tree(file: Path) -> Tree:

@@ -23,6 +23,7 @@ from gymnasium.utils import RecordConstructorArgs
 from inquitree_gym import log
 from inquitree_gym.envs.recorded import unwrap_records
 from inquitree_gym.errors import LogError, LogExistsError, OptionError
+from inquitree_gym.files import name_file
 from inquitree_gym.log import Episode, Header, Turn, read_episode
 
 Message = dict[str, str]
@@ -363,7 +364,7 @@ def _cost(replies: Sequence[log.Reply]) -> float | None:
 
 def _new_file(folder: Path, stem: str, header: log.Header) -> log.JsonlWriter:
     for number in count(1):
-        path = folder / (f"{stem}.jsonl" if number == 1 else f"{stem}-{number}.jsonl")
+        path = folder / name_file(stem if number == 1 else f"{stem}-{number}", ".jsonl")
         with suppress(LogExistsError):  # by trying, since other processes may write to the same folder
             return log.JsonlWriter(path, header=header)
     raise AssertionError("unreachable")

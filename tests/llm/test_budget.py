@@ -52,9 +52,10 @@ def test_nothing_is_asked_once_a_cap_is_reached(ask: Ask, caps: dict[str, Any], 
         2,
         prompt_tokens=2 * PROMPT_TOKENS,
         completion_tokens=2 * COMPLETION_TOKENS,
-        cost=pytest.approx(2 * PRICE),
+        cost=budget.usage.cost,
         seconds=budget.usage.seconds,
     )
+    assert budget.usage.cost == pytest.approx(2 * PRICE)
     assert budget.usage.tokens == 2 * TOKENS
     assert chat.config == model_of(service).config
 

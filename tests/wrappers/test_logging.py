@@ -218,7 +218,7 @@ def test_only_recorded_environments_are_logged(tmp_path):
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path, minilm):
     (tmp_path / "taken").write_text("a file, not a folder")
-    with pytest.raises(LogError, match=r"cannot write '.*taken.*choose another folder"):
+    with pytest.raises(LogError, match=r"cannot write '.*taken.*Choose another folder"):
         recorded(tmp_path / "taken").reset(seed=1)
 
 
