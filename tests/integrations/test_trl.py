@@ -91,6 +91,14 @@ def test_the_one_tool_is_described_and_the_factory_can_be_sent_elsewhere(spec: T
     assert pickle.loads(pickle.dumps(environment)).reset(**spec.train_dataset[0]).startswith("You lead a research")
 
 
+def test_columns_that_were_dropped_are_named(spec: TRLSpec):
+    row = {name: value for name, value in spec.train_dataset[0].items() if name not in ("seed", "cell")}
+    with pytest.raises(OptionError, match=r"row must have the columns .*'settings'.*got none named \['seed', 'cell'\]"):
+        spec.environment_factory().reset(**row)
+    with pytest.raises(OptionError, match="Keep them in the data set"):
+        spec.environment_factory().reset()
+
+
 @pytest.mark.parametrize("row", [{"task": "/etc/shadow"}, {"settings": '{"privileged": true}'}], ids=["path", "option"])
 def test_a_forged_row_is_refused(spec: TRLSpec, row: dict[str, str]):
     with pytest.raises(OptionError):
