@@ -286,7 +286,7 @@ def test_a_spaced_dash_without_a_colon_is_no_sign():
         *(lambda reply, dash=dash: reply.replace("-", dash) for dash in "\u2011–—－"),
         lambda reply: re.sub(r'"(C\d+-\w+)"', r'"[\1]"', reply),
         lambda reply: re.sub(r'"(C\d+-\w+)":', r'"(\1)"：', reply),
-        lambda reply: "\n".join(["| code | answer |", "|---|---|", *(f"| {c} | {v} |" for c, v in json.loads(reply).items())]),
+        lambda reply: "\n".join(["|code|it|", "|---|---|", *(f"| {c} | {v} |" for c, v in json.loads(reply).items())]),
     ],
     ids=["hyphen", "en dash", "em dash", "wide dash", "square", "round and wide colon", "table"],
 )  # fmt: skip
