@@ -161,7 +161,9 @@ def require(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0]:
             raise
-        raise MissingExtraError(f"'{error.name}' must be installed, got none. {install_advice(extra)}") from error
+        raise MissingExtraError(
+            f"This needs '{error.name}', which is not installed. {install_advice(extra)}"
+        ) from error
 
 
 _SEPARATE = ("inspect", "openenv", "rllib")

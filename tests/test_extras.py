@@ -188,7 +188,7 @@ def test_a_package_that_is_not_installed_is_named_with_a_command(
     monkeypatch.setattr(sys, "meta_path", [Absent(package), *sys.meta_path])
     with pytest.raises(InquiTreeError) as caught:
         absence.door(tmp_path)
-    assert f"'{absence.package}' must be installed, got none. " in str(caught.value)
+    assert f"This needs '{absence.package}', which is not installed. In a clone of the repository" in str(caught.value)
     assert advised(str(caught.value)) == absence.extra
 
 

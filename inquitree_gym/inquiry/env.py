@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, Unpack
 
 import gymnasium as gym
@@ -125,6 +126,8 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
             privileged=privileged,
             render_mode=render_mode,
         )
+        if find_spec("matplotlib") is None and render_mode != "rgb_array":  # Gymnasium's checker tries every mode
+            self.metadata = {**self.metadata, "render_modes": ["ansi", "human"]}
         self._events: list[Event] = []
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import cached_property, partial
 from typing import Any
 
@@ -87,9 +87,18 @@ class TRLEpisode:
             self._session.close()
 
     def reset(self, **row: Any) -> str:
-        """Begin the episode of a row of `TRLSpec.train_dataset` and return its opening."""
-        plain = {name: row[name] for name in ("kind", "task", "version", "seed")}
-        task = EpisodeTask(**plain, cell=json.loads(row["cell"]), settings=json.loads(row["settings"]))
+        """Begin the episode of a row of `TRLSpec.train_dataset` and return its opening.
+
+        Raises:
+            OptionError: columns are missing, or the row holds no task.
+        """
+        columns = [field.name for field in fields(EpisodeTask)]
+        if missing := [name for name in columns if name not in row]:
+            raise OptionError(
+                f"row must have the columns {columns}, got none named {missing}. Keep them in the data set."
+            )
+        given = {name: json.loads(row[name]) if name in ("cell", "settings") else row[name] for name in columns}
+        task = EpisodeTask(**given)
         if self._session is not None:
             self._session.close()
         self._failed = False

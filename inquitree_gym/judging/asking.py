@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from inquitree_gym.errors import BudgetError, ServiceError
@@ -16,7 +16,14 @@ from inquitree_gym.log.records import JUDGE_ROLE
 
 T = TypeVar("T")
 
-_MARKUP = r"[\s*_`#>-]*"
+_DASHES = "\u00ad\u2010\u2011\u2012\u2013\u2043\u2212\ufe58\ufe63"
+_PLAIN = {wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)} | dict.fromkeys(map(ord, _DASHES), "-")
+_LEAD = r"[\s*_`#>()\[\]|—-]*"
+"""Markup between a label and its code."""
+_MARK = r"(?:[\s*_`#>()\[\]-]*(?:[:=—(\[]|(?=-\s))|[ \t*_`)\]]*\|)"
+"""Markup between a code and its value: a colon, a long or spaced dash, a bracket, or the next cell of a table."""
+_ANY_CODE = re.compile(r"\b[A-Z]\d+\s?[-—]?\s?[0-9A-F]{6}\b")
+_NUMBER = re.compile(r"[-+]?\d*\.?\d+")
 
 Scored = tuple[float | None, str]
 """Score under a code, None if the reply gives none, and the reason before the score."""
@@ -93,20 +100,45 @@ def code_of(letter: str, position: int, secret: str) -> str:
     return f"{letter}{position}-{hashlib.sha256(f'{secret}{position}'.encode()).hexdigest()[:6].upper()}"
 
 
+def plain(text: str) -> str:
+    """Return a text with plain characters for full-width ones, and a hyphen for every dash but the em dash."""
+    return text.translate(_PLAIN)
+
+
+def coded_rows(text: str, code: str, label: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Yield the rows of tables with this code alone, after ``label`` or not, and their cells behind it."""
+    for row in text.split("\n"):
+        cells = [cell.strip(" \t\r*_`()[]") for cell in row.split("|")]
+        named = [bool(re.fullmatch(rf"(?:{label}{_LEAD})?{_spelled(code)}:?", cell, re.IGNORECASE)) for cell in cells]
+        if len(_ANY_CODE.findall(row)) == sum(named) == 1 < len(cells):
+            yield row, list(filter(None, cells[named.index(True) + 1 :]))
+
+
 def score_under(code: str, label: str, reply: str, read: Callable[[str, int], float | None]) -> Scored:
     """Return the last score that a reply gives under a code, and the last reason before it.
 
-    The score stands behind ``label``, such as ``VERDICT``, and the code. ``read`` returns the score that starts at a
-    position of the reply, or None.
+    The score stands behind ``label``, such as ``VERDICT``, and the code, or in the code's row of a table. ``read``
+    returns the score that starts at a position of the `plain` reply, or None.
     """
-    said = list(re.finditer(rf"\b{label}\b{_MARKUP}{re.escape(code)}{_MARKUP}[:=][\s*_`]*", reply, re.IGNORECASE))
+    text = plain(reply)
+    for row, cells in coded_rows(text, code, label):
+        numbers = [cell for cell in cells if _NUMBER.fullmatch(cell)]
+        reason = " ".join(cell for cell in cells if cell not in numbers)
+        lines = [f"REASON {code}: {reason}"] * bool(reason) + [f"{label} {code}: {', '.join(numbers)}"]
+        text = text.replace(row, "\n".join(lines)) if numbers else text
+    said = list(re.finditer(rf"\b{label}\b{_LEAD}{_spelled(code)}{_MARK}[\s*_`(\[]*", text, re.IGNORECASE))
     if not said:
         return None, ""
-    return read(reply, said[-1].end()), _reason(code, label, reply[: said[-1].start()])
+    return read(text, said[-1].end()), _reason(code, label, text[: said[-1].start()])
+
+
+def _spelled(code: str) -> str:
+    """Return a pattern for a code, with any dash."""
+    return r"\s?[-—]?\s?".join(map(re.escape, code.split("-")))
 
 
 def _reason(code: str, label: str, before: str) -> str:
     """Return the last reason given before the score."""
-    pattern = rf"\bREASON\b{_MARKUP}{re.escape(code)}{_MARKUP}[:=](.*?)(?=\b(?:REASON|{label})\b{_MARKUP}[A-Z]\d+-|\Z)"
+    pattern = rf"\bREASON\b{_LEAD}{_spelled(code)}{_MARK}(.*?)(?=\b(?:REASON|{label})\b{_LEAD}[A-Z]\d+\s?[-—]|\Z)"
     reasons = re.findall(pattern, before, re.IGNORECASE | re.DOTALL)
-    return " ".join(reasons[-1].split()).strip("*_` ") if reasons else ""
+    return " ".join(reasons[-1].split()).strip("*_` |") if reasons else ""

@@ -19,7 +19,7 @@ from inquitree_gym.files import MAX_RECORDS, open_input
 from inquitree_gym.judging.judgement import Judgement, judge_label, version_of
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.log import JsonlWriter, file_stem, has_header, settings_digest
-from inquitree_gym.log.jsonl import JsonlRecord, fault_of, read_records
+from inquitree_gym.log.jsonl import JsonlRecord, fault_of, line_fault, read_records
 from inquitree_gym.trees.fields import CANARY
 
 JUDGEMENTS = "judgements"
@@ -311,7 +311,7 @@ def _read_header(file: Path) -> JudgementHeader:
     try:
         return JudgementHeader.model_validate(json.loads(line))
     except (ValueError, RecursionError) as error:
-        raise JudgeError(f"'{file}', line 1: {fault_of(error)}; {_REMEDY}") from None
+        raise JudgeError(f"'{file}', line 1: {line_fault(error, _REMEDY)}") from None
 
 
 def _read(file: Path, task_kind: str, faults: list[str]) -> dict[Key, JudgementRecord]:

@@ -167,7 +167,7 @@ def read_lines(
             # Not pydantic's JSON reader, which refuses the lone surrogates that a model may write.
             records.append(parse(json.loads(line)))
         except (ValueError, RecursionError) as cause:
-            message = f"'{path}', line {number}: {fault_of(cause)}; {remedy}"
+            message = f"'{path}', line {number}: {line_fault(cause, remedy)}"
             if on_damaged is None or number == 1:
                 raise error(message) from None
             on_damaged(message)
@@ -263,6 +263,15 @@ def _cut_to_whole_lines(path: Path) -> int:
     if whole < len(content):
         os.truncate(path, whole)
     return whole
+
+
+def line_fault(error: Exception, remedy: str) -> str:
+    """Return what is wrong with a line that could not be parsed, and what to do: ``remedy``, unless it is newer."""
+    for each in error.errors(include_url=False) if isinstance(error, ValidationError) else ():
+        if each["type"] == "extra_forbidden":
+            place = ".".join(map(str, each["loc"]))
+            return f"{place} is an unknown field, which a later version may have written; read it with that version"
+    return f"{fault_of(error)}; {remedy}"
 
 
 def fault_of(error: Exception) -> str:

@@ -16,7 +16,7 @@ from pydantic import Field, SerializeAsAny, TypeAdapter, ValidationInfo, field_v
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.files import MAX_LOG, open_input
 from inquitree_gym.kinds import Kind, kind
-from inquitree_gym.log.jsonl import JsonlRecord, read_lines
+from inquitree_gym.log.jsonl import JsonlRecord, line_fault, read_lines
 from inquitree_gym.trees.fields import CANARY
 
 LOG_VERSION: Literal[1] = 1
@@ -296,8 +296,9 @@ def read_header(path: str | os.PathLike[str]) -> Header:
         raise LogError(f"'{file}' is not an episode log: its first line is incomplete")
     try:
         header = _Parser(file).parse(json.loads(line))
-    except (ValueError, RecursionError):
-        raise LogError(f"'{file}' is not an episode log: its first line is not a header") from None
+    except (ValueError, RecursionError) as error:
+        fault = line_fault(error, "it is not the header of an episode log")
+        raise LogError(f"'{file}', line 1: {fault}") from None
     if not isinstance(header, Header):
         raise LogError(f"'{file}' is not an episode log: its first line is not a header")
     return header

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from inquitree_gym import FreeText
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.texts import MAX_OBSERVATION
 from tests.contract.conftest import KindCase
+from tests.inquiry.test_batch import LETTERS
 from tests.inquiry.test_vector import rows, single
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
@@ -41,6 +43,18 @@ def header(env: Any) -> Any:
 def test_the_checker_finds_no_fault(kind_case: KindCase, capsys: pytest.CaptureFixture[str]):
     check_env(kind_case.make(), skip_render_check=True)
     assert capsys.readouterr().err == ""
+
+
+def test_the_checker_of_a_registered_environment_needs_no_matplotlib(monkeypatch: pytest.MonkeyPatch):
+    for name in list(sys.modules):
+        if name.partition(".")[0] == "matplotlib":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    env = gym.make("InquiTree-paper2-v0", embedder=LETTERS)
+    check_env(env.unwrapped)
+    assert env.unwrapped.metadata["render_modes"] == ["ansi", "human"]
+    drawn = gym.make("InquiTree-paper2-v0", embedder=LETTERS, render_mode="rgb_array")
+    assert "rgb_array" in drawn.metadata["render_modes"], "the advice comes from render()"
 
 
 def test_actions_and_observations_are_free_text_and_infos_plain_and_fresh(kind_case: KindCase):

@@ -105,7 +105,7 @@ def test_a_file_that_was_changed_is_refused_with_both_digests(kind: str, folder:
 def test_without_the_extra_the_message_names_it(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch):
     package = KINDS[kind].package
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=rf"'{package}' must be installed.*'\.\[{kind}\]'"):
+    with pytest.raises(MissingExtraError, match=rf"This needs '{package}', which is not installed.*'\.\[{kind}\]'"):
         KINDS[kind].make(str(folder)).embed(TEXTS)
 
 

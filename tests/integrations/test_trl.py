@@ -139,6 +139,14 @@ def test_a_framed_move_is_the_move(spec: TRLSpec, minilm: Embedder):
     assert environment._session.episode.fingerprint == episode.fingerprint
 
 
+def test_columns_that_were_dropped_are_named(spec: TRLSpec):
+    row = {name: value for name, value in spec.train_dataset[0].items() if name not in ("seed", "cell")}
+    with pytest.raises(OptionError, match=r"row must have the columns .*'settings'.*got none named \['seed', 'cell'\]"):
+        spec.environment_factory().reset(**row)
+    with pytest.raises(OptionError, match="Keep them in the data set"):
+        spec.environment_factory().reset()
+
+
 @pytest.mark.parametrize("row", [{"task": "/etc/shadow"}, {"settings": '{"privileged": true}'}], ids=["path", "option"])
 def test_a_forged_row_is_refused(spec: TRLSpec, row: dict[str, str]):
     with pytest.raises(OptionError):

@@ -346,7 +346,7 @@ def test_without_the_extra_the_message_names_it():
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, check=False
     )
-    assert "MissingExtraError: 'verifiers' must be installed, got none" in done.stderr
+    assert "MissingExtraError: This needs 'verifiers', which is not installed" in done.stderr
     assert "pip install -c constraints.txt '.[verifiers]'" in done.stderr
 
 

@@ -103,6 +103,8 @@ def test_a_line_torn_at_the_end_is_dropped(tree: Tree, tmp_path: Path):
         (0, {"config": {"version": None}}, "must be an integer from 1, got None"),
         (0, {"task_kind": "dance"}, "no kind of environment is called 'dance'"),
         (0, {"kind": "judgement"}, "Input should be 'judge'"),
+        (0, {"smell": 1}, "smell is an unknown field, which a later version may have written; read it with"),
+        (1, {"smell": 1}, "smell is an unknown field, which a later version may have written; read it with"),
         (1, {"score": 99.0}, "less than or equal to 1"),
         (1, {"score": -1e308}, "greater than or equal to 0"),
         (1, {"score": float("nan")}, "a finite number"),

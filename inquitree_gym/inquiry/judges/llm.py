@@ -29,10 +29,10 @@ LLM_PREFIX, PAPER_PREFIX = "llm:", "llm-paper:"
 TEMPLATES = ("judge_system", "judge_request")
 """Templates of the messages."""
 
-_GRADE = re.compile(r"(?:(?P<full>1(?:\.0+)?)|(?P<partial>0?\.60*)|(?P<nothing>0(?:\.0+)?))(?![\d.]*\d|\w)")
+_GRADE = re.compile(r"(?:-\s+)?(?:(?P<full>1(?:\.0+)?)|(?P<partial>0?\.60*)|(?P<nothing>0(?:\.0+)?))(?![\d.]*\d|\w)")
 _GRADES = {"full": FULL, "partial": PARTIAL, "nothing": NOTHING}
 _GAP = r"[ \t*_`]*"
-_OR = re.compile(rf"{_GAP}(?:,|\bor\b|\bto\b|[-–]){_GAP}(?:or\b{_GAP})?[01]?\.?\d", re.IGNORECASE)
+_OR = re.compile(rf"{_GAP}(?:[,|—-]|\bor\b|\bto\b){_GAP}(?:or\b{_GAP})?[01]?\.?\d", re.IGNORECASE)
 """Continuation that makes a grade ambiguous, as in a repeated instruction: ``1, 0.6 or 0``."""
 
 

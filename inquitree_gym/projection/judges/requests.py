@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from inquitree_gym.judging.asking import Scored, code_of, fence_of, score_under, secret_of
+from inquitree_gym.judging.asking import Scored, code_of, coded_rows, fence_of, plain, score_under, secret_of
 from inquitree_gym.llm import Message, strip_thinking
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.trees.disclosure import ProjectionTask
@@ -23,14 +23,12 @@ ALIGNMENT_TEMPLATES = (SYSTEM, ANALOGOUS, EXTRANEOUS, BLIND, MATCHES, RATINGS)
 Scale = Literal["steps", "real"]
 """Ratings that are accepted: only -1, 0 and 1, or any number from -1 to 1."""
 
-_NUMBER = re.compile(r"(?P<sign>[-+−–])?(?P<number>\d+(?:\.\d+)?|\.\d+)(?!\.?\d|\w|%|/)")
-_OR = re.compile(r"[ \t*_`]*(?:,|\bor\b|\bto\b|\band\b)[ \t*_`]*(?:or\b\s*)?[-+−–]?\.?\d", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:-\s+(?=[-+]))?(?P<sign>[-+])?(?P<number>\d+(?:\.\d+)?|\.\d+)(?!\.?\d|\w|%|/)")
+_OR = re.compile(r"[ \t*_`]*(?:[,|]|\bor\b|\bto\b|\band\b)[ \t*_`]*(?:or\b\s*)?[-+]?\.?\d", re.IGNORECASE)
 """Continuation that makes a rating ambiguous, as in a repeated instruction: ``-1, 0 or 1``."""
 _NONE = re.compile(
-    r"^[\s\"'(\[]*(?:n\s*/\s*a|none|null|not applicable|not available|no claim|-+|–)?[\s.\"')\]]*$", re.I
+    r"^[\s\"'(\[]*(?:n\s*/\s*a|none|null|not applicable|not available|no claim|-+|—)?[\s.\"')\]]*$", re.I
 )
-
-
 _OPENING = re.compile(r"[\[{]")
 
 
@@ -123,13 +121,20 @@ def _coded_request(
 
 
 def read_by_code(reply: str, codes: Sequence[str]) -> list[Any] | None:
-    """Return the values of the last JSON object in a reply that has all codes as keys. None without such an object."""
-    wanted = {code.casefold() for code in codes}
-    for found in reversed(list(_json_values(reply))):
-        named = {str(name).casefold(): value for name, value in found.items()} if isinstance(found, dict) else {}
-        if wanted <= named.keys():
-            return [named[code.casefold()] for code in codes]
-    return None
+    """Return the values under all codes in the last JSON object that has them, or in a table. None without either."""
+    wanted = [_letters(code) for code in codes]
+    for found in (found for text in (reply, plain(reply)) for found in reversed(list(_json_values(text)))):
+        named = {_letters(str(name)): value for name, value in found.items()} if isinstance(found, dict) else {}
+        if set(wanted) <= named.keys():
+            return [named[code] for code in wanted]
+    table = plain(strip_thinking(reply))
+    rows = [[cell for _, cells in coded_rows(table, code) for cell in cells] for code in codes]
+    return [cell for (cell,) in rows] if all(len(cells) == 1 for cells in rows) else None
+
+
+def _letters(code: str) -> str:
+    """Return a code without its typography."""
+    return re.sub(r"\W", "", code).casefold()
 
 
 def read_analogous(reply: str, codes: Sequence[str]) -> list[str | None] | None:
@@ -137,14 +142,14 @@ def read_analogous(reply: str, codes: Sequence[str]) -> list[str | None] | None:
     values = read_by_code(reply, codes)
     if values is None or not all(value is None or isinstance(value, str) for value in values):
         return None
-    return [None if value is None or _NONE.match(value) else _tidy(value) for value in values]
+    return [None if value is None or _NONE.match(plain(value)) else _tidy(value) for value in values]
 
 
 def read_claims(reply: str) -> list[str] | None:
     """Return the claims in the last JSON list of texts of a reply, without "N/A". None without such a list."""
     for found in reversed(list(_json_values(reply))):
         if isinstance(found, list) and all(value is None or isinstance(value, str) for value in found):
-            return [_tidy(value) for value in found if value is not None and not _NONE.match(value)]
+            return [_tidy(value) for value in found if value is not None and not _NONE.match(plain(value))]
     return None
 
 
@@ -156,7 +161,7 @@ def read_matches(reply: str, codes: Sequence[str], claims: int) -> list[int | No
     values = read_by_code(reply, codes)
     if values is None:
         return None
-    numbers = [None if value is None or _NONE.match(str(value)) else _index(value, claims) for value in values]
+    numbers = [None if value is None or _NONE.match(plain(str(value))) else _index(value, claims) for value in values]
     named = [number for number in numbers if number is not None]
     return None if -1 in named or len(set(named)) < len(named) else numbers
 
@@ -171,7 +176,7 @@ def _real(reply: str, place: int) -> float | None:
     found = _NUMBER.match(reply, place)
     if found is None or _OR.match(reply, found.end()):
         return None
-    value = float(found["number"]) * (-1 if found["sign"] in ("-", "−", "–") else 1)
+    value = float(found["number"]) * (-1 if found["sign"] == "-" else 1)
     return value if abs(value) <= 1 else None
 
 

@@ -17,6 +17,7 @@ from inquitree_gym.inquiry.prompts import inquiry_prompts
 from inquitree_gym.judging.judgement import Judgement
 from inquitree_gym.llm import Budget, ChatModel, ReplyCache, Usage
 from inquitree_gym.trees import Tree, load_tree
+from tests.judging.typography import TWO_VALUES, TYPOGRAPHIES, typeset
 from tests.servers import COMPLETION_TOKENS, FILTERED, PROMPT_TOKENS, USED_UP, Body, Hourglass, Service, failed, said
 from tests.strategies import make_tree
 
@@ -142,6 +143,32 @@ def test_a_verdict_is_one_of_those_offered(verdict: str, grade: float | None, tr
     question = JudgeRequest.create(tree, TEXT, reverse=True, repeat=0)
     reply = "\n".join(f"**REASON {f.code}:** because\n**VERDICT {f.code}:** {verdict}" for f in question.findings)
     assert [graded.score for graded in question.parse(reply)] == [grade] * 3
+
+
+@pytest.mark.parametrize("template", TYPOGRAPHIES)
+def test_a_code_is_read_in_any_typography(template: str, service: Service, tree: Tree, tmp_path: Path):
+    service.reply = lambda body: typeset(template, "VERDICT", "0.6", FINDING, body["messages"][-1]["content"])
+    judgement = rule(judge_of(service, tmp_path), tree)
+    assert (scores(judgement), judgement.unread) == ([0.6] * 3, 0)
+    assert {verdict.why for verdict in judgement.payload} == {"0.6: It says so."}
+
+
+@pytest.mark.parametrize("values", TWO_VALUES)
+@pytest.mark.parametrize("template", TYPOGRAPHIES)
+def test_two_values_in_one_line_stay_unread(template: str, values: str, tree: Tree):
+    question = JudgeRequest.create(tree, TEXT, reverse=False, repeat=0)
+    shown = question.messages(inquiry_prompts(names=TEMPLATES))[-1]["content"]
+    reply = typeset(template, "VERDICT", values.format("1", "0.6"), FINDING, shown)
+    assert [graded.score for graded in question.parse(reply)] == [None] * 3
+
+
+def test_a_table_gives_no_value_that_could_be_anothers(tree: Tree):
+    question = JudgeRequest.create(tree, TEXT, reverse=False, repeat=0)
+    first, second, third = (finding.code for finding in question.findings)
+    for row in (f"{first} | {second} | 1", f"1 | {first} | partly", f"{first} | VERDICT {second} | {third} | 1"):
+        assert [graded.score for graded in question.parse(f"| {row} |")] == [None] * 3
+    numbered = f"| # | CODE | VERDICT |\n|---|---|---|\n| 1 | {first} | 0 |\n| 2 | {third} | 0.6 |\nVERDICT {third}: 1"
+    assert [graded.score for graded in question.parse(numbered)] == [0, None, 1]
 
 
 def test_the_last_verdict_on_an_item_wins_and_its_reason_stands_before_it(tree: Tree):

@@ -17,8 +17,9 @@ from inquitree_gym.judging.judgement import Judgement
 from inquitree_gym.judging.registry import load_judge
 from inquitree_gym.llm import Budget, ChatModel, ReplyCache
 from inquitree_gym.projection.judges.llm import LLMProjectionJudge, LLMProjectionSettings, ProjectionJudgeOptions
-from inquitree_gym.projection.judges.requests import ALIGNMENT_TEMPLATES
+from inquitree_gym.projection.judges.requests import ALIGNMENT_TEMPLATES, read_ratings
 from inquitree_gym.projection.observations import projection_prompts
+from tests.judging.typography import TWO_VALUES, TYPOGRAPHIES, typeset
 from tests.projection.judges.bread import bread
 from tests.servers import Body, Hourglass, Service, failed
 
@@ -252,6 +253,52 @@ def test_ratings_on_the_scale_are_read(
         assert unscored(judgement) == (expected is None)
         if expected is not None:
             np.testing.assert_array_equal(judgement.payload.pairs[:2], [expected] * 2)
+
+
+@pytest.mark.parametrize("template", TYPOGRAPHIES)
+@pytest.mark.parametrize("rated", [("1", 1), ("-1", -1), ("−1", -1), ("–1", -1)])
+def test_ratings_are_read_under_codes_in_any_typography(
+    service: Service, tmp_path: Path, template: str, rated: tuple[str, int]
+):
+    service.reply = Model(extraneous="[]")
+    service.reply._ratings = lambda asked: typeset(template, "RATING", rated[0], CODE, asked)
+    judgement = align(judge_of(service, tmp_path, alignment="table"))
+    assert not unscored(judgement)
+    np.testing.assert_array_equal(judgement.payload.pairs[:2], [rated[1]] * 2)
+
+
+@pytest.mark.parametrize("values", TWO_VALUES)
+@pytest.mark.parametrize("template", TYPOGRAPHIES)
+def test_two_ratings_in_one_line_stay_unread(template: str, values: str):
+    reply = typeset(template, "RATING", values.format("1", "-1"), CODE, "P1-0A1B2C\nP2-123456")
+    for scale in ("steps", "real"):
+        assert [score for score, _ in read_ratings(reply, ["P1-0A1B2C", "P2-123456"], scale)] == [None] * 2
+
+
+def test_a_spaced_dash_without_a_colon_is_no_sign():
+    spelled = {"P1-0A1B2C - 1": None, "P1-0A1B2C -1": None, "P1-0A1B2C – -1": -1, "P1-0A1B2C — 1": 1}
+    assert {said: read_ratings(f"RATING {said}", ["P1-0A1B2C"], "steps")[0][0] for said in spelled} == spelled
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(lambda reply, dash=dash: reply.replace("-", dash) for dash in "\u2011–—－"),
+        lambda reply: re.sub(r'"(C\d+-\w+)"', r'"[\1]"', reply),
+        lambda reply: re.sub(r'"(C\d+-\w+)":', r'"(\1)"：', reply),
+        lambda reply: "\n".join(["|code|it|", "|---|---|", *(f"| {c} | {v} |" for c, v in json.loads(reply).items())]),
+    ],
+    ids=["hyphen", "en dash", "em dash", "wide dash", "square", "round and wide colon", "table"],
+)  # fmt: skip
+@pytest.mark.parametrize("pairing", ["analogous", "blind"])
+def test_claims_and_matches_are_read_under_codes_in_any_typography(
+    service: Service, tmp_path: Path, change: Callable[[str], str], pairing: str
+):
+    service.reply = Model()
+    service.reply._analogous = lambda asked: change(as_json(asked, [CLAIMS[0], CLAIMS[1], "N/A", "–"]))
+    service.reply._matches = lambda asked: change(as_json(asked, [2, "3", "N/A", "—"]))
+    judgement = align(judge_of(service, tmp_path, alignment="table", pairing=pairing))
+    assert (judgement.payload.analogous, judgement.unread) == ((*CLAIMS[:2], None, None), 0)
 
 
 def test_a_rating_that_is_missing_in_a_table_leaves_the_others_in_the_matrix(service: Service, tmp_path: Path):
