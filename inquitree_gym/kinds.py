@@ -1,7 +1,7 @@
 """Kinds of environments: what the package needs to know of one, and how one is found by name.
 
 A kind is a package with the modules `ids`, `settings`, `tasks`, `events`, `play`, `judging` and `results`. The last six
-hold one part each, with a protocol in `parts`, and are imported on first use, so that scoring a log loads nothing that
+hold one part each, with a class in `protocols`, and are imported on first use, so that scoring a log loads nothing that
 plays. Another, `pages`, is optional. This module imports no kind and names only those of this package. Any other is
 found by an entry point in the group ``inquitree_gym.kinds``, whose name is that of the kind and whose value is its
 package.
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from inquitree_gym.errors import OptionError, suggest
 
 if TYPE_CHECKING:
-    from inquitree_gym.parts import Judging, Play, Tasks
+    from inquitree_gym.protocols import Judging, Play, Tasks
 
 GROUP = "inquitree_gym.kinds"
 """Group of the entry points of kinds."""

@@ -10,14 +10,14 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from inquitree_gym.cli import judges as cli
+from inquitree_gym.cli import judge_verb as cli
 from inquitree_gym.cli import output
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.judges.llm import JudgeOptions
 from inquitree_gym.judging.judgement import AsyncJudge
 from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.llm import Budget
-from inquitree_gym.results.judged import JudgingResult
+from inquitree_gym.results.offline_judging import JudgingResult
 from inquitree_gym.results.statistics import agreement, clustered_mean, item_pairs
 from inquitree_gym.runs.study import ALL
 from inquitree_gym.trees import Tree

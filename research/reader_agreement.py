@@ -9,12 +9,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from inquitree_gym.cli import judges as cli
+from inquitree_gym.cli import judge_verb as cli
 from inquitree_gym.cli import output
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder
 from inquitree_gym.errors import InquiTreeError, OptionError
-from inquitree_gym.inquiry.readers import NONE, LLMReader, Reader, ReaderAnswer, ReaderRequest, model_name
-from inquitree_gym.inquiry.readings import (
+from inquitree_gym.inquiry.llm_matcher import NONE, LLMReader, Reader, ReaderAnswer, ReaderRequest, model_name
+from inquitree_gym.inquiry.proposals import (
     MatchedProposal,
     MatchingCase,
     ReadingShares,

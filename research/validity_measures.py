@@ -17,7 +17,7 @@ from inquitree_gym.embeddings import Embedder, tree_vectors
 from inquitree_gym.embeddings.local import READER
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.judges.local import local_judge
-from inquitree_gym.inquiry.readings import MatchedProposal, ProposalSet, matching_cases
+from inquitree_gym.inquiry.proposals import MatchedProposal, ProposalSet, matching_cases
 from inquitree_gym.inquiry.results import EpisodeScore
 from inquitree_gym.results.score import score_episode
 from inquitree_gym.results.statistics import Estimate

@@ -10,7 +10,7 @@ import numpy as np
 
 from inquitree_gym.errors import require
 from inquitree_gym.inquiry.judges.local import SETTINGS
-from inquitree_gym.inquiry.readings import ReadingShares
+from inquitree_gym.inquiry.proposals import ReadingShares
 from inquitree_gym.inquiry.results import EpisodeScore
 from inquitree_gym.results.statistics import clustered_mean
 from inquitree_gym.results.summary import axis_name

@@ -53,8 +53,8 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 CONSTANTS = {
-    "inquiry.md": ("texts.MAX_ACTION_LENGTH", "texts.MAX_OBSERVATION"),
-    "readings-of-the-paper.md": ("texts.MAX_ACTION_LENGTH",),
+    "inquiry.md": ("text_limits.MAX_ACTION_LENGTH", "text_limits.MAX_OBSERVATION"),
+    "readings-of-the-paper.md": ("text_limits.MAX_ACTION_LENGTH",),
     "llm-agents.md": ("baselines.llm.CONTEXT", "llm.model.MAX_REPLY", "llm.retry.FIRST_REPLY"),
     "embedders.md": ("embeddings.vectors.CACHE_SIZE", "inquiry.matching.CACHE_SIZE", "embeddings.local.MINILM_DIM"),
     "trees-format.md": (

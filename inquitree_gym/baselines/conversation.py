@@ -10,7 +10,7 @@ from typing import NamedTuple
 from inquitree_gym.llm import Message, estimated_tokens
 from inquitree_gym.llm.chat import BYTES_PER_TOKEN
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.texts import END_TOKEN, own_words, strip_thinking
+from inquitree_gym.text_limits import END_TOKEN, own_words, strip_thinking
 
 SHARE = 4
 """A reply may fill one part of the context in this many."""

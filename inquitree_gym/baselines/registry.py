@@ -20,7 +20,7 @@ from inquitree_gym.baselines.agent import Agent, Ask, ModelAgent, asks_models, s
 from inquitree_gym.errors import AgentError, InquiTreeError, OptionError, suggest
 from inquitree_gym.kinds import kind, kinds
 from inquitree_gym.llm import ChatModel
-from inquitree_gym.parts import Play
+from inquitree_gym.protocols import Play
 from inquitree_gym.runs.specs import CHAT, CHAT_SETTINGS, OWN_FORMS, POLICY, is_own
 
 _MEMBERS = ("needs_privileged", "config", "reset", "act", "recall")

@@ -28,7 +28,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "score": ("results", "Score every episode from its log."),
         "report": ("results", "Print the results of runs."),
         "view": ("results", "Write episodes as HTML pages, turn by turn."),
-        "judge": ("judges", "Judge the texts of runs."),
+        "judge": ("judge_verb", "Judge the texts of runs."),
     },
     "Other harnesses": {
         "mcp": ("harnesses", "Serve one episode to MCP clients."),

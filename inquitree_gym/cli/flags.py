@@ -13,9 +13,9 @@ from pydantic.fields import FieldInfo
 
 from inquitree_gym.cli.output import split
 from inquitree_gym.errors import OptionError
+from inquitree_gym.kind_settings import TableField
 from inquitree_gym.kinds import Kind, kind, kinds_with
 from inquitree_gym.runs.study import faults
-from inquitree_gym.settings import TableField
 
 F = TypeVar("F", bound=Callable[..., Any])
 SETTINGS, AGENT, JUDGE, FORMULAS, REPORT = "settings", "agent", "judge", "formulas", "report"

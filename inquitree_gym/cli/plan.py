@@ -1,6 +1,6 @@
 """Plan of a run: its episodes, and an estimate of the requests, tokens and cost of its models.
 
-Each episode is walked through twice without a model, along its shortest and its longest course. See `parts.Play`. The
+Each episode is walked through twice without a model, along its shortest and its longest course (`protocols.Play`). The
 agent writes the requests itself, so prompts have their real length, except that every reply counts as `REPLY_TOKENS`.
 Corrections and reasoning are not included.
 """
@@ -22,7 +22,7 @@ from inquitree_gym.cli.output import note_missing_keys, note_unsent_efforts, out
 from inquitree_gym.kinds import kind
 from inquitree_gym.llm import Chat, Completion, Message, Usage, estimated_tokens, run_sync
 from inquitree_gym.log import Reply
-from inquitree_gym.parts import Course
+from inquitree_gym.protocols import Course
 from inquitree_gym.runner.growth import plan_run
 from inquitree_gym.runner.services import (
     RunOptions,

@@ -34,7 +34,7 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.errors import SEVERITIES, Fault, LogError, OptionError, TreeError, UnknownTreeError, plural
 from inquitree_gym.files import MAX_TASK, open_input
 from inquitree_gym.kinds import DEFAULT_KIND, Kind, kind, kinds
-from inquitree_gym.parts import Outline
+from inquitree_gym.protocols import Outline
 from inquitree_gym.trees.catalogue import builtin_ids, is_path, user_files
 
 MANY = 6

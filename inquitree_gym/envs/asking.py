@@ -9,7 +9,7 @@ from typing import Any, Generic, Self, TypeVar
 from inquitree_gym.errors import BudgetError, RewardError, ServiceError
 from inquitree_gym.judging.judgement import LOCAL, AsyncJudge, InProcessJudge, Judgement, version_of
 from inquitree_gym.kinds import kind
-from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 
 T = TypeVar("T")
 R = TypeVar("R")

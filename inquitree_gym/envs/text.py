@@ -14,11 +14,11 @@ from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.log import Header, Setup, TaskRef, Turn
 from inquitree_gym.ruleset import RuleSet
 from inquitree_gym.seeds import seed_of_agent, splitmix64
-from inquitree_gym.texts import MAX_ACTION_LENGTH, MAX_OBSERVATION
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH, MAX_OBSERVATION
 
 if TYPE_CHECKING:
     from inquitree_gym.embeddings import TextVectors
-    from inquitree_gym.envs.recorded import EpisodeRecords, RecordedStep, ServiceReply
+    from inquitree_gym.envs.episode_records import EpisodeRecords, RecordedStep, ServiceReply
     from inquitree_gym.prompts import Prompts
 
 About = TypeVar("About")

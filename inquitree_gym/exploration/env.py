@@ -27,7 +27,7 @@ from inquitree_gym.exploration.schema import ExplorationTask
 from inquitree_gym.exploration.settings import MAX_TURNS, ExplorationRules, Tools
 from inquitree_gym.exploration.tasks import TASKS, TaskLike
 from inquitree_gym.judging.judgement import LOCAL, AsyncJudge
-from inquitree_gym.texts import readable
+from inquitree_gym.text_limits import readable
 
 
 class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRuntime, ExplorationTransition]):

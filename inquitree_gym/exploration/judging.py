@@ -10,8 +10,8 @@ from inquitree_gym.errors import JudgeError
 from inquitree_gym.exploration.graders import Grade, grade
 from inquitree_gym.exploration.schema import ExplorationTask
 from inquitree_gym.judging.judgement import LOCAL, InProcessJudge, Judged, JudgedText, version_of
-from inquitree_gym.judging.records import Payload
 from inquitree_gym.judging.registry import ChatOptions
+from inquitree_gym.judging.stored import Payload
 
 if TYPE_CHECKING:
     from inquitree_gym.log import Episode
@@ -59,7 +59,7 @@ class Grader:
 
 
 class ExplorationJudging:
-    """Judges of explorations. See `parts.Judging` for the members."""
+    """Judges of explorations. See `protocols.Judging` for the members."""
 
     noun = "answer"
     part = "answer"

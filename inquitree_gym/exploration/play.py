@@ -12,11 +12,11 @@ from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.exploration.runtime import TEMPLATE_NAMES, ExplorationRuntimes, exploration_prompts
 from inquitree_gym.exploration.schema import ExplorationTask
 from inquitree_gym.exploration.settings import ExplorationSettings
-from inquitree_gym.parts import Course, Shared
+from inquitree_gym.protocols import Course, Shared
 
 
 class ExplorationPlay:
-    """Agents and environments of explorations. See `parts.Play` for the methods."""
+    """Agents and environments of explorations. See `protocols.Play` for the methods."""
 
     templates = TEMPLATE_NAMES
     agents: Mapping[str, Callable[[ExplorationEnv], Agent]] = {
@@ -31,7 +31,7 @@ class ExplorationPlay:
     course_note = "One request at least, and one more than there are turns at most."
 
     def maker(self, settings: ExplorationSettings, shared: Shared) -> Callable[[ExplorationTask], ExplorationEnv]:
-        """Return the maker of environments. See `parts.Play.maker`."""
+        """Return the maker of environments. See `protocols.Play.maker`."""
         prompts = exploration_prompts(shared.prompts)
         runtimes = ExplorationRuntimes(None, prompts)
         rules = settings.all_rules()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from inquitree_gym.envs.asking import AskedJudge
-from inquitree_gym.envs.recorded import RecordedStep, ServiceReply
+from inquitree_gym.envs.episode_records import RecordedStep, ServiceReply
 from inquitree_gym.envs.text import Runtimes, Scope, TextEnv, TextRecords, not_started_error
 from inquitree_gym.exploration.actions import FORMS
 from inquitree_gym.exploration.events import ExplorationEvent, ExplorationSetup

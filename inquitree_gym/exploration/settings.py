@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BeforeValidator, Field
 
 from inquitree_gym.errors import OptionError
+from inquitree_gym.kind_settings import KindSettings, as_tuple
 from inquitree_gym.ruleset import RuleSet
-from inquitree_gym.settings import KindSettings, as_tuple
 
 Tools = Literal["all", "search", "none"]
 """Tools beside ANSWER: all of them, SEARCH and OPEN, or none."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from inquitree_gym.errors import Fault, UnknownTreeError, suggest
 from inquitree_gym.exploration.schema import ExplorationTask
-from inquitree_gym.parts import Outline, Tasks
+from inquitree_gym.protocols import Outline, Tasks
 from inquitree_gym.trees.catalogue import expand_names, is_path
 from inquitree_gym.trees.load import dump_document, read_document, validated
 
@@ -50,7 +50,7 @@ def _of_type(kind: str) -> tuple[str, ...]:
 
 
 class ExplorationTasks(Tasks[ExplorationTask]):
-    """Tasks about libraries. See `parts.Tasks` for the methods."""
+    """Tasks about libraries. See `protocols.Tasks` for the methods."""
 
     noun = "question"
     schema = ExplorationTask

@@ -20,9 +20,9 @@ from inquitree_gym.inquiry.engine.rules import Preset
 from inquitree_gym.inquiry.judges.quality import verdicts_reward
 from inquitree_gym.inquiry.keywords import RuleKeywords, episode_rules, load_trees, unpack_keywords, with_threshold
 from inquitree_gym.inquiry.keywords import TreeLike as TreeLike
+from inquitree_gym.inquiry.llm_matcher import LOCAL, Reader, ReaderRequest
 from inquitree_gym.inquiry.matching import AskedReader
 from inquitree_gym.inquiry.prompts import inquiry_prompts
-from inquitree_gym.inquiry.readers import LOCAL, Reader, ReaderRequest
 from inquitree_gym.inquiry.runtime import (
     InquiryRecords,
     RuntimeCache,

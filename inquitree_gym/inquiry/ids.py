@@ -23,8 +23,8 @@ SYNTHETIC_ENTRY_POINT = "inquitree_gym.inquiry.vector:SyntheticEnv"
 SYNTHETIC_VECTOR_ENTRY_POINT = "inquitree_gym.inquiry.vector:synthetic_vector"
 SYNTHETIC_MENU_ENTRY_POINT = "inquitree_gym.inquiry.actions:synthetic_menu_env"
 VERBS = {
-    "match": ("commands.reading", "Show how an action is read: decision, nearest nodes and their similarities."),
-    "new": ("commands.reading", "Write a tree to fill in, whose texts say TODO and what to write."),
+    "match": ("commands.match_and_new", "Show how an action is read: decision, nearest nodes and their similarities."),
+    "new": ("commands.match_and_new", "Write a tree to fill in, whose texts say TODO and what to write."),
     "probe": ("commands.controls", "Ask a model whether results are valid, outside an inquiry."),
     "closed-book": ("commands.controls", "Ask models for conclusions from the topic alone."),
     "bounds": ("commands.controls", "Measure how many turns random agents take."),

@@ -23,7 +23,7 @@ from inquitree_gym.judging.judgement import (
     judge_label,
     version_of,
 )
-from inquitree_gym.judging.records import Payload
+from inquitree_gym.judging.stored import Payload
 from inquitree_gym.log.jsonl import JsonlRecord
 from inquitree_gym.trees import Tree, load_tree
 
@@ -99,7 +99,7 @@ class StoredVerdicts(Payload):
 
 
 class ConclusionJudging:
-    """Judges of conclusions. See `parts.Judging` for the members."""
+    """Judges of conclusions. See `protocols.Judging` for the members."""
 
     noun = "conclusion"
     part = "item"

@@ -21,7 +21,7 @@ from inquitree_gym.inquiry.engine.rules import (
     Reruns,
     expand_preset,
 )
-from inquitree_gym.inquiry.readers import Reader
+from inquitree_gym.inquiry.llm_matcher import Reader
 from inquitree_gym.judging.judgement import AsyncJudge
 from inquitree_gym.trees import Tree, load_tree
 

@@ -19,10 +19,10 @@ from inquitree_gym.inquiry.prompts import inquiry_prompts
 from inquitree_gym.inquiry.results import EpisodeScore
 from inquitree_gym.judging.panel import read_panel
 from inquitree_gym.llm import Chat, Message
-from inquitree_gym.parts import Scalar
 from inquitree_gym.prompts import Prompts
+from inquitree_gym.protocols import Scalar
 from inquitree_gym.results.cutoff import ModelDates, Side, find_model, parse_date, side_of
-from inquitree_gym.results.judged import StatedText
+from inquitree_gym.results.offline_judging import StatedText
 from inquitree_gym.results.questions import AnswerFile, AskingResult, ask_questions, read_answers, repeated
 from inquitree_gym.results.statistics import Estimate, clustered_mean, unpaired_difference
 from inquitree_gym.results.summary import Player, first_cell, grouped, in_cell, player_of

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine import Engine, Event, ObservationKind, Phase, Rules
 from inquitree_gym.inquiry.engine import rows as column
-from inquitree_gym.texts import MAX_OBSERVATION
+from inquitree_gym.text_limits import MAX_OBSERVATION
 from inquitree_gym.trees import HINT_LEVELS, Tree
 
 if TYPE_CHECKING:

@@ -21,13 +21,13 @@ from inquitree_gym.inquiry.agents.scripted import (
 )
 from inquitree_gym.inquiry.engine import Decision, Engine, Phase, Reading, Rules, State
 from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.llm_matcher import LOCAL, LLMReader
 from inquitree_gym.inquiry.observations import ObservationRenderer
 from inquitree_gym.inquiry.prompts import TEMPLATE_NAMES, inquiry_prompts
-from inquitree_gym.inquiry.readers import LOCAL, LLMReader
 from inquitree_gym.inquiry.runtime import RuntimeCache, public_info
 from inquitree_gym.inquiry.settings import InquirySettings
 from inquitree_gym.inquiry.vector import SyntheticEnv
-from inquitree_gym.parts import Course, Shared
+from inquitree_gym.protocols import Course, Shared
 from inquitree_gym.trees import Tree
 
 Policy = Callable[[Engine, State], Reading]
@@ -37,7 +37,7 @@ _ANY_THRESHOLD = 0.5
 
 
 class InquiryPlay:
-    """Agents and environments of inquiries. See `parts.Play` for the methods."""
+    """Agents and environments of inquiries. See `protocols.Play` for the methods."""
 
     templates = TEMPLATE_NAMES
     agents: Mapping[str, Callable[[InquiryEnv], Agent]] = {
@@ -62,7 +62,7 @@ class InquiryPlay:
         return saved_policy(name, _vectors(env), env.rules)
 
     def maker(self, settings: InquirySettings, shared: Shared) -> Callable[[Tree], InquiryEnv]:
-        """Return the maker of environments. See `parts.Play.maker`."""
+        """Return the maker of environments. See `protocols.Play.maker`."""
         embedder = load_embedder(settings.embedder, device=shared.device)  # its weights are loaded on first use
         if settings.threshold is None and embedder.threshold is None:
             raise OptionError(

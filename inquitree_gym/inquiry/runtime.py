@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inquitree_gym.embeddings import Embedder, TreeVectors, tree_vectors
-from inquitree_gym.envs.recorded import RecordedStep, ServiceReply
+from inquitree_gym.envs.episode_records import RecordedStep, ServiceReply
 from inquitree_gym.envs.text import Runtimes, Scope, TextEnv, TextRecords
 from inquitree_gym.inquiry.engine import Event, ObservationKind, Phase, Reading, Rules, State, event_values
 from inquitree_gym.inquiry.events import EmbedderRef, InquiryEvent, InquirySetup, ReadingRecord
 from inquitree_gym.inquiry.judges.quality import conclusion_reward
-from inquitree_gym.inquiry.readers import ReaderAnswer
+from inquitree_gym.inquiry.llm_matcher import ReaderAnswer
 from inquitree_gym.log.records import JUDGE_ROLE, READER_ROLE
-from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from inquitree_gym.trees import Tree
 
 if TYPE_CHECKING:

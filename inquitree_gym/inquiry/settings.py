@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from inquitree_gym.parts import Scalar
-from inquitree_gym.settings import AgentSettings, KindSettings, OptionTable, TableField, as_tuple
+from inquitree_gym.kind_settings import AgentSettings, KindSettings, OptionTable, TableField, as_tuple
+from inquitree_gym.protocols import Scalar
 
 PRESET = "preset"
 """Name of the preset among the rules."""

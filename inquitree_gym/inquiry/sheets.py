@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inquitree_gym.inquiry.exam import LETTERS, Exam, Layout, Sheet
-from inquitree_gym.texts import strip_thinking
+from inquitree_gym.text_limits import strip_thinking
 
 _TOKEN = re.compile(
     r"(?P<number>0,[0-9]+|[0-9]+(?:\.[0-9]+)?|(?<!\w)\.[0-9]+)|(?P<word>[^\W\d_]+)|(?P<line>[\n;])|(?P<mark>\S)"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.errors import Fault, OptionError, TreeError, plural
-from inquitree_gym.parts import Measured, Outline, Tasks
+from inquitree_gym.protocols import Measured, Outline, Tasks
 from inquitree_gym.trees.catalogue import CATALOGUE, builtin_ids, expand_names, is_path, is_task_file, user_files
 from inquitree_gym.trees.load import dump_document, load_tree, read_document
 from inquitree_gym.trees.schema import Embed, Tree
@@ -19,7 +19,7 @@ _UNKNOWN = dict.fromkeys(("depth", "width", "tier", "year", "journal", "doi"))
 
 
 class TreeTasks(Tasks[Tree]):
-    """Research trees. See `parts.Tasks` for the methods."""
+    """Research trees. See `protocols.Tasks` for the methods."""
 
     noun = "tree"
     schema = Tree
@@ -101,7 +101,7 @@ class TreeTasks(Tasks[Tree]):
 
     def measure(self, task: Tree, proposals: os.PathLike[str], embedder: str) -> Measured:
         """See `measure_file`."""
-        from inquitree_gym.inquiry.readings import measure_file
+        from inquitree_gym.inquiry.proposals import measure_file
 
         found = measure_file(proposals, task, embedder)
         return Measured(found, found.tables)

@@ -16,7 +16,7 @@ from inquitree_gym.envs.text_vector import TextVectorEnv
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.env import InquiryEnv, TreeLike
 from inquitree_gym.inquiry.keywords import InquiryKeywords, unpack_keywords
-from inquitree_gym.inquiry.readers import LOCAL, load_reader
+from inquitree_gym.inquiry.llm_matcher import LOCAL, load_reader
 from inquitree_gym.judging.judgement import LOCAL as LOCAL_JUDGE
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
 

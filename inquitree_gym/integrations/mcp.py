@@ -14,7 +14,7 @@ from inquitree_gym.integrations.session import EpisodeSession, check_move
 from inquitree_gym.kinds import kind
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.rollout import in_step_thread
-from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 
 try:
     from mcp.server import MCPServer

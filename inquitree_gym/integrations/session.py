@@ -20,7 +20,7 @@ from inquitree_gym.log import Episode
 from inquitree_gym.results.score import score_episode
 from inquitree_gym.rollout import play
 from inquitree_gym.runner.services import Services
-from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from inquitree_gym.wrappers import LogEpisodes
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.kinds import DEFAULT_KIND, kind
-from inquitree_gym.parts import Scalar
+from inquitree_gym.protocols import Scalar
 from inquitree_gym.runs.study import ALL, MAX_EPISODES, faults
 from inquitree_gym.trees.catalogue import is_path
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from inquitree_gym.inquiry.judging import JudgedConclusion, judge
     from inquitree_gym.judging.judgement import AsyncJudge, InProcessJudge, Judgement, JudgeReply
     from inquitree_gym.judging.nli import CrossEncoderInference
-    from inquitree_gym.judging.records import JudgementFile, Judgements, StoredJudgements, read_judgements
     from inquitree_gym.judging.registry import ChatOptions, judge_all, load_judge, make_judges
+    from inquitree_gym.judging.stored import JudgementFile, Judgements, StoredJudgements, read_judgements
 
 __all__ = [
     "AsyncJudge",
@@ -47,7 +47,7 @@ __getattr__ = lazy(
     {
         "judging.judgement": "AsyncJudge InProcessJudge Judgement JudgeReply",
         "judging.nli": "CrossEncoderInference",
-        "judging.records": "JudgementFile Judgements StoredJudgements read_judgements",
+        "judging.stored": "JudgementFile Judgements StoredJudgements read_judgements",
         "judging.registry": "ChatOptions judge_all load_judge make_judges",
         "inquiry.judging": "JudgedConclusion judge",
         "inquiry.judges.quality": "Judge Verdict conclusion_quality evidence_ratios",

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
-from inquitree_gym.texts import readable
+from inquitree_gym.text_limits import readable
 
 MAX_WORDS = 600
 """Only the claims that start within this many words of a conclusion count, on a tree of few items."""

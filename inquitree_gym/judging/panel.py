@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.errors import DamagedJudgementError, JudgeError, OptionError
 from inquitree_gym.judging.judgement import LOCAL, Judged
-from inquitree_gym.judging.records import Judgements, read_judgements
+from inquitree_gym.judging.stored import Judgements, read_judgements
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from inquitree_gym.llm.litellm import run_sync
     from inquitree_gym.llm.model import MAX_REPLY, ChatModel, MissingKey
     from inquitree_gym.llm.retry import RateLimit, RateLimitedChat, RateLimiter, Reservation, SystemClock
-    from inquitree_gym.texts import strip_thinking
+    from inquitree_gym.text_limits import strip_thinking
 
 __all__ = [
     "MAX_REPLY",
@@ -53,6 +53,6 @@ __getattr__ = lazy(
         "llm.model": "MAX_REPLY ChatModel MissingKey",
         "llm.retry": "RateLimit RateLimitedChat RateLimiter Reservation SystemClock",
         "llm.budget": "Budget BudgetedChat SpendingCap",
-        "texts": "strip_thinking",
+        "text_limits": "strip_thinking",
     },
 )

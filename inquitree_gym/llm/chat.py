@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, Protocol, TypeVar
 
 from inquitree_gym.errors import ServiceError
-from inquitree_gym.texts import strip_thinking
+from inquitree_gym.text_limits import strip_thinking
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from inquitree_gym.errors import JudgeError
 from inquitree_gym.judging.judgement import LOCAL, InProcessJudge, Judged, JudgedText, version_of
-from inquitree_gym.judging.records import Payload
+from inquitree_gym.judging.stored import Payload
 from inquitree_gym.projection.events import AlignmentRecord
 from inquitree_gym.projection.judges.alignment import MAX_EXTRAS, ORDERS, Alignment
 
@@ -88,7 +88,7 @@ def recorded_alignment(record: AlignmentRecord) -> Alignment | None:
 
 
 class ProjectionJudging:
-    """Judges of projections. See `parts.Judging` for the members."""
+    """Judges of projections. See `protocols.Judging` for the members."""
 
     noun = "projection"
     part = "projection"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from inquitree_gym.errors import OptionError
 from inquitree_gym.projection.settings import ProjectionRules
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.texts import MAX_OBSERVATION
+from inquitree_gym.text_limits import MAX_OBSERVATION
 from inquitree_gym.trees.disclosure import Level, ProjectionTask
 
 PACKAGE = "inquitree_gym.projection"

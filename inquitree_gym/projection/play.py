@@ -8,13 +8,13 @@ from functools import partial
 from inquitree_gym.baselines.agent import Agent
 from inquitree_gym.baselines.llm import ChatAgent
 from inquitree_gym.errors import OptionError
-from inquitree_gym.parts import Course, Shared
 from inquitree_gym.projection.agents import PROJECTING_NAMES, ProjectingBaseline, ProjectingLLMAgent
 from inquitree_gym.projection.env import ProjectionEnv
 from inquitree_gym.projection.observations import TEMPLATE_NAMES, ProjectionRenderer, projection_prompts
 from inquitree_gym.projection.runtime import LocalProjections, ProjectionRuntimes, projection_info
 from inquitree_gym.projection.settings import ProjectionRules, ProjectionSettings
 from inquitree_gym.projection.synthetic import SyntheticProjectionEnv
+from inquitree_gym.protocols import Course, Shared
 from inquitree_gym.trees.disclosure import ProjectionTask
 
 
@@ -27,7 +27,7 @@ def _projecting(name: str, env: ProjectionEnv) -> Agent:
 
 
 class ProjectionPlay:
-    """Agents and environments of projections. See `parts.Play` for the methods."""
+    """Agents and environments of projections. See `protocols.Play` for the methods."""
 
     templates = TEMPLATE_NAMES
     agents: Mapping[str, Callable[[ProjectionEnv], Agent]] = {
@@ -39,7 +39,7 @@ class ProjectionPlay:
     course_note = "One request for each level."
 
     def maker(self, settings: ProjectionSettings, shared: Shared) -> Callable[[ProjectionTask], ProjectionEnv]:
-        """Return the maker of environments. See `parts.Play.maker`."""
+        """Return the maker of environments. See `protocols.Play.maker`."""
         prompts = projection_prompts(shared.prompts)
         runtimes = ProjectionRuntimes(LocalProjections.load(None), prompts)
         rules = settings.all_rules()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from inquitree_gym.embeddings import Embedder, TextVectors, load_embedder
 from inquitree_gym.envs.asking import AskedJudge
-from inquitree_gym.envs.recorded import RecordedStep, ServiceReply
+from inquitree_gym.envs.episode_records import RecordedStep, ServiceReply
 from inquitree_gym.envs.text import Runtimes, Scope, TextEnv, TextRecords, not_started_error
 from inquitree_gym.judging.judgement import LOCAL
 from inquitree_gym.log import Turn
@@ -20,7 +20,7 @@ from inquitree_gym.projection.judging import alignment_record, recorded_alignmen
 from inquitree_gym.projection.observations import ProjectionRenderer
 from inquitree_gym.projection.settings import ProjectionRules
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from inquitree_gym.trees.disclosure import Level, OutcomeClaim, ProjectionTask
 
 if TYPE_CHECKING:

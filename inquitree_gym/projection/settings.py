@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BeforeValidator, Field
 
 from inquitree_gym.errors import OptionError
+from inquitree_gym.kind_settings import AgentSettings, KindSettings, OptionTable, as_tuple
 from inquitree_gym.ruleset import RuleSet
-from inquitree_gym.settings import AgentSettings, KindSettings, OptionTable, as_tuple
 from inquitree_gym.trees.disclosure import LEVELS, Level
 
 Form = Literal["sentence", "claims"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from inquitree_gym.errors import Fault, TreeError, UnknownTreeError, plural
-from inquitree_gym.parts import Outline, Tasks
+from inquitree_gym.protocols import Outline, Tasks
 from inquitree_gym.trees.catalogue import TASK_FORMAT, builtin_ids, expand_names, is_path, user_files
 from inquitree_gym.trees.disclosure import LEVELS, TOLD, ProjectionTask
 from inquitree_gym.trees.load import (
@@ -141,7 +141,7 @@ def _swapped_task(scored: ProjectionTask, told: ProjectionTask) -> ProjectionTas
 
 
 class ProjectionTasks(Tasks[ProjectionTask]):
-    """Projection tasks. See `parts.Tasks` for the methods."""
+    """Projection tasks. See `protocols.Tasks` for the methods."""
 
     noun = "task"
     schema = ProjectionTask

@@ -14,7 +14,7 @@ from inquitree_gym.results.statistics import Estimate, paired_difference
 from inquitree_gym.results.summary import NO_ESTIMATE, Player, axis_name, cell_text, grouped, in_cell, player_of
 
 if TYPE_CHECKING:
-    from inquitree_gym.parts import Scalar
+    from inquitree_gym.protocols import Scalar
 
 Scores = Sequence[Score[Any]]
 

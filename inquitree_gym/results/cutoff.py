@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from inquitree_gym.errors import OptionError
 from inquitree_gym.files import MAX_SETTINGS, read_text_input
 from inquitree_gym.kinds import kind
-from inquitree_gym.parts import Scalar
+from inquitree_gym.protocols import Scalar
 from inquitree_gym.results.score import KindResults, Measure, Score, disambiguate_agents
 from inquitree_gym.results.statistics import Estimate, clustered_mean, unpaired_difference
 from inquitree_gym.results.summary import Player, by_player, first_cell, grouped, in_cell

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
 from inquitree_gym.kinds import kind
-from inquitree_gym.parts import Scalar
+from inquitree_gym.protocols import Scalar
 from inquitree_gym.results.logs import LOG_SUFFIX
 from inquitree_gym.results.report import pages_of, shown_of
 from inquitree_gym.results.score import KindResults, Score

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inquitree_gym.errors import DamagedJudgementError, LogError
 from inquitree_gym.judging.panel import Panel, read_panel
-from inquitree_gym.judging.records import JUDGEMENTS
+from inquitree_gym.judging.stored import JUDGEMENTS
 from inquitree_gym.log import read_episode
 from inquitree_gym.results.logs import DAMAGED, AnyLogs, LogEntry, LoggedEpisode, Logs, Missing, find_logs
 from inquitree_gym.results.score import Score, distinct_labels, make_score

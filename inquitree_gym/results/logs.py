@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from inquitree_gym.errors import LogError, TreeError, UnknownTreeError
-from inquitree_gym.judging.records import JUDGEMENTS
+from inquitree_gym.judging.stored import JUDGEMENTS
 from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode, Header, TaskRef, has_header, read_episode, read_header
 from inquitree_gym.runs.folder import EPISODES, MANIFEST, kept_task, load_manifest, log_file

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from inquitree_gym.judging.judgement import Judged
 from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode
-from inquitree_gym.parts import Scalar
+from inquitree_gym.protocols import Scalar
 from inquitree_gym.results.comparison import PairedDifference, compare_runs
 from inquitree_gym.results.cutoff import CutoffAnalysis, ModelDates, split_by_cutoff
 from inquitree_gym.results.figures import Chart

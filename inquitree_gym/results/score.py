@@ -15,7 +15,7 @@ from inquitree_gym.kinds import kind
 from inquitree_gym.llm import Usage
 from inquitree_gym.llm.chat import end_of, used_up
 from inquitree_gym.log.records import READER_ROLE
-from inquitree_gym.parts import Scalar, Task
+from inquitree_gym.protocols import Scalar, Task
 from inquitree_gym.results.logs import agent_label
 
 if TYPE_CHECKING:

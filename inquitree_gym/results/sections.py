@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from inquitree_gym.parts import Scalar
+from inquitree_gym.protocols import Scalar
 from inquitree_gym.results.comparison import PairedDifference
 from inquitree_gym.results.cutoff import CutoffSplit, player_label
 from inquitree_gym.results.figures import Chart, Curves, bars, differences, dots, levels

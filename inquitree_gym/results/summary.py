@@ -9,7 +9,7 @@ from statistics import fmean, pstdev
 from typing import Any, NamedTuple, TypeVar
 
 from inquitree_gym.kinds import kind
-from inquitree_gym.parts import Scalar
+from inquitree_gym.protocols import Scalar
 from inquitree_gym.results.score import Anchors, KindResults, Measure, Score, disambiguate_agents
 from inquitree_gym.results.statistics import Estimate, stratified_mean
 

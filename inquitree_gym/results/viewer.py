@@ -10,7 +10,7 @@ from typing import Any
 from inquitree_gym.errors import DamagedJudgementError, LogError, OptionError
 from inquitree_gym.judging.judgement import Judged, judge_label
 from inquitree_gym.judging.panel import Panel, read_panel
-from inquitree_gym.judging.records import JUDGEMENTS
+from inquitree_gym.judging.stored import JUDGEMENTS
 from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode, has_header
 from inquitree_gym.results.listing import (

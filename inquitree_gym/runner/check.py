@@ -9,7 +9,7 @@ from typing import Any, get_args
 from inquitree_gym.baselines.registry import agent_names, known_agents
 from inquitree_gym.errors import OptionError, suggest
 from inquitree_gym.kinds import kind
-from inquitree_gym.parts import Tasks
+from inquitree_gym.protocols import Tasks
 from inquitree_gym.runner.services import RunOptions, StopConditions, environment_maker
 from inquitree_gym.runs.specs import is_own
 from inquitree_gym.runs.study import StudyConfig, read_settings, validated

@@ -18,9 +18,9 @@ from inquitree_gym.files import write_whole
 from inquitree_gym.kinds import Kind, kind
 from inquitree_gym.log import TaskRef
 from inquitree_gym.log.records import LOG_VERSION
-from inquitree_gym.parts import Task
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.prompts.render import DEFAULT, is_packaged
+from inquitree_gym.protocols import Task
 from inquitree_gym.runner.services import judge_settings
 from inquitree_gym.runs.folder import (
     DIGITS,

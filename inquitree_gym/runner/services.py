@@ -171,7 +171,7 @@ def build_chats(models: Sequence[ModelSettings], options: RunOptions, stop: Stop
 
 @dataclass(frozen=True)
 class Services:
-    """Parts that the environments of a run share. See `parts.Shared`."""
+    """Parts that the environments of a run share. See `protocols.Shared`."""
 
     prompts: str = DEFAULT
     judge: Any = LOCAL

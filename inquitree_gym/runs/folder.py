@@ -23,7 +23,7 @@ from inquitree_gym.runs.specs import EpisodeSpec
 from inquitree_gym.runs.study import MAX_EPISODES, StudyConfig, check_file_names, faults, too_many
 
 if TYPE_CHECKING:
-    from inquitree_gym.parts import Task
+    from inquitree_gym.protocols import Task
 
 MANIFEST = "run.json"
 EPISODES = "episodes"

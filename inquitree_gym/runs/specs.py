@@ -16,7 +16,7 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.files import name_file
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.log import file_stem
-from inquitree_gym.parts import Scalar
+from inquitree_gym.protocols import Scalar
 from inquitree_gym.trees.catalogue import task_name
 
 if TYPE_CHECKING:

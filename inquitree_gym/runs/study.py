@@ -13,9 +13,9 @@ from pydantic_core import ErrorDetails, InitErrorDetails
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.files import MAX_SETTINGS, read_text_input
+from inquitree_gym.kind_settings import AgentSettings
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.runs.specs import CHAT, Cell, EpisodeSpec, ModelSettings, is_own, slug
-from inquitree_gym.settings import AgentSettings
 
 _MESSAGES = {
     "missing": "is missing",
@@ -88,7 +88,7 @@ class StudyConfig(BaseModel):
     """Names for `make_agent`. Agents of one's own are imported by a run, and by nothing that only reads the study."""
     models: tuple[ModelSettings, ...] = ()
     trees: tuple[str, ...] = Field(default=(ALL,), min_length=1, validate_default=True)
-    """Ids, paper numbers or paths of the tasks, and names that stand for several. See `parts.Tasks.expand`."""
+    """Ids, paper numbers or paths of the tasks, and names that stand for several. See `protocols.Tasks.expand`."""
     seeds: int = Field(default=5, ge=1)
     """Episodes per agent, model, task and cell of the grid, with consecutive seeds."""
     first_seed: int = Field(default=0, ge=0, le=MAX_SEED)

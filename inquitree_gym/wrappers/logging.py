@@ -21,7 +21,7 @@ import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from inquitree_gym import log
-from inquitree_gym.envs.recorded import unwrap_records
+from inquitree_gym.envs.episode_records import unwrap_records
 from inquitree_gym.errors import LogError, LogExistsError, OptionError
 from inquitree_gym.files import name_file
 from inquitree_gym.log import Episode, Header, Turn, read_episode

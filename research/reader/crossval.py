@@ -10,7 +10,7 @@ from typing import get_args
 
 import torch
 
-from inquitree_gym.inquiry.readings import MatchingCase, Origin, case_similarities
+from inquitree_gym.inquiry.proposals import MatchingCase, Origin, case_similarities
 from inquitree_gym.trees.meaning import lookup
 from inquitree_gym.trees.schema import wordings
 from research.reader.evidence import AUTHORS_OUT, CANONICAL, PARAPHRASES, TREES_OUT, Read, Readings

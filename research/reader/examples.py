@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inquitree_gym.inquiry.readings import MatchingCase, ProposalSet, matching_cases
+from inquitree_gym.inquiry.proposals import MatchingCase, ProposalSet, matching_cases
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.schema import wordings
 from research.static.proposals import load_sets
@@ -40,7 +40,7 @@ class Example:
     """Indices of the candidates that it means. Empty for none."""
     author: str
     kind: str
-    """``right`` or the reason why it means none, as in `inquitree_gym.inquiry.readings`."""
+    """``right`` or the reason why it means none, as in `inquitree_gym.inquiry.proposals`."""
 
 
 @dataclass(frozen=True, slots=True)

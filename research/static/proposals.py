@@ -12,7 +12,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.readings import ProposalSet, invalid_set
+from inquitree_gym.inquiry.proposals import ProposalSet, invalid_set
 
 PROPOSALS = Path(__file__).parent / "proposals"
 """Folder of the proposals about the shipped trees."""

@@ -9,8 +9,8 @@ import pytest
 from inquitree_gym.baselines.conversation import is_finished, move_fault, read_move
 from inquitree_gym.errors import ActionError
 from inquitree_gym.inquiry.agents.llm import read_opinion, split_belief
+from inquitree_gym.inquiry.llm_matcher import read_choice
 from inquitree_gym.inquiry.probe import read_verdict
-from inquitree_gym.inquiry.readers import read_choice
 from inquitree_gym.integrations.session import check_move
 from inquitree_gym.llm import Completion, strip_thinking
 from inquitree_gym.llm.chat import End, end_of

@@ -14,7 +14,7 @@ import pytest
 from inquitree_gym import kinds
 from inquitree_gym.baselines import ReplayAgent
 from inquitree_gym.envs import InquiryVectorEnv, ProjectionVectorEnv
-from inquitree_gym.envs.recorded import RecordedEnv
+from inquitree_gym.envs.episode_records import RecordedEnv
 from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.projection.env import ProjectionEnv

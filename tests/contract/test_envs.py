@@ -17,7 +17,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 
 from inquitree_gym import FreeText
 from inquitree_gym.errors import ActionError, OptionError
-from inquitree_gym.texts import MAX_OBSERVATION
+from inquitree_gym.text_limits import MAX_OBSERVATION
 from tests.contract.conftest import KindCase
 from tests.inquiry.test_batch import LETTERS
 from tests.inquiry.test_vector import rows, single

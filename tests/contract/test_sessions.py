@@ -19,7 +19,7 @@ from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.results.score import score_episode
 from inquitree_gym.rollout import in_step_thread
-from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from inquitree_gym.trees import CANARY
 from tests.contract.conftest import CASES
 

@@ -20,7 +20,7 @@ from inquitree_gym.inquiry.decisions import (
     read_decision,
 )
 from inquitree_gym.inquiry.engine import Decision
-from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from inquitree_gym.trees import builtin_ids, load_tree
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "decisions.json").read_text(encoding="utf-8"))["cases"]

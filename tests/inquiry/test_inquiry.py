@@ -22,8 +22,8 @@ from inquitree_gym.embeddings.registry import WORDS
 from inquitree_gym.envs import InquiryVectorEnv, SyntheticEnv
 from inquitree_gym.errors import OptionError, UnknownTreeError
 from inquitree_gym.inquiry.actions import menu_env, synthetic_menu_env
+from inquitree_gym.inquiry.llm_matcher import LLMReader
 from inquitree_gym.inquiry.prompts import inquiry_prompts
-from inquitree_gym.inquiry.readers import LLMReader
 from inquitree_gym.inquiry.vector import synthetic_vector
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.trees import CANARY, Tree, dump_tree

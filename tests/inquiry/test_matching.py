@@ -18,7 +18,7 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.decisions import asks_to_repeat
 from inquitree_gym.inquiry.engine import Decision, Engine, Phase, Reading, Rules, State
 from inquitree_gym.inquiry.matching import CACHE_SIZE, TOP_K, Matcher, match
-from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.catalogue import builtin_ids
 from inquitree_gym.trees.schema import Candidate

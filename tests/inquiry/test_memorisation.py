@@ -24,7 +24,7 @@ from inquitree_gym.inquiry.memory import (
 from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.llm import Chat, ChatModel
 from inquitree_gym.results.cutoff import ModelDates
-from inquitree_gym.results.judged import judge_texts
+from inquitree_gym.results.offline_judging import judge_texts
 from inquitree_gym.results.questions import AskingResult
 from inquitree_gym.results.summary import as_plain
 from inquitree_gym.trees import Tree, load_tree

@@ -15,7 +15,7 @@ from inquitree_gym.errors import OptionError, ReaderError
 from inquitree_gym.inquiry.arrays.env import InquiryBatchEnv
 from inquitree_gym.inquiry.engine import Phase
 from inquitree_gym.inquiry.env import InquiryEnv
-from inquitree_gym.inquiry.readers import LLMReader, Reader, ReaderAnswer, ReaderRequest, load_reader
+from inquitree_gym.inquiry.llm_matcher import LLMReader, Reader, ReaderAnswer, ReaderRequest, load_reader
 from inquitree_gym.inquiry.vector import InquiryVectorEnv
 from inquitree_gym.llm import ChatModel, ReplyCache
 from inquitree_gym.log import Episode, Reply, read_episode

@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from inquitree_gym import InquiryEnv, load_tree
 from inquitree_gym.errors import ActionError
-from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from tests.inquiry.test_inquiry import CONCLUDE, EXPLORE, HOSTILE, JUNK, REDO, numbered, openings
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")

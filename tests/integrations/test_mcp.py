@@ -23,7 +23,7 @@ from inquitree_gym.integrations.session import EpisodeSession, play_task
 from inquitree_gym.integrations.tasks import EpisodeTask, make_tasks
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.rollout import in_step_thread
-from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from tests.contract.command_line import inquitree
 from tests.frames import FRAMES
 

@@ -21,7 +21,7 @@ from inquitree_gym.judging.claims import (
     stems,
     wording,
 )
-from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 
 ITEM = "Small networks hold every heading only when their excitation is tuned with great precision."
 FALSE = "Small networks hold every heading however loosely their inhibition is set."

@@ -11,7 +11,7 @@ import pytest
 from inquitree_gym.errors import JudgeError, LogError
 from inquitree_gym.inquiry.judges.quality import Verdict
 from inquitree_gym.judging.judgement import Judgement
-from inquitree_gym.judging.records import JudgementFile, read_judgements
+from inquitree_gym.judging.stored import JudgementFile, read_judgements
 from inquitree_gym.llm import Usage
 from inquitree_gym.trees import Tree, load_tree
 from inquitree_gym.trees.fields import CANARY

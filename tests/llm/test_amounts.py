@@ -18,7 +18,7 @@ from inquitree_gym.embeddings import WordsEmbedder
 from inquitree_gym.errors import AgentError, JudgeError, LogError, ReaderError, ServiceError
 from inquitree_gym.inquiry.judges.quality import Verdict
 from inquitree_gym.inquiry.judging import judge
-from inquitree_gym.inquiry.readers import ReaderAnswer
+from inquitree_gym.inquiry.llm_matcher import ReaderAnswer
 from inquitree_gym.judging.judgement import Judgement
 from inquitree_gym.llm import Completion, ReplyCache, Usage
 from inquitree_gym.log import JsonlWriter, read_episode

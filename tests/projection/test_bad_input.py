@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from inquitree_gym.envs import ProjectionEnv
 from inquitree_gym.projection.tasks import load_task
-from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from inquitree_gym.trees import CANARY, builtin_ids
 from inquitree_gym.trees.disclosure import LEVELS
 from tests.inquiry.test_inquiry import HOSTILE

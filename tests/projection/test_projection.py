@@ -17,7 +17,7 @@ from inquitree_gym.errors import OptionError, TreeError
 from inquitree_gym.projection.judges.alignment import area_under_levels, level_weights
 from inquitree_gym.projection.judges.local import LocalProjectionJudge
 from inquitree_gym.seeds import seed_of_agent
-from inquitree_gym.texts import MAX_ACTION_LENGTH, MAX_OBSERVATION
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH, MAX_OBSERVATION
 from inquitree_gym.trees.disclosure import LEVELS, MAX_DISCLOSED
 from tests.inquiry.test_inquiry import HOSTILE
 from tests.projection.tasks import WORDS, named_task

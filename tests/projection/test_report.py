@@ -12,8 +12,8 @@ from inquitree_gym.projection.results import AUC, f1_at
 from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.results import ReportOptions, ScoredRun, load_run, summarise, write_report
 from inquitree_gym.results.cutoff import load_models
-from inquitree_gym.results.judged import judge_texts, stated_texts
 from inquitree_gym.results.logs import find_logs
+from inquitree_gym.results.offline_judging import judge_texts, stated_texts
 from inquitree_gym.results.viewer import view_run
 from inquitree_gym.trees.disclosure import LEVELS
 from tests.contract.command_line import inquitree

@@ -25,9 +25,9 @@ from inquitree_gym.projection.results import (
 from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.results.comparison import compare_agents, differences_table
 from inquitree_gym.results.cutoff import load_models, split_by_cutoff
-from inquitree_gym.results.judged import judge_texts, stated_texts
 from inquitree_gym.results.load import ScoredRun, load_run
 from inquitree_gym.results.logs import find_logs
+from inquitree_gym.results.offline_judging import judge_texts, stated_texts
 from inquitree_gym.results.score import EpisodeCost, Score
 from inquitree_gym.results.summary import POOLED, SettingSummary, mean_of_groups, summarise, summary_table
 from inquitree_gym.trees.disclosure import LEVELS

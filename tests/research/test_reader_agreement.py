@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.embeddings import Embedder
-from inquitree_gym.inquiry.readers import LLMReader
-from inquitree_gym.inquiry.readings import MatchingCase, matching_cases
+from inquitree_gym.inquiry.llm_matcher import LLMReader
+from inquitree_gym.inquiry.proposals import MatchingCase, matching_cases
 from inquitree_gym.llm import ChatModel, ReplyCache
 from research.reader_agreement import app, measure_agreement
 from research.static.proposals import load_proposals

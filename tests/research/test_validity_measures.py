@@ -11,7 +11,7 @@ import pytest
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.env import InquiryEnv
-from inquitree_gym.inquiry.readings import ProposalSet
+from inquitree_gym.inquiry.proposals import ProposalSet
 from inquitree_gym.inquiry.trajectory import read_trajectory
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import builtin_ids, load_tree

@@ -13,10 +13,16 @@ from inquitree_gym.inquiry.judges.llm import JudgeOptions, LLMJudge
 from inquitree_gym.inquiry.judging import JUDGING
 from inquitree_gym.judging.judgement import AsyncJudge, InProcessJudge
 from inquitree_gym.judging.panel import read_panel
-from inquitree_gym.judging.records import read_judgements
 from inquitree_gym.judging.registry import make_judges
+from inquitree_gym.judging.stored import read_judgements
 from inquitree_gym.llm import Budget, ChatModel, ReplyCache
-from inquitree_gym.results.judged import JudgingResult, judge_agreements, judge_texts, recorded_scores, stated_texts
+from inquitree_gym.results.offline_judging import (
+    JudgingResult,
+    judge_agreements,
+    judge_texts,
+    recorded_scores,
+    stated_texts,
+)
 from inquitree_gym.results.score import score_episode
 from inquitree_gym.runner import run_study
 from inquitree_gym.runner.check import make_study

@@ -19,13 +19,13 @@ from inquitree_gym.inquiry.judging import JUDGING
 from inquitree_gym.inquiry.results import RESULTS, ReadingCounts
 from inquitree_gym.judging.judgement import Judgement
 from inquitree_gym.judging.panel import read_panel
-from inquitree_gym.judging.records import JudgementFile
 from inquitree_gym.judging.registry import make_judges
+from inquitree_gym.judging.stored import JudgementFile
 from inquitree_gym.log import Episode, Failure, Reply, read_episode, to_line
 from inquitree_gym.results.comparison import compare, differences_table
-from inquitree_gym.results.judged import recorded_scores, stated_texts
 from inquitree_gym.results.load import ScoredRun, load_run, without_doubles
 from inquitree_gym.results.logs import Missing
+from inquitree_gym.results.offline_judging import recorded_scores, stated_texts
 from inquitree_gym.results.pages import write_report
 from inquitree_gym.results.report import build_report
 from inquitree_gym.results.score import EpisodeCost, Score, score_episode

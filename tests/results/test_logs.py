@@ -13,9 +13,9 @@ from inquitree_gym.baselines import BaselineAgent, RandomAgent, make_agent
 from inquitree_gym.errors import LogError
 from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.log import LOG_VERSION, Episode, read_episode, to_line
-from inquitree_gym.results.judged import judge_texts, recorded_scores, stated_texts
 from inquitree_gym.results.load import load_run
 from inquitree_gym.results.logs import LoggedEpisode, find_logs, join_logs
+from inquitree_gym.results.offline_judging import judge_texts, recorded_scores, stated_texts
 from inquitree_gym.results.pages import write_report
 from inquitree_gym.results.summary import summarise
 from inquitree_gym.results.viewer import view_run

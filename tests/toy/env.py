@@ -9,7 +9,7 @@ import gymnasium as gym
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 from inquitree_gym.envs.asking import AskedJudge
-from inquitree_gym.envs.recorded import RecordedStep, ServiceReply
+from inquitree_gym.envs.episode_records import RecordedStep, ServiceReply
 from inquitree_gym.envs.spaces import FreeText
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.log import Header, TaskRef, Turn

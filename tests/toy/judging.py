@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from inquitree_gym.errors import JudgeError
 from inquitree_gym.judging.judgement import InProcessJudge, Judged, JudgedText, Judgement, JudgeReply
-from inquitree_gym.judging.records import Payload
 from inquitree_gym.judging.registry import ChatOptions
+from inquitree_gym.judging.stored import Payload
 from inquitree_gym.llm import Chat, Usage
 from inquitree_gym.log import Episode
 from tests.toy.tasks import WordList, words_in

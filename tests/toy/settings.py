@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from inquitree_gym.settings import KindSettings, as_tuple
+from inquitree_gym.kind_settings import KindSettings, as_tuple
 
 
 class ToySettings(KindSettings):

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from inquitree_gym.embeddings import ReaderEmbedder
-from inquitree_gym.texts import MAX_OBSERVATION
+from inquitree_gym.text_limits import MAX_OBSERVATION
 from inquitree_gym.trees import CANARY, CATALOGUE, Tree, builtin_ids, dump_tree, load_tree, parse_tree
 from inquitree_gym.trees.catalogue import builtin_file
 from inquitree_gym.trees.lint import lint_tree

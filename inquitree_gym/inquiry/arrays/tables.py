@@ -19,7 +19,7 @@ from inquitree_gym.inquiry.menu import Menu, MenuSize
 from inquitree_gym.inquiry.observations import LIMIT, ObservationKey, observation_keys
 from inquitree_gym.inquiry.runtime import RuntimeCache, TreeRuntime
 from inquitree_gym.log.records import SIMILARITY_TOLERANCE
-from inquitree_gym.texts import readable
+from inquitree_gym.text_limits import readable
 from inquitree_gym.trees import HINT_LEVELS, Tree
 
 MAX_READINGS = 1 << 26

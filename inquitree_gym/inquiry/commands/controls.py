@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from inquitree_gym.cli.judges import JudgeOption, judge_stated, print_usage
+from inquitree_gym.cli.judge_verb import JudgeOption, judge_stated, print_usage
 from inquitree_gym.cli.output import (
     FAILED,
     REPLY_TOKENS,

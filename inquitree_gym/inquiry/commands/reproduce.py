@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from inquitree_gym.cli.flags import flag_names, given
-from inquitree_gym.cli.judges import judge_stated
+from inquitree_gym.cli.judge_verb import judge_stated
 from inquitree_gym.cli.output import (
     REPLY_TOKENS,
     BaseUrlOption,
@@ -46,9 +46,9 @@ from inquitree_gym.judging.judgement import LOCAL
 from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.llm import Budget, BudgetedChat
 from inquitree_gym.results.cutoff import ModelDates, load_models
-from inquitree_gym.results.judged import stated_texts
 from inquitree_gym.results.load import ScoredRun, load_run
 from inquitree_gym.results.logs import find_logs
+from inquitree_gym.results.offline_judging import stated_texts
 from inquitree_gym.runner import RunOptions, StudyConfig
 from inquitree_gym.runner.services import MAX_CONCURRENCY
 from inquitree_gym.runs.specs import ModelSettings

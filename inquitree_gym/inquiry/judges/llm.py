@@ -19,7 +19,7 @@ from inquitree_gym.judging.judgement import Judgement
 from inquitree_gym.judging.registry import ChatOptions
 from inquitree_gym.llm import Budget, Chat, Message, ReplyCache, run_sync, strip_thinking
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.texts import readable
+from inquitree_gym.text_limits import readable
 from inquitree_gym.trees import Tree
 
 VERSION = 1

@@ -16,7 +16,7 @@ from inquitree_gym.inquiry.probe import ProbeComparison, ProbeResult, compare_wi
 from inquitree_gym.inquiry.results import LEVEL, RESULTS, EpisodeScore
 from inquitree_gym.inquiry.vigilance import ALL as ALL_SHOWINGS
 from inquitree_gym.inquiry.vigilance import Counts
-from inquitree_gym.parts import Scalar
+from inquitree_gym.protocols import Scalar
 from inquitree_gym.results.cutoff import CutoffSplit, ModelDates, SourcedDate, find_model, load_models, split_at
 from inquitree_gym.results.load import ScoredRun
 from inquitree_gym.results.logs import Logs

@@ -6,7 +6,7 @@ import re
 from itertools import zip_longest
 
 from inquitree_gym.judging.claims import MIN_CLAIM_WORDS, counted_claims
-from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 
 _SOURCE = r"(?:study|paper|work|experiments?|results?|data|findings?|authors?|prediction|projection|hypothesis|claim)"
 _SAYS = (

@@ -34,7 +34,7 @@ from inquitree_gym.projection.judges.requests import (
 )
 from inquitree_gym.projection.observations import projection_prompts
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.texts import MAX_ACTION_LENGTH, readable
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH, readable
 from inquitree_gym.trees.disclosure import ProjectionTask
 
 VERSION = 1

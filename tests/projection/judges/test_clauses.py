@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from inquitree_gym.projection.judges.clauses import clauses, projected_claims
 from inquitree_gym.projection.tasks import load_task
-from inquitree_gym.texts import MAX_ACTION_LENGTH
+from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from inquitree_gym.trees import builtin_ids
 
 shipped = pytest.mark.parametrize("name", builtin_ids())

@@ -33,11 +33,12 @@ from inquitree_gym.cli.output import (
 )
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judging.judgement import LOCAL, AsyncJudge
-from inquitree_gym.judging.records import JUDGEMENTS
 from inquitree_gym.judging.registry import ChatOptions, check_name, has_judge, make_judges
+from inquitree_gym.judging.stored import JUDGEMENTS
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.llm import Budget, Usage
-from inquitree_gym.results.judged import (
+from inquitree_gym.results.logs import DAMAGED, Logs, Missing, find_logs
+from inquitree_gym.results.offline_judging import (
     JudgingResult,
     StatedText,
     judge_agreements,
@@ -45,7 +46,6 @@ from inquitree_gym.results.judged import (
     recorded_scores,
     stated_texts,
 )
-from inquitree_gym.results.logs import DAMAGED, Logs, Missing, find_logs
 from inquitree_gym.results.score import Score
 from inquitree_gym.results.statistics import Agreement, clustered_mean
 from inquitree_gym.results.summary import in_cell

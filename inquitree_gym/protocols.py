@@ -232,7 +232,7 @@ class Judging(Protocol[T_contra]):
 
     @property
     def payload(self) -> type[Any]:
-        """Model of a stored judgement's content, a subclass of `judging.records.Payload`: all that any score needs."""
+        """Model of a stored judgement's content, a subclass of `judging.stored.Payload`: all that any score needs."""
 
     def texts(self, episode: Any) -> Iterator[Any]:
         """Yield the judged texts of an episode with their turns, as `judging.judgement.JudgedText`."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from inquitree_gym.parts import Scalar
+from inquitree_gym.protocols import Scalar
 
 
 class OptionTable(BaseModel):

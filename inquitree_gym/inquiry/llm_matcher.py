@@ -12,7 +12,7 @@ from inquitree_gym.inquiry.prompts import inquiry_prompts
 from inquitree_gym.llm.chat import Chat, Completion, Message, complete_with_text
 from inquitree_gym.log.records import READER_ROLE
 from inquitree_gym.prompts import Prompts
-from inquitree_gym.texts import strip_thinking
+from inquitree_gym.text_limits import strip_thinking
 
 if TYPE_CHECKING:
     from inquitree_gym.llm import ReplyCache

@@ -11,8 +11,8 @@ from typing import Any
 from inquitree_gym.errors import LogError
 from inquitree_gym.judging.judgement import AsyncJudge, Judgement, version_of
 from inquitree_gym.judging.panel import Panel
-from inquitree_gym.judging.records import JUDGEMENTS, JudgementFile, Key, read_judgements
 from inquitree_gym.judging.registry import judge_all
+from inquitree_gym.judging.stored import JUDGEMENTS, JudgementFile, Key, read_judgements
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.llm import Usage
 from inquitree_gym.results.load import finished_episodes
