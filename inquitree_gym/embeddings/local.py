@@ -73,6 +73,8 @@ class SentenceTransformerEmbedder(SharedWeights):
         self.name = f"sentence-transformers:{model}"
         self._model_name = model
         self._threads = threads
+        if device == "cuda":
+            find_device(device)  # now: with shipped vectors alone, the model is never loaded
         self._device = device
 
     @cached_property

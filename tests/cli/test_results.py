@@ -59,7 +59,7 @@ def test_report_compares_the_agents_of_one_run(tmp_path: Path):
     assert "give both" in inquitree("report", tmp_path, "--agent", "oracle").said
 
 
-@pytest.mark.parametrize(("count", "said"), [(1, "two agents that share"), (3, "not 3 runs")])
+@pytest.mark.parametrize(("count", "said"), [(1, "two agents that share"), (3, "got 3 runs")])
 def test_a_comparison_takes_two_runs_or_two_agents(runs, tmp_path: Path, count: int, said: str):
     done = inquitree("report", *[*runs, tmp_path][:count], "--compare")
     assert (done.status, done.out) == (2, "")
