@@ -144,6 +144,12 @@ def chat(folder: Path) -> Any:
     return run_sync(ChatModel("openai/any", base_url="http://127.0.0.1:9").complete([{"role": "user", "content": "a"}]))
 
 
+def searched() -> Any:
+    env = gym.make("SciExplore-T1-v0")
+    env.reset(seed=0)
+    return env.step("SEARCH mass")
+
+
 SB3, CONTRIB = ({"policy_class": {"__module__": name}, "clip_range": 0} for name in ("policies", "maskable.policies"))
 DOORS = [
     Absence("matplotlib", "plots", lambda folder: figure(load_tree("paper8"))),
@@ -161,6 +167,7 @@ DOORS = [
     Absence("onnxruntime", "onnx", lambda folder: derived._session(folder / "model.onnx", 1, "cpu")),
     Absence("tokenizers", "onnx", lambda folder: derived._tokenizer(folder / "tokenizer.json")),
     Absence("model2vec", "static", static),
+    Absence("bm25s", "explore", lambda folder: searched()),
     Absence("onnx", "test", lambda folder: export_onnx(folder, MiniLMEmbedder())),
     Absence("datasets", "trl", lambda folder: TRLSpec("paper8").train_dataset),
     Absence("verifiers", "verifiers", adapter("verifiers")),

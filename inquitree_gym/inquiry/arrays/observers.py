@@ -15,7 +15,8 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.arrays.compiled import Functions
 from inquitree_gym.inquiry.arrays.loop import WORD_BITS, Inquiries
 from inquitree_gym.inquiry.arrays.tables import TreeTables
-from inquitree_gym.inquiry.engine import PHASE_OF, Phase, Rules
+from inquitree_gym.inquiry.engine import Phase, Rules
+from inquitree_gym.inquiry.engine.values import PHASE_OF
 from inquitree_gym.inquiry.observations import FeatureLayout, FeatureRow, observation_keys, observation_vectors
 from inquitree_gym.inquiry.runtime import RuntimeCache, TreeRuntime
 from inquitree_gym.trees import HINT_LEVELS, Tree

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from inquitree_gym.inquiry.engine.machine import Engine
     from inquitree_gym.inquiry.engine.rules import Rules
     from inquitree_gym.inquiry.engine.values import (
-        PHASE_OF,
         Decision,
         Event,
         ObservationKind,
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from inquitree_gym.seeds import seed_of_agent, splitmix64
 
 __all__ = [
-    "PHASE_OF",
     "Decision",
     "Engine",
     "Event",
@@ -49,7 +47,7 @@ __getattr__ = lazy(
     {
         "inquiry.engine.machine": "Engine",
         "inquiry.engine.rules": "Rules",
-        "inquiry.engine.values": ("PHASE_OF Decision Event ObservationKind Phase Reading Reason State event_values"),
+        "inquiry.engine.values": ("Decision Event ObservationKind Phase Reading Reason State event_values"),
         "ruleset": "RuleSet",
         "seeds": "seed_of_agent splitmix64",
     },
