@@ -148,6 +148,8 @@ def test_a_tie_goes_to_the_first_in_tree_order(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("INQUITREE_CACHE", str(tmp_path))
 
     class ByLastDigit(Counting):
+        dim = 2
+
         def embed(self, texts: Sequence[str]) -> np.ndarray:
             return np.array([[1.0, 0.0] if text[-2] in "2468" else [0.0, 1.0] for text in texts], np.float32)
 
