@@ -37,7 +37,7 @@ def serve() -> None:
         tree_vectors(tree, load_embedder("all-MiniLM-L6-v2")).of(tree.topic)
         local_judge(tree)
     say(ready=True)
-    for line in sys.stdin:
+    for line in sys.stdin.buffer:  # the text stream is left to the commands
         job = json.loads(line)
         child = os.fork()
         if not child:
