@@ -513,7 +513,9 @@ def test_a_new_tree_lacks_only_its_texts(tmp_path: Path, monkeypatch: pytest.Mon
     assert "written: rye.json" in inquitree("new", "bread", "--out", "rye.json").err
 
 
-@pytest.mark.parametrize(("subtopics", "studies"), [(1, 1), (1, 3), (3, 1), (5, 3), (26, 26)])
+@pytest.mark.parametrize(
+    ("subtopics", "studies"), [(1, 1), (1, 3), (3, 1), (5, 3), pytest.param(26, 26, marks=pytest.mark.e2e)]
+)
 def test_a_new_tree_has_the_size_asked_for_and_a_sound_structure(subtopics: int, studies: int, tmp_path: Path):
     file = tmp_path / "rye.json"
     done = inquitree("new", "rye", "--subtopics", subtopics, "--studies", studies, "--out", file)

@@ -40,6 +40,7 @@ print(json.dumps([sorted(sys.modules), calls]))
 """Plays without a conclusion, because the local judge has a model of its own."""
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     ("name", "keywords"),
     [

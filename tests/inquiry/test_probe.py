@@ -112,7 +112,7 @@ def test_repeats_have_seeds_of_their_own_and_more_of_them_ask_only_the_rest(tree
 
 
 def test_what_cannot_be_asked_is_refused(tree: Tree, service: Service, tmp_path: Path):
-    with pytest.raises(OptionError, match="give repeats from 1"):
+    with pytest.raises(OptionError, match="repeats must be at least 1, got 0"):
         ask(service, tmp_path, tree, repeats=0)
     with pytest.raises(OptionError, match="mode of a probe must be context or bare, got 'naked'"):
         ask(service, tmp_path, tree, mode="naked")

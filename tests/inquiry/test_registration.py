@@ -178,6 +178,7 @@ def test_papers_without_a_tree_are_listed_apart():
     assert all(f"InquiTree-{name}-v0" in rest for name in set(CATALOGUE) - set(RESTRICTED))
 
 
+@pytest.mark.e2e
 def test_ones_own_file_takes_the_id_of_a_paper_without_a_tree(tmp_path: Path):
     put(tmp_path, "paper6", make_tree([[], []], [1, 1], tree_id="paper6"))
     code = 'found = {"made": [gym.make(f"InquiTree-paper6{view}-v0").unwrapped.spec.id for view in ("", "-menu")]}'
