@@ -62,7 +62,7 @@ def test_the_wheel_holds_the_adapters_of_reader_and_judge(installed: Path):
 
 
 def test_a_shipped_tree_is_checked(installed: Path, tmp_path: Path):
-    assert inquitree(installed, tmp_path, "check", "8") == "paper8: clean\n"
+    assert inquitree(installed, tmp_path, "check", "8").startswith("paper8: 1 note\n")
 
 
 def test_bounds_are_measured(installed: Path, tmp_path: Path):

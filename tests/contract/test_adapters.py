@@ -73,7 +73,7 @@ def test_trl(chosen: dict[str, Any], episode: Episode, tmp_path: Path):
     spec = TRLSpec(**chosen, folder=tmp_path)
     environment = spec.environment_factory()
     opening = environment.reset(**spec.train_dataset[0])
-    assert [opening, *map(environment.move, episode.actions)] == observations(episode)
+    assert [opening, *(asyncio.run(environment.move(action)) for action in episode.actions)] == observations(episode)
     assert environment.get_reward() == episode.footer.episode_return
     check_log(tmp_path, episode)
 
@@ -86,7 +86,7 @@ def test_verifiers(chosen: dict[str, Any], episode: Episode, playing: Service, t
     (played,) = evaluate(playing, chosen, episodes=str(tmp_path))
     (trace,) = played.traces
     assert played.ok
-    assert (trace.reward, trace.metrics["turns"]) == (episode.footer.episode_return, len(episode.turns))
+    assert (trace.reward, trace.metrics["actions"]) == (episode.footer.episode_return, len(episode.turns))
     check_log(tmp_path, episode)
 
 

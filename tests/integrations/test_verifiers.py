@@ -110,7 +110,7 @@ def test_a_model_leaves_the_fingerprints_that_it_leaves_in_a_run(service: Servic
         assert trace.reward == log.footer.episode_return
         assert trace.rewards.keys() == {"reward"}
         assert trace.metrics.keys() >= {"coverage", "unaided_coverage", "turns", "actions"}
-        assert trace.metrics["turns"] == len(log.turns)
+        assert trace.metrics["actions"] == len(log.turns)
         assert episode.task.key == task.key
 
 

@@ -407,7 +407,7 @@ def test_a_last_hint_that_quotes_a_sibling_as_well_is_measured():
 @pytest.mark.parametrize(
     ("second", "third", "under"),
     [
-        ("Ask what attracts the beetles.", "Find which insects visit glowing blossoms.", "under character TF-IDF"),
+        ("Ask what attracts the beetles.", "Find which insects visit glowing blossoms.", "in characters (TF-IDF)"),
         (
             "Insects come to glowing blossoms.",
             "Which are drawn, by what, and from their distance?",
@@ -420,8 +420,8 @@ def test_a_ladder_has_to_rise_in_letters_and_in_meaning(second: str, third: str,
         document["subtopics"][1]["hints"][1:3] = [second, third]
 
     (fault,) = told(lint_tree(lanterns(reword), minilm.embed))
-    assert fault.startswith("s2: hint 3 (")
-    assert fault.endswith(under)
+    assert fault.startswith("s2: hint 3 must be at least ")
+    assert under in fault
 
 
 @pytest.mark.weights
@@ -494,7 +494,7 @@ def test_a_text_that_its_paraphrases_leave_to_a_sibling_is_told(minilm: MiniLMEm
         "s1: its text is nearer to s2 (0.8",
         "s2: its text is nearer to s1 (0.8",
     ]
-    assert {fault.node for fault in faults if fault.code == "T503"} == {"s1", "s2"}
+    assert {fault.node for fault in faults if fault.code == "T503"} == {"s1"}, "the last hint of s2 quotes its text"
     assert [fault for fault in lint_tree(lanterns(), minilm.embed) if fault.code in ("T602", "T503")] == []
 
 

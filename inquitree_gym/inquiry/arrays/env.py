@@ -106,7 +106,7 @@ class InquiryBatchEnv(BatchEnv):
         self.num_envs, self.metadata = num_envs, {"render_modes": [], "autoreset_mode": mode}
         self._same_step, self._disabled = mode == AutoresetMode.SAME_STEP, mode == AutoresetMode.DISABLED
         self._refuses_masked, self._with_infos = on_masked == "raise", infos
-        self._copy, self._n_threads = copy, threads
+        self.copy, self._n_threads = copy, threads
         self.single_action_space = gym.spaces.Discrete(self._size.actions)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.single_observation_space = self._observer.space
@@ -140,7 +140,7 @@ class InquiryBatchEnv(BatchEnv):
         """
         envs, seeds, options = self._resets(seed, options)
         self._start(envs, seeds, options)
-        self.batch.observe(copy=self._copy)
+        self.batch.observe(copy=self.copy)
         infos = self._infos(None if len(envs) == self.num_envs else envs)
         return self._observer.split(self.batch.observations), infos
 
@@ -161,7 +161,7 @@ class InquiryBatchEnv(BatchEnv):
         batch = self.batch
         actions = self._check_actions(actions)
         readings = self._read(actions) if self._privileged else None
-        ended, rewards = batch.step(actions, copy=self._copy, readings=readings)
+        ended, rewards = batch.step(actions, copy=self.copy, readings=readings)
         if self._privileged:
             self._follow(np.arange(self.num_envs))
         terminated = np.zeros(self.num_envs, np.bool_)
