@@ -24,16 +24,11 @@ _SOURCES = (rows, values, transition, loop, seeds)
 
 
 class Functions(NamedTuple):
-    """The functions of one step, all compiled or none."""
+    """The functions of a step, both compiled or neither."""
 
-    advance: Callable[..., None]
-    read_actions: Callable[..., None]
-    restart: Callable[..., None]
-    tell: Callable[..., None]
-    number_texts: Callable[..., None]
-    observe_index: Callable[..., None]
-    observe_features: Callable[..., None]
-    score: Callable[..., None]
+    step: Callable[..., None]
+    go_on: Callable[..., None]
+    show: Callable[..., None]
     compiled: bool
 
     def view(self, array: NDArray[Any]) -> Any:
@@ -42,10 +37,7 @@ class Functions(NamedTuple):
         return flat if self.compiled else flat.data
 
 
-PLAIN = Functions(
-    transition.advance, loop.read_actions, loop.restart, loop.tell, loop.number_texts, loop.observe_index,
-    loop.observe_features, loop.score, compiled=False,
-)  # fmt: skip
+PLAIN = Functions(loop.step, loop.go_on, loop.show, compiled=False)
 """The functions as Python runs them."""
 
 

@@ -142,7 +142,7 @@ class InquiryBatchEnv(BatchEnv):
         self._start(envs, seeds, options)
         self.batch.observe(copy=self.copy)
         infos = self._infos(None if len(envs) == self.num_envs else envs)
-        return self._observer.split(self.batch.observations), infos
+        return self._observer.split(self.batch.told.observations), infos
 
     def step(self, actions: Any) -> Steps:
         """Take one turn in every environment.
@@ -161,20 +161,18 @@ class InquiryBatchEnv(BatchEnv):
         batch = self.batch
         actions = self._check_actions(actions)
         readings = self._read(actions) if self._privileged else None
-        ended, rewards = batch.step(actions, copy=self.copy, readings=readings)
+        ended = batch.step(actions, copy=self.copy, readings=readings)
         if self._privileged:
             self._follow(np.arange(self.num_envs))
-        terminated = np.zeros(self.num_envs, np.bool_)
-        terminated[ended] = True
-        infos: Infos = {}
+        rewards, terminated, infos = batch.told.rewards, batch.told.ended, Infos()
         if self._same_step and ended.size:
             infos = self._final(ended)
-            batch.restart(ended)
+            batch.go_on(ended)
             if self._privileged:
                 self._follow(ended)
         if self._with_infos:
             infos.update(self._infos(None))
-        observations = self._observer.split(batch.observations)
+        observations = self._observer.split(batch.told.observations)
         return observations, rewards, terminated, np.zeros(self.num_envs, np.bool_), infos
 
     @property
@@ -184,12 +182,13 @@ class InquiryBatchEnv(BatchEnv):
 
     def action_masks(self) -> Mask:
         """Return which actions are allowed, bool of shape ``(num_envs, actions)``. See `Menu.mask`."""
-        return self.batch.infos.action_mask.copy().view(np.bool_)
+        masks: Mask = self.batch.told.masks.copy().view(np.bool_)
+        return masks
 
     def texts(self) -> list[str]:
         """Return the observation of every environment as text."""
         batch = self.batch
-        shown = list(zip(batch.rows[:, TREE].tolist(), batch.text_numbers.tolist(), strict=True))
+        shown = list(zip(batch.rows[:, TREE].tolist(), batch.told.numbers.tolist(), strict=True))
         texts = {(start, number): self._pool.text(start, number) for start, number in set(shown)}
         return [texts[key] for key in shown]
 
@@ -228,7 +227,7 @@ class InquiryBatchEnv(BatchEnv):
         if self._tree_of_env is not None:
             batch.own[:] = defaults[self._tree_of_env]
         batch.choices = defaults
-        batch.load()
+        batch.load(reads=not self._privileged)
         batch.seeds.reset(envs, seeds, self.np_random)
         fixed = self._tree_of_env if "tree" not in options else None
         starts = self._pool.starts_of(trees, rules)
@@ -246,9 +245,9 @@ class InquiryBatchEnv(BatchEnv):
         elif moved is not None:
             batch.move_trees(moved, old)
 
-    def _read(self, actions: Ints) -> Ints:
+    def _read(self, actions: Ints) -> NDArray[np.int32]:
         """Return readings as the matcher makes them, with everything that privileged infos tell of them."""
-        batch, found = self.batch, np.zeros((self.num_envs, READING), np.int64)
+        batch, found = self.batch, np.zeros((self.num_envs, READING), np.int32)
         last = self._last or []
         for env, (action, before) in enumerate(zip(actions.tolist(), list(last), strict=True)):
             state, tree = before.event.state, batch.tree(env)
@@ -270,9 +269,9 @@ class InquiryBatchEnv(BatchEnv):
         """Return the infos of all environments or of ``envs``, with None, 0 or False for the others."""
         if not self._with_infos:
             return {}
-        told = self.batch.infos
-        arrays = [_PHASE_NAMES.take(told.phase), told.turn, told.accepted, told.hint_level, told.forced]
-        infos: Infos = dict(zip(_KEYS, [*arrays, told.action_mask], strict=True))
+        told = self.batch.told
+        arrays = [_PHASE_NAMES.take(told.phases), told.turns, told.accepted, told.hint_levels, told.forced]
+        infos: Infos = dict(zip(_KEYS, [*arrays, told.masks], strict=True))
         present = np.ones(self.num_envs, np.bool_)
         if envs is not None:
             present = env_mask(envs, self.num_envs)
@@ -286,7 +285,7 @@ class InquiryBatchEnv(BatchEnv):
         return infos
 
     def _observe_each(self, envs: Ints) -> list[Any]:
-        rows = self.batch.observations[envs]
+        rows = self.batch.told.observations[envs]
         return [self._observer.split(row) for row in rows]
 
     def _check_actions(self, actions: Any) -> Ints:
@@ -313,11 +312,11 @@ class InquiryBatchEnv(BatchEnv):
 
     def _refuse_masked(self, actions: Ints) -> None:
         batch = self.batch
-        masked = batch.infos.action_mask[np.arange(self.num_envs), actions] == 0
+        masked = batch.told.masks[np.arange(self.num_envs), actions] == 0
         masked &= ~batch.over
         if masked.any():
             env = int(masked.argmax())
-            phase = PHASE_NAMES[batch.infos.phase[env]]
+            phase = PHASE_NAMES[batch.told.phases[env]]
             raise ActionError(
                 f"action {actions[env]} of inquiry {env} is not open at {phase}; choose among the True ones of "
                 f'action_masks(), or make the environment with on_masked="play"'

@@ -59,4 +59,8 @@ def _draw_choice(seed: Any, count: Any) -> Any:
     return draw
 
 
-register_jitable(transition.begin)
+for inner in (
+    transition.begin, transition.advance, loop.read_actions, loop.restart, loop.tell, loop.number_texts, loop.observe,
+    loop.show, loop.reward,
+):  # fmt: skip
+    register_jitable(inner)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from inquitree_gym.envs.spaces import Ints
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.arrays.compiled import Functions
-from inquitree_gym.inquiry.arrays.loop import WORD_BITS, Inquiries
+from inquitree_gym.inquiry.arrays.loop import WORD_BITS
 from inquitree_gym.inquiry.arrays.tables import TreeTables
 from inquitree_gym.inquiry.engine import Phase, Rules
 from inquitree_gym.inquiry.engine.values import PHASE_OF
@@ -30,15 +29,16 @@ class Observer(Protocol):
 
     space: spaces.Space[Any]
     """Space of a single observation."""
+    vectors: FeatureRow
+    """Text part of the features by number of text, flat."""
+    dim: int
+    """Length of that part. -1 for index observations."""
 
     def number_texts(self, trees: Sequence[TreeTables]) -> list[int]:
         """Return the number of each tree's first text, and prepare to observe these trees and no others."""
 
     def new(self, num_envs: int) -> NDArray[Any]:
         """Return an array for the observations of all inquiries."""
-
-    def write(self, functions: Functions, order: Any, played: Inquiries, numbers: Any, out: NDArray[Any]) -> None:
-        """Write the observations of the inquiries in ``order`` into ``out``, an array from `new`."""
 
     def split(self, rows: NDArray[Any]) -> Observations:
         """Return observations in the form that the environment gives them."""
@@ -51,7 +51,8 @@ class FeatureObserver:
         self._features, self._as_dict = features, as_dict
         self.space: spaces.Space[Any] = features.dict() if as_dict else features.box()
         self._by_tree: dict[tuple[Tree, Rules], FeatureRow] = {}
-        self._vectors: FeatureRow = np.zeros(0, np.float32)
+        self.vectors: FeatureRow = np.zeros(0, np.float32)
+        self.dim = features.text_dim
 
     def number_texts(self, trees: Sequence[TreeTables]) -> list[int]:
         """Return the number of each tree's first text. See `Observer`."""
@@ -62,17 +63,12 @@ class FeatureObserver:
             for key, runtime in runtimes.items()
         }
         parts = list(self._by_tree.values())
-        self._vectors = np.concatenate(parts).reshape(-1)
+        self.vectors = np.concatenate(parts).reshape(-1)
         return [0, *accumulate(map(len, parts[:-1]))]
 
     def new(self, num_envs: int) -> FeatureRow:
         """Return an array for all observations. See `Observer`."""
         return np.empty((num_envs, self._features.size), np.float32)
-
-    def write(self, functions: Functions, order: Any, played: Inquiries, numbers: Any, out: FeatureRow) -> None:
-        """Write observations. See `Observer`."""
-        shape = (self._features.subtopics, self._features.text_dim)
-        functions.observe_features(order, played, numbers, functions.view(self._vectors), shape, functions.view(out))
 
     def split(self, rows: FeatureRow) -> Observations:
         """Return rows, or a dict of their parts. See `Observer`."""
@@ -85,6 +81,7 @@ class IndexObserver:
     def __init__(self, trees: Sequence[Tree], rules: Rules, features: FeatureLayout) -> None:
         """Number the texts of ``trees`` in the order of `observation_keys`. `features` converts to ``features``."""
         self._features, self._rules = features, rules
+        self.vectors, self.dim = np.zeros(0, np.float32), -1
         counts = {tree: sum(1 for _ in observation_keys(tree, rules)) for tree in trees}
         self._first = dict(zip(counts, accumulate(counts.values(), initial=0), strict=False))
         self._n_texts = sum(counts.values())
@@ -117,10 +114,6 @@ class IndexObserver:
     def new(self, num_envs: int) -> Ints:
         """Return an array for all observations. See `Observer`."""
         return np.empty((num_envs, self._columns), np.int64)
-
-    def write(self, functions: Functions, order: Any, played: Inquiries, numbers: Any, out: Ints) -> None:
-        """Write observations. See `Observer`."""
-        functions.observe_index(order, played, numbers, self._features.subtopics, functions.view(out))
 
     def split(self, rows: Ints) -> Observations:
         """Return the rows. See `Observer`."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from inquitree_gym.envs.spaces import Ints
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.arrays.loop import ANSWER, CONTEXTS, RESULT_STATES, TEXT_HEAD, Grades, Tables
+from inquitree_gym.inquiry.arrays.loop import ANSWER, CONTEXTS, RESULT_STATES, TEXT_HEAD, Tables
 from inquitree_gym.inquiry.engine import ObservationKind, Phase, Reading, Rules
 from inquitree_gym.inquiry.engine.rows import READINGS, REWARDS, TEXTS, tree_table
 from inquitree_gym.inquiry.judges.quality import required
@@ -44,7 +44,7 @@ class TreeTables:
     readings: NDArray[np.int16]
     texts: NDArray[np.int32]
     needs: Ints
-    """See `Grades.needs`. The place of the first grade counts from 0."""
+    """See `Tables.needs`. The place of the first grade counts from 0."""
     grades: NDArray[np.float64]
 
 
@@ -68,7 +68,7 @@ def tree_tables(runtime: TreeRuntime, size: MenuSize) -> TreeTables:
         menu=menu,
         engine=np.array(tree_table(tree, rules, size.subtopics, size.studies)),
         readings=_MenuReader(runtime).read(menu),
-        texts=_text_numbers(runtime),
+        texts=text_numbers(runtime),
         needs=_needs(tree, groups, n_texts),
         grades=np.full(n_texts * len(groups), np.nan),
     )
@@ -128,7 +128,7 @@ class _MenuReader:
                 return
 
 
-def _text_numbers(runtime: TreeRuntime) -> NDArray[np.int32]:
+def text_numbers(runtime: TreeRuntime) -> NDArray[np.int32]:
     """Return the table of `number_texts`: the limit's text, the most wordings, and where each kind begins."""
     engine = runtime.engine
     numbers = {key: number for number, key in enumerate(observation_keys(runtime.task, engine.rules))}
@@ -188,9 +188,8 @@ class TreePool:
         self._runtimes, self._size, self._number_texts = runtimes, size, number_texts
         self._known: dict[tuple[Tree, Rules], TreeTables] = {}
         self._permanent = 0
-        self.tables = Tables(*(np.zeros(0, np.int64) for _ in range(3)))
-        """The tables of all trees."""
-        self.grades = Grades(np.zeros(0, np.int64), np.zeros(0))
+        self.tables = Tables(*[np.zeros(0, np.int64)] * 6)
+        """The tables of all trees, without the vectors of an observer."""
         self.first_texts: list[int] = []
         """Number of each tree's first text."""
         self.starts: Ints = np.zeros(0, np.int64)
@@ -246,7 +245,7 @@ class TreePool:
         """Take the grades found so far back into the tables of the trees."""
         at = 0
         for each in self.trees:
-            each.grades[:] = self.grades.grades[at : at + len(each.grades)]
+            each.grades[:] = self.tables.grades[at : at + len(each.grades)]
             at += len(each.grades)
 
     def _join(self) -> None:
@@ -264,6 +263,12 @@ class TreePool:
             joined_texts[i][0] += first
             joined_texts[i][head:] += first
             joined_needs[i][1] = grades[i]
-        joined = engines, [each.readings for each in parts], joined_texts
-        self.tables = Tables(*(np.concatenate(each) for each in joined))
-        self.grades = Grades(np.concatenate(joined_needs), np.concatenate([each.grades for each in parts]))
+        names = ("readings", "grades")
+        joined = {name: np.concatenate([getattr(each, name) for each in parts]) for name in names}
+        self.tables = Tables(
+            trees=np.concatenate(engines),
+            texts=np.concatenate(joined_texts),
+            needs=np.concatenate(joined_needs),
+            vectors=np.zeros(0, np.float32),
+            **joined,
+        )

@@ -7,7 +7,7 @@ A table is `TABLE_HEAD` numbers of the tree and its rules, then the subtopic of 
 subtopic (S + 1), the fakes (K), wordings (K) and hash key (K) of each study, and the prerequisites: where those of each
 subtopic start in the list that follows (S + 1), and that list.
 
-Hash keys and seeds are 64-bit words, kept as signed integers.
+Hash keys are 64-bit words, kept as signed integers. A seed takes two columns of 32 bits, so that rows can be of 32 bits.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from inquitree_gym.inquiry.engine.rules import Rules
     from inquitree_gym.trees.schema import Tree
 
-# Columns of a row. Those up to SEED are the state, those from KIND on the last event.
+# Columns of a row. Those up to SEED_LOW are the state, those from KIND on the last event.
 (
-    TREE, PHASE, TURN, SUBTOPIC, STUDY, HINT_LEVEL, TARGET, LEFT, SEED,
+    TREE, PHASE, TURN, SUBTOPIC, STUDY, HINT_LEVEL, TARGET, LEFT, SEED_HIGH, SEED_LOW,
     KIND, NODE, FAKE, WORDING, ACCEPTED, FORCED, SHOWN_HINT, LIMITED, REASON, DECISION, CREDIT, AGAIN,
-) = range(21)  # fmt: skip
-ROW_HEAD = 21
+) = range(22)  # fmt: skip
+ROW_HEAD = 22
 
 # Columns of a table.
 (

@@ -31,7 +31,8 @@ from inquitree_gym.inquiry.engine.rows import (
     REDO_TURN,
     REVISITS,
     ROW_HEAD,
-    SEED,
+    SEED_HIGH,
+    SEED_LOW,
     SHOWN_HINT,
     STUDIES,
     STUDY,
@@ -105,7 +106,8 @@ def begin(rows: MutableSequence[int], row: int, width: int, tables: Sequence[int
         rows[k] = -1
     for k in range(row + width - subtopics - studies, row + width):
         rows[k] = -1
-    rows[row + TREE], rows[row + SEED], rows[row + LEFT] = table, seed, tables[table + N]
+    rows[row + TREE], rows[row + LEFT] = table, tables[table + N]
+    rows[row + SEED_HIGH], rows[row + SEED_LOW] = seed >> 32, ((seed + 0x80000000) & 0xFFFFFFFF) - 0x80000000
     rows[row + SUBTOPIC] = rows[row + STUDY] = rows[row + TARGET] = rows[row + NODE] = rows[row + CREDIT] = -1
 
 
@@ -230,7 +232,8 @@ def advance(  # noqa: C901  (one function for the sake of speed)
                 rows[credits + node] = -1
         if kind == RESULT_SHOWN:
             run = rows[runs + node]
-            seed, key = rows[row + SEED], tables[fakes + 2 * studies + node]
+            seed = (rows[row + SEED_HIGH] << 32) | (rows[row + SEED_LOW] & 0xFFFFFFFF)
+            key = tables[fakes + 2 * studies + node]
             if tables[table + LEVEL]:
                 fake = draw_fake(seed, key, run, tables[table + HIGHEST_FAKE], tables[fakes + node])
             if tables[fakes + studies + node] > 1:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from inquitree_gym.inquiry.engine import rows as column
 from inquitree_gym.inquiry.engine.rows import ROW_HEAD
-from inquitree_gym.seeds import WORD
 
 
 class Phase(IntEnum):
@@ -146,7 +145,7 @@ class State:
     @property
     def seed(self) -> int:
         """Seed of the episode, 0 to 2^64 - 1."""
-        return self.row[column.SEED] & WORD
+        return (self.row[column.SEED_HIGH] & 0xFFFFFFFF) << 32 | self.row[column.SEED_LOW] & 0xFFFFFFFF
 
     @property
     def visits(self) -> tuple[int, ...]:
