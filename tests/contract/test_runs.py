@@ -220,7 +220,8 @@ def test_what_one_kind_lacks_keeps_no_other_from_being_judged(mixed: Path, tmp_p
     for log in (tmp_path / "logs").glob("bread*shown*"):
         log.unlink()
     done = inquitree("judge", tmp_path / "logs")
-    assert (done.status, done.said.count("which is not at hand"), "to judge yet" in done.said) == (2, 2, True)
+    assert (done.status, "to judge yet" in done.said) == (2, True)
+    assert done.said.count("which is not at hand") == len(CASES) - 1
 
 
 def test_a_log_of_an_unknown_kind_is_named_and_left_out(copied: Run):

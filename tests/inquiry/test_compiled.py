@@ -60,7 +60,6 @@ def test_compiled_and_plain_functions_give_equal_bytes(data: st.DataObject, func
 
 
 def test_any_number_of_threads_gives_the_same_bytes(functions: compiled.Functions, monkeypatch):
-    monkeypatch.setattr(batch, "BLOCK", 7)
     keywords = {"tree": [TREES["branched"], TREES["chain"]], "embedder": LETTERS, "fake_level": 4, "num_envs": 50}
     envs = [made(functions, monkeypatch, 3, threads=threads, **keywords) for threads in (1, 2, 5)]
     rng = np.random.default_rng(0)

@@ -7,7 +7,7 @@ A table is `TABLE_HEAD` numbers of the tree and its rules, then the subtopic of 
 subtopic (S + 1), the fakes (K), wordings (K) and hash key (K) of each study, and the prerequisites: where those of each
 subtopic start in the list that follows (S + 1), and that list.
 
-Hash keys are 64-bit words, kept as signed integers. A seed takes two columns of 32 bits, so that rows can be of 32 bits.
+Hash keys are 64-bit words, kept as signed integers. A seed takes two columns, so that rows can be of 32 bits.
 """
 
 from __future__ import annotations
