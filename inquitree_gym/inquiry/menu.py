@@ -104,8 +104,8 @@ class Menu:
         """Indices of the studies whose results bear on each conclusion item."""
         self._claims = tuple((item.text, item.false_variants[0]) for item in tree.conclusions)
         self._conclusions: dict[tuple[int, ...], str] = {}
-        self._phase_masks = self._make_phase_masks(tree)
-        self._study_masks = self._make_study_masks(tree)
+        self.masks: NDArray[np.int8] = np.concatenate([self._make_phase_masks(tree), self._make_study_masks(tree)])
+        """Open actions, 0 or 1: a row for each phase, then for each subtopic."""
 
     def text(self, action: int, state: State) -> str:
         """Return the text of ``action``, 0 to ``size.actions`` − 1, in ``state``. Only a conclusion is concluded."""
@@ -149,26 +149,26 @@ class Menu:
         TOPIC: every subtopic, including locked ones. SUBTOPIC: its studies. STUDY: everything, since any action ends
         it. RESULT: the decisions. CONCLUSION and END: the conclusion.
         """
-        if state.phase == _SUBTOPIC:
-            return self._study_masks[state.subtopic].copy()
-        return self._phase_masks[state.phase].copy()
+        row = len(Phase) + state.subtopic if state.phase == _SUBTOPIC else state.phase
+        mask: NDArray[np.int8] = self.masks[row].copy()
+        return mask
 
-    def _make_phase_masks(self, tree: Tree) -> tuple[NDArray[np.int8], ...]:
+    def _make_phase_masks(self, tree: Tree) -> NDArray[np.int8]:
         masks = np.zeros((len(Phase), self.size.actions), np.int8)
         masks[Phase.TOPIC, : len(tree.subtopics)] = 1
         masks[Phase.STUDY, :-1] = [bool(text) for text in self.texts]
         masks[Phase.STUDY, self.conclusion] = 1
         masks[Phase.RESULT, self.first_decision : self.conclusion] = 1
         masks[Phase.CONCLUSION :, self.conclusion] = 1
-        return tuple(masks)
+        return masks
 
-    def _make_study_masks(self, tree: Tree) -> tuple[NDArray[np.int8], ...]:
+    def _make_study_masks(self, tree: Tree) -> NDArray[np.int8]:
         masks = np.zeros((len(tree.subtopics), self.size.actions), np.int8)
         first = self.first_study
         for mask, subtopic in zip(masks, tree.subtopics, strict=True):
             mask[first : first + len(subtopic.studies)] = 1
             first += len(subtopic.studies)
-        return tuple(masks)
+        return masks
 
 
 def check_on_masked(on_masked: str) -> None:

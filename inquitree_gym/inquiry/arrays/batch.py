@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from inquitree_gym.envs.arrays import EpisodeSeeds
 from inquitree_gym.envs.spaces import Bools, Ints
 from inquitree_gym.inquiry.arrays.compiled import functions
-from inquitree_gym.inquiry.arrays.loop import Inquiries, Told
+from inquitree_gym.inquiry.arrays.loop import Inquiries, Moves, Told, mask_words
 from inquitree_gym.inquiry.arrays.observers import Observer
 from inquitree_gym.inquiry.arrays.tables import TreePool, TreeTables
 from inquitree_gym.inquiry.engine import Event, Phase, State
@@ -57,9 +57,10 @@ class Batch:
         view, seeds = self.view, self.seeds
         tables = self._pool.tables._replace(vectors=self._observer.vectors)
         self._tables = type(tables)(*map(view, tables))
+        own = self.over, seeds.first.view(np.int64), seeds.episode.view(np.int64), self.own, self.choices
         self._played = Inquiries(
             view(self.rows), self.rows.shape[1], self._size.actions, self._size.subtopics, self._observer.dim, reads,
-            *map(view, (self.over, seeds.first.view(np.int64), seeds.episode.view(np.int64), self.own, self.choices)),
+            len(self.choices), *map(view, own),
         )  # fmt: skip
 
     def view(self, array: NDArray[Any]) -> Any:
@@ -76,10 +77,15 @@ class Batch:
             self.rows[env] = row
         self.over[envs] = False
 
+    def masks(self) -> NDArray[np.int8]:
+        """Return 1 for every open action, shape ``(num_envs, actions)``."""
+        masks: NDArray[np.int8] = self.told.masks.view(np.int8)[:, : self._size.actions]
+        return masks
+
     def observe(self, *, copy: bool = True) -> None:
         """Write infos and observations of all inquiries, into new arrays or, without ``copy``, into the same ones."""
         self.told = self._new_told(self._observer.new(self.num_envs) if copy else self.told.observations)
-        self._functions.show(0, self.num_envs, self._played, self._tables, Told(*map(self.view, self.told)))
+        self._functions.show_all(0, self.num_envs, self._played, self._tables, Told(*map(self.view, self.told)))
 
     def step(self, actions: Ints, *, copy: bool, readings: NDArray[np.int32] | None = None) -> Ints:
         """Take one turn in each inquiry, and start those that were over.
@@ -93,7 +99,7 @@ class Batch:
         """
         self.told = self._new_told(self._observer.new(self.num_envs) if copy else self.told.observations)
         given = self.view(self._readings if readings is None else readings)
-        told, shared = Told(*map(self.view, self.told)), (self._played, self._tables, self.view(actions), given)
+        told, shared = Told(*map(self.view, self.told)), (self._played, self._tables, Moves(self.view(actions), given))
         if self._threads is None:
             self._functions.step(0, self.num_envs, *shared, told)
         else:
@@ -115,7 +121,7 @@ class Batch:
         n, whole = self.num_envs, np.int64
         return Told(
             np.empty(n, whole), np.empty(n, whole), np.empty(n, whole), np.empty(n, np.bool_), np.empty(n, np.bool_),
-            np.empty((n, self._size.actions), np.int8), np.empty(n, whole), observations, np.zeros(n),
+            np.empty((n, mask_words(self._size.actions)), whole), np.empty(n, whole), observations, np.zeros(n),
             np.zeros(n, np.bool_),
         )  # fmt: skip
 

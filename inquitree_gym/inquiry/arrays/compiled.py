@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym import seeds
@@ -28,16 +29,17 @@ class Functions(NamedTuple):
 
     step: Callable[..., None]
     go_on: Callable[..., None]
-    show: Callable[..., None]
+    show_all: Callable[..., None]
     compiled: bool
 
     def view(self, array: NDArray[Any]) -> Any:
         """Return the buffer that the functions take: a flat array if they are compiled, else a memory view of it."""
         flat = array.reshape(-1)
+        flat = flat.view(np.uint8) if flat.dtype == np.bool_ else flat
         return flat if self.compiled else flat.data
 
 
-PLAIN = Functions(loop.step, loop.go_on, loop.show, compiled=False)
+PLAIN = Functions(loop.step, loop.go_on, loop.show_all, compiled=False)
 """The functions as Python runs them."""
 
 

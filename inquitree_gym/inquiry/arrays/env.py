@@ -182,8 +182,7 @@ class InquiryBatchEnv(BatchEnv):
 
     def action_masks(self) -> Mask:
         """Return which actions are allowed, bool of shape ``(num_envs, actions)``. See `Menu.mask`."""
-        masks: Mask = self.batch.told.masks.copy().view(np.bool_)
-        return masks
+        return self.batch.masks().copy().view(np.bool_)
 
     def texts(self) -> list[str]:
         """Return the observation of every environment as text."""
@@ -271,7 +270,7 @@ class InquiryBatchEnv(BatchEnv):
             return {}
         told = self.batch.told
         arrays = [_PHASE_NAMES.take(told.phases), told.turns, told.accepted, told.hint_levels, told.forced]
-        infos: Infos = dict(zip(_KEYS, [*arrays, told.masks], strict=True))
+        infos: Infos = dict(zip(_KEYS, [*arrays, self.batch.masks()], strict=True))
         present = np.ones(self.num_envs, np.bool_)
         if envs is not None:
             present = env_mask(envs, self.num_envs)
@@ -312,7 +311,7 @@ class InquiryBatchEnv(BatchEnv):
 
     def _refuse_masked(self, actions: Ints) -> None:
         batch = self.batch
-        masked = batch.told.masks[np.arange(self.num_envs), actions] == 0
+        masked = batch.masks()[np.arange(self.num_envs), actions] == 0
         masked &= ~batch.over
         if masked.any():
             env = int(masked.argmax())

@@ -18,24 +18,21 @@ from inquitree_gym.inquiry.engine.values import Phase
 from inquitree_gym.seeds import splitmix64
 from inquitree_gym.trees.schema import HINT_LEVELS
 
-BLOCK = 64
+BLOCK = 512
 """Inquiries in a block."""
-CONTEXTS = 2
-"""Reading contexts before those of the subtopics: the topic, and a result."""
+CONTEXTS = len(Phase)
+"""Reading contexts, and masks, before those of the subtopics: the phases. In most of these nothing is read."""
 ANSWER = 3
 """Numbers of a reading in a menu: candidate, decision, 1 if it is near enough."""
 WORD_BITS = 62
 """Subtopics in a word of an index observation: a signed 64-bit integer holds every pattern and their number."""
-DECISIONS = 3
-"""Menu actions that are decisions."""
 TEXT_HEAD = 2
 """Numbers before the kinds in a table of texts: the text of the limit, and the most wordings of a result."""
 RESULT_STATES = 3
 """Texts of one result in one wording: with subtopics left to visit, with none left, and at the turn limit."""
-PHASES = len(Phase)
 
 Buffer = Any
-"""A flat array, or a memory view of one."""
+"""A flat array, a memory view of one, or a pointer to its first element."""
 
 
 class Inquiries(NamedTuple):
@@ -52,8 +49,10 @@ class Inquiries(NamedTuple):
     """Length of the text part of the features. -1 for index observations."""
     reads: bool
     """True to look the readings of actions up, False where they are given."""
+    n_choices: int
+    """Number of trees to draw from."""
     over: Buffer
-    """True for an inquiry that is over and not yet started again."""
+    """1 for an inquiry that is over and not yet started again."""
     first_seeds: Buffer
     """Seed given last, as a signed word."""
     episodes: Buffer
@@ -71,6 +70,8 @@ class Tables(NamedTuple):
     """Tables of the engine. See `rows`."""
     readings: Buffer
     """`ANSWER` numbers for each reading context and action of each tree."""
+    masks: Buffer
+    """Open actions of each tree as words of eight bytes: a row for each phase, then for each subtopic."""
     texts: Buffer
     """Numbers of texts by observation. See `tables.text_numbers`."""
     needs: Buffer
@@ -91,58 +92,79 @@ class Told(NamedTuple):
     accepted: Buffer
     forced: Buffer
     masks: Buffer
-    """1 for an open action, a row of ``actions`` for each inquiry."""
+    """Open actions of each inquiry, as words of eight bytes."""
     numbers: Buffer
     """Number of the text that is shown."""
     observations: Buffer
     rewards: Buffer
     ended: Buffer
-    """True where an episode ended in this step."""
+    """1 where an episode ended in this step."""
 
 
-def step(
-    first: int, end: int, played: Inquiries, tables: Tables, actions: Sequence[int], readings: Buffer, told: Told
-) -> None:  # fmt: skip
+class Moves(NamedTuple):
+    """Actions of a step."""
+
+    actions: Buffer
+    readings: Buffer
+    """Four numbers for each action, looked up or given. See `READING`."""
+
+
+def pointers(buffers: Any) -> Any:
+    """Return a NamedTuple of buffers as it is. Compiled, its arrays become bare pointers.
+
+    Reading an array costs a test of the sign of each index, and passing it on a count of references, together more than
+    half of a step.
+    """
+    return buffers
+
+
+def step(first: int, end: int, played: Inquiries, tables: Tables, moves: Moves, told: Told) -> None:
     """Take the inquiries ``first`` to ``end`` - 1 one turn further, and start those that were over."""
-    rows, width, over, ended, rewards = played.rows, played.width, played.over, told.ended, told.rewards
-    for start in range(first, end, BLOCK):
-        stop = min(end, start + BLOCK)
-        if played.reads:
-            read_actions(start, stop, played, tables, actions, readings)
-        advance(rows, start, stop, width, tables.trees, readings)
-        for i in range(start, stop):
-            if over[i]:
-                restart(i, played, tables)
-            elif rows[i * width + at.PHASE] == turn.AT_END:
-                over[i] = ended[i] = True
-                rewards[i] = reward(i, actions[i], played, tables)
-        show(start, stop, played, tables, told)
+    advance_all(first, end, pointers(played), pointers(tables), pointers(moves), pointers(told))
+
+
+def show_all(first: int, end: int, played: Inquiries, tables: Tables, told: Told) -> None:
+    """Write infos, numbers of texts and observations of the inquiries ``first`` to ``end`` - 1."""
+    show(first, end, pointers(played), pointers(tables), pointers(told))
 
 
 def go_on(order: Sequence[int], played: Inquiries, tables: Tables, told: Told) -> None:
     """Start the next episodes of some inquiries."""
+    bare_played, bare_tables, bare_told = pointers(played), pointers(tables), pointers(told)
     for k in range(len(order)):
-        restart(order[k], played, tables)
-        show(order[k], order[k] + 1, played, tables, told)
+        restart(order[k], bare_played, bare_tables)
+        show(order[k], order[k] + 1, bare_played, bare_tables, bare_told)
 
 
-def read_actions(
-    first: int, end: int, played: Inquiries, tables: Tables, actions: Sequence[int], readings: Buffer
-) -> None:  # fmt: skip
+def advance_all(first: int, end: int, played: Inquiries, tables: Tables, moves: Moves, told: Told) -> None:
+    """Take inquiries one turn further, block by block."""
+    rows, width, over, ended, rewards = played.rows, played.width, played.over, told.ended, told.rewards
+    for start in range(first, end, BLOCK):
+        stop = min(end, start + BLOCK)
+        if played.reads:
+            read_actions(start, stop, played, tables, moves)
+        advance(rows, start, stop, width, tables.trees, moves.readings)
+        for i in range(start, stop):
+            if over[i]:
+                restart(i, played, tables)
+            elif rows[i * width + at.PHASE] == turn.AT_END:
+                over[i] = ended[i] = 1
+                rewards[i] = reward(i, moves.actions[i], played, tables)
+        show(start, stop, played, tables, told)
+
+
+def read_actions(first: int, end: int, played: Inquiries, tables: Tables, moves: Moves) -> None:
     """Look the readings of menu actions up."""
     rows, width, n_actions, trees, menus = played.rows, played.width, played.actions, tables.trees, tables.readings
+    actions, readings = moves.actions, moves.readings
     for i in range(first, end):
         row = i * width
         phase = rows[row + at.PHASE]
+        context = CONTEXTS + rows[row + at.SUBTOPIC] if phase == turn.AT_SUBTOPIC else phase
+        read = trees[rows[row + at.TREE] + at.READINGS] + (context * n_actions + actions[i]) * ANSWER
         to = i * turn.READING
-        readings[to], readings[to + 1], readings[to + 2], readings[to + 3] = -1, 0, 0, 0
-        if phase in (turn.AT_TOPIC, turn.AT_SUBTOPIC, turn.AT_RESULT):
-            context = 0 if phase == turn.AT_TOPIC else 1
-            if phase == turn.AT_SUBTOPIC:
-                context = CONTEXTS + rows[row + at.SUBTOPIC]
-            read = trees[rows[row + at.TREE] + at.READINGS] + (context * n_actions + actions[i]) * ANSWER
-            for place in range(ANSWER):
-                readings[to + place] = menus[read + place]
+        readings[to], readings[to + 1], readings[to + 2] = menus[read], menus[read + 1], menus[read + 2]
+        readings[to + 3] = 0
 
 
 def next_seed(first: int, episode: int) -> int:
@@ -160,103 +182,78 @@ def restart(i: int, played: Inquiries, tables: Tables) -> None:
     """Start the next episode of an inquiry."""
     played.episodes[i] += 1
     seed = next_seed(played.first_seeds[i], played.episodes[i])
-    table, count = played.own[i], len(played.choices)
+    table, count = played.own[i], played.n_choices
     if table < 0:
         table = played.choices[draw_choice(seed, count) if count > 1 else 0]
     begin(played.rows, i * played.width, played.width, tables.trees, table, seed)
-    played.over[i] = False
+    played.over[i] = 0
 
 
 def show(first: int, end: int, played: Inquiries, tables: Tables, told: Told) -> None:
     """Write infos, numbers of texts and observations of inquiries."""
-    tell(first, end, played, tables, told)
-    number_texts(first, end, played, tables, told)
-    observe(first, end, played, tables, told)
-
-
-def tell(first: int, end: int, played: Inquiries, tables: Tables, told: Told) -> None:
-    """Write the infos of inquiries."""
-    rows, width, n_actions, trees = played.rows, played.width, played.actions, tables.trees
-    phases, turns, hint_levels = told.phases, told.turns, told.hint_levels
-    accepted, forced, masks = told.accepted, told.forced, told.masks
-    for action in range(first * n_actions, end * n_actions):
-        masks[action] = 0
+    rows, width, trees, codes, open_actions = played.rows, played.width, tables.trees, tables.texts, tables.masks
+    phases, turns, hint_levels, numbers = told.phases, told.turns, told.hint_levels, told.numbers
+    accepted, forced, masks, words = told.accepted, told.forced, told.masks, mask_words(played.actions)
     for i in range(first, end):
         row = i * width
-        phase, table = rows[row + at.PHASE], rows[row + at.TREE]
-        phases[i], turns[i], hint_levels[i] = phase, rows[row + at.TURN], rows[row + at.HINT_LEVEL]
-        accepted[i], forced[i] = rows[row + at.ACCEPTED] != 0, rows[row + at.FORCED] != 0
-        n, studies = trees[table + at.N], table + at.TABLE_HEAD + trees[table + at.STUDIES]
-        mask, first_study = i * n_actions, n_actions - 1 - DECISIONS - trees[table + at.STUDIES]
-        start, stop = n_actions - 1, n_actions
-        if phase == turn.AT_TOPIC:
-            start, stop = 0, n
-        elif phase == turn.AT_SUBTOPIC:
-            entered = studies + rows[row + at.SUBTOPIC]
-            start, stop = first_study + trees[entered], first_study + trees[entered + 1]
-        elif phase == turn.AT_RESULT:
-            start, stop = n_actions - 1 - DECISIONS, n_actions - 1
-        elif phase == turn.AT_STUDY:
-            for action in range(mask, mask + n):
-                masks[action] = 1
-            for action in range(mask + first_study, mask + first_study + trees[studies + n]):
-                masks[action] = 1
-            start = n_actions - 1 - DECISIONS
-        for action in range(mask + start, mask + stop):
-            masks[action] = 1
-
-
-def number_texts(first: int, end: int, played: Inquiries, tables: Tables, told: Told) -> None:
-    """Write the number of the text that each of these inquiries shows."""
-    numbers = told.numbers
-    rows, width, trees, codes = played.rows, played.width, tables.trees, tables.texts
-    for i in range(first, end):
-        row = i * width
-        kind, texts = rows[row + at.KIND], trees[rows[row + at.TREE] + at.TEXTS]
-        if rows[row + at.LIMITED] and kind != turn.RESULT_SHOWN:
-            numbers[i] = codes[texts]
-            continue
-        variant = 1 if rows[row + at.LEFT] == 0 else 0
+        phase, table, hint = rows[row + at.PHASE], rows[row + at.TREE], rows[row + at.HINT_LEVEL]
+        phases[i], turns[i], hint_levels[i] = phase, rows[row + at.TURN], hint
+        accepted[i], forced[i] = rows[row + at.ACCEPTED], rows[row + at.FORCED]
+        state = CONTEXTS + rows[row + at.SUBTOPIC] if phase == turn.AT_SUBTOPIC else phase
+        mask = trees[table + at.MASKS] + state * words
+        for word in range(words):
+            masks[i * words + word] = open_actions[mask + word]
+        kind, texts, limited = rows[row + at.KIND], trees[table + at.TEXTS], rows[row + at.LIMITED]
+        variant = int(rows[row + at.LEFT] == 0)
         if kind == turn.RESULT_SHOWN:
             wording = rows[row + at.FAKE] * codes[texts + 1] + rows[row + at.WORDING]
-            state = 2 if rows[row + at.LIMITED] else variant
-            variant = (2 * wording + rows[row + at.AGAIN]) * RESULT_STATES + state
+            variant = (2 * wording + rows[row + at.AGAIN]) * RESULT_STATES + (2 if limited else variant)
         elif kind == turn.SUBTOPIC_SHOWN:
             variant = rows[row + at.AGAIN]
-        elif rows[row + at.HINT_LEVEL]:
-            variant = rows[row + at.HINT_LEVEL]
-        elif kind == turn.WAITING:
-            variant = 0
+        elif hint or kind == turn.WAITING:
+            variant = hint
         of_kind = texts + TEXT_HEAD + 2 * kind
         place = codes[of_kind] + (rows[row + at.NODE] + 1) * codes[of_kind + 1] + variant
-        numbers[i] = codes[texts + place]
+        numbers[i] = codes[texts] if limited and kind != turn.RESULT_SHOWN else codes[texts + place]
+    if played.dim < 0:
+        observe_index(first, end, played, told)
+    else:
+        observe_features(first, end, played, tables, told)
 
 
-def observe(first: int, end: int, played: Inquiries, tables: Tables, told: Told) -> None:
-    """Write observations: rows of a `FeatureLayout`, or the number of the text and the visited subtopics as words."""
+def mask_words(n_actions: int) -> int:
+    """Return the 64-bit words that a mask of bytes takes."""
+    return (n_actions + 7) // 8
+
+
+def observe_index(first: int, end: int, played: Inquiries, told: Told) -> None:
+    """Write the number of the text, then the visited subtopics as words of `WORD_BITS` bits."""
+    rows, width, slots, out, numbers = played.rows, played.width, played.slots, told.observations, told.numbers
+    words = (slots + WORD_BITS - 1) // WORD_BITS
+    for i in range(first, end):
+        to, visits = i * (1 + words), i * width + at.ROW_HEAD
+        out[to] = numbers[i]
+        for word in range(words):
+            bits = 0
+            for slot in range(word * WORD_BITS, min(slots, (word + 1) * WORD_BITS)):
+                bits |= int(rows[visits + slot] > 0) << (slot - word * WORD_BITS)
+            out[to + 1 + word] = bits
+
+
+def observe_features(first: int, end: int, played: Inquiries, tables: Tables, told: Told) -> None:
+    """Write the rows of a `FeatureLayout`."""
     rows, width, slots, dim = played.rows, played.width, played.slots, played.dim
     out, numbers, vectors = told.observations, told.numbers, tables.vectors
-    if dim < 0:
-        words = (slots + WORD_BITS - 1) // WORD_BITS
-        for i in range(first, end):
-            to, visits = i * (1 + words), i * width + at.ROW_HEAD
-            out[to] = numbers[i]
-            for word in range(words):
-                bits = 0
-                for slot in range(word * WORD_BITS, min(slots, (word + 1) * WORD_BITS)):
-                    bits |= int(rows[visits + slot] > 0) << (slot - word * WORD_BITS)
-                out[to + 1 + word] = bits
-        return
-    size = PHASES + 1 + slots + dim
+    size = CONTEXTS + 1 + slots + dim
     for i in range(first, end):
         row, to = i * width, i * size
-        for place in range(to, to + PHASES):
+        for place in range(to, to + CONTEXTS):
             out[place] = 0
         out[to + rows[row + at.PHASE]] = 1
-        out[to + PHASES] = rows[row + at.HINT_LEVEL] / HINT_LEVELS
+        out[to + CONTEXTS] = rows[row + at.HINT_LEVEL] / HINT_LEVELS
         for slot in range(slots):
-            out[to + PHASES + 1 + slot] = int(rows[row + at.ROW_HEAD + slot] > 0)
-        to, vector = to + PHASES + 1 + slots, numbers[i] * dim
+            out[to + CONTEXTS + 1 + slot] = int(rows[row + at.ROW_HEAD + slot] > 0)
+        to, vector = to + CONTEXTS + 1 + slots, numbers[i] * dim
         for place in range(dim):
             out[to + place] = vectors[vector + place]
 

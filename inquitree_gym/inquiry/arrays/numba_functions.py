@@ -6,7 +6,9 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.extending import overload, register_jitable
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload, register_jitable
 
 from inquitree_gym.inquiry.arrays import loop
 from inquitree_gym.inquiry.engine import transition
@@ -59,8 +61,33 @@ def _draw_choice(seed: Any, count: Any) -> Any:
     return draw
 
 
+@intrinsic
+def _pointers(context: Any, buffers: Any) -> Any:
+    """Take the pointers of the arrays in a NamedTuple. `Batch` keeps the arrays alive."""
+    kinds = [types.CPointer(each.dtype) if isinstance(each, types.Array) else each for each in buffers.types]
+    found = types.NamedTuple(kinds, buffers.instance_class)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values = cgutils.unpack_tuple(builder, arguments[0])
+        bare = [
+            context.make_array(kind)(context, builder, value).data if isinstance(kind, types.Array) else value
+            for kind, value in zip(buffers.types, values, strict=True)
+        ]
+        return context.make_tuple(builder, found, bare)
+
+    return found(buffers), generate
+
+
+@overload(loop.pointers)
+def _bare(buffers: Any) -> Any:
+    def bare(buffers: Any) -> Any:
+        return _pointers(buffers)
+
+    return bare
+
+
 for inner in (
-    transition.begin, transition.advance, loop.read_actions, loop.restart, loop.tell, loop.number_texts, loop.observe,
-    loop.show, loop.reward,
+    transition.begin, transition.advance, loop.advance_all, loop.read_actions, loop.restart, loop.show, loop.mask_words,
+    loop.observe_index, loop.observe_features, loop.reward,
 ):  # fmt: skip
     register_jitable(inner)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from inquitree_gym.envs.spaces import Ints
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.arrays.loop import ANSWER, CONTEXTS, RESULT_STATES, TEXT_HEAD, Tables
+from inquitree_gym.inquiry.arrays.loop import ANSWER, CONTEXTS, RESULT_STATES, TEXT_HEAD, Tables, mask_words
 from inquitree_gym.inquiry.engine import ObservationKind, Phase, Reading, Rules
-from inquitree_gym.inquiry.engine.rows import READINGS, REWARDS, TEXTS, tree_table
+from inquitree_gym.inquiry.engine.rows import MASKS, READINGS, REWARDS, TEXTS, tree_table
 from inquitree_gym.inquiry.judges.quality import required
 from inquitree_gym.inquiry.menu import Menu, MenuSize
 from inquitree_gym.inquiry.observations import LIMIT, ObservationKey, observation_keys
@@ -42,6 +42,7 @@ class TreeTables:
     menu: Menu
     engine: Ints
     readings: NDArray[np.int16]
+    masks: Ints
     texts: NDArray[np.int32]
     needs: Ints
     """See `Tables.needs`. The place of the first grade counts from 0."""
@@ -68,10 +69,17 @@ def tree_tables(runtime: TreeRuntime, size: MenuSize) -> TreeTables:
         menu=menu,
         engine=np.array(tree_table(tree, rules, size.subtopics, size.studies)),
         readings=_MenuReader(runtime).read(menu),
+        masks=_packed(menu.masks),
         texts=text_numbers(runtime),
         needs=_needs(tree, groups, n_texts),
         grades=np.full(n_texts * len(groups), np.nan),
     )
+
+
+def _packed(masks: NDArray[np.int8]) -> Ints:
+    """Return masks, one a row, as words of eight bytes, flat."""
+    padded = np.pad(masks, ((0, 0), (0, 8 * mask_words(masks.shape[1]) - masks.shape[1])))
+    return padded.view(np.int64).reshape(-1)
 
 
 class _MenuReader:
@@ -91,9 +99,9 @@ class _MenuReader:
         found[:, :, 0] = -1
         for action, text in enumerate(menu.texts):
             self._settle(readable(text))
-            for context, phase in enumerate((Phase.TOPIC, Phase.RESULT)):
+            for phase in (Phase.TOPIC, Phase.RESULT):
                 reading = self._runtime.matcher.read(self._state.replace(phase=phase), text)
-                found[context, action] = self._numbers(reading)
+                found[phase, action] = self._numbers(reading)
             found[CONTEXTS:, action] = [self._numbers(reading) for reading in self._designs(text)]
         return found.reshape(-1)
 
@@ -188,7 +196,7 @@ class TreePool:
         self._runtimes, self._size, self._number_texts = runtimes, size, number_texts
         self._known: dict[tuple[Tree, Rules], TreeTables] = {}
         self._permanent = 0
-        self.tables = Tables(*[np.zeros(0, np.int64)] * 6)
+        self.tables = Tables(*[np.zeros(0, np.int64)] * 7)
         """The tables of all trees, without the vectors of an observer."""
         self.first_texts: list[int] = []
         """Number of each tree's first text."""
@@ -250,20 +258,20 @@ class TreePool:
 
     def _join(self) -> None:
         parts = self.trees
-        starts, readings, texts, needs, grades = (
+        starts, readings, masks, texts, needs, grades = (
             list(accumulate((len(getattr(each, name)) for each in parts), initial=0))[:-1]
-            for name in ("engine", "readings", "texts", "needs", "grades")
+            for name in ("engine", "readings", "masks", "texts", "needs", "grades")
         )
         self.starts = np.array(starts)
         engines = [each.engine.copy() for each in parts]
         joined_texts, joined_needs = [each.texts.copy() for each in parts], [each.needs.copy() for each in parts]
         head = TEXT_HEAD + 2 * len(ObservationKind)
         for i, first in enumerate(self.first_texts):
-            engines[i][[READINGS, TEXTS, REWARDS]] = readings[i], texts[i], needs[i]
+            engines[i][[READINGS, MASKS, TEXTS, REWARDS]] = readings[i], masks[i], texts[i], needs[i]
             joined_texts[i][0] += first
             joined_texts[i][head:] += first
             joined_needs[i][1] = grades[i]
-        names = ("readings", "grades")
+        names = ("readings", "masks", "grades")
         joined = {name: np.concatenate([getattr(each, name) for each in parts]) for name in names}
         self.tables = Tables(
             trees=np.concatenate(engines),

@@ -31,9 +31,9 @@ ROW_HEAD = 22
 # Columns of a table.
 (
     SUBTOPICS, STUDIES, N, LIMIT, LEVEL, HIGHEST_FAKE, BARE, WAITS, RECALLS, REDO_TURN, REVISITS,
-    READINGS, TEXTS, REWARDS,
-) = range(14)  # fmt: skip
-TABLE_HEAD = 14
+    READINGS, MASKS, TEXTS, REWARDS,
+) = range(15)  # fmt: skip
+TABLE_HEAD = 15
 
 NO_LIMIT = -1
 
@@ -53,7 +53,7 @@ def tree_table(tree: Tree, rules: Rules, subtopics: int, studies: int) -> list[i
     head = [
         subtopics, studies, len(index), NO_LIMIT if limit is None else limit, rules.fake_level,
         signed(((rules.fake_level << 64) - 1) // 10), rules.bare_decisions, rules.feedback == "reason",
-        rules.reruns == "redo", rules.redo_turn, rules.named_at_result == "any", 0, 0, 0,
+        rules.reruns == "redo", rules.redo_turn, rules.named_at_result == "any", 0, 0, 0, 0,
     ]  # fmt: skip
     return [
         *map(int, head),
