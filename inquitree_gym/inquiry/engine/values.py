@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from inquitree_gym.inquiry.engine import rows as column
 from inquitree_gym.inquiry.engine.rows import ROW_HEAD
@@ -64,6 +64,7 @@ CREDITS = (4, 4, 1, 0, 0)
 FULL_CREDIT = 4
 """Quarters of a credit of 1."""
 
+T = TypeVar("T")
 _BLOCKS = {"visits": (0, 0), "runs": (1, 0), "shown": (1, 1), "proven": (1, 2), "told": (1, 3), "credit": (2, 4)}
 """Blocks of a row, each with the blocks of subtopics and of studies before it."""
 _PHASES, _KINDS, _REASONS, _DECISIONS = tuple(Phase), tuple(ObservationKind), tuple(Reason), tuple(Decision)
@@ -83,6 +84,16 @@ class Reading(NamedTuple):
     """Nearest candidates with their similarities, best first."""
     repeats: bool = False
     """True if the action would be accepted for the first time for its candidate and repeats a text shown before."""
+
+
+class _Column(Generic[T]):
+    """One number of a row as a read-only attribute."""
+
+    def __init__(self, place: int, kind: Callable[[int], T]) -> None:
+        self._place, self._kind = place, kind
+
+    def __get__(self, view: Any, owner: type | None = None) -> T:
+        return self._kind(view.row[self._place])
 
 
 class State:
@@ -112,35 +123,22 @@ class State:
         """Phase of the inquiry."""
         return _PHASES[self.row[column.PHASE]]
 
-    @property
-    def turn(self) -> int:
-        """Number of actions taken."""
-        return self.row[column.TURN]
+    turn = _Column(column.TURN, int)
+    """Number of actions taken."""
 
     @property
     def subtopic(self) -> int:
         """Subtopic entered last. -1 before the first."""
         return self.row[column.SUBTOPIC]
 
-    @property
-    def study(self) -> int:
-        """Study run last. -1 before the first."""
-        return self.row[column.STUDY]
-
-    @property
-    def hint_level(self) -> int:
-        """Level of the last hint for the open choice, 0 to H."""
-        return self.row[column.HINT_LEVEL]
-
-    @property
-    def target(self) -> int:
-        """Subtopic or study that the hints point to. -1 before the first failure."""
-        return self.row[column.TARGET]
-
-    @property
-    def left(self) -> int:
-        """Number of subtopics that have not been visited."""
-        return self.row[column.LEFT]
+    study = _Column(column.STUDY, int)
+    """Study run last. -1 before the first."""
+    hint_level = _Column(column.HINT_LEVEL, int)
+    """Level of the last hint for the open choice, 0 to H."""
+    target = _Column(column.TARGET, int)
+    """Subtopic or study that the hints point to. -1 before the first failure."""
+    left = _Column(column.LEFT, int)
+    """Number of subtopics that have not been visited."""
 
     @property
     def seed(self) -> int:
@@ -211,11 +209,11 @@ class State:
 class Event:
     """Outcome of one action: a read-only view of the row after it."""
 
-    __slots__ = ("state",)
+    __slots__ = ("row", "state")
 
     def __init__(self, state: State) -> None:
         """View the row of ``state``, the one that follows the action."""
-        self.state = state
+        self.state, self.row = state, state.row
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Event) and tuple(self.state.row) == tuple(other.state.row)
@@ -231,60 +229,28 @@ class Event:
         """Kind of the observation that follows."""
         return _KINDS[self.state.row[column.KIND]]
 
-    @property
-    def node(self) -> int:
-        """Index of the subtopic or study in the observation. -1 for none."""
-        return self.state.row[column.NODE]
-
-    @property
-    def fake(self) -> int:
-        """Result shown at RESULT: 0 for the true one, i for the i-th fake."""
-        return self.state.row[column.FAKE]
-
-    @property
-    def wording(self) -> int:
-        """Wording of the result shown: 0 as the tree has it, i for its i-th rewording."""
-        return self.state.row[column.WORDING]
-
-    @property
-    def accepted(self) -> bool:
-        """True if the action was taken as meant."""
-        return bool(self.state.row[column.ACCEPTED])
-
-    @property
-    def forced(self) -> bool:
-        """True for the move after the last hint failed."""
-        return bool(self.state.row[column.FORCED])
-
-    @property
-    def hint_level(self) -> int:
-        """Level of the hint in the observation. 0 for none."""
-        return self.state.row[column.SHOWN_HINT]
-
-    @property
-    def limit(self) -> bool:
-        """True if this action reached the turn limit."""
-        return bool(self.state.row[column.LIMITED])
-
-    @property
-    def reason(self) -> Reason:
-        """Reason for a rejection. A forced move keeps that of the failure."""
-        return _REASONS[self.state.row[column.REASON]]
-
-    @property
-    def decision(self) -> Decision:
-        """The decision as taken."""
-        return _DECISIONS[self.state.row[column.DECISION]]
-
-    @property
-    def credit(self) -> int:
-        """Earned credit of the result shown in quarters, the lower of its subtopic and its study. -1 for no result."""
-        return self.state.row[column.CREDIT]
-
-    @property
-    def again(self) -> bool:
-        """True if the subtopic was visited, or the study run, before."""
-        return bool(self.state.row[column.AGAIN])
+    node = _Column(column.NODE, int)
+    """Index of the subtopic or study in the observation. -1 for none."""
+    fake = _Column(column.FAKE, int)
+    """Result shown at RESULT: 0 for the true one, i for the i-th fake."""
+    wording = _Column(column.WORDING, int)
+    """Wording of the result shown: 0 as the tree has it, i for its i-th rewording."""
+    accepted = _Column(column.ACCEPTED, bool)
+    """True if the action was taken as meant."""
+    forced = _Column(column.FORCED, bool)
+    """True for the move after the last hint failed."""
+    hint_level = _Column(column.SHOWN_HINT, int)
+    """Level of the hint in the observation. 0 for none."""
+    limit = _Column(column.LIMITED, bool)
+    """True if this action reached the turn limit."""
+    reason = _Column(column.REASON, _REASONS.__getitem__)
+    """Reason for a rejection. A forced move keeps that of the failure."""
+    decision = _Column(column.DECISION, _DECISIONS.__getitem__)
+    """The decision as taken."""
+    credit = _Column(column.CREDIT, int)
+    """Earned credit of the result shown in quarters, the lower of its subtopic and its study. -1 for no result."""
+    again = _Column(column.AGAIN, bool)
+    """True if the subtopic was visited, or the study run, before."""
 
 
 def event_values(event: Event) -> dict[str, Any]:
