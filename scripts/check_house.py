@@ -275,8 +275,8 @@ def _check_course(kind: str, limits: dict[str, Any]) -> Iterator[Gate]:
     """Yield the gates on one small study of a kind, from its start to its report."""
     with tempfile.TemporaryDirectory() as folder:
         run = str(Path(folder, "run"))
-        agent = limits["agents"][kind]
-        study = ["run", "--env", kind, "--agent", agent, "--papers", "12", "--seeds", "1", "--out", run]
+        agent, tasks = limits["agents"][kind], limits["tasks"][kind]
+        study = ["run", "--env", kind, "--agent", agent, "--papers", tasks, "--seeds", "1", "--out", run]
         report = ["report", run]
         course = f"ran = set(); trace(ran); call({study}); call({report}); names = sorted(ran)"
         yield _loaded(f"modules whose functions run, {kind}", course, limits["course_modules"])
