@@ -58,6 +58,8 @@ class Books:
         assert state.runs == tuple(self.runs.get(k, 0) for k in studies)
         assert state.shown == tuple(self.outcomes.get(k, [-1])[-1] for k in studies), "the outcome seen last"
         assert state.proven == sum(1 << k for k in studies if 0 in self.outcomes.get(k, [])), "true outcomes alone"
+        chosen = [number > 0 for number in (*state.visits, *state.runs)]
+        assert [credit >= 0 for credit in state.credit] == chosen, "credit is held by what was chosen alone"
         if event.kind == ObservationKind.SUBTOPIC:
             assert event.again == (self.entries[event.node] > 1)
         if event.kind == ObservationKind.RESULT:
