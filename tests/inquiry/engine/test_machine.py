@@ -113,6 +113,7 @@ def length(engine: Engine, policy, seed: int = 0) -> int:
         event = engine.advance(state, policy(engine, state))
         assert not event.limit
         state = event.state
+        assert state.turn <= engine.n * (2 * HINT_LEVELS + 3), "a traversal that never ends"
     return state.turn
 
 
@@ -232,6 +233,7 @@ def test_a_study_that_was_run_is_run_again_by_a_decision_to_redo_alone(failures:
 def test_similarity_exactly_at_the_threshold_is_accepted():
     assert follow(engine_of(ONE), Reading(0, 0.5)).accepted
     assert not follow(engine_of(ONE), Reading(0, math.nextafter(0.5, 0))).accepted
+    assert not follow(engine_of(ONE), Reading(0, math.nan)).accepted
 
 
 @pytest.mark.parametrize("other", [MISS, hit(0), Reading(1, 0.4)])
