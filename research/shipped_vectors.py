@@ -15,6 +15,7 @@ from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.embeddings.protocol import Embedder
 from inquitree_gym.embeddings.vectors import KEY, PARTS, shipped_file, shipped_rows, text_key
 from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.menu import DECISIONS
 from inquitree_gym.inquiry.observations import observation_keys
 from inquitree_gym.trees import builtin_ids, load_tree
 
@@ -30,7 +31,7 @@ def needed_texts() -> dict[str, set[str]]:
     """
     trees = [load_tree(name) for name in builtin_ids()]
     return {
-        "trees": {text for tree in trees for text in tree.texts().values()},
+        "trees": {text for tree in trees for text in tree.texts().values()} | set(DECISIONS),
         "observations": {text for name in builtin_ids() for text in _observations(name)},
     }
 

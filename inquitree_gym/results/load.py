@@ -199,7 +199,7 @@ def no_finished_episode(runs: Sequence[ScoredRun]) -> LogError:
     """Return the error for runs without a finished episode."""
     reason = next((f" ({each.name}: {each.error})" for run in runs for each in run.missing if each.error), "")
     paths = ", ".join(f"'{run.folder}'" for run in runs)
-    return LogError(f"{paths} holds no finished episode yet; run its study first{reason}")
+    return LogError(f"{paths} holds no finished episode that can be scored{reason or '; run its study first'}")
 
 
 def without_doubles(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], int]:

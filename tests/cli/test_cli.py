@@ -508,7 +508,10 @@ def test_a_new_tree_lacks_only_its_texts(tmp_path: Path, monkeypatch: pytest.Mon
     codes = {fault["code"] for fault in json.loads(inquitree("check", "bread.json", "--json").out)["bread.json"]}
     assert not {code for code in codes if code < "T301"}, "its structure has no fault"
     again = inquitree("new", "bread")
-    assert (again.status, again.said) == (2, "error: 'bread.json' exists already; give another file with --out")
+    assert (again.status, again.said) == (
+        2,
+        "error: 'bread.json' exists already; choose another id, or another folder with --out",
+    )
     assert Path("bread.json").read_text() == written
     assert "written: rye.json" in inquitree("new", "bread", "--out", "rye.json").err
 

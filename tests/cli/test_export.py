@@ -63,7 +63,7 @@ def test_export_of_nothing_says_so(played: Path, tmp_path: Path):
     assert "holds no finished episode" in inquitree("export", tmp_path).said
     (tmp_path / "run.json").write_bytes((played / "run.json").read_bytes())
     done = inquitree("export", tmp_path, "--benchmark")
-    assert (done.status, "holds no finished episode yet" in done.said) == (2, True)
+    assert (done.status, "holds no finished episode that can be scored" in done.said) == (2, True)
 
 
 def test_logs_of_inspect_need_their_extra(played: Path, monkeypatch: pytest.MonkeyPatch):

@@ -202,7 +202,7 @@ def test_an_episode_that_is_given_twice_counts_once(logs: Path, tmp_path: Path):
         (("report", "--closed-book", "nowhere"), "--closed-book is a flag of --env inquiry, not of --env projection"),
         (("report", "--out", "r.html", "--example", "paper99"), "no episode is about 'paper99'"),
         (("score", "--variant", "lax"), "--variant: "),
-        (("report", "--env", "inquiry"), "holds no finished episode yet"),
+        (("report", "--env", "inquiry"), "holds no finished episode that can be scored"),
         (("score", "--judge", "nli:x"), "nli:x has not judged 'paper1-llm"),
         (("judge", "--repeats", "2"), "--repeats is a flag of --env inquiry, not of"),
         (("judge", "--undirected", "2"), "--undirected: "),

@@ -223,7 +223,7 @@ def test_a_number_of_turns_is_one_setting_for_trees_of_all_sizes(tmp_path: Path)
 
 def test_a_run_with_nothing_whole_says_so(run: Path, tmp_path: Path):
     (tmp_path / "run.json").write_bytes((run / "run.json").read_bytes())
-    with pytest.raises(LogError, match=r"holds no finished episode yet; run its study first$"):
+    with pytest.raises(LogError, match=r"holds no finished episode that can be scored; run its study first$"):
         load_run(tmp_path)
     (tmp_path / "episodes").mkdir()
     failed = sorted((run / "episodes").iterdir())[2]

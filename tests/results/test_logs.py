@@ -127,7 +127,9 @@ def test_logs_of_trees_that_are_not_at_hand_are_counted_and_named(played: Path, 
         write_log(tmp_path / f"own-{seed}.jsonl", own_episode(tree, seed))
     stranger = read_episode(played / "own-1-0.jsonl").header.task.model_copy(update={"digest": "0" * 64})
     write_log(tmp_path / "old.jsonl", read_episode(played / "own-1-0.jsonl"), task=stranger)
-    with pytest.raises(LogError, match=r"holds no finished episode yet.*was played on paper8 with digest 000000000000"):
+    with pytest.raises(
+        LogError, match=r"holds no finished episode that can be scored.*was played on paper8 with digest 000000000000"
+    ):
         load_run(tmp_path)
     shutil.copy(played / "own-1-0.jsonl", tmp_path)
     found = load_run(tmp_path)
@@ -177,7 +179,7 @@ def test_what_is_no_log_is_named_and_the_rest_goes_on(played: Path, tmp_path: Pa
 def test_a_path_that_does_not_exist_is_an_error(tmp_path: Path):
     with pytest.raises(LogError, match="does not exist; give a run, another folder of logs, or a log"):
         find_logs(tmp_path / "none")
-    with pytest.raises(LogError, match=r"holds no finished episode yet.*holds no episode log"):
+    with pytest.raises(LogError, match=r"holds no finished episode that can be scored.*holds no episode log"):
         load_run(tmp_path)
 
 

@@ -64,9 +64,10 @@ def new(
     from inquitree_gym.trees.lint import todo_faults
     from inquitree_gym.trees.load import dump_tree, new_tree
 
+    tree_id = tree_id.removesuffix(".json")
     tree, file = new_tree(tree_id, subtopics, studies), out_file or Path(f"{tree_id}.json")
     if file.exists():
-        raise OptionError(f"'{file}' exists already; give another file with --out")
+        raise OptionError(f"'{file}' exists already; choose another id, or another folder with --out")
     write(file, dump_tree(tree))
     places = Counter(re.sub(r"\[\d+\]", "[…]", fault.path) for fault in todo_faults(tree))
     print_table("To fill in", [["place", "texts"], *([place, str(count)] for place, count in places.items())])
