@@ -199,7 +199,8 @@ def no_finished_episode(runs: Sequence[ScoredRun]) -> LogError:
     """Return the error for runs without a finished episode."""
     reason = next((f" ({each.name}: {each.error})" for run in runs for each in run.missing if each.error), "")
     paths = ", ".join(f"'{run.folder}'" for run in runs)
-    return LogError(f"{paths} holds no finished episode that can be scored{reason or '; run its study first'}")
+    remedy = "mend the cause, or run the study again" if reason else "run its study first"
+    return LogError(f"{paths} holds no finished episode that can be scored{reason}; {remedy}")
 
 
 def without_doubles(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], int]:

@@ -228,7 +228,7 @@ def test_a_run_with_nothing_whole_says_so(run: Path, tmp_path: Path):
     (tmp_path / "episodes").mkdir()
     failed = sorted((run / "episodes").iterdir())[2]
     (tmp_path / "episodes" / failed.name).write_bytes(failed.read_bytes())
-    with pytest.raises(LogError, match=r"run its study first \(.*_s2\.jsonl: TimeoutError: no answer\)"):
+    with pytest.raises(LogError, match=r"scored \(.*_s2\.jsonl: TimeoutError: no answer\)"):
         load_run(tmp_path)
 
 
