@@ -63,7 +63,7 @@ def _compiled() -> Functions:
 
     folder = _writable(cache_folder() / "numba" / _digest(Path(numba_functions.__file__), numba.__version__))
     if folder is None or not any(folder.iterdir()):
-        sys.stderr.write("Compiling the rules for array environments, once for this version. This takes some seconds.\n")
+        sys.stderr.write("Compiling the rules for array environments, once for this version: some seconds.\n")
     before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, "" if folder is None else str(folder)
     try:
         compiled: list[Any] = [
