@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+import platformdirs
+
 from inquitree_gym.errors import InquiTreeError
 
 MAX_LOG = 512_000_000
@@ -105,3 +107,9 @@ def _check(
         raise error(f"'{path}' must be a regular file, got {kind}. Give the path of a file.")
     if state.st_size > limit:
         raise error(f"'{path}' must hold at most {limit:,} bytes, got {state.st_size:,}. Give a smaller file.")
+
+
+def user_folder(purpose: str) -> Path:
+    """Return the folder of files kept between runs for one purpose: in `INQUITREE_CACHE`, or in the user's cache."""
+    named = os.environ.get(CACHE_VARIABLE)
+    return Path(named or platformdirs.user_cache_dir("inquitree-gym")).expanduser() / purpose

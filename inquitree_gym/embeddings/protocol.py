@@ -106,8 +106,6 @@ def embedded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
 
 def are_sound(rows: Vectors) -> NDArray[np.bool_]:
     """Return for each row whether its length is 1 or 0. NaN and infinity are neither."""
-    lengths = np.linalg.norm(
-        rows.astype(np.float64), axis=1
-    )  # beyond float32, the square of a large number is infinite
+    lengths = np.linalg.norm(rows.astype(np.float64), axis=1)  # in float32, the square of a large number is infinite
     sound: NDArray[np.bool_] = (np.abs(lengths - 1) <= UNIT_TOLERANCE) | (lengths == 0)
     return sound

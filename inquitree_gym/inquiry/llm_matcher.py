@@ -78,9 +78,10 @@ class LLMReader:
         Raises:
             OptionError: litellm knows no provider for the model.
         """
-        from inquitree_gym.llm.cache import CachedChat, ReplyCache, reply_folder
+        from inquitree_gym.files import user_folder
+        from inquitree_gym.llm.cache import CachedChat, ReplyCache
 
-        self._chat = CachedChat(chat, cache or ReplyCache(reply_folder(READER_ROLE)))
+        self._chat = CachedChat(chat, cache or ReplyCache(user_folder(READER_ROLE)))
         self._prompts = prompts or inquiry_prompts(names=TEMPLATES)
         self.name = f"{LLM_PREFIX}{chat.config['model']}"
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from inquitree_gym.errors import BudgetError, ServiceError
+from inquitree_gym.files import user_folder
 from inquitree_gym.judging.judgement import Judgement, JudgeReply
 from inquitree_gym.llm import Budget, BudgetedChat, CachedChat, Chat, Completion, Message, ReplyCache, Usage
-from inquitree_gym.llm.cache import reply_folder
 from inquitree_gym.llm.chat import complete_with_text
 from inquitree_gym.log.records import JUDGE_ROLE
 
@@ -82,7 +82,7 @@ class Talk:
 
 def judging_chat(chat: Chat, budget: Budget, cache: ReplyCache | None) -> CachedChat:
     """Return a chat within a budget that caches every paid reply. None for ``cache`` is the package's cache folder."""
-    return CachedChat(BudgetedChat(chat, budget), cache or ReplyCache(reply_folder(JUDGE_ROLE)))
+    return CachedChat(BudgetedChat(chat, budget), cache or ReplyCache(user_folder(JUDGE_ROLE)))
 
 
 def secret_of(*parts: object) -> str:

@@ -13,11 +13,10 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-import platformdirs
 from pydantic import TypeAdapter, ValidationError
 
 from inquitree_gym.errors import CacheError, ServiceError
-from inquitree_gym.files import CACHE_VARIABLE, write_whole
+from inquitree_gym.files import write_whole
 from inquitree_gym.llm.chat import Chat, ChatMiddleware, Completion, Message
 from inquitree_gym.trees.fields import CANARY
 
@@ -137,9 +136,3 @@ def _as_cached(completion: Completion) -> Completion:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
-
-
-def reply_folder(purpose: str) -> Path:
-    """Return the folder of cached replies for one purpose: in `INQUITREE_CACHE`, or in the user's cache folder."""
-    named = os.environ.get(CACHE_VARIABLE)
-    return Path(named or platformdirs.user_cache_dir("inquitree-gym")).expanduser() / purpose

@@ -25,8 +25,8 @@ from inquitree_gym.cli.output import (
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, load_embedder
 from inquitree_gym.embeddings.protocol import embedded
 from inquitree_gym.errors import OptionError
+from inquitree_gym.files import user_folder
 from inquitree_gym.llm import Budget, BudgetedChat, CachedChat, ChatModel, ReplyCache
-from inquitree_gym.llm.cache import reply_folder
 from inquitree_gym.trees.fields import Paper
 from inquitree_gym.trees.lint import lint_task
 from inquitree_gym.trees.load import dump_document
@@ -70,7 +70,7 @@ def disclose_file(  # noqa: PLR0913  (one parameter per flag)
     if target.exists():
         raise OptionError(f"'{target}' exists already; give another file with --out")
     chat = ChatModel(model, base_url=base_url, max_tokens=reply_limit(reply_tokens))
-    asked = CachedChat(BudgetedChat(chat, Budget(max_cost=max_cost)), ReplyCache(reply_folder(ROLE)))
+    asked = CachedChat(BudgetedChat(chat, Budget(max_cost=max_cost)), ReplyCache(user_folder(ROLE)))
     task = disclose(read_paper(file, paper), asked, task_id=name, domain=domain)
     write(target, dump_document(task))
     faults = lint_task(task, partial(embedded, load_embedder(DEFAULT_EMBEDDER)))

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym import seeds
-from inquitree_gym.embeddings.vectors import cache_folder
 from inquitree_gym.errors import install_advice
+from inquitree_gym.files import user_folder
 from inquitree_gym.inquiry.arrays import loop
 from inquitree_gym.inquiry.engine import rows, transition, values
 
@@ -61,7 +61,7 @@ def _compiled() -> Functions:
 
     from inquitree_gym.inquiry.arrays import numba_functions
 
-    folder = _writable(cache_folder() / "numba" / _digest(Path(numba_functions.__file__), numba.__version__))
+    folder = _writable(user_folder("numba") / _digest(Path(numba_functions.__file__), numba.__version__))
     if folder is None or not any(folder.iterdir()):
         sys.stderr.write("Compiling the rules for array environments, once for this version: some seconds.\n")
     before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, "" if folder is None else str(folder)

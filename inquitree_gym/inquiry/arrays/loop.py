@@ -15,7 +15,7 @@ from inquitree_gym.inquiry.engine import rows as at
 from inquitree_gym.inquiry.engine import transition as turn
 from inquitree_gym.inquiry.engine.transition import advance, begin
 from inquitree_gym.inquiry.engine.values import Phase
-from inquitree_gym.seeds import splitmix64
+from inquitree_gym.seeds import signed, splitmix64
 from inquitree_gym.trees.schema import HINT_LEVELS
 
 BLOCK = 512
@@ -169,13 +169,12 @@ def read_actions(first: int, end: int, played: Inquiries, tables: Tables, moves:
 
 def next_seed(first: int, episode: int) -> int:
     """Return the seed of the k-th episode after a seeded one, as a signed word."""
-    word = splitmix64(first & 0xFFFFFFFFFFFFFFFF, episode)
-    return word - (1 << 64) if word >> 63 else word
+    return signed(splitmix64(first, episode))
 
 
 def draw_choice(seed: int, count: int) -> int:
     """Return which of ``count`` trees an episode is played on."""
-    return splitmix64(seed & 0xFFFFFFFFFFFFFFFF, count) % count
+    return splitmix64(seed, count) % count
 
 
 def restart(i: int, played: Inquiries, tables: Tables) -> None:

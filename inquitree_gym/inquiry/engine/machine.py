@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.engine.rows import row_width, tree_table
+from inquitree_gym.inquiry.engine.rows import HIGHEST_FAKE, TABLE_HEAD, row_width, tree_table
 from inquitree_gym.inquiry.engine.transition import advance, begin, draw_fake, draw_wording
 from inquitree_gym.inquiry.engine.values import Event, Phase, Reading, State
-from inquitree_gym.seeds import hash_text, seed_of_agent, signed
+from inquitree_gym.seeds import WORD, seed_of_agent, signed
 
 if TYPE_CHECKING:
     from inquitree_gym.inquiry.engine.rules import Rules
@@ -28,25 +28,24 @@ class Engine:
             raise OptionError("the engine needs a threshold; pass Rules(threshold=...) or take the embedder's default")
         index = {subtopic.id: i for i, subtopic in enumerate(tree.subtopics)}
         self.rules = rules
-        self.n = len(tree.subtopics)
+        self.n, studies = len(tree.subtopics), len(tree.studies)
+        self.turn_limit = rules.turn_limit(self.n)
+        self.table = table = tree_table(tree, rules, self.n, studies)
+        """Tree and rules as the transition function takes them."""
         self.prerequisites = tuple(sum(1 << index[name] for name in s.prerequisites) for s in tree.subtopics)
         """Bit set of the prerequisites of each subtopic."""
-        self.subtopic_of = tuple(i for i, s in enumerate(tree.subtopics) for _ in s.studies)
+        self.subtopic_of = tuple(table[TABLE_HEAD : TABLE_HEAD + studies])
         self.studies_of = tuple(
             tuple(k for k, owner in enumerate(self.subtopic_of) if owner == i) for i in range(self.n)
         )
-        self.fakes_of = tuple(len(study.fakes) for study in tree.studies)
-        self.fake_keys = tuple(hash_text(f"{tree.id}\n{study.id}") for study in tree.studies)
-        """64-bit word of each study that the draws of its fakes and wordings depend on."""
-        varied = rules.replication == "varied"
-        self.wordings_of = tuple(min(map(len, study.wordings)) if varied else 1 for study in tree.studies)
+        fakes = TABLE_HEAD + studies + self.n + 1
+        self.fakes_of = tuple(table[fakes : fakes + studies])
+        self.wordings_of = tuple(table[fakes + studies : fakes + 2 * studies])
         """Number of wordings in which every result of each study is shown."""
-        self.turn_limit = rules.turn_limit(self.n)
-        self.table = tree_table(tree, rules, self.n, len(self.subtopic_of))
-        """Tree and rules as the transition function takes them."""
+        self.fake_keys = tuple(key & WORD for key in table[fakes + 2 * studies : fakes + 3 * studies])
+        """64-bit word of each study that the draws of its fakes and wordings depend on."""
         self._tree_id = tree.id
         self._threshold = rules.threshold
-        self._highest_fake = ((rules.fake_level << 64) - 1) // 10
         self._all = tuple(range(self.n))
 
     def start(self, seed: int) -> Event:
@@ -91,7 +90,7 @@ class Engine:
         """
         if not self.rules.fake_level:
             return 0
-        return draw_fake(seed, self.fake_keys[study], run, self._highest_fake, self.fakes_of[study])
+        return draw_fake(seed, self.fake_keys[study], run, self.table[HIGHEST_FAKE], self.fakes_of[study])
 
     def wording_shown(self, seed: int, study: int, run: int) -> int:
         """Return the wording of what the ``run``-th run of ``study`` shows, be it true or a fake.

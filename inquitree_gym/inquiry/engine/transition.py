@@ -47,7 +47,7 @@ from inquitree_gym.inquiry.engine.rows import (
     N,
 )  # fmt: skip
 from inquitree_gym.inquiry.engine.values import CREDITS, PHASE_OF, Decision, ObservationKind, Phase, Reason
-from inquitree_gym.seeds import splitmix64
+from inquitree_gym.seeds import WORD, splitmix64
 from inquitree_gym.trees.schema import HINT_LEVELS
 
 # Plain integers: enum members are slower to look up and to compare.
@@ -88,7 +88,7 @@ def draw_fake(seed: int, key: int, run: int, highest: int, fakes: int) -> int:
         fakes: number of fakes of the study.
     """
     draw = splitmix64(seed, key, run)
-    return 1 + splitmix64(draw) % fakes if draw <= highest & 0xFFFFFFFFFFFFFFFF else 0
+    return 1 + splitmix64(draw) % fakes if draw <= highest & WORD else 0
 
 
 def draw_wording(seed: int, key: int, run: int, wordings: int) -> int:
