@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from inquitree_gym.errors import Fault, OptionError
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    pass
 
 Scalar = str | int | float | bool | None
 
@@ -78,7 +78,7 @@ class Tasks(Protocol[T]):
         """Word for one task in messages and headings: ``tree``, ``task``, ``question``."""
 
     @property
-    def schema(self) -> type[BaseModel]:
+    def schema(self) -> Any:
         """Model of a file, for editors."""
 
     def expand(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -100,10 +100,6 @@ class Tasks(Protocol[T]):
 
     def lint(self, task: T, embedder: Any = None) -> Sequence[Fault]:
         """Return the faults of a task, for its author. Those of meaning need an embedder."""
-
-    def load_draft(self, task: str | os.PathLike[str]) -> Any:
-        """Return a task to check. It may have a format that cannot be played yet. See `load` for the errors."""
-        return self.load(task)
 
     def aids(self, task: Any, embedder: Any = None) -> Mapping[str, Sequence[list[str]]]:
         """Return tables that help the author of a task: rows of cells by title, the heading first."""

@@ -130,7 +130,7 @@ def _size(tree: Tree) -> str:
 
 
 def _subtopic_row(subtopic: Subtopic) -> list[str]:
-    return [subtopic.id, _plain(subtopic.name), _plain(subtopic.text), ", ".join(subtopic.prerequisites) or "–"]
+    return [subtopic.id, _plain(subtopic.name), _plain(subtopic.text), ", ".join(subtopic.requires) or "–"]
 
 
 def _studies(subtopic: Subtopic) -> Iterator[str]:

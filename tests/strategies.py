@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from hypothesis import strategies as st
 
-from inquitree_gym.trees import CANARY, Tree
+from inquitree_gym.trees import CANARY, Tree, parse_tree
 
 SHAPES = ("independent", "chain", "random")
 
@@ -44,7 +44,7 @@ def make_tree(prerequisites: list[list[int]], studies: list[int], fakes: int = 2
         }
         for i, subtopic in enumerate(subtopics)
     ]
-    return Tree.model_validate_json(
+    return parse_tree(
         json.dumps(
             {
                 "format": "inquitree/1",
@@ -65,7 +65,7 @@ def make_tree(prerequisites: list[list[int]], studies: list[int], fakes: int = 2
                 "conclusions": conclusions,
                 "provenance": {"sources": [], "support": []},
             }
-        )
+        ).encode()
     )
 
 
@@ -80,7 +80,7 @@ def with_rewordings(tree: Tree, count: int) -> Tree:
                 fake | {"rewordings": [f"{number}, seen {i} times: {node['id']} fell." for i in range(count)]}
                 for number, fake in enumerate(fakes, 1)
             ]
-    return Tree.model_validate_json(json.dumps(document))
+    return parse_tree(json.dumps(document).encode())
 
 
 def with_paraphrases(tree: Tree, paraphrases: Mapping[str, Sequence[str]]) -> Tree:
@@ -89,7 +89,7 @@ def with_paraphrases(tree: Tree, paraphrases: Mapping[str, Sequence[str]]) -> Tr
     for subtopic in document["subtopics"]:
         for node in (subtopic, *subtopic["studies"]):
             node["paraphrases"] = list(paraphrases.get(node["id"], ()))
-    return Tree.model_validate_json(json.dumps(document))
+    return parse_tree(json.dumps(document).encode())
 
 
 @st.composite

@@ -9,9 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from inquitree_gym.trees import CANARY
+from inquitree_gym.inquiry.engine import Engine, Rules
+from inquitree_gym.trees import CANARY, Tree, parse_tree
 from inquitree_gym.trees.world_schema import WorldTree
-from inquitree_gym.trees.worlds import parse_world_tree
 
 Axes = Sequence[int]
 """Indices of axes."""
@@ -115,7 +115,7 @@ def clean_document() -> dict[str, Any]:
 
 
 def read(document: dict[str, Any]) -> WorldTree:
-    return parse_world_tree(json.dumps(document).encode(), "broken.json")
+    return parse_tree(json.dumps(document).encode(), "broken.json")
 
 
 @st.composite
@@ -129,3 +129,8 @@ def world_trees(draw: st.DrawFn, max_axes: int = 6, binary: int = 0) -> WorldTre
     studies.append([[index] for index in range(len(poles))])
     items = [[index] for index in range(len(poles))] + [axes for axes in draw(st.lists(some, max_size=2)) if axes]
     return read(world_document(poles, studies, items, draw(st.sampled_from(["made", "other", "third"]))))
+
+
+def draw_world(tree: Tree, which: str, seed: int) -> tuple[int, ...]:
+    """Return the world that an episode with ``seed`` is played in."""
+    return Engine(tree, Rules(threshold=0.0, world=which)).start(seed).state.world

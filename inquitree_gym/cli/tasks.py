@@ -132,7 +132,9 @@ def check(
 @app.command()
 def schema(env: TaskKindOption = None) -> None:
     """Print the JSON Schema of the files of a kind, for use in editors."""
-    print_json({"$schema": DRAFT, **kind(env or DEFAULT_KIND).tasks.schema.model_json_schema()})
+    from pydantic import TypeAdapter
+
+    print_json({"$schema": DRAFT, **TypeAdapter(kind(env or DEFAULT_KIND).tasks.schema).json_schema()})
 
 
 def kind_of_task(name: str, env: str | None) -> Kind:
@@ -156,8 +158,9 @@ def _head(path: str) -> bytes:
 
 def _formats(of_kind: Kind) -> tuple[str, ...]:
     """Return the names of the format of a kind's files, with the quotes around them."""
-    field = of_kind.tasks.schema.model_fields.get("format")
-    return () if field is None else tuple(f'"{name}"' for name in get_args(field.annotation))
+    schema = of_kind.tasks.schema
+    fields = [each.model_fields.get("format") for each in get_args(schema) or (schema,)]
+    return tuple(f'"{name}"' for field in fields if field is not None for name in get_args(field.annotation))
 
 
 def _diagram(of_kind: Kind, name: str) -> Callable[[object], str]:
@@ -214,7 +217,7 @@ def _checked(name: str, embedder: str, env: str | None, alone: bool) -> Checked:
 
     tasks = kind_of_task(name, env).tasks
     try:
-        task = tasks.load_draft(name)
+        task = tasks.load(name)
     except UnknownTreeError:
         raise
     except TreeError as error:

@@ -34,6 +34,7 @@ class RuleKeywords(TypedDict, total=False):
     """Rules as keywords. `Rules` has their defaults."""
 
     threshold: float | None
+    world: str
     fake_level: int
     max_turns: Limit
     redo_turn: bool
@@ -93,7 +94,11 @@ def load_trees(tree: TreeLike | Sequence[TreeLike]) -> tuple[Tree, ...]:
         OptionError: ``tree`` is neither.
         TreeError: a tree is unknown or invalid.
     """
-    return load_each(tree, load_tree, single=(str, os.PathLike, Tree), noun="tree must be an id, a path, a Tree")
+    found = load_each(tree, load_tree, single=(str, os.PathLike, Tree), noun="tree must be an id, a path, a Tree")
+    for each in found:
+        if each.axes:
+            raise OptionError(f"{each.id} has worlds, which cannot be played yet; check it with `inquitree check`")
+    return found
 
 
 def with_threshold(rules: Rules, embedder: Embedder) -> Rules:

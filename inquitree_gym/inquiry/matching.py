@@ -289,7 +289,7 @@ def match(
     reading = Matcher(engine, tree_vectors(found, reader)).read(engine.start(0).state.replace(**at), text)
     family = found.studies if state == "subtopic" else found.subtopics
     nearest = tuple(RankedNode(family[i].id, similarity, family[i].text) for i, similarity in reading.top)
-    prerequisites = found.subtopics[reading.candidate].prerequisites if nearest and state != "subtopic" else ()
+    prerequisites = found.subtopics[reading.candidate].requires if nearest and state != "subtopic" else ()
     decision = next((token for token, meaning in TOKENS.items() if meaning == reading.decision), None)
     accepted = bool(nearest) and reading.similarity >= limit
     return Match(found.id, state, subtopic, reader.name, limit, decision, accepted, prerequisites, nearest)

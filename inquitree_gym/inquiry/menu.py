@@ -102,7 +102,7 @@ class Menu:
             tuple(dict.fromkeys(studies[name] for group in item.needs for name in group)) for item in tree.conclusions
         )
         """Indices of the studies whose results bear on each conclusion item."""
-        self._claims = tuple((item.text, item.false_variants[0]) for item in tree.conclusions)
+        self._claims = tuple(item.options[:2] for item in tree.conclusions)
         self._conclusions: dict[tuple[int, ...], str] = {}
         self.masks: NDArray[np.int8] = np.concatenate([self._make_phase_masks(tree), self._make_study_masks(tree)])
         """Open actions, 0 or 1: a row for each phase, then for each subtopic."""

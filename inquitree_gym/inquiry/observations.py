@@ -60,7 +60,8 @@ class ObservationKey(NamedTuple):
     kind: ObservationKind
     node: int = -1
     hint_level: int = 0
-    fake: int = 0
+    outcome: int = 0
+    """Place of a result among the outcomes of its study."""
     limit: bool = False
     nothing_left: bool = False
     """True if every subtopic has been visited."""
@@ -104,14 +105,14 @@ class ObservationRenderer:
         """
         row = event.state.row
         key = (
-            row[column.KIND], row[column.NODE], row[column.SHOWN_HINT], row[column.FAKE], row[column.LIMITED],
+            row[column.KIND], row[column.NODE], row[column.SHOWN_HINT], row[column.OUTCOME], row[column.LIMITED],
             not row[column.LEFT], row[column.WORDING], self._recalls and row[column.AGAIN],
         )  # fmt: skip
         text = self._rendered.get(key)
         if text is None:
-            kind, node, hint_level, fake, limit, nothing_left, wording, again = key
+            kind, node, hint_level, outcome, limit, nothing_left, wording, again = key
             shown = ObservationKey(
-                ObservationKind(kind), node, hint_level, fake, bool(limit), nothing_left, wording, bool(again)
+                ObservationKind(kind), node, hint_level, outcome, bool(limit), nothing_left, wording, bool(again)
             )
             text = self._rendered[key] = self.render_key(shown)
         return text
@@ -144,7 +145,7 @@ class ObservationRenderer:
                 return {"study": nodes[key.node].text}
             case ObservationKind.RESULT:
                 study = tree.studies[key.node]
-                result = study.shown_texts[len(study.results) * key.wording + key.fake]
+                result = study.outcomes[key.outcome][key.wording]
                 return {"study": study.text, "result": result, "again": key.again}
             case ObservationKind.SUBTOPIC_HINT | ObservationKind.STUDY_HINT:
                 hint = nodes[key.node].hints[key.hint_level - 1]
@@ -175,8 +176,8 @@ def observation_keys(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
         yield from (ObservationKey(ObservationKind.SUBTOPIC_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
     for node, study in enumerate(tree.studies):
         yield from (ObservationKey(ObservationKind.STUDY_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
-        for fake in range(len(study.fakes) + 1):
-            yield from _result_keys(ObservationKey(ObservationKind.RESULT, node, 0, fake))
+        for outcome in range(len(study.outcomes)):
+            yield from _result_keys(ObservationKey(ObservationKind.RESULT, node, 0, outcome))
     yield from _keys_of_rules(tree, rules)
 
 
@@ -186,8 +187,8 @@ def _keys_of_rules(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
         yield from (ObservationKey(ObservationKind.WAIT, hint_level=level) for level in range(HINT_LEVELS + 1))
     if rules.replication == "varied":
         for node, study in enumerate(tree.studies):
-            for wording, fake in product(range(1, min(map(len, study.wordings))), range(len(study.results))):
-                yield from _result_keys(ObservationKey(ObservationKind.RESULT, node, fake=fake, wording=wording))
+            for wording, outcome in product(range(1, len(study.outcomes[0])), range(len(study.outcomes))):
+                yield from _result_keys(ObservationKey(ObservationKind.RESULT, node, 0, outcome, wording=wording))
     if rules.reruns == "redo":
         yield from _keys_of_reruns(tree, rules)
     if rules.redo_turn:
@@ -201,9 +202,9 @@ def _keys_of_reruns(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
     for node, study in enumerate(tree.studies):
         for nothing_left in (False, True):
             yield ObservationKey(ObservationKind.RECALL, node, nothing_left=nothing_left)
-        wordings = min(map(len, study.wordings)) if rules.replication == "varied" else 1
-        for wording, fake in product(range(wordings), range(len(study.results))):
-            key = ObservationKey(ObservationKind.RESULT, node, fake=fake, wording=wording, again=True)
+        wordings = len(study.outcomes[0]) if rules.replication == "varied" else 1
+        for wording, outcome in product(range(wordings), range(len(study.outcomes))):
+            key = ObservationKey(ObservationKind.RESULT, node, 0, outcome, wording=wording, again=True)
             yield from _result_keys(key)
 
 

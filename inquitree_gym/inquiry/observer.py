@@ -91,7 +91,7 @@ def design_of(tree: WorldTree) -> Design:
     places = {subtopic.id: i for i, subtopic in enumerate(tree.subtopics)}
     return Design(
         exam_of(tree),
-        tuple(sum(1 << places[needed.id] for needed in subtopic.prerequisites) for subtopic in tree.subtopics),
+        tuple(sum(1 << places[needed] for needed in subtopic.requires) for subtopic in tree.subtopics),
         tuple(home for home, subtopic in enumerate(tree.subtopics) for _ in subtopic.studies),
         tuple(tuple(tree.axis_index[axis] for axis in study.result.axes) for study in tree.studies),
     )

@@ -91,7 +91,7 @@ def _graded_items(
 
 def turn_views(episode: Episode[InquiryEvent], tree: Tree) -> list[InquiryTurn]:
     """Follow an episode, finished or torn, through its tree."""
-    truths = {study.id: study.result for study in tree.studies}
+    truths = {study.id: study.outcomes[0][0] for study in tree.studies}
     path: tuple[str, ...] = ()
     results: dict[str, int] = {}
     before: InquiryEvent | None = None

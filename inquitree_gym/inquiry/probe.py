@@ -86,7 +86,7 @@ class ProbeComparison:
 
 def probe_items(tree: Tree) -> list[ProbeItem]:
     """Return every result of a tree, each study's true result before its fakes."""
-    return [ProbeItem(tree.id, study.id, fake) for study in tree.studies for fake in range(1 + len(study.fakes))]
+    return [ProbeItem(tree.id, study.id, fake) for study in tree.studies for fake in range(len(study.outcomes))]
 
 
 async def probe(
@@ -185,7 +185,7 @@ def _request(tree: Tree, item: ProbeItem, prompts: Prompts) -> list[Message]:
     subtopic, study = next(
         (subtopic, study) for subtopic in tree.subtopics for study in subtopic.studies if study.id == item.study
     )
-    result = study.results[item.fake]
+    result = study.outcomes[item.fake][0]
     # Rendered as at the turn limit: without the request for a decision.
     shown = prompts.render("result", study=study.text, result=result, limit=True, again=False)
     request = prompts.render("probe_request", topic=tree.topic, subtopic=subtopic.text, shown=shown)
@@ -193,6 +193,6 @@ def _request(tree: Tree, item: ProbeItem, prompts: Prompts) -> list[Message]:
 
 
 def _bare_request(tree: Tree, item: ProbeItem, prompts: Prompts) -> list[Message]:
-    statement = next(study.results[item.fake] for study in tree.studies if study.id == item.study)
+    statement = next(study.outcomes[item.fake][0] for study in tree.studies if study.id == item.study)
     request = prompts.render("probe_bare_request", statement=statement)
     return [system(prompts.render("probe_bare_system")), user(request)]

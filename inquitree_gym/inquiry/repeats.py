@@ -76,12 +76,15 @@ class Repeats:
         if text.part < _FIRST_RESULT:
             return state.told[node] >= text.part
         runs = range(1, state.runs[node - n] + 1)
-        return any(self._result(state.seed, node - n, run) == text.part for run in runs)
+        return any(self._result(state, node - n, run) == text.part for run in runs)
 
-    def _result(self, seed: int, study: int, run: int) -> int:
+    def _result(self, state: State, study: int, run: int) -> int:
         """Return the part that stands for the result of a run."""
-        fake, wording = self._engine.fake_shown(seed, study, run), self._engine.wording_shown(seed, study, run)
-        return _FIRST_RESULT + (1 + self._engine.fakes_of[study]) * wording + fake
+        outcome, wording = (
+            self._engine.outcome_shown(state, study, run),
+            self._engine.wording_shown(state.seed, study, run),
+        )
+        return _FIRST_RESULT + self._engine.outcomes_of[study] * wording + outcome
 
     def _near(self, node: Candidate, text: str, others: Sequence[ShownText]) -> tuple[ShownText, ...]:
         """Return those of ``others`` that ``text`` is at least `SIMILARITY` to, and nearer to than to ``node``."""

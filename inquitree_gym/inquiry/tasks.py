@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from inquitree_gym.errors import Fault, OptionError, TreeError, plural
 from inquitree_gym.protocols import Measured, Outline, Tasks
-from inquitree_gym.trees.catalogue import CATALOGUE, builtin_ids, expand_names, is_path, is_task_file, user_files
-from inquitree_gym.trees.load import dump_document, load_tree, read_document
+from inquitree_gym.trees.catalogue import CATALOGUE, builtin_ids, expand_names, is_task_file, user_files
+from inquitree_gym.trees.load import dump_document, load_tree
 from inquitree_gym.trees.schema import Embed, Tree
 
 if TYPE_CHECKING:
@@ -22,8 +22,15 @@ class TreeTasks(Tasks[Tree]):
     """Research trees. See `protocols.Tasks` for the methods."""
 
     noun = "tree"
-    schema = Tree
     columns = ("id", "n", "depth", "width", "tier", "year", "journal", "title")
+
+    @property
+    def schema(self) -> Any:
+        """Both formats."""
+        from inquitree_gym.trees.earlier_schema import EarlierTree
+        from inquitree_gym.trees.world_schema import WorldTree
+
+        return EarlierTree | WorldTree
 
     @property
     def diagrams(self) -> Mapping[str, Callable[[Tree], str]]:
@@ -44,25 +51,22 @@ class TreeTasks(Tasks[Tree]):
         """Return the canonical document."""
         return dump_document(task).encode()
 
-    def load_draft(self, task: str | os.PathLike[str]) -> Tree | WorldTree:
-        """Return a tree of either format."""
-        from inquitree_gym.trees.worlds import has_worlds, parse_world_tree
-
-        if is_path(task) and has_worlds(document := read_document(task)):
-            return parse_world_tree(document, where=str(task))
-        return self.load(task)
-
-    def lint(self, task: Tree | WorldTree, embedder: Any = None) -> Sequence[Fault]:
+    def lint(self, task: Tree, embedder: Any = None) -> Sequence[Fault]:
         """See `lint_tree` and `lint_world_tree`."""
+        from inquitree_gym.trees.earlier_schema import EarlierTree
         from inquitree_gym.trees.lint import lint_tree
         from inquitree_gym.trees.world_lint import lint_world_tree
 
         embed = None if embedder is None else _vectors(task, embedder)
-        return lint_tree(task, embed) if isinstance(task, Tree) else lint_world_tree(task, embed)
+        if isinstance(task, EarlierTree):
+            return lint_tree(task, embed)
+        return lint_world_tree(cast("WorldTree", task), embed)
 
-    def aids(self, task: Tree | WorldTree, embedder: Any = None) -> Mapping[str, Sequence[list[str]]]:
+    def aids(self, task: Tree, embedder: Any = None) -> Mapping[str, Sequence[list[str]]]:
         """Return tables that help an author, of a tree with worlds."""
-        if isinstance(task, Tree):
+        from inquitree_gym.trees.world_schema import WorldTree
+
+        if not isinstance(task, WorldTree):
             return {}
         from inquitree_gym.inquiry.players import player_tables
         from inquitree_gym.trees.aids import author_tables
@@ -87,15 +91,16 @@ class TreeTasks(Tasks[Tree]):
         children: dict[str, list[Outline]] = {}
         top: list[Outline] = []
         for subtopic in reversed([subtopic for row in layers(task) for subtopic in row]):
-            needs = sorted(subtopic.prerequisites, key=lambda name: (-depth[name], name))
+            needs = sorted(subtopic.requires, key=lambda name: (-depth[name], name))
             also = f"  (also needs {', '.join(needs[1:])})" if needs[1:] else ""
             studies = [
-                Outline(f"{study.id}  {study.text}", f"→ {study.result}" if spoil else "") for study in subtopic.studies
+                Outline(f"{study.id}  {study.text}", f"→ {study.outcomes[0][0]}" if spoil else "")
+                for study in subtopic.studies
             ]
             place = children.setdefault(needs[0], []) if needs else top
             parts = (*studies, *children.get(subtopic.id, ()))
             place.insert(0, Outline(f"{subtopic.id} · {subtopic.name}{also}", subtopic.text, parts))
-        items = tuple(Outline(f"{item.id}  {item.text}") for item in task.conclusions)
+        items = tuple(Outline(f"{item.id}  {item.options[0]}") for item in task.conclusions)
         ending = (Outline("Conclusions", parts=items),) if spoil else ()
         return Outline(f"{task.id} · {task.paper.title}", parts=(Outline(task.topic), *top, *ending))
 
@@ -107,7 +112,7 @@ class TreeTasks(Tasks[Tree]):
         return Measured(found, found.tables)
 
 
-def _vectors(task: Tree | WorldTree, embedder: Any) -> Embed:
+def _vectors(task: Tree, embedder: Any) -> Embed:
     """Return the function that gives texts their vectors, those of the tree from the cache."""
     from inquitree_gym.embeddings.vectors import TextVectors
 

@@ -122,7 +122,7 @@ def check_log(episode: Episode[InquiryEvent], tree: Tree) -> None:
         raise LogError(f"the rules of the log are none of this release: {error}") from None
     if rules.threshold is None:
         raise LogError("the threshold of the log is not a number; it is damaged")
-    results = {study.id: 1 + len(study.fakes) for study in tree.studies}
+    results = {study.id: len(study.outcomes) for study in tree.studies}
     known = {subtopic.id for subtopic in tree.subtopics} | results.keys()
     entered = Counter[str | None]()
     for turn in episode.turns:

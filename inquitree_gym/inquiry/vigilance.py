@@ -243,7 +243,7 @@ class Calibration:
 
 def exposures(episode: Episode[InquiryEvent], tree: Tree) -> tuple[Exposure, ...]:
     """Return every result of an episode, first to last."""
-    studies = {study.id: study for study in tree.studies}
+    index = {study.id: i for i, study in enumerate(tree.studies)}
     shown: Counter[str] = Counter()
     seen: set[str] = set()
     tokens = (estimated_tokens({"role": "user", "content": turn.observation}) for turn in episode.turns)
@@ -263,7 +263,7 @@ def exposures(episode: Episode[InquiryEvent], tree: Tree) -> tuple[Exposure, ...
                     prompt_tokens=_prompt_tokens(episode, turn.turn + 1),
                     redone=redone,
                     truth_seen=name in seen,
-                    tellable=fake > 0 and studies[name].fakes[fake - 1].can_be_told,
+                    tellable=fake > 0 and tree.can_be_told(index[name], fake),
                     belief=belief,
                 )
             )

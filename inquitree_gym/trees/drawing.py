@@ -75,7 +75,7 @@ def _graph(layers: Sequence[Sequence[Subtopic]]) -> _Layers:
     rows = [[number[subtopic.id] for subtopic in row] for row in layers]
     chains, size = [], len(subtopics)
     for subtopic, y in subtopics:
-        for name in subtopic.prerequisites:
+        for name in subtopic.requires:
             above = subtopics[number[name]][1]
             lanes = list(range(size, size + y - above - 1))
             for row, lane in zip(rows[above + 1 :], lanes, strict=False):
@@ -218,7 +218,7 @@ class TreeDiagram:
 
 def depths(tree: Tree) -> dict[str, int]:
     """Return per subtopic the length of its longest chain of prerequisites. 0 without any."""
-    parents = {subtopic.id: subtopic.prerequisites for subtopic in tree.subtopics}
+    parents = {subtopic.id: subtopic.requires for subtopic in tree.subtopics}
     found: dict[str, int] = {}
     for node in TopologicalSorter(parents).static_order():
         found[node] = 1 + max((found[name] for name in parents[node]), default=-1)
@@ -243,7 +243,7 @@ def mermaid(tree: Tree) -> str:
     lines = ["flowchart TD"]
     lines += [f'    {nodes[each.id]}["{each.id} · {_plain(each.name)}"]' for each in tree.subtopics]
     for subtopic in tree.subtopics:
-        lines += [f"    {nodes[name]} --> {nodes[subtopic.id]}" for name in subtopic.prerequisites]
+        lines += [f"    {nodes[name]} --> {nodes[subtopic.id]}" for name in subtopic.requires]
     return "\n".join(lines) + "\n"
 
 

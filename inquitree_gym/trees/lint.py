@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from inquitree_gym.errors import Fault
 from inquitree_gym.trees.disclosure import LEVELS, Disclosure, ProjectionTask
+from inquitree_gym.trees.earlier_schema import EarlierStudy, EarlierTree
 from inquitree_gym.trees.fields import GENERATED
-from inquitree_gym.trees.meaning import AnyTree, embedded_once, ladder_faults, meaning_faults, targets, words_of
+from inquitree_gym.trees.meaning import embedded_once, ladder_faults, meaning_faults, targets, words_of
 from inquitree_gym.trees.rules import (
     CENTRAL_SHARE,
     LENGTH_RATIO,
@@ -33,7 +34,7 @@ from inquitree_gym.trees.rules import (
     MIN_TELLABLE_SHARE,
     fault,
 )
-from inquitree_gym.trees.schema import Embed, Structure, Study, Tree
+from inquitree_gym.trees.schema import Embed, Structure, Tree
 
 _CONDITIONAL = re.compile(r"(?:If|When) .+, then .+\.$", re.DOTALL)
 _NO_EFFECT = re.compile(r"\b(?:no|not|same|unchanged|equal|equally|neither|independent)\b", re.IGNORECASE)
@@ -123,7 +124,7 @@ _TOKEN = re.compile(r"[a-z0-9.]+")
 Terms = set[str | tuple[str, str]]
 
 
-def lint_tree(tree: Tree, embed: Embed | None = None) -> list[Fault]:
+def lint_tree(tree: EarlierTree, embed: Embed | None = None) -> list[Fault]:
     """Return all faults, an empty list for a clean tree. The wording of a tree with TODO texts is not checked."""
     controls = {study.id for study in tree.studies if study.control}
     faults = [*redundant_edges(tree.structure), *_evidence_faults(tree), *support_faults(tree.structure, controls)]
@@ -158,7 +159,7 @@ def redundant_edges(tree: Structure) -> Iterator[Fault]:
             yield fault("T201", subtopic, path, message)
 
 
-def _evidence_faults(tree: Tree) -> Iterator[Fault]:
+def _evidence_faults(tree: EarlierTree) -> Iterator[Fault]:
     needed = {name for item in tree.conclusions for group in item.needs for name in group}
     for study in tree.studies:
         if study.id not in needed and not study.control:
@@ -201,7 +202,7 @@ def support_faults(tree: Structure, controls: Set[str]) -> Iterator[Fault]:
         yield fault("T208", "provenance", "provenance.tier", "has no evidence tier; state A, B or C")
 
 
-def todo_faults(tree: AnyTree) -> Iterator[Fault]:
+def todo_faults(tree: Tree) -> Iterator[Fault]:
     """Yield the texts that are still to be written."""
     for path, text in _texts(tree.model_dump(mode="json")):
         if _TODO.search(text):
@@ -222,14 +223,14 @@ def _texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from _texts(inner, f"{path}[{index}]")
 
 
-def _joined_findings(tree: Tree) -> Iterator[Fault]:
+def _joined_findings(tree: EarlierTree) -> Iterator[Fault]:
     for item in tree.conclusions:
         if any(len(group) > 1 for group in item.needs) and _OR.search(_WHETHER.sub("", item.text)):
             message = "states two findings joined by “or”, so either one earns it; split it"
             yield fault("T303", item.id, f"{tree.paths[item.id]}.text", message)
 
 
-def target_faults(tree: AnyTree, embed: Embed | None = None) -> Iterator[Fault]:
+def target_faults(tree: Tree, embed: Embed | None = None) -> Iterator[Fault]:
     """Yield the faults of hints and paraphrases, by characters alone without ``embed``."""
     nodes = targets(tree)
     for node in nodes:
@@ -243,7 +244,7 @@ def target_faults(tree: AnyTree, embed: Embed | None = None) -> Iterator[Fault]:
     yield from ladder_faults(tree, {code: space for code, space in spaces.items() if space})
 
 
-def result_faults(tree: Tree) -> Iterator[Fault]:
+def result_faults(tree: EarlierTree) -> Iterator[Fault]:
     """Yield the faults of true results, of fakes and of the rewordings of both that need no vectors."""
     for study in tree.studies:
         yield from _fake_faults(tree, study)
@@ -253,7 +254,7 @@ def result_faults(tree: Tree) -> Iterator[Fault]:
     yield from _centrality(tree)
 
 
-def centrality(study: Study) -> float:
+def centrality(study: EarlierStudy) -> float:
     """Return 1 if no fake has more words in common with the other results than the true one has, else 0.
 
     The measure is the Jaccard index of words and pairs of adjacent words, summed over the other results. Where k
@@ -264,7 +265,7 @@ def centrality(study: Study) -> float:
     return 1 / shared.count(max(shared)) if shared[0] == max(shared) else 0.0
 
 
-def _fake_faults(tree: Tree, study: Study) -> Iterator[Fault]:
+def _fake_faults(tree: EarlierTree, study: EarlierStudy) -> Iterator[Fault]:
     for k, fake in enumerate(study.results[1:], 1):
         path = f"{tree.paths[study.id]}.fakes[{k - 1}]"
         for code, message, value, bound in _differences(f"fake {k}", fake, study.result):
@@ -274,7 +275,7 @@ def _fake_faults(tree: Tree, study: Study) -> Iterator[Fault]:
             yield fault("T403", study.id, path, message)
 
 
-def _rewording_faults(tree: Tree, study: Study) -> Iterator[Fault]:
+def _rewording_faults(tree: EarlierTree, study: EarlierStudy) -> Iterator[Fault]:
     seen = [words_of(text) for text in study.results]
     for i, (_, *rewordings) in enumerate(study.wordings):
         place, of = (f".fakes[{i - 1}]", f" of fake {i}") if i else ("", "")
@@ -301,7 +302,7 @@ def _differences(name: str, text: str, result: str) -> Iterator[tuple[str, str, 
         yield "T402", f"{message} {MAX_NUMBER_DIFFERENCE}", abs(count - numbers), MAX_NUMBER_DIFFERENCE
 
 
-def _guessed_fakes(tree: Tree) -> Iterator[Fault]:
+def _guessed_fakes(tree: EarlierTree) -> Iterator[Fault]:
     tellable = [fake.can_be_told for study in tree.studies for fake in study.fakes]
     share = sum(tellable) / len(tellable)
     if share < MIN_TELLABLE_SHARE:
@@ -311,13 +312,13 @@ def _guessed_fakes(tree: Tree) -> Iterator[Fault]:
         yield fault("T405", "", "subtopics", f"{message}, by told_by or a principle", share, MIN_TELLABLE_SHARE)
 
 
-def _missing_rewordings(tree: Tree) -> Iterator[Fault]:
+def _missing_rewordings(tree: EarlierTree) -> Iterator[Fault]:
     if lacking := sum(min(map(len, study.wordings)) == 1 for study in tree.studies):
         message = f"{lacking} of {len(tree.studies)} studies have a result or a fake without a rewording; replications"
         yield fault("T407", "", "subtopics", f"{message} repeat it and the others word for word", lacking, 0)
 
 
-def _centrality(tree: Tree) -> Iterator[Fault]:
+def _centrality(tree: EarlierTree) -> Iterator[Fault]:
     low, high = CENTRAL_SHARE
     count, studies = sum(map(centrality, tree.studies)), len(tree.studies)
     share = count / studies

@@ -11,7 +11,7 @@ from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -35,12 +35,8 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=FrozenModel)
 
-EARLIER = "inquitree/1"
-"""Format of trees without worlds."""
-_NEEDS_WORLDS = (
-    f"is '{EARLIER}', a tree that tells one outcome, with fakes and false variants beside it; needs 'inquitree/2'. "
-    "Write axes, and each result and conclusion item as texts by their poles, as docs/trees-format.md has it"
-)
+WORLDS = "inquitree/2"
+"""Format of trees with worlds."""
 MAX_NEW = len(ascii_lowercase)
 """Largest number of subtopics of a new tree, and of studies of each, which have a letter each."""
 MAX_FAULTS = 10_000
@@ -112,14 +108,23 @@ def parse_tree(document: bytes, where: str = "tree") -> Tree:
     Raises:
         TreeError: the document is invalid. All faults that can be found at once are listed.
     """
-    return validated(Tree, document, where)
+    refuse_ambiguous_json(document, where)
+    if _format_of(document) == WORLDS:
+        from inquitree_gym.trees.world_schema import WorldTree
+
+        return _validated(WorldTree, document, where)
+    from inquitree_gym.trees.earlier_schema import EarlierTree
+
+    return _validated(EarlierTree, document, where)
 
 
 def validated(model: type[M], document: bytes, where: str) -> M:
     """Validate one JSON document against the model of its kind. See `parse_tree` for the errors."""
     refuse_ambiguous_json(document, where)
-    if format_of(document) == EARLIER and EARLIER not in get_args(model.model_fields["format"].annotation):
-        raise TreeError(where, [fault("T102", "format", "format", _NEEDS_WORLDS)])
+    return _validated(model, document, where)
+
+
+def _validated(model: type[M], document: bytes, where: str) -> M:
     try:
         return model.model_validate_json(document)
     except ValidationError as error:
@@ -128,7 +133,7 @@ def validated(model: type[M], document: bytes, where: str) -> M:
         raise TreeError(where, list(validation_faults(error, json.loads(document)))) from None
 
 
-def format_of(document: bytes) -> str:
+def _format_of(document: bytes) -> str:
     """Return the format that a document names, or an empty string. The document has to be JSON."""
     content = json.loads(document)
     found = content.get("format") if isinstance(content, dict) else ""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.errors import Fault
+from inquitree_gym.trees.earlier_schema import EarlierStudy, EarlierSubtopic, EarlierTree
 from inquitree_gym.trees.rules import (
     LOW_HINTS,
     MAX_FALL,
@@ -23,13 +24,11 @@ from inquitree_gym.trees.rules import (
     fault,
 )
 from inquitree_gym.trees.schema import HINT_LEVELS, Candidate, Embed, Study, Subtopic, Tree, centroids
-from inquitree_gym.trees.world_schema import WorldStudy, WorldSubtopic, WorldTree
 
-AnyTree = Tree | WorldTree
-Target = Subtopic | Study | WorldSubtopic | WorldStudy
+Target = Subtopic | Study
 
 
-def meaning_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
+def meaning_faults(tree: EarlierTree, embed: Embed) -> Iterator[Fault]:
     """Yield the faults that vectors show."""
     yield from _duplicate_items(tree, embed)
     yield from _off_topic_fakes(tree, embed)
@@ -37,13 +36,13 @@ def meaning_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
     yield from _leaks(tree, embed)
 
 
-def matching_faults(tree: AnyTree, embed: Embed) -> Iterator[Fault]:
+def matching_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
     """Yield the last hints that lead nowhere, and the texts by which siblings can't be told apart."""
     yield from _last_hint_faults(tree, embed)
     yield from _sibling_faults(tree, embed)
 
 
-def targets(tree: AnyTree) -> list[Target]:
+def targets(tree: Tree) -> list[Target]:
     """Return every target of hints: each subtopic, followed by its studies."""
     found: list[Target] = []
     for subtopic in tree.subtopics:
@@ -51,7 +50,7 @@ def targets(tree: AnyTree) -> list[Target]:
     return found
 
 
-def ladder_similarities(tree: AnyTree, embed: Embed, code: str) -> NDArray[np.float32]:
+def ladder_similarities(tree: Tree, embed: Embed, code: str) -> NDArray[np.float32]:
     """Return the similarity of every hint to its target, shape ``(targets, HINT_LEVELS)``.
 
     Under T501 a target is its text alone, under T502 the centroid of its wordings, as for the matcher.
@@ -63,7 +62,7 @@ def ladder_similarities(tree: AnyTree, embed: Embed, code: str) -> NDArray[np.fl
     return np.asarray(np.einsum("tld,td->tl", rungs[:, :-1], ends), np.float32)
 
 
-def ladder_faults(tree: AnyTree, spaces: Mapping[str, Embed]) -> Iterator[Fault]:
+def ladder_faults(tree: Tree, spaces: Mapping[str, Embed]) -> Iterator[Fault]:
     """Yield the hints that fall behind an earlier one. ``spaces`` has the vectors of T501 and, where known, of T502.
 
     The matcher reads by the embedder, so a clear fall there is an error whatever the characters say. A fall in
@@ -85,7 +84,7 @@ def ladder_faults(tree: AnyTree, spaces: Mapping[str, Embed]) -> Iterator[Fault]
                 yield fault("T505", node.id, path, message)
 
 
-def quoting(tree: AnyTree) -> set[str]:
+def quoting(tree: Tree) -> set[str]:
     """Return the ids of the nodes whose last hint holds their text word for word, and no other text of a sibling."""
     found = set()
     for family in tree.families:
@@ -138,7 +137,7 @@ class EarlyText(NamedTuple):
     text: str
 
 
-def early_texts(tree: Tree, subtopic: Subtopic, study: Study) -> list[EarlyText]:
+def early_texts(tree: EarlierTree, subtopic: EarlierSubtopic, study: EarlierStudy) -> list[EarlyText]:
     """Return the texts shown before a study: topic, question, and the low hints of subtopic and study."""
     path = tree.paths[subtopic.id]
     found = [EarlyText("the topic", "topic", tree.topic), EarlyText("its question", f"{path}.text", subtopic.text)]
@@ -148,7 +147,7 @@ def early_texts(tree: Tree, subtopic: Subtopic, study: Study) -> list[EarlyText]
     return found
 
 
-def result_leaks(tree: Tree, embed: Embed) -> Iterator[tuple[str, EarlyText, float]]:
+def result_leaks(tree: EarlierTree, embed: Embed) -> Iterator[tuple[str, EarlyText, float]]:
     """Yield study id, early text, and the lead of the true result over the nearest fake in similarity to that text."""
     for subtopic in tree.subtopics:
         for study in subtopic.studies:
@@ -163,13 +162,13 @@ def lookup(vectors: Mapping[str, NDArray[np.float32]]) -> Embed:
     return lambda texts: np.stack([vectors[text] for text in texts])
 
 
-def embedded_once(tree: AnyTree, embed: Embed) -> Embed:
+def embedded_once(tree: Tree, embed: Embed) -> Embed:
     """Return a function that gives the texts of a tree their vectors, each embedded once."""
     texts = list(dict.fromkeys(tree.texts().values()))
     return lookup(dict(zip(texts, embed(texts), strict=True)))
 
 
-def _duplicate_items(tree: Tree, embed: Embed) -> Iterator[Fault]:
+def _duplicate_items(tree: EarlierTree, embed: Embed) -> Iterator[Fault]:
     vectors = embed([item.text for item in tree.conclusions])
     evidence = [frozenset(map(frozenset, item.needs)) for item in tree.conclusions]
     for (i, one), (k, other) in combinations(enumerate(tree.conclusions), 2):
@@ -181,7 +180,7 @@ def _duplicate_items(tree: Tree, embed: Embed) -> Iterator[Fault]:
             yield fault("T304", other.id, path, f"{message} > {bound}; keep one", similarity, bound)
 
 
-def _off_topic_fakes(tree: Tree, embed: Embed) -> Iterator[Fault]:
+def _off_topic_fakes(tree: EarlierTree, embed: Embed) -> Iterator[Fault]:
     bound = MIN_FAKE_SIMILARITY
     for study in tree.studies:
         vectors = embed(study.results)
@@ -191,7 +190,7 @@ def _off_topic_fakes(tree: Tree, embed: Embed) -> Iterator[Fault]:
                 yield fault("T404", study.id, f"{tree.paths[study.id]}.fakes[{k}]", message, similarity, bound)
 
 
-def _last_hint_faults(tree: AnyTree, embed: Embed) -> Iterator[Fault]:
+def _last_hint_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
     bound, quoted = MIN_LAST_HINT_SIMILARITY, quoting(tree)
     for family in tree.families:
         hints = embed([node.hints[-1] for node in family])
@@ -210,7 +209,7 @@ def _last_hint_faults(tree: AnyTree, embed: Embed) -> Iterator[Fault]:
                 yield fault("T504", node.id, path, message, to_text[i], bound)
 
 
-def _sibling_faults(tree: AnyTree, embed: Embed) -> Iterator[Fault]:
+def _sibling_faults(tree: Tree, embed: Embed) -> Iterator[Fault]:
     bound = MAX_SIBLING_SIMILARITY
     for family in tree.families:
         vectors = embed([node.text for node in family])
@@ -221,7 +220,7 @@ def _sibling_faults(tree: AnyTree, embed: Embed) -> Iterator[Fault]:
         yield from _strayed_wordings(tree, family, embed)
 
 
-def _strayed_wordings(tree: AnyTree, family: Sequence[Candidate], embed: Embed) -> Iterator[Fault]:
+def _strayed_wordings(tree: Tree, family: Sequence[Candidate], embed: Embed) -> Iterator[Fault]:
     """Yield the texts and paraphrases that the matcher would read as a sibling of their node."""
     nearest = centroids(family, embed)
     for i, node in enumerate(family):
@@ -235,7 +234,7 @@ def _strayed_wordings(tree: AnyTree, family: Sequence[Candidate], embed: Embed) 
             yield fault(code, node.id, path, f"{message}; reword {'it' if k else 'the paraphrases'}", own, best)
 
 
-def _leaks(tree: Tree, embed: Embed) -> Iterator[Fault]:
+def _leaks(tree: EarlierTree, embed: Embed) -> Iterator[Fault]:
     for study, (name, path, _), lead in result_leaks(tree, embed):
         if lead > MAX_LEAK:
             message = f"{name} is more similar to the true result than to any fake, by {lead:.3f} > {MAX_LEAK}"

@@ -1,35 +1,28 @@
-"""The format of research trees: frozen, strictly validated documents.
+"""Research trees as all parts of the package know them, and what makes one playable.
 
 Every `Tree` is playable: ids are unique, prerequisites and evidence refer to existing nodes, and the graph is acyclic.
-The linter checks quality: rising hint ladders, distinguishable siblings, fair fakes.
+The linter checks quality: rising hint ladders, distinguishable siblings. The formats are in `earlier_schema` and
+`world_schema`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from operator import not_
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import (
-    Field,
-    GetJsonSchemaHandler,
-    ModelWrapValidatorHandler,
-    SerializerFunctionWrapHandler,
-    TypeAdapter,
-    model_serializer,
-    model_validator,
-)
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic import Field
+from pydantic_core import PydanticCustomError
 
 from inquitree_gym.errors import Fault
 from inquitree_gym.trees.disclosure import Disclosure
 from inquitree_gym.trees.fields import (
     CLEAN,
-    Canary,
     FrozenModel,
     Identifier,
     Node,
@@ -45,10 +38,12 @@ HINT_LEVELS = 4
 MAX_PARAPHRASES = 12
 """Largest number of paraphrases of a subtopic or study, and of rewordings of a result."""
 MAX_SUBTOPICS = 1_000
+MAX_AXES = 12
+"""Largest number of axes. Three poles on each make 531,441 worlds."""
 MAX_CYCLES = 20
 """Largest number of cycles reported at once. Each takes a walk over the graph."""
 
-_TEXT: TypeAdapter[str] = TypeAdapter(Text)
+Name = Annotated[str, Field(min_length=1, max_length=60), CLEAN]
 Hints = Annotated[tuple[Text, ...], Field(min_length=HINT_LEVELS, max_length=HINT_LEVELS)]
 
 
@@ -59,106 +54,85 @@ class Candidate(Node):
     """The same question or protocol in other words. Left out of documents without any."""
 
 
-class Fake(FrozenModel):
-    """A false result. A fake that has nothing but its text is written as that text."""
-
-    text: Text
-    told_by: tuple[Identifier, ...] = Field(default=(), strict=False)  # behind `_from_text` a JSON list is a list
-    """Other studies of the tree whose true results show that the fake is false."""
-    principle: Text | None = None
-    """Rule that the fake breaks by itself: conservation, arithmetic, a bound or a definition."""
-    rewordings: tuple[Text, ...] = Field(default=(), max_length=MAX_PARAPHRASES, strict=False)
-    """The fake in other words, as a study's ``rewordings`` are those of its true result."""
-
-    @property
-    def can_be_told(self) -> bool:
-        """True if reasoning can tell the fake. Otherwise it can only be guessed."""
-        return bool(self.told_by or self.principle)
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _from_text(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        return handler(value if isinstance(value, dict | cls) else {"text": _TEXT.validate_python(value)})
-
-    @model_serializer(mode="wrap")
-    def _as_text(self, handler: SerializerFunctionWrapHandler) -> str | dict[str, Any]:
-        if not (self.can_be_told or self.rewordings):
-            return self.text
-        return {name: value for name, value in handler(self).items() if value}
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Return the JSON Schema: a text, or an object."""
-        return {"anyOf": [_TEXT.json_schema(), handler(schema)]}
-
-
-class Study(Candidate):
-    """A study of a subtopic: protocol (its text), hint ladder, true result and fake results."""
+class Study(Candidate, ABC):
+    """A study of a subtopic: protocol (its text), hint ladder, and the results that it can have."""
 
     hints: Hints
-    result: Text
-    """Observation, without its interpretation."""
-    rewordings: tuple[Text, ...] = Field(default=(), max_length=MAX_PARAPHRASES, exclude_if=not_)
-    """The true result in other words, for replications. Left out of documents without any."""
-    fakes: tuple[Fake, ...] = Field(min_length=2)
-    """False results of the same length and number density."""
-    control: bool = False
-    """True if the result deliberately supports no conclusion item."""
 
     @property
-    def results(self) -> tuple[str, ...]:
-        """The texts of the true result and of the fakes, in this order."""
-        return self.result, *(fake.text for fake in self.fakes)
+    @abstractmethod
+    def outcomes(self) -> tuple[tuple[str, ...], ...]:
+        """Wordings of every result that the study can have, each with the same number of them.
 
-    @property
-    def wordings(self) -> tuple[tuple[str, ...], ...]:
-        """The true result and each fake, as it stands and in other words."""
-        return (self.result, *self.rewordings), *((fake.text, *fake.rewordings) for fake in self.fakes)
+        They are ordered by the poles of the axes that the study reads, the last axis running fastest. In a tree without
+        axes the true result comes first, then the fakes. A control has one outcome.
+        """
 
     @property
     def shown_texts(self) -> tuple[str, ...]:
-        """All results in the first wording, then in the second, and so on, as far as the poorest of them has any."""
-        return tuple(text for wording in zip(*self.wordings, strict=False) for text in wording)
+        """All outcomes in the first wording, then in the second, and so on."""
+        return tuple(text for wording in zip(*self.outcomes, strict=True) for text in wording)
 
 
-class Subtopic(Candidate):
-    """A question that is unlocked once all its prerequisites have been visited."""
+class Subtopic(Candidate, ABC):
+    """A question that is unlocked once the subtopics that it requires have been visited."""
 
-    name: Annotated[str, Field(min_length=1, max_length=60), CLEAN]
-    prerequisites: tuple[Identifier, ...] = ()
-    hints: Hints
-    studies: tuple[Study, ...] = Field(min_length=1)
+    if TYPE_CHECKING:  # each format orders its fields
+        name: str
+        hints: tuple[str, ...]
+        studies: tuple[Study, ...]
 
-
-class ConclusionItem(Node):
-    """A conclusion of the paper, with the evidence it rests on."""
-
-    needs: tuple[Annotated[tuple[Identifier, ...], Field(min_length=1)], ...] = Field(min_length=1)
-    """Groups of study ids. A true result of any study in a group meets the group (Eq. 8)."""
-    false_variants: tuple[Text, ...] = Field(min_length=1)
+    @property
+    @abstractmethod
+    def requires(self) -> tuple[str, ...]:
+        """Ids of the subtopics that have to be visited before."""
 
 
-class Tree(FrozenModel):
-    """A research tree: a topic, a DAG of subtopics with studies and results, and conclusion items."""
+class ConclusionItem(FrozenModel, ABC):
+    """A conclusion of the paper: statements of which one holds, and the studies it rests on."""
 
-    format: Literal["inquitree/1"]
+    if TYPE_CHECKING:
+        id: str
+        needs: tuple[tuple[str, ...], ...]
+
+    @property
+    @abstractmethod
+    def options(self) -> tuple[str, ...]:
+        """Statements by the poles of the axes of the item, the last axis running fastest.
+
+        In a tree without axes the true statement comes first.
+        """
+
+
+class Axis(FrozenModel):
+    """A fact about the world that could have come out in several ways, its poles. Agents never see it."""
+
     id: Identifier
-    version: int = Field(ge=1)
-    canary: Canary
-    paper: Paper
-    topic: Text
-    """Open question given to the agent. It implies no answer."""
-    subtopics: tuple[Subtopic, ...] = Field(min_length=1, max_length=MAX_SUBTOPICS)
-    """Subtopics in reading order, which breaks ties between hint targets."""
-    conclusions: tuple[ConclusionItem, ...] = Field(min_length=1)
-    disclosure: Disclosure | None = None
-    """Material of the projection task. No inquiry shows it, so it is outside the digest."""
-    provenance: Provenance
+    question: Text
+    poles: tuple[Text, ...] = Field(min_length=2, max_length=3)
+    actual: int | None
+    """Index of the pole that the paper reports. None on every axis of a tree that was made up."""
+    settled_by: Literal["data", "simulation", "paper"]
+    """Means by which a reader could settle the question without the inquiry."""
 
-    @model_validator(mode="after")
-    def _is_playable(self) -> Tree:
-        refuse_unplayable([*playability_faults(self.structure), *_dangling_clues(self)])
-        return self
+
+class Tree(FrozenModel, ABC):
+    """A research tree of either format, as all parts but linter and loader know it."""
+
+    if TYPE_CHECKING:
+        id: str
+        version: int
+        canary: str
+        paper: Paper
+        topic: str
+        subtopics: tuple[Subtopic, ...]
+        conclusions: tuple[ConclusionItem, ...]
+        disclosure: Disclosure | None
+        provenance: Provenance
+
+        @property
+        def axes(self) -> tuple[Axis, ...]:
+            """Facts in which worlds differ. None in a tree that has one world."""
 
     def __hash__(self) -> int:
         """Return the hash of the digest, so that caches keyed by a tree are fast."""
@@ -176,10 +150,10 @@ class Tree(FrozenModel):
 
     @property
     def structure(self) -> Structure:
-        """The parts that trees of both formats have."""
-        prerequisites = tuple(subtopic.prerequisites for subtopic in self.subtopics)
+        """The graph, the evidence and the sources."""
+        requires = tuple(subtopic.requires for subtopic in self.subtopics)
         needs = tuple((item.id, item.needs) for item in self.conclusions)
-        return Structure(self.families, prerequisites, needs, self.disclosure, self.provenance)
+        return Structure(self.families, requires, needs, self.disclosure, self.provenance)
 
     @cached_property
     def paths(self) -> dict[str, str]:
@@ -201,23 +175,23 @@ class Tree(FrozenModel):
         """Date of publication of the paper."""
         return self.paper.published.written
 
+    @cached_property
+    @abstractmethod
+    def reads(self) -> tuple[tuple[int, ...], ...]:
+        """Indices of the axes that each study reads, in the order of its outcomes. None of them in a control."""
+
+    @cached_property
+    @abstractmethod
+    def asks(self) -> tuple[tuple[int, ...], ...]:
+        """Indices of the axes of each conclusion item, in the order of its options."""
+
+    @abstractmethod
+    def can_be_told(self, study: int, fake: int) -> bool:
+        """Return True if reasoning can tell the i-th fake of a study. Otherwise it can only be guessed."""
+
+    @abstractmethod
     def texts(self) -> dict[str, str]:
-        """Return all texts that can be matched or judged, by path, such as ``s1/s1a/result``."""
-        found = {"topic": self.topic}
-        for subtopic in self.subtopics:
-            found |= ladder_texts(subtopic.id, subtopic, subtopic.hints)
-            for study in subtopic.studies:
-                path = f"{subtopic.id}/{study.id}"
-                found |= ladder_texts(path, study, study.hints)
-                found[f"{path}/result"] = study.result
-                found |= {f"{path}/rewording{i}": text for i, text in enumerate(study.rewordings, 1)}
-                for i, fake in enumerate(study.fakes, 1):
-                    found[f"{path}/fake{i}"] = fake.text
-                    found |= {f"{path}/fake{i}/rewording{k}": text for k, text in enumerate(fake.rewordings, 1)}
-        for item in self.conclusions:
-            found[item.id] = item.text
-            found |= {f"{item.id}/false{i}": text for i, text in enumerate(item.false_variants, 1)}
-        return found
+        """Return all texts that can be matched or judged, by path, such as ``s1/s1a/hint1``."""
 
 
 def ladder_texts(path: str, node: Candidate, hints: Sequence[str]) -> dict[str, str]:
@@ -354,19 +328,6 @@ def _cycles(tree: Structure, paths: dict[str, str]) -> Iterator[Fault]:
         yield fault("T115", cycle[0], f"{paths[cycle[0]]}.prerequisites", message)
         for name in cycle:
             graph.pop(name, None)
-
-
-def _dangling_clues(tree: Tree) -> Iterator[Fault]:
-    studies = {study.id for study in tree.studies}
-    for study in tree.studies:
-        for i, fake in enumerate(study.fakes):
-            path = f"{tree.paths[study.id]}.fakes[{i}].told_by"
-            for k, name in enumerate(fake.told_by):
-                if name not in studies - {study.id}:
-                    message = f"told_by of fake {i + 1} names '{name}', which is not another study of this tree"
-                    yield fault("T118", study.id, f"{path}[{k}]", message)
-            if len(set(fake.told_by)) < len(fake.told_by):
-                yield fault("T118", study.id, path, f"told_by of fake {i + 1} names a study twice")
 
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]

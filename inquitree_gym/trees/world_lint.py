@@ -55,9 +55,7 @@ Reader = tuple[str, WorldStudy]
 
 
 def lint_world_tree(tree: WorldTree, embed: Embed | None = None) -> list[Fault]:
-    """Return all faults, of meaning only with ``embed``. An empty list for a clean tree, or one that was converted."""
-    if tree.converted:
-        return []
+    """Return all faults, of meaning only with ``embed``. An empty list for a clean tree."""
     controls = {study.id for study in tree.studies if not study.result.axes}
     faults = [*redundant_edges(tree.structure), *support_faults(tree.structure, controls)]
     faults += [*_size_faults(tree), *_reading_faults(tree), *_pair_faults(tree), *_control_faults(tree)]

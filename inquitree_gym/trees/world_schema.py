@@ -9,51 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
-from operator import not_
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from inquitree_gym.errors import Fault
 from inquitree_gym.trees.disclosure import Disclosure
-from inquitree_gym.trees.fields import (
-    CLEAN,
-    Canary,
-    FrozenModel,
-    Identifier,
-    Paper,
-    Provenance,
-    Text,
-    document_digest,
-)
+from inquitree_gym.trees.fields import Canary, FrozenModel, Identifier, Paper, Provenance, Text
 from inquitree_gym.trees.rules import fault
 from inquitree_gym.trees.schema import (
+    MAX_AXES,
     MAX_SUBTOPICS,
-    Candidate,
+    Axis,
+    ConclusionItem,
     Hints,
-    Structure,
+    Name,
+    Study,
+    Subtopic,
+    Tree,
     ladder_texts,
     playability_faults,
     refuse_unplayable,
 )
 from inquitree_gym.trees.validation import legible
 
-MAX_AXES = 12
-"""Largest number of axes. Three poles on each make 531,441 worlds."""
 MAX_WORDINGS = 12
 """Largest number of wordings of a result in one world."""
-
-
-class Axis(FrozenModel):
-    """A fact about the world that could have come out in several ways, its poles. Agents never see it."""
-
-    id: Identifier
-    question: Text
-    poles: tuple[Text, ...] = Field(min_length=2, max_length=3)
-    actual: int | None
-    """Index of the pole that the paper reports. None on every axis of a tree that was made up."""
-    settled_by: Literal["data", "simulation", "paper"]
-    """Means by which a reader could settle the question without the inquiry."""
 
 
 class Finding(FrozenModel):
@@ -66,11 +47,15 @@ class Finding(FrozenModel):
     """Source of the reading in the actual world."""
 
 
-class WorldStudy(Candidate):
+class WorldStudy(Study):
     """A study of a subtopic: protocol (its text), hint ladder and result."""
 
-    hints: Hints
     result: Finding
+
+    @cached_property
+    def outcomes(self) -> tuple[tuple[str, ...], ...]:
+        """The wordings by the poles of the axes. See `Study.outcomes`."""
+        return tuple(self.result.texts[key] for key in sorted(self.result.texts))
 
 
 class Prerequisite(FrozenModel):
@@ -81,16 +66,21 @@ class Prerequisite(FrozenModel):
     """Reason why the later question needs the earlier one."""
 
 
-class WorldSubtopic(Candidate):
+class WorldSubtopic(Subtopic):
     """A question that is unlocked once all its prerequisites have been visited."""
 
-    name: Annotated[str, Field(min_length=1, max_length=60), CLEAN]
+    name: Name
     prerequisites: tuple[Prerequisite, ...] = ()
     hints: Hints
     studies: tuple[WorldStudy, ...] = Field(min_length=1)
 
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """See `Subtopic.requires`."""
+        return tuple(each.id for each in self.prerequisites)
 
-class WorldConclusion(FrozenModel):
+
+class WorldConclusion(ConclusionItem):
     """A conclusion item: one statement for each combination of the poles of its axes."""
 
     id: Identifier
@@ -100,8 +90,13 @@ class WorldConclusion(FrozenModel):
     needs: tuple[Annotated[tuple[Identifier, ...], Field(min_length=1)], ...] = Field(min_length=1)
     """Groups of study ids. A true result of any study in a group meets the group (Eq. 8)."""
 
+    @cached_property
+    def options(self) -> tuple[str, ...]:
+        """The statements by the poles of the axes. See `ConclusionItem.options`."""
+        return tuple(self.texts[key] for key in sorted(self.texts))
 
-class WorldTree(FrozenModel):
+
+class WorldTree(Tree):
     """A research tree: axes, a topic, a DAG of subtopics with studies and results, and conclusion items."""
 
     format: Literal["inquitree/2"]
@@ -121,34 +116,29 @@ class WorldTree(FrozenModel):
     disclosure: Disclosure | None = None
     """Material of the projection task. No inquiry shows it, so it is outside the digest."""
     provenance: Provenance
-    converted: bool = Field(default=False, exclude_if=not_)
-    """True if a program made the axes from a tree of format 1. Left out of other documents."""
 
     @model_validator(mode="after")
     def _is_playable(self) -> WorldTree:
         refuse_unplayable([*playability_faults(self.structure), *_axis_faults(self), *_reader_faults(self)])
         return self
 
-    def __hash__(self) -> int:
-        """Return the hash of the digest, so that caches keyed by a tree are fast."""
-        return hash(self.digest)
+    if TYPE_CHECKING:
+        studies: tuple[WorldStudy, ...]
 
     @cached_property
-    def studies(self) -> tuple[WorldStudy, ...]:
-        """All studies, subtopic by subtopic. Study indices follow this order."""
-        return tuple(study for subtopic in self.subtopics for study in subtopic.studies)
+    def reads(self) -> tuple[tuple[int, ...], ...]:
+        """See `Tree.reads`."""
+        return tuple(tuple(self.axis_index[axis] for axis in study.result.axes) for study in self.studies)
 
     @cached_property
-    def families(self) -> tuple[tuple[WorldSubtopic, ...] | tuple[WorldStudy, ...], ...]:
-        """Groups of siblings, among which an action is matched: all subtopics, then the studies of each subtopic."""
-        return self.subtopics, *(subtopic.studies for subtopic in self.subtopics)
+    def asks(self) -> tuple[tuple[int, ...], ...]:
+        """See `Tree.asks`."""
+        return tuple(tuple(self.axis_index[axis] for axis in item.axes) for item in self.conclusions)
 
-    @property
-    def structure(self) -> Structure:
-        """The parts that trees of both formats have."""
-        prerequisites = tuple(tuple(each.id for each in subtopic.prerequisites) for subtopic in self.subtopics)
-        needs = tuple((item.id, item.needs) for item in self.conclusions)
-        return Structure(self.families, prerequisites, needs, self.disclosure, self.provenance)
+    def can_be_told(self, study: int, fake: int) -> bool:
+        """Return True if another study reads one of the axes, which can contradict any fake."""
+        axes = set(self.reads[study])
+        return any(axes & set(others) for other, others in enumerate(self.reads) if other != study)
 
     @cached_property
     def axis_index(self) -> dict[str, int]:
@@ -159,21 +149,6 @@ class WorldTree(FrozenModel):
     def paths(self) -> dict[str, str]:
         """Place in the document of each node and axis by its id, such as ``subtopics[2].studies[0]``."""
         return {axis: f"axes[{index}]" for axis, index in self.axis_index.items()} | self.structure.paths
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the canonical document without its disclosure, in hex. Identifies the tree in logs and caches."""
-        return document_digest(self, exclude={"disclosure"})
-
-    @property
-    def group(self) -> str:
-        """Group in tables. Trees have none."""
-        return ""
-
-    @property
-    def published(self) -> str:
-        """Date of publication of the paper."""
-        return self.paper.published.written
 
     def keys(self, axes: Sequence[str]) -> tuple[str, ...]:
         """Return every combination of the poles of some axes, such as ``00``, ``01``, ``10``, ``11``."""

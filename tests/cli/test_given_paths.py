@@ -10,7 +10,6 @@ import pytest
 from inquitree_gym import InquiTreeError, load_tree, make_agent
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
-from inquitree_gym.trees.worlds import load_world_tree
 from tests.contract.command_line import inquitree
 from tests.inquiry.test_batch import LETTERS
 
@@ -41,11 +40,10 @@ def test_logs_are_named_as_given(verb: str, given: str, here: Path):
 
 @pytest.mark.parametrize("given", ["nosuch.json", "torn.json", "./torn.json", "~/nosuch.json", "~/torn.json"])
 def test_trees_are_named_as_given(given: str, here: Path):
-    for load in (load_tree, load_world_tree):
-        with pytest.raises(InquiTreeError) as caught:
-            load(given)
-        assert given in str(caught.value)
-        assert str(here) not in str(caught.value)
+    with pytest.raises(InquiTreeError) as caught:
+        load_tree(given)
+    assert given in str(caught.value)
+    assert str(here) not in str(caught.value)
 
 
 def test_saved_models_are_named_as_given(here: Path):

@@ -26,7 +26,7 @@ from inquitree_gym.inquiry.vigilance import (
 from inquitree_gym.llm import estimated_tokens
 from inquitree_gym.log import Reply
 from inquitree_gym.rollout import play
-from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees import Tree, load_tree, parse_tree
 from tests.inquiry.test_trajectory import ASKED_AGAIN, CONCLUDE, END, EXPLORE, enter, episode_of, redo, result
 from tests.strategies import make_tree
 
@@ -58,7 +58,7 @@ def told(tree: Tree, study: str, fake: int) -> Tree:
     document = tree.model_dump(mode="json")
     (found,) = (each for subtopic in document["subtopics"] for each in subtopic["studies"] if each["id"] == study)
     found["fakes"][fake - 1] = {"text": found["fakes"][fake - 1], "principle": "Nothing falls by a step."}
-    return Tree.model_validate_json(json.dumps(document))
+    return parse_tree(json.dumps(document).encode())
 
 
 def test_kinds_of_showings_are_counted_apart(tree: Tree):

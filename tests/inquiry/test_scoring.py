@@ -12,7 +12,7 @@ from inquitree_gym.inquiry.judges.quality import Verdict
 from inquitree_gym.log import read_episode
 from inquitree_gym.results.score import score_episode
 from inquitree_gym.rollout import play
-from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees import Tree, load_tree, parse_tree
 from tests.inquiry.test_trajectory import CONCLUDE, END, EXPLORE, enter, episode_of, result
 from tests.strategies import make_tree
 
@@ -37,7 +37,7 @@ def tree() -> Tree:
     """Three items: the first needs s1, the second s1 and s2 and s3, the third s3."""
     document = make_tree([[], [], []], [2, 1, 1], tree_id="needy").model_dump(mode="json")
     document["conclusions"][1]["needs"] = [["s1a", "s1b"], ["s2a"], ["s3a"]]
-    return Tree.model_validate_json(__import__("json").dumps(document))
+    return parse_tree(__import__("json").dumps(document).encode())
 
 
 def test_quality_is_the_sum_of_evidence_times_score(tree: Tree):

@@ -15,7 +15,7 @@ from inquitree_gym.inquiry.trajectory import coverage_over_turns, read_trajector
 from inquitree_gym.inquiry.vigilance import ALL, Counts
 from inquitree_gym.log import Episode, Footer, Header, TaskRef, Turn
 from inquitree_gym.rollout import play
-from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees import Tree, load_tree, parse_tree
 from tests.strategies import make_tree
 
 STATE_AFTER = {
@@ -221,7 +221,7 @@ def test_a_result_whose_answer_the_limit_cut_off_counts_neither_way_but_is_evide
 def test_another_version_of_the_tree_is_refused(tree: Tree):
     other = tree.model_copy(update={"version": 2})
     with pytest.raises(LogError, match="score it with the tree it was played on") as caught:
-        read_trajectory(episode_of(tree, enter("s1")), Tree.model_validate(other.model_dump()))
+        read_trajectory(episode_of(tree, enter("s1")), parse_tree(other.model_dump_json().encode()))
     assert tree.digest[:12] in str(caught.value)
     assert tree.id in str(caught.value)
 

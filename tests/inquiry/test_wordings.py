@@ -14,7 +14,7 @@ from inquitree_gym.inquiry.arrays.env import InquiryBatchEnv
 from inquitree_gym.inquiry.engine import Decision, Engine, ObservationKind, Reading, Rules
 from inquitree_gym.inquiry.observations import ObservationRenderer
 from inquitree_gym.inquiry.prompts import inquiry_prompts
-from inquitree_gym.trees import Tree, builtin_ids, load_tree, synthetic_tree
+from inquitree_gym.trees import Tree, builtin_ids, load_tree, parse_tree, synthetic_tree
 from tests.strategies import make_tree, with_rewordings
 
 SEEDS, RUNS = range(40), 3
@@ -34,7 +34,7 @@ def uneven() -> Tree:
         result["rewordings"] = result["rewordings"][:2]
     second["fakes"][1]["rewordings"] = second["fakes"][1]["rewordings"][:1]
     third["fakes"][1] = third["fakes"][1]["text"]
-    return Tree.model_validate_json(json.dumps(document))
+    return parse_tree(json.dumps(document).encode())
 
 
 TREES = {

@@ -20,7 +20,7 @@ from inquitree_gym.results.report import ReportOptions
 from inquitree_gym.results.viewer import view_run, write_view
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
-from inquitree_gym.trees import Tree
+from inquitree_gym.trees import parse_tree
 from tests.inquiry.test_report import FAKES, run_of
 from tests.results.browser import DESKTOP, PHONE, Tab, open_browser
 from tests.results.drawing import drawing
@@ -173,7 +173,7 @@ def test_nothing_that_a_log_names_runs_in_a_browser(tab: Tab, tmp_path: Path):
     run = run_of(*named, name="run", missing=(Missing(HOSTILE, "failed", HOSTILE),))
     page, *_ = write_report([run], tmp_path, ReportOptions(paired=True))
     document = TREE.model_dump_json().replace(TREE.subtopics[0].name, "<img src=x onerror=alert(3)>")
-    tree = Tree.model_validate_json(document)
+    tree = parse_tree(document.encode())
     episode = hostile_episode(tree)
     judged = Judged(HOSTILE, 1, {len(episode.turns): tuple(Verdict(1.0, HOSTILE) for _ in TREE.conclusions)})
     write_view(episode, tree, tmp_path / "page.html", judged=judged, others={HOSTILE: judged})

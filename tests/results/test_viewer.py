@@ -20,7 +20,7 @@ from inquitree_gym.results.viewer import view_log, view_run, write_view
 from inquitree_gym.rollout import play
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
-from inquitree_gym.trees import Tree, dump_tree, load_tree
+from inquitree_gym.trees import Tree, dump_tree, load_tree, parse_tree
 from tests.inquiry.test_trajectory import ASKED_AGAIN, CONCLUDE, END, EXPLORE, enter, episode_of, failed, redo, result
 from tests.results.html import HOSTILE, Page, read_page
 from tests.strategies import make_tree
@@ -218,7 +218,7 @@ def test_what_a_log_holds_can_neither_run_nor_break_the_page(tmp_path: Path):
     document = TREE.model_dump(mode="json")
     document["subtopics"][0]["name"] = "<script>alert(3)</script>"
     document["paper"]["title"] = document["topic"] = "</title><script>alert(4)</script>"
-    tree = Tree.model_validate_json(__import__("json").dumps(document))
+    tree = parse_tree(__import__("json").dumps(document).encode())
     write_view(hostile_episode(tree), tree, tmp_path / "page.html", back="index.html")
     page = read_page(tmp_path / "page.html")
     assert len(page.scripts) == 1

@@ -16,7 +16,7 @@ from inquitree_gym.results.viewer import view_run
 from inquitree_gym.runner import RunOptions, RunSummary, run_study
 from inquitree_gym.runs import folder as folder_module
 from inquitree_gym.runs.folder import kept_task, load_manifest
-from inquitree_gym.trees import Tree, dump_tree, load_tree
+from inquitree_gym.trees import Tree, dump_tree, load_tree, parse_tree
 from tests.runner.played import logs, run_trees
 from tests.runner.played import small_study as study
 from tests.strategies import make_tree
@@ -122,7 +122,7 @@ def mine(tmp_path: Path) -> Path:
 def edit(file: Path) -> Tree:
     tree = load_tree(file)
     changed = tree.model_copy(update={"topic": f"{tree.topic} And since when?"})
-    file.write_text(dump_tree(Tree.model_validate_json(changed.model_dump_json())))
+    file.write_text(dump_tree(parse_tree(changed.model_dump_json().encode())))
     return load_tree(file)
 
 

@@ -51,7 +51,7 @@ def faults(found: dict) -> tuple[str, ...]:
 
 
 SHAPE_FAULTS: list[tuple[str, Break, str]] = [
-    ("another format", lambda d: d.update(format="inquitree/2"), "format: needs 'inquitree/1', not the text"),
+    ("another format", lambda d: d.update(format="inquitree/3"), "format: needs 'inquitree/1', not the text"),
     ("no topic", lambda d: d.pop("topic"), "topic: is missing"),
     ("no version", lambda d: d.pop("version"), "version: is missing"),
     ("no canary", lambda d: d.pop("canary"), "canary: is missing"),

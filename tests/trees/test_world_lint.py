@@ -162,10 +162,9 @@ def test_courses_respect_prerequisites_and_run_no_study_twice():
     assert courses(chain) == (steps, best, chance)
 
 
-def test_a_converted_tree_is_not_linted_and_todo_texts_are_all_that_is_told_of_wording():
+def test_todo_texts_are_all_that_is_told_of_wording():
     document = clean_document() | {"axes": clean_document()["axes"], "topic": "TODO: the topic"}
     assert told(lint_world_tree(read(document))) == ["T301 topic topic: says 'TODO: the topic'; write the text"]
-    assert lint_world_tree(read(document | {"converted": True})) == []
 
 
 def test_every_fault_has_a_code_of_the_table_and_the_severity_of_its_rule():

@@ -14,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inquitree_gym.errors import Fault, TreeError, UnknownTreeError
-from inquitree_gym.trees import dump_tree, parse_tree
+from inquitree_gym.trees import dump_tree, load_tree, parse_tree
 from inquitree_gym.trees.load import dump_document
 from inquitree_gym.trees.world_schema import MAX_AXES, MAX_WORDINGS, WorldTree
-from inquitree_gym.trees.worlds import load_world_tree, parse_world_tree
 from tests.strategies import make_tree
 from tests.tasks import DISCLOSURE
 from tests.worlds import read, world_document, world_trees
@@ -43,15 +42,10 @@ def faults(found: dict) -> list[str]:
 @given(world_trees())
 def test_what_is_dumped_is_read_again_to_the_same_tree_and_bytes(tree: WorldTree):
     text = dump_document(tree)
-    again = parse_world_tree(text.encode())
+    again = parse_tree(text.encode())
     assert (again, dump_document(again), again.digest) == (tree, text, tree.digest)
     assert pickle.loads(pickle.dumps(tree)) == tree
     assert hash(again) == hash(tree)
-
-
-def test_only_a_converted_tree_says_so():
-    assert "converted" not in dump_document(read(document()))
-    assert '"converted": true' in dump_document(read(document() | {"converted": True}))
 
 
 def test_a_disclosure_is_outside_the_digest_and_rests_on_studies_of_the_tree():
@@ -154,24 +148,23 @@ def test_a_document_changed_anywhere_is_read_or_refused_with_places(data: st.Dat
         assert all(fault.path and fault.message for fault in read_or_refused)
 
 
-def test_a_tree_of_the_earlier_format_is_told_apart_at_once():
-    with pytest.raises(TreeError) as caught:
-        parse_world_tree(dump_tree(make_tree([[]], [1])).encode())
-    (fault,) = caught.value.faults
-    assert str(fault).startswith("format: is 'inquitree/1', a tree that tells one outcome")
-    assert "needs 'inquitree/2'. Write axes" in str(fault)
-    with pytest.raises(TreeError, match="format: needs 'inquitree/1', not the text 'inquitree/2'"):
-        parse_tree(json.dumps(document()).encode())
+def test_both_formats_are_read_by_one_function_and_have_one_interface():
+    earlier, worlds = parse_tree(dump_tree(make_tree([[]], [1])).encode()), parse_tree(json.dumps(document()).encode())
+    assert (type(earlier).__name__, type(worlds).__name__) == ("EarlierTree", "WorldTree")
+    assert (earlier.axes, earlier.reads, earlier.asks) == ((), ((),), ((),))
+    assert worlds.reads == ((0,), (), (0, 1), (1,))
+    assert worlds.asks == ((0,), (0, 1))
+    assert worlds.studies[2].outcomes == tuple(worlds.studies[2].result.texts[key] for key in worlds.keys(["a1", "a2"]))
 
 
 def test_a_tree_is_read_from_its_file(tmp_path: Path):
     file = tmp_path / "made.json"
     file.write_text(dump_document(read(document())))
-    tree = load_world_tree(file)
+    tree = load_tree(file)
     assert tree.digest == read(document()).digest
-    assert load_world_tree(tree) is tree
+    assert load_tree(tree) is tree
     with pytest.raises(UnknownTreeError, match="no tree file at"):
-        load_world_tree(tmp_path / "none.json")
+        load_tree(tmp_path / "none.json")
 
 
 def test_the_schema_for_editors_holds_every_field_and_the_document_keeps_to_it():

@@ -15,12 +15,11 @@ from inquitree_gym.trees.worlds import (
     SETS,
     World,
     count_worlds,
-    draw_world,
     poles_of,
     world_id,
     worlds,
 )
-from tests.worlds import read, world_document, world_trees
+from tests.worlds import draw_world, read, world_document, world_trees
 
 SEEDS = st.integers(-(2**63), 2**65)
 SPLIT = ("train", "test")

@@ -140,7 +140,7 @@ class PolicyAgent(BaselineAgent):
             for k in self._engine.studies_of[state.subtopic]:
                 study = tree.studies[k]
                 if (shown := longest_match(study.shown_texts, observation)) >= 0:
-                    shown %= len(study.results)
+                    shown %= len(study.outcomes)
                     return state.replace(shown=(*state.shown[:k], shown, *state.shown[k + 1 :]))
         return state
 

@@ -167,7 +167,7 @@ class OracleAgent(BaselineAgent):
         self._studies = tree.studies
         owners = [i for i, subtopic in enumerate(tree.subtopics) for _ in subtopic.studies]
         self._plan = [(owners[study], study) for study in needed_studies(tree, rules.evidence)]
-        self._conclusion = numbered([item.text for item in tree.conclusions])
+        self._conclusion = numbered([item.options[0] for item in tree.conclusions])
         self._done: set[int] = set()
         self._runs = 0
         self._redo_turn = rules.redo_turn
@@ -202,7 +202,7 @@ class OracleAgent(BaselineAgent):
         """Return the text of the next subtopic, one that is new if there is any."""
         entered = {subtopic.id for subtopic, count in zip(self._subtopics, visits, strict=True) if count}
         steps = [self._subtopics[i] for i, _ in self._left()] or list(self._subtopics)
-        ready = [subtopic for subtopic in steps if entered.issuperset(subtopic.prerequisites)]
+        ready = [subtopic for subtopic in steps if entered.issuperset(subtopic.requires)]
         return min(ready, key=lambda subtopic: subtopic.id in entered).text
 
     def _study(self, subtopic: int) -> str:

@@ -29,7 +29,7 @@ class Batch:
         """Allocate the rows of ``num_envs`` inquiries for menus of ``size``, which ``threads`` threads step."""
         self._functions, self._pool, self._observer, self._size = functions(), pool, observer, size
         self.num_envs = num_envs
-        self.rows: NDArray[np.int32] = np.zeros((num_envs, at.row_width(*size)), np.int32)
+        self.rows: NDArray[np.int32] = np.zeros((num_envs, at.row_width(*size, 0)), np.int32)
         """State and last event of each inquiry. See `inquitree_gym.inquiry.engine.rows`."""
         self.over: Bools = np.zeros(num_envs, np.bool_)
         """True for inquiries that are over and not yet started again."""
@@ -147,8 +147,7 @@ class Batch:
     def event(self, env: int) -> Event:
         """Return the last event of an inquiry, and with it its state."""
         engine = self.tree(env).runtime.engine
-        row = at.compact(self.rows[env].tolist(), *self._size, engine.n, len(engine.subtopic_of))
-        return Event(State(row, engine.n))
+        return Event(State(at.compact(self.rows[env].tolist(), (*self._size, 0), engine.slots), engine.slots))
 
     def move_trees(self, starts: Ints, old: Ints) -> None:
         """Take over tables that begin at ``starts`` now where they began at ``old`` before."""
@@ -175,5 +174,5 @@ class Batch:
         """
         envs = (self.told.phases == Phase.RESULT).nonzero()[0]
         studies = self.rows[envs, at.STUDY]
-        shown = self.rows[envs, at.ROW_HEAD + sum(self._size) + studies]
+        shown = self.rows[envs, at.ROW_HEAD + self._size.subtopics + self._size.studies + studies]
         return envs, studies, self.runs(envs, studies), (shown > 0).astype(np.int64)

@@ -205,7 +205,7 @@ def show(first: int, end: int, played: Inquiries, tables: Tables, told: Told) ->
         kind, texts, limited = rows[row + at.KIND], trees[table + at.TEXTS], rows[row + at.LIMITED]
         variant = int(rows[row + at.LEFT] == 0)
         if kind == turn.RESULT_SHOWN:
-            wording = rows[row + at.FAKE] * codes[texts + 1] + rows[row + at.WORDING]
+            wording = rows[row + at.OUTCOME] * codes[texts + 1] + rows[row + at.WORDING]
             variant = (2 * wording + rows[row + at.AGAIN]) * RESULT_STATES + (2 if limited else variant)
         elif kind == turn.SUBTOPIC_SHOWN:
             variant = rows[row + at.AGAIN]

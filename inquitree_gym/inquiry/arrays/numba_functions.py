@@ -37,10 +37,10 @@ def _draw_fake(seed: Any, key: Any, run: Any, highest: Any, fakes: Any) -> Any:
     return draw
 
 
-@overload(transition.draw_wording)
-def _draw_wording(seed: Any, key: Any, run: Any, wordings: Any) -> Any:
-    def draw(seed: Any, key: Any, run: Any, wordings: Any) -> Any:
-        return np.int64(_mix(_mix(_mix(_mix(np.uint64(0), seed), key), 0), run) % np.uint64(wordings))
+@overload(transition.draw_one)
+def _draw_one(seed: Any, key: Any, place: Any, count: Any) -> Any:
+    def draw(seed: Any, key: Any, place: Any, count: Any) -> Any:
+        return np.int64(_mix(_mix(_mix(_mix(np.uint64(0), seed), key), 0), place) % np.uint64(count))
 
     return draw
 
@@ -87,7 +87,7 @@ def _bare(buffers: Any) -> Any:
 
 
 for inner in (
-    transition.begin, transition.advance, loop.advance_all, loop.read_actions, loop.restart, loop.show, loop.mask_words,
-    loop.observe_index, loop.observe_features, loop.reward,
+    transition.outcome_of, transition.begin, transition.advance, loop.advance_all, loop.read_actions, loop.restart,
+    loop.show, loop.mask_words, loop.observe_index, loop.observe_features, loop.reward,
 ):  # fmt: skip
     register_jitable(inner)

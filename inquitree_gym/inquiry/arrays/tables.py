@@ -67,7 +67,7 @@ def tree_tables(runtime: TreeRuntime, size: MenuSize) -> TreeTables:
     return TreeTables(
         runtime=runtime,
         menu=menu,
-        engine=np.array(tree_table(tree, rules, size.subtopics, size.studies)),
+        engine=np.array(tree_table(tree, rules, *size, 0)),
         readings=_MenuReader(runtime).read(menu),
         masks=_packed(menu.masks),
         texts=text_numbers(runtime),
@@ -140,7 +140,7 @@ def text_numbers(runtime: TreeRuntime) -> NDArray[np.int32]:
     """Return the table of `number_texts`: the limit's text, the most wordings, and where each kind begins."""
     engine = runtime.engine
     numbers = {key: number for number, key in enumerate(observation_keys(runtime.task, engine.rules))}
-    wordings, outcomes = max(engine.wordings_of), 1 + max(engine.fakes_of)
+    wordings, outcomes = max(engine.wordings_of), max(engine.outcomes_of)
     heads: list[int] = []
     found: list[int] = []
     for kind in ObservationKind:
@@ -158,12 +158,12 @@ def _key(kind: ObservationKind, node: int, variant: int, wordings: int, rules: R
     recalls = rules.reruns == "redo"
     if kind == ObservationKind.RESULT:
         rest, state = divmod(variant, RESULT_STATES)
-        outcome, again = divmod(rest, 2)
-        fake, wording = divmod(outcome, wordings)
+        shown, again = divmod(rest, 2)
+        outcome, wording = divmod(shown, wordings)
         return ObservationKey(
             kind,
             node,
-            fake=fake,
+            outcome=outcome,
             wording=wording,
             again=recalls and again == 1,
             limit=state == 2,

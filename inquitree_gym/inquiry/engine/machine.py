@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine.rows import HIGHEST_FAKE, TABLE_HEAD, row_width, tree_table
-from inquitree_gym.inquiry.engine.transition import advance, begin, draw_fake, draw_wording
+from inquitree_gym.inquiry.engine.transition import advance, begin, draw_fake, draw_one, outcome_of
 from inquitree_gym.inquiry.engine.values import Event, Phase, Reading, State
 from inquitree_gym.seeds import WORD, seed_of_agent, signed
 
@@ -29,10 +29,12 @@ class Engine:
         index = {subtopic.id: i for i, subtopic in enumerate(tree.subtopics)}
         self.rules = rules
         self.n, studies = len(tree.subtopics), len(tree.studies)
+        self.slots = self.n, studies, len(tree.axes)
+        """Numbers of subtopics, studies and axes, which determine the columns of a row."""
         self.turn_limit = rules.turn_limit(self.n)
-        self.table = table = tree_table(tree, rules, self.n, studies)
+        self.table = table = tree_table(tree, rules, *self.slots)
         """Tree and rules as the transition function takes them."""
-        self.prerequisites = tuple(sum(1 << index[name] for name in s.prerequisites) for s in tree.subtopics)
+        self.prerequisites = tuple(sum(1 << index[name] for name in s.requires) for s in tree.subtopics)
         """Bit set of the prerequisites of each subtopic."""
         self.subtopic_of = tuple(table[TABLE_HEAD : TABLE_HEAD + studies])
         self.studies_of = tuple(
@@ -40,19 +42,22 @@ class Engine:
         )
         fakes = TABLE_HEAD + studies + self.n + 1
         self.fakes_of = tuple(table[fakes : fakes + studies])
+        self.outcomes_of = tuple(len(study.outcomes) for study in tree.studies)
+        """Number of results that each study can have, over all worlds."""
         self.wordings_of = tuple(table[fakes + studies : fakes + 2 * studies])
         """Number of wordings in which every result of each study is shown."""
         self.fake_keys = tuple(key & WORD for key in table[fakes + 2 * studies : fakes + 3 * studies])
         """64-bit word of each study that the draws of its fakes and wordings depend on."""
+        self._readers = fakes + 3 * studies
         self._tree_id = tree.id
         self._threshold = rules.threshold
         self._all = tuple(range(self.n))
 
     def start(self, seed: int) -> Event:
-        """Return the first event of an episode. ``seed`` (0 to 2^64 - 1) determines its fake results."""
-        row = [0] * row_width(self.n, len(self.subtopic_of))
+        """Return the first event of an episode. ``seed`` (0 to 2^64 - 1) determines its world and its fake results."""
+        row = [0] * row_width(*self.slots)
         begin(row, 0, len(row), self.table, 0, signed(seed))
-        return Event(State(row, self.n))
+        return Event(State(row, self.slots))
 
     def candidates(self, state: State) -> tuple[int, ...]:
         """Return the indices that an action is matched with: studies at SUBTOPIC, subtopics at TOPIC and RESULT."""
@@ -80,7 +85,7 @@ class Engine:
             raise ValueError(f"study {candidate} is not in subtopic {state.subtopic}; choose one of candidates(state)")
         row = list(state.row)
         advance(row, 0, 1, len(row), self.table, (candidate, reading.decision, near, reading.repeats))
-        return Event(State(row, self.n))
+        return Event(State(row, self.slots))
 
     def fake_shown(self, seed: int, study: int, run: int) -> int:
         """Return the result that the ``run``-th run of ``study`` shows: 0 for the true one, i for the i-th fake.
@@ -88,9 +93,14 @@ class Engine:
         The draw is a hash of seed, tree, study and run, so it depends on nothing else, and the fakes of a lower level
         are a subset of those of a higher one.
         """
-        if not self.rules.fake_level:
+        if not (self.rules.fake_level and self.fakes_of[study]):
             return 0
         return draw_fake(seed, self.fake_keys[study], run, self.table[HIGHEST_FAKE], self.fakes_of[study])
+
+    def outcome_shown(self, state: State, study: int, run: int) -> int:
+        """Return the place, among the outcomes of ``study``, of what its ``run``-th run shows. See `fake_shown`."""
+        fake = self.fake_shown(state.seed, study, run)
+        return outcome_of(state.row, len(state.row) - self.slots[2], self.table, self._readers + 4 * study, fake)
 
     def wording_shown(self, seed: int, study: int, run: int) -> int:
         """Return the wording of what the ``run``-th run of ``study`` shows, be it true or a fake.
@@ -98,7 +108,7 @@ class Engine:
         The draw is a hash of its own, so that no wording says anything about a result.
         """
         count = self.wordings_of[study]
-        return draw_wording(seed, self.fake_keys[study], run, count) if count > 1 else 0
+        return draw_one(seed, self.fake_keys[study], run, count) if count > 1 else 0
 
     def agent_seed(self, seed: int) -> int:
         """Return the seed for the agent of an episode with ``seed``, from 0 to 2^63 - 1.

@@ -69,11 +69,12 @@ _CHOICES = {
     "named_at_result": NamedAtResult, "evidence": Evidence,
 }  # fmt: skip
 """Rules that are one of several values."""
-_OF_EPISODE = ("threshold", "fake_level", "max_turns")
-"""Rules left out of a preset's label: they are settings of an experiment. A preset sets the last one alone."""
+_OF_EPISODE = ("threshold", "world", "fake_level", "max_turns")
+"""Rules left out of a preset's label: they are settings of an experiment. A preset sets world and turns alone."""
 _PAPER: dict[str, Any] = {
-    "max_turns": f"{2 * HINT_LEVELS + 3}n", "redo_turn": True, "decisions": "tokens", "bare_decisions": False,
-    "named_at_result": "any", "feedback": "hint", "reruns": "match", "replication": "exact", "evidence": "results",
+    "world": "actual", "max_turns": f"{2 * HINT_LEVELS + 3}n", "redo_turn": True, "decisions": "tokens",
+    "bare_decisions": False, "named_at_result": "any", "feedback": "hint", "reruns": "match", "replication": "exact",
+    "evidence": "results",
 }  # fmt: skip
 """The preset ``paper``. It is frozen: another reading of the paper gets another name."""
 
@@ -84,6 +85,9 @@ class Rules(RuleSet):
 
     threshold: float | None = None
     """Minimum cosine similarity of an accepted choice, τ in [-1, 1]. None takes the embedder's calibrated default."""
+    world: str = "any"
+    """Set of worlds that the seed draws from, of the trees that have worlds: "any", the paper's "actual" one, its
+    "complement", "train", "test", or the id of a world. See `inquitree_gym.trees.worlds`."""
     fake_level: int = 0
     """Probability of a fake result in tenths. 0 to 10."""
     max_turns: Limit = "3n"
@@ -120,6 +124,8 @@ class Rules(RuleSet):
         threshold = self.threshold
         if threshold is not None and not (_is_real(threshold) and -1 <= threshold <= 1):
             raise OptionError(f"threshold must be a number from -1 to 1 or None, got {threshold!r}")
+        if not isinstance(self.world, str):
+            raise OptionError(f"world must be the name of a set of worlds or the id of one, got {self.world!r:.80}")
         if not (_is_integer(self.fake_level) and 0 <= self.fake_level <= 10):
             raise OptionError(f"fake_level must be an integer from 0 to 10, got {self.fake_level!r}")
         object.__setattr__(self, "max_turns", parse_limit(self.max_turns))

@@ -12,6 +12,7 @@ from collections.abc import MutableSequence, Sequence
 from inquitree_gym.inquiry.engine.rows import (
     ACCEPTED,
     AGAIN,
+    AXES,
     BARE,
     CREDIT,
     DECISION,
@@ -25,6 +26,8 @@ from inquitree_gym.inquiry.engine.rows import (
     LIMIT,
     LIMITED,
     NODE,
+    OUTCOME,
+    PARITY,
     PHASE,
     REASON,
     RECALLS,
@@ -44,6 +47,7 @@ from inquitree_gym.inquiry.engine.rows import (
     TURN,
     WAITS,
     WORDING,
+    WORLD_KEY,
     N,
 )  # fmt: skip
 from inquitree_gym.inquiry.engine.values import CREDITS, PHASE_OF, Decision, ObservationKind, Phase, Reason
@@ -91,21 +95,62 @@ def draw_fake(seed: int, key: int, run: int, highest: int, fakes: int) -> int:
     return 1 + splitmix64(draw) % fakes if draw <= highest & WORD else 0
 
 
-def draw_wording(seed: int, key: int, run: int, wordings: int) -> int:
-    """Return the wording of a run's result, 0 to ``wordings`` - 1, whatever the outcome is. See `draw_fake`."""
-    return splitmix64(seed, key, 0, run) % wordings
+def draw_one(seed: int, key: int, place: int, count: int) -> int:
+    """Return one of ``count`` values from 0: the wording of a run's result, whatever it is, or the pole of an axis.
+
+    Args:
+        seed: seed of the episode.
+        key: hash key of the study, or of the set of worlds.
+        place: times that the study was run, or index of the axis.
+        count: number of wordings, or of poles that the axis can have.
+    """
+    return splitmix64(seed, key, 0, place) % count
+
+
+def outcome_of(rows: Sequence[int], world: int, tables: Sequence[int], readers: int, fake: int) -> int:
+    """Return the place of a result among the outcomes of its study: that of the world, or with one axis changed.
+
+    Args:
+        rows: rows of inquiries.
+        world: place of the first pole of the inquiry's world.
+        tables: tables of trees.
+        readers: place of the study's axes.
+        fake: 0 for the true result, i for the i-th fake: the first axis one pole further, and so on.
+    """
+    outcome = 0
+    for k in range(readers, readers + 4, 2):
+        count = tables[k + 1]
+        pole = rows[world + tables[k]] if tables[k] >= 0 else 0
+        if 0 < fake < count:
+            pole = (pole + fake) % count
+        fake -= count - 1
+        outcome = outcome * count + pole
+    return outcome
 
 
 def begin(rows: MutableSequence[int], row: int, width: int, tables: Sequence[int], table: int, seed: int) -> None:
     """Write the row of a new inquiry on the tree whose table begins at ``table``. ``seed`` is a signed word."""
     for k in range(row, row + width):
         rows[k] = 0
-    subtopics, studies = tables[table + SUBTOPICS], tables[table + STUDIES]
+    subtopics, studies, axes = tables[table + SUBTOPICS], tables[table + STUDIES], tables[table + AXES]
     shown = row + ROW_HEAD + subtopics + studies
+    world = row + ROW_HEAD + 3 * subtopics + 5 * studies
     for k in range(shown, shown + studies):
         rows[k] = -1
-    for k in range(row + width - subtopics - studies, row + width):
+    for k in range(world - subtopics - studies, world):
         rows[k] = -1
+
+    # The world: a pole for each axis. Where their parity is asked for, the last axis with two poles sees to it.
+    poles, total, last = table + TABLE_HEAD + subtopics + 1 + 8 * studies, 0, -1
+    for axis in range(axes):
+        of = poles + 4 * axis
+        if tables[of]:
+            drawn = draw_one(seed, tables[table + WORLD_KEY], axis, tables[of + 1]) if tables[of + 1] > 1 else 0
+            rows[world + axis] = tables[of + 2] + drawn * tables[of + 3]
+            if tables[of] == 2:
+                total, last = total + rows[world + axis], world + axis
+    if tables[table + PARITY] >= 0 and total % 2 != tables[table + PARITY]:
+        rows[last] = 1 - rows[last]
     rows[row + TREE], rows[row + LEFT] = table, tables[table + N]
     rows[row + SEED_HIGH], rows[row + SEED_LOW] = seed >> 32, ((seed + 0x80000000) & 0xFFFFFFFF) - 0x80000000
     rows[row + SUBTOPIC] = rows[row + STUDY] = rows[row + TARGET] = rows[row + NODE] = rows[row + CREDIT] = -1
@@ -139,10 +184,12 @@ def advance(  # noqa: C901  (one function for the sake of speed)
         owners = table + TABLE_HEAD
         first_study = owners + studies
         fakes = first_study + subtopics + 1
-        needs = fakes + 3 * studies
+        readers = fakes + 3 * studies
+        needs = readers + 4 * studies + 4 * tables[table + AXES]
+        world = credits + subtopics + studies
         needed = needs + subtopics + 1
-        node, decided, reason, forced, fake, wording, credit, again = -1, 0, 0, 0, 0, 0, -1, 0
-        shown_hint = limited = 0
+        node, decided, reason, forced, credit, again = -1, 0, 0, 0, -1, 0
+        fake = outcome = wording = shown_hint = limited = 0
 
         # What the action does.
         if phase == AT_TOPIC:
@@ -234,10 +281,11 @@ def advance(  # noqa: C901  (one function for the sake of speed)
             run = rows[runs + node]
             seed = (rows[row + SEED_HIGH] << 32) | (rows[row + SEED_LOW] & 0xFFFFFFFF)
             key = tables[fakes + 2 * studies + node]
-            if tables[table + LEVEL]:
+            if tables[table + LEVEL] and tables[fakes + node]:
                 fake = draw_fake(seed, key, run, tables[table + HIGHEST_FAKE], tables[fakes + node])
             if tables[fakes + studies + node] > 1:
-                wording = draw_wording(seed, key, run, tables[fakes + studies + node])
+                wording = draw_one(seed, key, run, tables[fakes + studies + node])
+            outcome = outcome_of(rows, world, tables, readers + 4 * node, fake)
             if not fake:
                 rows[runs + 2 * studies + node] = 1
             rows[runs + studies + node] = fake
@@ -250,6 +298,7 @@ def advance(  # noqa: C901  (one function for the sake of speed)
             phase, limited = AT_CONCLUSION, 1
             rows[row + HINT_LEVEL], rows[row + TARGET] = 0, -1
         rows[row + PHASE], rows[row + TURN], rows[row + KIND], rows[row + NODE] = phase, turn, kind, node
-        rows[row + FAKE], rows[row + WORDING], rows[row + CREDIT], rows[row + AGAIN] = fake, wording, credit, again
+        rows[row + FAKE], rows[row + OUTCOME], rows[row + WORDING] = fake, outcome, wording
+        rows[row + CREDIT], rows[row + AGAIN] = credit, again
         rows[row + ACCEPTED], rows[row + FORCED], rows[row + SHOWN_HINT] = int(reason == 0), forced, shown_hint
         rows[row + LIMITED], rows[row + REASON], rows[row + DECISION] = limited, reason, decided

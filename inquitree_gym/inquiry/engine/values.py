@@ -65,7 +65,15 @@ FULL_CREDIT = 4
 """Quarters of a credit of 1."""
 
 T = TypeVar("T")
-_BLOCKS = {"visits": (0, 0), "runs": (1, 0), "shown": (1, 1), "proven": (1, 2), "told": (1, 3), "credit": (2, 4)}
+_BLOCKS = {
+    "visits": (0, 0),
+    "runs": (1, 0),
+    "shown": (1, 1),
+    "proven": (1, 2),
+    "told": (1, 3),
+    "credit": (2, 4),
+    "world": (3, 5),
+}
 """Blocks of a row, each with the blocks of subtopics and of studies before it."""
 _PHASES, _KINDS, _REASONS, _DECISIONS = tuple(Phase), tuple(ObservationKind), tuple(Reason), tuple(Decision)
 
@@ -99,12 +107,12 @@ class _Column(Generic[T]):
 class State:
     """Complete, hashable state of an inquiry: a read-only view of its row."""
 
-    __slots__ = ("_n", "row")
+    __slots__ = ("_slots", "row")
 
-    def __init__(self, row: Sequence[int], n: int) -> None:
-        """View ``row``, of a tree with ``n`` subtopics. The row must not change afterwards."""
+    def __init__(self, row: Sequence[int], slots: tuple[int, int, int]) -> None:
+        """View ``row``, of a tree with this many subtopics, studies and axes. The row must not change afterwards."""
         self.row = row
-        self._n = n
+        self._slots = slots
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, State) and self._values() == other._values()
@@ -148,7 +156,7 @@ class State:
     @property
     def visits(self) -> tuple[int, ...]:
         """Number of visits of each subtopic."""
-        return self._block("visits", self._n)
+        return self._block("visits", self._slots[0])
 
     @property
     def visited(self) -> int:
@@ -158,35 +166,36 @@ class State:
     @property
     def runs(self) -> tuple[int, ...]:
         """Number of runs of each study."""
-        return self._block("runs", self._studies)
+        return self._block("runs", self._slots[1])
 
     @property
     def shown(self) -> tuple[int, ...]:
         """Result of each study that was seen last: -1 for none, 0 for the true one, i for the i-th fake."""
-        return self._block("shown", self._studies)
+        return self._block("shown", self._slots[1])
 
     @property
     def proven(self) -> int:
         """Bit set of the studies whose true result has been seen."""
-        return _bits(self._block("proven", self._studies))
+        return _bits(self._block("proven", self._slots[1]))
 
     @property
     def told(self) -> tuple[int, ...]:
         """Highest hint level that was shown for each node, subtopics first, then studies. 0 for none."""
-        return self._block("told", self._n + self._studies)
+        return self._block("told", self._slots[0] + self._slots[1])
 
     @property
     def credit(self) -> tuple[int, ...]:
         """Earned credit of each node in quarters, fixed when it is first entered or run. -1 before that."""
-        return self._block("credit", self._n + self._studies)
+        return self._block("credit", self._slots[0] + self._slots[1])
 
     @property
-    def _studies(self) -> int:
-        return (len(self.row) - ROW_HEAD - 3 * self._n) // 5
+    def world(self) -> tuple[int, ...]:
+        """Pole of each axis. Empty for a tree without axes."""
+        return self._block("world", self._slots[2])
 
     def _start(self, block: str) -> int:
         subtopics, studies = _BLOCKS[block]
-        return ROW_HEAD + subtopics * self._n + studies * self._studies
+        return ROW_HEAD + subtopics * self._slots[0] + studies * self._slots[1]
 
     def _block(self, block: str, length: int) -> tuple[int, ...]:
         start = self._start(block)
@@ -201,7 +210,7 @@ class State:
             else:
                 start = self._start(name)
                 row[start : start + len(value)] = value
-        state = State(row, self._n)
+        state = State(row, self._slots)
         row[column.LEFT] = state.visits.count(0)
         return state
 
@@ -233,8 +242,10 @@ class Event:
     """Index of the subtopic or study in the observation. -1 for none."""
     fake = _Column(column.FAKE, int)
     """Result shown at RESULT: 0 for the true one, i for the i-th fake."""
+    outcome = _Column(column.OUTCOME, int)
+    """Place of the result shown among the outcomes of its study. See `Study.outcomes`."""
     wording = _Column(column.WORDING, int)
-    """Wording of the result shown: 0 as the tree has it, i for its i-th rewording."""
+    """Wording of the result shown, from 0."""
     accepted = _Column(column.ACCEPTED, bool)
     """True if the action was taken as meant."""
     forced = _Column(column.FORCED, bool)

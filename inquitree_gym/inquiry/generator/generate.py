@@ -11,8 +11,8 @@ from inquitree_gym.fiction.documents import FICTION, TOPIC, Document, RandomStre
 from inquitree_gym.inquiry.generator.causal_model import CausalModel, Parents, draw_model
 from inquitree_gym.inquiry.generator.difficulty import TOPOLOGIES, Difficulty
 from inquitree_gym.inquiry.generator.text import RelationText, relation_texts
+from inquitree_gym.trees.earlier_schema import EarlierTree
 from inquitree_gym.trees.fields import CANARY, GENERATED
-from inquitree_gym.trees.schema import Tree
 
 VERSION = 3
 """Version of the generator. A seed identifies a tree only within one version."""
@@ -35,7 +35,7 @@ class _DraftSubtopic:
     studies: tuple[Document, ...]
 
 
-def synthetic_tree(seed: int, difficulty: Difficulty | Mapping[str, Any] | None = None) -> Tree:
+def synthetic_tree(seed: int, difficulty: Difficulty | Mapping[str, Any] | None = None) -> EarlierTree:
     """Return the synthetic tree of a seed, identical on every platform for one seed and difficulty.
 
     Args:
@@ -60,7 +60,7 @@ def synthetic_tree(seed: int, difficulty: Difficulty | Mapping[str, Any] | None 
     ]
     if settings.shuffled:
         drafts = _shuffled(drafts, shape)
-    return Tree.model_validate(_document(seed, settings, model, drafts))
+    return EarlierTree.model_validate(_document(seed, settings, model, drafts))
 
 
 def draw_prerequisites(count: int, topology: str, density: float, stream: RandomStream) -> Parents:

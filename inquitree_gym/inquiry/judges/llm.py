@@ -21,6 +21,7 @@ from inquitree_gym.llm import Budget, Chat, Message, ReplyCache, run_sync, strip
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.text_limits import readable
 from inquitree_gym.trees import Tree
+from inquitree_gym.trees.worlds import TreeInWorld, told_as
 
 VERSION = 1
 """Version of the rule that turns replies into scores. The templates have a digest."""
@@ -85,7 +86,9 @@ class JudgeRequest:
     """Line above and below the conclusion that cannot occur in it."""
 
     @classmethod
-    def create(cls, tree: Tree, conclusion: str, *, reverse: bool, repeat: int, variants: bool = True) -> JudgeRequest:
+    def create(
+        cls, tree: Tree | TreeInWorld, conclusion: str, *, reverse: bool, repeat: int, variants: bool = True
+    ) -> JudgeRequest:
         """Return the request about a conclusion.
 
         Args:
@@ -95,10 +98,11 @@ class JudgeRequest:
             repeat: number of the repetition, which changes the codes and so the prompt.
             variants: show the false variants of each item as contrary statements.
         """
+        tree = told_as(tree)
         secret = secret_of(tree.digest, reverse, repeat, conclusion)
         items = tree.conclusions[:: -1 if reverse else 1]
         findings = tuple(
-            ShownItem(code_of("F", position, secret), item.text, item.false_variants if variants else ())
+            ShownItem(code_of("F", position, secret), item.text, item.others if variants else ())
             for position, item in enumerate(items, 1)
         )
         return cls(tree.topic, conclusion, findings, reverse, fence_of(secret))
@@ -191,11 +195,11 @@ class LLMJudge:
             "prompts": self._prompts.digest,
         }
 
-    def for_tree(self, tree: Tree) -> Judge:
+    def for_tree(self, tree: Tree | TreeInWorld) -> Judge:
         """Return a synchronous judge for one tree. It raises the errors of `judge`."""
         return _TreeJudge(self, tree)
 
-    async def judge(self, tree: Tree, conclusion: str, /) -> Judgement[tuple[Verdict, ...]]:
+    async def judge(self, tree: Tree | TreeInWorld, conclusion: str, /) -> Judgement[tuple[Verdict, ...]]:
         """Judge one conclusion. A conclusion without a letter scores 0 without a request.
 
         Raises:
@@ -218,7 +222,7 @@ class _TreeJudge:
     """An `LLMJudge` for one tree, called without an event loop."""
 
     inner: LLMJudge
-    tree: Tree
+    tree: Tree | TreeInWorld
     version: int = VERSION
 
     @property

@@ -229,8 +229,8 @@ def judge_vectors(tree: Tree, *, lasting: bool = True) -> TreeVectors:
 
 def tree_statements(tree: Tree) -> tuple[Statement, ...]:
     """Return the conclusion items of a tree with their false variants, then the results of its studies with fakes."""
-    items = (Statement((item.text,), item.false_variants) for item in tree.conclusions)
-    wordings = (study.wordings for study in tree.studies)
+    items = (Statement(item.options[:1], item.options[1:]) for item in tree.conclusions)
+    wordings = (study.outcomes for study in tree.studies)
     results = (Statement(true, tuple(text for texts in fakes for text in texts)) for true, *fakes in wordings)
     return *items, *results
 

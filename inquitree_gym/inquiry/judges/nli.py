@@ -7,6 +7,7 @@ from inquitree_gym.judging.claims import counted_claims
 from inquitree_gym.judging.nli import CONTRADICTS_AT, ENTAILS_AT, ClaimRelation, Inference, relations
 from inquitree_gym.judging.sense import Statement
 from inquitree_gym.trees import Tree
+from inquitree_gym.trees.worlds import TreeInWorld, told_as
 
 VERSION = 2
 """Version of the rule that turns claims into grades. The weights have a digest."""
@@ -19,10 +20,10 @@ class NLIJudge:
     an item sets its score to 0.
     """
 
-    def __init__(self, tree: Tree, inference: Inference) -> None:
+    def __init__(self, tree: Tree | TreeInWorld, inference: Inference) -> None:
         self.name = f"nli:{inference.name}"
         self.version = VERSION
-        self._items = [Statement((item.text,), item.false_variants) for item in tree.conclusions]
+        self._items = [Statement((item.text,), item.others) for item in told_as(tree).conclusions]
         self._inference = inference
 
     def judge(self, conclusion: str) -> tuple[Verdict, ...]:

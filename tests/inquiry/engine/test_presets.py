@@ -21,8 +21,8 @@ PAPER = Rules.preset("paper").override({"threshold": 0.5})
 
 def test_the_preset_is_frozen():
     assert Rules.preset("paper").as_dict() == {
-        "threshold": None, "fake_level": 0, "max_turns": "11n", "redo_turn": True, "decisions": "tokens",
-        "bare_decisions": False, "named_at_result": "any", "feedback": "hint", "reruns": "match",
+        "threshold": None, "world": "actual", "fake_level": 0, "max_turns": "11n", "redo_turn": True,
+        "decisions": "tokens", "bare_decisions": False, "named_at_result": "any", "feedback": "hint", "reruns": "match",
         "replication": "exact", "evidence": "results",
     }  # fmt: skip
     assert Rules.preset("default") == Rules()
