@@ -12,7 +12,7 @@ from inquitree_gym.results.comparison import PairedDifference
 from inquitree_gym.results.cutoff import CutoffSplit, player_label
 from inquitree_gym.results.figures import Chart, Curves, bars, differences, dots, levels
 from inquitree_gym.results.report import Report, Section, cell_words, file_name, selection, shown_of
-from inquitree_gym.results.score import EpisodeCost, Measure, Score
+from inquitree_gym.results.score import EpisodeCost, Score
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import (
     NO_ESTIMATE,
@@ -300,14 +300,6 @@ def _label(difference: PairedDifference, several: bool) -> str:
 
 def _cell(cell: Mapping[str, Scalar]) -> dict[str, object]:
     return {axis_name(name): value for name, value in cell.items()}
-
-
-def _axis(report: AnyReport, measure: str) -> str:
-    return next((axis for name, axis in report.charts.values() if name == measure), measure)
-
-
-def _measure(report: AnyReport, name: str) -> Measure[Any]:
-    return next(measure for measure in report.results.measures if measure.name == name)
 
 
 def _estimate(row: SettingSummary, measure: str) -> Estimate:
