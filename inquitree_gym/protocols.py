@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from inquitree_gym.errors import Fault, OptionError
+from inquitree_gym.errors import Fault
 
 if TYPE_CHECKING:
     pass
@@ -41,16 +41,6 @@ class Task(Protocol):
     @property
     def published(self) -> str:
         """Date of publication, ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``. Empty for none."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Measurements as a command prints them."""
-
-    plain: Any
-    """Values for JSON."""
-    tables: Mapping[str, Sequence[list[str]]]
-    """Rows of cells by title, the heading first."""
 
 
 @dataclass(frozen=True)
@@ -120,14 +110,6 @@ class Tasks(Protocol[T]):
     def diagrams(self) -> Mapping[str, Callable[[T], str]]:
         """Functions that return a task as a picture, by the flag of ``inquitree show``: ``mermaid`` or ``svg``."""
         return {}
-
-    def measure(self, task: T, proposals: os.PathLike[str], embedder: str) -> Measured:
-        """Return how labelled texts about a task are read.
-
-        Raises:
-            OptionError: the kind reads no texts, or the file or the embedder cannot be used.
-        """
-        raise OptionError(f"a {self.noun} of this kind has no labelled proposals; leave out --proposals")
 
 
 class Shared(Protocol):

@@ -18,9 +18,10 @@ from inquitree_gym.judging.judgement import AsyncJudge
 from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.llm import Budget
 from inquitree_gym.results.offline_judging import JudgingResult
-from inquitree_gym.results.statistics import agreement, clustered_mean, item_pairs
+from inquitree_gym.results.statistics import clustered_mean
 from inquitree_gym.runs.study import ALL
 from inquitree_gym.trees import Tree
+from research.agreement import agreement, agreement_table, agreements_as_plain, item_pairs
 from research.datasets import CONCLUSION_KINDS, CONCLUSIONS, ConclusionSet, load_conclusions
 from research.judge_calibration import Calibration, calibrate, expected_means, kind_means, two_digits
 from research.static.proposals import LabelledSet
@@ -55,10 +56,10 @@ def calibrate_judges(  # noqa: PLR0913  (one parameter per flag)
         for other in found[index + 1 :]
     }
     if as_json:
-        output.print_json({"judges": [_as_plain(each) for each in found], "agreement": cli.agreements_as_plain(agreed)})
+        output.print_json({"judges": [_as_plain(each) for each in found], "agreement": agreements_as_plain(agreed)})
         return
     output.print_table("Mean S by kind of conclusion", _table(found))
-    output.print_table("Agreement", cli.agreement_table(agreed))
+    output.print_table("Agreement", agreement_table(agreed))
     for each in found:
         if wrong := [judged.tree for judged in each.judged if not judged.holds]:
             output.note(f"{each.judge}: the order does not hold on {', '.join(wrong)}")

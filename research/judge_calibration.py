@@ -10,8 +10,9 @@ from inquitree_gym.inquiry.judges.quality import Judge
 from inquitree_gym.judging.judgement import AsyncJudge
 from inquitree_gym.judging.registry import judge_all
 from inquitree_gym.llm import Usage
-from inquitree_gym.results.statistics import Agreement, agreement, clustered_mean, item_pairs
+from inquitree_gym.results.statistics import clustered_mean
 from inquitree_gym.trees import Tree, load_tree
+from research.agreement import Agreement, agreement, item_pairs
 from research.datasets import CONCLUSION_KINDS, ConclusionSet, Scores
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inquitree_gym.embeddings.local import READER_THRESHOLD
-from inquitree_gym.inquiry.proposals import TOPIC, MatchedProposal, ProposalSet, ReadingShares, reading_shares
+from research.proposals import TOPIC, MatchedProposal, ProposalSet, ReadingShares, reading_shares
 from research.reader.evidence import CANONICAL, PARAPHRASES
 from research.thresholds import best_threshold
 

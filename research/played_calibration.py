@@ -12,8 +12,9 @@ from inquitree_gym.inquiry.judges.quality import Verdict
 from inquitree_gym.judging.judgement import LOCAL, AsyncJudge, Judgement, judge_label, version_of
 from inquitree_gym.judging.registry import judge_all
 from inquitree_gym.llm import Usage
-from inquitree_gym.results.statistics import Agreement, Estimate, agreement, clustered_mean
+from inquitree_gym.results.statistics import Estimate, clustered_mean
 from inquitree_gym.trees import Tree, load_tree
+from research.agreement import Agreement, agreement
 from research.judge.conclusions import SCORES, LabelledConclusion, LabelledVerdict, PlayedConclusions
 from research.judge.crossval import verdict_name
 from research.kappa import cohen_kappa

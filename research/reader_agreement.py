@@ -14,7 +14,10 @@ from inquitree_gym.cli import output
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, load_embedder
 from inquitree_gym.errors import InquiTreeError, OptionError
 from inquitree_gym.inquiry.llm_matcher import NONE, LLMReader, Reader, ReaderAnswer, ReaderRequest, model_name
-from inquitree_gym.inquiry.proposals import (
+from inquitree_gym.llm import Budget, BudgetedChat, ChatModel, ReplyCache, run_sync
+from inquitree_gym.runs.study import ALL
+from research.kappa import cohen_kappa
+from research.proposals import (
     MatchedProposal,
     MatchingCase,
     ReadingShares,
@@ -23,9 +26,6 @@ from inquitree_gym.inquiry.proposals import (
     matching_cases,
     reading_shares,
 )
-from inquitree_gym.llm import Budget, BudgetedChat, ChatModel, ReplyCache, run_sync
-from inquitree_gym.runs.study import ALL
-from research.kappa import cohen_kappa
 from research.static.proposals import load_proposals
 
 CHOSEN = 0.5

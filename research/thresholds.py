@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inquitree_gym.embeddings import Embedder
-from inquitree_gym.inquiry.proposals import (
+from research.proposals import (
     PROPOSAL_KINDS,
     MatchedProposal,
     ProposalKind,

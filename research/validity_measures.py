@@ -17,7 +17,6 @@ from inquitree_gym.embeddings import Embedder, tree_vectors
 from inquitree_gym.embeddings.local import READER
 from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.judges.local import local_judge
-from inquitree_gym.inquiry.proposals import MatchedProposal, ProposalSet, matching_cases
 from inquitree_gym.inquiry.results import EpisodeScore
 from inquitree_gym.results.score import score_episode
 from inquitree_gym.results.statistics import Estimate
@@ -33,6 +32,7 @@ from research.judge.crossval import read_evidence as read_judge_evidence
 from research.judge.gaming import gaming_table
 from research.judge_calibration import JudgedSet, judge_set
 from research.played import LabelAgreement, label_agreement
+from research.proposals import MatchedProposal, ProposalSet, matching_cases
 from research.reader.evidence import TREES_OUT, read_evidence
 from research.shortcuts import SHORTCUTS, ShortcutAgent
 from research.thresholds import LeftOutThreshold, best_threshold, leave_one_out, match_all

@@ -10,7 +10,6 @@ import numpy as np
 
 from inquitree_gym.errors import require
 from inquitree_gym.inquiry.judges.local import SETTINGS
-from inquitree_gym.inquiry.proposals import ReadingShares
 from inquitree_gym.inquiry.results import EpisodeScore
 from inquitree_gym.results.statistics import clustered_mean
 from inquitree_gym.results.summary import axis_name
@@ -19,6 +18,7 @@ from research.datasets import CONCLUSION_KINDS
 from research.judge.report import fit_rows, gaming_rows, label_fit, sense_auc
 from research.judge_calibration import expected_means, kind_means, two_digits
 from research.played import played_rows, reader_rows
+from research.proposals import ReadingShares
 from research.reader.evidence import AUTHORS_OUT, TREES_OUT
 from research.thresholds import rates, sweep
 from research.validity_measures import LIMITS, REFERENCE_AGENTS, SEEDS, TreeFacts, Validity, strictly_rising

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -32,7 +32,7 @@ from inquitree_gym.cli.output import (
     split,
 )
 from inquitree_gym.errors import LogError, OptionError
-from inquitree_gym.judging.judgement import LOCAL, AsyncJudge
+from inquitree_gym.judging.judgement import LOCAL, AsyncJudge, judge_label
 from inquitree_gym.judging.registry import ChatOptions, check_name, has_judge, make_judges
 from inquitree_gym.judging.stored import JUDGEMENTS
 from inquitree_gym.kinds import DEFAULT_KIND, kind
@@ -41,13 +41,12 @@ from inquitree_gym.results.logs import DAMAGED, Logs, Missing, find_logs
 from inquitree_gym.results.offline_judging import (
     JudgingResult,
     StatedText,
-    judge_agreements,
     judge_texts,
     recorded_scores,
     stated_texts,
 )
 from inquitree_gym.results.score import Score
-from inquitree_gym.results.statistics import Agreement, clustered_mean
+from inquitree_gym.results.statistics import clustered_mean
 from inquitree_gym.results.summary import in_cell
 
 app = typer.Typer()
@@ -93,7 +92,7 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     names = [env] if env else sorted({name for logs in found for name in logs.kinds}) or [DEFAULT_KIND]
     own = values_by_kind(names, JUDGE, context.params, given(context))
     judged_by = split(judges)
-    panels = {name: _panel(judged_by, shared, own[name], name, names) for name in names}
+    asked = {name: _judges(judged_by, shared, own[name], name, names) for name in names}
     for name in names:
         _check_used(judged_by, dict.fromkeys(given(context) & _CHAT_FLAGS) | own[name], name)
     damaged: list[Missing] = [foreign for logs in found for foreign in logs.foreign]
@@ -101,7 +100,7 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     if not stated:
         note_missing(dict.fromkeys(damaged))
         raise LogError(f"'{run_folders[0]}' holds no {kind(names[0]).judging.noun} to judge yet; run its study first")
-    reports = [_judge_folder(each, panels[each.kind], max_concurrency, damaged) for each in stated]
+    reports = [_judge_folder(each, asked[each.kind], max_concurrency, damaged) for each in stated]
     if as_json:
         print_json([report.as_plain() for report in reports])
     else:
@@ -135,7 +134,7 @@ class _FolderReport:
     kind: str
     judges: list[JudgingResult]
     scores: Mapping[str, Sequence[Score[Any]]]
-    agreement: Mapping[tuple[str, str], Agreement]
+    """Scores by name and version of the judge."""
 
     def as_plain(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -144,11 +143,10 @@ class _FolderReport:
             "kind": self.kind,
             "judges": self.judges,
             "scores": {label: [score.as_plain() for score in scores] for label, scores in self.scores.items()},
-            "agreement": agreements_as_plain(self.agreement),
         }
 
 
-def _panel(
+def _judges(
     names: Sequence[str], shared: ChatOptions, own: Mapping[str, Any], task_kind: str, kinds: Sequence[str]
 ) -> list[AsyncJudge[Any]]:
     """Return the judges that a kind of environment has among the names.
@@ -178,17 +176,19 @@ def _check_used(judges: Sequence[str], flags: Mapping[str, Any], task_kind: str)
 
 
 def _judge_folder(
-    stated: _Stated, panel: Sequence[AsyncJudge[Any]], max_concurrency: int, damaged: list[Missing]
+    stated: _Stated, asked: Sequence[AsyncJudge[Any]], max_concurrency: int, damaged: list[Missing]
 ) -> _FolderReport:
     logs, task_kind, texts = stated
-    done = [judge_stated(logs.path, texts, judge, max_concurrency, task_kind) for judge in panel]
+    done = [judge_stated(logs.path, texts, judge, max_concurrency, task_kind) for judge in asked]
     damaged += [Missing(JUDGEMENTS, DAMAGED, fault, task_kind) for each in done for fault in each.faults]
     return _FolderReport(
         folder=str(logs.path),
         kind=task_kind,
         judges=done,
-        scores=recorded_scores(logs, task_kind, damaged.append),
-        agreement=judge_agreements(logs.path, task_kind),
+        scores={
+            judge_label(each.judge, each.version): recorded_scores(logs, each.judge, task_kind, damaged.append)
+            for each in done
+        },
     )
 
 
@@ -196,8 +196,6 @@ def _print_report(report: _FolderReport, kind: str) -> None:
     """Print the tables of a report. ``kind`` begins their titles."""
     if any(report.scores.values()):
         print_table(f"{kind}Judges of {report.folder}", _scores_table(report))
-    if report.agreement:
-        print_table(f"{kind}Agreement", agreement_table(report.agreement))
     for done in report.judges:
         print_usage(done, report.kind)
 
@@ -237,17 +235,3 @@ def _scores_table(report: _FolderReport) -> list[list[str]]:
         means = (clustered_mean((score.task, measure.of(score.detail)) for score in scores) for measure in measures)
         lines.append([label, str(len(scores)), str(sum(score.unscored for score in scores)), *map(in_cell, means)])
     return lines
-
-
-def agreement_table(found: Mapping[tuple[str, str], Agreement]) -> list[list[str]]:
-    """Return the agreement of each pair of judges as lines of cells, the heading first."""
-    lines = [["judge", "with", "κ (linear)", "same grade", "mean difference", "items (trees)", "unscored"]]
-    for (one, other), each in found.items():
-        shares = ("–" if share is None else f"{share:.3f}" for share in (each.same, each.difference))
-        lines.append([one, other, str(each), *shares, f"{each.items} ({each.trees})", str(each.unscored)])
-    return lines
-
-
-def agreements_as_plain(found: Mapping[tuple[str, str], Agreement]) -> list[dict[str, Any]]:
-    """Return the agreement of each pair of judges as plain values, for JSON."""
-    return [{"judge": one, "with": other, **asdict(each)} for (one, other), each in found.items()]

@@ -94,7 +94,7 @@ ScoredByOption = Annotated[
     str | None,
     typer.Option(
         "--judge",
-        help="Judge of the scores: local, or one that inquitree judge has asked, by name or label. By default the one "
+        help="Judge of the scores: local, or one that inquitree judge has asked, by name. By default the one "
         "of the kind: local, or that of the reward.",
     ),
 ]

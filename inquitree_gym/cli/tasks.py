@@ -98,9 +98,6 @@ def check(
     embedder: Annotated[
         str, typer.Option(help="Embedder for the checks of meaning; none skips these checks.")
     ] = DEFAULT_EMBEDDER,
-    proposals: Annotated[
-        Path | None, typer.Option(help="Measure how this file of labelled proposals is read, instead of checking.")
-    ] = None,
     env: TaskKindOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -109,9 +106,6 @@ def check(
     Of a single task, print the tables that help its author as well.
     """
     names = list(kind(env or DEFAULT_KIND).tasks.expand(tasks or ["all"]))
-    if proposals is not None:
-        _measure(names, proposals, embedder, env, as_json)
-        return
     faults: dict[str, list[Fault]] = {}
     aids: Mapping[str, Sequence[list[str]]] = {}
     alone = repeat(len(names) == 1 and not as_json)
@@ -185,19 +179,6 @@ def _print_faults(faults: dict[str, list[Fault]]) -> None:
         out.print(Text(f"{name}: {', '.join(words) or 'clean'}"))
         for fault in found:
             out.print(Text(f"  {fault.severity} {fault.code} {fault}"))
-
-
-def _measure(names: list[str], file: Path, embedder: str, env: str | None, as_json: bool) -> None:
-    """Print how labelled proposals about one task are read, and those that are not read as they are meant."""
-    if len(names) != 1 or embedder == "none":
-        raise OptionError("--proposals measures one tree with an embedder; name both")
-    tasks = kind_of_task(names[0], env).tasks
-    measured = tasks.measure(tasks.load(names[0]), file, embedder)
-    if as_json:
-        print_json(measured.plain)
-        return
-    for title, rows in measured.tables.items():
-        print_table(title, rows)
 
 
 @contextmanager

@@ -92,11 +92,6 @@ class StoredVerdicts(Payload):
         """Reason why the first unscored item has no score."""
         return next((verdict.why or "no verdict" for verdict in self.verdicts if verdict.score is None), "")
 
-    @property
-    def scores(self) -> Mapping[str, float | None]:
-        """S by item."""
-        return {verdict.item: verdict.score for verdict in self.verdicts}
-
 
 class ConclusionJudging:
     """Judges of conclusions. See `protocols.Judging` for the members."""

@@ -17,7 +17,8 @@ from inquitree_gym.errors import LogError
 from inquitree_gym.inquiry.judges.quality import mean_score
 from inquitree_gym.inquiry.prompts import inquiry_prompts
 from inquitree_gym.inquiry.results import EpisodeScore
-from inquitree_gym.judging.panel import read_panel
+from inquitree_gym.judging.judgement import judge_label
+from inquitree_gym.judging.stored import read_judgements
 from inquitree_gym.llm import Chat, Message
 from inquitree_gym.prompts import Prompts
 from inquitree_gym.protocols import Scalar
@@ -49,7 +50,7 @@ class ClosedBookGrade:
     """One judge's grade of one closed-book conclusion."""
 
     judge: str
-    """Label of the judge. See `read_panel`."""
+    """Name and version of the judge."""
     conclusion: ClosedBookConclusion
     score: float | None
     """Mean S over the conclusion items, in [0, 1]. None with an unscored item."""
@@ -160,7 +161,8 @@ def grade_closed_book(folder: str | os.PathLike[str], trees: Mapping[str, Tree])
     """
     conclusions = closed_book_conclusions(folder, trees)
     grades = []
-    for label, judgements in read_panel(folder).stored.items():
+    for judgements in read_judgements(folder).judges.values():
+        label = judge_label(judgements.judge, judgements.version)
         for conclusion in conclusions:
             payload = judgements.of(conclusion.key, conclusion.task, conclusion.text)
             if payload is not None:
@@ -180,23 +182,23 @@ def summarise_memory(grades: Iterable[ClosedBookGrade], models: Sequence[ModelDa
 
 
 def compare_with_loop(
-    grades: Sequence[ClosedBookGrade], judged: Mapping[str, Sequence[EpisodeScore]], models: Sequence[ModelDates]
+    grades: Sequence[ClosedBookGrade], scores: Sequence[EpisodeScore], models: Sequence[ModelDates]
 ) -> Memorisation:
     """Set closed-book conclusions beside the episodes of the same models at the lowest fake level.
 
     Args:
         grades: see `grade_closed_book`.
-        judged: scores of episodes by judge, one or more.
+        scores: scores of episodes, at least one.
         models: see `load_models`.
     """
-    cell = first_cell(score for scores in judged.values() for score in scores)
+    cell = first_cell(scores)
     gains = []
-    for judge, scores in judged.items():
+    for judge, judged in grouped(scores, lambda score: score.judged_by).items():
         memory = grouped(
             (grade for grade in grades if grade.judge == judge and grade.score is not None),
             lambda grade: (grade.conclusion.model, grade.conclusion.effort),
         )
-        asked = (score for score in scores if score.model is not None and score.cell == cell)
+        asked = (score for score in judged if score.model is not None and score.cell == cell)
         for player, found in grouped(asked, player_of).items():
             known = memory.get((str(found[0].model), found[0].effort))
             if known is not None:

@@ -10,19 +10,19 @@ from typing import Any
 from inquitree_gym.inquiry import sections
 from inquitree_gym.inquiry.engine import Rules
 from inquitree_gym.inquiry.events import InquiryEvent
-from inquitree_gym.inquiry.judges.quality import evidence_ratios
+from inquitree_gym.inquiry.judges.quality import Verdict, evidence_ratios
 from inquitree_gym.inquiry.memory import Memorisation, compare_with_loop, grade_closed_book, memory_table
 from inquitree_gym.inquiry.results import COVERAGE, NORMALISED, SHARE, UNAIDED, EpisodeScore, InquiryDetail
 from inquitree_gym.judging.judgement import Judged
 from inquitree_gym.log import Episode
 from inquitree_gym.results.cutoff import ModelDates
 from inquitree_gym.results.load import ScoredRun
-from inquitree_gym.results.report import FurtherResult, KindPages, Report, scores_by_judge
+from inquitree_gym.results.report import FurtherResult, KindPages, Report
 from inquitree_gym.results.score import KindResults, Measure
-from inquitree_gym.results.tables import Table
 from inquitree_gym.results.turns import Badge, EpisodeBody, TurnView
 from inquitree_gym.trees import HINT_LEVELS, Tree
 from inquitree_gym.trees.drawing import diagram
+from inquitree_gym.trees.schema import ConclusionItem
 
 _IN_SUBTOPIC = ("subtopic", "study", "result")
 """States in which a subtopic is under study."""
@@ -48,15 +48,12 @@ class InquiryTurn(TurnView):
     """Result seen last, by study: 0 for the true one, i for the i-th fake."""
 
 
-def inquiry_view(
-    episode: Episode[InquiryEvent], tree: Tree, others: Mapping[str, Judged], score: EpisodeScore | None
-) -> EpisodeBody:
+def inquiry_view(episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore | None) -> EpisodeBody:
     """Return what the page of an inquiry shows.
 
     Args:
         episode: finished or torn.
         tree: the tree that it was played on.
-        others: verdicts of other judges, by label.
         score: the score. None for an unfinished episode.
     """
     views = turn_views(episode, tree)
@@ -69,24 +66,21 @@ def inquiry_view(
             "tree": tree,
             "diagram": diagram(tree),
             "names": {s.id: s.name for s in tree.subtopics} | {s.id: s.text for s in tree.studies},
-            "items": _graded_items(episode, tree, score, others),
-            "judges": list(others),
+            "items": _graded_items(episode, tree, score),
             "threshold": float(episode.header.rules["threshold"]),
         },
     )
 
 
 def _graded_items(
-    episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore | None, others: Mapping[str, Judged]
-) -> list[tuple[Any, ...]]:
-    """Return per conclusion item: the item, its evidence ratio p, the verdict, and the verdicts of other judges."""
+    episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore | None
+) -> list[tuple[ConclusionItem, float, Verdict]]:
+    """Return per conclusion item: the item, its evidence ratio p, and the verdict."""
     if score is None or not score.detail.verdicts:
         return []
     rules = Rules().override(episode.header.rules)
     ratios = map(float, evidence_ratios(tree, score.detail.trajectory.proven, rules.evidence))
-    beside = [verdicts for judged in others.values() for verdicts in judged.payloads.values()]
-    by_item = zip(*beside, strict=True) if beside else [()] * len(tree.conclusions)
-    return list(zip(tree.conclusions, ratios, score.detail.verdicts, by_item, strict=True))
+    return list(zip(tree.conclusions, ratios, score.detail.verdicts, strict=True))
 
 
 def turn_views(episode: Episode[InquiryEvent], tree: Tree) -> list[InquiryTurn]:
@@ -236,10 +230,6 @@ class InquiryPages(KindPages):
             rows = list(memory_table(report.addition.models))
             yield FurtherResult("closed_book", "Closed book: mean S from the topic alone", report.addition, rows)
 
-    def agreements(self, report: Report[InquiryDetail]) -> tuple[Table, ...]:
-        """See `sections.agreements`."""
-        return (sections.agreements(report),)
-
     def addition(
         self, options: Mapping[str, Any], runs: Sequence[ScoredRun], models: Sequence[ModelDates]
     ) -> Memorisation | None:
@@ -248,14 +238,14 @@ class InquiryPages(KindPages):
         if folder is None:
             return None
         trees = {name: tree for run in runs for (_, name), tree in run.tasks.items()}
-        return compare_with_loop(grade_closed_book(folder, trees), scores_by_judge(runs), models)
+        scores = [score for run in runs for score in run.scores]
+        return compare_with_loop(grade_closed_book(folder, trees), scores, models)
 
     def view(
-        self, episode: Episode[InquiryEvent], task: Tree, judged: Judged, others: Mapping[str, Judged],
-        score: EpisodeScore | None,
-    ) -> EpisodeBody:  # fmt: skip
+        self, episode: Episode[InquiryEvent], task: Tree, judged: Judged, score: EpisodeScore | None
+    ) -> EpisodeBody:
         """See `inquiry_view`."""
-        return inquiry_view(episode, task, others, score)
+        return inquiry_view(episode, task, score)
 
 
 PAGES = InquiryPages()

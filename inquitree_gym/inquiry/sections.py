@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, groupby
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,9 @@ from inquitree_gym.inquiry.vigilance import (
 from inquitree_gym.results.figures import Chart, curves, levels, spreads
 from inquitree_gym.results.report import Report, Section, file_name
 from inquitree_gym.results.sections import curve_of
-from inquitree_gym.results.statistics import Agreement, Estimate, agreement, clustered_mean, item_pairs
+from inquitree_gym.results.statistics import Estimate, clustered_mean
 from inquitree_gym.results.summary import axis_name, grouped
-from inquitree_gym.results.tables import Table, TableCell, as_csv, counted, linked, make_table
+from inquitree_gym.results.tables import Table, as_csv, counted, linked, make_table
 
 QUARTERS = 4
 """Number of bins by position in the inquiry."""
@@ -225,17 +225,6 @@ def closed_book(report: InquiryReport) -> Section | None:
     return Section("closed-book", "What models knew before", report.words("closed_book"), (), tuple(tables))
 
 
-def agreements(report: InquiryReport) -> Table:
-    """Return how far every two judges agree on the items of the conclusions."""
-    scores = {name: _item_scores(of_judge) for name, of_judge in report.judged.items()}
-    lines = [
-        [one, other, *_agreement_line(agreement(item_pairs(scores[one], scores[other])))]
-        for one, other in combinations(scores, 2)
-    ]
-    heads = ("judge", "judge", "κ", "same grade", "mean |ΔS|", "items", "unscored")
-    return make_table("Agreement", heads, lines, labels=2)
-
-
 def vigilance(report: InquiryReport) -> Section:
     """Return how often results are redone over fake levels, as in the paper's Figure 3."""
     fakes = any(row.cell[LEVEL] for row in report.pooled)
@@ -352,18 +341,3 @@ def _coverage_at(detail: InquiryDetail, steps: NDArray[np.float64]) -> NDArray[n
 
 def _tree(score: EpisodeScore) -> str:
     return score.task
-
-
-def _agreement_line(found: Agreement) -> list[object]:
-    interval = "" if found.low is None or found.high is None else f"[{found.low:z.2f}, {found.high:z.2f}]"
-    kappa = None if found.kappa is None else TableCell(f"{found.kappa:z.3f}", interval)
-    return [kappa, found.same, found.difference, found.items, found.unscored]
-
-
-def _item_scores(scores: Sequence[EpisodeScore]) -> dict[tuple[str, str], tuple[float | None, ...]]:
-    """Return the scores of the conclusion items by tree and episode."""
-    return {
-        (score.task, str(score.key[:-1])): tuple(verdict.score for verdict in score.detail.verdicts)
-        for score in scores
-        if score.detail.verdicts
-    }

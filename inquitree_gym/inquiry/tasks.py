@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from inquitree_gym.errors import Fault, OptionError, TreeError, plural
-from inquitree_gym.protocols import Measured, Outline, Tasks
+from inquitree_gym.protocols import Outline, Tasks
 from inquitree_gym.trees.catalogue import CATALOGUE, builtin_ids, expand_names, is_task_file, user_files
 from inquitree_gym.trees.load import dump_document, load_tree
 from inquitree_gym.trees.schema import Embed, Tree
@@ -103,13 +103,6 @@ class TreeTasks(Tasks[Tree]):
         items = tuple(Outline(f"{item.id}  {item.options[0]}") for item in task.conclusions)
         ending = (Outline("Conclusions", parts=items),) if spoil else ()
         return Outline(f"{task.id} · {task.paper.title}", parts=(Outline(task.topic), *top, *ending))
-
-    def measure(self, task: Tree, proposals: os.PathLike[str], embedder: str) -> Measured:
-        """See `measure_file`."""
-        from inquitree_gym.inquiry.proposals import measure_file
-
-        found = measure_file(proposals, task, embedder)
-        return Measured(found, found.tables)
 
 
 def _vectors(task: Tree, embedder: Any) -> Embed:

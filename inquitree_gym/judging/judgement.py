@@ -104,11 +104,6 @@ class Judged:
     payloads: Mapping[int, Any] = field(default_factory=dict)
     """Payloads of its judgements, by turn. A turn that was not judged is absent."""
 
-    @property
-    def label(self) -> str:
-        """Name and version of the judge."""
-        return judge_label(self.judge, self.version)
-
 
 def judge_label(name: str, version: int) -> str:
     """Return a judge's name with its version, as tables and figures show it. Empty without a judge.

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from pydantic import Field, SerializeAsAny, ValidationError, ValidationInfo, fie
 
 from inquitree_gym.errors import DamagedJudgementError, InquiTreeError, JudgeError
 from inquitree_gym.files import MAX_RECORDS, open_input
-from inquitree_gym.judging.judgement import Judgement, judge_label, version_of
+from inquitree_gym.judging.judgement import Judgement, version_of
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.log import JsonlWriter, file_stem, has_header, settings_digest
 from inquitree_gym.log.jsonl import JsonlRecord, fault_of, line_fault, read_records
@@ -67,11 +66,6 @@ class Payload(JsonlRecord):
     def why(self) -> str:
         """Reason why the first such part has none. Empty if it is not stored."""
         return ""
-
-    @property
-    def scores(self) -> Mapping[str, float | None]:
-        """Grades by name of the part, to compare judges. None here."""
-        return {}
 
 
 class JudgementHeader(JsonlRecord):
@@ -168,11 +162,6 @@ class Judgements:
         """Version of the judge. 1 for judgements stored without one."""
         return version_of(self.config)
 
-    @property
-    def label(self) -> str:
-        """Name and version of the judge."""
-        return judge_label(self.judge, self.version)
-
     def of(self, key: Key, task: Any, text: str) -> Payload | None:
         """Return the stored payload about a text. None if this text about this task was not judged.
 
@@ -185,51 +174,42 @@ class Judgements:
         record.check(task, self.file, "judge the run again")
         return record.payload
 
-    def scores(self) -> dict[tuple[str, str, int], Mapping[str, float | None]]:
-        """Return the grades of every text by task id, episode and turn, to compare judges."""
-        return {(record.task, *key): record.payload.scores for key, record in self.by_turn.items()}
-
 
 class StoredJudgements(NamedTuple):
     """The judgements beside the logs of a folder."""
 
-    judges: list[Judgements]
+    judges: dict[str, Judgements]
+    """The newest judgements of each judge, by its name."""
     faults: list[str]
     """Files and lines that are damaged and were left out, one message each."""
-
-    def by_label(self) -> dict[str, Judgements]:
-        """Return the judgements by name and version of their judge, numbered from its second configuration on."""
-        labels: Counter[str] = Counter()
-        judges = {}
-        for judgements in self.judges:
-            label = judgements.label
-            labels[label] += 1
-            judges[label if labels[label] == 1 else f"{label} #{labels[label]}"] = judgements
-        return judges
 
 
 def read_judgements(run: str | os.PathLike[str], task_kind: str = DEFAULT_KIND) -> StoredJudgements:
     """Return the judgements beside the logs of one kind of environment in a folder, by every judge.
 
-    A file or line that is damaged is named and left out.
+    Of a judge that has judged with several settings, those that it was last asked with count. A file or line that is
+    damaged is named and left out.
 
     Args:
         run: a run folder, or another folder with logs.
         task_kind: kind of environment.
     """
-    stored = StoredJudgements([], [])
-    for file in sorted(Path(run, JUDGEMENTS).glob("*.jsonl")):
+    headers: dict[str, tuple[Path, JudgementHeader]] = {}
+    stored = StoredJudgements({}, [])
+    for file in sorted(filter(Path.exists, Path(run, JUDGEMENTS).glob("*.jsonl")), key=_when_asked):
         try:
-            if not has_header(file):
-                continue
-            header = _read_header(file)
-            if header.task_kind == task_kind:
-                faults: list[str] = []
-                records = _read(file, task_kind, faults)
-                stored.judges.append(Judgements(file, header.judge, header.config, records, faults))
-                stored.faults.extend(faults)
+            if has_header(file) and (header := _read_header(file)).task_kind == task_kind:
+                headers[header.judge] = file, header
         except InquiTreeError as error:
             stored.faults.append(str(error))
+    for name, (file, header) in headers.items():
+        faults: list[str] = []
+        try:
+            records = _read(file, task_kind, faults)
+            stored.judges[name] = Judgements(file, name, header.config, records, faults)
+        except InquiTreeError as error:
+            faults.append(str(error))
+        stored.faults.extend(faults)
     return stored
 
 
@@ -254,6 +234,7 @@ class JudgementFile(JsonlWriter):
         header = JudgementHeader(task_kind=task_kind, judge=judge, config=json.loads(json.dumps(dict(config))))
         digest = settings_digest({**header.config, "task_kind": task_kind})
         super().__init__(Path(run, JUDGEMENTS, f"{file_stem(judge)}-{digest}.jsonl"), resume=True, header=header)
+        os.utime(self.path)  # this file holds the newest judgements of its judge, even if nothing is added
         self.judge, self.config = judge, header.config
         self.faults: list[str] = []
         """Damaged lines, which are left out, and damaged judgements that `holds` has found."""
@@ -302,6 +283,11 @@ class JudgementFile(JsonlWriter):
 def text_digest(text: str) -> str:
     """Return the SHA-256 of a judged text, in hex."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _when_asked(file: Path) -> tuple[int, str]:
+    """Return a key that sorts files of judgements from the one whose judge was asked first to the last one."""
+    return file.stat().st_mtime_ns, file.name
 
 
 def _read_header(file: Path) -> JudgementHeader:

@@ -264,8 +264,7 @@ class ProjectionPages(KindPages):
         yield FurtherResult("anchoring", "Anchoring: conversation − none", found, rows)
 
     def view(
-        self, episode: Episode[ProjectionEvent], task: ProjectionTask, judged: Judged, others: Mapping[str, Judged],
-        score: ProjectionScores | None,
+        self, episode: Episode[ProjectionEvent], task: ProjectionTask, judged: Judged, score: ProjectionScores | None
     ) -> EpisodeBody:  # fmt: skip
         """Return the projections turn by turn, with their claims and ratings."""
         detail = RESULTS.detail(episode, task, judged)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inquitree_gym.errors import DamagedJudgementError, LogError
-from inquitree_gym.judging.panel import Panel, read_panel
+from inquitree_gym.judging.chosen import ChosenJudge, choose_judge
 from inquitree_gym.judging.stored import JUDGEMENTS
 from inquitree_gym.log import read_episode
 from inquitree_gym.results.logs import DAMAGED, AnyLogs, LogEntry, LoggedEpisode, Logs, Missing, find_logs
@@ -28,8 +28,6 @@ class ScoredRun:
     scores: tuple[Score[Any], ...]
     """Scores of the finished episodes by the chosen judge."""
     missing: tuple[Missing, ...] = ()
-    judged: Mapping[str, tuple[Score[Any], ...]] = field(default_factory=dict)
-    """Scores by every other judge, by its label. See `inquitree judge`."""
     tasks: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     """Tasks of the episodes, by `Score.kind` and `Score.task`."""
 
@@ -40,21 +38,18 @@ class ScoredRun:
 
     def of_kind(self, name: str) -> ScoredRun:
         """Return the part of one kind, with the missing episodes of unknown kind."""
-        judged = {label: tuple(each for each in scores if each.kind == name) for label, scores in self.judged.items()}
         return replace(
             self,
             scores=tuple(score for score in self.scores if score.kind == name),
             missing=tuple(each for each in self.missing if each.kind in ("", name)),
-            judged={label: scores for label, scores in judged.items() if scores},
             tasks={key: task for key, task in self.tasks.items() if key[0] == name},
         )
 
 
 class ScoredLog(NamedTuple):
-    """Score of a log by the chosen judge, and by the others that have judged it, by label."""
+    """Score of a log, and its task."""
 
     score: Score[Any]
-    others: Mapping[str, Score[Any]]
     task: Any
 
 
@@ -69,7 +64,7 @@ def load_run(
     Args:
         logs: a path, or the logs that were found there.
         progress: called after each episode.
-        judge: name or label of the judge. By default the judge of the kind.
+        judge: name of the judge. By default the judge of the kind.
 
     Raises:
         LogError: there is no log, or no finished episode.
@@ -86,53 +81,45 @@ def score_logs(
     logs: Logs, progress: Callable[[EpisodeSpec], None] | None = None, judge: str | None = None
 ) -> ScoredRun:
     """Read and score what can be scored, which may be nothing. See `load_run`."""
-    panels: dict[tuple[Path, str], Panel] = {}
+    judges: dict[tuple[Path, str], ChosenJudge] = {}
 
-    def judges(home: Path, name: str) -> Panel:
-        if (home, name) not in panels:
-            panels[home, name] = read_panel(home, judge, name)
-        return panels[home, name]
+    def judge_of(home: Path, name: str) -> ChosenJudge:
+        if (home, name) not in judges:
+            judges[home, name] = choose_judge(home, judge, name)
+        return judges[home, name]
 
     scored: list[ScoredLog] = []
     missing = list(logs.foreign)
     for entry in logs.entries:
-        result = score_log(entry, judges)
+        result = score_log(entry, judge_of)
         if isinstance(result, Missing):
             missing.append(result)
         else:
             scored.append(result)
         if progress is not None:
             progress(entry.spec)
-    judged: dict[str, list[Score[Any]]] = {}
-    for log in scored:
-        for label, score in log.others.items():
-            judged.setdefault(label, []).append(score)
-    for (_, name), panel in panels.items():
-        missing += [Missing(JUDGEMENTS, DAMAGED, fault, name) for fault in dict.fromkeys(panel.faults)]
+    for (_, name), chosen in judges.items():
+        missing += [Missing(JUDGEMENTS, DAMAGED, fault, name) for fault in chosen.faults]
     return ScoredRun(
         folder=logs.path,
         scores=tuple(log.score for log in scored),
         missing=tuple(missing),
-        judged={label: tuple(scores) for label, scores in judged.items()},
         tasks={(log.score.kind, log.score.task): log.task for log in scored},
     )
 
 
-def score_log(entry: LogEntry, judges: Callable[[Path, str], Panel]) -> ScoredLog | Missing:
-    """Score a finished episode by the chosen judge, and by the others that have judged it."""
+def score_log(entry: LogEntry, judge_of: Callable[[Path, str], ChosenJudge]) -> ScoredLog | Missing:
+    """Score a finished episode by the judge of its folder and kind."""
     logged = entry.read()
     if isinstance(logged, Missing):
         return logged
     if logged.missing is not None:
         return logged.missing
-    of_home = judges(entry.home, logged.kind)
-    what = (entry.file.name, logged.episode, logged.task)
-    others = {label: _score(logged, judged) for label, judged in of_home.others(*what).items()}
     try:
-        judged = of_home.chosen(*what)
+        judged = judge_of(entry.home, logged.kind).judged(entry.file.name, logged.episode, logged.task)
     except DamagedJudgementError as error:
         return Missing(entry.name, DAMAGED, str(error), logged.kind)
-    return ScoredLog(_score(logged, judged), others, logged.task)
+    return ScoredLog(_score(logged, judged), logged.task)
 
 
 def _score(logged: LoggedEpisode, judged: Judged) -> Score[Any]:
@@ -149,20 +136,8 @@ def _score(logged: LoggedEpisode, judged: Judged) -> Score[Any]:
 
 def disambiguate_runs(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
     """Return runs whose scores have a label for each configuration of an agent. See `disambiguate_agents`."""
-    every = [score for run in runs for scores in (run.scores, *run.judged.values()) for score in scores]
-    labels = iter(distinct_labels([(score.agent, score.config) for score in every]))
-
-    def labelled(scores: Sequence[Score[Any]]) -> tuple[Score[Any], ...]:
-        return tuple(replace(score, agent=next(labels)) for score in scores)
-
-    return [
-        replace(
-            run,
-            scores=labelled(run.scores),
-            judged={label: labelled(scores) for label, scores in run.judged.items()},
-        )
-        for run in runs
-    ]
+    labels = iter(distinct_labels([(score.agent, score.config) for run in runs for score in run.scores]))
+    return [replace(run, scores=tuple(replace(score, agent=next(labels)) for score in run.scores)) for run in runs]
 
 
 def finished_episodes(
@@ -215,7 +190,8 @@ def without_doubles(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], int]:
     copies = {id(copy) for group in alike.values() if len(group) > 1 for copy in _copies(group)}
     if not copies:
         return list(runs), 0
-    return [_without(run, copies) for run in runs], len(copies)
+    kept = [replace(run, scores=tuple(each for each in run.scores if id(each) not in copies)) for run in runs]
+    return kept, len(copies)
 
 
 def _copies(group: Sequence[Score[Any]]) -> list[Score[Any]]:
@@ -230,10 +206,3 @@ def _copies(group: Sequence[Score[Any]]) -> list[Score[Any]]:
             copies.append(score)
         seen.add(fingerprint)
     return copies
-
-
-def _without(run: ScoredRun, copies: set[int]) -> ScoredRun:
-    kept = tuple(score for score in run.scores if id(score) not in copies)
-    files = {score.file for score in kept}
-    judged = {label: tuple(each for each in scores if each.file in files) for label, scores in run.judged.items()}
-    return replace(run, scores=kept, judged={label: scores for label, scores in judged.items() if scores})

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 from inquitree_gym.errors import LogError
+from inquitree_gym.judging.chosen import choose_judge
 from inquitree_gym.judging.judgement import AsyncJudge, Judgement, version_of
-from inquitree_gym.judging.panel import Panel
 from inquitree_gym.judging.registry import judge_all
-from inquitree_gym.judging.stored import JUDGEMENTS, JudgementFile, Key, read_judgements
+from inquitree_gym.judging.stored import JudgementFile, Key
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.llm import Usage
 from inquitree_gym.results.load import finished_episodes
-from inquitree_gym.results.logs import DAMAGED, AnyLogs, Missing, find_logs
+from inquitree_gym.results.logs import AnyLogs, Missing, find_logs
 from inquitree_gym.results.score import Score, make_score
-from inquitree_gym.results.statistics import Agreement, agreement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,43 +124,21 @@ async def judge_texts(
         )
 
 
-def judge_agreements(folder: str | os.PathLike[str], task_kind: str = DEFAULT_KIND) -> dict[tuple[str, str], Agreement]:
-    """Return the agreement of every two judges of a run, over the parts of texts that both have judged."""
-    stored = read_judgements(folder, task_kind).by_label()
-    scores = {label: judgements.scores() for label, judgements in stored.items()}
-    graded = [label for label, grades in scores.items() if any(grades.values())]
-    return {(one, other): agreement(_pairs(scores[one], scores[other])) for one, other in combinations(graded, 2)}
-
-
 def recorded_scores(
-    logs: AnyLogs, task_kind: str = DEFAULT_KIND, on_damaged: Callable[[Missing], None] | None = None
-) -> dict[str, list[Score[Any]]]:
-    """Return the scores of the episodes of one folder by every judge with stored judgements, by the judge's label.
+    logs: AnyLogs, judge: str, task_kind: str = DEFAULT_KIND, on_damaged: Callable[[Missing], None] | None = None
+) -> list[Score[Any]]:
+    """Return the scores of the episodes of one folder by a judge that has judged them.
 
-    Damaged judgements are left out. See `finished_episodes` for ``on_damaged``, which is called with them, too.
+    See `finished_episodes` for the other arguments.
 
     Raises:
         LogError: there is no log, or a log is damaged.
+        JudgeError: the judge has not judged an episode, or its judgement is damaged.
     """
-    logs, found = find_logs(logs), read_judgements(find_logs(logs).path, task_kind)
-    panel = Panel(logs.path, task_kind, "", found.by_label(), found.faults)
-    scores: dict[str, list[Score[Any]]] = {label: [] for label in panel.stored}
-    for logged in finished_episodes(logs, on_damaged=on_damaged):
-        if logged.kind == task_kind:
-            for label, judged in panel.others(logged.entry.file.name, logged.episode, logged.task).items():
-                scores[label].append(make_score(logged.episode, logged.task, judged))
-    if on_damaged is not None:
-        for fault in panel.faults:
-            on_damaged(Missing(JUDGEMENTS, DAMAGED, fault, task_kind))
-    return scores
-
-
-_Scores = Mapping[tuple[str, str, int], Mapping[str, float | None]]
-
-
-def _pairs(one: _Scores, other: _Scores) -> Iterator[tuple[str, float | None, float | None]]:
-    """Yield the task and the grades by both judges of every part that both have judged."""
-    for key, grades in one.items():
-        for part, grade in grades.items():
-            if part in other.get(key, {}):
-                yield key[0], grade, other[key][part]
+    logs = find_logs(logs)
+    chosen = choose_judge(logs.path, judge, task_kind)
+    return [
+        make_score(each.episode, each.task, chosen.judged(each.entry.file.name, each.episode, each.task))
+        for each in finished_episodes(logs, on_damaged=on_damaged)
+        if each.kind == task_kind
+    ]

@@ -70,7 +70,7 @@ class KindPages:
     charts: Mapping[str, tuple[str, str]] = {}
     """Measure and axis label by name of the charts that compare agents. By default the measures that are shown."""
     order: str = ""
-    """Measure by which agents are ordered and judges are compared. By default the last in the charts."""
+    """Measure by which agents are ordered. By default the last in the charts."""
     board: tuple[str, ...] = ()
     """Columns of the leaderboard. By default the measures that are shown."""
     listed: tuple[str, ...] = ()
@@ -95,10 +95,6 @@ class KindPages:
         """Yield further results."""
         return iter(())
 
-    def agreements(self, report: Report[Any]) -> tuple[Table, ...]:
-        """Return tables on how far judges agree."""
-        return ()
-
     def addition(self, options: Mapping[str, Any], runs: Sequence[ScoredRun], models: Sequence[ModelDates]) -> Any:
         """Return what the kind's own options add to a report, `KindSettings.report`. None for nothing.
 
@@ -106,12 +102,10 @@ class KindPages:
             OptionError: an option does not fit the runs.
         """
 
-    def view(
-        self, episode: Episode[Any], task: Any, judged: Judged, others: Mapping[str, Judged], score: Score[Any] | None
-    ) -> EpisodeBody:
+    def view(self, episode: Episode[Any], task: Any, judged: Judged, score: Score[Any] | None) -> EpisodeBody:
         """Return what the page of an episode shows, finished or not.
 
-        It was ``judged`` by the chosen judge and by ``others``, by label. An unfinished one has no ``score``.
+        It was ``judged`` by the chosen judge. An unfinished one has no ``score``.
         """
         return plain_view(episode)
 
@@ -159,11 +153,6 @@ class Report(Generic[D]):
     def scores(self) -> list[Score[D]]:
         """Scores of all runs."""
         return [score for run in self.runs for score in run.scores]
-
-    @cached_property
-    def judged(self) -> dict[str, list[Score[D]]]:
-        """Scores by judge, the judge of the tables first."""
-        return scores_by_judge(self.runs)
 
     @cached_property
     def names(self) -> dict[Player, str]:
@@ -249,14 +238,10 @@ class Report(Generic[D]):
         return [score for score in self.scores if score.cell == self.cell]
 
     def name(self, of: SettingSummary | Score[D] | Player) -> str:
-        """Return the name of a player, or of the player of a row or an episode, whatever its judge."""
+        """Return the name of a player, or of the player of a row or an episode."""
         if isinstance(of, SettingSummary):
             of = of.player
-        player = of if isinstance(of, Player) else player_of(of)
-        if player in self.names:
-            return self.names[player]
-        unjudged = {known._replace(judged_by=""): name for known, name in self.names.items()}
-        return unjudged[player._replace(judged_by="")]
+        return self.names[of if isinstance(of, Player) else player_of(of)]
 
     def words(self, block: str, **values: Any) -> tuple[str, ...]:
         """Return a block of prose: that of the kind, or the common one."""
@@ -335,16 +320,6 @@ def pages_of(name: str) -> KindPages:
 def shown_of(results: KindResults[Any, Any]) -> tuple[str, ...]:
     """Return the names of the measures of a kind that tables show."""
     return results.shown or tuple(measure.name for measure in results.measures)
-
-
-def scores_by_judge(runs: Sequence[ScoredRun]) -> dict[str, list[Score[Any]]]:
-    """Return the scores of all runs by judge."""
-    judged: dict[str, list[Score[Any]]] = {}
-    for score in (score for run in runs for score in run.scores):
-        judged.setdefault(score.judged_by, []).append(score)
-    for label, scores in (item for run in runs for item in run.judged.items()):
-        judged.setdefault(label, []).extend(scores)
-    return judged
 
 
 def cell_words(cell: Mapping[str, Scalar]) -> str:

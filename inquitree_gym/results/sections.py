@@ -12,18 +12,16 @@ from inquitree_gym.results.comparison import PairedDifference
 from inquitree_gym.results.cutoff import CutoffSplit, player_label
 from inquitree_gym.results.figures import Chart, Curves, bars, differences, dots, levels
 from inquitree_gym.results.report import Report, Section, cell_words, file_name, selection, shown_of
-from inquitree_gym.results.score import EpisodeCost, Measure, Score
-from inquitree_gym.results.statistics import Estimate, clustered_mean
+from inquitree_gym.results.score import EpisodeCost, Score
+from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import (
     NO_ESTIMATE,
     POOLED,
     Setting,
     SettingSummary,
     axis_name,
-    grouped,
     setting_of,
     task_means,
-    value_of,
 )
 from inquitree_gym.results.tables import Table, as_csv, dollars, linked, make_table, shaded
 
@@ -117,30 +115,6 @@ def paired(report: AnyReport, anchor: str, title: str, found: Sequence[PairedDif
     return Section(anchor, title, words, charts, (report.name_judge(table, *measures),))
 
 
-def judges(report: AnyReport) -> Section | None:
-    """Return one measure by every judge, and how far judges agree. None if there is a single one."""
-    if len(report.judged) < 2:
-        return None
-    measure = _measure(report, report.order)
-    means = {name: _by_setting(scores, measure) for name, scores in report.judged.items()}
-    shown = {
-        f"{report.name(row)}, {judge}": (found.get(_unjudged(row.setting), NO_ESTIMATE),)
-        for row in report.base
-        for judge, found in means.items()
-    }
-    lines = [
-        [report.name(row), *(str(row.cell[name]) for name in report.grid),
-         *linked((found.get(_unjudged(row.setting)) for found in means.values()),
-                 **selection(report.name(row), row.cell))]
-        for row in report.pooled
-    ]  # fmt: skip
-    heads = ("agent", *map(axis_name, report.grid), *means)
-    table = make_table(f"{measure.name} by judge", heads, lines, labels=1 + len(report.grid))
-    chart = bars("judges", _axis(report, measure.name), shown)
-    tables = (table, *report.pages.agreements(report))
-    return Section("judges", "Judges side by side", report.words("judges"), (chart,), tables)
-
-
 def cutoffs(report: AnyReport) -> Section:
     """Return tasks from before and after the training cutoff of an agent's model, as in the paper's Figure 4."""
     splits = report.cutoffs.splits
@@ -223,7 +197,7 @@ def settings(report: AnyReport) -> Section:
 
 def all_sections(report: AnyReport) -> list[Section]:
     """Return the common sections, and those of the kind behind the comparisons."""
-    makers = (leaderboard, by_axis, tasks, comparison, judges, *report.pages.sections, cutoffs, spending, missing,
+    makers = (leaderboard, by_axis, tasks, comparison, *report.pages.sections, cutoffs, spending, missing,
               threats, settings)  # fmt: skip
     return [section for make in makers if (section := make(report)) is not None]
 
@@ -297,18 +271,6 @@ def _of_setting(report: AnyReport, setting: Setting) -> Iterator[Score[Any]]:
     return (score for score in report.scores if setting_of(score) == setting)
 
 
-def _by_setting(scores: Sequence[Score[Any]], measure: Measure[Any]) -> dict[Setting, Estimate]:
-    return {
-        setting: clustered_mean((score.task, value_of(measure, score)) for score in group)
-        for setting, group in grouped(scores, lambda score: _unjudged(setting_of(score))).items()
-    }
-
-
-def _unjudged(setting: Setting) -> Setting:
-    """Return a setting without its judge, to find it by another one."""
-    return setting._replace(player=setting.player._replace(judged_by=""))
-
-
 def _split_table(report: AnyReport, splits: Sequence[CutoffSplit]) -> Table:
     clusters = report.clusters
     heads = ("agent", "cutoff", "measure", "before", clusters, "after", clusters, "before − after", "df",
@@ -338,14 +300,6 @@ def _label(difference: PairedDifference, several: bool) -> str:
 
 def _cell(cell: Mapping[str, Scalar]) -> dict[str, object]:
     return {axis_name(name): value for name, value in cell.items()}
-
-
-def _axis(report: AnyReport, measure: str) -> str:
-    return next((axis for name, axis in report.charts.values() if name == measure), measure)
-
-
-def _measure(report: AnyReport, name: str) -> Measure[Any]:
-    return next(measure for measure in report.results.measures if measure.name == name)
 
 
 def _estimate(row: SettingSummary, measure: str) -> Estimate:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from inquitree_gym.errors import DamagedJudgementError, LogError, OptionError
+from inquitree_gym.judging.chosen import ChosenJudge, choose_judge
 from inquitree_gym.judging.judgement import Judged, judge_label
-from inquitree_gym.judging.panel import Panel, read_panel
 from inquitree_gym.judging.stored import JUDGEMENTS
 from inquitree_gym.kinds import kind
 from inquitree_gym.log import Episode, has_header
@@ -54,7 +54,7 @@ def view_run(
             pages of an index lie in a folder beside it.
         wanted: selects episodes.
         progress: called with each episode after its page has been written.
-        judge: name or label of the judge. By default the judge of the kind of environment.
+        judge: name of the judge. By default the judge of the kind of environment.
         on_damaged: called with each damaged log and judgement, which an index leaves out.
 
     Raises:
@@ -121,14 +121,14 @@ class LogPages:
         self._lines: dict[str, tuple[object, ListedEpisode]] = {}
         """State of the log and line of the index, by name of the log."""
         self._judge = judge
-        self._panels: dict[tuple[Path, str], Panel] = {}
+        self._judges: dict[tuple[Path, str], ChosenJudge] = {}
         self._missing: list[Missing] = []
 
     def damaged(self) -> Iterator[Missing]:
         """Yield the damaged logs and judgements that were met."""
         yield from (each for each in self._missing if each.status == DAMAGED)
-        for (_, name), panel in self._panels.items():
-            yield from (Missing(JUDGEMENTS, DAMAGED, fault, name) for fault in dict.fromkeys(panel.faults))
+        for (_, name), judge in self._judges.items():
+            yield from (Missing(JUDGEMENTS, DAMAGED, fault, name) for fault in judge.faults)
 
     def write(
         self, entries: Sequence[LogEntry], progress: Callable[[EpisodeSpec], None] | None = None, live: bool = False
@@ -154,15 +154,15 @@ class LogPages:
         if isinstance(logged, Missing):
             return logged
         episode, task = logged.episode, logged.task
-        judges = self._panels.get((entry.home, logged.kind)) or read_panel(entry.home, self._judge, logged.kind)
-        self._panels[entry.home, logged.kind] = judges
+        place = entry.home, logged.kind
+        if place not in self._judges:
+            self._judges[place] = choose_judge(entry.home, self._judge, logged.kind)
         try:
-            judged = judges.chosen(entry.file.name, episode, task)
+            judged = self._judges[place].judged(entry.file.name, episode, task)
         except DamagedJudgementError as error:
             return Missing(entry.name, DAMAGED, str(error), logged.kind)
-        others = judges.others(entry.file.name, episode, task)
         score = write_view(
-            episode, task, page, judged=judged, others=others, back=address(page, self.index) if back else "", live=live
+            episode, task, page, judged=judged, back=address(page, self.index) if back else "", live=live
         )
         return ListedEpisode(
             kind=logged.kind, task=task.id, agent=entry.spec.player, cell=_cell(entry, episode), seed=entry.spec.seed,
@@ -190,7 +190,7 @@ class LogPages:
 
 def write_view(
     episode: Episode[Any], task: Any, file: Path, *, judged: Judged | None = None,
-    others: Mapping[str, Judged] | None = None, back: str = "", live: bool = False,
+    back: str = "", live: bool = False,
 ) -> Score[Any] | None:  # fmt: skip
     """Write the page of one episode and return its score. None for an unfinished one.
 
@@ -199,7 +199,6 @@ def write_view(
         task: the task that it was played on.
         file: path of the page.
         judged: its judgements by a judge. None takes the judge of the kind.
-        others: its judgements by other judges, by label. Their grades stand beside the scores.
         back: address of an index to link to.
         live: True if the page reloads itself, unless the episode has ended.
     """
@@ -207,7 +206,7 @@ def write_view(
     of_kind.results.check(episode, task)
     judged = of_kind.judging.own_judged(episode, task) if judged is None else judged
     score = None if episode.footer is None else make_score(episode, task, judged)
-    view = pages_of(of_kind.name).view(episode, task, judged, others or {}, score)
+    view = pages_of(of_kind.name).view(episode, task, judged, score)
     settings = {"agent": header.agent, "rules": header.rules, **view.settings, "versions": header.versions}
     place = cell_words({name: header.rules[name] for name in of_kind.settings.grid if name in header.rules})
     title = " · ".join(filter(None, (task.id, agent_label(header.agent), place, f"seed {header.seed}")))

@@ -12,8 +12,8 @@ import typer
 from inquitree_gym.cli.output import err, progress, run_app
 from inquitree_gym.embeddings.local import adapter_file, find_device, minilm_folder
 from inquitree_gym.embeddings.protocol import Device
-from inquitree_gym.inquiry.proposals import ProposalSet, matching_cases
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
+from research.proposals import ProposalSet, matching_cases
 from research.reader.crossval import cross_validate
 from research.reader.crossval import steps as crossval_steps
 from research.reader.evidence import EVIDENCE, write_evidence

@@ -10,9 +10,9 @@ from typing import get_args
 
 import torch
 
-from inquitree_gym.inquiry.proposals import MatchingCase, Origin, case_similarities
 from inquitree_gym.trees.meaning import lookup
 from inquitree_gym.trees.schema import wordings
+from research.proposals import MatchingCase, Origin, case_similarities
 from research.reader.evidence import AUTHORS_OUT, CANONICAL, PARAPHRASES, TREES_OUT, Read, Readings
 from research.reader.examples import Examples
 from research.reader.lora import TrainableEncoder

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.proposals import MatchedProposal, MatchingCase, matched
+from research.proposals import MatchedProposal, MatchingCase, matched
 
 EVIDENCE = Path(__file__).parent / "evidence.json"
 CANONICAL, PARAPHRASES = "MiniLM, canonical texts", "MiniLM, with paraphrases"

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inquitree_gym.inquiry.proposals import MatchingCase, ProposalSet, matching_cases
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.schema import wordings
+from research.proposals import MatchingCase, ProposalSet, matching_cases
 from research.static.proposals import load_sets
 
 PROPOSALS = Path(__file__).parent / "proposals"
@@ -40,7 +40,7 @@ class Example:
     """Indices of the candidates that it means. Empty for none."""
     author: str
     kind: str
-    """``right`` or the reason why it means none, as in `inquitree_gym.inquiry.proposals`."""
+    """``right`` or the reason why it means none, as in `research.proposals`."""
 
 
 @dataclass(frozen=True, slots=True)

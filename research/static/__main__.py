@@ -10,10 +10,10 @@ import typer
 from inquitree_gym.cli.output import JsonOption, err, out, print_json, print_table, progress, run_app
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER
 from inquitree_gym.embeddings.derived import SOURCES, made_folder
-from inquitree_gym.inquiry.proposals import matching_cases
 from inquitree_gym.kinds import kind
 from inquitree_gym.runs.study import ALL
 from inquitree_gym.trees import load_tree
+from research.proposals import matching_cases
 from research.sealing import load_source
 from research.static.corpus import scientific_sentences
 from research.static.distillation import TrainingTexts, distil, steps

@@ -19,9 +19,9 @@ from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.embeddings.derived import Manifest
 from inquitree_gym.embeddings.protocol import Vectors
 from inquitree_gym.errors import OptionError, require
-from inquitree_gym.inquiry.proposals import MatchingCase, case_similarities
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.meaning import lookup
+from research.proposals import MatchingCase, case_similarities
 from research.static.fitting import (
     PIECES,
     Indices,

@@ -7,12 +7,11 @@ observations alone, and labelled afterwards by somebody else. They calibrate thr
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.proposals import ProposalSet, invalid_set
+from research.proposals import ProposalSet, SetType, load_set
 
 PROPOSALS = Path(__file__).parent / "proposals"
 """Folder of the proposals about the shipped trees."""
@@ -25,9 +24,6 @@ class LabelledSet(BaseModel):
 
     tree: str
     """Id of the tree."""
-
-
-SetType = TypeVar("SetType", bound=BaseModel)
 
 
 def load_proposals(folder: Path = PROPOSALS) -> list[ProposalSet]:
@@ -48,11 +44,4 @@ def load_sets(folder: Path, model: type[SetType], content: str) -> list[SetType]
     files = sorted(folder.glob("*.json"), key=lambda file: (len(file.stem), file.stem))
     if not files:
         raise OptionError(f"no {content} (*.json) in '{folder}'; give a folder with one file per tree")
-    return [_load_set(file, model, content) for file in files]
-
-
-def _load_set(file: Path, model: type[SetType], content: str) -> SetType:
-    try:
-        return model.model_validate_json(file.read_bytes())
-    except ValidationError as error:
-        raise invalid_set(file, content, error) from error
+    return [load_set(file, model, content) for file in files]

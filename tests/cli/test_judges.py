@@ -68,8 +68,6 @@ def test_judges_side_by_side_as_json(run: Path, reading: Service, tmp_path: Path
     assert [each["version"] for each in found["judges"]] == [VERSION, 1]
     by_agent = {each["agent"]: each["quality_share"] for each in found["scores"][f"{MODEL} v1"]}
     assert by_agent["oracle"] == 1
-    (agreed,) = found["agreement"]
-    assert {agreed["judge"], agreed["with"]} == {JUDGING.own, f"{MODEL} v1"}
     assert len(list((tmp_path / "cache").rglob("*.json"))) == len(reading.requests)
 
 
@@ -85,7 +83,6 @@ def test_judge_says_what_it_took_and_what_the_budget_left_out(run: Path, reading
         "conclusions judged: 1; judged before: 1; items unscored: 0 llm:gpt-4o-mini: replies paid for: 2 (240 tokens"
         in done.said
     )
-    assert "Agreement" not in done.out
 
 
 # The judge of the tables
@@ -109,7 +106,7 @@ def test_one_judge_for_every_table(zeros: Path, service: Service, tmp_path: Path
     found = json.loads(inquitree("report", zeros, "--judge", MODEL, "--json").out)
     assert found["judged_by"] == label
     assert {row["estimates"]["Q/|C|"]["mean"] for row in found["rows"]} == {0}
-    done = inquitree("report", zeros, "--judge", label, "--out", tmp_path / "r.html")
+    done = inquitree("report", zeros, "--judge", MODEL, "--out", tmp_path / "r.html")
     assert f"Results, judged by {label}" in " ".join(done.out.split())
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     chart = f"conclusion Q/|C| by agent; {DOTS}"
@@ -136,14 +133,14 @@ def test_tables_name_the_local_judge_unless_told_otherwise(zeros: Path):
 def test_a_judge_that_was_not_asked_is_an_error_with_the_command(run: Path, verb: str):
     done = inquitree(verb, run, "--judge", MODEL)
     assert (done.status, done.out) == (2, "")
-    assert f"has not judged the conclusions of '{run}' yet; run: inquitree judge {run} --judge {MODEL}" in done.said
+    assert f"of '{run}' yet; run: inquitree judge {run} --judge {MODEL}" in done.said
     assert "no judge is called 'lokal' (did you mean 'local'?)" in inquitree(verb, run, "--judge", "lokal").said
 
 
 def test_a_log_outside_of_a_run_has_the_local_judge_alone(zeros: Path, tmp_path: Path):
     log = shutil.copy(next((zeros / "episodes").iterdir()), tmp_path / "one.jsonl")
     done = inquitree("view", log, "--judge", MODEL)
-    assert (done.status, "has not judged the conclusions" in done.said) == (2, True)
+    assert (done.status, "has not judged 'one.jsonl'" in done.said) == (2, True)
     assert inquitree("view", log).status == 0
 
 
@@ -174,9 +171,8 @@ def test_each_switch_alone_is_a_setting_of_its_own(run: Path, service: Service, 
     assert all("contrary to" in chat[-1]["content"] for chat in service.chats)
     found = json.loads(inquitree("judge", run, "--judge", MODEL, "--no-variants", *options).out)
     assert len(service.requests) == 2 + 4
-    assert set(found[0]["scores"]) == {f"{MODEL} v1", f"{MODEL} v1 #2"}
-    assert "choose one of" in inquitree("score", run, "--judge", MODEL).said
-    assert inquitree("score", run, "--judge", f"{MODEL} v1 #2").status == 0
+    assert set(found[0]["scores"]) == {f"{MODEL} v1"}
+    assert inquitree("score", run, "--judge", MODEL).status == 0
     assert inquitree("judge", run, "--judge", MODEL, "--orders", 3).status == 2
 
 

@@ -12,8 +12,8 @@ import pytest
 from inquitree_gym.embeddings import MiniLMEmbedder, OnnxEmbedder, ReaderEmbedder, load_embedder
 from inquitree_gym.embeddings.local import ADAPTER_DIGEST, BASE, DOWN, UP, Adapter, adapter_file, read_adapter
 from inquitree_gym.errors import EmbedderError
-from inquitree_gym.inquiry.proposals import match_cases, matching_cases, reading_shares
 from inquitree_gym.trees import load_tree
+from research.proposals import match_cases, matching_cases, reading_shares
 from research.static.proposals import load_proposals
 
 pytestmark = pytest.mark.weights

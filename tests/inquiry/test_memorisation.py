@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.inquiry.judges.llm import JudgeOptions
+from inquitree_gym.inquiry.judges.local import VERSION
 from inquitree_gym.inquiry.judging import JUDGING
 from inquitree_gym.inquiry.memory import (
     ClosedBookGrade,
@@ -154,29 +155,15 @@ def test_memory_is_split_at_the_cutoff(grades: list[ClosedBookGrade]):
 
 def test_the_loop_is_set_beside_memory_by_the_same_judge_model_and_effort(grades: list[ClosedBookGrade]):
     def played(tree: str, *scores: float, **more) -> object:
-        return replace(score(tree, *scores), **{"model": "gpt-4o-mini", "agent": "llm gpt-4o-mini", **more})
+        by = {"judge": "local", "judge_version": VERSION}
+        return replace(score(tree, *scores), **{"model": "gpt-4o-mini", "agent": "llm gpt-4o-mini", **by, **more})
 
     episodes = [played("paper2", 1, 0.6), played("paper17", 0.6, 0.6), played("paper12", 0, 0)]
     strangers = [played("paper2", 0, 0, effort="high", agent="llm gpt-4o-mini (high)"), score("paper2", 0, 0)]
     later = [played("paper2", 0, 0, cell={"fake_level": 3})]
-    found = compare_with_loop(
-        grades, {JUDGING.own: [*episodes, *strangers, *later], "llm:x": episodes}, model("2023-01")
-    )
+    found = compare_with_loop(grades, [*episodes, *strangers, *later], model("2023-01"))
     assert found.cell == {"fake_level": 0}
     (gain,) = found.gains
     assert (gain.player[0], gain.judge, gain.gain.trees) == ("llm gpt-4o-mini", JUDGING.own, 2)
     assert [gain.loop.mean, gain.memory.mean, gain.gain.mean] == pytest.approx([0.7, 0.5, 0.2])
     assert json.loads(json.dumps(as_plain(found)))["gains"][0]["gain"]["mean"] == pytest.approx(0.2)
-
-
-def test_grades_of_an_earlier_local_judge_stand_apart(grades, trees, tmp_path):
-    (file,) = (tmp_path / "judgements").glob("local-*.jsonl")
-    head, *rest = file.read_text().split("\n")
-    line = json.loads(head)
-    line["config"]["claim_at"] = 0.1
-    file.with_name("local-00000000.jsonl").write_text("\n".join([json.dumps(line), *rest]))
-    file.unlink()
-    assert {grade.judge for grade in grade_closed_book(tmp_path, trees)} == {f"{JUDGING.own}, earlier"}
-    judge(trees, tmp_path)
-    assert {grade.judge for grade in grade_closed_book(tmp_path, trees)} == {JUDGING.own, f"{JUDGING.own}, earlier"}
-    assert {grade.judge for grade in grades} == {JUDGING.own}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -47,22 +48,25 @@ def test_what_is_kept_is_read_again_without_its_text(tree: Tree, tmp_path: Path)
     text = keep(tmp_path, tree, repeats=2).read_text()
     assert CANARY in text.splitlines()[0]
     assert SAID not in text
-    (found,), faults = read_judgements(tmp_path)
+    judges, faults = read_judgements(tmp_path)
+    found = judges["llm:a/b"]
     assert (found.judge, found.config, list(found.by_turn), faults) == ("llm:a/b", {"repeats": 2}, [KEY], [])
     record = found.by_turn[KEY]
     assert (record.payload.value, record.payload.unscored) == (GRADED, 1)
     assert record.usage == {"replies": 2, "cost": 0.5}
-    assert found.scores() == {("made", *KEY): {"c1": 1.0, "c2": None, "c3": 0.25}}
 
 
-def test_every_judge_and_setting_has_a_file_of_its_own(tree: Tree, tmp_path: Path):
-    assert read_judgements(tmp_path) == ([], [])
+def test_every_judge_and_setting_has_a_file_of_its_own_and_those_asked_last_count(tree: Tree, tmp_path: Path):
+    assert read_judgements(tmp_path) == ({}, [])
     files = [keep(tmp_path, tree, repeats=1), keep(tmp_path, tree, repeats=2), keep(tmp_path, tree, judge="local")]
     assert len(set(files)) == 3
+    for repeats in (1, 2, 1):
+        for file in files:
+            os.utime(file, (0, 0))
+        JudgementFile(tmp_path, "llm:a/b", {"repeats": repeats}).close()
+        judges = read_judgements(tmp_path).judges
+        assert (sorted(judges), judges["llm:a/b"].config) == (["llm:a/b", "local"], {"repeats": repeats})
     assert keep(tmp_path, tree, repeats=1) == files[0]
-    labels = read_judgements(tmp_path).by_label()
-    assert sorted(labels) == ["llm:a/b v1", "llm:a/b v1 #2", "local v1"]
-    assert {labels["llm:a/b v1"].config["repeats"], labels["llm:a/b v1 #2"].config["repeats"]} == {1, 2}
 
 
 def test_only_a_whole_judgement_of_this_text_about_this_task_is_held(tree: Tree, tmp_path: Path):
@@ -74,7 +78,7 @@ def test_only_a_whole_judgement_of_this_text_about_this_task_is_held(tree: Tree,
         assert not kept.holds(KEY, tree, SAID + " More.")
         assert not kept.holds(KEY, load_tree("paper8"), SAID)
         assert not kept.holds(("one.jsonl", 2), tree, SAID)
-    ((found,), _) = read_judgements(tmp_path)
+    found = read_judgements(tmp_path).judges["local"]
     assert found.of(KEY, tree, SAID).value == FULL.payload, "the last one counts"
     assert found.of(KEY, tree, "1. It fell.") is found.of(("two.jsonl", 3), tree, SAID) is None
     assert found.of(KEY, load_tree("paper8"), SAID) is None
@@ -84,15 +88,15 @@ def test_a_line_torn_at_the_end_is_dropped(tree: Tree, tmp_path: Path):
     file = keep(tmp_path, tree)
     whole = file.read_bytes()
     file.write_bytes(whole + whole.splitlines()[1][:40])
-    assert list(read_judgements(tmp_path).judges[0].by_turn) == [KEY]
+    assert list(read_judgements(tmp_path).judges["llm:a/b"].by_turn) == [KEY]
     with JudgementFile(tmp_path, "llm:a/b", {}) as kept:
         kept.add(("two.jsonl", 1), tree, SAID, FULL)
-    assert list(read_judgements(tmp_path).judges[0].by_turn) == [KEY, ("two.jsonl", 1)]
+    assert list(read_judgements(tmp_path).judges["llm:a/b"].by_turn) == [KEY, ("two.jsonl", 1)]
     # One torn within its first line holds nothing, and is begun anew.
     file.write_bytes(whole[:30])
-    assert read_judgements(tmp_path) == ([], [])
+    assert read_judgements(tmp_path) == ({}, [])
     assert keep(tmp_path, tree) == file
-    assert list(read_judgements(tmp_path).judges[0].by_turn) == [KEY]
+    assert list(read_judgements(tmp_path).judges["llm:a/b"].by_turn) == [KEY]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +128,7 @@ def test_a_damaged_file_or_line_is_named_and_left_out(
     judges, (fault,) = read_judgements(tmp_path)
     assert f"{file.name}', line {line + 1}: " in fault
     assert told in fault
-    left = {judge.judge: list(judge.by_turn) for judge in judges}
+    left = {name: list(judge.by_turn) for name, judge in judges.items()}
     assert left == {"other": [KEY]} | ({"llm:a/b": [("two.jsonl", 1)]} if line else {})
     if line:
         with JudgementFile(tmp_path, "llm:a/b", {}) as kept:
@@ -138,14 +142,14 @@ def test_a_line_that_is_no_json_is_named(tree: Tree, tmp_path: Path):
     file = keep(tmp_path, tree)
     file.write_bytes(file.read_bytes() + b"not json\n")
     judges, (fault,) = read_judgements(tmp_path)
-    assert list(judges[0].by_turn) == [KEY]
+    assert list(judges["llm:a/b"].by_turn) == [KEY]
     assert "line 3: not JSON" in fault
     assert "remove the line and judge the run again" in fault
 
 
 def test_a_judgement_of_other_items_is_named_when_it_is_used(tree: Tree, tmp_path: Path):
     change(keep(tmp_path, tree, FULL), 1, item="c9")
-    ((found,), _) = read_judgements(tmp_path)
+    found = read_judgements(tmp_path).judges["llm:a/b"]
     with pytest.raises(
         JudgeError, match=r"turn 3 of one\.jsonl is damaged: its items must be c1, c2, c3, got c9, c2, c3"
     ):
@@ -158,12 +162,12 @@ def test_a_judgement_of_other_items_is_named_when_it_is_used(tree: Tree, tmp_pat
 def test_what_does_not_fit_the_task_is_not_kept(graded: tuple[Verdict, ...], tree: Tree, tmp_path: Path):
     with JudgementFile(tmp_path, "own", {}) as kept, pytest.raises(JudgeError, match="a judgement of made"):
         kept.add(KEY, tree, SAID, Judgement(graded))
-    assert read_judgements(tmp_path).judges[0].by_turn == {}
+    assert read_judgements(tmp_path).judges["own"].by_turn == {}
 
 
 def test_judgements_of_another_kind_are_left_in_peace(tree: Tree, tmp_path: Path):
     keep(tmp_path, tree)
-    assert read_judgements(tmp_path, "projection") == ([], [])
+    assert read_judgements(tmp_path, "projection") == ({}, [])
     with JudgementFile(tmp_path, "llm:a/b", {}, "projection") as kept:
         assert kept.by_turn == {}
     assert [len(read_judgements(tmp_path, kind).judges) for kind in ("inquiry", "projection")] == [1, 1]

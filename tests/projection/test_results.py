@@ -205,7 +205,6 @@ def test_another_judge_rescores_from_its_file_and_judges_nothing_twice(tmp_path:
     assert {each.judged_by for each in found.scores} == {"words v1"}
     assert [each.detail.f1_at("question") for each in found.scores] == [0.0, 0.0]
     assert [each.unscored for each in load_run(tmp_path).scores] == [1, 1]
-    assert load_run(tmp_path, judge="words v1").scores == found.scores
     assert {each.judged_by for each in load_run(tmp_path, judge="partial").scores} == {"partial v3"}
 
 
@@ -221,8 +220,7 @@ def test_a_judge_that_has_not_judged_is_an_error_that_tells_what_to_do(tmp_path:
         load_run(tmp_path, judge="words")
     other = replace(WORDS, make_config=lambda: {"version": 1, "reads": "words"})
     judge_again(tmp_path, other)
-    with pytest.raises(OptionError, match="several settings"):
-        load_run(tmp_path, judge="words")
+    assert len(load_run(tmp_path, judge="words").scores) == 2, "the settings that were asked last count"
 
 
 def test_a_judgement_of_another_projection_is_refused(tmp_path: Path):

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from inquitree_gym.embeddings import MiniLMEmbedder, StaticEmbedder
-from inquitree_gym.inquiry.proposals import Proposal, ProposalSet, matching_cases
 from inquitree_gym.trees import Tree, load_tree
+from research.proposals import Proposal, ProposalSet, matching_cases
 from research.static import __main__ as cli
 from research.static.distillation import Distilled, TrainingTexts, distil
 from research.static.fitting import TableFit, Vocabulary

@@ -27,10 +27,10 @@ from inquitree_gym.embeddings.local import (
     torch_threads,
 )
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.proposals import MatchedProposal, MatchingCase, Proposal, ProposalSet, matching_cases
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.schema import wordings
 from research.played import ReaderRow, reader_rows
+from research.proposals import MatchedProposal, MatchingCase, Proposal, ProposalSet, matching_cases
 from research.reader import training
 from research.reader.evidence import (
     AUTHORS_OUT,

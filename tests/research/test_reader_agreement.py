@@ -9,8 +9,8 @@ import pytest
 
 from inquitree_gym.embeddings import Embedder
 from inquitree_gym.inquiry.llm_matcher import LLMReader
-from inquitree_gym.inquiry.proposals import MatchingCase, matching_cases
 from inquitree_gym.llm import ChatModel, ReplyCache
+from research.proposals import MatchingCase, matching_cases
 from research.reader_agreement import app, measure_agreement
 from research.static.proposals import load_proposals
 from tests.contract.command_line import Done

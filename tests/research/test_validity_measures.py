@@ -11,11 +11,11 @@ import pytest
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.env import InquiryEnv
-from inquitree_gym.inquiry.proposals import ProposalSet
 from inquitree_gym.inquiry.trajectory import read_trajectory
 from inquitree_gym.rollout import play
 from inquitree_gym.trees import builtin_ids, load_tree
 from research.fake_detectability import ResultTexts, separations
+from research.proposals import ProposalSet
 from research.shortcuts import SHORTCUTS, ShortcutAgent
 from research.static.proposals import load_proposals
 from research.thresholds import THRESHOLD_GRID, MatchedProposal, leave_one_out, match_all, rates, sweep

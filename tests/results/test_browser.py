@@ -176,7 +176,7 @@ def test_nothing_that_a_log_names_runs_in_a_browser(tab: Tab, tmp_path: Path):
     tree = parse_tree(document.encode())
     episode = hostile_episode(tree)
     judged = Judged(HOSTILE, 1, {len(episode.turns): tuple(Verdict(1.0, HOSTILE) for _ in TREE.conclusions)})
-    write_view(episode, tree, tmp_path / "page.html", judged=judged, others={HOSTILE: judged})
+    write_view(episode, tree, tmp_path / "page.html", judged=judged)
     for file in (page, page.with_name("report-episodes.html"), tmp_path / "page.html"):
         tab.open(file.as_uri())
         assert tab.run("document.body.textContent.includes('alert(1)')"), "it is shown as it stands"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import re
 import shutil
 from collections import Counter
@@ -18,18 +18,14 @@ from inquitree_gym.inquiry.judges.quality import Verdict
 from inquitree_gym.inquiry.judging import JUDGING
 from inquitree_gym.inquiry.results import RESULTS, ReadingCounts
 from inquitree_gym.judging.judgement import Judgement
-from inquitree_gym.judging.panel import read_panel
 from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.judging.stored import JudgementFile
 from inquitree_gym.log import Episode, Failure, Reply, read_episode, to_line
 from inquitree_gym.results.comparison import compare, differences_table
-from inquitree_gym.results.load import ScoredRun, load_run, without_doubles
+from inquitree_gym.results.load import load_run, without_doubles
 from inquitree_gym.results.logs import Missing
 from inquitree_gym.results.offline_judging import recorded_scores, stated_texts
-from inquitree_gym.results.pages import write_report
-from inquitree_gym.results.report import build_report
 from inquitree_gym.results.score import EpisodeCost, Score, score_episode
-from inquitree_gym.results.sections import judges
 from inquitree_gym.results.summary import as_plain, by_player, summarise
 from inquitree_gym.results.viewer import view_run
 from inquitree_gym.runner.check import make_study
@@ -201,15 +197,14 @@ def test_one_bad_log_is_named_and_the_others_are_read(
     assert len(found.scores) == 1
     damaged: list[Missing] = []
     assert [each.name for each in stated_texts(whole, on_damaged=damaged.append)] == [good.name]
-    assert recorded_scores(whole, on_damaged=damaged.append) == {}
+    assert len(recorded_scores(whole, "local", on_damaged=damaged.append)) == 1
     assert [*found.missing * 2] == damaged
     assert (damaged[0].name, damaged[0].status) == (bad.name, "damaged")
     assert damaged[0].error.startswith(f"'{bad}': ")
     assert told in damaged[0].error
     assert "damaged" in read_page(view_run(whole, tmp_path / "pages")).text
-    for read in (stated_texts, recorded_scores):
-        with pytest.raises(LogError, match=re.escape(told)):
-            read(whole)
+    with pytest.raises(LogError, match=re.escape(told)):
+        stated_texts(whole)
 
 
 def test_a_number_of_turns_is_one_setting_for_trees_of_all_sizes(tmp_path: Path):
@@ -301,23 +296,14 @@ def test_what_the_local_judge_has_said_before_is_not_asked_again(whole: Path):
     judged_by(whole, "local", (0.6,) * items, **local.config)
     found = load_run(whole)
     assert [score.detail.quality_share for score in found.scores] == pytest.approx([0.6, 0.6])
-    assert found.judged == {}
 
 
-def test_other_judges_stand_beside_the_local_one(whole: Path):
+def test_other_settings_of_the_local_judge_are_not_those_of_today(whole: Path):
     items = len(load_tree("paper8").conclusions)
     judged_by(whole, "local", (0.0,) * items, claim_at=0.1, version=VERSION)
-    judged_by(whole, "llm:model", (0.6, None, *(1.0,) * (items - 2)))
-    found = load_run(whole)
-    assert [score.detail.quality_share for score in found.scores] == pytest.approx([1, 1])
-    assert {label: [s.detail.quality_share for s in scores] for label, scores in found.judged.items()} == {
-        "llm:model v1": [None, None], f"{JUDGING.own}, earlier": [0, 0],
-    }  # fmt: skip
-    panel, name, tree = read_panel(whole), "paper8_oracle_f0_s0.jsonl", load_tree("paper8")
-    episode = read_episode(whole / "episodes" / name)
-    assert set(panel.others(name, episode, tree)) == {"llm:model v1", f"{JUDGING.own}, earlier"}
-    assert panel.others("other.jsonl", episode, tree) == {}
-    assert panel.chosen(name, episode, tree) == JUDGING.own_judged(episode, tree)
+    for found in (load_run(whole), load_run(whole, judge="local")):
+        assert [score.detail.quality_share for score in found.scores] == pytest.approx([1, 1])
+        assert {score.judged_by for score in found.scores} == {JUDGING.own}
 
 
 def test_damaged_judgements_are_named_and_left_out(whole: Path):
@@ -326,42 +312,26 @@ def test_damaged_judgements_are_named_and_left_out(whole: Path):
     (file,) = (whole / "judgements").iterdir()
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join([*lines[:2], lines[2].replace('"score":0.6', '"score":99.0')]))
-    assert [len(scores) for scores in load_run(whole).judged.values()] == [1]
-    chosen = load_run(whole, judge="llm:model")
-    assert (len(chosen.scores), "is incomplete" in chosen.missing[0].error) == (1, True)
-    panel = read_panel(whole)
-    assert ["less than or equal to 1" in fault for fault in panel.faults] == [True]
-    file.write_text("".join([lines[0], lines[1].replace('"item":"c1"', '"item":"c9"'), lines[2]]))
-    panel, name = read_panel(whole), json.loads(lines[1])["episode"]
-    assert panel.others(name, read_episode(whole / "episodes" / name), load_tree("paper8")) == {}
-    assert ["its items must be c1, " in fault for fault in panel.faults] == [True]
-
-
-def test_a_run_is_scored_by_the_judge_that_is_named(whole: Path):
-    items = len(load_tree("paper8").conclusions)
-    judged_by(whole, "llm:model", (0.6,) * items)
-    judged_by(whole, "llm:model", (0.0,) * items, version=2)
     found = load_run(whole, judge="llm:model")
-    assert {(score.judge, score.judge_version, score.detail.quality_share) for score in found.scores} == {
-        ("llm:model", 2, 0.0)
-    }
-    assert set(found.judged) == {"llm:model v1"}, "the newest version of a judge goes by its name"
-    older = load_run(whole, judge="llm:model v1")
-    assert {score.judged_by for score in older.scores} == {"llm:model v1"}
-    assert older.scores[0].detail.quality_share == pytest.approx(0.6)
-    judged_by(whole, "llm:model", (1.0,) * items, version=2, repeats=2)
-    with pytest.raises(OptionError, match="several settings; choose one of 'llm:model v2', 'llm:model v2 #2'"):
-        load_run(whole, judge="llm:model")
-    assert load_run(whole, judge="llm:model v2 #2").scores
+    assert len(found.scores) == 1
+    incomplete, damaged = [each.error for each in found.missing]
+    assert "is incomplete" in incomplete
+    assert "less than or equal to 1" in damaged
+    assert [each.error for each in load_run(whole).missing] == [damaged]
+    file.write_text("".join([lines[0], lines[1].replace('"item":"c1"', '"item":"c9"'), lines[2]]))
+    assert ["its items must be c1, " in each.error for each in load_run(whole, judge="llm:model").missing] == [True]
 
 
-def test_a_former_local_judge_can_be_told_and_chosen(whole: Path):
+def test_a_run_is_scored_by_the_newest_judgements_of_the_judge_that_is_named(whole: Path):
     items = len(load_tree("paper8").conclusions)
-    judged_by(whole, "local", (0.0,) * items, version=VERSION + 1)
-    former = load_run(whole, judge=f"local v{VERSION + 1}")
-    scores = {(score.judged_by, score.values["Q/|C|"]) for score in former.scores}
-    assert scores == {(f"local v{VERSION + 1}", 0.0)}
-    assert {score.judged_by for score in load_run(whole).scores} == {JUDGING.own} == {f"local v{VERSION}"}
+    judged_by(whole, "llm:model", (0.6,) * items, version=2)
+    (file,) = (whole / "judgements").iterdir()
+    os.utime(file, (0, 0))
+    judged_by(whole, "llm:model", (0.0,) * items)
+    found = load_run(whole, judge="llm:model").scores
+    assert {(each.judge, each.judge_version, each.detail.quality_share) for each in found} == {("llm:model", 1, 0.0)}
+    with pytest.raises(OptionError, match="no judge is called 'local v2'"):
+        load_run(whole, judge="local v2")
 
 
 def test_a_judge_that_has_judged_a_part_of_the_run_is_an_error(whole: Path):
@@ -371,31 +341,6 @@ def test_a_judge_that_has_judged_a_part_of_the_run_is_an_error(whole: Path):
         kept.add(stated.key, stated.task, stated.text, Judgement(grades))
     with pytest.raises(JudgeError, match=r"not judged 'paper8_oracle_f0_s1\.jsonl'"):
         load_run(whole, judge="llm:m")
-
-
-@pytest.mark.e2e
-def test_a_report_and_a_page_show_judges_side_by_side(whole: Path, tmp_path: Path):
-    items = len(load_tree("paper8").conclusions)
-    judged_by(whole, "llm:<b>", (0.6,) * items)
-    page = read_page(write_report([load_run(whole)], tmp_path / "r.html")[0])
-    assert page.has("section", id="judges")
-    assert "llm:<b>" in page.text
-    shown = view_run(whole, tmp_path / "v", wanted=lambda cell: cell.seed == 0)
-    assert "S, llm:<b> v1" in read_page(shown).text
-    assert shown.read_text(encoding="utf-8").count("<td>0.60</td>") == items
-    alone = read_page(write_report([replace(load_run(whole), judged={})], tmp_path / "s.html")[0])
-    assert not alone.has("section", id="judges")
-
-
-def test_agreement_is_over_the_items_that_both_have_scored():
-    one = [score("t1", 1, 0.6), score("t2", 1, 0)]
-    other = [score("t1", 1, 1), score("t2", None, 0), score("t3", 1, 1)]
-    a, b = ([replace(each, judge=name, judge_version=1) for each in side] for name, side in (("a", one), ("b", other)))
-    report = build_report([ScoredRun(Path("r"), tuple(a), judged={"b v1": tuple(b)})])
-    section = judges(report)
-    assert section is not None
-    (line,) = section.tables[1].lines
-    assert [cell.text for cell in line] == ["a v1", "b v1", "0.667", "0.667", "0.133", "3", "1"]
 
 
 # Copies of episodes among runs that are reported together
@@ -419,16 +364,3 @@ def test_other_turns_under_the_same_settings_are_no_copy(tmp_path: Path):
         log.write_text(log.read_text().replace('"action":"', '"action":"Well, ', 1))
     runs = [load_run(tmp_path / name) for name in ("one", "other")]
     assert without_doubles(runs) == (runs, 0)
-
-
-def test_a_copy_has_no_grades_of_other_judges_either(tmp_path: Path):
-    tree = load_tree("paper2")
-    run_study(small_study(seeds=2), tmp_path / "one")
-    with JudgementFile(tmp_path / "one", "llm:m", {"version": 1}) as file:
-        for log in sorted((tmp_path / "one" / "episodes").iterdir()):
-            ((turn, said),) = JUDGING.texts(read_episode(log))
-            file.add((log.name, turn), tree, said, Judgement((Verdict(0.6, ""),) * len(tree.conclusions)))
-    shutil.copytree(tmp_path / "one", tmp_path / "copy")
-    found, doubles = without_doubles([load_run(tmp_path / "one"), load_run(tmp_path / "copy")])
-    assert doubles == 2
-    assert [{label: len(scores) for label, scores in run.judged.items()} for run in found] == [{"llm:m v1": 2}, {}]

@@ -198,7 +198,7 @@ def test_loose_logs_are_judged_once_and_their_judgements_lie_beside_them(played:
 
     assert asyncio.run(judge_all()) == [4, 2]
     assert asyncio.run(judge_all()) == [0, 0]
-    assert [sum(map(len, recorded_scores(home).values())) for home in find_logs(folder).homes] == [4, 2]
+    assert [len(recorded_scores(home, judge.name)) for home in find_logs(folder).homes] == [4, 2]
     assert len(load_run(folder).scores) == 6
 
 

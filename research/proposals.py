@@ -1,18 +1,23 @@
-"""Labelled proposals, and how well an embedder matches them."""
+"""Labelled proposals, and how well an embedder matches them.
+
+``python -m research.proposals TREE FILE`` measures how the proposals of a JSON file about one tree are read. The file
+has the fields of `ProposalSet`, and each of its proposals those of `Proposal`.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal, TypeVar, get_args
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from inquitree_gym.embeddings import Embedder, TreeVectors, load_embedder, tree_vectors
+from inquitree_gym.cli import output
+from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder, TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.embeddings.protocol import Vectors, embedded
 from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.errors import OptionError
@@ -28,6 +33,10 @@ KINDS_TAKEN: tuple[ProposalKind, ...] = ("foreign", "vague", "near_miss", "off_t
 """Kinds of proposals that should be refused."""
 MEASURES = ("nearest_subtopic", "nearest_study", "understood", "misread", "refused", *KINDS_TAKEN)
 """Shares of labelled proposals that are printed."""
+
+SetType = TypeVar("SetType", bound=BaseModel)
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 class Proposal(BaseModel):
@@ -163,54 +172,20 @@ class FileReadings:
     """Shares of all proposals, and of each author and origin where there are several."""
     wrong: list[WrongReading]
 
-    @property
-    def tables(self) -> dict[str, list[list[str]]]:
-        """Rows of cells by title: the shares, and the proposals that are not read as they are meant."""
-        shares = [
-            [name.replace("_", " "), *(_cell(getattr(group, name)) for group in self.shares.values())]
-            for name in MEASURES
-        ]
-        wrong = [
-            [
-                reading.text,
-                ", ".join(reading.meant) or reading.kind,
-                reading.read or "refused",
-                f"{reading.similarity:.3f}",
-            ]
-            for reading in self.wrong
-        ]
-        return {
-            f"Proposals about {self.tree}, read by {self.embedder} at τ = {self.threshold}": [
-                ["share", *self.shares],
-                *shares,
-            ],
-            "Not read as meant": [["proposal", "means", "read as", "similarity"], *wrong],
-        }
 
-
-def _cell(estimate: Estimate) -> str:
-    return "–" if estimate.mean is None else f"{estimate.mean:.3f} (n = {estimate.episodes})"
-
-
-def load_proposal_file(file: str | os.PathLike[str]) -> ProposalSet:
-    """Return the proposals of one JSON file.
+def load_set(file: Path, model: type[SetType], content: str) -> SetType:
+    """Return the labelled texts of one JSON file. ``content`` names them in errors.
 
     Raises:
         OptionError: the file cannot be read or is invalid.
     """
-    path = Path(file)
-    if not path.is_file():
-        raise OptionError(f"no file of proposals at '{path}'; give a .json file")
+    if not file.is_file():
+        raise OptionError(f"no file of {content} at '{file}'; give a .json file")
     try:
-        return ProposalSet.model_validate_json(path.read_bytes())
+        return model.model_validate_json(file.read_bytes())
     except ValidationError as error:
-        raise invalid_set(path, "proposals", error) from error
-
-
-def invalid_set(file: Path, content: str, error: ValidationError) -> OptionError:
-    """Return the error for a file that is no valid set of labelled texts. ``content`` names the texts."""
-    fault = error.errors(include_url=False)[0]
-    return OptionError(f"'{file}' is not a valid set of {content}: {fault['msg']} at {fault['loc']}")
+        fault = error.errors(include_url=False)[0]
+        raise OptionError(f"'{file}' is not a valid set of {content}: {fault['msg']} at {fault['loc']}") from error
 
 
 def matching_cases(sets: Sequence[ProposalSet], find: Callable[[str], Tree] = load_tree) -> list[MatchingCase]:
@@ -228,7 +203,7 @@ def case_similarities(case: MatchingCase, embed: Embed, *, paraphrases: bool = T
     return np.asarray(candidates @ embed([case.text])[0])
 
 
-def measure_file(file: str | os.PathLike[str], tree: Tree, embedder: str) -> FileReadings:
+def measure_file(file: Path, tree: Tree, embedder: str) -> FileReadings:
     """Match the proposals of a file with their tree, at the threshold of an embedder.
 
     Raises:
@@ -238,7 +213,7 @@ def measure_file(file: str | os.PathLike[str], tree: Tree, embedder: str) -> Fil
     if reader.threshold is None:
         raise OptionError(f"no threshold has been calibrated for the embedder '{embedder}'; take another one")
     threshold = reader.threshold
-    proposals = load_proposal_file(file)
+    proposals = load_set(file, ProposalSet, "proposals")
     if proposals.tree != tree.id:
         raise OptionError(f"'{file}' holds proposals about {proposals.tree}, not about {tree.id}")
     cases = matching_cases([proposals], lambda name: tree)
@@ -344,3 +319,40 @@ def _cases(proposals: ProposalSet, tree: Tree) -> Iterator[MatchingCase]:
             locked=proposal.locked,
             sure=proposal.sure,
         )
+
+
+@app.command()
+def measure(
+    tree: Annotated[str, typer.Argument(help="Id or path of the tree.")],
+    file: Annotated[Path, typer.Argument(help="JSON file of labelled proposals about the tree.")],
+    embedder: Annotated[str, typer.Option(help="Embedder that reads them, at its threshold.")] = DEFAULT_EMBEDDER,
+    as_json: output.JsonOption = False,
+) -> None:
+    """Measure how labelled proposals about one tree are read, and list those that are not read as they are meant."""
+    found = measure_file(file, load_tree(tree), embedder)
+    if as_json:
+        output.print_json(found)
+        return
+    title = f"Proposals about {found.tree}, read by {found.embedder} at τ = {found.threshold}"
+    output.print_table(title, _shares_table(found.shares))
+    output.print_table("Not read as meant", _wrong_table(found.wrong))
+
+
+def _shares_table(shares: dict[str, ReadingShares]) -> Iterator[list[str]]:
+    yield ["share", *shares]
+    for name in MEASURES:
+        yield [name.replace("_", " "), *(_cell(getattr(group, name)) for group in shares.values())]
+
+
+def _cell(estimate: Estimate) -> str:
+    return "–" if estimate.mean is None else f"{estimate.mean:.3f} (n = {estimate.episodes})"
+
+
+def _wrong_table(wrong: Sequence[WrongReading]) -> Iterator[list[str]]:
+    yield ["proposal", "means", "read as", "similarity"]
+    for each in wrong:
+        yield [each.text, ", ".join(each.meant) or each.kind, each.read or "refused", f"{each.similarity:.3f}"]
+
+
+if __name__ == "__main__":
+    output.run_app(app)

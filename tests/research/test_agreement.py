@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from inquitree_gym.results.statistics import agreement, item_pairs
+from research.agreement import agreement, item_pairs
 
 GRADES = st.sampled_from([0.0, 0.6, 1.0])
 
