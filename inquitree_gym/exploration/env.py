@@ -24,7 +24,7 @@ from inquitree_gym.exploration.runtime import (
     exploration_prompts,
 )
 from inquitree_gym.exploration.schema import ExplorationTask
-from inquitree_gym.exploration.settings import MAX_TURNS, ExplorationRules, Tools
+from inquitree_gym.exploration.settings import ExplorationRules, Tools
 from inquitree_gym.exploration.tasks import TASKS, TaskLike
 from inquitree_gym.judging.judgement import LOCAL, AsyncJudge
 from inquitree_gym.text_limits import readable
@@ -67,7 +67,7 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
         self,
         task: TaskLike | Sequence[TaskLike],
         *,
-        max_turns: int = MAX_TURNS,
+        max_turns: int | None = None,
         tools: Tools = "all",
         provider: Provider | None = None,
         judge: str | AsyncJudge[ExplorationTask] = LOCAL,
@@ -80,7 +80,7 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
         Args:
             task: an id, a path, an `ExplorationTask`, a type such as ``"T1"``, ``"all"``, or a sequence of them to
                 sample from, by the seed of each episode.
-            max_turns: actions before the agent has to answer.
+            max_turns: actions before the agent has to answer. None for 60, of T4 120.
             tools: tools of the agent: ``"all"``, ``"search"`` or ``"none"``. See `ExplorationRules`.
             provider: source of documents. None for the library of each task.
             judge: grades the answer: ``"local"`` or an `AsyncJudge`.

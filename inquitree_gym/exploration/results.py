@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.exploration.graders import AnswerGrade, Grade
 from inquitree_gym.exploration.schema import ExplorationTask
+from inquitree_gym.exploration.settings import USUAL_LIMIT
 from inquitree_gym.results.score import KindResults, Measure
 
 if TYPE_CHECKING:
@@ -91,8 +92,9 @@ class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
         )
 
     def limit(self, header: Header, task: ExplorationTask) -> str:
-        """Return the turn limit."""
-        return f"{header.rules['max_turns']} turns"
+        """Return the turn limit, the same for all types where each has its own."""
+        turns = header.rules["max_turns"]
+        return USUAL_LIMIT if turns == task.turns else f"{turns} turns"
 
     def unscored(self, detail: ExplorationDetail) -> int:
         """Return 1 for an answer without a grade."""

@@ -8,15 +8,18 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from inquitree_gym.exploration.gold import AnswerGold
+from inquitree_gym.exploration.gold import Gold
 from inquitree_gym.exploration.library import LibrarySpec
 from inquitree_gym.trees.fields import CANARY, Canary, FrozenModel, Identifier, Text, document_digest
 
 MAX_HOPS = 6
 """Records of a task at most."""
 Operator = Literal["=", ">=", "<="]
-TaskType = Literal["T1"]
-"""Type of a task, in the paper's words: T1 database navigation."""
+TURNS = {"T4": 120}
+"""Turns of a task before it has to be answered, by type where they are not `USUAL_TURNS`."""
+USUAL_TURNS = 60
+TaskType = Literal["T1", "T4"]
+"""Type of a task, in the paper's words: T1 database navigation, T4 cross-source tables."""
 
 
 class Condition(FrozenModel):
@@ -53,6 +56,31 @@ class Query(FrozenModel):
         return any(len(query.links) > 1 for query in self.records())
 
 
+class Meaning(FrozenModel):
+    """A word of a closed vocabulary, and the values that it stands for: some texts, or a range of numbers."""
+
+    word: Text
+    values: tuple[Text, ...] = ()
+    least: float | None = None
+    below: float | None = None
+
+
+class TableColumn(FrozenModel):
+    """A column of a table: where its values stand, seen from the record of a row."""
+
+    header: Text
+    path: tuple[Text, ...] = Field(min_length=1)
+    """Links to follow, then a column. Of a link the cell has the name of the record that it leads to."""
+    vocabulary: tuple[Meaning, ...] = ()
+    """Closed vocabulary of the cells. A "-" stands for values of none of its words."""
+
+
+class TableQuery(Query):
+    """A scope, which several records meet, and the columns of their table after its key, the name."""
+
+    columns: tuple[TableColumn, ...] = Field(min_length=2, max_length=6)
+
+
 class GoldFact(FrozenModel):
     """A gold fact: the page that shows it."""
 
@@ -72,11 +100,11 @@ class ExplorationTask(FrozenModel):
     kind: TaskType
     library: LibrarySpec
     question: Text
-    query: Query
+    query: Query | TableQuery
     asked: tuple[Text, ...] = Field(min_length=1, max_length=2)
-    """Columns of the answer: one, or the name and a number."""
-    gold: AnswerGold
-    """The answer: one part, or up to four of a list in any order."""
+    """Columns of the answer: one, or the name and a number. Of a table its key."""
+    gold: Gold
+    """The answer: one part, up to four of a list in any order, or a table."""
     evidence: tuple[GoldFact, ...] = Field(min_length=1)
     path: tuple[Text, ...] = Field(min_length=1)
     """Actions that find the answer, which is the last."""
@@ -95,6 +123,11 @@ class ExplorationTask(FrozenModel):
     def hops(self) -> int:
         """Number of records that have to be identified, the answer's included."""
         return sum(1 for _ in self.query.records())
+
+    @property
+    def turns(self) -> int:
+        """Turns before an answer is due, where the rules name no other number."""
+        return TURNS.get(self.kind, USUAL_TURNS)
 
     @property
     def group(self) -> str:

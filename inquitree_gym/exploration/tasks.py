@@ -15,16 +15,21 @@ from inquitree_gym.trees.catalogue import expand_names, is_path
 from inquitree_gym.trees.load import dump_document, read_document, validated
 
 TaskLike = str | os.PathLike[str] | ExplorationTask
-FROZEN = "t1.jsonl"
-"""File of the frozen tasks, one a line."""
+FROZEN = {
+    "T1": "t1.jsonl",
+    "T4": "t4.jsonl",
+}
+"""Files of the frozen tasks by type, one a line."""
 
 
 @cache
 def frozen_tasks() -> dict[str, ExplorationTask]:
     """Return the frozen tasks by id, in order."""
-    file = resources.files("inquitree_gym").joinpath("exploration", "data", FROZEN)
-    tasks = [ExplorationTask.model_validate_json(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    return {task.id: task for task in tasks}
+    folder = resources.files("inquitree_gym").joinpath("exploration", "data")
+    lines = [
+        line for name in FROZEN.values() for line in folder.joinpath(name).read_text(encoding="utf-8").splitlines()
+    ]
+    return {task.id: task for task in map(ExplorationTask.model_validate_json, lines)}
 
 
 def load_task(task: TaskLike) -> ExplorationTask:
@@ -58,7 +63,9 @@ class ExplorationTasks(Tasks[ExplorationTask]):
 
     def expand(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return ids and paths. ``all`` stands for every frozen task, ``T1`` for those of that type."""
-        return expand_names(names, {"all": lambda: tuple(frozen_tasks()), "T1": partial(_of_type, "T1")})
+        return expand_names(
+            names, {"all": lambda: tuple(frozen_tasks()), **{name: partial(_of_type, name) for name in FROZEN}}
+        )
 
     def load(self, task: TaskLike) -> ExplorationTask:
         """See `load_task`."""
