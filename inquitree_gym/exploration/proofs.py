@@ -10,14 +10,14 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 from inquitree_gym.exploration.gold import AnswerGold, TableGold
 from inquitree_gym.exploration.graders import grade
 from inquitree_gym.exploration.library import NAME, Library, Place, Value
 from inquitree_gym.exploration.providers import Provider
 from inquitree_gym.exploration.rules import ExplorationState, ToolView, act
-from inquitree_gym.exploration.schema import Condition, ExplorationTask, Meaning, Query, TableQuery
+from inquitree_gym.exploration.schema import Condition, ExplorationTask, Query, TableQuery
 from inquitree_gym.exploration.settings import ExplorationRules
 
 FEWEST_ROWS, MOST_ROWS = 8, 20
@@ -48,113 +48,74 @@ def _checks(query: Query, library: Library) -> list[_Check]:
 
     columns = dict.fromkeys(each.column for each in query.where)
     checks = [compares([each for each in query.where if each.column == column]) for column in columns]
-    return checks + [leads(link.column, _answers(link.record, library)) for link in query.links]
+    return checks + [leads(link.column, answers(link.record, library)) for link in query.links]
 
 
 def _meets(value: Value, condition: Condition) -> bool:
     return value is not None and _COMPARE[condition.op](value, condition.value)
 
 
-def _answers(query: Query, library: Library) -> set[str]:
+def answers(query: Query, library: Library) -> set[str]:
     """Return the keys that meet every constraint, each record tried."""
     checks = _checks(query, library)
     return {key for key in library.records[query.database] if all(check(key) for check in checks)}
 
 
 def _answer_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
-    """Yield a fault unless the query has the gold as its answer, and nothing else. Tables have checks of their own."""
-    if isinstance(task.query, TableQuery) or not isinstance(task.gold, AnswerGold):
+    """Yield a fault unless the query has the gold as its answer, and nothing else."""
+    if not isinstance(task.gold, AnswerGold):
         return
     records = library.records[task.query.database]
-    found = Counter(tuple(records[key][column] for column in task.asked) for key in _answers(task.query, library))
+    found = Counter(tuple(records[key][column] for column in task.asked) for key in answers(task.query, library))
     parts = [(part.entity, part.number) for part in task.gold.parts]
     if found != Counter(tuple(value for value in part if value not in ("", None)) for part in parts):
         yield f"the answer of the query must be gold, got {sorted(map(str, found))} for {parts}"
 
 
 def _table_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
-    """Yield a fault unless a table has query and gold, each of the right shape, and they agree."""
+    """Yield a fault unless a table has the rows of its scope, each with its values, and the page of every value."""
     query, gold = task.query, task.gold
-    if isinstance(query, TableQuery) and isinstance(gold, TableGold):
-        yield from _shape_faults(task.question, query, gold)
-        yield from _cell_faults(query, gold, library, Counter((each.document, each.fact) for each in task.evidence))
-    elif isinstance(query, TableQuery) or isinstance(gold, TableGold):
-        yield "a table must have a query with columns, and a gold with rows"
-
-
-def _shape_faults(question: str, query: TableQuery, gold: TableGold) -> Iterator[str]:
-    """Yield a fault for wrong headers, vocabularies or numbers of rows."""
-    columns = {column.header: {each.word for each in column.vocabulary} for column in query.columns}
-    if gold.headers[1:] != tuple(columns) or any(header not in question for header in gold.headers):
-        yield f"the question must ask for the headers of gold, got {' | '.join(gold.headers)}"
-    if not FEWEST_ROWS <= len(gold.rows) <= MOST_ROWS:
-        yield f"a table must have {FEWEST_ROWS} to {MOST_ROWS} rows, got {len(gold.rows)}"
-    if {name: words | {"-"} for name, words in columns.items() if words} != {
-        name: set(words) for name, words in gold.vocabularies.items()
-    }:
-        yield "the vocabularies of gold must be those of the query"
-
-
-def _cell_faults(
-    query: TableQuery, gold: TableGold, library: Library, evidence: Counter[tuple[str, str]]
-) -> Iterator[str]:
-    """Yield a fault unless gold has the rows of the scope with their values, and evidence the page of each."""
-    found = {row[0].value: row for row in (_row(key, query, library) for key in _answers(query, library))}
-    if set(found) != {row[0] for row in gold.rows}:
-        yield f"the rows must be those of the scope, got {len(gold.rows)} for {len(found)}"
+    if not isinstance(query, TableQuery) or not isinstance(gold, TableGold):
+        return
+    closed = {each.header: {*each.vocabulary, "-"} for each in query.columns if each.vocabulary}
+    asked = (gold.headers[0], *(column.header for column in query.columns))
+    if gold.headers != asked or closed != {name: set(words) for name, words in gold.vocabularies.items()}:
+        yield f"gold must have the columns of the query, got {' | '.join(gold.headers)}"
+    if lost := [header for header in gold.headers if header not in task.question]:
+        yield f"the question must ask for every header, got none of {' | '.join(lost)}"
+    found = {str(row[0][0]): row for row in (_row(key, query, library) for key in answers(query, library))}
+    if not FEWEST_ROWS <= len(gold.rows) <= MOST_ROWS or set(found) != {row[0] for row in gold.rows}:
+        yield f"the rows must be the {len(found)} of the scope, {FEWEST_ROWS} to {MOST_ROWS}, got {len(gold.rows)}"
     for row in gold.rows:
-        for header, cell, true in zip(gold.headers, row, found.get(row[0], ()), strict=False):
-            if not _says(cell, true.value):
-                yield f"'{header}' of {row[0]} must be {true.value}, got '{cell}'"
-    named = [pair for row in found.values() for pair in zip(gold.headers, row, strict=False)]
-    if evidence != Counter((true.holder, header) for header, true in named if true.value is not None):
+        for header, cell, (value, _) in zip(gold.headers, row, found.get(row[0], ()), strict=False):
+            if cell != ("" if value is None else value) and not (
+                isinstance(value, float | int) and float(cell) == value
+            ):
+                yield f"'{header}' of {row[0]} must be {value}, got '{cell}'"
+    pages = [
+        (page, header)
+        for row in found.values()
+        for header, (value, page) in zip(asked, row, strict=True)
+        if value is not None
+    ]
+    if Counter(pages) != Counter((each.document, each.fact) for each in task.evidence):
         yield "every cell of gold must have the page that shows it as evidence, and no other"
 
 
-class _True(NamedTuple):
-    """A value of the facts, and the record whose page shows it."""
-
-    value: Value
-    holder: str
-
-
-def _row(key: str, query: TableQuery, library: Library) -> tuple[_True, ...]:
-    """Return the values of a row, each by its own way through the facts."""
-    row = [_True(library.records[query.database][key][NAME], key)]
+def _row(key: str, query: TableQuery, library: Library) -> list[tuple[Value, str]]:
+    """Return the values of a row with the records whose pages show them, each by its own way through the facts."""
+    row = [(library.records[query.database][key][NAME], key)]
     for column in query.columns:
-        database, holder = query.database, key
-        for link in column.path[:-1]:
-            holder, database = str(library.records[database][holder][link]), _target(library, database, link)
-        value = library.records[database][holder][column.path[-1]]
-        if target := _target(library, database, column.path[-1]):
-            value = library.records[target][str(value)][NAME]
-        words = [each.word for each in column.vocabulary if value is not None and _means(each, value)]
-        row.append(_True((words or ["-"])[0] if column.vocabulary and value is not None else value, holder))
-    return tuple(row)
-
-
-def _target(library: Library, database: str, name: str) -> str:
-    column = library.databases[database].column(name)
-    return column.to if column is not None else ""
-
-
-def _means(meaning: Meaning, value: float | str) -> bool:
-    """Return whether a word stands for a value."""
-    if isinstance(value, str):
-        return value in meaning.values
-    bounded = meaning.least is not None or meaning.below is not None
-    return (
-        bounded
-        and (meaning.least is None or value >= meaning.least)
-        and (meaning.below is None or value < meaning.below)
-    )
-
-
-def _says(cell: str, value: Value) -> bool:
-    """Return whether a cell of gold is a value of the facts."""
-    if value is None or isinstance(value, str):
-        return cell == (value or "")
-    return cell != "" and float(cell) == value
+        database, value, page = query.database, cast(Value, key), key
+        for name in column.path:
+            page = str(value)
+            value = library.records[database][page][name]
+            database = next(each.to for each in library.databases[database].columns if each.name == name)
+        if database:
+            value = library.records[database][str(value)][NAME]
+        words = [word for word, condition in column.vocabulary.items() if _meets(value, condition)]
+        row.append(((words or ["-"])[0] if column.vocabulary and value is not None else value, page))
+    return row
 
 
 def _near_miss_faults(task: ExplorationTask, library: Library) -> Iterator[str]:

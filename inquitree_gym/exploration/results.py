@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.exploration.graders import AnswerGrade, Grade
+from inquitree_gym.exploration.library import Place
 from inquitree_gym.exploration.schema import ExplorationTask
 from inquitree_gym.exploration.settings import USUAL_LIMIT
 from inquitree_gym.results.score import KindResults, Measure
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SEARCHES = ("search", "lookup")
 """Tools whose calls are searches."""
 LEGEND = (
-    "n: episodes (tasks). score: 1 for a right answer. p: gold facts whose page was shown / gold facts.\n"
-    "guessed: right at p < 1. searches: SEARCH and LOOKUP.\n"
+    "n: episodes (tasks). score: 1 for a right answer, of T4 right cells / gold cells.\n"
+    "p: gold facts whose page was shown / gold facts. guessed: right at p < 1. searches: SEARCH and LOOKUP.\n"
     "The tasks are drawn by a program, so no figure stands beside the paper's."
 )
 
@@ -36,6 +36,16 @@ class ExplorationDetail:
     hops: int
     calls: dict[str, int]
     """Turns by tool."""
+    shown: frozenset[Place]
+    """Pages that were shown."""
+    max_turns: int
+    provider: str
+    """Name of the source of documents."""
+
+    @property
+    def searches(self) -> int:
+        """Number of SEARCH and LOOKUP."""
+        return sum(self.calls.get(name, 0) for name in SEARCHES)
 
     @property
     def score(self) -> float | None:
@@ -57,9 +67,10 @@ class ExplorationDetail:
         """Verdict on a T1 or T2 answer. Empty for another."""
         return self.grade.verdict if isinstance(self.grade, AnswerGrade) else ""
 
-
-def _verdict(name: str) -> Callable[[ExplorationDetail], float | None]:
-    return lambda detail: None if detail.grade is None else float(detail.verdict == name)
+    @property
+    def refused(self) -> float | None:
+        """1 for an answer that refuses or is incomplete, else 0."""
+        return None if self.grade is None else float(self.verdict == "not_attempted")
 
 
 class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
@@ -70,8 +81,8 @@ class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
         Measure("p", lambda detail: detail.evidence, "share of the gold facts whose page was shown"),
         Measure("p·score", lambda detail: detail.grounded, "score, grounded in what was shown", judged=True),
         Measure("guessed", lambda detail: detail.guessed, "right answers at p < 1", judged=True),
-        Measure("not attempted", _verdict("not_attempted"), "answers that refuse or are incomplete", judged=True),
-        Measure("searches", lambda detail: sum(detail.calls.get(name, 0) for name in SEARCHES), "searches", digits=1),
+        Measure("not attempted", lambda detail: detail.refused, "answers that refuse or are incomplete", judged=True),
+        Measure("searches", lambda detail: detail.searches, "searches", digits=1),
     )
     shown = ("score", "p", "p·score", "guessed", "searches")
     groups = "type"
@@ -80,7 +91,7 @@ class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
     def detail(self, episode: Episode[ExplorationEvent], task: ExplorationTask, judged: Judged) -> ExplorationDetail:
         """Return the grade of the answer, and what was shown before it."""
         answered = next((turn for turn in episode.turns if turn.event.answer is not None), None)
-        shown = {tuple(place) for turn in episode.turns for place in turn.event.shown}
+        shown = frozenset(place for turn in episode.turns for place in turn.event.shown)
         found = sum((each.document, each.page) in shown for each in task.evidence)
         tools = [turn.event.kind for turn in episode.turns]
         return ExplorationDetail(
@@ -89,6 +100,9 @@ class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
             evidence=found / len(task.evidence),
             hops=task.hops,
             calls={tool: tools.count(tool) for tool in dict.fromkeys(tools)},
+            shown=shown,
+            max_turns=episode.header.rules["max_turns"],
+            provider=str(episode.header.setup.provider["name"]),
         )
 
     def limit(self, header: Header, task: ExplorationTask) -> str:

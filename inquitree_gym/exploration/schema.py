@@ -8,8 +8,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from inquitree_gym.exploration.gold import Gold
-from inquitree_gym.exploration.library import LibrarySpec
+from inquitree_gym.exploration.gold import Gold, Part
+from inquitree_gym.exploration.library import NAME, LibrarySpec, Record
 from inquitree_gym.trees.fields import CANARY, Canary, FrozenModel, Identifier, Text, document_digest
 
 MAX_HOPS = 6
@@ -56,23 +56,14 @@ class Query(FrozenModel):
         return any(len(query.links) > 1 for query in self.records())
 
 
-class Meaning(FrozenModel):
-    """A word of a closed vocabulary, and the values that it stands for: some texts, or a range of numbers."""
-
-    word: Text
-    values: tuple[Text, ...] = ()
-    least: float | None = None
-    below: float | None = None
-
-
 class TableColumn(FrozenModel):
     """A column of a table: where its values stand, seen from the record of a row."""
 
     header: Text
     path: tuple[Text, ...] = Field(min_length=1)
     """Links to follow, then a column. Of a link the cell has the name of the record that it leads to."""
-    vocabulary: tuple[Meaning, ...] = ()
-    """Closed vocabulary of the cells. A "-" stands for values of none of its words."""
+    vocabulary: dict[str, Condition] = Field(default_factory=dict)
+    """Closed vocabulary of the cells: what holds of the values of each word. A "-" stands for all others."""
 
 
 class TableQuery(Query):
@@ -114,6 +105,8 @@ class ExplorationTask(FrozenModel):
     def _fits(self) -> Self:
         if self.hops > MAX_HOPS:
             raise ValueError(f"a query must have at most {MAX_HOPS} records, got {self.hops}")
+        if self.gold.kind != self.kind or isinstance(self.query, TableQuery) != (self.kind == "T4"):
+            raise ValueError(f"gold and query must be of a {self.kind} task, got gold of {self.gold.kind}")
         return self
 
     def __hash__(self) -> int:
@@ -133,6 +126,12 @@ class ExplorationTask(FrozenModel):
     def group(self) -> str:
         """Type of the task, its group in tables."""
         return self.kind
+
+    def part_of(self, record: Record, part: Part) -> Part:
+        """Return what a record has in the asked columns, in the form of a part of gold."""
+        name = str(record[NAME]) if part.entity else ""
+        number = None if part.number is None else float(record[self.asked[-1]] or 0)
+        return Part(entity=name, number=number, tolerance=part.tolerance, unit=part.unit)
 
     @cached_property
     def digest(self) -> str:

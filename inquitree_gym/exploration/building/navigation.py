@@ -140,7 +140,7 @@ def navigation_task(index: Index, number: int, depth: int) -> ExplorationTask:
         root = _drawn(index, draws, depth, branching)
         if root is not None and (found := _answer(index, root, draws)) is not None:
             return _written(index, root, found, f"t1-s{index.library.spec.seed}-{number + 1:02}", draws)
-    raise RuntimeError(f"{index.library.name} must have a task of {depth} records, got none in {DRAWS} drawings")
+    raise RuntimeError(f"{index.library.spec.name} must have a task of {depth} records, got none in {DRAWS} drawings")
 
 
 def _drawn(index: Index, draws: RandomStream, depth: int, branching: bool) -> Hop | None:
@@ -195,7 +195,7 @@ def constraints(index: Index, hop: Hop, draws: RandomStream, widths: tuple[float
 
 def _range(index: Index, hop: Hop, column: Column, draws: RandomStream, widths: tuple[float, float]) -> list[Condition]:
     """Return the ends of a range around the value of a record, at values of other records."""
-    value = _number(index.library.records[hop.database][hop.key][column.name])
+    value = float(index.library.records[hop.database][hop.key][column.name] or 0)
     numbers, _ = index.ordered(hop.database, column.name)
     share = widths[0] + (widths[1] - widths[0]) * draws.uniform()
     width = max(2, int(len(numbers) * share))
@@ -224,10 +224,6 @@ def _rank(index: Index, hop: Hop, met: list[set[str]]) -> int:
     """Return the place of a hop among the records that its LOOKUP finds."""
     found = set.intersection(*met)
     return [key for key in index.library.records[hop.database] if key in found].index(hop.key)
-
-
-def _number(value: Value) -> float:
-    return float(value or 0)
 
 
 def _written(index: Index, root: Hop, keys: list[str], name: str, draws: RandomStream) -> ExplorationTask:
@@ -261,7 +257,7 @@ def _part(record: Record, asked: tuple[str, ...], column: Column | None, toleran
     name = str(record[NAME]) if NAME in asked else ""
     if column is None:
         return Part(entity=name)
-    return Part(entity=name, number=_number(record[column.name]), tolerance=tolerance, unit=column.unit)
+    return Part(entity=name, number=float(record[column.name] or 0), tolerance=tolerance, unit=column.unit)
 
 
 def _evidence(root: Hop, keys: list[str], asked: tuple[str, ...]) -> tuple[GoldFact, ...]:
