@@ -44,17 +44,7 @@ class Shown(Frozen):
     """The page with the true value was shown."""
 
 
-def seen(detail: ExplorationDetail, task: ExplorationTask, library: Library) -> Shown:
-    """Return what an episode on a T1 or T4 task showed."""
-    return Shown(
-        max_turns=detail.max_turns,
-        searches=detail.searches,
-        pages=tuple(library.documents[name].pages[page - 1] for name, page in sorted(detail.shown)),
-        contradicted=_contradicted(detail, task, library),
-    )
-
-
-def _contradicted(detail: ExplorationDetail, task: ExplorationTask, library: Library) -> bool:
+def contradicted(detail: ExplorationDetail, task: ExplorationTask, library: Library) -> bool:
     """Return True if the page of a record was shown that breaks a constraint and still is in the answer."""
     records, text = library.records[task.query.database], detail.answer or ""
     wrong = {name for name, _ in detail.shown if name in records} - answers(task.query, library)

@@ -83,28 +83,22 @@ def _table_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
         yield f"gold must have the columns of the query, got {' | '.join(gold.headers)}"
     if lost := [header for header in gold.headers if header not in task.question]:
         yield f"the question must ask for every header, got none of {' | '.join(lost)}"
-    found = {str(row[0][0]): row for row in (_row(key, query, library) for key in answers(query, library))}
+    found = {row[0][0]: row for row in (_row(key, query, library) for key in answers(query, library))}
     if not FEWEST_ROWS <= len(gold.rows) <= MOST_ROWS or set(found) != {row[0] for row in gold.rows}:
         yield f"the rows must be the {len(found)} of the scope, {FEWEST_ROWS} to {MOST_ROWS}, got {len(gold.rows)}"
     for row in gold.rows:
-        for header, cell, (value, _) in zip(gold.headers, row, found.get(row[0], ()), strict=False):
-            if cell != ("" if value is None else value) and not (
-                isinstance(value, float | int) and float(cell) == value
-            ):
-                yield f"'{header}' of {row[0]} must be {value}, got '{cell}'"
-    pages = [
-        (page, header)
-        for row in found.values()
-        for header, (value, page) in zip(asked, row, strict=True)
-        if value is not None
-    ]
-    if Counter(pages) != Counter((each.document, each.fact) for each in task.evidence):
+        true = [cell for cell, _ in found.get(row[0], ())]
+        if true and true != list(row):
+            yield f"the row of {row[0]} must be {' | '.join(true)}, got {' | '.join(row)}"
+    pairs = [pair for row in found.values() for pair in zip(asked, row, strict=True)]
+    pages = Counter((page, header) for header, (cell, page) in pairs if cell)
+    if pages != Counter((each.document, each.fact) for each in task.evidence):
         yield "every cell of gold must have the page that shows it as evidence, and no other"
 
 
-def _row(key: str, query: TableQuery, library: Library) -> list[tuple[Value, str]]:
-    """Return the values of a row with the records whose pages show them, each by its own way through the facts."""
-    row = [(library.records[query.database][key][NAME], key)]
+def _row(key: str, query: TableQuery, library: Library) -> list[tuple[str, str]]:
+    """Return the cells of a row with the records whose pages show them, each by its own way through the facts."""
+    row = [(str(library.records[query.database][key][NAME]), key)]
     for column in query.columns:
         database, value, page = query.database, cast(Value, key), key
         for name in column.path:
@@ -113,8 +107,10 @@ def _row(key: str, query: TableQuery, library: Library) -> list[tuple[Value, str
             database = next(each.to for each in library.databases[database].columns if each.name == name)
         if database:
             value = library.records[database][str(value)][NAME]
-        words = [word for word, condition in column.vocabulary.items() if _meets(value, condition)]
-        row.append(((words or ["-"])[0] if column.vocabulary and value is not None else value, page))
+        cell = "" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
+        if column.vocabulary and value is not None:
+            cell = next((word for word, holds in column.vocabulary.items() if _meets(value, holds)), "-")
+        row.append((cell, page))
     return row
 
 

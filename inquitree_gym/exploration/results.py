@@ -53,24 +53,13 @@ class ExplorationDetail:
         return None if self.grade is None else self.grade.score
 
     @property
-    def grounded(self) -> float | None:
-        """Product of p and score, after Eq. 8 and 9 of InquiTree."""
-        return None if self.score is None else self.evidence * self.score
-
-    @property
-    def guessed(self) -> float | None:
-        """1 for a right answer of which not all evidence was shown, else 0."""
-        return None if self.score is None else float(self.score == 1 and self.evidence < 1)
-
-    @property
     def verdict(self) -> str:
         """Verdict on a T1 or T2 answer. Empty for another."""
         return self.grade.verdict if isinstance(self.grade, AnswerGrade) else ""
 
-    @property
-    def refused(self) -> float | None:
-        """1 for an answer that refuses or is incomplete, else 0."""
-        return None if self.grade is None else float(self.verdict == "not_attempted")
+
+def _refused(detail: ExplorationDetail) -> float | None:
+    return None if detail.grade is None else float(detail.verdict == "not_attempted")
 
 
 class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
@@ -79,9 +68,11 @@ class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
     measures = (
         Measure("score", lambda detail: detail.score, "score of the answer", judged=True),
         Measure("p", lambda detail: detail.evidence, "share of the gold facts whose page was shown"),
-        Measure("p·score", lambda detail: detail.grounded, "score, grounded in what was shown", judged=True),
-        Measure("guessed", lambda detail: detail.guessed, "right answers at p < 1", judged=True),
-        Measure("not attempted", lambda detail: detail.refused, "answers that refuse or are incomplete", judged=True),
+        Measure(
+            "p·score", lambda detail: detail.score and detail.evidence * detail.score, "grounded score", judged=True
+        ),
+        Measure("guessed", lambda of: of.score and float(of.score == 1 > of.evidence), "right at p < 1", judged=True),
+        Measure("not attempted", _refused, "answers that refuse or are incomplete", judged=True),
         Measure("searches", lambda detail: detail.searches, "searches", digits=1),
     )
     shown = ("score", "p", "p·score", "guessed", "searches")

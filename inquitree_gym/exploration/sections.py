@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
-from inquitree_gym.exploration.failures import Failure, failures, seen
+from inquitree_gym.exploration.failures import Failure, Shown, contradicted, failures
 from inquitree_gym.exploration.graders import Grade
 from inquitree_gym.exploration.providers import local_library
 from inquitree_gym.exploration.results import ExplorationDetail
@@ -83,10 +83,14 @@ def _failures(report: ExplorationReport, played: Played) -> Iterator[tuple[Failu
     """Yield the failures of every episode below 1. Without the library nobody knows what its pages said."""
     tasks = {name: task for run in report.runs for (_, name), task in run.tasks.items()}
     for score in played:
-        detail, task = score.detail, tasks[score.task]
-        if detail.grade is not None and detail.grade.score < 1 and detail.provider == task.library.name:
-            shown = seen(detail, task, local_library(task.library).library)
-            yield failures(detail.answer, detail.grade, shown)
+        detail, task = score.detail, tasks.get(score.task)
+        if detail.grade is None or task is None or detail.grade.score == 1 or detail.provider != task.library.name:
+            continue
+        library = local_library(task.library).library
+        pages = tuple(library.documents[name].pages[page - 1] for name, page in detail.shown)
+        wrong = contradicted(detail, task, library)
+        shown = Shown(max_turns=detail.max_turns, searches=detail.searches, pages=pages, contradicted=wrong)
+        yield failures(detail.answer, detail.grade, shown)
 
 
 def _grades(played: Played, hops: int | None = None) -> list[Grade]:

@@ -174,8 +174,11 @@ def constrain(index: Index, hop: Hop, draws: RandomStream) -> bool:
     for _ in range(TRIES):
         hop.where = constraints(index, hop, draws)
         met = index.meeting(hop.database, hop.where)
-        if hop.where and index.settle(hop, met + leading) and _rank(index, hop, met + direct) < LISTED:
-            return True
+        if hop.where and index.settle(hop, met + leading):
+            alike = set.intersection(*met, *direct)
+            listed = [key for key in index.library.records[hop.database] if key in alike][:LISTED]
+            if hop.key in listed:
+                return True
     return False
 
 
@@ -220,12 +223,6 @@ def _answer(index: Index, root: Hop, draws: RandomStream) -> list[str] | None:
     return [key for key in records if key in root.answers]
 
 
-def _rank(index: Index, hop: Hop, met: list[set[str]]) -> int:
-    """Return the place of a hop among the records that its LOOKUP finds."""
-    found = set.intersection(*met)
-    return [key for key in index.library.records[hop.database] if key in found].index(hop.key)
-
-
 def _written(index: Index, root: Hop, keys: list[str], name: str, draws: RandomStream) -> ExplorationTask:
     """Return the task of an answer: an attribute of the record, its name, or a list of names with numbers."""
     library = index.library
@@ -247,7 +244,7 @@ def _written(index: Index, root: Hop, keys: list[str], name: str, draws: RandomS
         query=root.query,
         asked=asked,
         gold=gold,
-        evidence=_evidence(root, keys, asked),
+        evidence=tuple(_evidence(root, keys, asked)),
         path=(*_path(root, keys), f"ANSWER {gold.written()}"),
     )
 
@@ -260,15 +257,12 @@ def _part(record: Record, asked: tuple[str, ...], column: Column | None, toleran
     return Part(entity=name, number=float(record[column.name] or 0), tolerance=tolerance, unit=column.unit)
 
 
-def _evidence(root: Hop, keys: list[str], asked: tuple[str, ...]) -> tuple[GoldFact, ...]:
-    """Return the page of every record on the way, and of every record of the answer."""
-    hops = [hop for hop in root.below() if hop is not root]
-    found = [GoldFact(document=hop.key, fact=_columns(hop)) for hop in hops]
-    return (*found, *(GoldFact(document=key, fact=f"{_columns(root)}, {', '.join(asked)}") for key in keys))
-
-
-def _columns(hop: Hop) -> str:
-    return f"{hop.database}: {', '.join(dict.fromkeys([*(c.column for c in hop.where), *hop.links]))}"
+def _evidence(root: Hop, keys: list[str], asked: tuple[str, ...]) -> Iterator[GoldFact]:
+    """Yield the page of every record on the way, and of every record of the answer."""
+    for hop in root.below():
+        columns = [*dict.fromkeys([*(each.column for each in hop.where), *hop.links]), *(asked if hop is root else ())]
+        fact = f"{hop.database}: {', '.join(columns)}"
+        yield from (GoldFact(document=key, fact=fact) for key in (keys if hop is root else [hop.key]))
 
 
 def _path(root: Hop, keys: list[str]) -> Iterator[str]:
@@ -280,30 +274,22 @@ def _path(root: Hop, keys: list[str]) -> Iterator[str]:
 
 def lookup_text(hop: Hop, more: Sequence[Condition] = ()) -> str:
     """Return the LOOKUP of the constraints of a hop, those below it known, and of ``more``."""
-    tests = [f"{each.column} {each.op} {_literal(each.value)}" for each in (*hop.where, *more)]
+    values = [each.value if isinstance(each.value, str) else f"{each.value:.10g}" for each in (*hop.where, *more)]
+    tests = [f"{each.column} {each.op} {value}" for each, value in zip((*hop.where, *more), values, strict=True)]
     tests += [f"{column} = {below.key}" for column, below in hop.links.items()]
     return f"LOOKUP {hop.database}: {'; '.join(tests)}"
-
-
-def _literal(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.10g}"
 
 
 def question_text(
     library: Library, root: Hop, asked: tuple[str, ...], tolerance: float, *, many: bool, draws: RandomStream
 ) -> str:
     """Return the question: a sentence for every record, which has a letter in place of its name."""
-    letters = letters_of(root)
+    letters = {id(hop): chr(ord("A") + place) for place, hop in enumerate(root.below())}
     sentences = [sentence(library, hop, letters, draws) for hop in root.below()]
     noun, letter = library.databases[root.database].noun, letters[id(root)]
     column = next((each for each in library.databases[root.database].columns if each.name == asked[-1]), None)
     error = "" if column is None else f" [error range ± {tolerance:g}]"
     return f"{' '.join(sentences)} {_asking(column, noun, letter, many)}{error}"
-
-
-def letters_of(root: Hop) -> dict[int, str]:
-    """Return the letters that stand for the names of records, by id of the hop."""
-    return {id(hop): chr(ord("A") + place) for place, hop in enumerate(root.below())}
 
 
 def _asking(column: Column | None, noun: str, letter: str, many: bool) -> str:

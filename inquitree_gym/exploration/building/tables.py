@@ -92,7 +92,7 @@ def _columns(index: Index, root: Hop, draws: RandomStream) -> list[_Drawn]:
     ways = draws.shuffled(list(dict.fromkeys(path[:-1] for path in paths)))[:LINKS]
     able = draws.shuffled([path for path in paths if len(path) == 1 or path[:-1] in ways])
     drawn = [_column(index, root, path, draws) for path in able[: draws.between(2, 6)]]
-    headers = {each.column.header for each in drawn} | {_key(index.library, root)}
+    headers = {each.column.header for each in drawn} | {index.library.databases[root.database].noun.capitalize()}
     # Without a missing value a "-" always stands for a value of no class.
     sound = all(len(set(each.cells)) > 1 and not (each.column.vocabulary and "" in each.cells) for each in drawn)
     scattered = any(len(each.column.path) > 1 for each in drawn) and any(each.column.vocabulary for each in drawn)
@@ -166,40 +166,36 @@ def _keys(library: Library, root: Hop) -> list[str]:
     return [key for key in library.records[root.database] if key in root.answers]
 
 
-def _key(library: Library, root: Hop) -> str:
-    """Return the header of the key."""
-    return library.databases[root.database].noun.capitalize()
-
-
 def _path(library: Library, root: Hop, drawn: Sequence[_Drawn]) -> list[str]:
     """Return the actions that show all evidence. Empty if half of the turns are too few, or no LOOKUP lists a row."""
-    lookups = list(_lookups(library, root))
+    lookups = _lookups(library, root)
     before = [each for hop in root.links.values() for each in (navigation.lookup_text(hop), f"OPEN {hop.key}")]
-    opened = dict.fromkeys(
-        key for row in zip(*(each.trails for each in drawn), strict=True) for keys in row for key in keys
-    )
+    rows = zip(*(each.trails for each in drawn), strict=True)
+    opened = [key for row in rows for trail in row for key in trail]
     path = list(dict.fromkeys((*before, *lookups, *(f"OPEN {key}" for key in opened))))
     return path if lookups and len(path) < TURNS["T4"] // 2 else []
 
 
-def _lookups(library: Library, root: Hop) -> Iterator[str]:
-    """Yield the LOOKUPs of the scope: more than one, over parts of a range, if one does not list all rows.
+def _lookups(library: Library, root: Hop) -> list[str]:
+    """Return the LOOKUPs of the scope: more than one, over parts of a range, if one does not list all rows.
 
     They are cut between different values. None for a value with more rows than a LOOKUP lists.
     """
     column = next(each.column for each in root.where if each.op == ">=")
     values = sorted(float(library.records[root.database][key][column] or 0) for key in root.answers)
     if len(values) <= navigation.LISTED:
-        yield navigation.lookup_text(root)
-        return
+        return [navigation.lookup_text(root)]
+    found: list[str] = []
     while values:
         rest = values[navigation.LISTED :]
         end = bisect_left(values, rest[0]) if rest else len(values)
         if not end:
-            return
-        ends = (values[0], ">="), (values[end - 1], "<=")
-        yield navigation.lookup_text(root, [Condition(column=column, op=op, value=value) for value, op in ends])
+            return []
+        low = Condition(column=column, op=">=", value=values[0])
+        high = Condition(column=column, op="<=", value=values[end - 1])
+        found.append(navigation.lookup_text(root, (low, high)))
         values = values[end:]
+    return found
 
 
 def _written(
@@ -210,13 +206,13 @@ def _written(
     counted = [each for each in drawn if each.source.kind == "year" or each.source.unit in COUNTS]
     names = [str(library.records[root.database][key][NAME]) for key in keys]
     gold = TableGold(
-        headers=(_key(library, root), *(each.header for each in columns)),
+        headers=(library.databases[root.database].noun.capitalize(), *(each.header for each in columns)),
         rows=tuple(zip(names, *(each.cells for each in drawn), strict=True)),
         tolerances={each.column.header: 0.0 for each in counted if not each.column.vocabulary},
         vocabularies={each.header: (*each.vocabulary, "-") for each in columns if each.vocabulary},
     )
     shown = [
-        (trail[-1], each.column.header)
+        GoldFact(document=trail[-1], fact=each.column.header)
         for each in drawn
         for cell, trail in zip(each.cells, each.trails, strict=True)
         if cell
@@ -229,16 +225,14 @@ def _written(
         query=TableQuery(database=query.database, where=query.where, links=query.links, columns=columns),
         asked=(NAME,),
         gold=gold,
-        evidence=tuple(
-            GoldFact(document=key, fact=fact) for key, fact in (*((key, gold.headers[0]) for key in keys), *shown)
-        ),
+        evidence=(*(GoldFact(document=key, fact=gold.headers[0]) for key in keys), *shown),
         path=(*path, f"ANSWER\n{gold.written()}"),
     )
 
 
 def _question(library: Library, root: Hop, drawn: Sequence[_Drawn], headers: Sequence[str], draws: RandomStream) -> str:
     """Return the question: the scope, the headers, and what each of them stands for."""
-    letters = navigation.letters_of(root)
+    letters = {id(hop): "A" for hop in root.links.values()}
     before = [f"{navigation.sentence(library, hop, letters, draws)} " for hop in root.links.values()]
     scope = f"List every {headers[0].lower()} that {navigation.claims(library, root, letters, draws)}"
     form = f"as a Markdown table with the headers {' | '.join(headers)}. {headers[0]} is the name, one row each"
