@@ -9,11 +9,10 @@ from typing import Any
 from inquitree_gym.baselines.agent import BaselineAgent, privileged
 from inquitree_gym.baselines.llm import ChatAgent
 from inquitree_gym.exploration.env import ExplorationEnv
-from inquitree_gym.exploration.gold import Part
-from inquitree_gym.exploration.library import NAME, Record
+from inquitree_gym.exploration.gold import AnswerGold, TableGold
+from inquitree_gym.exploration.library import NAME
 from inquitree_gym.exploration.providers import local_library
 from inquitree_gym.exploration.runtime import PACKAGE
-from inquitree_gym.exploration.schema import ExplorationTask
 
 _HIT = re.compile(r"^1\. (\S+) · ", re.MULTILINE)
 _QUESTION = re.compile(r"^Question: (.*)$", re.MULTILINE)
@@ -40,19 +39,19 @@ class GuessingAgent(BaselineAgent):
         self._env = env
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
-        """Return the answer."""
-        task = self._env.task
+        """Return the answer. The cells of a table are each drawn among those that its column has."""
+        task, gold = self._env.task, self._env.task.gold
         records = list(local_library(task.library).library.records[task.query.database].values())
-        drawn = self.rng.choice(len(records), size=len(task.gold.parts), replace=False).tolist()
-        pairs = zip(task.gold.parts, drawn, strict=True)
-        return f"ANSWER {'; '.join(_answer(task, part, records[at]) for part, at in pairs)}"
-
-
-def _answer(task: ExplorationTask, part: Part, record: Record) -> str:
-    """Return what a record has in the asked columns, in the form of a part of gold."""
-    name = str(record[NAME]) if part.entity else ""
-    number = None if part.number is None else float(record[task.asked[-1]] or 0)
-    return Part(entity=name, number=number, unit=part.unit).written()
+        if isinstance(gold, AnswerGold):
+            drawn = self.rng.choice(len(records), size=len(gold.parts), replace=False).tolist()
+            pairs = zip(gold.parts, drawn, strict=True)
+            return f"ANSWER {'; '.join(task.part_of(records[at], part).written() for part, at in pairs)}"
+        if not isinstance(gold, TableGold):
+            return "ANSWER"
+        names = self.rng.choice([str(record[NAME]) for record in records], len(gold.rows), replace=False).tolist()
+        columns = [self.rng.choice(column, len(names)).tolist() for column in list(zip(*gold.rows, strict=True))[1:]]
+        rows = tuple(zip(names, *columns, strict=True))
+        return f"ANSWER\n{gold.model_copy(update={'rows': rows}).written()}"
 
 
 class FirstHitAgent(BaselineAgent):

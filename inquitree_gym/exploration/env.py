@@ -13,7 +13,7 @@ from inquitree_gym.envs.asking import AskedJudge
 from inquitree_gym.envs.keywords import check_names, checked_keywords, load_each
 from inquitree_gym.envs.text import TextEnv, TextStep, not_a_text_error, under_status
 from inquitree_gym.exploration.actions import parse_action
-from inquitree_gym.exploration.graders import Grade, grade
+from inquitree_gym.exploration.graders import Grade, TableGrade, grade
 from inquitree_gym.exploration.providers import Provider
 from inquitree_gym.exploration.rules import ExplorationState, act
 from inquitree_gym.exploration.runtime import (
@@ -24,7 +24,7 @@ from inquitree_gym.exploration.runtime import (
     exploration_prompts,
 )
 from inquitree_gym.exploration.schema import ExplorationTask
-from inquitree_gym.exploration.settings import MAX_TURNS, ExplorationRules, Tools
+from inquitree_gym.exploration.settings import ExplorationRules, Tools
 from inquitree_gym.exploration.tasks import TASKS, TaskLike
 from inquitree_gym.judging.judgement import LOCAL, AsyncJudge
 from inquitree_gym.text_limits import readable
@@ -46,7 +46,7 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
     `FreeText`: the question, the forms of the actions, and the outcome of the last action.
 
     ## Reward and end
-    The reward is 0, then the score of the answer in [0, 1].
+    The reward is 0, then the score of the answer in [0, 1], of T4 the F1 of its items.
     ``terminated`` after the answer. After ``max_turns`` other actions, whatever comes next is the answer. ``truncated``
     is never set.
 
@@ -67,7 +67,7 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
         self,
         task: TaskLike | Sequence[TaskLike],
         *,
-        max_turns: int = MAX_TURNS,
+        max_turns: int | None = None,
         tools: Tools = "all",
         provider: Provider | None = None,
         judge: str | AsyncJudge[ExplorationTask] = LOCAL,
@@ -80,7 +80,7 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
         Args:
             task: an id, a path, an `ExplorationTask`, a type such as ``"T1"``, ``"all"``, or a sequence of them to
                 sample from, by the seed of each episode.
-            max_turns: actions before the agent has to answer.
+            max_turns: actions before the agent has to answer. None for 60, of T4 120.
             tools: tools of the agent: ``"all"``, ``"search"`` or ``"none"``. See `ExplorationRules`.
             provider: source of documents. None for the library of each task.
             judge: grades the answer: ``"local"`` or an `AsyncJudge`.
@@ -139,7 +139,8 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
         self.last_transition = ExplorationTransition(state, view, action, found, last.shown | set(view.shown))
         if self.render_mode == "human":
             self.render()
-        reward = 0.0 if found is None else found.reward
+        # A table of the whole library has a score of 1, so F1 of its items is the reward.
+        reward = found.items().f1 if isinstance(found, TableGrade) else 0.0 if found is None else found.score
         return runtime.render(state, view), reward, state.phase == "end", False, self._info()
 
     def uncached_texts(self, action: str) -> Iterator[tuple[TextVectors, str]]:
@@ -148,21 +149,16 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
 
     def ask_ahead(self, action: str) -> Coroutine[Any, Any, None] | None:
         """Return a coroutine that asks the judge about an answer ahead of its step. None for any other action."""
-        answer = self._answer_in(readable(action))
-        if answer is None or self.judging is None or not self.judging.waits:
+        parsed = parse_action(readable(action))
+        answers = parsed.tool == "answer" or self.state.phase == "answer"
+        if not answers or self.judging is None or not self.judging.waits:
             return None
-        return self.judging.ask_ahead(self.task, answer)
-
-    def _answer_in(self, action: str) -> str | None:
-        """Return the answer that an action gives, or None."""
-        parsed = parse_action(action)
-        if parsed.tool == "answer":
-            return parsed.text
-        return action.strip() if self.state.phase == "answer" else None
+        return self.judging.ask_ahead(self.task, parsed.text if parsed.tool == "answer" else readable(action).strip())
 
     def _grade(self, answer: str) -> Grade | None:
-        judge = self.judging
-        given: Grade | None = grade(self.task.gold, answer) if judge is None else judge.grade(self.task, answer, _same)
+        if self.judging is None:
+            return grade(self.task.gold, answer)
+        given: Grade | None = self.judging.grade(self.task, answer, lambda payload: payload)
         return given
 
     def _start(self, runtime: ExplorationRuntime, episode_seed: int) -> tuple[str, dict[str, Any]]:
@@ -194,7 +190,3 @@ class ExplorationEnv(TextEnv[ExplorationTask, ExplorationRules, ExplorationRunti
             told = {"found": found, "facts": len(task.evidence)}
             info["privileged"] = {"gold": task.gold.written(), "path": list(task.path), **told}
         return info
-
-
-def _same(payload: Grade | None) -> Grade | None:
-    return payload

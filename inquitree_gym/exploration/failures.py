@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from inquitree_gym.exploration.answers import final_answer, refuses
-from inquitree_gym.exploration.gold import Frozen, Gold
+from inquitree_gym.exploration.answers import final_answer, last_table, refuses
+from inquitree_gym.exploration.gold import AnswerGold, Frozen, Gold
 from inquitree_gym.exploration.graders import AnswerGrade, Grade, TableGrade, grade
+from inquitree_gym.exploration.library import NAME, Library
+from inquitree_gym.exploration.proofs import answers
 from inquitree_gym.exploration.quantities import comparable
+from inquitree_gym.exploration.schema import ExplorationTask
+
+if TYPE_CHECKING:
+    from inquitree_gym.exploration.results import ExplorationDetail
 
 Failure = Literal[
     "abandoned", "hallucinated", "decoy_lost_before", "decoy_lost_in_context", "format", "premature", "breadth"
@@ -36,6 +42,19 @@ class Shown(Frozen):
     """Gold with the abstract's value in place of the body's. A table has only the cells that a decoy exists for."""
     truth_shown: bool = False
     """The page with the true value was shown."""
+
+
+def contradicted(detail: ExplorationDetail, task: ExplorationTask, library: Library) -> bool:
+    """Return True if the page of a record was shown that breaks a constraint and still is in the answer."""
+    records, text = library.records[task.query.database], detail.answer or ""
+    wrong = {name for name, _ in detail.shown if name in records} - answers(task.query, library)
+    if isinstance(task.gold, AnswerGold):
+        kind, part = task.gold.kind, task.gold.parts[0]
+        golds = (AnswerGold(kind=kind, parts=(task.part_of(records[name], part),)) for name in wrong)
+        return any(grade(gold, text).score == 1 for gold in golds)
+    table = last_table(text)
+    keys = {comparable(row[0]) for row in table.rows} if table is not None else set()
+    return any(comparable(str(records[name][NAME])) in keys for name in wrong)
 
 
 def failures(answer: str | None, given: Grade, shown: Shown) -> tuple[Failure, ...]:

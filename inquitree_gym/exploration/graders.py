@@ -61,11 +61,6 @@ class AnswerGrade(Frozen):
         """1 for a correct answer, else 0."""
         return float(self.verdict == "correct")
 
-    @property
-    def reward(self) -> float:
-        """The score."""
-        return self.score
-
 
 class CitationGrade(Frozen):
     """Grade of a T3 answer."""
@@ -82,11 +77,6 @@ class CitationGrade(Frozen):
     def score(self) -> float:
         """Mean F over the slots."""
         return fmean(slot.f1 for slot in self.slots)
-
-    @property
-    def reward(self) -> float:
-        """The score."""
-        return self.score
 
 
 class TableGrade(Frozen):
@@ -112,11 +102,6 @@ class TableGrade(Frozen):
     def score(self) -> float:
         """R_item: keys found and right attributes / gold cells (Eq. 6)."""
         return self.items().recall
-
-    @property
-    def reward(self) -> float:
-        """F1 of items, because a table of the whole library has recall 1."""
-        return self.items().f1
 
 
 Grade = Annotated[AnswerGrade | CitationGrade | TableGrade, Field(discriminator="kind")]

@@ -5,7 +5,11 @@ from __future__ import annotations
 import gymnasium as gym
 
 ENTRY_POINT = "inquitree_gym.exploration.env:ExplorationEnv"
-NAMES = {"SciExplore-v0": "all", "SciExplore-T1-v0": "T1"}
+NAMES = {
+    "SciExplore-v0": "all",
+    "SciExplore-T1-v0": "T1",
+    "SciExplore-T4-v0": "T4",
+}
 """Ids, and the tasks that they sample from."""
 
 

@@ -37,6 +37,11 @@ class LibrarySpec(FrozenModel):
     version: Literal[1] = 1
     """Version of the generator."""
 
+    @property
+    def name(self) -> str:
+        """Name in logs."""
+        return f"library-s{self.seed}-w{self.world}-n{self.size}"
+
 
 class Column(FrozenModel):
     """One column of a database."""
@@ -138,11 +143,6 @@ class Library:
     documents: Mapping[str, Document]
     """All documents by id, in order. The id of a record is its key."""
     canary: str = CANARY
-
-    @property
-    def name(self) -> str:
-        """Name in logs."""
-        return f"library-s{self.spec.seed}-w{self.spec.world}-n{self.spec.size}"
 
     @cached_property
     def digest(self) -> str:

@@ -46,7 +46,7 @@ class ExplorationPlay:
     def courses(self, task: ExplorationTask, settings: ExplorationSettings, prompts: str) -> tuple[Course, Course]:
         """Return an answer at once, and an answer after all turns. Each observation stands for the first one."""
         opening = ExplorationEnv(task, prompts=prompts, max_turns=settings.max_turns).reset(seed=0)
-        return [opening], repeat(opening, settings.max_turns + 1)
+        return [opening], repeat(opening, (settings.max_turns or task.turns) + 1)
 
 
 PLAY = ExplorationPlay()

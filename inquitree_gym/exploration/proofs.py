@@ -7,26 +7,31 @@ about a library.
 from __future__ import annotations
 
 import operator
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
+from inquitree_gym.exploration.gold import AnswerGold, TableGold
 from inquitree_gym.exploration.graders import grade
 from inquitree_gym.exploration.library import NAME, Library, Place, Value
 from inquitree_gym.exploration.providers import Provider
 from inquitree_gym.exploration.rules import ExplorationState, ToolView, act
-from inquitree_gym.exploration.schema import Condition, ExplorationTask, Query
+from inquitree_gym.exploration.schema import Condition, ExplorationTask, Query, TableQuery
 from inquitree_gym.exploration.settings import ExplorationRules
 
+FEWEST_ROWS, MOST_ROWS = 8, 20
 NEAR_MISSES = 2
 """Records, for each hop, that meet all but one of its constraints, at least."""
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {"=": operator.eq, ">=": operator.ge, "<=": operator.le}
 _Check = Callable[[str], bool]
+_KEY = re.compile(r"\((\S+)\)$", re.MULTILINE)
+"""Key at the end of a line of a page."""
 
 
 def proof_faults(task: ExplorationTask, library: Library, provider: Provider) -> list[str]:
     """Return everything that keeps a task from being proved. Empty for a sound one."""
-    checks = (_answer_faults, _near_miss_faults, _wording_faults, _evidence_faults)
+    checks = (_answer_faults, _table_faults, _near_miss_faults, _wording_faults, _evidence_faults)
     faults = [fault for check in checks for fault in check(task, library)]
     return [*faults, *_path_faults(task, provider)]
 
@@ -43,14 +48,14 @@ def _checks(query: Query, library: Library) -> list[_Check]:
 
     columns = dict.fromkeys(each.column for each in query.where)
     checks = [compares([each for each in query.where if each.column == column]) for column in columns]
-    return checks + [leads(link.column, _answers(link.record, library)) for link in query.links]
+    return checks + [leads(link.column, answers(link.record, library)) for link in query.links]
 
 
 def _meets(value: Value, condition: Condition) -> bool:
     return value is not None and _COMPARE[condition.op](value, condition.value)
 
 
-def _answers(query: Query, library: Library) -> set[str]:
+def answers(query: Query, library: Library) -> set[str]:
     """Return the keys that meet every constraint, each record tried."""
     checks = _checks(query, library)
     return {key for key in library.records[query.database] if all(check(key) for check in checks)}
@@ -58,11 +63,55 @@ def _answers(query: Query, library: Library) -> set[str]:
 
 def _answer_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
     """Yield a fault unless the query has the gold as its answer, and nothing else."""
+    if not isinstance(task.gold, AnswerGold):
+        return
     records = library.records[task.query.database]
-    found = Counter(tuple(records[key][column] for column in task.asked) for key in _answers(task.query, library))
+    found = Counter(tuple(records[key][column] for column in task.asked) for key in answers(task.query, library))
     parts = [(part.entity, part.number) for part in task.gold.parts]
     if found != Counter(tuple(value for value in part if value not in ("", None)) for part in parts):
         yield f"the answer of the query must be gold, got {sorted(map(str, found))} for {parts}"
+
+
+def _table_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
+    """Yield a fault unless a table has the rows of its scope, each with its values, and the page of every value."""
+    query, gold = task.query, task.gold
+    if not isinstance(query, TableQuery) or not isinstance(gold, TableGold):
+        return
+    closed = {each.header: {*each.vocabulary, "-"} for each in query.columns if each.vocabulary}
+    asked = (gold.headers[0], *(column.header for column in query.columns))
+    if gold.headers != asked or closed != {name: set(words) for name, words in gold.vocabularies.items()}:
+        yield f"gold must have the columns of the query, got {' | '.join(gold.headers)}"
+    if lost := [header for header in gold.headers if header not in task.question]:
+        yield f"the question must ask for every header, got none of {' | '.join(lost)}"
+    found = {row[0][0]: row for row in (_row(key, query, library) for key in answers(query, library))}
+    if not FEWEST_ROWS <= len(gold.rows) <= MOST_ROWS or set(found) != {row[0] for row in gold.rows}:
+        yield f"the rows must be the {len(found)} of the scope, {FEWEST_ROWS} to {MOST_ROWS}, got {len(gold.rows)}"
+    for row in gold.rows:
+        true = [cell for cell, _ in found.get(row[0], ())]
+        if true and true != list(row):
+            yield f"the row of {row[0]} must be {' | '.join(true)}, got {' | '.join(row)}"
+    pairs = [pair for row in found.values() for pair in zip(asked, row, strict=True)]
+    pages = Counter((page, header) for header, (cell, page) in pairs if cell)
+    if pages != Counter((each.document, each.fact) for each in task.evidence):
+        yield "every cell of gold must have the page that shows it as evidence, and no other"
+
+
+def _row(key: str, query: TableQuery, library: Library) -> list[tuple[str, str]]:
+    """Return the cells of a row with the records whose pages show them, each by its own way through the facts."""
+    row = [(str(library.records[query.database][key][NAME]), key)]
+    for column in query.columns:
+        database, value, page = query.database, cast(Value, key), key
+        for name in column.path:
+            page = str(value)
+            value = library.records[database][page][name]
+            database = next(each.to for each in library.databases[database].columns if each.name == name)
+        if database:
+            value = library.records[database][str(value)][NAME]
+        cell = "" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
+        if column.vocabulary and value is not None:
+            cell = next((word for word, holds in column.vocabulary.items() if _meets(value, holds)), "-")
+        row.append((cell, page))
+    return row
 
 
 def _near_miss_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
@@ -93,16 +142,18 @@ def _evidence_faults(task: ExplorationTask, library: Library) -> Iterator[str]:
 
 def _path_faults(task: ExplorationTask, provider: Provider) -> Iterator[str]:
     """Yield a fault unless the gold path works through the tools, shows all evidence and takes half of the turns."""
-    rules = ExplorationRules()
-    if len(task.path) > rules.max_turns // 2:
-        yield f"the path must take at most {rules.max_turns // 2} turns, got {len(task.path)}"
+    rules = ExplorationRules(max_turns=task.turns)
+    if len(task.path) > task.turns // 2:
+        yield f"the path must take at most {task.turns // 2} turns, got {len(task.path)}"
     state, view, shown, listed = ExplorationState(0), ToolView("invalid"), set[Place](), set[str]()
     for action in task.path:
         state, view = act(state, action, provider, rules)
         if view.fault:
             yield f"the path must use the tools rightly, got '{action}': {view.fault}"
         if view.document is not None and view.document.id not in listed:
-            yield f"the path must open what a LOOKUP lists, got {view.document.id}"
+            yield f"the path must open what a LOOKUP or a page names, got {view.document.id}"
+        if view.document is not None:
+            listed |= set(_KEY.findall(view.document.pages[view.page - 1]))
         listed |= {key for key, _ in view.listing.records} if view.listing else set()
         shown |= set(view.shown)
     if missing := [each.document for each in task.evidence if (each.document, each.page) not in shown]:

@@ -81,7 +81,7 @@ class LocalLibrary:
     """A fictional library: BM25 over all documents, and its databases."""
 
     def __init__(self, library: Library) -> None:
-        self.library, self.name = library, library.name
+        self.library, self.name = library, library.spec.name
         self._documents = tuple(library.documents.values())
         self._columns: dict[tuple[str, str], NDArray[Any]] = {}
 

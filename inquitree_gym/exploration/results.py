@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.exploration.graders import AnswerGrade, Grade
+from inquitree_gym.exploration.library import Place
 from inquitree_gym.exploration.schema import ExplorationTask
+from inquitree_gym.exploration.settings import USUAL_LIMIT
 from inquitree_gym.results.score import KindResults, Measure
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 SEARCHES = ("search", "lookup")
 """Tools whose calls are searches."""
 LEGEND = (
-    "n: episodes (tasks). score: 1 for a right answer. p: gold facts whose page was shown / gold facts.\n"
-    "guessed: right at p < 1. searches: SEARCH and LOOKUP.\n"
+    "n: episodes (tasks). score: 1 for a right answer, of T4 right cells / gold cells.\n"
+    "p: gold facts whose page was shown / gold facts. guessed: right at p < 1. searches: SEARCH and LOOKUP.\n"
     "The tasks are drawn by a program, so no figure stands beside the paper's."
 )
 
@@ -35,6 +36,16 @@ class ExplorationDetail:
     hops: int
     calls: dict[str, int]
     """Turns by tool."""
+    shown: frozenset[Place]
+    """Pages that were shown."""
+    max_turns: int
+    provider: str
+    """Name of the source of documents."""
+
+    @property
+    def searches(self) -> int:
+        """Number of SEARCH and LOOKUP."""
+        return sum(self.calls.get(name, 0) for name in SEARCHES)
 
     @property
     def score(self) -> float | None:
@@ -42,23 +53,13 @@ class ExplorationDetail:
         return None if self.grade is None else self.grade.score
 
     @property
-    def grounded(self) -> float | None:
-        """Product of p and score, after Eq. 8 and 9 of InquiTree."""
-        return None if self.score is None else self.evidence * self.score
-
-    @property
-    def guessed(self) -> float | None:
-        """1 for a right answer of which not all evidence was shown, else 0."""
-        return None if self.score is None else float(self.score == 1 and self.evidence < 1)
-
-    @property
     def verdict(self) -> str:
         """Verdict on a T1 or T2 answer. Empty for another."""
         return self.grade.verdict if isinstance(self.grade, AnswerGrade) else ""
 
 
-def _verdict(name: str) -> Callable[[ExplorationDetail], float | None]:
-    return lambda detail: None if detail.grade is None else float(detail.verdict == name)
+def _refused(detail: ExplorationDetail) -> float | None:
+    return None if detail.grade is None else float(detail.verdict == "not_attempted")
 
 
 class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
@@ -67,10 +68,12 @@ class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
     measures = (
         Measure("score", lambda detail: detail.score, "score of the answer", judged=True),
         Measure("p", lambda detail: detail.evidence, "share of the gold facts whose page was shown"),
-        Measure("p·score", lambda detail: detail.grounded, "score, grounded in what was shown", judged=True),
-        Measure("guessed", lambda detail: detail.guessed, "right answers at p < 1", judged=True),
-        Measure("not attempted", _verdict("not_attempted"), "answers that refuse or are incomplete", judged=True),
-        Measure("searches", lambda detail: sum(detail.calls.get(name, 0) for name in SEARCHES), "searches", digits=1),
+        Measure(
+            "p·score", lambda detail: detail.score and detail.evidence * detail.score, "grounded score", judged=True
+        ),
+        Measure("guessed", lambda of: of.score and float(of.score == 1 > of.evidence), "right at p < 1", judged=True),
+        Measure("not attempted", _refused, "answers that refuse or are incomplete", judged=True),
+        Measure("searches", lambda detail: detail.searches, "searches", digits=1),
     )
     shown = ("score", "p", "p·score", "guessed", "searches")
     groups = "type"
@@ -79,7 +82,7 @@ class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
     def detail(self, episode: Episode[ExplorationEvent], task: ExplorationTask, judged: Judged) -> ExplorationDetail:
         """Return the grade of the answer, and what was shown before it."""
         answered = next((turn for turn in episode.turns if turn.event.answer is not None), None)
-        shown = {tuple(place) for turn in episode.turns for place in turn.event.shown}
+        shown = frozenset(place for turn in episode.turns for place in turn.event.shown)
         found = sum((each.document, each.page) in shown for each in task.evidence)
         tools = [turn.event.kind for turn in episode.turns]
         return ExplorationDetail(
@@ -88,11 +91,15 @@ class ExplorationResults(KindResults[ExplorationTask, ExplorationDetail]):
             evidence=found / len(task.evidence),
             hops=task.hops,
             calls={tool: tools.count(tool) for tool in dict.fromkeys(tools)},
+            shown=shown,
+            max_turns=episode.header.rules["max_turns"],
+            provider=str(episode.header.setup.provider["name"]),
         )
 
     def limit(self, header: Header, task: ExplorationTask) -> str:
-        """Return the turn limit."""
-        return f"{header.rules['max_turns']} turns"
+        """Return the turn limit, the same for all types where each has its own."""
+        turns = header.rules["max_turns"]
+        return USUAL_LIMIT if turns == task.turns else f"{turns} turns"
 
     def unscored(self, detail: ExplorationDetail) -> int:
         """Return 1 for an answer without a grade."""

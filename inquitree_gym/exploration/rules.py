@@ -65,7 +65,7 @@ def act(
         return state._replace(turn=turn, phase="end"), ToolView("answer", answer=action.text)
     view = _used(action, state, provider, rules)
     opened = view.document.id if view.document is not None else state.document
-    phase: Phase = "answer" if turn >= rules.max_turns else "explore"
+    phase: Phase = "answer" if rules.max_turns is not None and turn >= rules.max_turns else "explore"
     return ExplorationState(state.seed, turn, phase, opened), view
 
 

@@ -118,7 +118,8 @@ class ExplorationRuntimes(Runtimes[ExplorationTask, ExplorationRules, Exploratio
 
     def _build(self, about: ExplorationTask, rules: ExplorationRules) -> ExplorationRuntime:
         provider = local_library(about.library) if self._provider is None else self._provider
-        return ExplorationRuntime(about, rules, provider, self._prompts)
+        own = rules if rules.max_turns is not None else rules.override({"max_turns": about.turns})
+        return ExplorationRuntime(about, own, provider, self._prompts)
 
 
 class ExplorationRecords(TextRecords[ExplorationTask, ExplorationRules, ExplorationRuntime, ExplorationTransition]):

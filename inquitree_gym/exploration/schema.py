@@ -8,15 +8,18 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from inquitree_gym.exploration.gold import AnswerGold
-from inquitree_gym.exploration.library import LibrarySpec
+from inquitree_gym.exploration.gold import Gold, Part
+from inquitree_gym.exploration.library import NAME, LibrarySpec, Record
 from inquitree_gym.trees.fields import CANARY, Canary, FrozenModel, Identifier, Text, document_digest
 
 MAX_HOPS = 6
 """Records of a task at most."""
 Operator = Literal["=", ">=", "<="]
-TaskType = Literal["T1"]
-"""Type of a task, in the paper's words: T1 database navigation."""
+TURNS = {"T4": 120}
+"""Turns of a task before it has to be answered, by type where they are not `USUAL_TURNS`."""
+USUAL_TURNS = 60
+TaskType = Literal["T1", "T4"]
+"""Type of a task, in the paper's words: T1 database navigation, T4 cross-source tables."""
 
 
 class Condition(FrozenModel):
@@ -53,6 +56,22 @@ class Query(FrozenModel):
         return any(len(query.links) > 1 for query in self.records())
 
 
+class TableColumn(FrozenModel):
+    """A column of a table: where its values stand, seen from the record of a row."""
+
+    header: Text
+    path: tuple[Text, ...] = Field(min_length=1)
+    """Links to follow, then a column. Of a link the cell has the name of the record that it leads to."""
+    vocabulary: dict[str, Condition] = Field(default_factory=dict)
+    """Closed vocabulary of the cells: what holds of the values of each word. A "-" stands for all others."""
+
+
+class TableQuery(Query):
+    """A scope, which several records meet, and the columns of their table after its key, the name."""
+
+    columns: tuple[TableColumn, ...] = Field(min_length=2, max_length=6)
+
+
 class GoldFact(FrozenModel):
     """A gold fact: the page that shows it."""
 
@@ -72,11 +91,11 @@ class ExplorationTask(FrozenModel):
     kind: TaskType
     library: LibrarySpec
     question: Text
-    query: Query
+    query: Query | TableQuery
     asked: tuple[Text, ...] = Field(min_length=1, max_length=2)
-    """Columns of the answer: one, or the name and a number."""
-    gold: AnswerGold
-    """The answer: one part, or up to four of a list in any order."""
+    """Columns of the answer: one, or the name and a number. Of a table its key."""
+    gold: Gold
+    """The answer: one part, up to four of a list in any order, or a table."""
     evidence: tuple[GoldFact, ...] = Field(min_length=1)
     path: tuple[Text, ...] = Field(min_length=1)
     """Actions that find the answer, which is the last."""
@@ -86,6 +105,8 @@ class ExplorationTask(FrozenModel):
     def _fits(self) -> Self:
         if self.hops > MAX_HOPS:
             raise ValueError(f"a query must have at most {MAX_HOPS} records, got {self.hops}")
+        if self.gold.kind != self.kind or isinstance(self.query, TableQuery) != (self.kind == "T4"):
+            raise ValueError(f"gold and query must be of a {self.kind} task, got gold of {self.gold.kind}")
         return self
 
     def __hash__(self) -> int:
@@ -97,9 +118,20 @@ class ExplorationTask(FrozenModel):
         return sum(1 for _ in self.query.records())
 
     @property
+    def turns(self) -> int:
+        """Turns before an answer is due, where the rules name no other number."""
+        return TURNS.get(self.kind, USUAL_TURNS)
+
+    @property
     def group(self) -> str:
         """Type of the task, its group in tables."""
         return self.kind
+
+    def part_of(self, record: Record, part: Part) -> Part:
+        """Return what a record has in the asked columns, in the form of a part of gold."""
+        name = str(record[NAME]) if part.entity else ""
+        number = None if part.number is None else float(record[self.asked[-1]] or 0)
+        return Part(entity=name, number=number, tolerance=part.tolerance, unit=part.unit)
 
     @cached_property
     def digest(self) -> str:

@@ -13,8 +13,8 @@ from inquitree_gym.ruleset import RuleSet
 
 Tools = Literal["all", "search", "none"]
 """Tools beside ANSWER: all of them, SEARCH and OPEN, or none."""
-MAX_TURNS = 60
-"""Turns before the limit prompt, which one answer follows."""
+USUAL_LIMIT = "60 turns, T4 120"
+"""Turn limits of the types of tasks in words. See `schema.TURNS`."""
 MOST_TURNS = 1_000
 
 
@@ -22,8 +22,8 @@ MOST_TURNS = 1_000
 class ExplorationRules(RuleSet):
     """Rules of an exploration."""
 
-    max_turns: int = MAX_TURNS
-    """Actions before the agent has to answer, which takes one more."""
+    max_turns: int | None = None
+    """Actions before the agent has to answer, which takes one more. None for the number of the task's type."""
     tools: Tools = "all"
     """Tools of the agent."""
 
@@ -34,7 +34,9 @@ class ExplorationRules(RuleSet):
             OptionError: a rule is out of range.
         """
         turns = self.max_turns
-        if isinstance(turns, bool) or not isinstance(turns, int) or not 1 <= turns <= MOST_TURNS:
+        if turns is not None and (
+            isinstance(turns, bool) or not isinstance(turns, int) or not 1 <= turns <= MOST_TURNS
+        ):
             raise OptionError(
                 f"max_turns must be a whole number from 1 to {MOST_TURNS:,}, got {turns!r:.80}. Choose one."
             )
@@ -47,7 +49,9 @@ class ExplorationSettings(KindSettings):
 
     grid: ClassVar[tuple[str, ...]] = ("tools",)
 
-    max_turns: int = Field(default=MAX_TURNS, ge=1, le=MOST_TURNS, description="Actions before an answer is due.")
+    max_turns: int | None = Field(
+        default=None, ge=1, le=MOST_TURNS, description="Actions before an answer is due: 60, of T4 120 by default."
+    )
     tools: Annotated[tuple[Tools, ...], BeforeValidator(as_tuple)] = Field(
         default=("all",), min_length=1, description="Tools of the agent: all, search for SEARCH and OPEN, or none."
     )
@@ -59,7 +63,7 @@ class ExplorationSettings(KindSettings):
     @property
     def limit(self) -> str:
         """Turn limit in words."""
-        return f"{self.max_turns} turns"
+        return USUAL_LIMIT if self.max_turns is None else f"{self.max_turns} turns"
 
 
 SETTINGS = ExplorationSettings

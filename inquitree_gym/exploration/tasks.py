@@ -15,38 +15,24 @@ from inquitree_gym.trees.catalogue import expand_names, is_path
 from inquitree_gym.trees.load import dump_document, read_document, validated
 
 TaskLike = str | os.PathLike[str] | ExplorationTask
-FROZEN = "t1.jsonl"
-"""File of the frozen tasks, one a line."""
+FROZEN = (
+    "T1",
+    "T4",
+)
+"""Types with frozen tasks, each with a file of one a line."""
 
 
 @cache
 def frozen_tasks() -> dict[str, ExplorationTask]:
     """Return the frozen tasks by id, in order."""
-    file = resources.files("inquitree_gym").joinpath("exploration", "data", FROZEN)
-    tasks = [ExplorationTask.model_validate_json(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    folder = resources.files("inquitree_gym").joinpath("exploration", "data")
+    texts = [folder.joinpath(f"{name.lower()}.jsonl").read_text(encoding="utf-8") for name in FROZEN]
+    tasks = map(ExplorationTask.model_validate_json, "".join(texts).splitlines())
     return {task.id: task for task in tasks}
 
 
-def load_task(task: TaskLike) -> ExplorationTask:
-    """Return a task by id or path, or as it is.
-
-    Raises:
-        UnknownTreeError: there is no such id or file.
-        TreeError: the file is invalid. Every fault is listed with its place.
-    """
-    if isinstance(task, ExplorationTask):
-        return task
-    if is_path(task):
-        return validated(ExplorationTask, read_document(task), str(task))
-    found = frozen_tasks().get(str(task))
-    if found is None:
-        hint = suggest(str(task), frozen_tasks())
-        raise UnknownTreeError(f"a task must be a frozen one or a path, got '{task!s:.60}'{hint}. See inquitree list.")
-    return found
-
-
-def _of_type(kind: str) -> tuple[str, ...]:
-    return tuple(task.id for task in frozen_tasks().values() if task.kind == kind)
+def _of_types(*types: str) -> tuple[str, ...]:
+    return tuple(task.id for task in frozen_tasks().values() if task.kind in types)
 
 
 class ExplorationTasks(Tasks[ExplorationTask]):
@@ -58,11 +44,25 @@ class ExplorationTasks(Tasks[ExplorationTask]):
 
     def expand(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return ids and paths. ``all`` stands for every frozen task, ``T1`` for those of that type."""
-        return expand_names(names, {"all": lambda: tuple(frozen_tasks()), "T1": partial(_of_type, "T1")})
+        types = {name: partial(_of_types, name) for name in FROZEN}
+        return expand_names(names, {"all": partial(_of_types, *FROZEN), **types})
 
     def load(self, task: TaskLike) -> ExplorationTask:
-        """See `load_task`."""
-        return load_task(task)
+        """Return a task by id or path, or as it is.
+
+        Raises:
+            UnknownTreeError: there is no such id or file.
+            TreeError: the file is invalid. Every fault is listed with its place.
+        """
+        if isinstance(task, ExplorationTask):
+            return task
+        if is_path(task):
+            return validated(ExplorationTask, read_document(task), str(task))
+        known = frozen_tasks()
+        if str(task) in known:
+            return known[str(task)]
+        hint = suggest(str(task), known)
+        raise UnknownTreeError(f"a task must be a frozen one or a path, got '{task!s:.60}'{hint}. See inquitree list.")
 
     def dump(self, task: ExplorationTask) -> bytes:
         """Return the canonical document."""

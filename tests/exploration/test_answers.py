@@ -47,14 +47,14 @@ def test_a_table_of_ten_thousand_rows():
     given = grade(TABLE, HEAD + rows)
     assert given.score == 1.0
     assert given.items().given == 40_000
-    assert given.reward == pytest.approx(2 * 80 / (80 + 40_000))
+    assert given.items().f1 == pytest.approx(2 * 80 / (80 + 40_000))
     assert given.rows.precision == 20 / 10_000
 
 
 @pytest.mark.parametrize("gold", [ENTITY, NUMBER, TEXT, TABLE])
 def test_gold_as_it_is_written_has_the_full_score(gold):
     given = grade(gold, gold.written())
-    assert given.score == given.reward == 1.0
+    assert given.score == 1.0
 
 
 @pytest.mark.parametrize("gold", [ENTITY, NUMBER, TEXT, TABLE])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium as gym
 import pytest
@@ -11,6 +13,8 @@ from inquitree_gym.baselines import make_agent
 from inquitree_gym.errors import OptionError
 from inquitree_gym.exploration.building.navigation import draw_frozen
 from inquitree_gym.exploration.env import ExplorationEnv
+from inquitree_gym.exploration.failures import contradicted
+from inquitree_gym.exploration.providers import local_library
 from inquitree_gym.exploration.tasks import TASKS, frozen_tasks
 from inquitree_gym.log import read_episode
 from inquitree_gym.results.score import score_episode
@@ -82,12 +86,13 @@ def test_rules_out_of_range_are_refused(rule):
 
 
 def test_every_id_makes_an_environment_over_all_its_tasks():
-    assert gym.make("SciExplore-T1-v0").unwrapped.tasks == gym.make("SciExplore-v0").unwrapped.tasks
-    assert len(gym.make("SciExplore-v0").unwrapped.tasks) == 39
+    tasks = {name: gym.make(f"SciExplore{name}-v0").unwrapped.tasks for name in ("", "-T1", "-T4")}
+    assert {name: len(own) for name, own in tasks.items()} == {"": 57, "-T1": 39, "-T4": 18}
+    assert set(tasks[""]) == {*tasks["-T1"], *tasks["-T4"]}
 
 
 def test_the_frozen_tasks_are_what_the_builder_draws_today():
-    assert draw_frozen() == list(frozen_tasks().values())
+    assert draw_frozen() == [task for task in frozen_tasks().values() if task.kind == "T1"]
     assert len({task.library.seed for task in frozen_tasks().values()}) == 5
 
 
@@ -138,12 +143,40 @@ def test_the_first_hit_solves_next_to_nothing(tmp_path: Path):
     assert sum(rewards) == 0
 
 
+CELLS = {
+    "types-scores-by-type": {"T1": ["100.0", "0.0"], "T2": ["", ""], "T4 item": ["100.0", "0.0"], "Overall": ["", ""]},
+    "types-format-and-keys-of-t4": {"Format_Acc": ["100.0", "0.0"], "PK recall": ["100.0", "0.0"]},
+    "types-precision-and-f1-of-t4": {"item F1": ["100.0", "0.0"], "row precision": ["100.0", "0.0"]},
+    "hops-accuracy-of-t1-by-records": {"2 records (n = 1)": ["100.0", "0.0"]},
+    "failures": {"abandoned": ["100.0"], "format": ["50.0"], "breadth": ["50.0"], "premature": ["0.0"]},
+}
+"""Columns of the tables of a report on oracle and silent, by file."""
+
+
 def test_a_run_is_played_scored_and_reported(tmp_path: Path):
     folder = tmp_path / "run"
-    done = inquitree("run", "--env", "exploration", "--agent", "oracle,silent", "--papers", "t1-s1-01,t1-s3-02",
+    done = inquitree("run", "--env", "exploration", "--agent", "oracle,silent", "--papers", "t1-s1-01,t4-s3-02",
                      "--seeds", "1", "--out", folder)  # fmt: skip
     assert done.status == 0, done.err
     scores = inquitree("score", folder, "--json").json
     assert {each["agent"]: each["values"]["score"] for each in scores} == {"oracle": 1.0, "silent": 0.0}
     assert inquitree("report", folder, "--out", tmp_path / "report.html").status == 0
     assert "score by task" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    for name, columns in CELLS.items():
+        with (tmp_path / "report-tables" / f"{name}.csv").open(encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        assert {column: [row[column] for row in rows] for column in columns} == columns
+
+
+def test_a_row_whose_page_breaks_the_scope_is_premature():
+    task = frozen_tasks()["t4-s3-02"]
+    library = local_library(task.library).library
+    other = next(key for key, record in library.records[task.query.database].items()
+                 if str(record["name"]) not in task.path[-1])  # fmt: skip
+    env = ExplorationEnv(task)
+    env.reset(seed=1)
+    name = library.records[task.query.database][other]["name"]
+    answer = f"| {' | '.join(task.gold.headers)} |\n|{'-|' * len(task.gold.headers)}\n| {name} |"
+    for opened, expected in ((other, True), (task.evidence[0].document, False)):
+        detail = SimpleNamespace(shown={(opened, 1)}, answer=answer)
+        assert contradicted(detail, task, library) == expected

@@ -77,7 +77,7 @@ def test_the_table_of_seventeen_rows():
     assert given.items("attributes").recall == 14 / 51
     assert given.rows.recall == 4 / 17
     assert given.keys.recall == 6 / 17
-    assert given.reward == pytest.approx(2 * 20 / (68 + 24))
+    assert given.items().f1 == pytest.approx(2 * 20 / (68 + 24))
 
 
 def test_item_recall_may_exceed_key_recall_where_rows_have_unequal_cells():

@@ -37,7 +37,7 @@ WORLDS = 8
 """Worlds that a library draws its own from."""
 _PART = 1_000
 """Number of the draws of the first task, beyond those of records and papers."""
-_WIDTHS = (0.06, 0.35)
+WIDTHS = (0.06, 0.35)
 """Share of the records within a range, lowest and highest."""
 
 
@@ -140,7 +140,7 @@ def navigation_task(index: Index, number: int, depth: int) -> ExplorationTask:
         root = _drawn(index, draws, depth, branching)
         if root is not None and (found := _answer(index, root, draws)) is not None:
             return _written(index, root, found, f"t1-s{index.library.spec.seed}-{number + 1:02}", draws)
-    raise RuntimeError(f"{index.library.name} must have a task of {depth} records, got none in {DRAWS} drawings")
+    raise RuntimeError(f"{index.library.spec.name} must have a task of {depth} records, got none in {DRAWS} drawings")
 
 
 def _drawn(index: Index, draws: RandomStream, depth: int, branching: bool) -> Hop | None:
@@ -163,23 +163,26 @@ def _drawn(index: Index, draws: RandomStream, depth: int, branching: bool) -> Ho
             return None
     distinct = len({hop.key for hop in hops}) == depth
     branched = any(len(hop.links) > 1 for hop in hops)
-    fits = distinct and branched == branching and all(_constrain(index, hop, draws) for hop in root.below())
+    fits = distinct and branched == branching and all(constrain(index, hop, draws) for hop in root.below())
     return root if fits else None
 
 
-def _constrain(index: Index, hop: Hop, draws: RandomStream) -> bool:
+def constrain(index: Index, hop: Hop, draws: RandomStream) -> bool:
     """Draw the constraints of a hop, those below it known. Return whether it has near misses and is listed."""
     leading = index.leading(hop)
     direct = [index.equal(hop.database, column, below.key) for column, below in hop.links.items()]
     for _ in range(TRIES):
-        hop.where = _constraints(index, hop, draws)
+        hop.where = constraints(index, hop, draws)
         met = index.meeting(hop.database, hop.where)
-        if hop.where and index.settle(hop, met + leading) and _rank(index, hop, met + direct) < LISTED:
-            return True
+        if hop.where and index.settle(hop, met + leading):
+            alike = set.intersection(*met, *direct)
+            listed = [key for key in index.library.records[hop.database] if key in alike][:LISTED]
+            if hop.key in listed:
+                return True
     return False
 
 
-def _constraints(index: Index, hop: Hop, draws: RandomStream) -> list[Condition]:
+def constraints(index: Index, hop: Hop, draws: RandomStream, widths: tuple[float, float] = WIDTHS) -> list[Condition]:
     """Return one to three constraints that a record meets."""
     record = index.library.records[hop.database][hop.key]
     columns = [each for each in index.library.databases[hop.database].columns if each.kind != "link"]
@@ -189,15 +192,15 @@ def _constraints(index: Index, hop: Hop, draws: RandomStream) -> list[Condition]
         if column.kind == "category":
             found.append(Condition(column=column.name, op="=", value=str(record[column.name])))
         else:
-            found += _range(index, hop, column, draws)
+            found += _range(index, hop, column, draws, widths)
     return found
 
 
-def _range(index: Index, hop: Hop, column: Column, draws: RandomStream) -> list[Condition]:
+def _range(index: Index, hop: Hop, column: Column, draws: RandomStream, widths: tuple[float, float]) -> list[Condition]:
     """Return the ends of a range around the value of a record, at values of other records."""
-    value = _number(index.library.records[hop.database][hop.key][column.name])
+    value = float(index.library.records[hop.database][hop.key][column.name] or 0)
     numbers, _ = index.ordered(hop.database, column.name)
-    share = _WIDTHS[0] + (_WIDTHS[1] - _WIDTHS[0]) * draws.uniform()
+    share = widths[0] + (widths[1] - widths[0]) * draws.uniform()
     width = max(2, int(len(numbers) * share))
     first = max(0, bisect_left(numbers, value) - draws.below(width))
     high = max(value, numbers[min(len(numbers) - 1, first + width)])
@@ -218,16 +221,6 @@ def _answer(index: Index, root: Hop, draws: RandomStream) -> list[str] | None:
     if not 1 <= len(root.answers) <= most or not same:
         return None
     return [key for key in records if key in root.answers]
-
-
-def _rank(index: Index, hop: Hop, met: list[set[str]]) -> int:
-    """Return the place of a hop among the records that its LOOKUP finds."""
-    found = set.intersection(*met)
-    return [key for key in index.library.records[hop.database] if key in found].index(hop.key)
-
-
-def _number(value: Value) -> float:
-    return float(value or 0)
 
 
 def _written(index: Index, root: Hop, keys: list[str], name: str, draws: RandomStream) -> ExplorationTask:
@@ -251,7 +244,7 @@ def _written(index: Index, root: Hop, keys: list[str], name: str, draws: RandomS
         query=root.query,
         asked=asked,
         gold=gold,
-        evidence=_evidence(root, keys, asked),
+        evidence=tuple(_evidence(root, keys, asked)),
         path=(*_path(root, keys), f"ANSWER {gold.written()}"),
     )
 
@@ -261,31 +254,30 @@ def _part(record: Record, asked: tuple[str, ...], column: Column | None, toleran
     name = str(record[NAME]) if NAME in asked else ""
     if column is None:
         return Part(entity=name)
-    return Part(entity=name, number=_number(record[column.name]), tolerance=tolerance, unit=column.unit)
+    return Part(entity=name, number=float(record[column.name] or 0), tolerance=tolerance, unit=column.unit)
 
 
-def _evidence(root: Hop, keys: list[str], asked: tuple[str, ...]) -> tuple[GoldFact, ...]:
-    """Return the page of every record on the way, and of every record of the answer."""
-    hops = [hop for hop in root.below() if hop is not root]
-    found = [GoldFact(document=hop.key, fact=_columns(hop)) for hop in hops]
-    return (*found, *(GoldFact(document=key, fact=f"{_columns(root)}, {', '.join(asked)}") for key in keys))
-
-
-def _columns(hop: Hop) -> str:
-    return f"{hop.database}: {', '.join(dict.fromkeys([*(c.column for c in hop.where), *hop.links]))}"
+def _evidence(root: Hop, keys: list[str], asked: tuple[str, ...]) -> Iterator[GoldFact]:
+    """Yield the page of every record on the way, and of every record of the answer."""
+    for hop in root.below():
+        columns = [*dict.fromkeys([*(each.column for each in hop.where), *hop.links]), *(asked if hop is root else ())]
+        fact = f"{hop.database}: {', '.join(columns)}"
+        yield from (GoldFact(document=key, fact=fact) for key in (keys if hop is root else [hop.key]))
 
 
 def _path(root: Hop, keys: list[str]) -> Iterator[str]:
     """Yield the actions that find the answer: each hop is looked up by its constraints and opened."""
     for hop in root.below():
-        tests = [f"{each.column} {each.op} {_literal(each.value)}" for each in hop.where]
-        tests += [f"{column} = {below.key}" for column, below in hop.links.items()]
-        yield f"LOOKUP {hop.database}: {'; '.join(tests)}"
+        yield lookup_text(hop)
         yield from (f"OPEN {key}" for key in (keys if hop is root else [hop.key]))
 
 
-def _literal(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.10g}"
+def lookup_text(hop: Hop, more: Sequence[Condition] = ()) -> str:
+    """Return the LOOKUP of the constraints of a hop, those below it known, and of ``more``."""
+    values = [each.value if isinstance(each.value, str) else f"{each.value:.10g}" for each in (*hop.where, *more)]
+    tests = [f"{each.column} {each.op} {value}" for each, value in zip((*hop.where, *more), values, strict=True)]
+    tests += [f"{column} = {below.key}" for column, below in hop.links.items()]
+    return f"LOOKUP {hop.database}: {'; '.join(tests)}"
 
 
 def question_text(
@@ -293,7 +285,7 @@ def question_text(
 ) -> str:
     """Return the question: a sentence for every record, which has a letter in place of its name."""
     letters = {id(hop): chr(ord("A") + place) for place, hop in enumerate(root.below())}
-    sentences = [_sentence(library, hop, letters, draws) for hop in root.below()]
+    sentences = [sentence(library, hop, letters, draws) for hop in root.below()]
     noun, letter = library.databases[root.database].noun, letters[id(root)]
     column = next((each for each in library.databases[root.database].columns if each.name == asked[-1]), None)
     error = "" if column is None else f" [error range ± {tolerance:g}]"
@@ -309,7 +301,13 @@ def _asking(column: Column | None, noun: str, letter: str, many: bool) -> str:
     return f"Give the {what} of {noun} {letter}."
 
 
-def _sentence(library: Library, hop: Hop, letters: Mapping[int, str], draws: RandomStream) -> str:
+def sentence(library: Library, hop: Hop, letters: Mapping[int, str], draws: RandomStream) -> str:
+    """Return a sentence about one record."""
+    noun = library.databases[hop.database].noun.capitalize()
+    return f"{noun} {letters[id(hop)]} {claims(library, hop, letters, draws)}."
+
+
+def claims(library: Library, hop: Hop, letters: Mapping[int, str], draws: RandomStream) -> str:
     """Return what holds of one record, in units that may differ from those of the database."""
     schema = library.databases[hop.database]
     said: list[str] = []
@@ -322,8 +320,7 @@ def _sentence(library: Library, hop: Hop, letters: Mapping[int, str], draws: Ran
         if column is not None:
             said.append(f"{column.asks} {library.databases[below.database].noun} {letters[id(below)]}")
     *rest, last = said
-    body = f"{', '.join(rest)} and {last}" if rest else last
-    return f"{schema.noun.capitalize()} {letters[id(hop)]} {body}."
+    return f"{', '.join(rest)} and {last}" if rest else last
 
 
 def _claim(column: Column, low: Condition, high: Condition, choose: Callable[..., tuple[str, float]]) -> str:
