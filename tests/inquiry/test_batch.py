@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inquitree_gym import load_tree
@@ -65,20 +65,6 @@ RULES = st.fixed_dictionaries(
         "redo_turn": st.booleans(),
         "named_at_result": st.sampled_from(["unvisited", "any"]),
         "evidence": st.sampled_from(["groups", "results"]),
-    },
-)
-OPTIONS = st.fixed_dictionaries(
-    {},
-    optional={
-        "fake_level": st.sampled_from([0, 10]),
-        "max_turns": st.sampled_from([None, 4]),
-        "tree": st.sampled_from([[TREES["chain"]], [TREES["branched"], TREES["chain"]]]),
-        "bare_decisions": st.booleans(),
-        "feedback": st.sampled_from(["hint", "reason"]),
-        "reruns": st.sampled_from(["redo", "match"]),
-        "replication": st.sampled_from(["exact", "varied"]),
-        "rules": st.sampled_from(["default", "paper"]),
-        "redo_turn": st.booleans(),
     },
 )
 
@@ -162,31 +148,6 @@ def play(batch: InquiryBatchEnv, sync: SyncVectorEnv, rng: np.random.Generator, 
             again = {"reset_mask": over}
             both(batch, sync, lambda env, again=again: env.reset(options=dict(again)), f"reset after step {number}")
     return int(ends)
-
-
-@pytest.mark.e2e
-@given(data=st.data())
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
-def test_every_turn_is_that_of_the_loop_over_single_environments(data: st.DataObject, minilm):
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32), label="actions"))
-    names = data.draw(st.lists(st.sampled_from(sorted(TREES)), min_size=1, max_size=3, unique=True), label="trees")
-    shape = data.draw(st.sampled_from([{}, {"as_dict": True}, {"text_dim": 5}]), label="shape")
-    width, mode = data.draw(st.integers(1, 4), label="width"), data.draw(st.sampled_from(list(AutoresetMode)))
-    rules = data.draw(RULES, label="rules")
-    batch, sync = pair(
-        width, mode, tree=[TREES[name] for name in names], size=(4, 7), embedder=LETTERS, **rules, **shape
-    )
-    seed = data.draw(st.one_of(st.integers(0, 2**70), st.lists(st.integers(0, 99), min_size=width, max_size=width)))
-    both(batch, sync, lambda env: env.reset(seed=seed), "first reset")
-    for number in range(data.draw(st.integers(1, 3), label="resets")):
-        play(batch, sync, rng, 18, data.draw(st.sampled_from([0.0, 0.6, 1.0]), label="diligence"))
-        options = data.draw(OPTIONS, label="options")
-        mask = rng.random(width) < 0.5
-        if mask.any():
-            options["reset_mask"] = mask
-        seeds = data.draw(st.lists(st.one_of(st.none(), st.integers(0, 9)), min_size=width, max_size=width))
-        both(batch, sync, lambda env, s=seeds, o=options: env.reset(seed=s, options=dict(o)), f"reset {number}")
-    play(batch, sync, rng, 6, 0.6)
 
 
 @pytest.mark.e2e
