@@ -12,7 +12,6 @@ from measure import Row, alternate, hand_over, spread
 
 import inquitree_gym as it
 from inquitree_gym.baselines import BASELINE_NAMES
-from inquitree_gym.inquiry.judges.local import local_judge
 
 TREES = ("paper8", "paper10", "paper12")
 ROUNDS = 7
@@ -23,7 +22,7 @@ class Table:
     """One baseline with its environments and judges."""
 
     def __init__(self, name: str, folder: str) -> None:
-        """Set up the environments, agents and judges; write logs into ``folder``."""
+        """Set up the environments and agents; write logs into ``folder``."""
         self.name = name
         self.folder = Path(folder)
         self.seed = 0
@@ -32,18 +31,18 @@ class Table:
         for tree in TREES:
             env = gym.make(f"InquiTree-{tree}-v0", privileged=True)
             env.reset(seed=0)
-            self.sets.append((env, it.make_agent(name, env), local_judge(env.unwrapped.tree)))
+            self.sets.append((env, it.make_agent(name, env)))
 
     def round(self) -> float:
         """Return episodes per second over one episode per tree."""
         self.seed += 1
         begun = time.perf_counter()
-        for env, agent, judge in self.sets:
+        for env, agent in self.sets:
             tree = env.unwrapped.tree
             file = self.folder / f"{tree.id}-{self.name}-{self.seed}.jsonl"
             it.play(env, agent, self.seed, file=file)
             episode = it.read_episode(file)
-            it.score_episode(episode, tree, judge)
+            it.score_episode(episode, tree)
             self.turns += len(episode.turns)
         return len(TREES) / (time.perf_counter() - begun)
 

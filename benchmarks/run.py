@@ -27,7 +27,6 @@ BENCHMARKS = (
     "job",
     "running",
     "playing",
-    "judging",
     "reporting",
     "synthetic",
     "serving",

@@ -17,12 +17,12 @@ from measure import Row, alternate, as_table, hand_over, ratios, spread
 
 from inquitree_gym import load_embedder
 from inquitree_gym.embeddings import DEFAULT_EMBEDDER, Embedder
-from inquitree_gym.inquiry.judges.local import LocalJudge, judge_vectors
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
+from inquitree_gym.trees.earlier_schema import EarlierTree
 from inquitree_gym.trees.lint import lint_tree
 from inquitree_gym.trees.meaning import targets
 from inquitree_gym.trees.schema import Embed
-from research.fake_detectability import ResultTexts, separations
+from inquitree_gym.trees.world_lint import lint_world_tree
 
 SIZES = (7, 50, 500)
 ROUNDS = 15
@@ -31,8 +31,6 @@ RATE_TARGET = 200
 """Target: minimum trees of 7 subtopics per second."""
 GROWTH_TARGET = 1.2
 """Target: maximum ratio of the time per subtopic between the largest and the smallest trees."""
-FOLDS = 20
-"""Folds of the cross-validated classifier of fakes."""
 
 
 def making() -> list[Row]:
@@ -79,46 +77,30 @@ class Quality(NamedTuple):
     faults: int
     siblings: float
     """Highest similarity of two subtopics."""
-    truth: float
-    """Score of a conclusion that states every item."""
-    falsehood: float
-    """Score of a conclusion that states the first false variant of every item."""
 
 
 def quality(trees: Sequence[Tree], embedder: Embedder) -> list[Row]:
-    """Check trees, judge conclusions about them, and try to classify fakes by surface features."""
-    texts, fakes, folds, rows, found = [], [], [], [], []
-    for number, tree in enumerate(trees):
+    """Check trees."""
+    found = []
+    for tree in trees:
         own = list(dict.fromkeys(tree.texts().values()))
         known = dict(zip(own, embedder.embed(own), strict=True))
         found.append(checked(tree, lambda wanted, known=known: np.stack([known[text] for text in wanted])))
-        for study in tree.studies:
-            for text in study.results:
-                texts.append(text)
-                fakes.append(text is not study.result)
-                folds.append(str(number % FOLDS))
-                rows.append(known[text])
-    apart = separations(ResultTexts(tuple(folds), tuple(texts), np.array(fakes), np.stack(rows)))
-    return [*shares(found), *(Row(f"fake told from true, {name}", f"AUC {auc}") for name, auc in apart.items())]
+    return shares(found)
 
 
 def checked(tree: Tree, embed: Embed) -> Quality:
-    """Lint one tree, and judge two conclusions."""
-    faults = [fault for fault in lint_tree(tree, embed) if fault.severity == "error"]
+    """Lint one tree."""
+    faults = [
+        fault
+        for fault in (lint_tree if isinstance(tree, EarlierTree) else lint_world_tree)(tree, embed)
+        if fault.severity == "error"
+    ]
     flat = {fault.node for fault in faults if fault.code in ("T501", "T502")}
     subtopics = embed([subtopic.text for subtopic in tree.subtopics])
     between = subtopics @ subtopics.T - 2 * np.eye(len(subtopics))
     ladders = len(targets(tree))
-    judge = LocalJudge(judge_vectors(tree, lasting=False))
-    truth = score(judge, [item.text for item in tree.conclusions])
-    falsehood = score(judge, [item.false_variants[0] for item in tree.conclusions])
-    return Quality(ladders, ladders - len(flat), len(faults), float(between.max()), truth, falsehood)
-
-
-def score(judge: LocalJudge, claims: Sequence[str]) -> float:
-    """Return the mean score of all items for a numbered list of claims."""
-    verdicts = judge.judge("\n".join(f"{number}. {claim}" for number, claim in enumerate(claims, 1)))
-    return float(np.mean([verdict.score for verdict in verdicts]))
+    return Quality(ladders, ladders - len(flat), len(faults), float(between.max()))
 
 
 def shares(found: Sequence[Quality]) -> list[Row]:
@@ -130,8 +112,6 @@ def shares(found: Sequence[Quality]) -> list[Row]:
         Row("hint ladders that rise strictly", f"{rising:,} of {targets:,} ({rising / targets:.1%})", target="≥ 95 %"),
         Row("trees without a fault", f"{clean} of {len(found)} ({clean / len(found):.1%})", target="≥ 90 %"),
         Row("nearest two subtopics of a tree, cosine", spread(nearest).show(".3f"), against=f"most {max(nearest):.3f}"),
-        Row("score of the true conclusions", f"{np.mean([each.truth for each in found]):.3f}"),
-        Row("score of the first false variants", f"{np.mean([each.falsehood for each in found]):.3f}"),
     ]
 
 

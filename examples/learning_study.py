@@ -21,7 +21,6 @@ from ppo import Policy, Settings, train
 
 import inquitree_gym as inquitree
 from inquitree_gym.inquiry.agents.policy import PolicyAgent
-from inquitree_gym.inquiry.judges.local import local_judge
 from inquitree_gym.inquiry.vigilance import ALL, Counts
 from inquitree_gym.results.statistics import Estimate, clustered_mean
 
@@ -92,12 +91,12 @@ def vigilance(settings: Settings, policy: Policy, folder: Path) -> tuple[float |
     env.reset(seed=0)
     act = greedy(policy, settings.masked)
     agent = PolicyAgent(env.vectors, lambda row, mask, rng: int(act(row[None], mask[None])[0]), name="ppo")
-    judge, paths = local_judge(env.tree), []
+    paths = []
     for seed in range(LOGGED):
         task = f"{settings.tree}_f{settings.fake_level}" + ("" if settings.masked else "_unmasked")
         file = folder / f"{task}_s{settings.seed}_{seed}.jsonl"
         file.unlink(missing_ok=True)
-        score = inquitree.score_episode(inquitree.play(env, agent, seed, file=file), env.tree, judge)
+        score = inquitree.score_episode(inquitree.play(env, agent, seed, file=file), env.tree)
         paths.append(score.detail.trajectory)
     shown = sum((path.showings[ALL] for path in paths), Counts())
     return shown.hit_rate, shown.false_alarm_rate

@@ -12,11 +12,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.schema import Study, Subtopic
+from inquitree_gym.trees.worlds import actual_world, in_world
 
 Messages = list[dict[str, str]]
 
@@ -58,8 +60,10 @@ def _move(player: Player, tree: Tree, messages: Messages, model: str) -> str:
     told = next(text for text in reversed(asked) if not text.startswith("Your answer could not be read"))
     done = "\n".join(message["content"] for message in messages if message["role"] == "assistant")
     if "Write your conclusion" in told:
-        known = [item.text for item in tree.conclusions if _draw(model, item.text, done) < player.knows]
+        known = [text for text in _published(tree) if _draw(model, text, done) < player.knows]
         return "\n".join(f"{number}. {text}" for number, text in enumerate(known, 1)) or "Nothing is certain."
+    if "Exam." in told:
+        return _sheet(told, {text for text in _published(tree) if _draw(model, text, done) < player.knows})
     left = [subtopic for subtopic in tree.subtopics if subtopic.text not in done]
     if "What next?" in told or "Please decide" in told:
         if _doubts(player, tree, told, model + str(len(messages))):
@@ -78,13 +82,30 @@ def _study(tree: Tree, done: str) -> Study:
 def _open(tree: Tree, left: list[Subtopic]) -> Subtopic:
     """Return the first subtopic that is left and may be entered."""
     entered = {subtopic.id for subtopic in tree.subtopics} - {subtopic.id for subtopic in left}
-    return next((s for s in left if entered.issuperset(s.prerequisites)), tree.subtopics[0])
+    return next((s for s in left if entered.issuperset(s.requires)), tree.subtopics[0])
 
 
 def _doubts(player: Player, tree: Tree, told: str, model: str) -> bool:
     """Tell whether the player takes the result that it is shown for wrong."""
-    is_fake = any(fake.text in told for study in tree.studies for fake in study.fakes)
+    results = [study.outcomes for study in in_world(tree, actual_world(tree)).studies]
+    is_fake = any(text in told for _, *fakes in results for wordings in fakes for text in wordings)
     return _draw(model, "doubt", told) < (player.doubts_fake if is_fake else player.doubts_true)
+
+
+def _published(tree: Tree) -> list[str]:
+    """Return the conclusions of the paper."""
+    return [item.text for item in in_world(tree, actual_world(tree)).conclusions]
+
+
+def _sheet(exam: str, known: set[str]) -> str:
+    """Return the letters of the statements that the player takes for true. It leaves the other items out."""
+    options = re.findall(r"^ *(?:(\d+)\.)? *([A-Z])\. (.+)$", exam, re.MULTILINE)
+    answers, number = [], ""
+    for found, letter, text in options:
+        number = found or number
+        if text in known:
+            answers.append(f"{number} {letter}")
+    return "\n".join(answers) or "I leave out every item."
 
 
 def _draw(*words: str) -> float:

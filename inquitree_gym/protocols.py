@@ -190,10 +190,6 @@ class Judging(Protocol[T_contra]):
         """Word for the part of a text that can be unscored: ``item``, or the text itself."""
 
     @property
-    def own(self) -> str:
-        """Label of the judge that needs no stored judgements. Empty if it differs by episode."""
-
-    @property
     def judges(self) -> Mapping[str, Callable[[str, Any], Any]]:
         """Makers of judges by the prefix of their names: ``local``, ``nli``, ``llm``.
 
@@ -214,6 +210,9 @@ class Judging(Protocol[T_contra]):
 
     def texts(self, episode: Any) -> Iterator[Any]:
         """Yield the judged texts of an episode with their turns, as `judging.judgement.JudgedText`."""
+
+    def about(self, task: T_contra, episode: Any) -> Any:
+        """Return what the judges of an episode's texts are told of its task, most often the task."""
 
     def own_judged(self, episode: Any, task: T_contra) -> Any:
         """Return what the kind's own judge says of an episode, as `judging.judgement.Judged`."""

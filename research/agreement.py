@@ -141,3 +141,8 @@ def agreement_table(found: Mapping[tuple[str, str], Agreement]) -> list[list[str
 def agreements_as_plain(found: Mapping[tuple[str, str], Agreement]) -> list[dict[str, Any]]:
     """Return the agreement of each pair of judges as plain values, for JSON."""
     return [{"judge": one, "with": other, **asdict(each)} for (one, other), each in found.items()]
+
+
+def two_digits(value: float | None) -> str:
+    """Format a mean for a table."""
+    return "–" if value is None else f"{value:.2f}"

@@ -7,6 +7,7 @@ embedded, so a changed template costs the changed texts only.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
@@ -27,7 +28,8 @@ BATCH = 512
 def needed_texts() -> dict[str, set[str]]:
     """Return the texts that the menu view and the matcher of the shipped trees need under the default rules, by part.
 
-    Openings name the turn limit. There are those of the default limit, of none, and of 3n + 3 turns.
+    Openings name turn limit and fake level. There are those of the default limit, of none, and of 3n + 3 turns, at
+    every level.
     """
     trees = [load_tree(name) for name in builtin_ids()]
     return {
@@ -39,10 +41,13 @@ def needed_texts() -> dict[str, set[str]]:
 def _observations(name: str) -> Iterator[str]:
     env = InquiryEnv(name)
     (tree,) = env.tasks
-    for limit in (env.rules.max_turns, None, 3 * len(tree.subtopics) + 3):
-        rules = env.rules.override({"max_turns": limit})
-        observations = env.runtimes.get(tree, rules).observations
-        yield from (observations.render_key(key) for key in observation_keys(tree, rules))
+    rules = env.rules.override({"exam": "items"})
+    observations = env.runtimes.get(tree, rules).observations
+    opening, *others = observation_keys(tree, rules)
+    yield from map(observations.render_key, others)
+    for limit, level in product((rules.max_turns, None, 3 * len(tree.subtopics) + 3), range(11)):
+        other = env.runtimes.get(tree, rules.override({"max_turns": limit, "fake_level": level}))
+        yield other.observations.render_key(opening)
 
 
 def missing_texts(digest: str) -> dict[str, list[str]]:

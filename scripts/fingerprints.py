@@ -218,7 +218,7 @@ def requests(work: Work) -> Cases:
             "judge", work.folder / "random", "--judge", "llm-paper:openai/m", *model[2:], "--max-concurrency", 1,
         ),
         "probe": ("probe", *model, "--papers", "2", "--out", kept / "probe"),
-        "closed-book": ("closed-book", *model, "--papers", "2,17", "--out", kept / "closed-book"),
+        "recall": (*inquiry, "--agent", "recall", *model),
         "disclose": ("disclose", paper, *model, "--published", "2026-05", "--out", kept / "bread.json"),
     }  # fmt: skip
     kept.mkdir()

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
+from math import prod
 from pathlib import Path
 from typing import get_args
 
 from inquitree_gym.trees import CANARY, Tree, builtin_ids, load_tree
 from inquitree_gym.trees.disclosure import Disclosure
 from inquitree_gym.trees.drawing import depths, layers, svg
+from inquitree_gym.trees.earlier_schema import EarlierStudy
 from inquitree_gym.trees.fields import Paper, PublicationDate, Strength
-from inquitree_gym.trees.schema import ConclusionItem, Study, Subtopic
+from inquitree_gym.trees.schema import Axis, ConclusionItem, Study, Subtopic
+from inquitree_gym.trees.world_schema import WorldConclusion, WorldStudy, WorldSubtopic
 
 REVIEWS = Path(__file__).resolve().parent.parent / "docs" / "trees" / "reviews"
 
@@ -90,9 +93,9 @@ def page(tree: Tree) -> str:
         "An arrow leads from a prerequisite to the subtopic that needs it. A circle is a study.",
         "## Subtopics",
         _table(["id", "name", "question", "prerequisites"], map(_subtopic_row, tree.subtopics)),
+        *_axes(tree.axes),
         "## Studies",
-        "The column *told by* names the studies whose true results show that a fake is false, and the principle that "
-        "the fake breaks. A dash marks a fake that can only be guessed.",
+        _FAKES if not tree.axes else _OUTCOMES,
         *(block for subtopic in tree.subtopics for block in _studies(subtopic)),
         "## Conclusion items",
         *_folded("Conclusion items (spoilers)", _conclusions(tree.conclusions)),
@@ -129,22 +132,61 @@ def _size(tree: Tree) -> str:
     )
 
 
+_FAKES = (
+    "The column *told by* names the studies whose true results show that a fake is false, and the principle that the "
+    "fake breaks. A dash marks a fake that can only be guessed."
+)
+_OUTCOMES = (
+    "A result is told by the poles of the axes that the study reads, in their order. In a world it is the text of its "
+    "poles, and a fake is the text with one pole changed. A control reads no axis. Findings of worlds other than the "
+    "actual one are fiction."
+)
+
+
+def _axes(axes: Sequence[Axis]) -> Iterator[str]:
+    if axes:
+        yield "## Axes"
+        yield f"{prod(len(axis.poles) for axis in axes)} worlds: each takes one pole of every axis."
+        rows = []
+        for axis in axes:
+            poles = (
+                f"{i}: {_plain(pole)}" + (" (actual)" if i == axis.actual else "") for i, pole in enumerate(axis.poles)
+            )
+            rows.append([axis.id, _plain(axis.question), "<br>".join(poles)])
+        yield from _folded("Axes (spoilers)", _table(["id", "question", "poles"], rows))
+
+
 def _subtopic_row(subtopic: Subtopic) -> list[str]:
-    return [subtopic.id, _plain(subtopic.name), _plain(subtopic.text), ", ".join(subtopic.requires) or "–"]
+    needs = ", ".join(subtopic.requires) or "–"
+    if isinstance(subtopic, WorldSubtopic) and subtopic.prerequisites:
+        needs = "<br>".join(f"{each.id}: {_plain(each.because)}" for each in subtopic.prerequisites)
+    return [subtopic.id, _plain(subtopic.name), _plain(subtopic.text), needs]
 
 
 def _studies(subtopic: Subtopic) -> Iterator[str]:
     yield f"### {subtopic.id} · {_plain(subtopic.name)}"
     yield _table(["id", "protocol"], ([_study_name(study), _plain(study.text)] for study in subtopic.studies))
     rows = [row for study in subtopic.studies for row in _result_rows(study)]
-    yield from _folded("Results (spoilers)", _table(["study", "kind", "text", "told by"], rows))
+    heads = ["poles", "text", "axes"] if isinstance(subtopic, WorldSubtopic) else ["kind", "text", "told by"]
+    yield from _folded(
+        "Results (spoilers)",
+        _table(["study", *heads], rows),
+    )
 
 
 def _study_name(study: Study) -> str:
-    return f"{study.id} (control)" if study.control else study.id
+    control = study.control if isinstance(study, EarlierStudy) else len(study.outcomes) == 1
+    return f"{study.id} (control)" if control else study.id
 
 
 def _result_rows(study: Study) -> Iterator[list[str]]:
+    if isinstance(study, WorldStudy):
+        axes = ", ".join(study.result.axes)
+        for key, wordings in study.result.texts.items():
+            for i, text in enumerate(wordings):
+                yield [study.id, f"**{key or 'control'}**" if i == 0 else f"{key}, wording {i + 1}", _plain(text), axes]
+        return
+    assert isinstance(study, EarlierStudy)
     yield [study.id, "**result**", _plain(study.result), ""]
     for text in study.rewordings:
         yield [study.id, "reworded", _plain(text), ""]
@@ -159,9 +201,12 @@ def _conclusions(items: Iterable[ConclusionItem]) -> str:
     rows = []
     for item in items:
         needs = " and ".join(f"({' or '.join(group)})" if len(group) > 1 else group[0] for group in item.needs)
-        false = "<br>".join(f"({i}) {_plain(text)}" for i, text in enumerate(item.false_variants, 1))
-        rows.append([item.id, _plain(item.text), needs, false])
-    return _table(["id", "item", "evidence needed", "false variants"], rows)
+        keys = (
+            list(item.texts) if isinstance(item, WorldConclusion) else ["holds", *map(str, range(1, len(item.options)))]
+        )
+        statements = "<br>".join(f"({key}) {_plain(text)}" for key, text in zip(keys, item.options, strict=True))
+        rows.append([item.id, ", ".join(item.axes) if isinstance(item, WorldConclusion) else "", needs, statements])
+    return _table(["id", "axes", "evidence needed", "statements"], rows)
 
 
 def _disclosure(disclosure: Disclosure) -> Iterator[str]:

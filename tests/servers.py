@@ -17,9 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from inquitree_gym.inquiry.agents.answers import sheet_answers
+from inquitree_gym.inquiry.exam import exam_of, sheet_of_world
 from inquitree_gym.llm import SystemClock
 from inquitree_gym.llm.litellm import load_litellm, run_sync
 from inquitree_gym.trees import Tree
+from inquitree_gym.trees.worlds import actual_world, in_world
 
 KEY = "sk-0123456789-do-not-tell-anyone"
 DIM = 16
@@ -163,7 +166,7 @@ def parrot(body: Body) -> str:
 class Rote:
     """Plays trees by heart, each request answered from its messages alone: a perfect model, the same at every resume.
 
-    It explores in tree order, redoes nothing, says every verdict VALID, and concludes in the tree's words.
+    It explores in tree order, redoes nothing, says every verdict VALID, and knows what holds in the actual world.
     """
 
     def __init__(self, *trees: Tree) -> None:
@@ -183,13 +186,19 @@ class Rote:
     def _move(self, tree: Tree, told: str, done: str) -> str:
         left = [subtopic for subtopic in tree.subtopics if subtopic.text not in done]
         if "Write your conclusion" in told:
-            return "\n".join(f"{i}. {item.text}" for i, item in enumerate(tree.conclusions, 1))
+            return "\n".join(
+                f"{i}. {item.text}" for i, item in enumerate(in_world(tree, actual_world(tree)).conclusions, 1)
+            )
+        if told.startswith(("Exam", "No answer")):
+            exam = exam_of(tree)
+            world = actual_world(tree) or (0,) * len(exam.poles)
+            return sheet_answers(tree, told, sheet_of_world(exam, world))
         if "What next?" in told or "Please decide" in told:
             return "explore new subtopic" if left else "draw conclusion"
         if "Design a study" in told:
             return max(tree.subtopics, key=lambda subtopic: done.rfind(subtopic.text)).studies[0].text
         entered = {subtopic.id for subtopic in tree.subtopics} - {subtopic.id for subtopic in left}
-        return next(subtopic.text for subtopic in left if entered.issuperset(subtopic.prerequisites))
+        return next(subtopic.text for subtopic in left if entered.issuperset(subtopic.requires))
 
 
 class Service:

@@ -91,7 +91,8 @@ def advantage(told: Callable[[Engine, int], int]) -> float:
         (engine.fake_shown(seed, study, 1) > 0, guesses(told(engine, seed), engine, study))
         for engine in engines(5)
         for seed in range(80)
-        for study in range(len(engine.fake_keys))
+        for study, fakes in enumerate(engine.fakes_of)
+        if fakes
     ]
     fake, guessed = (np.array(column) for column in zip(*draws, strict=True))
     return float(abs(guessed[fake].mean(axis=0) - guessed[~fake].mean(axis=0)).max())

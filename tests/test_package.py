@@ -24,11 +24,11 @@ PUBLIC = {
         "score_episode",
     },
     "inquitree_gym.baselines": {
-        "AGENT_NAMES", "Agent", "Ask", "BASELINE_NAMES", "BaselineAgent", "ChatAgent", "HumanAgent", "LLMAgent",
-        "MODEL_AGENT_NAMES", "ModelAgent", "OracleAgent", "PROJECTION_AGENT_NAMES", "PolicyAgent",
-        "ProjectingBaseline", "ProjectingLLMAgent", "RandomAgent", "RandomMenuAgent", "RandomWordsAgent",
-        "RedoUntilTrue", "ReplayAgent", "RetrievalAgent", "ScepticAgent", "WorstCaseAgent", "make_agent",
-        "sb3_policy",
+        "AGENT_NAMES", "Agent", "Ask", "BASELINE_NAMES", "BaselineAgent", "ChatAgent", "CopyistAgent", "CoverAgent",
+        "EchoAgent", "HumanAgent", "LLMAgent", "MODEL_AGENT_NAMES", "ModelAgent", "OracleAgent",
+        "PROJECTION_AGENT_NAMES", "PolicyAgent", "ProjectingBaseline", "ProjectingLLMAgent", "RandomAgent",
+        "RandomMenuAgent", "RandomWordsAgent", "RecallAgent", "RedoUntilTrue", "ReplayAgent", "RetrievalAgent",
+        "ScepticAgent", "WorstCaseAgent", "make_agent", "sb3_policy",
     },
     "inquitree_gym.llm": {
         "Budget", "BudgetedChat", "CachedChat", "Chat", "ChatMiddleware", "ChatModel", "Completion",
@@ -57,9 +57,9 @@ PUBLIC = {
     },
     "inquitree_gym.judging": {
         "AsyncJudge", "ChatOptions", "CrossEncoderInference", "InProcessJudge", "Judge", "JudgeOptions", "JudgeReply",
-        "JudgedConclusion", "Judgement", "JudgementFile", "Judgements", "LLMJudge", "LocalJudge", "NLIJudge",
+        "JudgedConclusion", "Judgement", "JudgementFile", "Judgements", "LLMJudge", "NLIJudge",
         "StoredJudgements", "Verdict", "conclusion_quality", "evidence_ratios", "judge", "judge_all", "load_judge",
-        "local_judge", "make_judges", "read_judgements",
+        "make_judges", "read_judgements",
     },
     "inquitree_gym.authoring": {
         "PaperSource", "PaperText", "SpringerNature", "disclose", "disclose_paper", "read_paper",

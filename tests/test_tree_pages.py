@@ -60,10 +60,9 @@ def test_results_fakes_and_conclusions_are_folded_away(made: dict[str, str], nam
     folded = "".join(re.findall(r"<details>.*?</details>", text, re.DOTALL))
     shown = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
     tree = load_tree(name)
-    assert folded.count("**result**") == len(tree.studies)
-    assert folded.count("| fake ") == sum(len(study.fakes) for study in tree.studies)
+    assert all(folded.count(f"\n| {study.id} |") >= len(study.outcomes) for study in tree.studies)
     assert all(f"\n| {item.id} |" in folded for item in tree.conclusions)
-    assert not re.search(r"\*\*result\*\*|\| fake |\| c\d+ \|", shown)
+    assert not re.search(r"\*\*result\*\*|\| fake |, wording \d|\| c\d+ \|", shown)
 
 
 @pytest.mark.parametrize("name", ["README", *IDS])

@@ -8,8 +8,9 @@ if TYPE_CHECKING:
     from inquitree_gym.baselines.agent import Agent, Ask, BaselineAgent, HumanAgent, ModelAgent, ReplayAgent
     from inquitree_gym.baselines.llm import ChatAgent
     from inquitree_gym.baselines.registry import make_agent
-    from inquitree_gym.inquiry.agents.llm import LLMAgent, ScepticAgent
+    from inquitree_gym.inquiry.agents.llm import LLMAgent, RecallAgent, ScepticAgent
     from inquitree_gym.inquiry.agents.policy import PolicyAgent, RetrievalAgent, sb3_policy
+    from inquitree_gym.inquiry.agents.readers import CopyistAgent, CoverAgent, EchoAgent
     from inquitree_gym.inquiry.agents.scripted import (
         OracleAgent,
         RandomAgent,
@@ -31,6 +32,9 @@ __all__ = [
     "Ask",
     "BaselineAgent",
     "ChatAgent",
+    "CopyistAgent",
+    "CoverAgent",
+    "EchoAgent",
     "HumanAgent",
     "LLMAgent",
     "ModelAgent",
@@ -41,6 +45,7 @@ __all__ = [
     "RandomAgent",
     "RandomMenuAgent",
     "RandomWordsAgent",
+    "RecallAgent",
     "RedoUntilTrue",
     "ReplayAgent",
     "RetrievalAgent",
@@ -56,8 +61,9 @@ __getattr__ = lazy(
         "baselines.agent": "Agent Ask BaselineAgent HumanAgent ModelAgent ReplayAgent",
         "baselines.llm": "ChatAgent",
         "baselines.registry": "make_agent",
-        "inquiry.agents.llm": "LLMAgent ScepticAgent",
+        "inquiry.agents.llm": "LLMAgent RecallAgent ScepticAgent",
         "inquiry.agents.policy": "sb3_policy PolicyAgent RetrievalAgent",
+        "inquiry.agents.readers": "CopyistAgent CoverAgent EchoAgent",
         "inquiry.agents.scripted": (
             "OracleAgent RandomAgent RandomMenuAgent RandomWordsAgent RedoUntilTrue WorstCaseAgent"
         ),

@@ -102,14 +102,22 @@ class ChatAgent(BaselineAgent):
     def messages_of(self, episode: Episode[Any]) -> list[Message]:
         """Return the conversation of a logged episode. A malformed reply is left out where it was corrected."""
         messages = [system(self.system_text)]
+        before = None
         for turn in episode.turns:
             replies = {reply.role: reply.text for reply in episode.replies_to(turn.turn)}
             said = replies.get("correction", replies.get("proposer", self._written(turn.action)))
-            messages += [user(self._read(turn.observation, replies)), assistant(said)]
+            messages += [user(self._read(turn.observation, before, replies)), assistant(said)]
+            before = turn.event
         return messages
 
-    def _read(self, observation: str, replies: Mapping[str, str]) -> str:
-        """Return an observation as the model read it, from the logged replies of its turn by role."""
+    def _read(self, observation: str, before: Any, replies: Mapping[str, str]) -> str:
+        """Return an observation as the model read it.
+
+        Args:
+            observation: the observation.
+            before: logged event that led to it. None for the first.
+            replies: logged replies of its turn by role.
+        """
         return observation
 
     def reset(self, seed: int) -> None:

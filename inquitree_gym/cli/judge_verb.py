@@ -33,7 +33,7 @@ from inquitree_gym.cli.output import (
 )
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.judging.judgement import LOCAL, AsyncJudge, judge_label
-from inquitree_gym.judging.registry import ChatOptions, check_name, has_judge, make_judges
+from inquitree_gym.judging.registry import ChatOptions, check_name, has_judge, judge_forms, make_judges
 from inquitree_gym.judging.stored import JUDGEMENTS
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 from inquitree_gym.llm import Budget, Usage
@@ -54,7 +54,8 @@ _CHAT_FLAGS = {"base_url", "reasoning_effort", "reply_tokens", "max_cost", "max_
 """Parameters of the flags that concern only judges that ask a chat model."""
 
 JudgeOption = Annotated[
-    str, typer.Option("--judge", help="Judges, comma-separated: local, nli:MODEL, llm:MODEL, or others of the kind.")
+    str | None,
+    typer.Option("--judge", help="Judges, comma-separated: nli:MODEL, llm:MODEL, or others of the kind; else local."),
 ]
 MaxConcurrencyOption = Annotated[
     int, typer.Option("--max-concurrency", min=1, help="Conclusions judged at the same time.")
@@ -68,7 +69,7 @@ CacheOption = Annotated[Path | None, typer.Option(help="Folder of cached replies
 def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     context: typer.Context,
     run_folders: LogsArgument,
-    judges: JudgeOption = "local",
+    judges: JudgeOption = None,
     base_url: BaseUrlOption = None,
     reasoning_effort: EffortOption = None,
     reply_tokens: ReplyTokensOption = REPLY_TOKENS,
@@ -91,7 +92,9 @@ def judge_runs(  # noqa: PLR0913  (one parameter per flag)
     found = list(map(find_logs, distinct(run_folders)))
     names = [env] if env else sorted({name for logs in found for name in logs.kinds}) or [DEFAULT_KIND]
     own = values_by_kind(names, JUDGE, context.params, given(context))
-    judged_by = split(judges)
+    judged_by = split(judges or LOCAL)
+    if judges is None and not any(has_judge(LOCAL, name) for name in names):
+        raise OptionError(f"a judge must be named: --judge {' or --judge '.join(judge_forms(names[0]))}")
     asked = {name: _judges(judged_by, shared, own[name], name, names) for name in names}
     for name in names:
         _check_used(judged_by, dict.fromkeys(given(context) & _CHAT_FLAGS) | own[name], name)

@@ -64,7 +64,6 @@ class ExplorationJudging:
     noun = "answer"
     part = "answer"
     payload = StoredGrade
-    own = ""
     presets: Mapping[str, Mapping[str, Any]] = {}
     options = ChatOptions
     judges: Mapping[str, Any] = {
@@ -76,6 +75,10 @@ class ExplorationJudging:
         for turn in episode.turns:
             if turn.event.answer is not None:
                 yield JudgedText(turn.turn, turn.event.answer)
+
+    def about(self, task: ExplorationTask, episode: Episode[Any]) -> ExplorationTask:
+        """Return the task."""
+        return task
 
     def own_judged(self, episode: Episode[Any], task: ExplorationTask) -> Judged:
         """Return the grade by the judge of the reward."""

@@ -18,7 +18,7 @@ from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.inquiry.engine import State
 from inquitree_gym.inquiry.env import InquiryEnv, TreeLike, unwrap_inquiry
 from inquitree_gym.inquiry.keywords import InquiryKeywords, unpack_keywords
-from inquitree_gym.inquiry.menu import Menu, MenuSize, OnMasked, check_on_masked
+from inquitree_gym.inquiry.menu import Menu, MenuSize, OnMasked, check_exam, check_on_masked, item_options
 from inquitree_gym.inquiry.observations import FeatureLayout, FeatureRow, observation_vectors
 from inquitree_gym.inquiry.vector import SyntheticEnv
 from inquitree_gym.trees import Difficulty, Tree
@@ -30,13 +30,18 @@ MAX_CACHED_ROWS = 4_096
 
 
 class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Replace the text by a row of features: phase, hint level, visited subtopics, embedding (see `FeatureLayout`)."""
+    """Replace the text by a row of features: phase, hint level, visited subtopics, tally, embedding.
+
+    See `FeatureLayout`.
+    """
 
     def __init__(
         self,
         env: gym.Env[Any, Any],
         *,
         subtopics: int | None = None,
+        axes: int | None = None,
+        tally: bool = True,
         text_dim: int | None = None,
         as_dict: bool = False,
     ) -> None:
@@ -45,23 +50,29 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         Args:
             env: an inquiry, with or without `MenuActions`, in either order.
             subtopics: slots for visited subtopics. None takes the number of the largest tree of ``env``.
+            axes: slots for axes of the exam in the tally. None takes the number of the tree with the most.
+            tally: observe how many results stated each pole of each axis. A policy without a memory needs it.
             text_dim: length of the text part. None for the whole embedding.
             as_dict: return a Dict with a Box per part instead of one flat Box.
 
         Raises:
             OptionError: ``env`` is no inquiry, a value is out of range, or a tree has more subtopics than slots.
         """
-        RecordConstructorArgs.__init__(self, subtopics=subtopics, text_dim=text_dim, as_dict=as_dict)
+        RecordConstructorArgs.__init__(
+            self, subtopics=subtopics, axes=axes, tally=tally, text_dim=text_dim, as_dict=as_dict
+        )
         gym.Wrapper.__init__(self, env)
         self._inquiry: InquiryEnv = unwrap_inquiry(self)
-        slots = MenuSize.fitting(self._inquiry.tasks).subtopics if subtopics is None else subtopics
-        self.features = FeatureLayout.create(slots, self._inquiry.embedder.dim, text_dim)
+        fitting = MenuSize.fitting(self._inquiry.tasks)
+        slots = fitting.subtopics if subtopics is None else subtopics
+        tallied = (fitting.axes if axes is None else axes) if tally else 0
+        self.features = FeatureLayout.create(slots, tallied, self._inquiry.embedder.dim, text_dim)
         self.observation_space = self.features.dict() if as_dict else self.features.box()
         self._parts = self.features.parts
         self._as_dict = as_dict
         self._tree: Tree | None = None
         self._vectors: dict[str, FeatureRow] = {}
-        self._rows: dict[tuple[str, int, int, int], FeatureRow] = {}
+        self._rows: dict[tuple[str, int, int, int, tuple[int, ...]], FeatureRow] = {}
         self._check(self._inquiry.tasks)
 
     def reset(
@@ -87,6 +98,10 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
     def _check(self, trees: Sequence[Tree]) -> None:
         slots = self.features.subtopics
         for tree in trees:
+            if 0 < self.features.axes < (axes := MenuSize.fitting([tree]).axes):
+                raise OptionError(
+                    f"{tree.id} has {axes} axes and the tally {self.features.axes} slots; pass axes={axes}"
+                )
             if (needed := len(tree.subtopics)) > slots:
                 raise OptionError(
                     f"{tree.id} has {needed} subtopics and the observation {slots} slots for them; make it with "
@@ -101,7 +116,7 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
 
     def _observe(self, text: str) -> Observation:
         state = self._inquiry.state
-        key = (text, state.phase, state.hint_level, state.visited)
+        key = (text, state.phase, state.hint_level, state.visited, state.tally if self.features.axes else ())
         row = self._rows.get(key)
         if row is None:
             row = self._rows[key] = self._row(text, state)
@@ -114,7 +129,7 @@ class EmbeddingObservation(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         vector = self._vectors.get(text)
         vector = self._inquiry.vectors.of(text) if vector is None else vector
         row = self.features.row(state.phase, state.hint_level, vector)
-        row[self._parts["visited"]] = [state.visited >> i & 1 for i in range(self.features.subtopics)]
+        self.features.fill(row, state)
         return row
 
 
@@ -123,9 +138,10 @@ MAX_CACHED_MENUS = 64
 
 
 class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
-    """Map a Discrete action space to texts: subtopics, studies, the three decisions and a conclusion (see `Menu`).
+    """Map a Discrete action space to texts: subtopics, studies, decisions, and options of the exam (see `Menu`).
 
-    Every action is sent to the environment as text, so matching, hints and rewards are those of the text view.
+    Every action is sent to the environment as text, so matching, hints and rewards are those of the text view. The exam
+    asks for one item at a time (the rule ``exam="items"``).
     ``info["action_mask"]`` (int8, shape ``(actions,)``) marks the actions that the state allows.
     """
 
@@ -142,12 +158,14 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
                 empty text), ``"raise"`` raises `ActionError`.
 
         Raises:
-            OptionError: ``env`` is no inquiry, a tree does not fit into ``size``, or a value is out of range.
+            OptionError: ``env`` is no inquiry or has no exam, a tree does not fit into ``size``, or a value is out of
+                range.
         """
         check_on_masked(on_masked)
         RecordConstructorArgs.__init__(self, size=size, on_masked=on_masked)
         gym.Wrapper.__init__(self, env)
         self._inquiry: InquiryEnv = unwrap_inquiry(self)
+        check_exam(self._inquiry.rules)
         self.size = MenuSize.resolve(size, self._inquiry.tasks)
         self._actions = self.size.actions
         self.action_space = gym.spaces.Discrete(self._actions)
@@ -174,7 +192,7 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
         """
         for tree in self._inquiry.requested_tasks(options):
             self.size.check(tree)
-        observation, info = self.env.reset(seed=seed, options=options)
+        observation, info = self.env.reset(seed=seed, options=item_options(options, self._inquiry.rules))
         self._menu = self._get_menu(self._inquiry.tree)
         self._engine = self._inquiry.runtime.engine
         info["action_mask"] = self._menu.mask_int8(self._engine, self._inquiry.state)
@@ -199,8 +217,7 @@ class MenuActions(gym.Wrapper[str, Any, str, str], RecordConstructorArgs):
                 f'of action_masks(), or make the environment with on_masked="play"'
             )
         inquiry = self._inquiry
-        text = menu.texts[number] if number < menu.conclusion else menu.text(number, inquiry.state)
-        step = self.env.step(text)
+        step = self.env.step(menu.texts[number])
         step[4]["action_mask"] = menu.mask_int8(self._engine, inquiry.state)
         return step
 
@@ -236,17 +253,18 @@ def menu_env(
     *,
     size: tuple[int, int] | None = None,
     on_masked: OnMasked = "play",
+    tally: bool = True,
     text_dim: int | None = None,
     as_dict: bool = False,
     **keywords: Unpack[InquiryKeywords],
 ) -> gym.Env[Observation, int]:
     """Return an `InquiryEnv` with discrete actions and feature observations.
 
-    ``size`` and ``on_masked`` are those of `MenuActions`, ``text_dim`` and ``as_dict`` those of `EmbeddingObservation`,
-    all others those of `InquiryEnv`.
+    ``size`` and ``on_masked`` are those of `MenuActions`, ``tally``, ``text_dim`` and ``as_dict`` those of
+    `EmbeddingObservation`, all others those of `InquiryEnv`.
     """
     env = InquiryEnv(tree, **keywords)
-    return _discrete(env, size=size, on_masked=on_masked, text_dim=text_dim, as_dict=as_dict)
+    return _discrete(env, size=size, on_masked=on_masked, tally=tally, text_dim=text_dim, as_dict=as_dict)
 
 
 @unpack_keywords(partial(InquiryEnv.__init__, embedder=WORDS), InquiryKeywords)
@@ -256,6 +274,7 @@ def synthetic_menu_env(
     difficulty: Difficulty | Mapping[str, Any] | None = None,
     size: tuple[int, int] | None = None,
     on_masked: OnMasked = "play",
+    tally: bool = True,
     text_dim: int | None = None,
     as_dict: bool = False,
     **keywords: Unpack[InquiryKeywords],
@@ -267,11 +286,23 @@ def synthetic_menu_env(
     """
     keywords.setdefault("embedder", WORDS)
     env = SyntheticEnv(split=split, difficulty=difficulty, **keywords)
-    return _discrete(env, size=size, on_masked=on_masked, text_dim=text_dim, as_dict=as_dict)
+    if size is None:
+        largest = MenuSize.fitting(env.tasks)
+        size = largest.subtopics, largest.studies
+    return _discrete(env, size=size, on_masked=on_masked, tally=tally, text_dim=text_dim, as_dict=as_dict)
 
 
 def _discrete(
-    env: InquiryEnv, *, size: tuple[int, int] | None, on_masked: OnMasked, text_dim: int | None, as_dict: bool
+    env: InquiryEnv,
+    *,
+    size: tuple[int, int] | None,
+    on_masked: OnMasked,
+    tally: bool,
+    text_dim: int | None,
+    as_dict: bool,
 ) -> gym.Env[Observation, int]:
     actions = MenuActions(env, size=size, on_masked=on_masked)
-    return EmbeddingObservation(actions, subtopics=actions.size.subtopics, text_dim=text_dim, as_dict=as_dict)
+    subtopics, axes = actions.size.subtopics, actions.size.axes
+    return EmbeddingObservation(
+        actions, subtopics=subtopics, axes=axes, tally=tally, text_dim=text_dim, as_dict=as_dict
+    )

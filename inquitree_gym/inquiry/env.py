@@ -17,8 +17,16 @@ from inquitree_gym.envs.text import TextEnv, not_a_text_error
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.engine import Event, Phase, Reading, Rules, State
 from inquitree_gym.inquiry.engine.rules import Preset
+from inquitree_gym.inquiry.exam import Sheet
 from inquitree_gym.inquiry.judges.quality import verdicts_reward
-from inquitree_gym.inquiry.keywords import RuleKeywords, episode_rules, load_trees, unpack_keywords, with_threshold
+from inquitree_gym.inquiry.keywords import (
+    RewardOf,
+    RuleKeywords,
+    episode_rules,
+    load_trees,
+    unpack_keywords,
+    with_threshold,
+)
 from inquitree_gym.inquiry.keywords import TreeLike as TreeLike
 from inquitree_gym.inquiry.llm_matcher import LOCAL, Reader, ReaderRequest
 from inquitree_gym.inquiry.matching import AskedReader
@@ -31,9 +39,10 @@ from inquitree_gym.inquiry.runtime import (
     privileged_info,
     public_info,
 )
-from inquitree_gym.judging.judgement import LOCAL as LOCAL_JUDGE
+from inquitree_gym.inquiry.sheets import SheetReading, read_sheet
 from inquitree_gym.judging.judgement import AsyncJudge
 from inquitree_gym.trees import Tree
+from inquitree_gym.trees.worlds import in_world
 
 _END = Phase.END  # looked up once, for speed
 
@@ -47,18 +56,20 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
 
     ## Action space
     `FreeText`: any string. At the topic and at a subtopic it is matched by sentence embeddings to the candidates. At a
-    result it is searched for "redo the study", "explore new subtopic" or "draw conclusion". At the conclusion it is
-    split into claims. Text beyond the length of the space is ignored.
+    result it is searched for "redo the study", "explore new subtopic" or "draw conclusion". In the exam it is read for
+    an item's number and a letter per line. Text beyond the length of the space is ignored.
 
     ## Observation space
     `FreeText`: prose, as a scientist would read it.
 
     ## Reward
-    0 at every step but the last. On termination Q/|C| in [0, 1] by the judge (Eq. 9).
+    0 at every step but the last. On termination the return of the exam, in [-1, 1]: the mean over the axes of the tree
+    of the credit earned by the results that read an axis, times 1 for a right, -1/(poles - 1) for a wrong and 0 for no
+    answer. With ``reward="judge"`` Q/|C| in [0, 1] of the conclusion by a judge (Eq. 9).
 
     ## Episode end
-    ``terminated`` once the conclusion is written. ``truncated`` is never set. After ``max_turns`` the agent is asked
-    for its conclusion.
+    ``terminated`` once the exam is taken, or the conclusion is written where there is none. ``truncated`` is never set.
+    After ``max_turns`` the agent is asked for its conclusion.
 
     ## Info
     ``state`` (name of the phase), ``turn``, ``accepted``, ``hint_level``, ``forced``. With ``privileged=True`` also a
@@ -82,7 +93,8 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
         *,
         embedder: str | Embedder = DEFAULT_EMBEDDER,
         reader: str | Reader = LOCAL,
-        judge: str | AsyncJudge[Tree] = LOCAL_JUDGE,
+        reward: RewardOf | None = None,
+        judge: str | AsyncJudge[Any] | None = None,
         prompts: str | os.PathLike[str] | None = None,
         privileged: bool = False,
         render_mode: str | None = None,
@@ -96,8 +108,8 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
             embedder: a name or an `Embedder`, which matches the actions.
             reader: ``"local"`` matches actions by similarity. ``"llm:MODEL"`` or a `Reader` is asked which candidate is
                 meant.
-            judge: sets the reward: ``"local"``, ``"nli:MODEL"``, ``"llm:MODEL"``, ``"llm-paper:MODEL"`` or an
-                `AsyncJudge`.
+            reward: ``"exam"``, or ``"judge"`` for the grade of the conclusion. None is ``"judge"`` with a judge.
+            judge: grades the conclusion: ``"nli:MODEL"``, ``"llm:MODEL"``, ``"llm-paper:MODEL"`` or an `AsyncJudge`.
             prompts: ``"default"``, ``"paper"``, or a folder whose templates replace the package's. None for those of
                 ``rules``.
             privileged: True to put a dict ``privileged`` into the infos.
@@ -116,8 +128,8 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
         self.rules = with_threshold(chosen, self.embedder)
         self.asked = AskedReader.load(reader)
         """The reader that is asked about actions. None for the reading by similarity."""
-        self.judging = AskedJudge.load(judge, self.kind)
-        """The judge that sets the reward. None for the local judge."""
+        self.judging = _judge_of(reward, judge, self.kind)
+        """The judge that sets the reward. None for the exam."""
         templates = inquiry_prompts(prompts)
         super().__init__(
             load_trees(tree),
@@ -129,6 +141,8 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
         if find_spec("matplotlib") is None and render_mode != "rgb_array":  # Gymnasium's checker tries every mode
             self.metadata = {**self.metadata, "render_modes": ["ansi", "human"]}
         self._events: list[Event] = []
+        self._conclusion = ""
+        self._choices: list[int | None] = []
 
     @property
     def trees(self) -> tuple[Tree, ...]:
@@ -163,7 +177,7 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
     def _start(self, runtime: TreeRuntime, episode_seed: int) -> tuple[str, dict[str, Any]]:
         event = runtime.engine.start(episode_seed)
         self.last_transition = Transition(Reading(), event)
-        self._events, self._score = [event], None
+        self._events, self._score, self._choices = [event], None, []
         return runtime.observations.render(event), self._info(event)
 
     def _load(self, tasks: Any) -> tuple[Tree, ...]:
@@ -190,23 +204,49 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
             raise not_a_text_error(action)
         state = last.event.state
         if state.phase == _END:
-            raise ResetNeeded("the episode is over: its conclusion was written; call reset() before the next step()")
-        matcher, asked = runtime.matcher, self.asked
-        reading = matcher.read(state, action) if asked is None else asked.read(matcher, state, action)
-        event = runtime.engine.advance(state, reading)
+            raise ResetNeeded("the episode is over; call reset() before the next step()")
+        transition = self._advance(runtime, state, action)
+        event = transition.event
         terminated = event.state.phase == _END
-        judge = self.judging
-        if not terminated:
-            reward = 0.0
-        elif judge is None:
-            reward = runtime.reward(event.state, action)
-        else:
-            measure = partial(verdicts_reward, runtime.task, event.state, evidence=runtime.rules.evidence)
-            reward = judge.grade(runtime.task, action, measure)
-        self.last_transition = Transition(reading, event, action, state.phase)
+        conclusion = action if state.phase == Phase.CONCLUSION else self._conclusion
+        reward = self._reward(runtime, event.state, conclusion) if terminated else 0.0
+        self.last_transition, self._conclusion = transition, conclusion
         if self.render_mode is not None:
             self._record(event, reward if terminated else None)
         return runtime.observations.render(event), reward, terminated, False, self._info(event)
+
+    def _advance(self, runtime: TreeRuntime, state: State, action: str) -> Transition:
+        """Read an action, and take it."""
+        engine, phase = runtime.engine, state.phase
+        if phase == Phase.EXAM and engine.rules.exam == "sheet":
+            found = read_sheet(action, engine.exam, engine.layout(state))
+            event = engine.answer(state, found.sheet)
+            return Transition(Reading(), event, action, phase, found if event.state.phase == _END else None)
+        matcher, asked = runtime.matcher, self.asked
+        reading = matcher.read(state, action) if asked is None else asked.read(matcher, state, action)
+        event = engine.advance(state, reading)
+        if phase != Phase.EXAM:
+            return Transition(reading, event, action, phase)
+        known = reading.candidate if reading.candidate < engine.exam.options(state.item) else -1
+        self._choices = [*self._choices[: state.item], None if known < 0 else known]
+        over = event.state.phase == _END
+        return Transition(
+            reading, event, action, phase, SheetReading(Sheet(tuple(self._choices)), ()) if over else None
+        )
+
+    def _reward(self, runtime: TreeRuntime, state: State, conclusion: str) -> float:
+        """Return the return of an episode that is over."""
+        if self.judging is None:
+            return runtime.engine.exam_return(state)
+        measure = partial(verdicts_reward, runtime.task, state, evidence=runtime.rules.evidence)
+        told = in_world(runtime.task, runtime.engine.world(state))
+        return self.judging.grade(told, conclusion, measure)
+
+    @property
+    def _ends_next(self) -> bool:
+        """True if the next action ends the episode."""
+        phase = self.state.phase
+        return phase == Phase.CONCLUSION if self.episode_rules.exam == "none" else phase == Phase.EXAM
 
     def reader_request(self, action: str) -> ReaderRequest | None:
         """Return the request that `step` would make to the reader about ``action``. None if it would make none."""
@@ -214,15 +254,16 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
 
     def ask_ahead(self, action: str) -> Coroutine[Any, Any, None] | None:
         """Return a coroutine that asks reader or judge about ``action`` ahead of its step. None if neither is asked."""
-        if self.judging is not None and self.judging.waits and self.state.phase == Phase.CONCLUSION:
-            return self.judging.ask_ahead(self.tree, action)
+        if self.judging is not None and self.judging.waits and self._ends_next:
+            told = in_world(self.tree, self.runtime.engine.world(self.state))
+            conclusion = action if self.state.phase == Phase.CONCLUSION else self._conclusion
+            return self.judging.ask_ahead(told, conclusion)
         request = self.reader_request(action)
         return None if self.asked is None or request is None else self.asked.ask_ahead(request)
 
     def uncached_texts(self, action: str) -> Iterator[tuple[TreeVectors, str]]:
         """Return the texts that `step` will embed for ``action``, each with its vector cache."""
-        judged_elsewhere = self.judging is not None and self.state.phase == Phase.CONCLUSION
-        if judged_elsewhere or self.reader_request(action) is not None:
+        if self.reader_request(action) is not None:
             return iter(())
         return self.runtime.uncached_texts(self.state, action)
 
@@ -252,6 +293,17 @@ class InquiryEnv(TextEnv[Tree, Rules, TreeRuntime, Transition]):
         if self.privileged:
             info["privileged"] = privileged_info(self.last, self.turn_limit)
         return info
+
+
+def _judge_of(reward: str | None, judge: str | AsyncJudge[Any] | None, kind: str) -> AskedJudge[Any] | None:
+    """Return the judge that sets the reward. None for the exam."""
+    if reward not in (None, "exam", "judge"):
+        raise OptionError(f"reward must be 'exam' or 'judge', got {reward!r:.80}")
+    if reward == "judge" and judge is None:
+        raise OptionError("reward='judge' needs judge=..., such as 'llm:MODEL', or leave both out for the exam")
+    if reward == "exam" and judge is not None:
+        raise OptionError(f"judge={judge!r:.80} does nothing with reward='exam'; leave one of them out")
+    return None if judge is None else AskedJudge.load(judge, kind)
 
 
 def unwrap_inquiry(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> InquiryEnv:

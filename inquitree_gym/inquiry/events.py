@@ -7,6 +7,8 @@ from typing import Any, Self
 
 from pydantic import Field
 
+from inquitree_gym.inquiry.exam import Sheet
+from inquitree_gym.inquiry.sheets import SheetReading
 from inquitree_gym.log.jsonl import JsonlRecord
 from inquitree_gym.log.records import SIMILARITY_TOLERANCE, Setup, TurnEvent
 
@@ -22,6 +24,8 @@ class InquirySetup(Setup):
     """Embedder and reader of the actions."""
 
     embedder: EmbedderRef
+    world: str = "actual"
+    """Id of the world. Never told to an agent."""
     reader: dict[str, Any] | None = None
     """Configuration of the reader that was asked about actions. None where the embedder read them."""
 
@@ -39,12 +43,35 @@ class ReadingRecord(JsonlRecord):
     """True if the action repeats a text shown before, and so earns no credit for its candidate."""
 
 
+class SheetRecord(JsonlRecord):
+    """Answers to the exam."""
+
+    choices: tuple[int | None, ...]
+    """Option of each conclusion item, by its place in the tree, from 0. None for one that was left out."""
+    probabilities: tuple[float | None, ...] = Field(default=(), exclude_if=not_)
+    """Probabilities given to the choices. Not written where none was given."""
+    notes: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    """Reasons why parts of the reply were not read."""
+
+    @classmethod
+    def of(cls, reading: SheetReading) -> Self:
+        """Return the record of a sheet."""
+        sheet = reading.sheet
+        given = sheet.probabilities if any(each is not None for each in sheet.probabilities) else ()
+        return cls(choices=sheet.choices, probabilities=given, notes=tuple(map(str, reading.notes)))
+
+    @property
+    def sheet(self) -> Sheet:
+        """The answers."""
+        return Sheet(self.choices, self.probabilities)
+
+
 class InquiryEvent(TurnEvent):
     """Outcome of an action: its ``kind`` is ``result``, ``subtopic_hint``, …, its ``state`` the phase."""
 
     reading: ReadingRecord
     node: str | None
-    """Id of the subtopic or study in the next observation."""
+    """Id of the subtopic, study or conclusion item in the next observation."""
     fake: int
     """Result shown: 0 for the true one, i for the i-th fake."""
     accepted: bool
@@ -59,6 +86,8 @@ class InquiryEvent(TurnEvent):
     """The decision as taken."""
     wording: int = Field(default=0, exclude_if=not_)
     """Wording of the result: 0 as the tree has it, which is not written, i for its i-th rewording."""
+    sheet: SheetRecord | None = Field(default=None, exclude_if=lambda sheet: sheet is None)
+    """Answers to the exam, at its end."""
     credit: float | None = Field(default=None, exclude_if=lambda credit: credit is None)
     """Earned credit of the result that is shown, in [0, 1]. Not written where none is."""
 

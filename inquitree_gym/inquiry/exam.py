@@ -11,14 +11,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from inquitree_gym.seeds import hash_text, splitmix64
 
 if TYPE_CHECKING:
-    from inquitree_gym.trees.world_schema import WorldTree
+    from inquitree_gym.trees import Tree
 
 LETTERS = "ABCDEFGHI"
 """Letters of the options. Two axes of three poles make nine."""
@@ -83,10 +83,43 @@ class Sheet:
         return all(choice is None for choice in self.choices)
 
 
-def exam_of(tree: WorldTree) -> Exam:
-    """Return the exam of a tree."""
-    items = tuple(tuple(tree.axis_index[axis] for axis in item.axes) for item in tree.conclusions)
-    return Exam(tuple(len(axis.poles) for axis in tree.axes), items)
+class AxisMark(NamedTuple):
+    """An axis of an exam that a study reads."""
+
+    axis: int
+    divisor: int
+    """The pole that an outcome states is ``outcome // divisor % modulus``."""
+    modulus: int
+
+
+def exam_of(tree: Tree) -> Exam:
+    """Return the exam of a tree. In one without axes each item is an axis of its own, whose poles are its options."""
+    if tree.axes:
+        return Exam(tuple(len(axis.poles) for axis in tree.axes), tree.asks)
+    items = tree.conclusions
+    return Exam(tuple(len(item.options) for item in items), tuple((i,) for i in range(len(items))))
+
+
+def marks_of(tree: Tree) -> tuple[tuple[AxisMark, ...], ...]:
+    """Return the axes of the exam that each study reads.
+
+    In a tree without axes a study reads the items that need it: its true result states what is true, and each fake
+    something that is not.
+    """
+    if not tree.axes:
+        needed = [{name for group in item.needs for name in group} for item in tree.conclusions]
+        return tuple(
+            tuple(AxisMark(i, 1, len(study.outcomes)) for i, names in enumerate(needed) if study.id in names)
+            for study in tree.studies
+        )
+    found = []
+    for axes in tree.reads:
+        divisor, marks = 1, []
+        for axis in reversed(axes):
+            marks.append(AxisMark(axis, divisor, len(tree.axes[axis].poles)))
+            divisor *= marks[-1].modulus
+        found.append(tuple(marks))
+    return tuple(found)
 
 
 def draw_layout(exam: Exam, seed: int, tree: str, worlds: str) -> Layout:

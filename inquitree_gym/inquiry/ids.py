@@ -26,7 +26,6 @@ VERBS = {
     "match": ("commands.match_and_new", "Show how an action is read: decision, nearest nodes and their similarities."),
     "new": ("commands.match_and_new", "Write a tree to fill in, whose texts say TODO and what to write."),
     "probe": ("commands.controls", "Ask a model whether results are valid, outside an inquiry."),
-    "closed-book": ("commands.controls", "Ask models for conclusions from the topic alone."),
     "bounds": ("commands.controls", "Measure how many turns random agents take."),
     "reproduce": ("commands.reproduce", "Make a table or figure of the paper."),
 }

@@ -11,21 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, model_validator
 
 from inquitree_gym.errors import JudgeError
-from inquitree_gym.inquiry.judges.local import SETTINGS, local_judge
-from inquitree_gym.inquiry.judges.local import VERSION as LOCAL_VERSION
 from inquitree_gym.inquiry.judges.quality import Verdict, mean_score
-from inquitree_gym.judging.judgement import (
-    LOCAL,
-    AsyncJudge,
-    InProcessJudge,
-    Judged,
-    JudgedText,
-    judge_label,
-    version_of,
-)
+from inquitree_gym.inquiry.trajectory import concluding_turn, world_of
+from inquitree_gym.judging.judgement import AsyncJudge, InProcessJudge, Judged, JudgedText, version_of
 from inquitree_gym.judging.stored import Payload
 from inquitree_gym.log.jsonl import JsonlRecord
 from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees.worlds import TreeInWorld, in_world, poles_in
 
 if TYPE_CHECKING:
     from inquitree_gym.inquiry.judges.llm import JudgeOptions, LLMJudge
@@ -57,7 +49,7 @@ class StoredVerdicts(Payload):
         return self
 
     @classmethod
-    def _of(cls, task: Tree, judged: Verdicts) -> Self:
+    def _of(cls, task: TreeInWorld, judged: Verdicts) -> Self:
         """Name the items of the verdicts."""
         if len(judged) != len(task.conclusions):
             raise JudgeError(
@@ -71,7 +63,7 @@ class StoredVerdicts(Payload):
             )
         )
 
-    def check(self, task: Tree) -> None:
+    def check(self, task: TreeInWorld) -> None:
         """See `Payload.check`."""
         named, items = [verdict.item for verdict in self.verdicts], [item.id for item in task.conclusions]
         if named != items:
@@ -99,7 +91,6 @@ class ConclusionJudging:
     noun = "conclusion"
     part = "item"
     payload = StoredVerdicts
-    own = judge_label(LOCAL, LOCAL_VERSION)
     presets: Mapping[str, Mapping[str, Any]] = {"llm": {}, "llm-paper": {"orders": 1, "variants": False}}
 
     @property
@@ -113,7 +104,6 @@ class ConclusionJudging:
     def judges(self) -> Mapping[str, Any]:
         """Makers of judges by the prefix of their names."""
         return {
-            LOCAL: lambda model, options: _local(),
             "nli": lambda model, options: _nli(model),
             "llm": _llm,
             "llm-paper": lambda model, options: _llm(model, replace(options, **self.presets["llm-paper"])),
@@ -121,15 +111,16 @@ class ConclusionJudging:
 
     def texts(self, episode: Episode[Any]) -> Iterator[JudgedText]:
         """Yield the conclusion."""
-        for turn in episode.turns:
-            if turn.event.kind == "end":
-                yield JudgedText(turn.turn, turn.action)
-                return
+        if (turn := concluding_turn(episode)) is not None:
+            yield JudgedText(turn.turn, turn.action)
+
+    def about(self, task: Tree, episode: Episode[Any]) -> TreeInWorld:
+        """Return the tree in the world of an episode."""
+        return in_world(task, world_of(task, episode))
 
     def own_judged(self, episode: Episode[Any], task: Tree) -> Judged:
-        """Return the local judge's verdicts on the conclusion."""
-        judging = local_judge(task)
-        return Judged(LOCAL, LOCAL_VERSION, {turn: judging.judge(text) for turn, text in self.texts(episode)})
+        """Return no verdict: a judge of conclusions has to be named."""
+        return Judged("")
 
 
 JUDGING = ConclusionJudging()
@@ -157,8 +148,9 @@ class JudgedConclusion:
 def judge(
     tree: str | os.PathLike[str] | Tree,
     conclusion: str,
-    judge: str | AsyncJudge[Tree] = LOCAL,
+    judge: str | AsyncJudge[Any],
     *,
+    world: str = "actual",
     options: JudgeOptions | None = None,
 ) -> JudgedConclusion:
     """Judge a conclusion about a tree, whatever was seen of its results.
@@ -166,7 +158,8 @@ def judge(
     Args:
         tree: an id, a path, or a `Tree`.
         conclusion: free text, such as a numbered list.
-        judge: ``"local"``, ``"nli:MODEL"``, ``"llm:MODEL"``, ``"llm-paper:MODEL"``, or an `AsyncJudge`.
+        judge: ``"nli:MODEL"``, ``"llm:MODEL"``, ``"llm-paper:MODEL"``, or an `AsyncJudge`.
+        world: ``"actual"``, or the id of the world whose conclusion items count.
         options: options of a named judge that asks a chat model.
 
     Raises:
@@ -179,27 +172,14 @@ def judge(
     from inquitree_gym.judging.registry import load_judge
     from inquitree_gym.llm import run_sync
 
-    read, by = load_tree(tree), load_judge(judge, options, KIND)
+    found, by = load_tree(tree), load_judge(judge, options, KIND)
+    read = in_world(found, tuple(poles[0] for poles in poles_in(found, world)))
     verdicts = StoredVerdicts.of(read, run_sync(by.judge(read, conclusion)).payload)
     named = dict(zip((item.id for item in read.conclusions), verdicts.value, strict=True))
     return JudgedConclusion(read.id, by.name, version_of(by.config), named)
 
 
-def _local() -> InProcessJudge[Tree]:
-    from inquitree_gym.embeddings import load_embedder
-    from inquitree_gym.judging.sense import JUDGE_EMBEDDER
-
-    embedder = load_embedder(JUDGE_EMBEDDER)
-    config = {
-        "version": LOCAL_VERSION,
-        "embedder": embedder.name,
-        "digest": embedder.digest,
-        "settings": SETTINGS._asdict(),
-    }
-    return InProcessJudge(LOCAL, lambda: config, local_judge)
-
-
-def _nli(model: str) -> InProcessJudge[Tree]:
+def _nli(model: str) -> InProcessJudge[TreeInWorld]:
     from inquitree_gym.inquiry.judges.nli import VERSION, NLIJudge
     from inquitree_gym.judging.nli import CrossEncoderInference
 

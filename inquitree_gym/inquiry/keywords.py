@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ParamSpec, TypedDict, TypeVar
+from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 
 from inquitree_gym.embeddings import Embedder
 from inquitree_gym.envs.keywords import check_names, checked_keywords, load_each, signed_keywords
@@ -13,6 +13,7 @@ from inquitree_gym.inquiry.engine import Rules
 from inquitree_gym.inquiry.engine.rules import (
     Decisions,
     Evidence,
+    ExamForm,
     Feedback,
     Limit,
     NamedAtResult,
@@ -27,6 +28,7 @@ from inquitree_gym.trees import Tree, load_tree
 
 P = ParamSpec("P")
 R = TypeVar("R")
+RewardOf = Literal["exam", "judge"]
 TreeLike = str | os.PathLike[str] | Tree
 
 
@@ -45,6 +47,8 @@ class RuleKeywords(TypedDict, total=False):
     replication: Replication
     named_at_result: NamedAtResult
     evidence: Evidence
+    exam: ExamForm
+    briefing: bool
 
 
 class BatchKeywords(RuleKeywords, total=False):
@@ -61,7 +65,8 @@ class InquiryKeywords(BatchKeywords, total=False):
     """Keywords of `InquiryEnv`. Its signature has the defaults."""
 
     reader: str | Reader
-    judge: str | AsyncJudge[Tree]
+    reward: RewardOf | None
+    judge: str | AsyncJudge[Any] | None
 
 
 _MADE = (
@@ -94,11 +99,7 @@ def load_trees(tree: TreeLike | Sequence[TreeLike]) -> tuple[Tree, ...]:
         OptionError: ``tree`` is neither.
         TreeError: a tree is unknown or invalid.
     """
-    found = load_each(tree, load_tree, single=(str, os.PathLike, Tree), noun="tree must be an id, a path, a Tree")
-    for each in found:
-        if each.axes:
-            raise OptionError(f"{each.id} has worlds, which cannot be played yet; check it with `inquitree check`")
-    return found
+    return load_each(tree, load_tree, single=(str, os.PathLike, Tree), noun="tree must be an id, a path, a Tree")
 
 
 def with_threshold(rules: Rules, embedder: Embedder) -> Rules:

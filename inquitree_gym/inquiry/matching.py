@@ -22,6 +22,7 @@ from inquitree_gym.inquiry.decisions import (
     read_decision,
 )
 from inquitree_gym.inquiry.engine import Decision, Engine, Phase, Reading, Rules, State
+from inquitree_gym.inquiry.exam import LETTERS
 from inquitree_gym.inquiry.llm_matcher import Reader, ReaderAnswer, ReaderRequest, load_reader
 from inquitree_gym.inquiry.repeats import Repeats, ShownText
 from inquitree_gym.log.records import SIMILARITY_TOLERANCE
@@ -65,7 +66,7 @@ class Matcher:
     def read(self, state: State, action: str) -> Reading:
         """Return the reading of ``action`` in ``state``. Only its first `MAX_ACTION_LENGTH` characters count."""
         if state.phase == _STUDY or state.phase >= _CONCLUSION:
-            return _NO_READING
+            return read_letter(action) if state.phase == Phase.EXAM else _NO_READING
         action = action[:MAX_ACTION_LENGTH]
         key = self._key(state, action)
         known = self._cache.get(key)
@@ -218,6 +219,12 @@ class Matcher:
         for subtopic in self._vectors.tree.subtopics:
             text = text.replace(subtopic.text, " ")
         return text
+
+
+def read_letter(action: str) -> Reading:
+    """Return the option of an exam that a text names by its letter alone."""
+    said = action[:MAX_ACTION_LENGTH].strip().upper()
+    return Reading(LETTERS.index(said), 1.0) if len(said) == 1 and said in LETTERS else _NO_READING
 
 
 MatchState = Literal["topic", "subtopic", "result"]

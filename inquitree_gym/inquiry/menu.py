@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,38 +11,44 @@ from numpy.typing import NDArray
 from inquitree_gym.envs.spaces import Mask
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.decisions import TOKENS
-from inquitree_gym.inquiry.engine import Engine, Phase, State
+from inquitree_gym.inquiry.engine import Engine, Phase, Rules, State
+from inquitree_gym.inquiry.engine.rows import Slots
+from inquitree_gym.inquiry.exam import LETTERS
 from inquitree_gym.trees import Tree
 
 REDO, EXPLORE, CONCLUDE = TOKENS
 DECISIONS = (REDO, EXPLORE, CONCLUDE)
 
-MAX_CACHED_CONCLUSIONS = 1_024
-"""Conclusion texts cached per menu."""
+OPTIONS = len(LETTERS)
+"""Actions that name an option of the exam."""
+MAX_AXIS_SLOTS = 12
 
-_SUBTOPIC, _CONCLUSION = Phase.SUBTOPIC, Phase.CONCLUSION  # looked up once, for speed
+_SUBTOPIC, _EXAM = Phase.SUBTOPIC, Phase.EXAM  # looked up once, for speed
 
 OnMasked = Literal["play", "raise"]
 
 
 class MenuSize(NamedTuple):
-    """Slots of a menu: a fixed number of actions for trees of different sizes."""
+    """Slots of a menu: a fixed number of actions and of entries in a tally for trees of different sizes."""
 
     subtopics: int
     studies: int
+    axes: int = MAX_AXIS_SLOTS
+    """Axes of the exam. They take no actions."""
 
     @property
     def actions(self) -> int:
-        """Number of actions: the slots, the three decisions and the conclusion."""
-        return self.subtopics + self.studies + len(DECISIONS) + 1
+        """Number of actions: the slots, the three decisions, nothing, and the options of the exam."""
+        return self.subtopics + self.studies + len(DECISIONS) + 1 + OPTIONS
 
     @classmethod
     def fitting(cls, trees: Sequence[Tree]) -> MenuSize:
         """Return the smallest size that holds every one of ``trees``."""
-        return cls(max(len(tree.subtopics) for tree in trees), max(len(tree.studies) for tree in trees))
+        slots = [Slots.of(tree) for tree in trees]
+        return cls(max(s.subtopics for s in slots), max(s.studies for s in slots), max(s.axes for s in slots))
 
     @classmethod
-    def resolve(cls, size: tuple[int, int] | None, trees: Sequence[Tree]) -> MenuSize:
+    def resolve(cls, size: tuple[int, ...] | None, trees: Sequence[Tree]) -> MenuSize:
         """Return ``size`` checked against ``trees``, or for None the smallest that holds them.
 
         Raises:
@@ -50,10 +56,14 @@ class MenuSize(NamedTuple):
         """
         if size is None:
             return cls.fitting(trees)
+        if isinstance(size, cls):
+            for tree in trees:
+                size.check(tree)
+            return size
         pair = isinstance(size, tuple | list) and len(size) == 2
         if not pair or not all(type(slots) is int and slots >= 1 for slots in size):
             raise OptionError(f"size must be a pair of integers from 1, slots for subtopics and studies, got {size!r}")
-        found = cls(*size)
+        found = cls(size[0], size[1], max(MAX_AXIS_SLOTS, size[0], cls.fitting(trees).axes))
         for tree in trees:
             found.check(tree)
         return found
@@ -71,13 +81,19 @@ class MenuSize(NamedTuple):
                 f"{self.subtopics} and {self.studies} slots for them; make it with size=({needed.subtopics}, "
                 f"{needed.studies}) or more"
             )
+        if needed.axes > self.axes:
+            raise OptionError(
+                f"{tree.id} has {needed.axes} axes, and the trees of the environment {self.axes} at most; make it with "
+                f"size=({self.subtopics}, {self.studies}) for up to {MAX_AXIS_SLOTS}"
+            )
 
 
 class Menu:
     """The actions of the discrete view of one tree.
 
-    Actions, in this order: one slot per subtopic and one per study, in tree order with empty slots at the end,
-    the decisions `REDO`, `EXPLORE`, `CONCLUDE`, and the conclusion.
+    Actions, in this order: one slot per subtopic and one per study, in tree order with empty slots at the end, the
+    decisions `REDO`, `EXPLORE`, `CONCLUDE`, nothing, and the options of an item in file order. Nothing stands for an
+    empty conclusion, and leaves an item of the exam out.
     """
 
     def __init__(self, tree: Tree, size: MenuSize | None = None) -> None:
@@ -90,54 +106,20 @@ class Menu:
         self.size.check(tree)
         self.first_study = self.size.subtopics
         self.first_decision = self.size.subtopics + self.size.studies
-        self.conclusion = self.first_decision + len(DECISIONS)
+        self.nothing = self.first_decision + len(DECISIONS)
+        self.first_option = self.nothing + 1
         self.texts = (
             *_padded([subtopic.text for subtopic in tree.subtopics], self.size.subtopics),
             *_padded([study.text for study in tree.studies], self.size.studies),
             *DECISIONS,
+            "",
+            *LETTERS[:OPTIONS],
         )
-        """Texts of all actions but the conclusion. An empty slot has an empty text."""
-        studies = {study.id: k for k, study in enumerate(tree.studies)}
-        self.evidence = tuple(
-            tuple(dict.fromkeys(studies[name] for group in item.needs for name in group)) for item in tree.conclusions
+        """Texts of all actions. An empty slot has an empty text, as has nothing."""
+        self.masks: NDArray[np.int8] = np.concatenate(
+            [self._make_phase_masks(tree), self._make_study_masks(tree), self._make_item_masks(tree)]
         )
-        """Indices of the studies whose results bear on each conclusion item."""
-        self._claims = tuple(item.options[:2] for item in tree.conclusions)
-        self._conclusions: dict[tuple[int, ...], str] = {}
-        self.masks: NDArray[np.int8] = np.concatenate([self._make_phase_masks(tree), self._make_study_masks(tree)])
-        """Open actions, 0 or 1: a row for each phase, then for each subtopic."""
-
-    def text(self, action: int, state: State) -> str:
-        """Return the text of ``action``, 0 to ``size.actions`` − 1, in ``state``. Only a conclusion is concluded."""
-        if action < self.conclusion:
-            return self.texts[action]
-        return self.conclude(state) if state.phase == _CONCLUSION else ""
-
-    def conclude(self, state: State) -> str:
-        """Return a conclusion, as a numbered list, that trusts the last result seen of each study.
-
-        A conclusion item is left out while none of its results has been seen. It is stated as its first false variant
-        if any of them was a fake when last seen, else as the truth. So believing a fake costs reward.
-        """
-        conclusion = self._conclusions.get(state.shown)
-        if conclusion is None:
-            conclusion = self._conclusions[state.shown] = numbered(self._believed(state.shown))
-            if len(self._conclusions) > MAX_CACHED_CONCLUSIONS:
-                del self._conclusions[next(iter(self._conclusions))]
-        return conclusion
-
-    def _believed(self, shown: tuple[int, ...]) -> Iterator[str]:
-        for claim, said in zip(self._claims, self._said(shown), strict=True):
-            if said:
-                yield claim[said - 1]
-
-    def pattern(self, state: State) -> int:
-        """Return what `conclude` says of each item, 0 for nothing, 1 for the truth, 2 for a falsehood, in base 3."""
-        return sum(said * 3**i for i, said in enumerate(self._said(state.shown)))
-
-    def _said(self, shown: tuple[int, ...]) -> Iterator[int]:
-        for studies in self.evidence:
-            yield max(1 + min(shown[k], 1) for k in studies)
+        """Open actions, 0 or 1: a row for each phase, then for each subtopic, then for each conclusion item."""
 
     def mask(self, engine: Engine, state: State) -> Mask:
         """Return the actions that ``state`` allows, a new bool array of shape ``(size.actions,)``. See `mask_int8`."""
@@ -146,20 +128,23 @@ class Menu:
     def mask_int8(self, engine: Engine, state: State) -> NDArray[np.int8]:
         """Return the actions that ``state`` allows, a new array of 0 and 1 of shape ``(size.actions,)``.
 
-        TOPIC: every subtopic, including locked ones. SUBTOPIC: its studies. STUDY: everything, since any action ends
-        it. RESULT: the decisions. CONCLUSION and END: the conclusion.
+        TOPIC: every subtopic, including locked ones. SUBTOPIC: its studies. STUDY: everything but options, since any
+        action ends it. RESULT: the decisions. EXAM: nothing and the options of the item. CONCLUSION and END: nothing.
         """
-        row = len(Phase) + state.subtopic if state.phase == _SUBTOPIC else state.phase
+        phase = state.phase
+        row = len(Phase) + state.subtopic if phase == _SUBTOPIC else int(phase)
+        if phase == _EXAM:
+            row = len(Phase) + engine.n + state.item
         mask: NDArray[np.int8] = self.masks[row].copy()
         return mask
 
     def _make_phase_masks(self, tree: Tree) -> NDArray[np.int8]:
         masks = np.zeros((len(Phase), self.size.actions), np.int8)
         masks[Phase.TOPIC, : len(tree.subtopics)] = 1
-        masks[Phase.STUDY, :-1] = [bool(text) for text in self.texts]
-        masks[Phase.STUDY, self.conclusion] = 1
-        masks[Phase.RESULT, self.first_decision : self.conclusion] = 1
-        masks[Phase.CONCLUSION :, self.conclusion] = 1
+        masks[Phase.STUDY, : self.nothing] = [bool(text) for text in self.texts[: self.nothing]]
+        masks[Phase.STUDY, self.nothing] = 1
+        masks[Phase.RESULT, self.first_decision : self.nothing] = 1
+        masks[Phase.CONCLUSION :, self.nothing] = 1
         return masks
 
     def _make_study_masks(self, tree: Tree) -> NDArray[np.int8]:
@@ -169,6 +154,43 @@ class Menu:
             mask[first : first + len(subtopic.studies)] = 1
             first += len(subtopic.studies)
         return masks
+
+    def _make_item_masks(self, tree: Tree) -> NDArray[np.int8]:
+        masks = np.zeros((len(tree.conclusions), self.size.actions), np.int8)
+        masks[:, self.nothing] = 1
+        for mask, item in zip(masks, tree.conclusions, strict=True):
+            mask[self.first_option : self.first_option + len(item.options)] = 1
+        return masks
+
+
+def check_exam(rules: Rules) -> None:
+    """Check that rules have an exam.
+
+    Raises:
+        OptionError: they have none.
+    """
+    if rules.exam == "none":
+        raise OptionError(
+            "a discrete view answers the exam, and these rules have none (exam='none', as in rules='paper'); play them "
+            "in text, or pass exam='items'"
+        )
+
+
+def item_options(options: Mapping[str, Any] | None, rules: Rules) -> dict[str, Any]:
+    """Return options of a reset with an exam that asks for one item at a time.
+
+    Raises:
+        OptionError: they ask for another exam.
+    """
+    given = {"exam": "items", **(options or {})}
+    if given.get("rules") == "paper" and "exam" not in (options or {}):
+        given["exam"] = "none"
+    if given["exam"] != "items":
+        check_exam(rules.override({"exam": given["exam"]}))
+        raise OptionError(
+            f"a discrete view takes the exam item by item; exam must be 'items', got {given['exam']!r:.80}"
+        )
+    return given
 
 
 def check_on_masked(on_masked: str) -> None:

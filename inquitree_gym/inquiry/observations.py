@@ -13,8 +13,11 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.engine import Engine, Event, ObservationKind, Phase, Rules
+from inquitree_gym.inquiry.engine import Engine, Event, ObservationKind, Phase, Rules, State
 from inquitree_gym.inquiry.engine import rows as column
+from inquitree_gym.inquiry.engine.rows import MOST_POLES
+from inquitree_gym.inquiry.engine.transition import MOST_TALLIED
+from inquitree_gym.inquiry.exam import LETTERS
 from inquitree_gym.text_limits import MAX_OBSERVATION
 from inquitree_gym.trees import HINT_LEVELS, Tree
 
@@ -40,6 +43,8 @@ _TEMPLATES = {
     ObservationKind.DECLINED: "declined",
     ObservationKind.WAIT: "wait",
     ObservationKind.RECALL: "recall",
+    ObservationKind.EXAM: "exam",
+    ObservationKind.EXAM_AGAIN: "exam",
 }
 _TELLS_NOTHING_LEFT = (
     ObservationKind.TOPIC, ObservationKind.RESULT, ObservationKind.DECLINED, ObservationKind.RECALL,
@@ -63,8 +68,8 @@ class ObservationKey(NamedTuple):
     outcome: int = 0
     """Place of a result among the outcomes of its study."""
     limit: bool = False
-    nothing_left: bool = False
-    """True if every subtopic has been visited."""
+    nothing_left: int = 0
+    """1 if every subtopic has been visited, 2 if every study has been run, too. A result tells only the former."""
     wording: int = 0
     """Wording of a result, under ``replication="varied"``."""
     again: bool = False
@@ -77,7 +82,9 @@ class ObservationKey(NamedTuple):
             return LIMIT
         key = self
         if kind not in _TELLS_NOTHING_LEFT or self.limit:
-            key = key._replace(nothing_left=False)
+            key = key._replace(nothing_left=0)
+        elif kind == ObservationKind.RESULT:
+            key = key._replace(nothing_left=min(key.nothing_left, 1))
         return key._replace(node=-1) if kind in (ObservationKind.ASK_AGAIN, ObservationKind.DECLINED) else key
 
 
@@ -93,6 +100,10 @@ class ObservationRenderer:
         self._prompts = prompts
         self._turn_limit = engine.turn_limit
         self._told = {**_DECISIONS[engine.rules.decisions], "bare_decisions": engine.rules.bare_decisions}
+        exam = engine.rules.exam != "none"
+        briefing = {"wrong": engine.rules.fake_level, "worlds": bool(tree.axes), "exam": exam}
+        self._told["briefing"] = briefing if engine.rules.briefing else None
+        self._engine = engine
         self._recalls = engine.rules.reruns == "redo"
         self._reasons = engine.rules.feedback == "reason"
         self._rendered: dict[tuple[int, ...], str] = {}
@@ -104,9 +115,12 @@ class ObservationRenderer:
             OptionError: a template produces more than `MAX_OBSERVATION` characters.
         """
         row = event.state.row
+        if self._engine.rules.exam == "sheet" and row[column.PHASE] == Phase.EXAM:
+            return self._exam(event)
         key = (
             row[column.KIND], row[column.NODE], row[column.SHOWN_HINT], row[column.OUTCOME], row[column.LIMITED],
-            not row[column.LEFT], row[column.WORDING], self._recalls and row[column.AGAIN],
+            0 if row[column.LEFT] else 1 + (row[column.UNRUN] == 0), row[column.WORDING],
+            self._recalls and row[column.AGAIN],
         )  # fmt: skip
         text = self._rendered.get(key)
         if text is None:
@@ -117,6 +131,16 @@ class ObservationRenderer:
             text = self._rendered[key] = self.render_key(shown)
         return text
 
+    def _exam(self, event: Event) -> str:
+        """Return the whole exam, with the options in the order of this episode."""
+        layout = self._engine.layout(event.state)
+        items = [
+            (number, [(letter, item.options[option]) for letter, option in zip(LETTERS, order, strict=False)])
+            for number, (item, order) in enumerate(zip(self._tree.conclusions, layout, strict=True), 1)
+        ]
+        again = event.kind == ObservationKind.EXAM_AGAIN
+        return self._checked("exam", self._prompts.render("exam", items=items, item=None, again=again))
+
     def render_key(self, key: ObservationKey) -> str:
         """Return the text of ``key``, uncached. See `render` for the errors."""
         key = key.plain()
@@ -124,19 +148,28 @@ class ObservationRenderer:
         parts = [] if key == LIMIT else [self._prompts.render(name, **self._values(key))]
         if key.limit:
             parts.append(self._prompts.render("limit"))
-        text = "\n\n".join(parts)
+        return self._checked(name, "\n\n".join(parts))
+
+    def _checked(self, name: str, text: str) -> str:
         if len(text) > MAX_OBSERVATION:
             raise OptionError(f"template '{name}.md' makes {len(text):,} characters; at most {MAX_OBSERVATION:,} fit")
         return text
 
     def _values(self, key: ObservationKey) -> dict[str, object]:
-        told = {"limit": key.limit, "nothing_left": key.nothing_left, "turns": self._turn_limit}
+        left = {"nothing_left": key.nothing_left > 0, "all_run": key.nothing_left > 1}
+        told = {"limit": key.limit, **left, "turns": self._turn_limit}
         return {**self._told, **told, **self._node_values(key)}
 
     def _node_values(self, key: ObservationKey) -> dict[str, object]:
         tree, kind = self._tree, key.kind
         nodes: Sequence[Subtopic | Study] = tree.subtopics if kind in _ABOUT_SUBTOPICS else tree.studies
         match kind:
+            case ObservationKind.EXAM | ObservationKind.EXAM_AGAIN:
+                items = [
+                    (number, tuple(zip(LETTERS, item.options, strict=False)))
+                    for number, item in enumerate(tree.conclusions, 1)
+                ]
+                return {"items": items, "item": key.node, "again": kind == ObservationKind.EXAM_AGAIN}
             case ObservationKind.START | ObservationKind.TOPIC | ObservationKind.DECLINED:
                 return {"topic": tree.topic}
             case ObservationKind.SUBTOPIC:
@@ -170,7 +203,8 @@ def observation_keys(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
     )
     yield LIMIT
     yield ObservationKey(ObservationKind.DECLINED)
-    yield from (ObservationKey(kind, nothing_left=True) for kind in (ObservationKind.TOPIC, ObservationKind.DECLINED))
+    for kind, left in product((ObservationKind.TOPIC, ObservationKind.DECLINED), (1, 2)):
+        yield ObservationKey(kind, nothing_left=left)
     for node, _ in enumerate(tree.subtopics):
         yield ObservationKey(ObservationKind.SUBTOPIC, node)
         yield from (ObservationKey(ObservationKind.SUBTOPIC_HINT, node, level) for level in range(1, HINT_LEVELS + 1))
@@ -191,6 +225,8 @@ def _keys_of_rules(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
                 yield from _result_keys(ObservationKey(ObservationKind.RESULT, node, 0, outcome, wording=wording))
     if rules.reruns == "redo":
         yield from _keys_of_reruns(tree, rules)
+    if rules.exam == "items":
+        yield from (ObservationKey(ObservationKind.EXAM, item) for item, _ in enumerate(tree.conclusions))
     if rules.redo_turn:
         yield from (ObservationKey(ObservationKind.REDO, node) for node, _ in enumerate(tree.studies))
 
@@ -200,7 +236,7 @@ def _keys_of_reruns(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
     for node, _ in enumerate(tree.subtopics):
         yield ObservationKey(ObservationKind.SUBTOPIC, node, again=True)
     for node, study in enumerate(tree.studies):
-        for nothing_left in (False, True):
+        for nothing_left in range(3):
             yield ObservationKey(ObservationKind.RECALL, node, nothing_left=nothing_left)
         wordings = len(study.outcomes[0]) if rules.replication == "varied" else 1
         for wording, outcome in product(range(wordings), range(len(study.outcomes))):
@@ -210,12 +246,14 @@ def _keys_of_reruns(tree: Tree, rules: Rules) -> Iterator[ObservationKey]:
 
 def _result_keys(key: ObservationKey) -> Iterator[ObservationKey]:
     """Yield the keys of one result: before the turn limit, at it, and with nothing left to visit."""
-    yield from (key, key._replace(limit=True), key._replace(nothing_left=True))
+    yield from (key, key._replace(limit=True), key._replace(nothing_left=1))
 
 
 @dataclass(frozen=True)
 class FeatureLayout:
-    """Layout of a feature row: phase (one-hot), hint level (of H), visited subtopics (0 or 1), text embedding.
+    """Layout of a feature row: phase (one-hot), hint level (of H), visited subtopics (0 or 1), tally, text embedding.
+
+    The tally has three numbers for each axis of the exam, how many results stated each of its poles, 0 to 127.
 
     The text embedding has unit length. With ``text_dim`` below ``dim`` it is the first coefficients of the orthonormal
     cosine transform (DCT-II) of the embedding, scaled to about unit length: a fixed projection that roughly keeps
@@ -224,42 +262,49 @@ class FeatureLayout:
 
     subtopics: int
     """Slots for visited subtopics."""
+    axes: int
+    """Slots for axes in the tally. 0 leaves it out."""
     dim: int
     """Length of the embedder's vectors."""
     text_dim: int
     """Length of the text part. At most ``dim``."""
 
     @classmethod
-    def create(cls, subtopics: int, dim: int, text_dim: int | None) -> FeatureLayout:
+    def create(cls, subtopics: int, axes: int, dim: int, text_dim: int | None) -> FeatureLayout:
         """Return a layout. ``text_dim`` None keeps the whole embedding.
 
         Raises:
-            OptionError: ``subtopics`` is no integer from 1, or ``text_dim`` is neither None nor an integer from 1 to
-                ``dim``.
+            OptionError: ``subtopics`` is no integer from 1, ``axes`` none from 0, or ``text_dim`` is neither None nor
+                an integer from 1 to ``dim``.
         """
         if type(subtopics) is not int or subtopics < 1:
             raise OptionError(f"subtopics must be None or an integer from 1, got {subtopics!r}")
+        if type(axes) is not int or axes < 0:
+            raise OptionError(f"axes must be None or an integer from 1, got {axes!r}")
         if text_dim is not None and not (type(text_dim) is int and 1 <= text_dim <= dim):
             raise OptionError(f"text_dim must be None or an integer from 1 to {dim}, got {text_dim!r}")
-        return cls(subtopics, dim, dim if text_dim is None else text_dim)
+        return cls(subtopics, axes, dim, dim if text_dim is None else text_dim)
 
     @cached_property
     def parts(self) -> dict[str, slice]:
         """Columns of each part of a row."""
-        sizes = {"state": len(Phase), "hint_level": 1, "visited": self.subtopics, "text": self.text_dim}
+        tally = {"tally": MOST_POLES * self.axes} if self.axes else {}
+        sizes = {"state": len(Phase), "hint_level": 1, "visited": self.subtopics, **tally, "text": self.text_dim}
         ends = accumulate(sizes.values())
         return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
     @property
     def size(self) -> int:
         """Length of a row."""
-        return len(Phase) + 1 + self.subtopics + self.text_dim
+        return len(Phase) + 1 + self.subtopics + MOST_POLES * self.axes + self.text_dim
 
     def box(self) -> spaces.Box:
         """Return the space of a row."""
         low, high = np.zeros(self.size, np.float32), np.ones(self.size, np.float32)
         reach = np.float32(max(1.0, np.sqrt(self.dim / self.text_dim)))
         low[self.parts["text"]], high[self.parts["text"]] = -reach, reach
+        if self.axes:
+            high[self.parts["tally"]] = MOST_TALLIED
         return spaces.Box(low, high, dtype=np.float32)
 
     def dict(self) -> spaces.Dict:
@@ -275,6 +320,13 @@ class FeatureLayout:
 
         kept = dct(vectors, norm="ortho", axis=-1)[..., : self.text_dim]
         return np.asarray(kept * np.sqrt(self.dim / self.text_dim), np.float32)
+
+    def fill(self, row: FeatureRow, state: State) -> None:
+        """Write what was visited and the tally into a row."""
+        row[self.parts["visited"]] = [state.visited >> i & 1 for i in range(self.subtopics)]
+        if self.axes:
+            tally = self.parts["tally"]
+            row[tally.start : tally.start + len(state.tally)] = state.tally
 
     def row(self, phase: Phase, hint_level: int, text: Vectors) -> FeatureRow:
         """Return a row without visited subtopics. ``text`` is an embedding, shape ``(dim,)``."""

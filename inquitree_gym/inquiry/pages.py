@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from inquitree_gym.inquiry import sections
 from inquitree_gym.inquiry.engine import Rules
 from inquitree_gym.inquiry.events import InquiryEvent
 from inquitree_gym.inquiry.judges.quality import Verdict, evidence_ratios
-from inquitree_gym.inquiry.memory import Memorisation, compare_with_loop, grade_closed_book, memory_table
-from inquitree_gym.inquiry.results import COVERAGE, NORMALISED, SHARE, UNAIDED, EpisodeScore, InquiryDetail
+from inquitree_gym.inquiry.results import COVERAGE, RETURN, SHARE, UNAIDED, EpisodeScore, InquiryDetail
+from inquitree_gym.inquiry.trajectory import exam_score, world_of
 from inquitree_gym.judging.judgement import Judged
 from inquitree_gym.log import Episode
-from inquitree_gym.results.cutoff import ModelDates
-from inquitree_gym.results.load import ScoredRun
-from inquitree_gym.results.report import FurtherResult, KindPages, Report
+from inquitree_gym.results.report import KindPages, Report
 from inquitree_gym.results.score import KindResults, Measure
 from inquitree_gym.results.turns import Badge, EpisodeBody, TurnView
 from inquitree_gym.trees import HINT_LEVELS, Tree
 from inquitree_gym.trees.drawing import diagram
-from inquitree_gym.trees.schema import ConclusionItem
+from inquitree_gym.trees.worlds import ItemInWorld, in_world, world_id
 
 _IN_SUBTOPIC = ("subtopic", "study", "result")
 """States in which a subtopic is under study."""
@@ -66,26 +63,41 @@ def inquiry_view(episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore
             "tree": tree,
             "diagram": diagram(tree),
             "names": {s.id: s.name for s in tree.subtopics} | {s.id: s.text for s in tree.studies},
+            "world": world_id(world_of(tree, episode)),
+            "fiction": bool(tree.axes) and tuple(axis.actual for axis in tree.axes) != world_of(tree, episode),
+            "exam": _exam_rows(episode, tree),
             "items": _graded_items(episode, tree, score),
             "threshold": float(episode.header.rules["threshold"]),
         },
     )
 
 
+def _exam_rows(episode: Episode[InquiryEvent], tree: Tree) -> list[tuple[str, list[tuple[str, bool, bool]]]]:
+    """Return per conclusion item its statements, each with whether it was chosen and whether it holds."""
+    exam = exam_score(episode, tree)
+    if exam is None:
+        return []
+    return [
+        (item.id, [(text, place == chosen, place == right) for place, text in enumerate(item.options)])
+        for item, chosen, right in zip(tree.conclusions, exam.choices, exam.right, strict=True)
+    ]
+
+
 def _graded_items(
     episode: Episode[InquiryEvent], tree: Tree, score: EpisodeScore | None
-) -> list[tuple[ConclusionItem, float, Verdict]]:
+) -> list[tuple[ItemInWorld, float, Verdict]]:
     """Return per conclusion item: the item, its evidence ratio p, and the verdict."""
     if score is None or not score.detail.verdicts:
         return []
     rules = Rules().override(episode.header.rules)
     ratios = map(float, evidence_ratios(tree, score.detail.trajectory.proven, rules.evidence))
-    return list(zip(tree.conclusions, ratios, score.detail.verdicts, strict=True))
+    items = in_world(tree, world_of(tree, episode)).conclusions
+    return list(zip(items, ratios, score.detail.verdicts, strict=True))
 
 
 def turn_views(episode: Episode[InquiryEvent], tree: Tree) -> list[InquiryTurn]:
     """Follow an episode, finished or torn, through its tree."""
-    truths = {study.id: study.outcomes[0][0] for study in tree.studies}
+    truths = {study.id: study.results[0] for study in in_world(tree, world_of(tree, episode)).studies}
     path: tuple[str, ...] = ()
     results: dict[str, int] = {}
     before: InquiryEvent | None = None
@@ -152,7 +164,9 @@ _DECISIONS = {
     "topic": Badge("decision", "decides to explore", "→"),
     "conclusion": Badge("decision", "decides to conclude", "■"),
     "ask_again": Badge("hint", "no decision can be read; asked again", "?"),
-    "end": Badge("decision", "the conclusion is filed", "■"),
+    "exam": Badge("decision", "the conclusion is filed; the exam begins", "■"),
+    "exam_again": Badge("hint", "no answer can be read; asked again", "?"),
+    "end": Badge("decision", "the project is closed", "■"),
 }
 _NAMING = {
     "declined": ("decision", "declines {node}", "←"),
@@ -200,21 +214,21 @@ class InquiryPages(KindPages):
     charts: Mapping[str, tuple[str, str]] = {
         "coverage": ("coverage", "coverage r_c"),
         "unaided": ("unaided_coverage", "unaided coverage"),
+        "return": ("return", "return of the exam"),
         "conclusion": ("Q/|C|", "conclusion Q/|C|"),
     }
-    board = ("coverage", "unaided_coverage", "coverage_at_3n", "Q", "Q/|C|", NORMALISED)
-    listed = ("coverage", "unaided_coverage", "turns", "hints", "Q/|C|")
+    board = ("return", "right", "answered", "credit", "coverage", "unaided_coverage")
+    listed = ("return", "right", "coverage", "unaided_coverage", "turns", "hints")
     sections = (
         sections.vigilance,
         sections.vigilance_over_time,
         sections.turns,
         sections.readings,
-        sections.closed_book,
     )
 
     def maps(self, results: KindResults[Any, InquiryDetail]) -> Mapping[str, Measure[InquiryDetail]]:
         """See `KindPages.maps`."""
-        return {"Conclusion Q/|C|": SHARE, "Unaided coverage": UNAIDED, "Coverage": COVERAGE}
+        return {"Return": RETURN, "Unaided coverage": UNAIDED, "Coverage": COVERAGE, "Conclusion Q/|C|": SHARE}
 
     def label(self, score: EpisodeScore) -> str:
         """Return the tree with its evidence tier."""
@@ -223,23 +237,6 @@ class InquiryPages(KindPages):
     def csvs(self, report: Report[InquiryDetail]) -> Mapping[str, str]:
         """Return vigilance over the course of inquiries, if fakes were shown."""
         return {"-vigilance.csv": sections.vigilance_csv(report)} if sections.vigilance_trends(report) else {}
-
-    def further_results(self, report: Report[InquiryDetail]) -> Iterator[FurtherResult]:
-        """Yield the closed-book conclusions, if there are any."""
-        if report.addition is not None:
-            rows = list(memory_table(report.addition.models))
-            yield FurtherResult("closed_book", "Closed book: mean S from the topic alone", report.addition, rows)
-
-    def addition(
-        self, options: Mapping[str, Any], runs: Sequence[ScoredRun], models: Sequence[ModelDates]
-    ) -> Memorisation | None:
-        """Return the closed-book conclusions of a folder, if it is named, beside runs, on the trees of the runs."""
-        folder: Path | None = options.get("closed_book")
-        if folder is None:
-            return None
-        trees = {name: tree for run in runs for (_, name), tree in run.tasks.items()}
-        scores = [score for run in runs for score in run.scores]
-        return compare_with_loop(grade_closed_book(folder, trees), scores, models)
 
     def view(
         self, episode: Episode[InquiryEvent], task: Tree, judged: Judged, score: EpisodeScore | None

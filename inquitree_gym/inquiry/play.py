@@ -9,8 +9,9 @@ from inquitree_gym.baselines.agent import Agent
 from inquitree_gym.baselines.llm import ChatAgent
 from inquitree_gym.embeddings import TreeVectors, load_embedder, tree_vectors
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.agents.llm import LLMAgent, ScepticAgent
+from inquitree_gym.inquiry.agents.llm import LLMAgent, RecallAgent, ScepticAgent
 from inquitree_gym.inquiry.agents.policy import RetrievalAgent, saved_policy
+from inquitree_gym.inquiry.agents.readers import CopyistAgent, CoverAgent, EchoAgent
 from inquitree_gym.inquiry.agents.scripted import (
     OracleAgent,
     RandomAgent,
@@ -21,12 +22,14 @@ from inquitree_gym.inquiry.agents.scripted import (
 )
 from inquitree_gym.inquiry.engine import Decision, Engine, Phase, Reading, Rules, State
 from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.exam import Sheet
 from inquitree_gym.inquiry.llm_matcher import LOCAL, LLMReader
 from inquitree_gym.inquiry.observations import ObservationRenderer
 from inquitree_gym.inquiry.prompts import TEMPLATE_NAMES, inquiry_prompts
 from inquitree_gym.inquiry.runtime import RuntimeCache, public_info
 from inquitree_gym.inquiry.settings import InquirySettings
 from inquitree_gym.inquiry.vector import SyntheticEnv
+from inquitree_gym.judging.judgement import LOCAL as LOCAL_JUDGE
 from inquitree_gym.protocols import Course, Shared
 from inquitree_gym.trees import Tree
 
@@ -47,14 +50,17 @@ class InquiryPlay:
         "oracle": lambda env: OracleAgent(_tree(env), env.rules if env.last_transition is None else env.episode_rules),
         "worst-case": lambda env: WorstCaseAgent(),
         "retrieval": lambda env: RetrievalAgent(_vectors(env)),
+        "cover": lambda env: CoverAgent(_tree(env)),
+        "copyist": lambda env: CopyistAgent(_tree(env)),
+        "echo": lambda env: EchoAgent(_tree(env)),
         "random-redo": lambda env: RedoUntilTrue(RandomAgent(_tree(env))),
         "retrieval-redo": lambda env: RedoUntilTrue(RetrievalAgent(_vectors(env))),
     }
-    model_agents: Mapping[str, type[ChatAgent]] = {"llm": LLMAgent, "sceptic": ScepticAgent}
+    model_agents: Mapping[str, type[ChatAgent]] = {"llm": LLMAgent, "sceptic": ScepticAgent, "recall": RecallAgent}
     default_agents = ("random", "oracle")
     course_note = (
-        "Requests from 3n turns (every proposal accepted) to n(2H + 3) (every one forced) or the turn limit, and the "
-        "conclusion. Redone studies are extra."
+        "Requests from 3n turns (every proposal accepted) to n(2H + 3) (every one forced) or the turn limit, the "
+        "conclusion and the exam, which an unreadable answer takes twice. Redone studies are extra."
     )
 
     def saved_policy(self, name: str, env: InquiryEnv) -> Agent:
@@ -71,10 +77,17 @@ class InquiryPlay:
         reader = LOCAL if settings.reader is None else LLMReader(shared.chat(settings.reader), cache=shared.cache)
         prompts = inquiry_prompts(shared.prompts)
         runtimes = RuntimeCache(embedder, prompts)
+        judge = None if shared.judge == LOCAL_JUDGE else shared.judge
         rules = settings.chosen_rules() | {"threshold": settings.threshold}
 
         def make(tree: Tree) -> InquiryEnv:
-            env = InquiryEnv(tree, embedder=embedder, reader=reader, judge=shared.judge, **rules)
+            env = InquiryEnv(
+                tree,
+                embedder=embedder,
+                reader=reader,
+                judge=judge,
+                **rules,
+            )
             env.prompts, env.runtimes = prompts, runtimes
             return env
 
@@ -85,15 +98,18 @@ class InquiryPlay:
         options = settings.options(settings.cells()[0], task)
         engine = Engine(task, Rules(threshold=_ANY_THRESHOLD).override(options))
         observations = ObservationRenderer(task, inquiry_prompts(prompts), engine)
-        return _walk(engine, observations, _succeed), _walk(engine, observations, _fail)
+        return _walk(engine, observations, _succeed, 0), _walk(engine, observations, _fail, None)
 
 
-def _walk(engine: Engine, observations: ObservationRenderer, policy: Policy) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each observation of an episode with its info."""
-    event = engine.start(0)
-    while event.state.phase != Phase.END:
+def _walk(
+    engine: Engine, observations: ObservationRenderer, policy: Policy, choice: int | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each observation of an episode with its info. ``choice`` answers every item of a sheet."""
+    event, sheet = engine.start(0), Sheet((choice,) * len(engine.exam.items))
+    while (state := event.state).phase != Phase.END:
         yield observations.render(event), public_info(event)
-        event = engine.advance(event.state, policy(engine, event.state))
+        takes_sheet = state.phase == Phase.EXAM and engine.rules.exam == "sheet"
+        event = engine.answer(state, sheet) if takes_sheet else engine.advance(state, policy(engine, state))
 
 
 def _succeed(engine: Engine, state: State) -> Reading:
@@ -111,6 +127,8 @@ def _fail(engine: Engine, state: State) -> Reading:
 
 
 def _decide(engine: Engine, state: State) -> Reading:
+    if state.phase == Phase.EXAM:
+        return Reading()
     return _CONCLUDE if state.visited == (1 << engine.n) - 1 else _EXPLORE
 
 

@@ -11,11 +11,12 @@ PACKAGE = "inquitree_gym.inquiry"
 """Package of the templates."""
 TEMPLATE_NAMES = (
     "start", "topic", "subtopic", "result", "subtopic_hint", "study_hint", "ask_again", "conclusion", "limit",
-    "end", "declined", "redo", "wait", "recall",
+    "end", "declined", "redo", "wait", "recall", "exam",
 )  # fmt: skip
 """Templates of the observations."""
 AGENT_TEMPLATE_NAMES = (
-    "llm_system", "llm_correction", "llm_dropped", "sceptic_system", "sceptic_check", "sceptic_note",
+    "llm_system", "llm_exam", "llm_correction", "llm_dropped", "sceptic_system", "sceptic_check", "sceptic_note",
+    "recall_system",
 )  # fmt: skip
 """Templates of the messages from an agent to language models."""
 BELIEF_TEMPLATE = "llm_belief"

@@ -187,6 +187,8 @@ def _outcome(turn: Turn[InquiryEvent]) -> str:
 
 
 FLOOR, CEILING = "random-menu", "oracle"
+OF_ORACLE = "return / oracle"
+"""Heading of the return on the scale from 0 to the oracle's return (1), if the scores hold the oracle."""
 NORMALISED = "normalised"
 """Heading of Q/|C| scaled from the floor (0) to the oracle (1), if the scores hold both."""
 CHANGE = "redo_rate − level 0"
@@ -220,12 +222,32 @@ UNAIDED = Measure[InquiryDetail](
     "unaided_coverage", lambda detail: detail.trajectory.unaided_coverage, "share of subtopics entered without a hint"
 )
 CREDIT = Measure[InquiryDetail]("credit", lambda detail: detail.trajectory.credit, "mean earned credit of the results")
+RETURN = Measure[InquiryDetail](
+    "return", lambda detail: None if detail.trajectory.exam is None else detail.trajectory.exam.score,
+    "return of the exam, in [-1, 1]", anchors=Anchors(OF_ORACLE, 0.0, CEILING),
+)  # fmt: skip
+RIGHT = Measure[InquiryDetail](
+    "right", lambda detail: None if detail.trajectory.exam is None else detail.trajectory.exam.share_right,
+    "share of the exam's items answered right",
+)  # fmt: skip
+ANSWERED = Measure[InquiryDetail](
+    "answered", lambda detail: None if detail.trajectory.exam is None else detail.trajectory.exam.share_answered,
+    "share of the exam's items answered",
+)  # fmt: skip
+SHEET_BRIER = Measure[InquiryDetail](
+    "sheet_brier", lambda detail: None if detail.trajectory.exam is None else detail.trajectory.exam.mean_brier,
+    "Brier score of the probabilities given to answers, mean over the axes",
+)  # fmt: skip
 SHARE = Measure[InquiryDetail](
     "Q/|C|", lambda detail: detail.quality_share, "quality of the conclusion", judged=True,
     anchors=Anchors(NORMALISED, FLOOR, CEILING),
 )  # fmt: skip
 GRADE = Measure[InquiryDetail]("mean S", lambda detail: detail.mean_grade, "mean grade of the items", judged=True)
 MEASURES: tuple[Measure[InquiryDetail], ...] = (
+    RETURN,
+    RIGHT,
+    ANSWERED,
+    SHEET_BRIER,
     COVERAGE,
     UNAIDED,
     CREDIT,
@@ -248,6 +270,10 @@ LEGEND = (
     "credit: mean over the results of 1, ¼ or 0, by the hints before the first choice of subtopic and study; 0 after\n"
     "a forced move, or in words that were shown before.\n"
     "turns: L, up to the decision to conclude.\n"
+    "return: of the exam, the mean over the axes of credit times score, from -1 to 1; guessing is worth 0.\n"
+    "return / oracle: on the scale from 0 to the oracle's return (1) of the same trees and level, where it ran.\n"
+    "right, answered: shares of the exam's items. sheet brier: of the probabilities given to answers, over the axes.\n"
+    "Q, S: grades of the written conclusion; name a judge with --judge to see them.\n"
     "normalised: Q/|C| from the floor (random-menu, 0) to the oracle (1) of the same trees and level, where both ran.\n"
     "stretch: position of L between its bounds, 0 at 3n, 1 at the limit or n(2H+3); below 0 for an early conclusion.\n"
     "hit rate, false alarm rate: shares of the fake and of the true results that were redone.\n"
@@ -261,16 +287,18 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
     """Results of inquiries. See `KindResults` for the methods."""
 
     measures = MEASURES
-    shown = ("coverage", "unaided_coverage", "coverage_at_3n", "Q", "Q/|C|")
+    shown = ("return", "right", "credit", "coverage", "unaided_coverage")
     tables: Mapping[str, tuple[str, ...]] = {
-        "Results": ("coverage", "unaided_coverage", "credit", "Q", "Q/|C|", NORMALISED),
+        "Results": ("return", OF_ORACLE, "right", "answered", "credit", "coverage", "unaided_coverage"),
+        "Conclusions, by a judge": ("Q", "Q/|C|", "mean S", NORMALISED),
         "Steps": ("coverage_at_3n", "turns", BOUNDS, "stretch", "hints"),
         "Vigilance": ("redo_rate", CHANGE, HITS, FALSE_ALARMS, D_PRIME),
         "Vigilance by kind of showing": tuple(measure.name for measure in SPLIT[:4]),
         "Stated beliefs": (STATED, "Brier", "AUC"),
+        "Probabilities of answers": ("sheet_brier",),
     }
-    compared = ("coverage", "unaided_coverage", "Q/|C|", "turns", "redo_rate", HITS, FALSE_ALARMS)
-    split = (COVERAGE, UNAIDED, SHARE, GRADE)
+    compared = ("return", "coverage", "unaided_coverage", "Q/|C|", "turns", "redo_rate", HITS, FALSE_ALARMS)
+    split = (RETURN, COVERAGE, UNAIDED, SHARE, GRADE)
     clusters = "trees"
     legend = LEGEND
 
@@ -292,8 +320,8 @@ class InquiryResults(KindResults[Tree, InquiryDetail]):
         return limit_of(header)
 
     def unscored(self, detail: InquiryDetail) -> int:
-        """Return 1 for a conclusion with an unscored item, or an episode without one."""
-        return int(detail.quality is None)
+        """Return 1 for a judged conclusion with an unscored item."""
+        return int(bool(detail.verdicts) and detail.quality is None)
 
     def pooled(self, scores: Sequence[EpisodeScore], of_player: Sequence[EpisodeScore]) -> dict[str, Estimate]:
         """Return calibration, the change of redo frequency, d′ and c, which need many results."""

@@ -1,37 +1,37 @@
-"""Runtime of a tree under one set of rules: engine, matcher, observation texts, judge, and the info of its events."""
+"""Runtime of a tree under one set of rules: engine, matcher, observation texts, and the info of its events."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inquitree_gym.embeddings import Embedder, TreeVectors, tree_vectors
 from inquitree_gym.envs.episode_records import RecordedStep, ServiceReply
 from inquitree_gym.envs.text import Runtimes, Scope, TextEnv, TextRecords
 from inquitree_gym.inquiry.engine import Event, ObservationKind, Phase, Reading, Rules, State, event_values
-from inquitree_gym.inquiry.events import EmbedderRef, InquiryEvent, InquirySetup, ReadingRecord
-from inquitree_gym.inquiry.judges.quality import conclusion_reward
+from inquitree_gym.inquiry.events import EmbedderRef, InquiryEvent, InquirySetup, ReadingRecord, SheetRecord
+from inquitree_gym.inquiry.exam import LETTERS
 from inquitree_gym.inquiry.llm_matcher import ReaderAnswer
 from inquitree_gym.log.records import JUDGE_ROLE, READER_ROLE
-from inquitree_gym.text_limits import MAX_ACTION_LENGTH
 from inquitree_gym.trees import Tree
+from inquitree_gym.trees.worlds import world_id
 
 if TYPE_CHECKING:
     from inquitree_gym.embeddings import Embedder
     from inquitree_gym.envs.asking import AskedJudge
     from inquitree_gym.inquiry.engine import Engine
-    from inquitree_gym.inquiry.judges.local import LocalJudge
     from inquitree_gym.inquiry.matching import AskedReader, Matcher
     from inquitree_gym.inquiry.observations import ObservationRenderer
+    from inquitree_gym.inquiry.sheets import SheetReading
     from inquitree_gym.log import Turn
     from inquitree_gym.prompts import Prompts
-    from inquitree_gym.trees.schema import Study, Subtopic
+    from inquitree_gym.trees.schema import ConclusionItem, Study, Subtopic
 
 
-MAX_CACHED_REWARDS = 1_024
-"""Conclusion rewards cached per runtime."""
+EXAM_VERSION = 1
+"""Version of the exam and its scores."""
 MAX_CACHED_RUNTIMES = 64
 """Runtimes cached per `RuntimeCache`."""
 
@@ -46,35 +46,16 @@ class TreeRuntime:
     engine: Engine
     matcher: Matcher
     observations: ObservationRenderer
-    judge: LocalJudge
     vectors: TreeVectors
-    _rewards: dict[tuple[int, str], float] = field(default_factory=dict)
-    """Latest rewards by true results seen and conclusion text."""
 
     @property
     def rules(self) -> Rules:
         """Rules of the episodes."""
         return self.engine.rules
 
-    def reward(self, state: State, conclusion: str) -> float:
-        """Return Q/|C| of a conclusion in [0, 1] (Eq. 9), cached by evidence and the text that is read."""
-        key = (state.proven, conclusion[:MAX_ACTION_LENGTH])
-        reward = self._rewards.get(key)
-        if reward is None:
-            reward = self._rewards[key] = conclusion_reward(
-                self.judge, self.task, state, conclusion, self.rules.evidence
-            )
-            if len(self._rewards) > MAX_CACHED_REWARDS:
-                del self._rewards[next(iter(self._rewards))]
-        return reward
-
     def uncached_texts(self, state: State, action: str) -> Iterator[tuple[TreeVectors, str]]:
         """Yield the texts that ``action`` still has to have embedded in ``state``, each with its vector cache."""
-        if state.phase == Phase.CONCLUSION:
-            for claim in self.judge.claims(action):
-                if not self.judge.vectors.knows(claim):
-                    yield self.judge.vectors, claim
-        elif (text := self.matcher.to_embed(state, action)) is not None:
+        if (text := self.matcher.to_embed(state, action)) is not None:
             yield self.vectors, text
 
 
@@ -117,7 +98,6 @@ class RuntimeCache(Runtimes[Tree, Rules, TreeRuntime]):
             engine=engine,
             matcher=Matcher(engine, vectors),
             observations=ObservationRenderer(about, self._prompts, engine),
-            judge=self._judge(about),
             vectors=vectors,
         )
 
@@ -125,13 +105,6 @@ class RuntimeCache(Runtimes[Tree, Rules, TreeRuntime]):
         if self.scope == "shared":
             return tree_vectors(tree, embedder)
         return TreeVectors(tree, embedder, lasting=self.scope == "private")
-
-    def _judge(self, tree: Tree) -> LocalJudge:
-        from inquitree_gym.inquiry.judges.local import LocalJudge, judge_vectors, local_judge
-
-        if self.scope == "shared":
-            return local_judge(tree)
-        return LocalJudge(judge_vectors(tree, lasting=self.scope == "private"))
 
 
 class Transition(NamedTuple):
@@ -143,6 +116,8 @@ class Transition(NamedTuple):
     """The action as text. Empty after a reset."""
     phase: Phase = Phase.TOPIC
     """Phase in which the action was taken."""
+    sheet: SheetReading | None = None
+    """The answers to the exam, once it is over."""
 
 
 def public_info(event: Event) -> dict[str, Any]:
@@ -169,6 +144,7 @@ def privileged_info(transition: Transition, turn_limit: int | None) -> dict[str,
         "margin": reading.margin,
         "top": [list(pair) for pair in reading.top],
         "visits": list(event.state.visits),
+        "world": list(event.state.world),
         "turn_limit": turn_limit,
     }
 
@@ -202,7 +178,7 @@ class InquiryRecords(TextRecords[Tree, Rules, TreeRuntime, Transition]):
     def last_step(self) -> RecordedStep:
         """Name the candidates, the subtopics and the studies by id."""
         tree, last = self._env.task, self._env.last
-        return RecordedStep(last.action, _logged_event(tree, last.event, _reading_record(tree, last)))
+        return RecordedStep(last.action, _logged_event(tree, last, _reading_record(tree, last)))
 
     def replies(self) -> Iterator[ServiceReply]:
         """Yield the reader's reply about the last action, and the judge's replies about the conclusion."""
@@ -215,11 +191,8 @@ class InquiryRecords(TextRecords[Tree, Rules, TreeRuntime, Transition]):
                 yield ServiceReply(JUDGE_ROLE, asked.reply, asked.fault)
 
     def judge(self) -> Mapping[str, Any]:
-        """Describe the local judge, or the one that was given."""
-        if self._judge is not None:
-            return self._judge.config
-        local = self._env.runtime.judge
-        return {"name": local.name, "version": local.version}
+        """Describe the exam, or the judge that was given."""
+        return {"name": "exam", "version": EXAM_VERSION} if self._judge is None else self._judge.config
 
     def recall(self, turn: Turn[InquiryEvent]) -> None:
         """Take the reader's choice and the judge's reward."""
@@ -232,6 +205,7 @@ class InquiryRecords(TextRecords[Tree, Rules, TreeRuntime, Transition]):
     def _setup(self) -> InquirySetup:
         return InquirySetup(
             embedder=EmbedderRef(name=self._embedder.name, digest=self._embedder.digest),
+            world=world_id(self._env.runtime.engine.world(self._env.last.event.state)),
             reader=None if self._reader is None else json.loads(json.dumps(self._reader.reader.config)),
         )
 
@@ -239,6 +213,9 @@ class InquiryRecords(TextRecords[Tree, Rules, TreeRuntime, Transition]):
 def _reading_record(tree: Tree, last: Transition) -> ReadingRecord:
     """Name the candidates by id: studies if the action was taken at a subtopic, subtopics elsewhere."""
     reading, nodes = last.reading, tree.studies if last.phase == Phase.SUBTOPIC else tree.subtopics
+    if last.phase == Phase.EXAM:
+        candidate = LETTERS[reading.candidate] if reading.candidate >= 0 else None
+        return ReadingRecord(candidate=candidate, similarity=reading.similarity, decision="none", margin=None, top=())
     return ReadingRecord(
         candidate=nodes[reading.candidate].id if reading.candidate >= 0 else None,
         similarity=reading.similarity,
@@ -249,11 +226,16 @@ def _reading_record(tree: Tree, last: Transition) -> ReadingRecord:
     )
 
 
-def _logged_event(tree: Tree, event: Event, reading: ReadingRecord) -> InquiryEvent:
-    nodes = tree.subtopics if event.kind in _SUBTOPIC_KINDS else tree.studies
+def _logged_event(tree: Tree, last: Transition, reading: ReadingRecord) -> InquiryEvent:
+    event, sheet = last.event, last.sheet
+    nodes: Sequence[Subtopic | Study | ConclusionItem] = tree.studies
+    if event.state.phase == Phase.EXAM:
+        nodes = tree.conclusions
+    elif event.kind in _SUBTOPIC_KINDS:
+        nodes = tree.subtopics
     values = event_values(event) | {"node": _id(nodes, event.node)}
-    return InquiryEvent(reading=reading, **values)
+    return InquiryEvent(reading=reading, sheet=None if sheet is None else SheetRecord.of(sheet), **values)
 
 
-def _id(nodes: Sequence[Subtopic] | Sequence[Study], index: int) -> str | None:
+def _id(nodes: Sequence[Subtopic | Study | ConclusionItem], index: int) -> str | None:
     return nodes[index].id if index >= 0 else None

@@ -1,4 +1,4 @@
-"""Sections of a report on inquiries: coverage over turns, readings, fake results, and what models knew before."""
+"""Sections of a report on inquiries: coverage over turns, readings, and fake results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from inquitree_gym.inquiry.memory import Memorisation
 from inquitree_gym.inquiry.results import CHANGE, LEVEL, SPLIT, STATED, EpisodeScore, InquiryDetail, ReadingCounts
 from inquitree_gym.inquiry.vigilance import (
     AUC,
@@ -78,7 +77,7 @@ def vigilance_trend(scores: Sequence[EpisodeScore]) -> VigilanceTrend | None:
         (score, exposure)
         for score in scores
         for exposure in score.detail.exposures
-        if score.cell["fake_level"] and exposure.redone is not None
+        if score.cell["fake_level"] and exposure.counts
     ]
     if not answered:
         return None
@@ -142,12 +141,6 @@ TURN_STEP = 0.25
 """Step of the coverage curves, in turns per subtopic."""
 OUTCOMES = ("accepted", "hinted", "waits", "forced", "limit")
 REASONS = ("below_threshold", "prerequisite_unmet", "unreadable_decision")
-_MEMORY_HEADS = (
-    "model", "judge", "cutoff", "conclusions", "not scored", "off format", "mean S", "before", "after",
-    "before − after",
-    "df", "unclear trees",
-)  # fmt: skip
-_GAIN_HEADS = ("agent", "judge", "mean S in the loop", "closed book", "gain", "trees")
 
 
 def turns(report: InquiryReport) -> Section:
@@ -201,28 +194,6 @@ def readings(report: InquiryReport) -> Section:
     heads = ("agent", "choices", *OUTCOMES, *(reason.replace("_", " ") for reason in REASONS))
     table = make_table("Readings", heads, lines)
     return Section("reading", "How actions were read", report.words("readings"), charts, (table,))
-
-
-def closed_book(report: InquiryReport) -> Section | None:
-    """Return what models concluded from the topic alone. None without closed-book conclusions."""
-    if report.addition is None:
-        return None
-    memories: Memorisation = report.addition
-    lines = [
-        [
-            each.name, each.judge, each.cutoff, each.conclusions, each.unscored, each.off_format, each.memory,
-            each.before, each.after, each.difference, each.degrees, each.unclear,
-        ]
-        for each in memories.models
-    ]  # fmt: skip
-    gains = [
-        [report.name(each.player), each.judge, each.loop, each.memory, each.gain, each.gain.trees]
-        for each in memories.gains
-    ]  # fmt: skip
-    tables = [make_table("Closed book: mean S from the topic alone", _MEMORY_HEADS, lines, labels=3)]
-    if gains:
-        tables.append(make_table("In the loop beside closed book", _GAIN_HEADS, gains, labels=2))
-    return Section("closed-book", "What models knew before", report.words("closed_book"), (), tuple(tables))
 
 
 def vigilance(report: InquiryReport) -> Section:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from inquitree_gym.kind_settings import AgentSettings, KindSettings, OptionTable, TableField, as_tuple
+from inquitree_gym.kind_settings import AgentSettings, KindSettings, TableField, as_tuple
 from inquitree_gym.protocols import Scalar
 
 PRESET = "preset"
@@ -48,22 +47,13 @@ class InquiryAgentSettings(AgentSettings):
     belief: bool = Field(default=False, description="Ask models what they believe of each result.")
 
 
-class InquiryReportOptions(OptionTable):
-    """Further options of a report on inquiries."""
-
-    closed_book: Path | None = Field(
-        default=None, description="Folder of inquitree closed-book, to compare with what models knew before."
-    )
-
-
 class InquirySettings(KindSettings):
     """Settings of a study of inquiries. See `KindSettings` for the methods."""
 
     grid: ClassVar[tuple[str, ...]] = ("fake_level",)
     short: ClassVar[Mapping[str, str]] = {"fake_level": "f"}
-    model_agents: ClassVar[tuple[str, ...]] = ("llm", "sceptic")
+    model_agents: ClassVar[tuple[str, ...]] = ("llm", "sceptic", "recall")
     agent: ClassVar[type[AgentSettings]] = InquiryAgentSettings
-    report: ClassVar[type[OptionTable]] = InquiryReportOptions
 
     fake_level: Annotated[tuple[FakeLevel, ...], BeforeValidator(as_tuple)] = Field(
         default=(0,), min_length=1, description="Fake levels: results are fake with probability LEVEL/10."

@@ -11,18 +11,19 @@ from inquitree_gym.protocols import Outline, Tasks
 from inquitree_gym.trees.catalogue import CATALOGUE, builtin_ids, expand_names, is_task_file, user_files
 from inquitree_gym.trees.load import dump_document, load_tree
 from inquitree_gym.trees.schema import Embed, Tree
+from inquitree_gym.trees.worlds import count_worlds
 
 if TYPE_CHECKING:
     from inquitree_gym.trees.world_schema import WorldTree
 
-_UNKNOWN = dict.fromkeys(("depth", "width", "tier", "year", "journal", "doi"))
+_UNKNOWN = dict.fromkeys(("worlds", "depth", "width", "tier", "year", "journal", "doi"))
 
 
 class TreeTasks(Tasks[Tree]):
     """Research trees. See `protocols.Tasks` for the methods."""
 
     noun = "tree"
-    columns = ("id", "n", "depth", "width", "tier", "year", "journal", "title")
+    columns = ("id", "n", "worlds", "depth", "width", "tier", "year", "journal", "title")
 
     @property
     def schema(self) -> Any:
@@ -131,6 +132,7 @@ def _entry(name: str) -> dict[str, Any]:
         "n": len(tree.subtopics),
         "playable": True,
         "title": tree.paper.title,
+        "worlds": count_worlds(tree),
         "depth": 1 + max(depths(tree).values()),
         "width": max(map(len, layers(tree))),
         "tier": tree.provenance.tier,

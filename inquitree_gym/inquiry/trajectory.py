@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.exam import (
+    Exam,
+    axis_points,
+    brier_by_axis,
+    exam_of,
+    exam_return,
+    marks_of,
+    sheet_of_world,
+)
 from inquitree_gym.inquiry.vigilance import ALL, Belief, beliefs, exposures, tally
+from inquitree_gym.trees.worlds import World, poles_in
 
 if TYPE_CHECKING:
-    from inquitree_gym.inquiry.events import InquiryEvent
+    from inquitree_gym.inquiry.events import InquiryEvent, SheetRecord
     from inquitree_gym.inquiry.vigilance import Counts
     from inquitree_gym.log import Episode, Turn
     from inquitree_gym.trees import Tree
@@ -46,6 +56,8 @@ class Trajectory:
     """Beliefs stated about results, in order."""
     proven: int
     """Bit set of the studies whose true result was observed, bit k for study k."""
+    exam: ExamScore | None
+    """Score of the exam. None if none was taken."""
     conclusion: str | None
     """Text of the conclusion. None if the episode has none."""
 
@@ -83,7 +95,7 @@ def read_trajectory(episode: Episode[InquiryEvent], tree: Tree) -> Trajectory:
         unaided_coverage=sum(unaided for _, unaided in entries.values()) / n,
         credit=_mean_credit(episode),
         coverage_at_3n=sum(turn <= 3 * n for turn, _ in entries.values()) / n,
-        turns=len(episode.turns) - any(turn.event.kind == "end" for turn in episode.turns),
+        turns=len(episode.turns) - sum(turn.event.state in ("exam", "end") for turn in episode.turns),
         fewest_turns=rules.fewest_turns(n),
         most_turns=rules.most_turns(n),
         choices=len(chosen),
@@ -93,13 +105,96 @@ def read_trajectory(episode: Episode[InquiryEvent], tree: Tree) -> Trajectory:
         showings=tally(shown),
         beliefs=beliefs(shown),
         proven=sum(1 << index[study] for study in {each.study for each in shown if not each.fake}),
-        conclusion=next((turn.action for turn in episode.turns if turn.event.kind == "end"), None),
+        exam=exam_score(episode, tree),
+        conclusion=conclusion_of(episode),
     )
+
+
+def conclusion_of(episode: Episode[InquiryEvent]) -> str | None:
+    """Return the written conclusion. None if there is none yet."""
+    found = concluding_turn(episode)
+    return None if found is None else found.action
+
+
+def concluding_turn(episode: Episode[InquiryEvent]) -> Turn[InquiryEvent] | None:
+    """Return the turn in which the conclusion was written: the first one that leads to the exam or to the end."""
+    return next((turn for turn in episode.turns if turn.event.state in ("exam", "end")), None)
 
 
 def _mean_credit(episode: Episode[InquiryEvent]) -> float | None:
     found = [turn.event.credit for turn in episode.turns if turn.event.credit is not None]
     return sum(found) / len(found) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class ExamScore:
+    """The exam of one episode."""
+
+    score: float
+    """Return in [-1, 1]: the mean over the axes of credit times score."""
+    by_axis: tuple[float, ...]
+    """Score of each axis of the exam, in [-1, 1], whatever credit was earned."""
+    credit: tuple[float, ...]
+    """Credit that was earned for each axis, in [0, 1]."""
+    choices: tuple[int | None, ...]
+    """Statement that was chosen for each conclusion item, by its place in the tree. None for none."""
+    right: tuple[int, ...]
+    """Statement that holds, for each item."""
+    brier: tuple[float | None, ...]
+    """Mean squared error of the stated probabilities by axis. None without any."""
+
+    @property
+    def mean_brier(self) -> float | None:
+        """Mean of `brier` over the axes that have one. None without any."""
+        known = [each for each in self.brier if each is not None]
+        return sum(known) / len(known) if known else None
+
+    @property
+    def share_right(self) -> float:
+        """Share of the items whose statement was chosen."""
+        return sum(a == b for a, b in zip(self.choices, self.right, strict=True)) / len(self.right)
+
+    @property
+    def share_answered(self) -> float:
+        """Share of the items that were answered."""
+        return sum(choice is not None for choice in self.choices) / len(self.choices)
+
+
+def world_of(tree: Tree, episode: Episode[Any]) -> World:
+    """Return the world of an episode.
+
+    Raises:
+        LogError: the tree has no such world.
+    """
+    named = episode.header.setup.world
+    try:
+        return tuple(poles[0] for poles in poles_in(tree, named))
+    except OptionError as error:
+        raise LogError(f"the world of the log is none of {tree.id}: {error}") from None
+
+
+def exam_score(episode: Episode[InquiryEvent], tree: Tree) -> ExamScore | None:
+    """Return the score of the exam. None if none was taken."""
+    sheets = [turn.event.sheet for turn in episode.turns if turn.event.sheet is not None]
+    exam = exam_of(tree)
+    if not sheets:
+        return None
+    sheet = sheets[-1].sheet
+    world = world_of(tree, episode) or (0,) * len(exam.poles)
+    credit = [0.0] * len(exam.poles)
+    read = dict(zip((study.id for study in tree.studies), marks_of(tree), strict=True))
+    for turn in episode.turns:
+        if turn.event.kind == "result" and turn.event.node is not None:
+            for mark in read[turn.event.node]:
+                credit[mark.axis] = max(credit[mark.axis], turn.event.credit or 0.0)
+    return ExamScore(
+        score=exam_return(exam, sheet, world, credit),
+        by_axis=tuple(point / exam.scale for point in axis_points(exam, sheet, world)),
+        credit=tuple(credit),
+        choices=sheet.choices,
+        right=tuple(choice or 0 for choice in sheet_of_world(exam, world).choices),
+        brier=brier_by_axis(exam, sheet, world),
+    )
 
 
 def check_log(episode: Episode[InquiryEvent], tree: Tree) -> None:
@@ -123,17 +218,28 @@ def check_log(episode: Episode[InquiryEvent], tree: Tree) -> None:
     if rules.threshold is None:
         raise LogError("the threshold of the log is not a number; it is damaged")
     results = {study.id: len(study.outcomes) for study in tree.studies}
-    known = {subtopic.id for subtopic in tree.subtopics} | results.keys()
+    known = {node.id for node in tree.subtopics} | {item.id for item in tree.conclusions} | results.keys()
+    world_of(tree, episode)
+    exam = exam_of(tree)
     entered = Counter[str | None]()
     for turn in episode.turns:
         event = turn.event
         entered[event.node] += {"subtopic": 1, "declined": -1}.get(event.kind, 0)
         if (
-            event.node not in known | {None}
+            (event.sheet is not None and not _fits(event.sheet, exam))
+            or event.node not in known | {None}
             or (event.kind == "result" and event.fake not in range(results.get(event.node or "", 0)))
             or entered[event.node] < 0
         ):
             raise LogError(f"turn {turn.turn} of the log cannot have happened in {tree.id}; it is damaged")
+
+
+def _fits(sheet: SheetRecord, exam: Exam) -> bool:
+    """Tell whether a sheet answers the items of an exam by options that they have."""
+    options = [range(exam.options(item)) for item in range(len(exam.items))]
+    return len(sheet.choices) == len(options) and all(
+        choice is None or choice in known for choice, known in zip(sheet.choices, options, strict=True)
+    )
 
 
 def coverage_over_turns(episode: Episode[InquiryEvent], tree: Tree) -> list[float]:

@@ -17,7 +17,6 @@ from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.env import InquiryEnv, TreeLike
 from inquitree_gym.inquiry.keywords import InquiryKeywords, unpack_keywords
 from inquitree_gym.inquiry.llm_matcher import LOCAL, load_reader
-from inquitree_gym.judging.judgement import LOCAL as LOCAL_JUDGE
 from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
 
 
@@ -51,7 +50,8 @@ class InquiryVectorEnv(TextVectorEnv):
         """
         # Readers and judges are loaded once, so that all inquiries share their requests.
         keywords["reader"] = load_reader(keywords.get("reader", LOCAL)) or LOCAL
-        keywords["judge"] = shared_judge(keywords.get("judge", LOCAL_JUDGE), InquiryEnv.kind)
+        if (judge := keywords.get("judge")) is not None:
+            keywords["judge"] = shared_judge(judge, InquiryEnv.kind)
         make = partial(env_fn, **keywords)
         super().__init__(num_envs, make, option="tree", task=tree, tasks=trees, autoreset_mode=autoreset_mode)
 

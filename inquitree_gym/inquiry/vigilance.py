@@ -192,9 +192,16 @@ class Exposure:
     truth_seen: bool = False
     """True if the study's true result was shown before, in the same episode."""
     tellable: bool = False
-    """True for a detectable fake. See `Fake.can_be_told`."""
+    """True for a detectable fake. See `Tree.can_be_told`."""
+    control: bool = False
+    """True for a study that is never faked, since its result is one in every world. It counts in no rate."""
     belief: float | None = None
     """Stated probability that the result is fake, in [0, 1]. None without a statement."""
+
+    @property
+    def counts(self) -> bool:
+        """True if the showing counts in rates: the agent could answer it, and it is of no control."""
+        return self.redone is not None and not self.control
 
 
 SHOWINGS: dict[str, Callable[[Exposure], bool]] = {
@@ -264,6 +271,7 @@ def exposures(episode: Episode[InquiryEvent], tree: Tree) -> tuple[Exposure, ...
                     redone=redone,
                     truth_seen=name in seen,
                     tellable=fake > 0 and tree.can_be_told(index[name], fake),
+                    control=len(tree.studies[index[name]].outcomes) == 1,
                     belief=belief,
                 )
             )
@@ -275,7 +283,7 @@ def exposures(episode: Episode[InquiryEvent], tree: Tree) -> tuple[Exposure, ...
 
 def tally(shown: Iterable[Exposure]) -> dict[str, Counts]:
     """Return the numbers of results with a decision after them by the names of `SHOWINGS`."""
-    answered = [each for each in shown if each.redone is not None]
+    answered = [each for each in shown if each.counts]
     return {
         name: sum((Counts.of(each.fake > 0, int(bool(each.redone))) for each in answered if counts(each)), Counts())
         for name, counts in SHOWINGS.items()

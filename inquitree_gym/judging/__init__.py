@@ -6,7 +6,6 @@ from inquitree_gym._lazy import lazy
 
 if TYPE_CHECKING:
     from inquitree_gym.inquiry.judges.llm import JudgeOptions, LLMJudge
-    from inquitree_gym.inquiry.judges.local import LocalJudge, local_judge
     from inquitree_gym.inquiry.judges.nli import NLIJudge
     from inquitree_gym.inquiry.judges.quality import Judge, Verdict, conclusion_quality, evidence_ratios
     from inquitree_gym.inquiry.judging import JudgedConclusion, judge
@@ -28,7 +27,6 @@ __all__ = [
     "JudgementFile",
     "Judgements",
     "LLMJudge",
-    "LocalJudge",
     "NLIJudge",
     "StoredJudgements",
     "Verdict",
@@ -37,7 +35,6 @@ __all__ = [
     "judge",
     "judge_all",
     "load_judge",
-    "local_judge",
     "make_judges",
     "read_judgements",
 ]
@@ -52,7 +49,6 @@ __getattr__ = lazy(
         "inquiry.judging": "JudgedConclusion judge",
         "inquiry.judges.quality": "Judge Verdict conclusion_quality evidence_ratios",
         "inquiry.judges.llm": "JudgeOptions LLMJudge",
-        "inquiry.judges.local": "LocalJudge local_judge",
         "inquiry.judges.nli": "NLIJudge",
     },
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inquitree_gym.errors import DamagedJudgementError, JudgeError
-from inquitree_gym.judging.judgement import LOCAL, Judged
+from inquitree_gym.judging.judgement import Judged
 from inquitree_gym.judging.stored import Judgements, read_judgements
 from inquitree_gym.kinds import DEFAULT_KIND, kind
 
@@ -57,9 +57,10 @@ class ChosenJudge:
 
     def _recalled(self, stored: Judgements, log: str, episode: Episode[Any], task: Any) -> Judged | None:
         """Return the stored judgements of an episode. None if one of its texts has none."""
-        payloads = {}
-        for turn, text in kind(self.task_kind).judging.texts(episode):
-            payload = stored.of((log, turn), task, text)
+        payloads, judging = {}, kind(self.task_kind).judging
+        told = judging.about(task, episode)
+        for turn, text in judging.texts(episode):
+            payload = stored.of((log, turn), told, text)
             if payload is None:
                 return None
             payloads[turn] = payload.value
@@ -73,23 +74,11 @@ def choose_judge(
 
     Args:
         folder: folder of the run.
-        judge: name of the judge. None for the kind's own judge, whose stored judgements count if they were made with
-            its present settings.
+        judge: name of the judge. None for the kind's own.
         task_kind: kind of environment of the scored logs.
     """
     stored, faults = read_judgements(folder, task_kind)
-    if judge is None or (judge == LOCAL and kind(task_kind).judging.own):
-        return ChosenJudge(Path(folder), task_kind, "", _present(stored.get(LOCAL), task_kind), faults)
-    return ChosenJudge(Path(folder), task_kind, judge, stored.get(judge), faults)
-
-
-def _present(stored: Judgements | None, task_kind: str) -> Judgements | None:
-    """Return the judgements of the local judge if it is the kind's own and judges in the same way today."""
-    if stored is None or not kind(task_kind).judging.own:
-        return None
-    from inquitree_gym.judging.registry import load_judge
-
-    return stored if stored.config == load_judge(LOCAL, task_kind=task_kind).config else None
+    return ChosenJudge(Path(folder), task_kind, judge or "", stored.get(judge) if judge else None, faults)
 
 
 def _check_name(name: str, task_kind: str) -> None:

@@ -93,7 +93,6 @@ class ProjectionJudging:
     noun = "projection"
     part = "projection"
     payload = StoredAlignment
-    own = ""
     presets: Mapping[str, Mapping[str, Any]] = {"llm": {}}
 
     @property
@@ -112,6 +111,10 @@ class ProjectionJudging:
         """Yield the projection of every level."""
         for turn in episode.turns:
             yield JudgedText(turn.turn, turn.action)
+
+    def about(self, task: ProjectionTask, episode: Episode[Any]) -> ProjectionTask:
+        """Return the task."""
+        return task
 
     def own_judged(self, episode: Episode[Any], task: ProjectionTask) -> Judged:
         """Return the alignments by the judge of the reward."""

@@ -292,10 +292,10 @@ def cutoff_table(found: CutoffAnalysis, results: KindResults[Any, Any]) -> Itera
     """Yield the rows of a text table of differences, headings first. ``results`` are those of the kind."""
     measures = list(found.splits[0].difference)
     yield ["agent", "cutoff", f"{results.clusters} before", "after", "unclear", *map(results.heading, measures)]
-    for each in found.splits:
-        numbers = [str(side[measures[0]].trees) for side in (each.before, each.after)]
-        estimates = [in_cell(each.difference[name]) for name in measures]
-        yield [player_label(each), each.cutoff, *numbers, str(each.unclear), *estimates]
+    for split in found.splits:
+        numbers = [str(max(each.trees for each in side.values())) for side in (split.before, split.after)]
+        estimates = [in_cell(split.difference[name]) for name in measures]
+        yield [player_label(split), split.cutoff, *numbers, str(split.unclear), *estimates]
 
 
 def _side(score: Score[Any], dates: ModelDates) -> Side:

@@ -65,7 +65,7 @@ def stated_texts(
     """
     judging = kind(task_kind).judging
     stated = [
-        StatedText(name=logged.entry.file.name, task=logged.task, text=text, turn=turn)
+        StatedText(name=logged.entry.file.name, task=judging.about(logged.task, logged.episode), text=text, turn=turn)
         for logged in finished_episodes(logs, on_damaged=on_damaged)
         if logged.kind == task_kind
         for turn, text in judging.texts(logged.episode)

@@ -93,7 +93,7 @@ class StudyConfig(BaseModel):
     """Episodes per agent, model, task and cell of the grid, with consecutive seeds."""
     first_seed: int = Field(default=0, ge=0, le=MAX_SEED)
     judge: dict[str, Any] | str | None = None
-    """Judge that sets the reward: ``llm:MODEL``, or a table of its settings. None, or ``local``, for the local one."""
+    """Judge that sets the reward: ``llm:MODEL``, or a table of its settings. None or ``local`` is the kind's own."""
     prompts: str | None = None
     """Prompts of the episodes and of the agents that ask a model: ``default``, another set of the kind's, or a folder.
     None for those of the settings."""
@@ -126,7 +126,7 @@ class StudyConfig(BaseModel):
 
     @field_validator("judge")
     @classmethod
-    def _drop_local_judge(cls, judge: Any) -> Any:
+    def _drop_own_reward(cls, judge: Any) -> Any:
         return None if judge == LOCAL else judge
 
     @field_validator("trees")

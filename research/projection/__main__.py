@@ -16,15 +16,18 @@ from research.projection.crossval import leave_papers_out
 from research.projection.measures import Slice, judge_composed, judge_set, judge_with, sliced
 from research.projection.projections import PROJECTIONS, ProjectionSet, load_projections
 from research.projection.report import ProjectionEvidence, write_report
-from research.validity import DOCS
 
+DOCS = Path(__file__).parents[2] / "docs"
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @app.command()
 def projection(
     projections: Annotated[Path, typer.Option(help="Folder of labelled projections.")] = PROJECTIONS,
-    out_folder: Annotated[Path, typer.Option("--out", help="Folder for projectionbench.md and its figure.")] = DOCS,
+    out_folder: Annotated[Path, typer.Option("--out", help="Folder for projectionbench.md and its figure.")] = Path(
+        __file__
+    ).parents[2]
+    / "docs",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the slices.")] = 0,
 ) -> None:
     """Measure the local judge of projections, and write the page of ProjectionBench."""

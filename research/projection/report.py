@@ -16,7 +16,7 @@ from inquitree_gym.projection.judges.local import PROJECTION_SETTINGS
 from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.results.cutoff import load_models, parse_date, side_of
 from inquitree_gym.results.statistics import clustered_mean
-from research.judge_calibration import two_digits
+from research.agreement import two_digits
 from research.kappa import cohen_kappa
 from research.projection.crossval import kappa
 from research.projection.measures import SHARES, Composed, Judged, Slice

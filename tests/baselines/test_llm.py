@@ -10,19 +10,21 @@ from typing import Any
 
 import pytest
 
-from inquitree_gym.baselines import LLMAgent, ScepticAgent
+from inquitree_gym.baselines import LLMAgent, RecallAgent, ScepticAgent
 from inquitree_gym.baselines.conversation import CUT, NOTHING
 from inquitree_gym.baselines.llm import CONTEXT
 from inquitree_gym.embeddings import MiniLMEmbedder
 from inquitree_gym.errors import OptionError, ServiceError
 from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.exam import exam_of, sheet_of_world
 from inquitree_gym.inquiry.results import inquiry_detail
 from inquitree_gym.llm import MAX_REPLY, ChatModel, Completion, ReplyCache, estimated_tokens
 from inquitree_gym.llm.cache import CachedChat
 from inquitree_gym.log import Episode, read_episode
 from inquitree_gym.results.score import cost_of
 from inquitree_gym.rollout import play
-from inquitree_gym.trees import Tree
+from inquitree_gym.trees import Tree, load_tree
+from inquitree_gym.trees.worlds import actual_world
 from inquitree_gym.wrappers import LogEpisodes
 from tests.frames import FRAMES, Framed
 from tests.servers import FILTERED, REFUSED, USED_UP, Answer, Body, Hourglass, Rote, Service, failed, said
@@ -30,8 +32,8 @@ from tests.strategies import make_tree
 
 pytestmark = pytest.mark.e2e
 
-TURNS = 10
-"""Of a faultless episode of the tree below, conclusion included."""
+TURNS = 11
+"""Of a faultless episode of the tree below, conclusion and exam included."""
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +83,10 @@ def test_a_model_that_knows_everything_plays_perfectly_and_sees_the_conversation
     assert [message["role"] for message in first] == ["system", "user"]
     assert "THOUGHT" in first[0]["content"]
     assert [message["role"] for message in last] == ["system", *["user", "assistant"] * (TURNS - 1), "user"]
-    assert [message["content"] for message in last[1::2]] == [turn.observation for turn in episode.turns]
+    told = [message["content"] for message in last[1::2]]
+    assert told[:-1] == [turn.observation for turn in episode.turns[:-1]]
+    assert told[-1].startswith(f"{episode.turns[-1].observation}\n\n(Your move is the whole answer sheet")
+    assert agent.messages_of(episode)[:-1] == last
     assert [message["content"] for message in last[2::2]] == [reply.text for reply in episode.replies[:-1]]
     assert play(env, agent, 0).fingerprint == episode.fingerprint
     assert service.chats[:TURNS] == service.chats[TURNS:], "a second episode begins a new conversation"
@@ -126,7 +131,8 @@ def test_a_long_conversation_is_cut_to_the_context(tree: Tree, minilm: MiniLMEmb
         assert sum(map(estimated_tokens, messages)) <= 1_000 + allowance
         assert messages[1]["content"].startswith(episode.turns[0].observation)
     assert note in service.chats[-1][1]["content"]
-    assert [messages[-1]["content"] for messages in service.chats] == [turn.observation for turn in episode.turns]
+    told = [messages[-1]["content"] for messages in service.chats]
+    assert all(text.startswith(turn.observation) for text, turn in zip(told, episode.turns, strict=True))
 
 
 def test_a_loop_of_ones_own_asks_and_logs_by_itself(env: InquiryEnv, service: Service, tmp_path: Path):
@@ -157,6 +163,68 @@ def test_what_was_played_without_known_replies_is_remembered(env: InquiryEnv, se
         agent.act(observation, info)
         said = [message["content"] for message in service.chats[-1] if message["role"] == "assistant"]
         assert said == [f"ACTION: {action}" for action in episode.actions[:4]]
+
+
+# The exam and the agent that goes straight to it
+
+
+def seen(service: Service) -> str:
+    return "\n".join(message["content"] for chat in service.chats for message in chat)
+
+
+@pytest.mark.parametrize("kind", [llm, sceptic])
+def test_the_whole_action_of_many_lines_is_the_sheet(kind: Any, minilm: MiniLMEmbedder, service: Service):
+    tree = load_tree("paper2")
+    env = InquiryEnv(tree, embedder=minilm, world="actual")
+    rote = Rote(tree)
+
+    def reply(body: Body) -> str:
+        text = rote(body)
+        told = body["messages"][-1]["content"]
+        if told.startswith("Exam."):
+            return "THOUGHT: 1 A, 2 A, or is it 1 B?"
+        if not told.startswith("Your answer could not be read"):
+            return text
+        lines = text.partition("ACTION: ")[2].splitlines()
+        return "THOUGHT: 6 A\nACTION:\n" + "\n".join(f"- Item {line.replace(' ', ': **')}**" for line in lines)
+
+    service.reply = reply
+    episode = play(env, kind(service), 0)
+    assert [each.role for each in episode.replies[-2:]] == ["proposer", "correction"]
+    assert len(episode.actions[-1].splitlines()) == len(tree.conclusions)
+    assert episode.turns[-1].event.sheet.choices == sheet_of_world(exam_of(tree), actual_world(tree)).choices
+    assert episode.footer.episode_return > 0.5
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_recall_sees_the_topic_alone_and_earns_nothing(
+    resumed: bool, minilm: MiniLMEmbedder, service: Service, tmp_path: Path
+):
+    tree = load_tree("paper2")
+    env = InquiryEnv(tree, embedder=minilm, world="actual")
+    service.reply = Rote(tree)
+    agent = RecallAgent(chat_of(service))
+    episode = play(env, agent, 0, file=tmp_path / "e.jsonl")
+    if resumed:
+        lines = (tmp_path / "e.jsonl").read_bytes().splitlines(keepends=True)
+        (tmp_path / "e.jsonl").write_bytes(b"".join(lines[:4]))
+        asked = service.chats
+        service.requests.clear()
+        again = play(env, agent, 0, file=tmp_path / "e.jsonl")
+        assert (again.fingerprint, service.chats) == (episode.fingerprint, asked[1:])
+    assert [turn.event.kind for turn in episode.turns] == ["conclusion", "exam", "end"]
+    assert [reply.turn for reply in episode.replies] == [2, 3]
+    assert episode.turns[-1].event.sheet.choices == sheet_of_world(exam_of(tree), actual_world(tree)).choices
+    assert episode.footer.episode_return == 0
+    assert agent.messages_of(episode)[:-1] == service.chats[-1]
+    hidden = [node.text for node in (*tree.subtopics, *tree.studies)]
+    assert not [text for text in hidden if text in seen(service)]
+    assert service.chats[-1][0]["content"].startswith("You are asked what you know")
+
+
+def test_recall_says_so_where_nothing_can_be_concluded_at_the_topic(env: InquiryEnv, service: Service):
+    with pytest.raises(OptionError, match="give bare_decisions=True"):
+        play(env, RecallAgent(chat_of(service)), 0, options={"bare_decisions": False})
 
 
 # Beliefs
@@ -265,11 +333,11 @@ def test_enormous_replies_do_not_burst_the_context(kind: Any, env: InquiryEnv, t
         return "x" * MAX_REPLY if next(thoughts) % 2 else f"THOUGHT: {'x' * 50_000}\nACTION: {next(moves)}"
 
     service.reply = reply
-    episode = play(env, kind(service, context=1_200), 0)
+    episode = play(env, kind(service, context=1_600), 0)
     assert episode.footer.episode_return == 1.0
     assert {"correction", "proposer"} <= set(roles(episode))
     for messages in service.chats:
-        assert sum(map(estimated_tokens, messages)) <= 1_200 + 40
+        assert sum(map(estimated_tokens, messages)) <= 1_600 + 40
 
 
 # Resuming: nothing is paid twice

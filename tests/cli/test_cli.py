@@ -17,12 +17,14 @@ from inquitree_gym.cli import commands, main
 from inquitree_gym.cli.tasks import MANY
 from inquitree_gym.embeddings import ReaderEmbedder
 from inquitree_gym.inquiry.engine import Rules
+from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.prompts import inquiry_prompts
 from inquitree_gym.kinds import kinds
 from inquitree_gym.log import read_episode
 from inquitree_gym.trees import Tree, builtin_ids, dump_tree, load_tree, parse_tree
 from inquitree_gym.trees.lint import lint_tree
 from tests.contract.command_line import inquitree
+from tests.inquiry.test_inquiry import right_sheet
 from tests.strategies import make_tree, with_paraphrases
 from tests.trees.test_lint import give_clues, lanterns, reword, reword_fakes
 
@@ -219,15 +221,16 @@ def paper8() -> Tree:
 
 @pytest.fixture(scope="module")
 def moves(paper8: Tree) -> list[str]:
-    """A short inquiry: one subtopic, one study, and a conclusion that it supports."""
+    """A short inquiry: one subtopic, one study, a conclusion that it supports, and an answer to the exam."""
     first = next(subtopic for subtopic in paper8.subtopics if not subtopic.prerequisites)
     study = first.studies[0]
     item = next(item for item in paper8.conclusions if any(study.id in group for group in item.needs))
-    return [first.text, study.text, "draw conclusion", f"1. {item.text}"]
+    return [first.text, study.text, "draw conclusion", f"1. {item.text}", "1 A"]
 
 
 def test_a_person_plays_an_inquiry(paper8: Tree, moves: list[str]):
-    done = inquitree("play", "8", stdin=script(*moves))
+    (env := InquiryEnv(paper8)).reset(seed=1)
+    done = inquitree("play", "8", "--seed", 1, stdin=script(*moves[:4], right_sheet(env)))
     assert done.status == 0, done.err
     said = flat(done.out)
     assert paper8.topic in said
@@ -240,8 +243,8 @@ def test_a_person_plays_an_inquiry(paper8: Tree, moves: list[str]):
 def test_a_person_is_told_how_a_message_ends_and_how_many_turns_are_left(moves: list[str]):
     said = flat(inquitree("play", "8", "--max-turns", 9, stdin=script(*moves)).out)
     assert said.count("An empty line ends it.") == 1
-    states = ("topic", "subtopic", "result", "conclusion")
-    asked = [f"{state} · {turns} turns left >" for state, turns in zip(states, (9, 8, 7, 6), strict=True)]
+    states = ("topic", "subtopic", "result", "conclusion", "exam")
+    asked = [f"{state} · {turns} turns left >" for state, turns in zip(states, (9, 8, 7, 6, 5), strict=True)]
     places = [said.index(each) for each in asked]
     assert said.index("An empty line ends it.") < places[0]
     assert places == sorted(places)
@@ -255,10 +258,10 @@ def test_a_person_is_told_how_a_message_ends_and_how_many_turns_are_left(moves: 
 def test_options_of_play_reach_the_episode(moves: list[str], tmp_path: Path):
     file = tmp_path / "e.jsonl"
     flags = ("--fake-level", 10, "--seed", 5, "--max-turns", 2, "--log", file)
-    assert inquitree("play", "paper8", *flags, stdin=script(*moves[:2], moves[3])).status == 0
+    assert inquitree("play", "paper8", *flags, stdin=script(*moves[:2], *moves[3:])).status == 0
     episode = read_episode(file)
     assert (episode.header.seed, episode.header.rules["fake_level"], episode.header.rules["max_turns"]) == (5, 10, 2)
-    assert [turn.event.limit for turn in episode.turns] == [False, True, False]
+    assert [turn.event.limit for turn in episode.turns] == [False, True, False, False]
     assert episode.turns[1].event.fake > 0
     assert episode.header.agent == {"name": "human"}
 
@@ -320,12 +323,11 @@ def test_score_as_json(run_folder: Path):
     assert len(scores) == 16
     by_cell = {(s["agent"], s["task"], s["fake_level"], s["seed"]): s for s in scores}
     perfect = by_cell["oracle", "paper12", 0, 1]
-    assert perfect["quality_share"] == pytest.approx(1)
-    assert perfect["judge"] == "local"
+    assert perfect["values"]["return"] == 1
+    assert (perfect["judge"], perfect["verdicts"]) == ("", [])
     assert perfect["trajectory"]["turns"] == perfect["trajectory"]["fewest_turns"] == 21
     assert perfect["trajectory"]["showings"]["first"] == {"fakes": 0, "hits": 0, "trues": 7, "false_alarms": 0}
     assert perfect["calibration"] == {"stated": 0, "brier": None, "auc": None}
-    assert len(perfect["verdicts"]) == len(load_tree("paper12").conclusions)
     assert by_cell["worst-case", "paper8", 4, 0]["trajectory"]["unaided_coverage"] == 0
 
 

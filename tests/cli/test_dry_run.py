@@ -58,7 +58,7 @@ def test_the_most_is_to_the_token_what_a_hopeless_model_is_asked(
     assert found.most == Usage(
         len(service.requests), prompt_tokens=asked(service), completion_tokens=REPLY_TOKENS * len(service.requests)
     )
-    assert found.most.replies == 21
+    assert found.most.replies == 23
     system = service.requests[0].body["messages"][0]["content"]
     assert ("at most five sentences" in system) == (prompts == "paper")
 
@@ -86,7 +86,7 @@ def test_the_price_is_that_of_the_list_or_unknown(service: Service):
         assert dollars == pytest.approx(load.prompt_tokens * 0.15e-6 + load.completion_tokens * 0.6e-6)
 
 
-@pytest.mark.parametrize(("limit", "least", "most"), [("11n", 13, 45), ("3n", 13, 13), (5, 6, 6), ("none", 13, 45)])
+@pytest.mark.parametrize(("limit", "least", "most"), [("11n", 14, 47), ("3n", 14, 15), (5, 7, 8), ("none", 14, 47)])
 def test_a_turn_limit_cuts_both_ways(service: Service, limit: object, least: int, most: int):
     (found,) = estimate(*_one(study_of(service, "llm", trees=("paper2",), seeds=1, max_turns=limit)))
     assert (found.least.replies, found.most.replies) == (least, most)

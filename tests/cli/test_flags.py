@@ -38,7 +38,7 @@ def test_a_verb_has_a_flag_for_every_field_of_every_kind():
     assert list(parameters)[:2] == ["context", "seeds"]
     assert parameters.keys() - {"context", "seeds"} == kind_parameters(*EVERY)
     assert {"fake_level", "reader_base_url", "belief", "memory"} <= parameters.keys()
-    assert {"repeats", "undirected", "auc", "example", "closed_book"} <= parameters.keys()
+    assert {"repeats", "undirected", "auc", "example"} <= parameters.keys()
     assert "_flags" not in parameters
 
 

@@ -29,10 +29,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("verb", ["score", "report", "judge", "export"])
+@pytest.mark.parametrize("verb", ["score", "report", "judge --judge nli:m", "export"])
 @pytest.mark.parametrize("given", ["empty", "logs", "./logs/../empty"])
 def test_logs_are_named_as_given(verb: str, given: str, here: Path):
-    done = inquitree(verb, given)
+    done = inquitree(*verb.split(), given)
     assert done.status == 2
     assert f"{Path(given)}'" in done.said
     assert str(here) not in done.err

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from inquitree_gym.inquiry.judges.local import VERSION
-from inquitree_gym.inquiry.judging import JUDGING
 from inquitree_gym.results.figures import DOTS
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
@@ -60,12 +58,12 @@ def test_judges_side_by_side_as_json(run: Path, reading: Service, tmp_path: Path
         1,
         "--json",
     )
-    done = inquitree("judge", run, "--judge", f"local, {MODEL}", *options)
+    done = inquitree("judge", run, "--judge", f"llm:o3-mini, {MODEL}", *options)
     (found,) = json.loads(done.out)
-    assert [each["judge"] for each in found["judges"]] == ["local", MODEL]
-    assert found["judges"][1]["usage"]["replies"] == len(reading.requests) == 2 * 2 * 2
-    assert set(found["scores"]) == {JUDGING.own, f"{MODEL} v1"}
-    assert [each["version"] for each in found["judges"]] == [VERSION, 1]
+    assert [each["judge"] for each in found["judges"]] == ["llm:o3-mini", MODEL]
+    assert [each["usage"]["replies"] for each in found["judges"]] == [2 * 2 * 2] * 2
+    assert len(reading.requests) == 2 * 2 * 2 * 2
+    assert set(found["scores"]) == {"llm:o3-mini v1", f"{MODEL} v1"}
     by_agent = {each["agent"]: each["quality_share"] for each in found["scores"][f"{MODEL} v1"]}
     assert by_agent["oracle"] == 1
     assert len(list((tmp_path / "cache").rglob("*.json"))) == len(reading.requests)
@@ -110,7 +108,7 @@ def test_one_judge_for_every_table(zeros: Path, service: Service, tmp_path: Path
     assert f"Results, judged by {label}" in " ".join(done.out.split())
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     chart = f"conclusion Q/|C| by agent; {DOTS}"
-    for caption in (chart, "Leaderboard", "Conclusion Q/|C|", "Before and after", "Results"):
+    for caption in (chart, "Conclusion Q/|C|", "Before and after"):
         assert (f"{caption}, judged by {label}<" in page) is (caption != "Before and after"), caption
     assert f"coverage r_c by agent, judged by {label}" not in page
     assert label in (tmp_path / "r.csv").read_text(encoding="utf-8")
@@ -122,22 +120,15 @@ def test_one_judge_for_every_table(zeros: Path, service: Service, tmp_path: Path
     assert len(service.requests) == asked, "tables ask nobody"
 
 
-def test_tables_name_the_local_judge_unless_told_otherwise(zeros: Path):
-    scores = json.loads(inquitree("score", zeros, "--json").out)
-    assert {(each["judge"], each["judge_version"]) for each in scores} == {("local", VERSION)}
-    assert f"judged by {JUDGING.own}" in " ".join(inquitree("score", zeros).out.split())
-    assert json.loads(inquitree("report", zeros, "--json").out)["judged_by"] == JUDGING.own
-
-
 @pytest.mark.parametrize("verb", ["score", "report", "view"])
 def test_a_judge_that_was_not_asked_is_an_error_with_the_command(run: Path, verb: str):
     done = inquitree(verb, run, "--judge", MODEL)
     assert (done.status, done.out) == (2, "")
     assert f"of '{run}' yet; run: inquitree judge {run} --judge {MODEL}" in done.said
-    assert "no judge is called 'lokal' (did you mean 'local'?)" in inquitree(verb, run, "--judge", "lokal").said
+    assert "no judge is called 'nil:m' (did you mean 'nli:'?)" in inquitree(verb, run, "--judge", "nil:m").said
 
 
-def test_a_log_outside_of_a_run_has_the_local_judge_alone(zeros: Path, tmp_path: Path):
+def test_a_log_outside_of_a_run_has_no_judge(zeros: Path, tmp_path: Path):
     log = shutil.copy(next((zeros / "episodes").iterdir()), tmp_path / "one.jsonl")
     done = inquitree("view", log, "--judge", MODEL)
     assert (done.status, "has not judged 'one.jsonl'" in done.said) == (2, True)
@@ -179,10 +170,9 @@ def test_each_switch_alone_is_a_setting_of_its_own(run: Path, service: Service, 
 @pytest.mark.parametrize(
     ("judge", "flags", "flag"),
     [
-        ("local", ("--repeats", 2), "--repeats"),
-        ("local", ("--orders", 1), "--orders"),
-        ("local", ("--no-variants",), "--no-variants"),
-        ("local", ("--max-cost", 1), "--max-cost"),
+        ("nli:nosuch", ("--orders", 1), "--orders"),
+        ("nli:nosuch", ("--no-variants",), "--no-variants"),
+        ("nli:nosuch", ("--max-cost", 1), "--max-cost"),
         ("nli:nosuch", ("--repeats", 2), "--repeats"),
         ("llm-paper:gpt-4o-mini", ("--orders", 1), "--orders"),
     ],

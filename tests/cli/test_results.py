@@ -12,6 +12,7 @@ from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.trees import load_tree
 from tests.contract.command_line import inquitree
+from tests.inquiry.judges.test_llm import Grader
 from tests.results.html import read_page
 from tests.servers import Rote, Service
 
@@ -39,7 +40,7 @@ def test_report_compares_two_runs(runs, tmp_path: Path):
     assert read_page(tmp_path / "report.html").has("section", id="comparison")
     found = json.loads(inquitree("report", *runs, "--compare", "--json").out)
     assert [(each["fake_level"], each["pairs"]) for each in found["differences"]] == [(0, 4), (4, 4)]
-    assert found["differences"][0]["estimates"]["Q/|C|"]["mean"] > 0.5
+    assert found["differences"][0]["estimates"]["return"]["mean"] > 0.5
     assert "differences" not in json.loads(inquitree("report", *runs, "--json").out)
 
 
@@ -54,7 +55,7 @@ def test_report_compares_the_agents_of_one_run(tmp_path: Path):
     chosen = ("--agent", "oracle", "--agent", "random")
     (one,) = json.loads(inquitree("report", tmp_path, "--compare", *chosen, "--json").out)["differences"]
     assert (one["name"], one["pairs"]) == ("random − oracle", 1), "in the order in which they are named"
-    assert one["estimates"]["Q/|C|"]["mean"] == -1
+    assert one["estimates"]["return"]["mean"] < -0.5
     assert "no agent is called 'orcale' here" in inquitree("report", tmp_path, "--compare", "--agent", "orcale").said
     assert "give both" in inquitree("report", tmp_path, "--agent", "oracle").said
 
@@ -134,9 +135,16 @@ def own(runs: tuple[Path, Path], tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def judge(service: Service, tmp_path: Path) -> list[object]:
+    """Flags of a judge."""
+    service.reply = Grader(lambda place, text, asked: 1)
+    return ["--judge", "llm:gpt-4o-mini", "--base-url", service.address, "--cache", tmp_path / "cache"]
+
+
 @pytest.mark.parametrize("verb", ["score", "report", "view", "judge"])
-def test_logs_without_a_run_are_read_by_every_verb_and_what_is_none_is_named(own: Path, verb: str):
-    done = inquitree(verb, own)
+def test_logs_without_a_run_are_read_by_every_verb_and_what_is_none_is_named(own: Path, verb: str, judge: list):
+    done = inquitree(verb, own, *judge * (verb == "judge"))
     assert done.status == 0
     assert "it is not the header of an episode log" in done.said
     if verb != "view":
@@ -160,19 +168,20 @@ def test_runs_folders_and_logs_are_reported_together(runs, own: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("verb", ["score", "report", "view", "judge"])
-def test_one_bad_log_is_named_and_the_rest_is_told(runs, tmp_path: Path, verb: str):
+def test_one_bad_log_is_named_and_the_rest_is_told(runs, tmp_path: Path, verb: str, judge: list):
     run = tmp_path / "run"
     shutil.copytree(runs[1], run)
     bad = run / "episodes" / "paper8_oracle_f0_s1.jsonl"
     bad.write_bytes(bad.read_bytes().replace(b'"fake_level":0', b'"fake_level":"x"', 1))
-    done = inquitree(verb, run)
+    flags = judge * (verb == "judge")
+    done = inquitree(verb, run, *flags)
     assert done.status == 0
     if verb == "view":
         assert "damaged" in read_page(run / "view" / "index.html").text
         return
     named = "damaged, and left out"
     assert (done.said.count(named), bad.name in done.said) == (1, True)
-    plain = inquitree(verb, run, "--json")
+    plain = inquitree(verb, run, "--json", *flags)
     if verb == "report":
         assert json.loads(plain.out)["missing"] == [bad.name]
     else:

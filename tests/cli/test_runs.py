@@ -27,7 +27,7 @@ from tests.servers import KEY, Rote, Service, failed, said
 pytestmark = pytest.mark.e2e
 
 TREE = load_tree("paper2")
-TURNS = 3 * len(TREE.subtopics) + 1
+TURNS = 3 * len(TREE.subtopics) + 2
 
 
 def run(*arguments: object) -> tuple[int, str, str]:
@@ -55,7 +55,7 @@ def test_flags_reach_the_models(flags: tuple, tmp_path: Path):
     ]
     agent = read_episode(logs(tmp_path)[0]).header.agent
     assert (agent["temperature"], agent["reasoning_effort"], agent["context"]) == (0.3, "low", 9000)
-    assert re.search(rf"6 episodes played, 0 already complete: .*run \({4 * TURNS} replies, \$0\.\d+ · 6,240 tok", err)
+    assert re.search(rf"6 episodes played, 0 already complete: .*run \({4 * TURNS} replies, \$0\.\d+ · 6,720 tok", err)
     assert KEY not in err + (tmp_path / "run" / "run.json").read_text()
 
 
@@ -132,8 +132,8 @@ def test_a_dry_run_shows_what_is_to_do_and_writes_and_asks_nothing(service: Serv
     assert "│ llm │ gpt-4o-mini │ 0 │ 2 │ 0 │ 0 │ 2 │ 0 │" in out
     assert "│ oracle │ │ 3 │ 2 │ 0 │ 0 │ 2 │ 0 │" in out
     assert "│ all │ │ │ 20 │ 0 │ 0 │ 20 │ 0 │" in out
-    assert re.search(r"│ gpt-4o-mini │ 8 │ 120 – 376 │ [\d,]+ – [\d,]+ │ 24,000 – 75,200 │ 0\.\d\d – 0\.\d\d │", out)
-    assert re.search(r"│ my-own │ 8 │ 120 – 376 │ [\d,]+ – [\d,]+ │ 24,000 – 75,200 │ unknown │", out)
+    assert re.search(r"│ gpt-4o-mini │ 8 │ 128 – 392 │ [\d,]+ – [\d,]+ │ 25,600 – 78,400 │ 0\.\d\d – 0\.\d\d │", out)
+    assert re.search(r"│ my-own │ 8 │ 128 – 392 │ [\d,]+ – [\d,]+ │ 25,600 – 78,400 │ unknown │", out)
     assert service.requests == []
     assert not (tmp_path / "run").exists()
 

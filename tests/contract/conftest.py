@@ -17,6 +17,8 @@ from inquitree_gym.envs import InquiryVectorEnv, ProjectionVectorEnv
 from inquitree_gym.envs.episode_records import RecordedEnv
 from inquitree_gym.exploration.env import ExplorationEnv
 from inquitree_gym.inquiry.env import InquiryEnv
+from inquitree_gym.inquiry.exam import Sheet, draw_layout, exam_of
+from inquitree_gym.inquiry.sheets import write_sheet
 from inquitree_gym.projection.env import ProjectionEnv
 from tests.exploration.questions import make_question
 from tests.hashing import HashingEmbedder
@@ -31,6 +33,9 @@ SITE = Path(__file__).parents[1] / "toy" / "site"
 TREE = make_tree([[], [0], []], [2, 1, 1])
 TASK = make_task()
 QUESTION = make_question()
+SEED = 44
+SHEET = write_sheet(Sheet((0,) * 3), draw_layout(exam_of(TREE), SEED, TREE.id, "any"))
+"""All items right, under this seed."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +85,11 @@ CASES = {
         make_env=inquiry,
         actions=(
             "Something else.", TREE.subtopics[0].text, TREE.studies[0].text, "redo the study", "explore new subtopic",
-            TREE.subtopics[1].text, TREE.studies[2].text, "draw conclusion", "1. It is decided by rising.",
+            TREE.subtopics[1].text, TREE.studies[2].text, "draw conclusion", "1. It is decided by rising.", SHEET,
         ),
         other_rules={"fake_level": 1},
-        settings={"fake_level": [0, 3], "rules": "paper"},
-        measure="Q/|C|",
+        settings={"fake_level": [0, 3], "rules": {"feedback": "hint"}},
+        measure="return",
         make_vector=lambda count, **settings: InquiryVectorEnv(
             count, tree=TREE, embedder=HashingEmbedder("hashed"), fake_level=5, **settings
         ),

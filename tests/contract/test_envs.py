@@ -18,12 +18,11 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from inquitree_gym import FreeText
 from inquitree_gym.errors import ActionError, OptionError
 from inquitree_gym.text_limits import MAX_OBSERVATION
-from tests.contract.conftest import KindCase
+from tests.contract.conftest import SEED, KindCase
 from tests.inquiry.test_batch import LETTERS
 from tests.inquiry.test_vector import rows, single
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-SEED = 44
 
 
 def episode(env: Any, seed: int | None, actions: Any, options: Any = None) -> list[tuple]:

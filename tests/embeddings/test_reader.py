@@ -61,12 +61,6 @@ def test_more_proposals_are_understood_than_by_minilm(reader: ReaderEmbedder, mi
     assert shares[reader.name].off_target.mean == 0
 
 
-def test_the_local_judge_of_the_default_environment_grades_with_its_own_embedder():
-    from inquitree_gym.inquiry.judges.local import local_judge
-
-    assert local_judge(load_tree("paper12")).vectors.embedder.digest == load_embedder("inquitree-judge-1").digest
-
-
 # The adapter
 
 

@@ -12,7 +12,8 @@ from inquitree_gym.wrappers import MenuActions
 
 TREE = load_tree("paper12")
 N, M = len(TREE.subtopics), len(TREE.studies)
-REDO, EXPLORE, CONCLUDE, MACRO = range(N + M, N + M + 4)
+REDO, EXPLORE, CONCLUDE, NOTHING = range(N + M, N + M + 4)
+LAST = NOTHING + 9
 
 
 @pytest.fixture
@@ -21,14 +22,14 @@ def env(minilm) -> MenuActions:
 
 
 def test_every_action_is_played_as_the_text_it_stands_for(env: MenuActions):
-    text_env = InquiryEnv(TREE, fake_level=5, privileged=True)
+    text_env = InquiryEnv(TREE, fake_level=5, privileged=True, exam="items")
     rng = np.random.default_rng(3)
     for seed in range(6):
         assert unmasked(env.reset(seed=seed)) == text_env.reset(seed=seed)
         over = False
         while not over:
             action = rng.integers(env.action_space.n)
-            text = env.menu.text(int(action), text_env.state)
+            text = env.menu.texts[action]
             stepped = env.step(action)
             assert unmasked(stepped) == text_env.step(text)
             over = stepped[2]
@@ -47,12 +48,12 @@ def test_every_info_holds_a_fresh_mask_of_the_actions_that_the_state_allows(rule
         _, info = env.reset(seed=seed)
         while info["state"] != "end":
             mask, before = info["action_mask"], env.action_masks()
-            assert (type(mask), mask.dtype, mask.shape) == (np.ndarray, np.int8, (N + M + 4,))
+            assert (type(mask), mask.dtype, mask.shape) == (np.ndarray, np.int8, (N + M + 13,))
             np.testing.assert_array_equal(mask, before)
             mask[:] = 7  # a caller's own copy: nothing else sees this
             np.testing.assert_array_equal(env.action_masks(), before)
             info = env.step(env.action_space.sample(before.astype(np.int8)))[-1]
-        assert info["action_mask"].tolist() == [0] * (N + M + 3) + [1]
+        assert info["action_mask"].tolist() == [0] * NOTHING + [1] + [0] * 9
 
 
 WHOLE_NUMBERS = [
@@ -75,10 +76,10 @@ def assert_is_played_as_three(action):
 
 def test_a_size_makes_one_space_for_trees_of_any_size_below_it(minilm):
     sizes = [MenuActions(InquiryEnv(name), size=(10, 20)).action_space.n for name in ("paper2", "paper12")]
-    assert sizes == [34, 34]
+    assert sizes == [43, 43]
     assert (
         MenuActions(InquiryEnv(["paper2", "paper12", "paper4"])).action_space.n
-        == 10 + max(len(load_tree(name).studies) for name in ("paper2", "paper12", "paper4")) + 4
+        == 10 + max(len(load_tree(name).studies) for name in ("paper2", "paper12", "paper4")) + 13
     )
 
 
@@ -108,7 +109,7 @@ def test_a_masked_action_is_refused_where_that_is_asked_for(minilm):
     env.reset(seed=0)
     with pytest.raises(ActionError, match=f"action {CONCLUDE} is not open at topic; choose among the True ones"):
         env.step(CONCLUDE)
-    assert env.step(next(i for i, s in enumerate(TREE.subtopics) if not s.prerequisites))[-1]["accepted"], (
+    assert env.step(next(i for i, s in enumerate(TREE.subtopics) if not s.requires))[-1]["accepted"], (
         "nothing was spent"
     )
     assert MenuActions(InquiryEnv(TREE)).reset(seed=0)[1]["turn"] == 0
@@ -119,7 +120,7 @@ def test_a_masked_action_is_refused_where_that_is_asked_for(minilm):
     [(1.0, "integer, got float"), (True, "got bool"), ("3", "got str"), (None, "got NoneType"),
      (np.array([1]), "got ndarray"), (np.array(1.0), "got ndarray"), (np.array(True), "got ndarray"),
      (np.float32(1), "got float32"), (np.bool_(True), "got bool"), ([1], "got list"),
-     (np.array(MACRO + 1), f"got {MACRO + 1}"), (-1, f"lie in 0 to {MACRO}, got -1"), (MACRO + 1, f"got {MACRO + 1}")],
+     (np.array(LAST + 1), f"got {LAST + 1}"), (-1, f"lie in 0 to {LAST}, got -1"), (LAST + 1, f"got {LAST + 1}")],
     ids=str,
 )  # fmt: skip
 def test_actions_of_another_kind_are_refused(env: MenuActions, action, told: str):

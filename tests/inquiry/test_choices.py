@@ -85,7 +85,7 @@ def test_decisions_are_told_of_where_they_count():
 
 @pytest.mark.parametrize("bare", [True, False])
 def test_with_nothing_left_to_visit_the_topic_and_the_result_say_so(bare: bool):
-    env, said = env_of(bare_decisions=bare), "You have visited every subtopic of this project."
+    env, said = env_of(bare_decisions=bare), "You have visited every subtopic of this project"
     *first, last = [action for subtopic in TREE.subtopics for action in visit(subtopic)]
     observation, _ = env.reset(seed=0)
     shown = []
@@ -139,7 +139,7 @@ def test_what_was_visited_or_run_before_is_told():
 COURSE = (
     JUNK, FIRST.text, "not what I meant", THIRD.text, THIRD.studies[0].text,
     "explore new subtopic", FIRST.text, FIRST.studies[0].text, "I'd run it again", "next subtopic", SECOND.text,
-    "draw conclusion", "1. Nothing.",
+    "draw conclusion", "1. Nothing.", "1 A",
 )  # fmt: skip
 RULES = {"feedback": "reason", "fake_level": 6}
 
@@ -151,7 +151,7 @@ def logged(tmp_path: Path, name: str = "log", **rules) -> Episode:
 def test_what_happened_is_logged_scored_and_replayed(tmp_path: Path):
     episode = logged(tmp_path)
     kinds = [turn.event.kind for turn in episode.turns]
-    assert (kinds[2], kinds[3], kinds[-2:]) == ("declined", "subtopic", ["conclusion", "end"])
+    assert (kinds[2], kinds[3], kinds[-3:]) == ("declined", "subtopic", ["conclusion", "exam", "end"])
     assert (episode.turns[2].event.node, episode.turns[2].event.decision) == (FIRST.id, "explore")
     path = read_trajectory(episode, TREE)
     assert path.coverage == 1
@@ -162,7 +162,7 @@ def test_what_happened_is_logged_scored_and_replayed(tmp_path: Path):
 def test_a_study_run_again_may_show_its_result_in_other_words_which_the_log_tells(tmp_path: Path):
     tree, file = with_rewordings(TREE, 1), tmp_path / "log.jsonl"
     first, study = tree.subtopics[0], tree.subtopics[0].studies[0]
-    course = [first.text, study.text, "redo the study", "redo the study", "draw conclusion", "1. No."]
+    course = [first.text, study.text, "redo the study", "redo the study", "draw conclusion", "1. No.", "1 A"]
     engine = Engine(tree, Rules(threshold=0.5))
     drawn = ([engine.wording_shown(seed, 0, run) for run in (1, 2, 3)] for seed in range(99))
     seed, wordings = next((seed, found) for seed, found in enumerate(drawn) if found == [1, 0, 1])

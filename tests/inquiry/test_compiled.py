@@ -46,7 +46,7 @@ def test_compiled_and_plain_functions_give_equal_bytes(data: st.DataObject, func
         "observation": data.draw(st.sampled_from(["index", "features"])),
         "autoreset_mode": data.draw(st.sampled_from([AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])),
         "embedder": LETTERS,
-        "size": (4, 7),
+        "size": (4, 17),
     }
     rng, seed = np.random.default_rng(data.draw(st.integers(0, 99))), data.draw(st.integers(0, 2**64 - 1))
     ours, theirs = (made(each, monkeypatch, seed, **keywords) for each in (functions, compiled.PLAIN))

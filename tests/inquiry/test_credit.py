@@ -156,13 +156,13 @@ def test_menus_never_repeat():
         env.reset(seed=seed)
         while env.state.phase < 4:
             allowed = np.flatnonzero(menu.mask(env.runtime.engine, env.state))
-            env.step(menu.text(int(rng.choice(allowed)), env.state))
+            env.step(menu.texts[rng.choice(allowed)])
             assert not env.last.reading.repeats
 
 
 def test_the_log_and_the_score_have_the_credit(tmp_path: Path):
     course = ["x", "x", FIRST.text, STUDY.text, "redo the study", "explore new subtopic", TREE.subtopics[1].text]
-    course += [TREE.subtopics[1].text, TREE.subtopics[1].studies[0].text, "draw conclusion", "1. Salt."]
+    course += [TREE.subtopics[1].text, TREE.subtopics[1].studies[0].text, "draw conclusion", "1. Salt.", "1 A"]
     env = InquiryEnv(TREE, embedder=Words(), max_turns=None)
     episode = play(env, ReplayAgent(course), seed=0, file=tmp_path / "log.jsonl")
     shown = [turn.event.credit for turn in episode.turns if turn.event.kind == "result"]

@@ -22,8 +22,10 @@ from inquitree_gym.embeddings.registry import WORDS
 from inquitree_gym.envs import InquiryVectorEnv, SyntheticEnv
 from inquitree_gym.errors import OptionError, UnknownTreeError
 from inquitree_gym.inquiry.actions import menu_env, synthetic_menu_env
+from inquitree_gym.inquiry.exam import sheet_of_world
 from inquitree_gym.inquiry.llm_matcher import LLMReader
 from inquitree_gym.inquiry.prompts import inquiry_prompts
+from inquitree_gym.inquiry.sheets import write_sheet
 from inquitree_gym.inquiry.vector import synthetic_vector
 from inquitree_gym.llm import ChatModel
 from inquitree_gym.trees import CANARY, Tree, dump_tree
@@ -56,24 +58,29 @@ def numbered(texts: Iterable[str]) -> str:
 
 def openings(tree: Tree) -> tuple[int, int]:
     """Two subtopics that can be entered one after the other."""
-    first = next(i for i, subtopic in enumerate(tree.subtopics) if not subtopic.prerequisites)
+    first = next(i for i, subtopic in enumerate(tree.subtopics) if not subtopic.requires)
     entered = {tree.subtopics[first].id}
-    second = next(
-        i for i, s in enumerate(tree.subtopics) if s.id not in entered and entered.issuperset(s.prerequisites)
-    )
+    second = next(i for i, s in enumerate(tree.subtopics) if s.id not in entered and entered.issuperset(s.requires))
     return first, second
 
 
 def script(tree: Tree) -> list[str]:
     """A whole episode with hints, a locked subtopic, a forced move, a redo, a vague decision and two subtopics."""
     first, second = (tree.subtopics[i] for i in openings(tree))
-    locked = next(subtopic for subtopic in tree.subtopics if subtopic.prerequisites)
+    locked = next(subtopic for subtopic in tree.subtopics if subtopic.requires)
     return [
         *[locked.text, "", JUNK, "🧀", "What is known?", JUNK],
         *[first.studies[0].text, REDO, "hm", EXPLORE, first.text, JUNK, first.studies[-1].text],
         *[f"{EXPLORE}: {second.text}", second.text, second.studies[0].text, second.studies[0].text, CONCLUDE],
-        numbered([item.text for item in tree.conclusions]),
+        numbered([item.options[0] for item in tree.conclusions]),
+        "\n".join(f"{i} A" for i in range(1, len(tree.conclusions) + 1)),
     ]
+
+
+def right_sheet(env: gym.Env) -> str:
+    """The answers that hold, in an episode that has begun."""
+    engine, state = env.unwrapped.runtime.engine, env.unwrapped.state
+    return write_sheet(sheet_of_world(engine.exam, state.world), engine.layout(state))
 
 
 def trajectory(env: gym.Env, seed: int | None, actions: Iterable[str], options: Any = None) -> list[tuple]:
@@ -182,7 +189,7 @@ def test_what_is_no_tree_is_refused(env, tree: Any, error: type[Exception], told
 RULES = {
     "threshold": -1, "fake_level": 10, "max_turns": 5, "decisions": "tokens", "bare_decisions": False,
     "feedback": "hint", "reruns": "match", "replication": "exact", "redo_turn": True, "named_at_result": "any",
-    "evidence": "results",
+    "exam": "items", "briefing": False, "world": "actual",
 }  # fmt: skip
 BY_MEANING = {"named_at_result": pytest.mark.weights}
 """Rules that the script shows only where a study is near its subtopic, as it is under the real weights."""
@@ -191,7 +198,8 @@ BY_MEANING = {"named_at_result": pytest.mark.weights}
 @pytest.mark.parametrize("rule", [pytest.param(rule, marks=BY_MEANING.get(rule, ())) for rule in RULES])
 def test_a_rule_means_the_same_as_keyword_and_as_option(script12, tree: Tree, rule: str, minilm):
     value, seed = RULES[rule], 3
-    reworded = with_rewordings(tree, 3)
+    reworded = load_tree("paper28") if rule == "world" else with_rewordings(tree, 3)
+    script12 = script28(reworded) if rule == "world" else script12
     keyword, option = InquiryEnv(reworded, privileged=True, **{rule: value}), InquiryEnv(reworded, privileged=True)
     plain = trajectory(option, seed, script12)
     played = trajectory(keyword, seed, script12)
@@ -201,8 +209,14 @@ def test_a_rule_means_the_same_as_keyword_and_as_option(script12, tree: Tree, ru
     assert keyword.episode_rules.as_dict()[rule] == value
 
 
+def script28(tree: Tree) -> list[str]:
+    """Four results, which differ between two worlds."""
+    course = [text for subtopic in tree.subtopics[:4] for text in (subtopic.text, subtopic.studies[0].text, EXPLORE)]
+    return [*course[:-1], CONCLUDE, "1. So it is.", "1 A"]
+
+
 def test_every_rule_is_tested():
-    assert set(RULES) | {"world"} == set(InquiryEnv("paper12").rules.names())
+    assert set(RULES) | {"evidence"} == set(InquiryEnv("paper12").rules.names()), "test_presets.py tests evidence"
 
 
 def test_the_turn_limit_is_named_asks_for_the_conclusion_and_still_takes_it(env, script12):
@@ -212,10 +226,10 @@ def test_the_turn_limit_is_named_asks_for_the_conclusion_and_still_takes_it(env,
     assert "turns before you must" not in free
     assert env.unwrapped.turn_limit is None
     steps = trajectory(env, 3, script12, {"max_turns": 4})
-    assert [step[-1]["state"] for step in steps] == ["topic"] * 4 + ["conclusion", "end"]
+    assert [step[-1]["state"] for step in steps] == ["topic"] * 4 + ["conclusion"] + ["exam"] * 2 + ["end"]
     assert "Your turns are used up" in steps[4][0]
-    assert [step[2:4] for step in steps[1:]] == [(False, False)] * 4 + [(True, False)]
-    assert [step[-1]["privileged"]["limit"] for step in steps] == [False] * 4 + [True, False]
+    assert [step[2:4] for step in steps[1:]] == [(False, False)] * 6 + [(True, False)]
+    assert [step[-1]["privileged"]["limit"] for step in steps] == [False] * 4 + [True, False, False, False]
 
 
 MAKERS = [InquiryEnv, SyntheticEnv, menu_env, synthetic_menu_env, InquiryVectorEnv, synthetic_vector]
@@ -278,7 +292,7 @@ def test_info_holds_five_plain_values_made_fresh_each_step(script12, minilm):
     assert [info["turn"] for info in infos] == list(range(len(script12) + 1))
     assert [info["hint_level"] for info in infos[:8]] == [0, 0, 1, 2, 3, 4, 0, 0]
     assert [info["forced"] for info in infos].index(True) == 6
-    assert {info["state"] for info in infos} == {"topic", "subtopic", "result", "conclusion", "end"}
+    assert {info["state"] for info in infos} == {"topic", "subtopic", "result", "conclusion", "exam", "end"}
 
 
 def plain(value: object) -> bool:
@@ -292,7 +306,7 @@ def plain(value: object) -> bool:
 def test_privileged_info_tells_what_the_agent_must_not_see(tree: Tree, minilm):
     env = InquiryEnv("paper12", privileged=True, fake_level=10, max_turns=9)
     first, _ = openings(tree)
-    locked = next(i for i, subtopic in enumerate(tree.subtopics) if subtopic.prerequisites)
+    locked = next(i for i, subtopic in enumerate(tree.subtopics) if subtopic.requires)
     study = tree.subtopics[first].studies[0]
     k = tree.studies.index(study)
     actions = [tree.subtopics[locked].text, JUNK, tree.subtopics[first].text, study.text, REDO, CONCLUDE]
@@ -330,7 +344,7 @@ def test_nothing_that_an_agent_reads_tells_fake_from_true_or_why_it_failed(tree:
     shown = next(text for text in study.results[1:] if text in fake[3][0])
     assert true[3][0].replace(study.result, shown) == fake[3][0]
     assert [step[1:] for step in true] == [step[1:] for step in fake]
-    locked = next(subtopic for subtopic in tree.subtopics if subtopic.prerequisites)
+    locked = next(subtopic for subtopic in tree.subtopics if subtopic.requires)
     env = InquiryEnv("paper12", feedback="hint")
     assert trajectory(env, 1, [locked.text]) == trajectory(env, 1, [JUNK])
 
@@ -339,43 +353,42 @@ def whole_walk(tree: Tree) -> Iterator[str]:
     """Every subtopic once, by its first study, in an order that is open."""
     entered: set[str] = set()
     while len(entered) < len(tree.subtopics):
-        subtopic = next(s for s in tree.subtopics if s.id not in entered and entered.issuperset(s.prerequisites))
+        subtopic = next(s for s in tree.subtopics if s.id not in entered and entered.issuperset(s.requires))
         entered.add(subtopic.id)
         yield from (subtopic.text, subtopic.studies[0].text)
         yield EXPLORE if len(entered) < len(tree.subtopics) else CONCLUDE
 
 
-@pytest.mark.parametrize("name", ["paper8", "paper12"])
-def test_reward_is_nothing_until_the_conclusion_is_scored(name: str, minilm):
-    tree = load_tree(name)
-    claims = numbered([item.text for item in tree.conclusions])
-    *walk, decision = whole_walk(tree)
-    steps = trajectory(InquiryEnv(name), 1, [*walk, decision, claims])
-    assert [step[1:4] for step in steps[1:]] == [(0.0, False, False)] * (len(walk) + 1) + [(1.0, True, False)]
-    assert all(type(step[1]) is float for step in steps[1:])
-    faked = trajectory(InquiryEnv(name, fake_level=10), 1, [*walk, decision, claims])
-    assert faked[-1][1:4] == (0.0, True, False), "no true evidence, no credit"
-    early = trajectory(InquiryEnv(name), 1, [*walk, f"{decision}\n{claims}", "Nothing more to say."])
-    assert early[-2][4]["state"] == "conclusion"
-    assert {step[1] for step in early[1:]} == {0.0}, "claims before the conclusion earn nothing"
+@pytest.mark.parametrize("name", ["paper8", "paper12", "paper28"])
+def test_reward_is_nothing_until_the_exam_is_over(name: str, minilm):
+    tree, env = load_tree(name), InquiryEnv(name, max_turns=None)
+    *walk, decision = (text for subtopic in tree.subtopics for study in subtopic.studies
+                       for text in (subtopic.text, study.text, EXPLORE))  # fmt: skip
+    steps = trajectory(env, 1, [*walk, CONCLUDE, "1. So it is."])
+    assert decision == EXPLORE
+    assert {step[1:4] for step in steps[1:]} == {(0.0, False, False)}
+    observation, reward, terminated, truncated, info = env.step(right_sheet(env))
+    assert (reward, terminated, truncated, info["state"]) == (1.0, True, False, "end")
+    assert observation.startswith("Your conclusion is filed.")
 
 
-def test_reward_weighs_claims_with_the_evidence_seen(tree: Tree, minilm):
+def test_reward_weighs_answers_with_the_credit_earned(tree: Tree, minilm):
     first, _ = openings(tree)
-    study = tree.subtopics[first].studies[0]
-    claims = numbered([item.text for item in tree.conclusions])
-    steps = trajectory(InquiryEnv("paper12"), 1, [tree.subtopics[first].text, study.text, CONCLUDE, claims])
-    shares = [sum(study.id in group for group in item.needs) / len(item.needs) for item in tree.conclusions]
-    assert 0 < steps[-1][1] < 1
-    assert steps[-1][1] == pytest.approx(sum(shares) / len(shares))
+    study, env = tree.subtopics[first].studies[0], InquiryEnv("paper12")
+    read = [any(study.id in group for group in item.needs) for item in tree.conclusions]
+    for hints, credit in ((0, 1), (2, 0.25), (3, 0)):
+        trajectory(env, 1, [*[JUNK] * hints, tree.subtopics[first].text, study.text, CONCLUDE, "1. So it is."])
+        assert env.step(right_sheet(env))[1] == pytest.approx(credit * sum(read) / len(read))
 
 
 @pytest.mark.parametrize("text", [*HOSTILE.values(), CANARY], ids=[*HOSTILE, "canary"])
-def test_a_conclusion_that_claims_nothing_ends_the_episode_without_reward(text: str, minilm):
+def test_answers_that_cannot_be_read_are_asked_for_once_more_and_end_without_reward(text: str, minilm):
     env = InquiryEnv("paper2")
-    steps = trajectory(env, 1, [*whole_walk(load_tree("paper2")), text])
-    assert steps[-1][1:4] == (0.0, True, False)
-    assert steps[-1][4]["state"] == "end"
+    *_, shown, again, ended = trajectory(env, 1, [*whole_walk(load_tree("paper2")), text, text, text])
+    assert (shown[4]["state"], again[4]["state"], again[4]["accepted"]) == ("exam", "exam", False)
+    assert again[0].startswith("No answer could be read.")
+    assert again[0].endswith(shown[0])
+    assert ended[1:4] == (0.0, True, False)
 
 
 @pytest.mark.parametrize("action", HOSTILE.values(), ids=HOSTILE.keys())
@@ -386,14 +399,14 @@ def test_a_hostile_action_is_simply_not_accepted_and_is_logged_as_it_was(action:
     env = LogEpisodes(made, file=tmp_path / "episode.jsonl")
     first, _ = openings(tree)
     target = tree.subtopics[first]
-    steps = trajectory(env, 1, [action, target.text, action, target.studies[0].text, action, CONCLUDE, action])
-    assert [step[4]["accepted"] for step in steps[1:]] == [False, True, False, True, False, True, True]
+    steps = trajectory(env, 1, [action, target.text, action, target.studies[0].text, action, CONCLUDE, action, "1 A"])
+    assert [step[4]["accepted"] for step in steps[1:]] == [False, True, False, True, False, True, True, True]
     assert [step[4]["hint_level"] for step in steps[1:4]] == [1, 0, 1]
     assert "49" not in steps[1][0]
     assert steps[1][0].endswith("Propose a subtopic.")
     assert steps[5][0].startswith("Please decide.")
     assert all(step[0] in env.observation_space for step in steps)
-    assert read_episode(tmp_path / "episode.jsonl").actions[::2] == (action,) * 4
+    assert read_episode(tmp_path / "episode.jsonl").actions[:-1:2] == (action,) * 4
 
 
 ANY_TEXT = st.text(st.characters(), max_size=60) | st.sampled_from([REDO, EXPLORE, CONCLUDE])

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.decisions import read_decision
 from inquitree_gym.inquiry.engine import Decision, Engine, Phase, Reading, Rules, State
-from inquitree_gym.inquiry.judges.local import local_judge
 from inquitree_gym.inquiry.menu import CONCLUDE, EXPLORE, REDO, Menu, MenuSize
-from inquitree_gym.trees import builtin_ids, load_tree
 from tests.strategies import make_tree, trees
 
 TREE = make_tree([[], [0], []], [2, 1, 1])
@@ -34,22 +32,15 @@ def states(engine: Engine, choices: list[int]) -> Iterator[State]:
     yield state
 
 
-def seen(**shown: int) -> State:
-    """A state in which the studies named were seen last as 0 the truth, i the i-th fake."""
-    names = [study.id for study in TREE.studies]
-    start = Engine(TREE, Rules(threshold=0.5)).start(0).state
-    return start.replace(phase=Phase.CONCLUSION, shown=tuple(shown.get(name, -1) for name in names))
-
-
 def test_actions_stand_in_the_order_that_they_are_told_in():
-    assert MENU.size == MenuSize(3, 4)
-    assert MENU.size.actions == 3 + 4 + 3 + 1
+    assert MENU.size == MenuSize(3, 4, axes=3)
+    assert MENU.size.actions == 3 + 4 + 3 + 1 + 9
     subtopics, studies = [s.text for s in TREE.subtopics], [s.text for s in TREE.studies]
-    assert list(MENU.texts) == [*subtopics, *studies, REDO, EXPLORE, CONCLUDE]
-    assert [read_decision(text) for text in MENU.texts[MENU.first_decision :]] == [
+    assert list(MENU.texts) == [*subtopics, *studies, REDO, EXPLORE, CONCLUDE, "", *"ABCDEFGHI"]
+    assert [read_decision(text) for text in MENU.texts[MENU.first_decision : MENU.nothing]] == [
         *(Decision.REDO, Decision.EXPLORE, Decision.CONCLUDE)
     ]
-    assert MENU.conclusion == 10
+    assert (MENU.nothing, MENU.first_option) == (10, 11)
 
 
 def test_a_larger_menu_leaves_slots_empty_and_a_smaller_one_is_refused():
@@ -57,30 +48,17 @@ def test_a_larger_menu_leaves_slots_empty_and_a_smaller_one_is_refused():
     assert menu.texts[3:5] == ("", "")
     assert menu.texts[5 + 4 : 5 + 6] == ("", "")
     assert menu.texts[menu.first_decision] == REDO
-    assert menu.size.actions == 15
+    assert menu.size.actions == 24
     for size in (MenuSize(2, 9), MenuSize(9, 3)):
         with pytest.raises(OptionError, match=r"3 subtopics and 4 studies, and the menu has .* size=\(3, 4\) or more"):
             Menu(TREE, size)
-    assert MenuSize.fitting([TREE, make_tree([[], []], [3, 3])]) == MenuSize(3, 6)
-
-
-def test_the_conclusion_says_what_was_seen_last():
-    true, false = TREE.conclusions[0].text, TREE.conclusions[0].false_variants[0]
-    assert MENU.conclude(seen()) == ""
-    assert MENU.conclude(seen(s1a=0)) == f"1. {true}"
-    assert MENU.conclude(seen(s1a=2)) == f"1. {false}"
-    assert MENU.conclude(seen(s1a=0, s1b=1)) == f"1. {false}", "one fake among them is enough"
-    assert MENU.conclude(seen(s2a=0, s3a=1)) == "\n".join(
-        [f"1. {TREE.conclusions[1].text}", f"2. {TREE.conclusions[2].false_variants[0]}"]
-    )
-    assert MENU.text(MENU.conclusion, seen(s1a=0)) == f"1. {true}"
-    assert MENU.text(1, seen(s1a=0)) == TREE.subtopics[1].text
+    assert MenuSize.fitting([TREE, make_tree([[], []], [3, 3])]) == MenuSize(3, 6, axes=3)
 
 
 @given(tree=trees(), choices=st.lists(st.integers(0, 11), max_size=40), spare=st.tuples(*[st.integers(0, 3)] * 2),
        redo_turn=st.booleans())  # fmt: skip
 def test_a_mask_shows_what_the_state_allows(tree, choices, spare, redo_turn):
-    engine = Engine(tree, Rules(threshold=0.5, redo_turn=redo_turn))
+    engine = Engine(tree, Rules(threshold=0.5, redo_turn=redo_turn, exam="items"))
     needed = MenuSize.fitting([tree])
     menu = Menu(tree, MenuSize(needed.subtopics + spare[0], needed.studies + spare[1]))
     for state in states(engine, choices):
@@ -88,26 +66,18 @@ def test_a_mask_shows_what_the_state_allows(tree, choices, spare, redo_turn):
         assert mask.dtype == np.bool_
         assert mask.shape == (menu.size.actions,)
         open_now = set(np.flatnonzero(mask).tolist())
-        decisions = set(range(menu.first_decision, menu.conclusion))
-        filled = {i for i, text in enumerate(menu.texts) if text} | {menu.conclusion}
+        decisions = set(range(menu.first_decision, menu.nothing))
+        filled = {i for i, text in enumerate(menu.texts[: menu.nothing]) if text} | {menu.nothing}
+        options = range(menu.first_option, menu.first_option + engine.exam.options(min(state.item, engine.n - 1)))
         expected = {
             Phase.TOPIC: set(range(engine.n)),
             Phase.SUBTOPIC: {menu.first_study + k for k in engine.studies_of[state.subtopic]},
             Phase.STUDY: filled,
             Phase.RESULT: decisions,
-            Phase.CONCLUSION: {menu.conclusion},
-            Phase.END: {menu.conclusion},
+            Phase.CONCLUSION: {menu.nothing},
+            Phase.EXAM: {menu.nothing, *options},
+            Phase.END: {menu.nothing},
         }[state.phase]
         assert open_now == expected
         mask[:] = False
         assert set(np.flatnonzero(menu.mask(engine, state)).tolist()) == expected, "a mask is the caller's own"
-
-
-@pytest.mark.parametrize("tree_id", builtin_ids())
-def test_a_conclusion_that_believes_the_truth_earns_all_and_one_that_believes_fakes_nothing(tree_id: str, minilm):
-    tree = load_tree(tree_id)
-    menu, judge = Menu(tree), local_judge(tree)
-    state = Engine(tree, Rules(threshold=0.5)).start(0).state
-    believing = {shown: menu.conclude(state.replace(shown=(shown,) * len(tree.studies))) for shown in (0, 1)}
-    assert [verdict.score for verdict in judge.judge(believing[0])] == [1.0] * len(tree.conclusions)
-    assert sum(verdict.score or 0 for verdict in judge.judge(believing[1])) <= 0.1 * len(tree.conclusions)

@@ -18,6 +18,7 @@ from tests.inquiry.test_batch import LETTERS
 
 TREE = load_tree("paper12")
 N = len(TREE.subtopics)
+TALLY = 3 * len(TREE.conclusions)
 
 
 def walk(env: gym.Env, seed: int, turns: int = 60):
@@ -56,7 +57,7 @@ def test_a_dict_holds_the_same_parts(minilm):
     flat = EmbeddingObservation(MenuActions(InquiryEnv(TREE)))
     parts = EmbeddingObservation(MenuActions(InquiryEnv(TREE)), as_dict=True)
     for (row, _), (found, _) in zip(walk(flat, 5), walk(parts, 5), strict=True):
-        assert list(found) == ["state", "hint_level", "visited", "text"]
+        assert list(found) == ["state", "hint_level", "visited", "tally", "text"]
         assert found in parts.observation_space
         np.testing.assert_array_equal(np.concatenate(list(found.values())), row)
     assert FlattenObservation(parts).observation_space.shape == flat.observation_space.shape
@@ -65,7 +66,7 @@ def test_a_dict_holds_the_same_parts(minilm):
 def test_a_shorter_text_keeps_angles_roughly(minilm):
     whole = EmbeddingObservation(MenuActions(InquiryEnv(TREE)))
     short = EmbeddingObservation(MenuActions(InquiryEnv(TREE)), text_dim=96)
-    assert short.observation_space.shape == (len(Phase) + 1 + N + 96,)
+    assert short.observation_space.shape == (len(Phase) + 1 + N + TALLY + 96,)
     pairs = [(row[-384:], found[-96:]) for (row, _), (found, _) in zip(walk(whole, 2), walk(short, 2), strict=True)]
     # Angles alone: the length of a short row is about 1 only.
     long, brief = (unit_rows(np.stack(side)) for side in zip(*pairs, strict=True))
@@ -79,7 +80,7 @@ def test_it_stands_on_free_text_too_and_other_trees_share_its_slots(minilm):
     env = EmbeddingObservation(InquiryEnv(["paper2", "paper12"]), subtopics=12)
     for name in ("paper2", "paper12"):
         env.reset(seed=0, options={"tree": name})
-        subtopic = next(s for s in load_tree(name).subtopics if not s.prerequisites)
+        subtopic = next(s for s in load_tree(name).subtopics if not s.requires)
         row = env.step(subtopic.text)[0]
         visited = row[len(Phase) + 1 : len(Phase) + 13]
         assert visited.sum() == 1
@@ -88,7 +89,7 @@ def test_it_stands_on_free_text_too_and_other_trees_share_its_slots(minilm):
     env.reset(seed=0)
     with pytest.raises(OptionError, match="paper4 has 10 subtopics and the observation 7 slots"):
         env.reset(seed=0, options={"tree": "paper4"})
-    assert env.step("")[0].shape == (len(Phase) + 1 + N + minilm.dim,), "the episode before goes on"
+    assert env.step("")[0].shape == (len(Phase) + 1 + N + TALLY + minilm.dim,), "the episode before goes on"
     assert env.unwrapped.tree == TREE
     with pytest.raises(OptionError, match="paper12 has 7 subtopics and the observation 5 slots"):
         EmbeddingObservation(InquiryEnv(["paper2", "paper12"]), subtopics=5)
@@ -129,10 +130,10 @@ def test_every_option_of_the_view_reaches_its_part(minilm):
         fake_level=10,
         max_turns=4,
     )
-    assert env.action_space.n == 9 + 30 + 4
+    assert env.action_space.n == 9 + 30 + 13
     observation, _ = env.reset(seed=1)
     assert {name: part.shape for name, part in observation.items()} == {
-        "state": (6,), "hint_level": (1,), "visited": (9,), "text": (32,)
+        "state": (7,), "hint_level": (1,), "visited": (9,), "tally": (36,), "text": (32,)
     }  # fmt: skip
     assert env.unwrapped.episode_rules.fake_level == 10
     assert env.unwrapped.turn_limit == 4

@@ -68,9 +68,9 @@ def test_layouts_it_was_trained_with_reach_the_policy(reader):
 
     agent = PolicyAgent(tree_vectors(TREE, reader), first, name="mine", size=(9, 30), text_dim=24)
     play(InquiryEnv(TREE), agent, 0)
-    assert rows[0][0].shape == (6 + 1 + 9 + 24,)
-    assert rows[0][1].shape == (9 + 30 + 4,)
-    assert agent.config == {"name": "mine", "size": [9, 30], "text_dim": 24}
+    assert rows[0][0].shape == (7 + 1 + 9 + 36 + 24,)
+    assert rows[0][1].shape == (9 + 30 + 13,)
+    assert agent.config == {"name": "mine", "size": [9, 30, 12], "text_dim": 24}
     assert not agent.needs_privileged
 
 

@@ -13,17 +13,17 @@ from inquitree_gym.baselines import OracleAgent
 from inquitree_gym.envs import SyntheticEnv
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.actions import menu_env, synthetic_menu_env
-from inquitree_gym.inquiry.judges.local import local_judge
-from inquitree_gym.inquiry.judges.quality import conclusion_quality, evidence_ratios, required
+from inquitree_gym.inquiry.judges.quality import Verdict, conclusion_quality, evidence_ratios, required
 from inquitree_gym.inquiry.prompts import inquiry_prompts
 from inquitree_gym.inquiry.vector import synthetic_vector
+from inquitree_gym.judging.judgement import Judged, Judgement
 from inquitree_gym.results.summary import summarise
 from inquitree_gym.trees import Tree
 from tests.inquiry.test_batch import LETTERS
 
 PAPER = Rules.preset("paper")
 TREE = load_tree("paper12")
-FIRST = next(subtopic for subtopic in TREE.subtopics if not subtopic.prerequisites)
+FIRST = next(subtopic for subtopic in TREE.subtopics if not subtopic.requires)
 
 
 def chosen(env: Any) -> Rules:
@@ -34,15 +34,11 @@ def chosen(env: Any) -> Rules:
     "env",
     [
         lambda **keywords: gym.make("InquiTree-paper12-v0", **keywords),
-        lambda **keywords: gym.make("InquiTree-paper12-menu-v0", **keywords),
-        lambda **keywords: menu_env("paper12", **keywords),
         lambda **keywords: SyntheticEnv(**keywords),
-        lambda **keywords: synthetic_menu_env(**keywords),
         lambda **keywords: synthetic_vector(2, **keywords).envs[1],
         lambda **keywords: gym.make_vec("InquiTree-paper12-v0", 2, **keywords).envs[1],
-        lambda **keywords: gym.make_vec("InquiTree-paper12-menu-v0", 2, **keywords).unwrapped._settings,
     ],
-    ids=["text", "menu", "menu_env", "synthetic", "synthetic menu", "synthetic vector", "vector", "arrays"],
+    ids=["text", "synthetic", "synthetic vector", "vector"],
 )
 def test_every_environment_takes_the_preset_with_its_prompts(env, tmp_path: Path):
     (tmp_path / "end.md").write_text("Bye.")
@@ -59,6 +55,26 @@ def test_every_environment_takes_the_preset_with_its_prompts(env, tmp_path: Path
     mine = env(rules="paper", prompts=tmp_path, embedder=LETTERS)
     assert mine.unwrapped.prompts.digest == inquiry_prompts(tmp_path).digest
     assert chosen(env(rules="default", embedder=LETTERS)) == Rules()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **keywords: menu_env("paper12", **keywords),
+        lambda **keywords: synthetic_menu_env(**keywords),
+        lambda **keywords: gym.make_vec("InquiTree-paper12-menu-v0", 2, **keywords),
+    ],
+    ids=["menu", "synthetic menu", "arrays"],
+)
+def test_discrete_views_need_an_exam(make):
+    with pytest.raises(OptionError, match="a discrete view answers the exam, and these rules have none"):
+        make(rules="paper", embedder=LETTERS)
+    env = make(rules="paper", exam="items", embedder=LETTERS)
+    env.reset(seed=0)
+    with pytest.raises(OptionError, match="answers the exam"):
+        env.reset(options={"rules": "paper"})
+    with pytest.raises(OptionError, match="exam must be 'items', got 'sheet'"):
+        env.reset(options={"exam": "sheet"})
 
 
 def test_an_unknown_preset_is_refused_as_keyword_and_as_option(minilm):
@@ -136,14 +152,23 @@ def test_eq_8_counts_groups_or_results_literally():
     assert evidence_ratios(tree, 0b110, "results")[0] == pytest.approx(2 / 3)
 
 
+class Coin:
+    """Finds every item right."""
+
+    name, config = "coin", {"version": 1}
+
+    async def judge(self, task, text: str) -> Judgement:
+        return Judgement(tuple(Verdict(1.0, "") for _ in task.conclusions))
+
+
 def test_the_reward_weighs_with_the_rule(minilm):
     tree = grouped()
-    groups, results = (InquiryEnv(tree, evidence=each) for each in ("groups", "results"))
+    groups, results = (InquiryEnv(tree, evidence=each, judge=Coin(), exam="none") for each in ("groups", "results"))
     for env in (groups, results):
-        first = next(s for s in tree.subtopics if not s.prerequisites)
+        first = next(s for s in tree.subtopics if not s.requires)
         texts(env, first.text, first.studies[0].text, "draw_conclusion")
-        *_, reward, _, _, _ = env.step("1. " + "\n2. ".join(item.text for item in tree.conclusions))
-        verdicts = env.runtime.judge.judge("1. " + "\n2. ".join(item.text for item in tree.conclusions))
+        *_, reward, _, _, _ = env.step("1. It rose.")
+        verdicts = (Verdict(1.0, ""),) * len(tree.conclusions)
         quality = conclusion_quality(tree, env.state.proven, verdicts, env.rules.evidence)
         assert reward == pytest.approx(quality / len(tree.conclusions))
 
@@ -154,8 +179,8 @@ def test_scores_tell_rules_apart_and_weigh_evidence_by_them(minilm):
     for evidence in ("groups", "results"):
         env = InquiryEnv(tree, evidence=evidence, privileged=True)
         episode = play(env, OracleAgent(tree), 0)
-        scores[evidence] = score_episode(episode, tree, local_judge(tree))
-        assert scores[evidence].detail.quality_share == pytest.approx(episode.footer.episode_return)
+        judged = Judged("given", 1, {len(episode.turns) - 1: (Verdict(1.0, ""),) * len(tree.conclusions)})
+        scores[evidence] = score_episode(episode, tree, judged)
     assert scores["results"].detail.quality_share < scores["groups"].detail.quality_share
     assert "rules" not in scores["groups"].rules
     assert scores["results"].rules.endswith("rules: default, evidence=results")

@@ -61,7 +61,7 @@ def test_the_page_holds_every_section_and_figure(files: list[Path]):
         "turns", "reading", "cutoff", "cost", "missing",
         "threats", "settings",
     ]  # fmt: skip
-    assert len([a["aria-label"] for tag, a in page.tags if tag == "svg"]) == 3 + 3 + 4 + 1 + 1 + 2
+    assert len([a["aria-label"] for tag, a in page.tags if tag == "svg"]) == 4 + 4 + 4 + 1 + 1 + 2
     assert page.has("meta", name="viewport")
 
 
@@ -70,7 +70,7 @@ def test_the_page_holds_every_section_and_figure(files: list[Path]):
 def test_figures_take_their_colours_from_the_page(run: ScoredRun, tmp_path: Path):
     page, *_ = write_report([run], tmp_path / "out.html")
     drawn = re.findall(r"<svg.*?</svg>", page.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(drawn) == 14
+    assert len(drawn) == 16
     assert all("var(--ink)" in svg for svg in drawn)
     assert not [found for svg in drawn for found in re.findall(r"(?:fill|stroke): #(?!fff)\w+", svg)]
 
@@ -119,7 +119,7 @@ def test_the_table_by_tree_tells_the_evidence_tier():
 
 def test_the_table_by_tree_has_a_line_per_tree_and_a_column_per_setting():
     table = tasks(build_report([run_of(*(score(f"t{i}", 1, i, agent=name) for i in (0, 1) for name in "ab"))])).tables[
-        0
+        -1
     ]
     assert table.heads == ("tree", "a", "b")
     assert [line[0].text for line in table.lines] == ["t0", "t1"]

@@ -198,8 +198,8 @@ def test_actions_of_another_kind_are_refused(actions, told: str, minilm):
 def test_what_is_said_to_an_inquiry_that_starts_anew_may_be_anything(minilm):
     env = vector("batched", 2, max_turns=1)
     env.reset(seed=1)
-    env.step((JUNK, JUNK))
-    env.step((JUNK, JUNK))
+    for said in (JUNK, JUNK, "1 A"):
+        env.step((said, said))
     observations, _, over, *_ = env.step((None, 3))
     assert all(text.startswith("You lead") for text in observations)
     assert not over.any()

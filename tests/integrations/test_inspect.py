@@ -27,7 +27,6 @@ from inspect_ai.model import Model, ModelOutput, get_model
 from inspect_ai.tool import mcp_server_stdio
 
 from inquitree_gym.errors import OptionError, TreeError
-from inquitree_gym.inquiry.judges.local import local_judge
 from inquitree_gym.integrations.inspect import VERSION, research
 from inquitree_gym.integrations.session import play_task
 from inquitree_gym.integrations.tasks import make_tasks
@@ -133,7 +132,7 @@ def test_the_command_plays_and_scores_the_episodes_of_inquitree_run(tmp_path: Pa
     for sample in log.samples:
         (score,) = sample.scores.values()
         episode = found[sample.metadata["task"], sample.metadata["cell"]["fake_level"], sample.metadata["seed"]]
-        ours = score_episode(episode, load_tree(episode.header.task.id), local_judge(load_tree(episode.header.task.id)))
+        ours = score_episode(episode, load_tree(episode.header.task.id))
         values = {name: value for name, value in ours.values.items() if value is not None}
         reward = {"reward": episode.footer.episode_return, "actions": len(episode.turns)}
         assert score.value == pytest.approx(reward | values)

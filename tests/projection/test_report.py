@@ -199,7 +199,6 @@ def test_an_episode_that_is_given_twice_counts_once(logs: Path, tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("report", "--closed-book", "nowhere"), "--closed-book is a flag of --env inquiry, not of --env projection"),
         (("report", "--out", "r.html", "--example", "paper99"), "no episode is about 'paper99'"),
         (("score", "--variant", "lax"), "--variant: "),
         (("report", "--env", "inquiry"), "holds no finished episode that can be scored"),

@@ -29,8 +29,9 @@ from inquitree_gym.trees import dump_tree, parse_tree
 from tests.strategies import make_tree
 
 DECISIONS = {"redo": "redo the study", "explore": "explore new subtopic", "conclude": "draw conclusion"}
+BRIEFING = {"briefing": {"wrong": 3, "worlds": True, "exam": True}}
 VALUES: dict[str, dict[str, object]] = {
-    "start": {"topic": "Why salt?", "turns": 21, "bare_decisions": False, **DECISIONS},
+    "start": {"topic": "Why salt?", "turns": 21, "bare_decisions": False, **DECISIONS} | BRIEFING,
     "topic": {"topic": "Why salt?", "turns": 21, "nothing_left": False},
     "subtopic": {"subtopic": "How much salt?", "again": False},
     "result": {
@@ -51,11 +52,14 @@ VALUES: dict[str, dict[str, object]] = {
     "redo": {"study": "Weigh the salt."},
     "wait": {},
     "recall": {"study": "Weigh the salt.", "nothing_left": False, **DECISIONS},
+    "exam": {"items": [(1, [("A", "It dissolves."), ("B", "It does not.")])], "item": None, "again": True},
 }
 AGENT_VALUES: dict[str, dict[str, object]] = {
     "llm_system": {},
+    "llm_exam": {"observation": "1. A. It weighed 3 g."},
     "llm_correction": {"fault": "it is empty"},
     "llm_dropped": {"dropped": 3},
+    "recall_system": {},
     "sceptic_system": {"opening": "You lead a project."},
     "sceptic_check": {"observation": "It weighed 3 g."},
     "sceptic_note": {"observation": "It weighed 3 g.", "opinion": "VALID. As known."},

@@ -11,9 +11,7 @@ import pytest
 
 from inquitree_gym.errors import LogError, OptionError, ServiceError
 from inquitree_gym.inquiry.judges.llm import JudgeOptions, LLMJudge
-from inquitree_gym.inquiry.judging import JUDGING
-from inquitree_gym.judging.chosen import choose_judge
-from inquitree_gym.judging.judgement import AsyncJudge, InProcessJudge
+from inquitree_gym.judging.judgement import AsyncJudge
 from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.judging.stored import read_judgements
 from inquitree_gym.llm import Budget, ChatModel, ReplyCache
@@ -23,7 +21,6 @@ from inquitree_gym.results.offline_judging import (
     recorded_scores,
     stated_texts,
 )
-from inquitree_gym.results.score import score_episode
 from inquitree_gym.runner import run_study
 from inquitree_gym.runner.check import make_study
 from inquitree_gym.trees import load_tree
@@ -38,7 +35,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of each tree two equal oracle episodes, and two of random menu texts."""
     folder = tmp_path_factory.mktemp("run")
     run_study(
-        make_study(agents=("oracle", "random-menu"), trees=TREES, fake_level=(0,), seeds=2, max_turns="11n"), folder
+        make_study(agents=("oracle", "random-menu"), trees=TREES, rules={"world": "actual"}, seeds=2, max_turns="11n"),
+        folder,
     )
     return folder
 
@@ -50,10 +48,6 @@ def run(played: Path, tmp_path: Path) -> Path:
 
 def judge(run: Path, judge: AsyncJudge, max_concurrency: int = 4) -> JudgingResult:
     return asyncio.run(judge_texts(run, stated_texts(run), judge, max_concurrency, lambda _: None))
-
-
-def local() -> AsyncJudge:
-    return make_judges(["local"])[0]
 
 
 @pytest.fixture
@@ -68,20 +62,6 @@ def llm(service: Service, folder: Path, **settings: object) -> LLMJudge:
     return LLMJudge(chat, cache=ReplyCache(folder), **settings)
 
 
-def test_the_local_judge_offline_gives_the_reward_that_was_paid(run: Path):
-    judge(run, local())
-    from inquitree_gym.log import read_episode
-    from inquitree_gym.runs.folder import EPISODES
-
-    for each in stated_texts(run):
-        episode = read_episode(run / EPISODES / each.name)
-        scored = score_episode(episode, each.task, choose_judge(run).judged(each.name, episode, each.task))
-        assert scored.detail.quality_share == pytest.approx(episode.footer.episode_return)
-    scores = recorded_scores(run, "local")
-    assert {(score.judge, score.agent) for score in scores} == {("local", "oracle"), ("local", "random-menu")}
-    assert all(score.detail.quality_share == 1 for score in scores if score.agent == "oracle")
-
-
 def test_equal_conclusions_are_asked_about_once(run: Path, reading: Service, tmp_path: Path):
     done = judge(run, llm(reading, tmp_path / "cache"))
     different = len({(each.task.id, each.text) for each in stated_texts(run)})
@@ -93,11 +73,10 @@ def test_equal_conclusions_are_asked_about_once(run: Path, reading: Service, tmp
 
 
 def test_each_judge_scores_a_run_by_its_newest_judgements(run: Path, reading: Service, tmp_path: Path):
-    judge(run, local())
     judge(run, llm(reading, tmp_path / "cache"))
-    scores = {name: recorded_scores(run, name) for name in ("llm:gpt-4o-mini", "local")}
-    assert [{score.judged_by for score in each} for each in scores.values()] == [{"llm:gpt-4o-mini v1"}, {JUDGING.own}]
-    assert all(score.detail.quality_share == 1 for score in scores["llm:gpt-4o-mini"] if score.agent == "oracle")
+    scores = recorded_scores(run, "llm:gpt-4o-mini")
+    assert {score.judged_by for score in scores} == {"llm:gpt-4o-mini v1"}
+    assert all(score.detail.quality_share == 1 for score in scores if score.agent == "oracle")
     for file in (run / "judgements").iterdir():
         os.utime(file, (0, 0))
     judge(run, llm(reading, tmp_path / "cache", repeats=2))
@@ -142,7 +121,7 @@ def test_a_run_without_a_conclusion_is_told(tmp_path: Path):
     for log in (tmp_path / "episodes").iterdir():
         log.unlink()
     with pytest.raises(LogError, match="holds no conclusion to judge yet"):
-        judge(tmp_path, local())
+        stated_texts(tmp_path)
     assert not (tmp_path / "judgements").exists()
 
 
@@ -152,12 +131,11 @@ def test_a_run_without_a_conclusion_is_told(tmp_path: Path):
 def test_judges_are_named_and_each_sits_once(tmp_path: Path):
     (tmp_path / "config.json").write_text("{}")
     panel = make_judges(
-        ["local", f"nli:{tmp_path}", "llm:ollama/llama3:8b", "local"], JudgeOptions(repeats=3, base_url="http://h/v1")
+        [f"nli:{tmp_path}", "llm:ollama/llama3:8b", f"nli:{tmp_path}"],
+        JudgeOptions(repeats=3, base_url="http://h/v1"),
     )
-    assert [each.name for each in panel] == ["local", f"nli:{tmp_path}", "llm:ollama/llama3:8b"]
-    local_judge, nli, asked = panel
-    assert isinstance(local_judge, InProcessJudge)
-    assert local_judge.config["settings"]["adapted_weight"] > 0
+    assert [each.name for each in panel] == [f"nli:{tmp_path}", "llm:ollama/llama3:8b"]
+    nli, asked = panel
     assert nli.config["model"] == str(tmp_path)
     assert asked.config["repeats"] == 3
     assert asked.config["chat"]["base_url"] == "http://h/v1"

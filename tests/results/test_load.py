@@ -13,18 +13,15 @@ from pathlib import Path
 import pytest
 
 from inquitree_gym.errors import JudgeError, LogError, OptionError
-from inquitree_gym.inquiry.judges.local import VERSION
 from inquitree_gym.inquiry.judges.quality import Verdict
-from inquitree_gym.inquiry.judging import JUDGING
 from inquitree_gym.inquiry.results import RESULTS, ReadingCounts
 from inquitree_gym.judging.judgement import Judgement
-from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.judging.stored import JudgementFile
 from inquitree_gym.log import Episode, Failure, Reply, read_episode, to_line
 from inquitree_gym.results.comparison import compare, differences_table
 from inquitree_gym.results.load import load_run, without_doubles
 from inquitree_gym.results.logs import Missing
-from inquitree_gym.results.offline_judging import recorded_scores, stated_texts
+from inquitree_gym.results.offline_judging import stated_texts
 from inquitree_gym.results.score import EpisodeCost, Score, score_episode
 from inquitree_gym.results.summary import as_plain, by_player, summarise
 from inquitree_gym.results.viewer import view_run
@@ -197,8 +194,7 @@ def test_one_bad_log_is_named_and_the_others_are_read(
     assert len(found.scores) == 1
     damaged: list[Missing] = []
     assert [each.name for each in stated_texts(whole, on_damaged=damaged.append)] == [good.name]
-    assert len(recorded_scores(whole, "local", on_damaged=damaged.append)) == 1
-    assert [*found.missing * 2] == damaged
+    assert list(found.missing) == damaged
     assert (damaged[0].name, damaged[0].status) == (bad.name, "damaged")
     assert damaged[0].error.startswith(f"'{bad}': ")
     assert told in damaged[0].error
@@ -290,22 +286,6 @@ def whole(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_the_local_judge_has_said_before_is_not_asked_again(whole: Path):
-    items = len(load_tree("paper8").conclusions)
-    (local,) = make_judges(["local"])
-    judged_by(whole, "local", (0.6,) * items, **local.config)
-    found = load_run(whole)
-    assert [score.detail.quality_share for score in found.scores] == pytest.approx([0.6, 0.6])
-
-
-def test_other_settings_of_the_local_judge_are_not_those_of_today(whole: Path):
-    items = len(load_tree("paper8").conclusions)
-    judged_by(whole, "local", (0.0,) * items, claim_at=0.1, version=VERSION)
-    for found in (load_run(whole), load_run(whole, judge="local")):
-        assert [score.detail.quality_share for score in found.scores] == pytest.approx([1, 1])
-        assert {score.judged_by for score in found.scores} == {JUDGING.own}
-
-
 def test_damaged_judgements_are_named_and_left_out(whole: Path):
     items = len(load_tree("paper8").conclusions)
     judged_by(whole, "llm:model", (0.6,) * items)
@@ -330,8 +310,8 @@ def test_a_run_is_scored_by_the_newest_judgements_of_the_judge_that_is_named(who
     judged_by(whole, "llm:model", (0.0,) * items)
     found = load_run(whole, judge="llm:model").scores
     assert {(each.judge, each.judge_version, each.detail.quality_share) for each in found} == {("llm:model", 1, 0.0)}
-    with pytest.raises(OptionError, match="no judge is called 'local v2'"):
-        load_run(whole, judge="local v2")
+    with pytest.raises(OptionError, match="no judge is called 'coin v2'"):
+        load_run(whole, judge="coin v2")
 
 
 def test_a_judge_that_has_judged_a_part_of_the_run_is_an_error(whole: Path):

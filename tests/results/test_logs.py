@@ -11,7 +11,7 @@ import pytest
 from inquitree_gym import InquiryEnv, load_tree, play
 from inquitree_gym.baselines import BaselineAgent, RandomAgent, make_agent
 from inquitree_gym.errors import LogError
-from inquitree_gym.judging.registry import make_judges
+from inquitree_gym.judging.judgement import InProcessJudge
 from inquitree_gym.log import LOG_VERSION, Episode, read_episode, to_line
 from inquitree_gym.results.load import load_run
 from inquitree_gym.results.logs import LoggedEpisode, find_logs, join_logs
@@ -23,6 +23,7 @@ from inquitree_gym.runner.check import make_study
 from inquitree_gym.runner.run import run_study
 from inquitree_gym.trees import Tree
 from inquitree_gym.wrappers import LogEpisodes
+from tests.inquiry.test_scoring import GivenJudge
 from tests.inquiry.test_trajectory import CONCLUDE, END, enter, episode_of, result
 from tests.results.html import read_page
 from tests.strategies import make_tree
@@ -186,7 +187,7 @@ def test_a_path_that_does_not_exist_is_an_error(tmp_path: Path):
 
 def test_loose_logs_are_judged_once_and_their_judgements_lie_beside_them(played: Path, tmp_path: Path):
     folder = Path(shutil.copytree(played, tmp_path / "logs"))
-    (judge,) = make_judges(["local"])
+    judge = InProcessJudge("given", dict, lambda tree: GivenJudge(*[1.0] * len(tree.conclusions)))
     homes = find_logs(folder).homes
     assert [home.path for home in homes] == [folder, folder / "deep" / "er"]
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from inquitree_gym.cli import main
 from inquitree_gym.embeddings import load_embedder, tree_vectors
-from inquitree_gym.inquiry.judges.local import local_judge
 from inquitree_gym.llm.litellm import load_litellm
 from inquitree_gym.log import JsonlWriter, to_line
 from inquitree_gym.runner import run as runner
@@ -35,7 +34,6 @@ def serve() -> None:
     for name in sys.argv[1:]:
         tree = load_tree(name)
         tree_vectors(tree, load_embedder("all-MiniLM-L6-v2")).of(tree.topic)
-        local_judge(tree)
     say(ready=True)
     for line in sys.stdin.buffer:  # the text stream is left to the commands
         job = json.loads(line)

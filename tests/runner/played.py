@@ -14,8 +14,8 @@ from inquitree_gym.trees import Tree, load_tree
 from tests.servers import Service
 
 TREE = load_tree("paper2")
-TURNS = 3 * len(TREE.subtopics) + 1
-"""Of an episode played by heart, its conclusion among them."""
+TURNS = 3 * len(TREE.subtopics) + 2
+"""Of an episode played by heart, its conclusion and exam among them."""
 
 
 def small_study(*agents: str, **given: object) -> StudyConfig:

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from inquitree_gym.inquiry.judges.local import local_judge
 from inquitree_gym.log import Episode, has_header, read_episode
 from inquitree_gym.projection.tasks import load_task
 from inquitree_gym.results.score import score_episode
@@ -59,7 +58,7 @@ CASES: dict[str, Case] = {
     "inquiry": Case(
         (*FLAGS, "--agent", "sceptic", "--fake-level", 4),
         Rote(TREE),
-        lambda episode: score_episode(episode, TREE, local_judge(TREE)).detail,
+        lambda episode: score_episode(episode, TREE).detail,
         KILLS,
     ),
     "projection": Case(

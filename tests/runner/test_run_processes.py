@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 TREE = load_tree("paper2")
-TURNS = 3 * len(TREE.subtopics) + 1
+TURNS = 3 * len(TREE.subtopics) + 2
 SEEDS = 3
 
 

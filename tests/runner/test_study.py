@@ -230,7 +230,7 @@ def test_a_model_is_called_by_its_name_in_logs(settings: dict, label: str, part:
 
 MODEL_FAULTS: list[tuple[list[dict[str, Any]], tuple[str, ...], str]] = [
     ([], ("llm", "random"), r"agents that ask a model \(llm\) need one: give --model"),
-    ([{"model": "a"}], ("random",), r"no agent asks the models \(a\); add llm or sceptic to the agents"),
+    ([{"model": "a"}], ("random",), r"no agent asks the models \(a\); add llm or sceptic or recall to the agents"),
     ([{"model": "a"}] * 2, ("llm",), r"models: several models would share their logs: 'a', 'a'; give each"),
     ([{"model": "x/a"}, {"model": "X:A"}], ("llm",), r"models: several models would share their logs: 'x/a', 'X:A'"),
     ([{"model": "  "}], ("llm",), r"models\.0: the model is called '  '; give it a name with letters or digits"),

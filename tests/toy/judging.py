@@ -75,7 +75,6 @@ class ToyJudging:
     part = "text"
     options = ChatOptions
     payload = ToyPayload
-    own = "local v1"
     presets: Mapping[str, Mapping[str, Any]] = {"llm": {}}
     judges: Mapping[str, Callable[..., Any]] = {
         "local": lambda model, options: InProcessJudge("local", lambda: {"version": 1}, Ear),
@@ -84,6 +83,9 @@ class ToyJudging:
 
     def texts(self, episode: Episode[Any]) -> Iterator[JudgedText]:
         return (JudgedText(turn.turn, turn.action) for turn in episode.turns)
+
+    def about(self, task: WordList, episode: Episode[Any]) -> WordList:
+        return task
 
     def own_judged(self, episode: Episode[Any], task: WordList) -> Judged:
         judge = episode.header.setup.judge

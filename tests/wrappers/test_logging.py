@@ -15,7 +15,7 @@ from inquitree_gym.errors import LogError, OptionError
 from inquitree_gym.log import Reply
 from inquitree_gym.trees import CANARY
 from inquitree_gym.wrappers import EmbeddingObservation, LogEpisodes, MenuActions
-from tests.inquiry.test_inquiry import CONCLUDE, EXPLORE, JUNK, REDO, openings, script, trajectory
+from tests.inquiry.test_inquiry import CONCLUDE, EXPLORE, JUNK, REDO, openings, right_sheet, script, trajectory
 
 TREE = load_tree("paper12")
 ACTIONS = script(TREE)
@@ -50,7 +50,9 @@ def torn(tmp_path, minilm) -> Path:
 
 def test_a_log_holds_everything_that_fixes_the_episode(tmp_path, reader):
     env = recorded(file=tmp_path / "deep" / "er" / "episode.jsonl", agent={"name": "tester", "temperature": 0})
-    steps = trajectory(env, 3, ACTIONS)
+    (plain := inquiry()).reset(seed=3)
+    actions = [*ACTIONS[:-1], right_sheet(plain)]
+    steps = trajectory(env, 3, actions)
     logged = read_episode(tmp_path / "deep" / "er" / "episode.jsonl")
     assert logged == env.episode
     header = logged.header
@@ -61,7 +63,7 @@ def test_a_log_holds_everything_that_fixes_the_episode(tmp_path, reader):
     assert (header.setup.embedder.name, header.setup.embedder.digest) == (reader.name, reader.digest)
     assert header.prompts == env.unwrapped.prompts.digest
     assert {"python", "inquitree-gym", "gymnasium", "torch", "litellm"} <= set(header.versions)
-    assert logged.actions == tuple(ACTIONS)
+    assert logged.actions == tuple(actions)
     assert [turn.observation for turn in logged.turns] == [step[0] for step in steps[:-1]]
     assert [(t.reward, t.terminated, t.truncated) for t in logged.turns] == [step[1:4] for step in steps[1:]]
     assert [turn.event.state for turn in logged.turns] == [step[4]["state"] for step in steps[1:]]
@@ -108,6 +110,7 @@ def test_what_stands_behind_an_action_is_logged_with_that_action_alone(minilm):
     assert behind == [({"in": 12, "out": 3, "thought": 1}, 0.75, 100.0), (None, None, 50.0), ({"in": 1}, None, None)]
     assert env.episode.replies == (*twice, *unknown)
     env.step(JUNK)
+    env.step("1 A")
     assert env.episode.footer is not None
     assert 150 < env.episode.footer.seconds < 1_000
 
@@ -315,8 +318,8 @@ def test_the_discrete_view_is_logged_as_its_texts_and_resumed(order: str, tmp_pa
     played(tmp_path / "menu.jsonl")
     logged = read_episode(tmp_path / "menu.jsonl")
     assert logged.status == "concluded"
-    assert len(logged.turns) == 6
-    text = LogEpisodes(inquiry(max_turns=9, fake_level=4))
+    assert [turn.event.kind for turn in logged.turns][-9:] == ["exam"] * 8 + ["end"]
+    text = LogEpisodes(inquiry(max_turns=9, fake_level=4, exam="items"))
     trajectory(text, 2, logged.actions)
     assert text.episode.fingerprint == logged.fingerprint
     played(tmp_path / "torn.jsonl", 4)

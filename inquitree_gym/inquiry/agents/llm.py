@@ -10,8 +10,10 @@ from typing import Any
 from inquitree_gym.baselines.agent import Ask
 from inquitree_gym.baselines.conversation import NOTHING, Conversation, ReplyFormat, system
 from inquitree_gym.baselines.llm import ChatAgent
+from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.decisions import read_decision
 from inquitree_gym.inquiry.engine import Decision
+from inquitree_gym.inquiry.menu import CONCLUDE
 from inquitree_gym.inquiry.prompts import AGENT_TEMPLATE_NAMES, BELIEF_TEMPLATE, PACKAGE
 from inquitree_gym.llm import Chat, strip_thinking
 
@@ -65,6 +67,21 @@ class LLMAgent(ChatAgent):
         super().reset(seed)
         self.belief = None
 
+    async def decide(self, observation: str, info: Mapping[str, Any], ask: Ask | None = None) -> str:
+        """Return the next action. See `ChatAgent.decide`. In the exam the model is told how to answer."""
+        return await super().decide(self._told(observation, info["state"]), info, ask)
+
+    def recall(self, observation: str, info: Mapping[str, Any], action: str) -> None:
+        """Remember a turn whose replies are not in the log."""
+        super().recall(self._told(observation, info["state"]), info, action)
+
+    def _read(self, observation: str, before: Any, replies: Mapping[str, str]) -> str:
+        return self._told(observation, "" if before is None else before.state)
+
+    def _told(self, observation: str, state: str) -> str:
+        """Return an observation as the model is told it."""
+        return self._prompts.render("llm_exam", observation=observation) if state == "exam" else observation
+
     def _system_text(self) -> str:
         text = super()._system_text()
         return f"{text}\n\n{self._prompts.render(BELIEF_TEMPLATE)}" if self._asks_belief else text
@@ -101,6 +118,34 @@ def split_belief(reply: str) -> tuple[str, float | None]:
         return _BELIEF.sub("", answer), None
     sure = float(stated["sure"] or 1)
     return _BELIEF.sub("", answer), sure if stated["word"].upper() == "FAKE" else 1 - sure
+
+
+class RecallAgent(LLMAgent):
+    """A chat model that is asked for the conclusion and the exam from the topic alone.
+
+    It concludes at once, without any result. So its return is 0, and its answers are what it knew or guessed.
+    """
+
+    name = "recall"
+
+    async def decide(self, observation: str, info: Mapping[str, Any], ask: Ask | None = None) -> str:
+        """Return the next action. At the topic that is the decision to conclude, for which no model is asked.
+
+        Raises:
+            OptionError: the rules take no decision at the topic.
+        """
+        if info["state"] != "topic":
+            return await super().decide(observation, info, ask)
+        if info["turn"]:
+            raise OptionError(
+                "the recall agent needs rules that take a decision at the topic; give bare_decisions=True"
+            )
+        self.replies = []
+        self.recall(observation, info, CONCLUDE)
+        return CONCLUDE
+
+    def _system_text(self) -> str:
+        return self._prompts.render("recall_system")
 
 
 _OPINION = re.compile(r"\W*(VALID|DOUBTFUL)\b", re.IGNORECASE)
@@ -146,10 +191,10 @@ class ScepticAgent(LLMAgent):
         super().recall(observation, info, action)
         self._note(info, action)
 
-    def _read(self, observation: str, replies: Mapping[str, str]) -> str:
+    def _read(self, observation: str, before: Any, replies: Mapping[str, str]) -> str:
         """Return a result with the sceptic's opinion where there is one."""
         if "sceptic" not in replies:
-            return observation
+            return super()._read(observation, before, replies)
         opinion = read_opinion(replies["sceptic"]).strip() or NOTHING
         return self._prompts.render("sceptic_note", observation=observation, opinion=opinion)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from inspect import signature
 from pathlib import Path
@@ -20,10 +20,16 @@ from inquitree_gym.embeddings import TreeVectors
 from inquitree_gym.embeddings.vectors import Vector
 from inquitree_gym.envs.spaces import Mask
 from inquitree_gym.errors import AgentError, MissingExtraError, OptionError, require
-from inquitree_gym.inquiry.agents.scripted import TraversalAgent, longest_match, menu_texts
-from inquitree_gym.inquiry.engine import Engine, Phase, Rules, State
-from inquitree_gym.inquiry.menu import Menu, MenuSize, numbered
-from inquitree_gym.inquiry.observations import FeatureLayout, FeatureRow
+from inquitree_gym.inquiry.agents.answers import answers, longest_match, shown_layout
+from inquitree_gym.inquiry.agents.scripted import TraversalAgent, menu_texts
+from inquitree_gym.inquiry.engine import Engine, ObservationKind, Phase, Rules, State
+from inquitree_gym.inquiry.engine.rows import MOST_POLES
+from inquitree_gym.inquiry.engine.transition import MOST_TALLIED
+from inquitree_gym.inquiry.exam import Sheet, marks_of
+from inquitree_gym.inquiry.menu import MAX_AXIS_SLOTS, Menu, MenuSize, numbered
+from inquitree_gym.inquiry.observations import FeatureLayout, FeatureRow, ObservationKey, ObservationRenderer
+from inquitree_gym.inquiry.prompts import inquiry_prompts
+from inquitree_gym.inquiry.sheets import write_sheet
 from inquitree_gym.runs.specs import POLICY
 
 Policy = Callable[[FeatureRow, Mask, np.random.Generator], int]
@@ -31,7 +37,7 @@ Policy = Callable[[FeatureRow, Mask, np.random.Generator], int]
 
 
 class RetrievalAgent(TraversalAgent):
-    """Answers with the menu text nearest to the observation, and concludes with the results it has seen."""
+    """Chooses the menu text nearest to the observation, and in the exam the options nearest to the results."""
 
     name = "retrieval"
 
@@ -40,16 +46,30 @@ class RetrievalAgent(TraversalAgent):
         self._vectors = vectors
         self._menu = menu_texts(vectors.tree)
         self._results: list[str] = []
+        self._waiting: set[str] = set()
+        self._last = ""
+        self._hint_level = 0
 
     def reset(self, seed: int) -> None:
         """Start an episode."""
         super().reset(seed)
-        self._results = []
+        self._results, self._waiting, self._last, self._hint_level = [], set(), "", 0
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action. A proposal that has to wait, for which no hint is given, is left out for a while."""
+        if info["accepted"] or info["forced"]:
+            self._waiting = set()
+        elif info["state"] == "topic" and info["hint_level"] == self._hint_level:
+            self._waiting.add(self._last)
+        self._hint_level = info["hint_level"]
+        self._last = super().act(observation, info)
+        return self._last
 
     def choose(self, observation: str, texts: Sequence[str]) -> str:
         """Return the text among ``texts`` that is most similar to ``observation``."""
-        similarities = np.stack([self._candidates[text] for text in texts]) @ self._vectors.of(observation)
-        return texts[int(np.argmax(similarities))]
+        left = [text for text in texts if text not in self._waiting] or texts
+        similarities = np.stack([self._candidates[text] for text in left]) @ self._vectors.of(observation)
+        return left[int(np.argmax(similarities))]
 
     @cached_property
     def _candidates(self) -> dict[str, Vector]:
@@ -60,11 +80,20 @@ class RetrievalAgent(TraversalAgent):
         """Return the results as a numbered list."""
         return numbered(self._results)
 
+    def answer(self, observation: str) -> str:
+        """Return for each item the option nearest to any of the results."""
+        if not self._results:
+            return ""
+        seen = np.stack([self._vectors.of(result) for result in self._results])
+        return answers(
+            observation, lambda item: max(item.options, key=lambda text: (seen @ self._vectors.of(text)).max())
+        )
+
     def read_result(self, observation: str) -> None:
-        """Keep the longest paragraph without a menu text, which is the result."""
+        """Keep the longest paragraph without a menu text, which is the result, where others have one."""
         paragraphs = [" ".join(part.split()) for part in observation.split("\n\n")]
         fresh = [part for part in paragraphs if not any(text in part for text in self._menu)]
-        if fresh and (longest := max(fresh, key=len)) not in self._results:
+        if len(fresh) < len(paragraphs) and fresh and (longest := max(fresh, key=len)) not in self._results:
             self._results.append(longest)
 
 
@@ -83,7 +112,8 @@ class PolicyAgent(BaselineAgent):
         policy: Policy,
         *,
         name: str = "policy",
-        size: tuple[int, int] | None = None,
+        size: tuple[int, ...] | None = None,
+        tally: bool = True,
         text_dim: int | None = None,
         rules: Rules | None = None,
     ) -> None:
@@ -94,6 +124,7 @@ class PolicyAgent(BaselineAgent):
             policy: the trained policy.
             name: name in the log.
             size: slots for subtopics and studies in the training. None for those of the tree.
+            tally: True if the training observed the tally.
             text_dim: length of the text features in the training. None for the embedder's own.
             rules: rules of the episodes. The mask depends on ``candidates``, ``explore`` and ``named_at_result``. None
                 for the default.
@@ -106,8 +137,12 @@ class PolicyAgent(BaselineAgent):
         self._vectors = vectors
         self._policy = policy
         self._menu = Menu(vectors.tree, MenuSize.resolve(size, [vectors.tree]))
-        self._features = FeatureLayout.create(self._menu.size.subtopics, vectors.embedder.dim, text_dim)
-        self._engine = Engine(vectors.tree, (rules or Rules()).override({"threshold": 0.0}))
+        self._features = FeatureLayout.create(
+            self._menu.size.subtopics, self._menu.size.axes if tally else 0, vectors.embedder.dim, text_dim
+        )
+        self._engine = Engine(vectors.tree, (rules or Rules()).override({"threshold": 0.0, "exam": "items"}))
+        self._observations = ObservationRenderer(vectors.tree, inquiry_prompts(), self._engine)
+        self._marks = marks_of(vectors.tree)
         self._state = self._engine.start(0).state
 
     @property
@@ -123,10 +158,23 @@ class PolicyAgent(BaselineAgent):
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the text of the policy's action."""
         self._state = state = self._take(observation, Phase[info["state"].upper()])
-        row = self._features.row(state.phase, info["hint_level"], self._vectors.of(observation))
-        row[self._features.parts["visited"]] = [state.visited >> i & 1 for i in range(self._features.subtopics)]
-        action = self._policy(row, self._menu.mask(self._engine, state), self.rng)
-        return self._menu.text(int(action), state)
+        if state.phase == Phase.EXAM:
+            return write_sheet(Sheet(tuple(self._answers(state))), shown_layout(self._vectors.tree, observation))
+        texts: tuple[str, ...] = self._menu.texts
+        return texts[self._choose(state, info["hint_level"], observation)]
+
+    def _choose(self, state: State, hint_level: int, observation: str) -> int:
+        row = self._features.row(state.phase, hint_level, self._vectors.of(observation))
+        self._features.fill(row, state)
+        return int(self._policy(row, self._menu.mask(self._engine, state), self.rng))
+
+    def _answers(self, state: State) -> Iterator[int | None]:
+        """Yield the option that the policy chooses for each item, asked one at a time as in its training."""
+        for item, _ in enumerate(self._vectors.tree.conclusions):
+            asked = state.replace(item=item)
+            text = self._observations.render_key(ObservationKey(ObservationKind.EXAM, item))
+            option = self._choose(asked, 0, text) - self._menu.first_option
+            yield option if 0 <= option < self._engine.exam.options(item) else None
 
     def _take(self, observation: str, phase: Phase) -> State:
         """Return the state updated by ``observation``, which may show that a subtopic was entered, or a result."""
@@ -140,9 +188,16 @@ class PolicyAgent(BaselineAgent):
             for k in self._engine.studies_of[state.subtopic]:
                 study = tree.studies[k]
                 if (shown := longest_match(study.shown_texts, observation)) >= 0:
-                    shown %= len(study.outcomes)
-                    return state.replace(shown=(*state.shown[:k], shown, *state.shown[k + 1 :]))
+                    return state.replace(tally=self._tallied(state.tally, k, shown % len(study.outcomes)))
         return state
+
+    def _tallied(self, tally: Sequence[int], study: int, outcome: int) -> list[int]:
+        """Return a tally with one more result."""
+        found, poles = list(tally), self._engine.exam.poles
+        for axis, divisor, modulus in self._marks[study]:
+            pole = min(outcome // divisor % modulus, poles[axis] - 1, MOST_POLES - 1)
+            found[axis * MOST_POLES + pole] += 1
+        return found
 
 
 def _visit(state: State, change: int) -> State:
@@ -159,6 +214,7 @@ _ALGORITHMS: dict[str, tuple[str, _Fits]] = {
     "A2C": ("stable_baselines3", lambda data: "gae_lambda" in data),
 }
 """Packages of the algorithms, with tests of the settings in a file. The first that fits counts."""
+_PARTS = tuple(FeatureLayout(0, 1, 0, 0).parts)
 _CACHED = 8
 """Loaded models that are kept."""
 
@@ -195,10 +251,18 @@ def saved_policy(name: str, vectors: TreeVectors, rules: Rules) -> PolicyAgent:
     except OSError as error:
         raise AgentError(f"the agent '{name}': cannot read '{file}': {error.strerror}") from error
     model = _load(name, file, digest)
-    size, text_dim = _layout(name, model, vectors.embedder.dim)
+    size, features = _layout(name, model, vectors.embedder.dim)
     with own_faults(name, "its model"):
         policy = sb3_policy(model)
-    agent = _SavedPolicy(vectors, policy, name=f"{POLICY}{file.stem}", size=size, text_dim=text_dim, rules=rules)
+    agent = _SavedPolicy(
+        vectors,
+        policy,
+        name=f"{POLICY}{file.stem}",
+        size=size,
+        tally=features.axes > 0,
+        text_dim=features.text_dim,
+        rules=rules,
+    )
     agent.source = {"file": file.name, "digest": digest[:12]}
     return agent
 
@@ -221,21 +285,23 @@ def _load(name: str, file: Path, digest: str) -> Any:
         return getattr(library, algorithm).load(file, device="cpu")
 
 
-def _layout(name: str, model: Any, dim: int) -> tuple[MenuSize, int]:
-    """Return slots and length of the text features of a model, read from its spaces."""
+def _layout(name: str, model: Any, dim: int) -> tuple[MenuSize, FeatureLayout]:
+    """Return slots and features of a model, read from its spaces."""
     space, actions = model.observation_space, model.action_space
-    if isinstance(space, gym.spaces.Dict) and set(space) == set(FeatureLayout(0, 0, 0).parts):
-        parts = [part for name in FeatureLayout(0, 0, 0).parts if isinstance(part := space[name], gym.spaces.Box)]
+    if isinstance(space, gym.spaces.Dict) and set(space) | {"tally"} == set(_PARTS):
+        parts = [part for name in _PARTS if name in space and isinstance(part := space[name], gym.spaces.Box)]
         space = gym.spaces.Box(
             np.concatenate([part.low for part in parts]), np.concatenate([part.high for part in parts])
         )
     if isinstance(space, gym.spaces.Box) and len(space.shape) == 1 and isinstance(actions, gym.spaces.Discrete):
         text_dim = int((space.low < 0).sum())  # of a row of features, only the text has negative values
-        subtopics = space.shape[0] - text_dim - len(Phase) - 1
+        tally = int((space.high == MOST_TALLIED).sum())  # and only a tally exceeds a square root of dimensions
+        subtopics = space.shape[0] - text_dim - tally - len(Phase) - 1
         studies = int(actions.n) - subtopics - (MenuSize(0, 0).actions)
         if min(text_dim, subtopics, studies) >= 1:
-            if text_dim <= dim and np.allclose(space.low, FeatureLayout(subtopics, dim, text_dim).box().low):
-                return MenuSize(subtopics, studies), text_dim
+            features = FeatureLayout(subtopics, tally // MOST_POLES, dim, text_dim)
+            if text_dim <= dim and np.allclose(space.low, features.box().low):
+                return MenuSize(subtopics, studies, features.axes or MAX_AXIS_SLOTS), features
             raise AgentError(
                 f"the agent '{name}' was trained with an embedder of other dimensions than {dim}; name that embedder"
             )
@@ -274,8 +340,9 @@ def _observed(space: gym.Space[Any]) -> Callable[[FeatureRow], Any]:
     """Return a function from feature rows, shape ``(rows, size)``, to observations of ``space``."""
     if isinstance(space, gym.spaces.Box):
         return lambda rows: rows
-    if not isinstance(space, gym.spaces.Dict) or set(space) != set(FeatureLayout(0, 0, 0).parts):
+    if not isinstance(space, gym.spaces.Dict) or set(space) | {"tally"} != set(_PARTS):
         raise OptionError(f"the model was trained on {space}, and not on features, flat or as a Dict")
-    subtopics, text_dim = (int(np.prod(space[name].shape or ())) for name in ("visited", "text"))
-    parts = FeatureLayout(subtopics, text_dim, text_dim).parts
+    widths = {name: int(np.prod(part.shape or ())) for name, part in space.items()}
+    tally, text_dim = widths.get("tally", 0), widths["text"]
+    parts = FeatureLayout(widths["visited"], tally // MOST_POLES, text_dim, text_dim).parts
     return lambda rows: {name: rows[:, at] for name, at in parts.items()}

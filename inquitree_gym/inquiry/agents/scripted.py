@@ -12,8 +12,10 @@ import numpy as np
 from inquitree_gym.baselines.agent import Agent, BaselineAgent, asks_models, privileged
 from inquitree_gym.envs.spaces import FreeText
 from inquitree_gym.errors import OptionError
+from inquitree_gym.inquiry.agents.answers import longest_match, random_answers, sheet_answers
 from inquitree_gym.inquiry.engine import Rules
 from inquitree_gym.inquiry.engine.rules import Evidence
+from inquitree_gym.inquiry.exam import Sheet, exam_of, marks_of, sheet_of_world
 from inquitree_gym.inquiry.judges.quality import required
 from inquitree_gym.inquiry.menu import CONCLUDE, DECISIONS, EXPLORE, REDO, numbered
 from inquitree_gym.trees import Tree
@@ -49,7 +51,10 @@ class TraversalAgent(BaselineAgent, ABC):
                 self.read_result(observation)
                 return EXPLORE if len(self._entered) < len(self.subtopics) else CONCLUDE
             case "conclusion":
+                self.read_result(observation)
                 return self.conclude()
+            case "exam":
+                return self.answer(observation)
         return ""
 
     @abstractmethod
@@ -60,8 +65,12 @@ class TraversalAgent(BaselineAgent, ABC):
     def conclude(self) -> str:
         """Return the conclusion."""
 
+    @abstractmethod
+    def answer(self, observation: str) -> str:
+        """Return the answers to the exam."""
+
     def read_result(self, observation: str) -> None:
-        """Take note of a result. By default nothing."""
+        """Take note of a result, if the observation shows one. By default nothing."""
 
 
 def menu_texts(tree: Tree) -> list[str]:
@@ -75,12 +84,6 @@ def random_conclusion(tree: Tree, rng: np.random.Generator) -> str:
     return numbered([texts[i] for i in rng.integers(len(texts), size=len(tree.conclusions))])
 
 
-def longest_match(texts: Sequence[str], observation: str) -> int:
-    """Return the index of the longest of ``texts`` that ``observation`` contains. -1 if it contains none."""
-    found = [i for i, text in enumerate(texts) if text in observation]
-    return max(found, key=lambda i: len(texts[i]), default=-1)
-
-
 MAX_WORDS_LENGTH = 400
 """Characters of an action of `RandomWordsAgent`, at most."""
 
@@ -89,7 +92,7 @@ class RandomAgent(TraversalAgent):
     """The paper's random agent (appendix B.2).
 
     Chooses uniformly among the subtopics not yet entered, then among the studies of the subtopic. Explores until all
-    are entered. Concludes with random menu texts.
+    are entered. Concludes with random menu texts, and hands in a random sheet.
     """
 
     name = "random"
@@ -106,11 +109,16 @@ class RandomAgent(TraversalAgent):
         """Return random menu texts."""
         return random_conclusion(self._tree, self.rng)
 
+    def answer(self, observation: str) -> str:
+        """Return random letters."""
+        return random_answers(observation, self.rng)
+
 
 class RandomMenuAgent(BaselineAgent):
     """The floor: every action is uniform over the whole menu, subtopics, studies and the three decisions alike.
 
-    At the topic and at a subtopic, where no decision is asked for, it is uniform over the subtopics and studies.
+    At the topic and at a subtopic, where no decision is asked for, it is uniform over the subtopics and studies. Its
+    answers to the exam are random letters.
     """
 
     name = "random-menu"
@@ -124,6 +132,8 @@ class RandomMenuAgent(BaselineAgent):
         """Return the next action."""
         if info["state"] == "conclusion":
             return random_conclusion(self._tree, self.rng)
+        if info["state"] == "exam":
+            return random_answers(observation, self.rng)
         while True:
             action = self._menu[self.rng.integers(len(self._menu))]
             if action not in DECISIONS or info["state"] not in ("topic", "subtopic"):
@@ -131,12 +141,14 @@ class RandomMenuAgent(BaselineAgent):
 
 
 class RandomWordsAgent(BaselineAgent):
-    """Says random words of everyday science, without knowing the tree."""
+    """Says random words of everyday science, without knowing the tree, and random letters in the exam."""
 
     name = "random-words"
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action."""
+        if info["state"] == "exam":
+            return random_answers(observation, self.rng)
         return FreeText(MAX_WORDS_LENGTH, seed=self.rng).sample()
 
 
@@ -147,36 +159,33 @@ REDO_SUFFIX = "-redo"
 
 
 class OracleAgent(BaselineAgent):
-    """Plays perfectly: enters every subtopic, runs every needed study, and concludes with the text of every item.
+    """Plays perfectly: enters every subtopic, reads every axis of the exam with few studies, and answers all right.
 
-    A study takes three turns, so a traversal takes 3n, and more where a subtopic has several findings that conclusions
-    need. Subtopics come first, further studies and redone fakes as long as the turns allow. Needs ``privileged=True``.
+    A study takes three turns, so a traversal takes 3n, and more where its studies cannot read all axes. Subtopics come
+    first, further studies and redone fakes as long as the turns allow. Needs ``privileged=True``.
     """
 
     name = "oracle"
     needs_privileged = True
 
     def __init__(self, tree: Tree, rules: Rules | None = None) -> None:
-        """Learn subtopics, studies and conclusion items of ``tree``. None for ``rules`` is the default.
-
-        With ``evidence="results"`` every required result is a finding that conclusions need.
-        """
-        rules = rules or Rules()
+        """Learn ``tree``. None for ``rules`` is the default. Without an exam the studies are those of the evidence."""
         super().__init__()
-        self._subtopics = tree.subtopics
-        self._studies = tree.studies
-        owners = [i for i, subtopic in enumerate(tree.subtopics) for _ in subtopic.studies]
-        self._plan = [(owners[study], study) for study in needed_studies(tree, rules.evidence)]
-        self._conclusion = numbered([item.options[0] for item in tree.conclusions])
+        rules = rules or Rules()
+        self._tree = tree
+        self._exam = exam_of(tree)
+        self._plan = planned_studies(
+            tree, exam_groups(tree) if rules.exam != "none" else groups_of(tree, rules.evidence)
+        )
+        self._owners = owners_of(tree)
         self._done: set[int] = set()
-        self._runs = 0
+        self._entered = self._runs = 0
         self._redo_turn = rules.redo_turn
 
     def reset(self, seed: int) -> None:
         """Start an episode."""
         super().reset(seed)
         self._done = set()
-        self._entered = 0
 
     def act(self, observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action."""
@@ -192,22 +201,29 @@ class OracleAgent(BaselineAgent):
             case "result":
                 return self._decide(known, info["turn"])
             case "conclusion":
-                return self._conclusion
+                chosen = zip(self._tree.conclusions, self._sheet(known).choices, strict=True)
+                return numbered([item.options[choice or 0] for item, choice in chosen])
+            case "exam":
+                return sheet_answers(self._tree, observation, self._sheet(known))
         return ""
 
-    def _left(self) -> list[tuple[int, int]]:
-        return [(subtopic, study) for subtopic, study in self._plan if study not in self._done]
+    def _sheet(self, known: Mapping[str, Any]) -> Sheet:
+        return sheet_of_world(self._exam, known["world"])
+
+    def _left(self) -> list[int]:
+        return [study for study in self._plan if study not in self._done]
 
     def _next(self, visits: list[int]) -> str:
         """Return the text of the next subtopic, one that is new if there is any."""
-        entered = {subtopic.id for subtopic, count in zip(self._subtopics, visits, strict=True) if count}
-        steps = [self._subtopics[i] for i, _ in self._left()] or list(self._subtopics)
+        subtopics = self._tree.subtopics
+        entered = {subtopic.id for subtopic, count in zip(subtopics, visits, strict=True) if count}
+        steps = [subtopics[self._owners[study]] for study in sorted(self._left())] or list(subtopics)
         ready = [subtopic for subtopic in steps if entered.issuperset(subtopic.requires)]
         return min(ready, key=lambda subtopic: subtopic.id in entered).text
 
     def _study(self, subtopic: int) -> str:
-        planned = [study for owner, study in self._left() if owner == subtopic]
-        return self._studies[planned[0]].text if planned else self._subtopics[subtopic].studies[0].text
+        planned = [self._tree.studies[study] for study in self._left() if self._owners[study] == subtopic]
+        return (planned or self._tree.subtopics[subtopic].studies)[0].text
 
     def _decide(self, known: Mapping[str, Any], turn: int) -> str:
         self._runs += 1
@@ -217,30 +233,52 @@ class OracleAgent(BaselineAgent):
         if known["fake"] and self._runs < MAX_RUNS and redone + 1 + 3 * len(self._left()) <= limit:
             return REDO
         unseen = known["visits"].count(0)
-        return EXPLORE if unseen or (self._left() and turn + 4 <= limit) else CONCLUDE
+        return EXPLORE if unseen or (self._left() and turn + 3 <= limit) else CONCLUDE
 
 
-def needed_studies(tree: Tree, evidence: Evidence = "groups") -> list[int]:
-    """Return indices of studies that meet every evidence group of every conclusion item, and enter every subtopic.
+def owners_of(tree: Tree) -> list[int]:
+    """Return the index of the subtopic of each study."""
+    return [i for i, subtopic in enumerate(tree.subtopics) for _ in subtopic.studies]
 
-    A study is chosen for the groups that it meets alone first, then for the most groups that are left.
-    """
+
+def exam_groups(tree: Tree) -> list[set[int]]:
+    """Return the studies that read each axis of the exam."""
+    marks = marks_of(tree)
+    axes = range(len(exam_of(tree).poles))
+    return [{study for study, own in enumerate(marks) if axis in (mark.axis for mark in own)} for axis in axes]
+
+
+def groups_of(tree: Tree, evidence: Evidence) -> list[set[int]]:
+    """Return the studies that meet each group of the evidence of each conclusion item."""
     index = {study.id: i for i, study in enumerate(tree.studies)}
-    groups = [{index[name] for name in group} for item in tree.conclusions for group in required(item, evidence)]
-    chosen: list[int] = sorted({study for group in groups if len(group) == 1 for study in group})
-    while unmet := [group for group in groups if group.isdisjoint(chosen)]:
-        chosen.append(max(sorted(set().union(*unmet)), key=lambda study: sum(study in group for group in unmet)))
-    first = 0
-    for subtopic in tree.subtopics:
-        own = range(first, first + len(subtopic.studies))
-        if not set(own) & set(chosen):
-            chosen.append(first)
-        first = own.stop
-    return sorted(chosen)
+    return [{index[name] for name in group} for item in tree.conclusions for group in required(item, evidence)]
+
+
+def planned_studies(tree: Tree, groups: Sequence[set[int]]) -> list[int]:
+    """Return indices of studies that meet every group, first one in each subtopic, then as few as possible.
+
+    The next study is always one that meets the most groups that are left, a group of few studies counting more.
+    """
+    owners = owners_of(tree)
+    met: dict[int, set[int]] = {study: set() for study in range(len(owners))}
+    for group, studies in enumerate(groups):
+        for study in studies:
+            met[study].add(group)
+    chosen: list[int] = []
+    unseen, unmet = set(owners), {group for group, studies in enumerate(groups) if studies}
+    while unseen or unmet:
+        open_studies = [study for study, owner in enumerate(owners) if not unseen or owner in unseen]
+        chosen.append(max(open_studies, key=lambda study: sum(1 / len(groups[group]) for group in met[study] & unmet)))
+        unseen.discard(owners[chosen[-1]])
+        unmet -= met[chosen[-1]]
+    return chosen
 
 
 class WorstCaseAgent(BaselineAgent):
-    """Fails every choice until the forced move, n(2H + 3) turns, and concludes nothing. Needs ``privileged=True``."""
+    """Fails every choice until the forced move, n(2H + 3) turns, then concludes and answers nothing.
+
+    Needs ``privileged=True``.
+    """
 
     name = "worst-case"
     needs_privileged = True

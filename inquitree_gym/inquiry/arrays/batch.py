@@ -18,7 +18,6 @@ from inquitree_gym.inquiry.arrays.tables import TreePool, TreeTables
 from inquitree_gym.inquiry.engine import Event, Phase, State
 from inquitree_gym.inquiry.engine import rows as at
 from inquitree_gym.inquiry.engine.transition import READING, begin
-from inquitree_gym.inquiry.judges.quality import conclusion_quality
 from inquitree_gym.inquiry.menu import MenuSize
 
 
@@ -29,7 +28,7 @@ class Batch:
         """Allocate the rows of ``num_envs`` inquiries for menus of ``size``, which ``threads`` threads step."""
         self._functions, self._pool, self._observer, self._size = functions(), pool, observer, size
         self.num_envs = num_envs
-        self.rows: NDArray[np.int32] = np.zeros((num_envs, at.row_width(*size, 0)), np.int32)
+        self.rows: NDArray[np.int32] = np.zeros((num_envs, at.Slots(*size).width), np.int32)
         """State and last event of each inquiry. See `inquitree_gym.inquiry.engine.rows`."""
         self.over: Bools = np.zeros(num_envs, np.bool_)
         """True for inquiries that are over and not yet started again."""
@@ -59,7 +58,8 @@ class Batch:
         self._tables = type(tables)(*map(view, tables))
         own = self.over, seeds.first.view(np.int64), seeds.episode.view(np.int64), self.own, self.choices
         self._played = Inquiries(
-            view(self.rows), self.rows.shape[1], self._size.actions, self._size.subtopics, self._observer.dim, reads,
+            view(self.rows), self.rows.shape[1], self._size.actions, self._size.subtopics,
+            self.rows.shape[1] - at.MOST_POLES * self._size.axes, self._observer.tallied, self._observer.dim, reads,
             len(self.choices), *map(view, own),
         )  # fmt: skip
 
@@ -69,7 +69,7 @@ class Batch:
 
     def start(self, envs: Ints, tables: Ints) -> None:
         """Start episodes with the seeds that are set, on the trees whose tables begin at ``tables``."""
-        width, trees = self.rows.shape[1], self._pool.tables.trees
+        width, trees = self.rows.shape[1], memoryview(self._pool.tables.trees)  # of Python's integers
         seeds = self.seeds.current(envs).view(np.int64).tolist()
         for env, table, seed in zip(envs.tolist(), tables.tolist(), seeds, strict=True):
             row = [0] * width
@@ -107,10 +107,6 @@ class Batch:
             for job in jobs:
                 job.result()
         ended: Ints = self.told.ended.nonzero()[0]
-        if ended.size:
-            rewards = self.told.rewards
-            for env in ended[np.isnan(rewards[ended])].tolist():
-                rewards[env] = self._grade(env, int(actions[env]))
         return ended
 
     def go_on(self, envs: Ints) -> None:
@@ -125,21 +121,6 @@ class Batch:
             np.zeros(n, np.bool_),
         )  # fmt: skip
 
-    def _grade(self, env: int, action: int) -> float:
-        """Return Q/|C| of the text of ``action`` in an inquiry that is over, and keep its grades if there is room."""
-        tree, state, tables = self.tree(env), self.event(env).state, self._pool.tables
-        menu, judge = tree.menu, tree.runtime.judge
-        concludes = action == menu.conclusion
-        verdicts = judge.judge(menu.conclude(state) if concludes else menu.texts[action])
-        unscored = any(verdict.score is None for verdict in verdicts)
-        text = action + (menu.pattern(state) if concludes else 0)
-        if text < tree.needs[2]:
-            first = tables.needs[tables.trees[self.rows[env, at.TREE] + at.REWARDS] + 1] + text * len(verdicts)
-            grades = [0.0 if unscored else verdict.score for verdict in verdicts]
-            tables.grades[first : first + len(verdicts)] = grades
-        quality = conclusion_quality(tree.runtime.task, state.proven, verdicts, tree.runtime.rules.evidence)
-        return 0.0 if quality is None else quality / len(verdicts)
-
     def tree(self, env: int) -> TreeTables:
         """Return the tree of an inquiry."""
         return self._pool.at(int(self.rows[env, at.TREE]))
@@ -147,7 +128,7 @@ class Batch:
     def event(self, env: int) -> Event:
         """Return the last event of an inquiry, and with it its state."""
         engine = self.tree(env).runtime.engine
-        return Event(State(at.compact(self.rows[env].tolist(), (*self._size, 0), engine.slots), engine.slots))
+        return Event(State(at.compact(self.rows[env].tolist(), at.Slots(*self._size), engine.slots), engine.slots))
 
     def move_trees(self, starts: Ints, old: Ints) -> None:
         """Take over tables that begin at ``starts`` now where they began at ``old`` before."""

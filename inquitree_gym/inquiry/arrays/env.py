@@ -24,7 +24,7 @@ from inquitree_gym.inquiry.engine.rows import TREE
 from inquitree_gym.inquiry.engine.transition import READING
 from inquitree_gym.inquiry.env import InquiryEnv, TreeLike
 from inquitree_gym.inquiry.keywords import BatchKeywords, unpack_keywords
-from inquitree_gym.inquiry.menu import MenuSize, OnMasked, check_on_masked
+from inquitree_gym.inquiry.menu import MenuSize, OnMasked, check_exam, check_on_masked, item_options
 from inquitree_gym.inquiry.observations import FeatureLayout, FeatureRow
 from inquitree_gym.inquiry.runtime import PHASE_NAMES, RuntimeCache, Transition, privileged_info
 from inquitree_gym.inquiry.vector import split_trees
@@ -46,10 +46,10 @@ class InquiryBatchEnv(BatchEnv):
 
     ## Observation space
     ``observation="features"``: `FeatureLayout`, float32 of shape ``(num_envs, size)``, or with ``as_dict=True`` a Dict
-    of its parts. ``"index"``: int64 of shape ``(num_envs, 1 + words)``, the number of the text followed by the visited
-    subtopics: bit i % 62 of word i // 62 is set for subtopic i. The number of a text determines phase and hint level.
-    Texts are numbered in the order of `observation_keys`, tree by tree. `text_of` returns the text of a number, and
-    `features` converts index observations to features.
+    of its parts. ``"index"``: int64 of shape ``(num_envs, 1 + words)``: the number of the text, the visited subtopics,
+    where bit i % 62 of word i // 62 is set for subtopic i, and the tally, eight numbers of seven bits a word. A number
+    of a text determines phase and hint level. Texts are numbered in the order of `observation_keys`, tree by tree.
+    `text_of` returns the text of a number, and `features` converts index observations to features.
 
     ## Infos
     Those of the single environment as arrays. ``action_mask`` is int8 of shape ``(num_envs, actions)``. ``infos=False``
@@ -59,7 +59,7 @@ class InquiryBatchEnv(BatchEnv):
     ``tree``: as for `InquiryEnv`, for all environments, or ``trees``: one for each. ``observation``, ``infos``: see
     above. ``autoreset_mode``: ``"NextStep"``, ``"SameStep"`` or ``"Disabled"``. ``copy=False``: every step writes its
     observations into the same arrays. ``threads``: threads that share a step, with the same results for any number.
-    ``size``, ``on_masked``, ``text_dim``, ``as_dict``: as for the menu environment. All others are those of
+    ``size``, ``on_masked``, ``tally``, ``text_dim``, ``as_dict``: as for the menu environment. All others are those of
     `InquiryEnv`. ``render_mode`` has to be None.
     """
 
@@ -84,6 +84,7 @@ class InquiryBatchEnv(BatchEnv):
         threads: int = 1,
         size: tuple[int, int] | None = None,
         on_masked: OnMasked = "play",
+        tally: bool = True,
         text_dim: int | None = None,
         as_dict: bool = False,
         **keywords: Unpack[BatchKeywords],
@@ -99,9 +100,12 @@ class InquiryBatchEnv(BatchEnv):
         _check_view(keywords.get("render_mode"), on_masked, threads, privileged=self._privileged, infos=infos)
         which, self._tree_of_env = split_trees(tree, trees)
         self._settings = InquiryEnv(which, **keywords)
+        check_exam(self._settings.rules)
+        self._settings.rules = self._settings.rules.override({"exam": "items"})
         played = self._settings.trees, self._settings.rules
         self._size = MenuSize.resolve(size, played[0])
-        features = FeatureLayout.create(self._size.subtopics, self._settings.embedder.dim, text_dim)
+        axes = self._size.axes if tally else 0
+        features = FeatureLayout.create(self._size.subtopics, axes, self._settings.embedder.dim, text_dim)
         self._observer = make_observer(observation, features, *played, as_dict=as_dict)
         self.num_envs, self.metadata = num_envs, {"render_modes": [], "autoreset_mode": mode}
         self._same_step, self._disabled = mode == AutoresetMode.SAME_STEP, mode == AutoresetMode.DISABLED
@@ -217,7 +221,7 @@ class InquiryBatchEnv(BatchEnv):
         """Start episodes in these environments. Nothing changes if the options cannot be met."""
         if len(envs) < self.num_envs:
             _ = self.batch
-        trees, rules = self._settings.resolve_options(options)
+        trees, rules = self._settings.resolve_options(item_options(options, self._settings.rules))
         own = self._settings.trees, self._settings.rules
         if self._batch is None:
             self._pool.add(*own)
@@ -250,7 +254,7 @@ class InquiryBatchEnv(BatchEnv):
         last = self._last or []
         for env, (action, before) in enumerate(zip(actions.tolist(), list(last), strict=True)):
             state, tree = before.event.state, batch.tree(env)
-            reading = Reading() if batch.over[env] else tree.runtime.matcher.read(state, tree.menu.text(action, state))
+            reading = Reading() if batch.over[env] else tree.runtime.matcher.read(state, tree.menu.texts[action])
             near = reading.candidate >= 0 and reading.similarity >= (tree.runtime.rules.threshold or 0.0)
             found[env] = reading.candidate, reading.decision, near, reading.repeats
             last[env] = before._replace(reading=reading)

@@ -7,7 +7,6 @@ cache for all that is done with them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +25,8 @@ ANSWER = 3
 """Numbers of a reading in a menu: candidate, decision, 1 if it is near enough."""
 WORD_BITS = 62
 """Subtopics in a word of an index observation: a signed 64-bit integer holds every pattern and their number."""
+COUNT_BITS, COUNTS = 7, 8
+"""Bits of a number of the tally, and the numbers in a word of an index observation."""
 TEXT_HEAD = 2
 """Numbers before the kinds in a table of texts: the text of the limit, and the most wordings of a result."""
 RESULT_STATES = 3
@@ -45,6 +46,10 @@ class Inquiries(NamedTuple):
     """Number of menu actions."""
     slots: int
     """Slots for subtopics in an observation."""
+    tally: int
+    """Column of the first number of the tally."""
+    tallied: int
+    """Numbers of the tally in an observation."""
     dim: int
     """Length of the text part of the features. -1 for index observations."""
     reads: bool
@@ -74,11 +79,6 @@ class Tables(NamedTuple):
     """Open actions of each tree as words of eight bytes: a row for each phase, then for each subtopic."""
     texts: Buffer
     """Numbers of texts by observation. See `tables.text_numbers`."""
-    needs: Buffer
-    """For each tree: conclusion items, place of the first grade, number of texts that have grades; then for each item
-    its groups of results, and for each group its studies, each list behind its length."""
-    grades: Buffer
-    """Grade of each item by text, NaN if unknown: texts of the menu, then conclusions by their claims on all items."""
     vectors: Buffer
     """Text part of the features by number of text. Empty for index observations."""
 
@@ -149,7 +149,7 @@ def advance_all(first: int, end: int, played: Inquiries, tables: Tables, moves: 
                 restart(i, played, tables)
             elif rows[i * width + at.PHASE] == turn.AT_END:
                 over[i] = ended[i] = 1
-                rewards[i] = reward(i, moves.actions[i], played, tables)
+                rewards[i] = rows[i * width + at.POINTS] / tables.trees[rows[i * width + at.TREE] + at.WHOLE]
         show(start, stop, played, tables, told)
 
 
@@ -199,14 +199,18 @@ def show(first: int, end: int, played: Inquiries, tables: Tables, told: Told) ->
         phases[i], turns[i], hint_levels[i] = phase, rows[row + at.TURN], hint
         accepted[i], forced[i] = rows[row + at.ACCEPTED], rows[row + at.FORCED]
         state = CONTEXTS + rows[row + at.SUBTOPIC] if phase == turn.AT_SUBTOPIC else phase
+        if phase == turn.AT_EXAM:
+            state = CONTEXTS + trees[table + at.N] + rows[row + at.ITEM]
         mask = trees[table + at.MASKS] + state * words
         for word in range(words):
             masks[i * words + word] = open_actions[mask + word]
         kind, texts, limited = rows[row + at.KIND], trees[table + at.TEXTS], rows[row + at.LIMITED]
-        variant = int(rows[row + at.LEFT] == 0)
+        variant = 0
+        if rows[row + at.LEFT] == 0:
+            variant = 2 if rows[row + at.UNRUN] == 0 else 1
         if kind == turn.RESULT_SHOWN:
             wording = rows[row + at.OUTCOME] * codes[texts + 1] + rows[row + at.WORDING]
-            variant = (2 * wording + rows[row + at.AGAIN]) * RESULT_STATES + (2 if limited else variant)
+            variant = (2 * wording + rows[row + at.AGAIN]) * RESULT_STATES + (2 if limited else min(variant, 1))
         elif kind == turn.SUBTOPIC_SHOWN:
             variant = rows[row + at.AGAIN]
         elif hint or kind == turn.WAITING:
@@ -226,24 +230,31 @@ def mask_words(n_actions: int) -> int:
 
 
 def observe_index(first: int, end: int, played: Inquiries, told: Told) -> None:
-    """Write the number of the text, then the visited subtopics as words of `WORD_BITS` bits."""
+    """Write the number of the text, the visited subtopics in words of `WORD_BITS` bits, and the tally in others."""
     rows, width, slots, out, numbers = played.rows, played.width, played.slots, told.observations, told.numbers
     words = (slots + WORD_BITS - 1) // WORD_BITS
+    tallied, columns = played.tallied, 1 + words + (played.tallied + COUNTS - 1) // COUNTS
     for i in range(first, end):
-        to, visits = i * (1 + words), i * width + at.ROW_HEAD
+        to, visits, tally = i * columns, i * width + at.ROW_HEAD, i * width + played.tally
         out[to] = numbers[i]
         for word in range(words):
             bits = 0
             for slot in range(word * WORD_BITS, min(slots, (word + 1) * WORD_BITS)):
                 bits |= int(rows[visits + slot] > 0) << (slot - word * WORD_BITS)
             out[to + 1 + word] = bits
+        for start in range(0, tallied, COUNTS):
+            counts = 0
+            for place in range(start, min(tallied, start + COUNTS)):
+                counts |= int(rows[tally + place]) << (COUNT_BITS * (place - start))
+            out[to + 1 + words + start // COUNTS] = counts
 
 
 def observe_features(first: int, end: int, played: Inquiries, tables: Tables, told: Told) -> None:
     """Write the rows of a `FeatureLayout`."""
     rows, width, slots, dim = played.rows, played.width, played.slots, played.dim
     out, numbers, vectors = told.observations, told.numbers, tables.vectors
-    size = CONTEXTS + 1 + slots + dim
+    tallied = played.tallied
+    size = CONTEXTS + 1 + slots + tallied + dim
     for i in range(first, end):
         row, to = i * width, i * size
         for place in range(to, to + CONTEXTS):
@@ -252,41 +263,9 @@ def observe_features(first: int, end: int, played: Inquiries, tables: Tables, to
         out[to + CONTEXTS] = rows[row + at.HINT_LEVEL] / HINT_LEVELS
         for slot in range(slots):
             out[to + CONTEXTS + 1 + slot] = int(rows[row + at.ROW_HEAD + slot] > 0)
-        to, vector = to + CONTEXTS + 1 + slots, numbers[i] * dim
+        to += CONTEXTS + 1 + slots
+        for place in range(tallied):
+            out[to + place] = rows[row + played.tally + place]
+        to, vector = to + tallied, numbers[i] * dim
         for place in range(dim):
             out[to + place] = vectors[vector + place]
-
-
-def reward(i: int, action: int, played: Inquiries, tables: Tables) -> float:
-    """Return Q/|C| (Eq. 9) of an inquiry that is over. NaN if the judge has not graded the text yet."""
-    rows, trees, conclusion, needs, grades = played.rows, tables.trees, played.actions - 1, tables.needs, tables.grades
-    row = i * played.width
-    table = rows[row + at.TREE]
-    subtopics, studies = trees[table + at.SUBTOPICS], trees[table + at.STUDIES]
-    shown = row + at.ROW_HEAD + subtopics + studies
-    place = trees[table + at.REWARDS]
-    items, first, known = needs[place], needs[place + 1], needs[place + 2]
-    place += 3
-    text, power, groups = action, 1, place
-    if text == conclusion:
-        for _ in range(items):
-            claim, n_groups, groups = 0, needs[groups], groups + 1
-            for _ in range(n_groups):
-                n_studies, groups = needs[groups], groups + 1
-                for s in range(groups, groups + n_studies):
-                    outcome = rows[shown + needs[s]]
-                    claim = max(claim, 0 if outcome < 0 else 1 if outcome == 0 else 2)
-                groups += n_studies
-            # Texts beyond the table are all the same: they are graded one at a time.
-            text, power = min(text + claim * power, known), min(power * 3, known)
-    total = 0.0
-    for item in range(items):
-        n_groups, place, met = needs[place], place + 1, 0
-        for _ in range(n_groups):
-            n_studies, place, proven = needs[place], place + 1, 0
-            for s in range(place, place + n_studies):
-                proven = max(proven, rows[shown + studies + needs[s]])
-            met += proven
-            place += n_studies
-        total += (grades[first + text * items + item] if text < known else math.nan) * met / n_groups
-    return float(total / items)

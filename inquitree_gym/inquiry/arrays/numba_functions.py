@@ -88,6 +88,6 @@ def _bare(buffers: Any) -> Any:
 
 for inner in (
     transition.outcome_of, transition.begin, transition.advance, loop.advance_all, loop.read_actions, loop.restart,
-    loop.show, loop.mask_words, loop.observe_index, loop.observe_features, loop.reward,
+    loop.show, loop.mask_words, loop.observe_index, loop.observe_features,
 ):  # fmt: skip
     register_jitable(inner)

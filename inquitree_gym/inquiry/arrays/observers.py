@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from inquitree_gym.envs.spaces import Ints
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.arrays.loop import WORD_BITS
+from inquitree_gym.inquiry.arrays.loop import COUNT_BITS, COUNTS, WORD_BITS
 from inquitree_gym.inquiry.arrays.tables import TreeTables
 from inquitree_gym.inquiry.engine import Phase, Rules
+from inquitree_gym.inquiry.engine.rows import MOST_POLES
+from inquitree_gym.inquiry.engine.transition import MOST_TALLIED
 from inquitree_gym.inquiry.engine.values import PHASE_OF
 from inquitree_gym.inquiry.observations import FeatureLayout, FeatureRow, observation_keys, observation_vectors
 from inquitree_gym.inquiry.runtime import RuntimeCache, TreeRuntime
@@ -33,6 +35,8 @@ class Observer(Protocol):
     """Text part of the features by number of text, flat."""
     dim: int
     """Length of that part. -1 for index observations."""
+    tallied: int
+    """Numbers of the tally. 0 to leave it out."""
 
     def number_texts(self, trees: Sequence[TreeTables]) -> list[int]:
         """Return the number of each tree's first text, and prepare to observe these trees and no others."""
@@ -52,7 +56,7 @@ class FeatureObserver:
         self.space: spaces.Space[Any] = features.dict() if as_dict else features.box()
         self._by_tree: dict[tuple[Tree, Rules], FeatureRow] = {}
         self.vectors: FeatureRow = np.zeros(0, np.float32)
-        self.dim = features.text_dim
+        self.dim, self.tallied = features.text_dim, MOST_POLES * features.axes
 
     def number_texts(self, trees: Sequence[TreeTables]) -> list[int]:
         """Return the number of each tree's first text. See `Observer`."""
@@ -76,17 +80,19 @@ class FeatureObserver:
 
 
 class IndexObserver:
-    """Observes the number of the text, then the visited subtopics as words of `WORD_BITS` bits."""
+    """Observes the number of the text, the visited subtopics in words of `WORD_BITS` bits, and the tally in others."""
 
     def __init__(self, trees: Sequence[Tree], rules: Rules, features: FeatureLayout) -> None:
         """Number the texts of ``trees`` in the order of `observation_keys`. `features` converts to ``features``."""
         self._features, self._rules = features, rules
-        self.vectors, self.dim = np.zeros(0, np.float32), -1
+        self.vectors, self.dim, self.tallied = np.zeros(0, np.float32), -1, MOST_POLES * features.axes
         counts = {tree: sum(1 for _ in observation_keys(tree, rules)) for tree in trees}
         self._first = dict(zip(counts, accumulate(counts.values(), initial=0), strict=False))
         self._n_texts = sum(counts.values())
         full, rest = divmod(features.subtopics - 1, WORD_BITS)
         bits = [WORD_BITS] * full + [rest + 1]
+        self._first_count = 1 + len(bits)
+        bits += [COUNT_BITS * min(COUNTS, self.tallied - start) for start in range(0, self.tallied, COUNTS)]
         self._columns = 1 + len(bits)
         self.space: spaces.Space[Any] = spaces.MultiDiscrete(np.array([self._n_texts, *(2**count for count in bits)]))
         self._rows: FeatureRow | None = None
@@ -139,6 +145,10 @@ class IndexObserver:
         found = self._rows.take(observations[..., 0], axis=0)
         words, bits = np.divmod(np.arange(self._features.subtopics), WORD_BITS)
         found[..., self._features.parts["visited"]] = observations[..., 1 + words] >> bits & 1
+        if self.tallied:
+            words, places = np.divmod(np.arange(self.tallied), COUNTS)
+            counts = observations[..., self._first_count + words] >> COUNT_BITS * places & MOST_TALLIED
+            found[..., self._features.parts["tally"]] = counts
         return found
 
 

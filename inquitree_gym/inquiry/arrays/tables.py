@@ -1,4 +1,4 @@
-"""Tables of the trees that a vector environment plays: engine, readings of the menu, numbers of texts, and grades."""
+"""Tables of the trees that a vector environment plays: engine, readings of the menu, masks, and numbers of texts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from inquitree_gym.envs.spaces import Ints
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.arrays.loop import ANSWER, CONTEXTS, RESULT_STATES, TEXT_HEAD, Tables, mask_words
 from inquitree_gym.inquiry.engine import ObservationKind, Phase, Reading, Rules
-from inquitree_gym.inquiry.engine.rows import MASKS, READINGS, REWARDS, TEXTS, tree_table
-from inquitree_gym.inquiry.judges.quality import required
+from inquitree_gym.inquiry.engine.rows import MASKS, READINGS, TEXTS, Slots, tree_table
 from inquitree_gym.inquiry.menu import Menu, MenuSize
 from inquitree_gym.inquiry.observations import LIMIT, ObservationKey, observation_keys
 from inquitree_gym.inquiry.runtime import RuntimeCache, TreeRuntime
@@ -26,8 +25,6 @@ MAX_READINGS = 1 << 26
 """Most readings of one tree's menu: 400 MB."""
 MAX_CACHED_TREES = 64
 """Trees kept besides those that the environment was made with."""
-MAX_GRADED = 1 << 16
-"""Most texts of one tree that a table of grades holds. More conclusions are graded one at a time."""
 
 _OF_SUBTOPIC = (ObservationKind.SUBTOPIC, ObservationKind.SUBTOPIC_HINT)
 _OF_STUDY = (ObservationKind.RESULT, ObservationKind.STUDY_HINT, ObservationKind.REDO, ObservationKind.RECALL)
@@ -44,9 +41,6 @@ class TreeTables:
     readings: NDArray[np.int16]
     masks: Ints
     texts: NDArray[np.int32]
-    needs: Ints
-    """See `Tables.needs`. The place of the first grade counts from 0."""
-    grades: NDArray[np.float64]
 
 
 def tree_tables(runtime: TreeRuntime, size: MenuSize) -> TreeTables:
@@ -61,18 +55,13 @@ def tree_tables(runtime: TreeRuntime, size: MenuSize) -> TreeTables:
             f"a tree in an array environment must need at most {MAX_READINGS:,} readings, got {count:,} for {tree.id}. "
             f'Play it with vectorization_mode="sync".'
         )
-    groups = [required(item, rules.evidence) for item in tree.conclusions]
-    n_texts = size.actions - 1 + 3 ** len(groups)
-    n_texts = n_texts if n_texts <= MAX_GRADED else size.actions - 1
     return TreeTables(
         runtime=runtime,
         menu=menu,
-        engine=np.array(tree_table(tree, rules, *size, 0)),
+        engine=np.array(tree_table(tree, rules, Slots(*size))),
         readings=_MenuReader(runtime).read(menu),
         masks=_packed(menu.masks),
         texts=text_numbers(runtime),
-        needs=_needs(tree, groups, n_texts),
-        grades=np.full(n_texts * len(groups), np.nan),
     )
 
 
@@ -94,12 +83,12 @@ class _MenuReader:
         self._threshold = -1.0 if runtime.rules.threshold is None else runtime.rules.threshold
 
     def read(self, menu: Menu) -> NDArray[np.int16]:
-        """Return the readings, flat: context by context, action by action. The conclusion is read as nothing."""
+        """Return the readings, flat: context by context, action by action."""
         found = np.zeros((CONTEXTS + self._engine.n, menu.size.actions, ANSWER), np.int16)
         found[:, :, 0] = -1
         for action, text in enumerate(menu.texts):
             self._settle(readable(text))
-            for phase in (Phase.TOPIC, Phase.RESULT):
+            for phase in (Phase.TOPIC, Phase.RESULT, Phase.EXAM):
                 reading = self._runtime.matcher.read(self._state.replace(phase=phase), text)
                 found[phase, action] = self._numbers(reading)
             found[CONTEXTS:, action] = [self._numbers(reading) for reading in self._designs(text)]
@@ -146,6 +135,7 @@ def text_numbers(runtime: TreeRuntime) -> NDArray[np.int32]:
     for kind in ObservationKind:
         variants = outcomes * wordings * 2 * RESULT_STATES if kind == ObservationKind.RESULT else HINT_LEVELS + 1
         nodes = engine.n if kind in _OF_SUBTOPIC else len(engine.subtopic_of) if kind in _OF_STUDY else 0
+        nodes = len(engine.exam.items) if kind == ObservationKind.EXAM else nodes
         heads += [TEXT_HEAD + 2 * len(ObservationKind) + len(found), variants if nodes else 0]
         for node in range(-1, nodes):
             keys = (_key(kind, node, variant, wordings, engine.rules) for variant in range(variants))
@@ -167,23 +157,13 @@ def _key(kind: ObservationKind, node: int, variant: int, wordings: int, rules: R
             wording=wording,
             again=recalls and again == 1,
             limit=state == 2,
-            nothing_left=state == 1,
+            nothing_left=int(state == 1),
         )
     if kind == ObservationKind.SUBTOPIC:
         return ObservationKey(kind, node, again=recalls and variant == 1)
     if kind in _HINTED:
         return ObservationKey(kind, node, hint_level=variant)
-    return ObservationKey(kind, node, nothing_left=variant == 1)
-
-
-def _needs(tree: Tree, groups: Sequence[Sequence[Sequence[str]]], n_texts: int) -> Ints:
-    index = {study.id: k for k, study in enumerate(tree.studies)}
-    found = [len(groups), 0, n_texts]
-    for item in groups:
-        found.append(len(item))
-        for group in item:
-            found += [len(group), *(index[name] for name in group)]
-    return np.array(found)
+    return ObservationKey(kind, node, nothing_left=min(variant, 2))
 
 
 class TreePool:
@@ -196,7 +176,7 @@ class TreePool:
         self._runtimes, self._size, self._number_texts = runtimes, size, number_texts
         self._known: dict[tuple[Tree, Rules], TreeTables] = {}
         self._permanent = 0
-        self.tables = Tables(*[np.zeros(0, np.int64)] * 7)
+        self.tables = Tables(*[np.zeros(0, np.int64)] * 5)
         """The tables of all trees, without the vectors of an observer."""
         self.first_texts: list[int] = []
         """Number of each tree's first text."""
@@ -238,7 +218,6 @@ class TreePool:
             kept = [key for i, key in enumerate(old) if i < self._permanent or i in used or key in wanted]
         known = {key: self._known[key] for key in kept} | made
         first_texts = self._number_texts(tuple(known.values()))
-        self._save_grades()
         self._known, self.first_texts, self._permanent = known, first_texts, self._permanent or len(known)
         self._join()
         starts = dict(zip(known, self.starts.tolist(), strict=True))
@@ -249,34 +228,25 @@ class TreePool:
         order = dict(zip(self._known, self.starts.tolist(), strict=True))
         return np.array([order[tree, rules] for tree in trees])
 
-    def _save_grades(self) -> None:
-        """Take the grades found so far back into the tables of the trees."""
-        at = 0
-        for each in self.trees:
-            each.grades[:] = self.tables.grades[at : at + len(each.grades)]
-            at += len(each.grades)
-
     def _join(self) -> None:
         parts = self.trees
-        starts, readings, masks, texts, needs, grades = (
+        starts, readings, masks, texts = (
             list(accumulate((len(getattr(each, name)) for each in parts), initial=0))[:-1]
-            for name in ("engine", "readings", "masks", "texts", "needs", "grades")
+            for name in ("engine", "readings", "masks", "texts")
         )
         self.starts = np.array(starts)
         engines = [each.engine.copy() for each in parts]
-        joined_texts, joined_needs = [each.texts.copy() for each in parts], [each.needs.copy() for each in parts]
+        joined_texts = [each.texts.copy() for each in parts]
         head = TEXT_HEAD + 2 * len(ObservationKind)
         for i, first in enumerate(self.first_texts):
-            engines[i][[READINGS, MASKS, TEXTS, REWARDS]] = readings[i], masks[i], texts[i], needs[i]
+            engines[i][[READINGS, MASKS, TEXTS]] = readings[i], masks[i], texts[i]
             joined_texts[i][0] += first
             joined_texts[i][head:] += first
-            joined_needs[i][1] = grades[i]
-        names = ("readings", "masks", "grades")
+        names = ("readings", "masks")
         joined = {name: np.concatenate([getattr(each, name) for each in parts]) for name in names}
         self.tables = Tables(
             trees=np.concatenate(engines),
             texts=np.concatenate(joined_texts),
-            needs=np.concatenate(joined_needs),
             vectors=np.zeros(0, np.float32),
             **joined,
         )

@@ -205,7 +205,8 @@ def checked_agents(names: Iterable[str]) -> tuple[str, ...]:
 
 def menu_readings(engine: Engine, vectors: TreeVectors) -> MenuReadings:
     """Return the readings of a tree's menu texts by an embedder."""
-    matcher, texts = Matcher(engine, vectors), Menu(vectors.tree).texts
+    menu = Menu(vectors.tree)
+    matcher, texts = Matcher(engine, vectors), menu.texts[: menu.nothing]
     start = engine.start(0).state
 
     def read(phase: Phase, subtopic: int = -1) -> tuple[Reading, ...]:

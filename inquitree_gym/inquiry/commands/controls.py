@@ -1,4 +1,4 @@
-"""Verbs for control measurements: probe, closed-book, bounds."""
+"""Verbs for control measurements: probe, bounds."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from inquitree_gym.cli.judge_verb import JudgeOption, judge_stated, print_usage
 from inquitree_gym.cli.output import (
     FAILED,
     REPLY_TOKENS,
     BaseUrlOption,
-    CutoffsOption,
     EffortOption,
     JsonOption,
     MaxCostOption,
     MaxTotalTokensOption,
-    PapersOption,
     ReplyTokensOption,
     TreesArgument,
     note,
@@ -55,21 +52,10 @@ from inquitree_gym.inquiry.bounds.traversal import (
     measure_tree,
 )
 from inquitree_gym.inquiry.generator.difficulty import TOPOLOGIES, Difficulty
-from inquitree_gym.inquiry.judges.llm import JudgeOptions
-from inquitree_gym.inquiry.judging import KIND
-from inquitree_gym.inquiry.memory import (
-    ask_closed_book,
-    closed_book_conclusions,
-    grade_closed_book,
-    memory_table,
-    summarise_memory,
-)
 from inquitree_gym.inquiry.probe import ProbeComparison, ProbeResult
 from inquitree_gym.inquiry.vigilance import SENSITIVITY
-from inquitree_gym.judging.registry import make_judges
 from inquitree_gym.kinds import kind
-from inquitree_gym.llm import Budget, BudgetedChat, Chat, ChatModel
-from inquitree_gym.results.cutoff import ModelDates, find_model, load_models
+from inquitree_gym.llm import Budget, BudgetedChat, ChatModel
 from inquitree_gym.results.questions import AskingResult
 from inquitree_gym.results.statistics import Estimate
 from inquitree_gym.results.summary import axis_name, in_cell
@@ -84,10 +70,6 @@ PROBE_TITLES = {"context": "Results with their study alone", "bare": "Bare state
 PROBE_LEGEND = (
     "hits: fakes called INVALID. false alarms: true results called INVALID. Means over trees; [low, high] is the 95 %\n"
     "interval, t over tree means, from five trees on. d′: sensitivity to fakes; c: below 0 if most results are doubted."
-)
-MEMORY_LEGEND = (
-    "memory: mean S of conclusions from the topic alone; [low, high] is the 95 % interval over trees, from five on.\n"
-    "before, after: papers from before and from after the training cutoff; their difference has Welch's interval."
 )
 
 app = typer.Typer()
@@ -145,72 +127,6 @@ def _print_probe(model: str, found: ProbeResult, pairs: Sequence[ProbeComparison
     out.print(Text(PROBE_LEGEND))
 
 
-@app.command("closed-book")
-def closed_book(  # noqa: PLR0913  (one parameter per flag)
-    model: Annotated[str, typer.Option(help="litellm's names of models, comma-separated: provider/name.")],
-    papers: PapersOption = ALL,
-    repeats: Annotated[int, typer.Option(min=1, help="Conclusions per model and tree.")] = 1,
-    judges: JudgeOption = "local",
-    base_url: BaseUrlOption = None,
-    judge_base_url: Annotated[
-        str | None, typer.Option(help="Server of the llm judges; the providers' by default.")
-    ] = None,
-    reasoning_effort: EffortOption = None,
-    reply_tokens: ReplyTokensOption = REPLY_TOKENS,
-    max_cost: MaxCostOption = None,
-    max_total_tokens: MaxTotalTokensOption = None,
-    max_concurrency: Annotated[int, typer.Option(min=1, help="Questions asked at the same time.")] = 8,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of the llm judges' cached replies; the user's cache by default.")
-    ] = None,
-    models: CutoffsOption = None,
-    out_folder: Annotated[Path, typer.Option("--out", help="Folder of the conclusions.")] = Path("closed-book"),
-    as_json: JsonOption = False,
-) -> None:
-    """Ask models for conclusions from the topic alone, and judge them. Run again to do only what is missing."""
-    known, budget = load_models(models), Budget(max_cost, max_total_tokens)
-    trees = _by_id(load_trees(split(papers)))
-    panel = make_judges(split(judges), JudgeOptions(base_url=judge_base_url, cache=cache, budget=budget))
-    asking: dict[str, Any] = {
-        "base_url": base_url,
-        "reasoning_effort": reasoning_effort,
-        "max_tokens": reply_limit(reply_tokens),
-    }
-    chats = [BudgetedChat(ChatModel(name, **asking), budget) for name in dict.fromkeys(split(model))]
-    asked = [_ask_closed_book(chat, list(trees.values()), out_folder, repeats, max_concurrency) for chat in chats]
-    stated = closed_book_conclusions(out_folder, trees)
-    for judge in panel:
-        print_usage(judge_stated(out_folder, stated, judge, max_concurrency, KIND), KIND)
-    found = summarise_memory(grade_closed_book(out_folder, trees), known)
-    if as_json:
-        print_json(found)
-    else:
-        print_table("Conclusions from the topic alone: mean S", memory_table(found))
-        out.print(Text(MEMORY_LEGEND))
-    for chat, answers in zip(chats, asked, strict=True):
-        note_answers(f"{chat.config['model']}: conclusions", answers)
-    _note_undated([one.model for one in found], known)
-    if any(answers.failed or answers.left for answers in asked):
-        raise typer.Exit(FAILED)
-
-
-def _note_undated(names: Iterable[str], known: Sequence[ModelDates]) -> None:
-    for name in dict.fromkeys(name for name in names if find_model(known, name) is None):
-        note(f"no training cutoff is known for '{name}'; add it in a file with --models")
-
-
-def _by_id(loaded: Sequence[Tree]) -> dict[str, Tree]:
-    """Return trees by id.
-
-    Raises:
-        OptionError: two of them have the same id.
-    """
-    trees = {tree.id: tree for tree in loaded}
-    if twins := [tree.id for tree in loaded if trees[tree.id] is not tree]:
-        raise OptionError(f"two of the trees have the id '{twins[0]}'; give each an id of its own")
-    return trees
-
-
 @app.command()
 def bounds(  # noqa: PLR0913  (one parameter per flag)
     trees: TreesArgument = None,
@@ -262,13 +178,6 @@ def bounds(  # noqa: PLR0913  (one parameter per flag)
 def load_trees(names: Iterable[str]) -> list[Tree]:
     """Return the trees with the given names, each once."""
     return list({tree.digest: tree for tree in map(load_tree, kind("inquiry").tasks.expand(list(names)))}.values())
-
-
-def _ask_closed_book(
-    chat: Chat, trees: Sequence[Tree], folder: Path, repeats: int, max_concurrency: int
-) -> AskingResult:
-    with progress(f"asking {chat.config['model']}", len(trees) * repeats) as advance:
-        return asyncio.run(ask_closed_book(chat, trees, folder, repeats, max_concurrency, lambda: advance("")))
 
 
 def note_answers(name: str, asked: AskingResult, more: str = "") -> None:

@@ -42,8 +42,7 @@ from inquitree_gym.inquiry.judging import KIND
 from inquitree_gym.inquiry.paper.figures import Reproduction, write_reproduction
 from inquitree_gym.inquiry.paper.studies import STUDIES, Control, Target, paper_study, part_of_logs
 from inquitree_gym.inquiry.probe import ProbeResult, probe, probe_items
-from inquitree_gym.judging.judgement import LOCAL
-from inquitree_gym.judging.registry import make_judges
+from inquitree_gym.judging.registry import load_judge
 from inquitree_gym.llm import Budget, BudgetedChat
 from inquitree_gym.results.cutoff import ModelDates, load_models
 from inquitree_gym.results.load import ScoredRun, load_run
@@ -73,7 +72,9 @@ def reproduce(  # noqa: PLR0913  (one parameter per flag)
     target: Annotated[Target, typer.Argument(metavar="TARGET", help="table2, fig3, fig4, table3 or bounds.")],
     model: ModelNamesOption = None,
     agent: Annotated[str | None, typer.Option(help="Agents, comma-separated; llm if a model is named.")] = None,
-    judge: Annotated[str, typer.Option(help="Judge of the conclusions; llm-paper:MODEL is the paper's.")] = LOCAL,
+    judge: Annotated[
+        str | None, typer.Option(help="Judge of the conclusions; llm-paper:MODEL is the paper's. None by default.")
+    ] = None,
     out_folder: Annotated[Path, typer.Option("--out", help="Folder of the pages and the run.")] = Path("reproduction"),
     base_url: BaseUrlOption = None,
     judge_base_url: Annotated[str | None, typer.Option(help="Server of the judge's model.")] = None,
@@ -98,10 +99,10 @@ def reproduce(  # noqa: PLR0913  (one parameter per flag)
         return
     note_services(study)
     judging = JudgeOptions(base_url=judge_base_url, cache=out_folder / REPLIES, budget=budget)
-    scoring = make_judges([judge], judging)[0]
+    scoring = judge and load_judge(judge, judging, KIND)
     summary = play_study(study, folder, RunOptions(max_concurrency, budget), budget)
     logs = part_of_logs(find_logs(folder), study)
-    if judge != LOCAL:
+    if scoring:
         stated = stated_texts(logs, KIND, on_damaged=lambda damaged: None)  # they are named with the scores
         judge_stated(logs.path, stated, scoring, max_concurrency, KIND)
     with progress("scoring", len(logs.entries)) as step:

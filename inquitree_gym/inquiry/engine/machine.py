@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inquitree_gym.errors import OptionError
-from inquitree_gym.inquiry.engine.rows import HIGHEST_FAKE, TABLE_HEAD, row_width, tree_table
+from inquitree_gym.inquiry.engine.rows import HIGHEST_FAKE, MOST_POLES, TABLE_HEAD, WHOLE, Slots, tree_table
 from inquitree_gym.inquiry.engine.transition import advance, begin, draw_fake, draw_one, outcome_of
-from inquitree_gym.inquiry.engine.values import Event, Phase, Reading, State
+from inquitree_gym.inquiry.engine.values import Decision, Event, ObservationKind, Phase, Reading, State
+from inquitree_gym.inquiry.exam import Layout, Sheet, draw_layout, exam_of
 from inquitree_gym.seeds import WORD, seed_of_agent, signed
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ class Engine:
         index = {subtopic.id: i for i, subtopic in enumerate(tree.subtopics)}
         self.rules = rules
         self.n, studies = len(tree.subtopics), len(tree.studies)
-        self.slots = self.n, studies, len(tree.axes)
-        """Numbers of subtopics, studies and axes, which determine the columns of a row."""
+        self.slots = Slots.of(tree)
+        """Numbers that determine the columns of a row."""
         self.turn_limit = rules.turn_limit(self.n)
-        self.table = table = tree_table(tree, rules, *self.slots)
+        self.table = table = tree_table(tree, rules, self.slots)
         """Tree and rules as the transition function takes them."""
         self.prerequisites = tuple(sum(1 << index[name] for name in s.requires) for s in tree.subtopics)
         """Bit set of the prerequisites of each subtopic."""
@@ -49,13 +50,17 @@ class Engine:
         self.fake_keys = tuple(key & WORD for key in table[fakes + 2 * studies : fakes + 3 * studies])
         """64-bit word of each study that the draws of its fakes and wordings depend on."""
         self._readers = fakes + 3 * studies
+        self._world = self.slots.width - self.slots.axes * (2 + MOST_POLES)
+        self.exam = exam_of(tree)
+        """Exam of the tree, whatever the rules are."""
+        self._n_axes = len(tree.axes)
         self._tree_id = tree.id
         self._threshold = rules.threshold
         self._all = tuple(range(self.n))
 
     def start(self, seed: int) -> Event:
         """Return the first event of an episode. ``seed`` (0 to 2^64 - 1) determines its world and its fake results."""
-        row = [0] * row_width(*self.slots)
+        row = [0] * self.slots.width
         begin(row, 0, len(row), self.table, 0, signed(seed))
         return Event(State(row, self.slots))
 
@@ -87,6 +92,30 @@ class Engine:
         advance(row, 0, 1, len(row), self.table, (candidate, reading.decision, near, reading.repeats))
         return Event(State(row, self.slots))
 
+    def answer(self, state: State, sheet: Sheet) -> Event:
+        """Return the event that follows a sheet. One without an answer is asked for once more."""
+        if sheet.is_empty:
+            event = self.advance(state, Reading(decision=Decision.REDO))
+            if event.kind == ObservationKind.EXAM_AGAIN:
+                return event
+        else:
+            event = self.advance(state, _option(sheet.choices[0]))
+        for choice in sheet.choices[1:]:
+            event = self.advance(event.state, _option(choice))
+        return event
+
+    def layout(self, state: State) -> Layout:
+        """Return the order of the options of a sheet in an episode."""
+        return draw_layout(self.exam, state.seed, self._tree_id, self.rules.world)
+
+    def world(self, state: State) -> tuple[int, ...]:
+        """Return the world of an episode: a pole for each axis of the tree. Empty for a tree without axes."""
+        return state.world[: self._n_axes]
+
+    def exam_return(self, state: State) -> float:
+        """Return the mean over all axes of credit times score, in [-1, 1], of the answers given so far."""
+        return state.points / self.table[WHOLE]
+
     def fake_shown(self, seed: int, study: int, run: int) -> int:
         """Return the result that the ``run``-th run of ``study`` shows: 0 for the true one, i for the i-th fake.
 
@@ -100,7 +129,7 @@ class Engine:
     def outcome_shown(self, state: State, study: int, run: int) -> int:
         """Return the place, among the outcomes of ``study``, of what its ``run``-th run shows. See `fake_shown`."""
         fake = self.fake_shown(state.seed, study, run)
-        return outcome_of(state.row, len(state.row) - self.slots[2], self.table, self._readers + 4 * study, fake)
+        return outcome_of(state.row, self._world, self.table, self._readers + 4 * study, fake)
 
     def wording_shown(self, seed: int, study: int, run: int) -> int:
         """Return the wording of what the ``run``-th run of ``study`` shows, be it true or a fake.
@@ -117,3 +146,7 @@ class Engine:
         learns the seed of its fakes.
         """
         return seed_of_agent(seed, self._tree_id)
+
+
+def _option(choice: int | None) -> Reading:
+    return Reading(-1 if choice is None else choice, 1.0)

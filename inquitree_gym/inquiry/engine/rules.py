@@ -62,11 +62,12 @@ Reruns = Literal["redo", "match"]
 Replication = Literal["exact", "varied"]
 NamedAtResult = Literal["unvisited", "any"]
 Evidence = Literal["groups", "results"]
+ExamForm = Literal["sheet", "items", "none"]
 Preset = Literal["default", "paper"]
 
 _CHOICES = {
     "decisions": Decisions, "feedback": Feedback, "reruns": Reruns, "replication": Replication,
-    "named_at_result": NamedAtResult, "evidence": Evidence,
+    "named_at_result": NamedAtResult, "evidence": Evidence, "exam": ExamForm,
 }  # fmt: skip
 """Rules that are one of several values."""
 _OF_EPISODE = ("threshold", "world", "fake_level", "max_turns")
@@ -74,7 +75,7 @@ _OF_EPISODE = ("threshold", "world", "fake_level", "max_turns")
 _PAPER: dict[str, Any] = {
     "world": "actual", "max_turns": f"{2 * HINT_LEVELS + 3}n", "redo_turn": True, "decisions": "tokens",
     "bare_decisions": False, "named_at_result": "any", "feedback": "hint", "reruns": "match", "replication": "exact",
-    "evidence": "results",
+    "evidence": "results", "exam": "none", "briefing": False,
 }  # fmt: skip
 """The preset ``paper``. It is frozen: another reading of the paper gets another name."""
 
@@ -115,6 +116,12 @@ class Rules(RuleSet):
     evidence: Literal["groups", "results"] = "groups"
     """Unit of p (Eq. 8): "groups" of results, each met by any one of its results, or all required "results" singly."""
 
+    exam: Literal["sheet", "items", "none"] = "sheet"
+    """Exam after the conclusion: a "sheet" with all items, taken in one turn, one of its "items" at a time, as in the
+    discrete views, or "none"."""
+    briefing: bool = True
+    """Tell at the start that findings may differ from published ones, how many results are wrong, and of the exam."""
+
     def __post_init__(self) -> None:
         """Validate every rule.
 
@@ -129,7 +136,7 @@ class Rules(RuleSet):
         if not (_is_integer(self.fake_level) and 0 <= self.fake_level <= 10):
             raise OptionError(f"fake_level must be an integer from 0 to 10, got {self.fake_level!r}")
         object.__setattr__(self, "max_turns", parse_limit(self.max_turns))
-        for name in ("redo_turn", "bare_decisions"):
+        for name in ("redo_turn", "bare_decisions", "briefing"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name} must be True or False, got {getattr(self, name)!r}")
         for name, kind in _CHOICES.items():

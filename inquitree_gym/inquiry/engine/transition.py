@@ -20,15 +20,22 @@ from inquitree_gym.inquiry.engine.rows import (
     FORCED,
     HIGHEST_FAKE,
     HINT_LEVEL,
+    ITEM,
+    ITEMS,
+    ITEMS_AT,
     KIND,
     LEFT,
     LEVEL,
     LIMIT,
     LIMITED,
+    MARKS_AT,
+    MOST_POLES,
     NODE,
+    OF_AXIS,
     OUTCOME,
     PARITY,
     PHASE,
+    POINTS,
     REASON,
     RECALLS,
     REDO_TURN,
@@ -45,9 +52,11 @@ from inquitree_gym.inquiry.engine.rows import (
     TARGET,
     TREE,
     TURN,
+    UNRUN,
     WAITS,
     WORDING,
     WORLD_KEY,
+    M,
     N,
 )  # fmt: skip
 from inquitree_gym.inquiry.engine.values import CREDITS, PHASE_OF, Decision, ObservationKind, Phase, Reason
@@ -55,9 +64,9 @@ from inquitree_gym.seeds import WORD, splitmix64
 from inquitree_gym.trees.schema import HINT_LEVELS
 
 # Plain integers: enum members are slower to look up and to compare.
-AT_TOPIC, AT_SUBTOPIC, AT_STUDY, AT_RESULT, AT_CONCLUSION, AT_END = map(int, Phase)
+AT_TOPIC, AT_SUBTOPIC, AT_STUDY, AT_RESULT, AT_CONCLUSION, AT_EXAM, AT_END = map(int, Phase)
 DECIDES_NOTHING, DECIDES_REDO, DECIDES_CONCLUDE, DECIDES_EXPLORE = map(int, Decision)
-BELOW_THRESHOLD, PREREQUISITE_UNMET, UNREADABLE_DECISION = map(int, list(Reason)[1:4])
+BELOW_THRESHOLD, PREREQUISITE_UNMET, UNREADABLE_DECISION, UNREADABLE_SHEET = map(int, list(Reason)[1:])
 (
     TOPIC_SHOWN,
     SUBTOPIC_SHOWN,
@@ -69,16 +78,23 @@ BELOW_THRESHOLD, PREREQUISITE_UNMET, UNREADABLE_DECISION = map(int, list(Reason)
     WAITING,
     RECALLED,
     ASKED_AGAIN,
+    EXAM_SHOWN,
+    EXAM_ASKED_AGAIN,
 ) = (
     int(ObservationKind[name])
-    for name in ["TOPIC", "SUBTOPIC", "RESULT", "CONCLUSION", "END", "DECLINED", "REDO", "WAIT", "RECALL", "ASK_AGAIN"]
-)
+    for name in (
+        "TOPIC", "SUBTOPIC", "RESULT", "CONCLUSION", "END", "DECLINED", "REDO", "WAIT", "RECALL", "ASK_AGAIN", "EXAM",
+        "EXAM_AGAIN",
+    )
+)  # fmt: skip
 SUBTOPIC_HINTED, STUDY_HINTED = int(ObservationKind.SUBTOPIC_HINT), int(ObservationKind.STUDY_HINT)
 FAILS, RUNS = -1, -2
 """Effects of an action that are resolved to a kind of observation: a failed choice, and the choice of a study."""
 READING = 4
 """Numbers of a reading: candidate (-1 for none), decision, 1 if the candidate is near enough, and 1 if the text repeats
-one that was shown before."""
+one that was shown before. In the exam the candidate is an option of the item, and any decision asks once more."""
+MOST_TALLIED = 127
+"""Largest number in a tally."""
 
 
 def draw_fake(seed: int, key: int, run: int, highest: int, fakes: int) -> int:
@@ -141,9 +157,9 @@ def begin(rows: MutableSequence[int], row: int, width: int, tables: Sequence[int
         rows[k] = -1
 
     # The world: a pole for each axis. Where their parity is asked for, the last axis with two poles sees to it.
-    poles, total, last = table + TABLE_HEAD + subtopics + 1 + 8 * studies, 0, -1
+    axis_at, total, last = table + TABLE_HEAD + subtopics + 1 + 8 * studies, 0, -1
     for axis in range(axes):
-        of = poles + 4 * axis
+        of = axis_at + OF_AXIS * axis
         if tables[of]:
             drawn = draw_one(seed, tables[table + WORLD_KEY], axis, tables[of + 1]) if tables[of + 1] > 1 else 0
             rows[world + axis] = tables[of + 2] + drawn * tables[of + 3]
@@ -151,7 +167,7 @@ def begin(rows: MutableSequence[int], row: int, width: int, tables: Sequence[int
                 total, last = total + rows[world + axis], world + axis
     if tables[table + PARITY] >= 0 and total % 2 != tables[table + PARITY]:
         rows[last] = 1 - rows[last]
-    rows[row + TREE], rows[row + LEFT] = table, tables[table + N]
+    rows[row + TREE], rows[row + LEFT], rows[row + UNRUN] = table, tables[table + N], tables[table + M]
     rows[row + SEED_HIGH], rows[row + SEED_LOW] = seed >> 32, ((seed + 0x80000000) & 0xFFFFFFFF) - 0x80000000
     rows[row + SUBTOPIC] = rows[row + STUDY] = rows[row + TARGET] = rows[row + NODE] = rows[row + CREDIT] = -1
 
@@ -185,8 +201,11 @@ def advance(  # noqa: C901  (one function for the sake of speed)
         first_study = owners + studies
         fakes = first_study + subtopics + 1
         readers = fakes + 3 * studies
-        needs = readers + 4 * studies + 4 * tables[table + AXES]
+        axes = tables[table + AXES]
+        axis_at = readers + 4 * studies
+        needs = axis_at + OF_AXIS * axes
         world = credits + subtopics + studies
+        earned = world + axes
         needed = needs + subtopics + 1
         node, decided, reason, forced, credit, again = -1, 0, 0, 0, -1, 0
         fake = outcome = wording = shown_hint = limited = 0
@@ -196,7 +215,9 @@ def advance(  # noqa: C901  (one function for the sake of speed)
             if decision == DECIDES_CONCLUDE and tables[table + BARE]:
                 kind, decided = CONCLUSION_SHOWN, decision
             elif not near:
-                kind, reason = FAILS, BELOW_THRESHOLD
+                # With everything visited there is nothing to hint at: the answer says what is left to run.
+                asked = tables[table + WAITS] and rows[row + LEFT] == 0
+                kind, reason = (TOPIC_SHOWN if asked else FAILS), BELOW_THRESHOLD
             else:
                 kind, node = SUBTOPIC_SHOWN, candidate
                 for k in range(tables[needs + candidate], tables[needs + candidate + 1]):
@@ -223,8 +244,27 @@ def advance(  # noqa: C901  (one function for the sake of speed)
                 kind, node = (CONCLUSION_SHOWN if decision == DECIDES_CONCLUDE else TOPIC_SHOWN), -1
         elif phase == AT_STUDY:
             kind, node = RESULT_SHOWN, rows[row + STUDY]
-        else:
+        elif phase == AT_CONCLUSION:
             kind = END_SHOWN
+            if tables[table + ITEMS]:
+                kind, node = EXAM_SHOWN, 0
+        elif decision != DECIDES_NOTHING and rows[row + KIND] != EXAM_ASKED_AGAIN:
+            kind, node, reason = EXAM_ASKED_AGAIN, rows[row + ITEM], UNREADABLE_SHEET
+        else:
+            item = table + tables[table + ITEMS_AT] + 4 * rows[row + ITEM]
+            if 0 <= candidate < tables[item + 1] * tables[item + 3]:
+                for k in range(item, item + 4, 2):
+                    pole = candidate // tables[item + 3] if k == item else candidate % tables[item + 3]
+                    axis = tables[k]
+                    if axis >= 0:
+                        worth = axis_at + OF_AXIS * axis + (4 if pole == rows[world + axis] else 5)
+                        rows[row + POINTS] += rows[earned + axis] * tables[worth]
+            # The whole exam takes one turn.
+            turn -= int(rows[row + ITEM] > 0)
+            rows[row + ITEM] += 1
+            kind = END_SHOWN
+            if rows[row + ITEM] < tables[table + ITEMS]:
+                kind, node = EXAM_SHOWN, rows[row + ITEM]
 
         # The next hint, or the forced move after the last one.
         if kind == FAILS:
@@ -268,6 +308,7 @@ def advance(  # noqa: C901  (one function for the sake of speed)
                 kind = RECALLED
             else:
                 if rows[runs + node] == 0:
+                    rows[row + UNRUN] -= 1
                     hinted = rows[told + subtopics + node]
                     rows[credits + subtopics + node] = 0 if repeats or forced else CREDITS[hinted]
                 rows[runs + node] += 1
@@ -291,6 +332,16 @@ def advance(  # noqa: C901  (one function for the sake of speed)
             rows[runs + studies + node] = fake
             credit = min(rows[credits + tables[owners + node]], rows[credits + subtopics + node])
             again = int(run > 1)
+            marks = table + tables[table + MARKS_AT]
+            for k in range(tables[marks + node], tables[marks + node + 1]):
+                mark = marks + studies + 1 + 3 * k
+                axis = tables[mark]
+                pole = outcome // tables[mark + 1] % tables[mark + 2]
+                stated = (
+                    earned + axes + axis * MOST_POLES + min(pole, tables[axis_at + OF_AXIS * axis] - 1, MOST_POLES - 1)
+                )
+                rows[stated] = min(rows[stated] + 1, MOST_TALLIED)
+                rows[earned + axis] = max(rows[earned + axis], credit)
 
         # The phase that follows, and the turn limit.
         phase = PHASE_OF[kind]

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from inquitree_gym.inquiry.engine import rows as column
-from inquitree_gym.inquiry.engine.rows import ROW_HEAD
+from inquitree_gym.inquiry.engine.rows import FULL_CREDIT, MOST_POLES, ROW_HEAD, Slots
 
 
 class Phase(IntEnum):
@@ -18,7 +18,8 @@ class Phase(IntEnum):
     STUDY = 2
     RESULT = 3
     CONCLUSION = 4
-    END = 5
+    EXAM = 5
+    END = 6
 
 
 class Decision(IntEnum):
@@ -46,6 +47,8 @@ class ObservationKind(IntEnum):
     REDO = 10
     WAIT = 11
     RECALL = 12
+    EXAM = 13
+    EXAM_AGAIN = 14
 
 
 class Reason(IntEnum):
@@ -55,26 +58,20 @@ class Reason(IntEnum):
     BELOW_THRESHOLD = 1
     PREREQUISITE_UNMET = 2
     UNREADABLE_DECISION = 3
+    UNREADABLE_SHEET = 4
 
 
-PHASE_OF = (0, 0, 1, 3, 0, 1, 3, 4, 5, 0, 2, 0, 3)
+PHASE_OF = (0, 0, 1, 3, 0, 1, 3, 4, 6, 0, 2, 0, 3, 5, 5)
 """Phase in which an inquiry shows each kind of observation."""
 CREDITS = (4, 4, 1, 0, 0)
 """Earned credit of a node in quarters by the highest hint level that was shown for it before it was first chosen."""
-FULL_CREDIT = 4
-"""Quarters of a credit of 1."""
 
 T = TypeVar("T")
 _BLOCKS = {
-    "visits": (0, 0),
-    "runs": (1, 0),
-    "shown": (1, 1),
-    "proven": (1, 2),
-    "told": (1, 3),
-    "credit": (2, 4),
-    "world": (3, 5),
-}
-"""Blocks of a row, each with the blocks of subtopics and of studies before it."""
+    "visits": (0, 0, 0), "runs": (1, 0, 0), "shown": (1, 1, 0), "proven": (1, 2, 0), "told": (1, 3, 0),
+    "credit": (2, 4, 0), "world": (3, 5, 0), "earned": (3, 5, 1), "tally": (3, 5, 2),
+}  # fmt: skip
+"""Blocks of a row, each with the blocks of subtopics, of studies and of axes before it."""
 _PHASES, _KINDS, _REASONS, _DECISIONS = tuple(Phase), tuple(ObservationKind), tuple(Reason), tuple(Decision)
 
 
@@ -109,8 +106,8 @@ class State:
 
     __slots__ = ("_slots", "row")
 
-    def __init__(self, row: Sequence[int], slots: tuple[int, int, int]) -> None:
-        """View ``row``, of a tree with this many subtopics, studies and axes. The row must not change afterwards."""
+    def __init__(self, row: Sequence[int], slots: Slots) -> None:
+        """View ``row``, of a tree with as many subtopics, studies, … as there are slots. The row must not change."""
         self.row = row
         self._slots = slots
 
@@ -147,6 +144,8 @@ class State:
     """Subtopic or study that the hints point to. -1 before the first failure."""
     left = _Column(column.LEFT, int)
     """Number of subtopics that have not been visited."""
+    unrun = _Column(column.UNRUN, int)
+    """Number of studies that have not been run."""
 
     @property
     def seed(self) -> int:
@@ -156,7 +155,7 @@ class State:
     @property
     def visits(self) -> tuple[int, ...]:
         """Number of visits of each subtopic."""
-        return self._block("visits", self._slots[0])
+        return self._block("visits", self._slots.subtopics)
 
     @property
     def visited(self) -> int:
@@ -166,36 +165,52 @@ class State:
     @property
     def runs(self) -> tuple[int, ...]:
         """Number of runs of each study."""
-        return self._block("runs", self._slots[1])
+        return self._block("runs", self._slots.studies)
 
     @property
     def shown(self) -> tuple[int, ...]:
         """Result of each study that was seen last: -1 for none, 0 for the true one, i for the i-th fake."""
-        return self._block("shown", self._slots[1])
+        return self._block("shown", self._slots.studies)
 
     @property
     def proven(self) -> int:
         """Bit set of the studies whose true result has been seen."""
-        return _bits(self._block("proven", self._slots[1]))
+        return _bits(self._block("proven", self._slots.studies))
 
     @property
     def told(self) -> tuple[int, ...]:
         """Highest hint level that was shown for each node, subtopics first, then studies. 0 for none."""
-        return self._block("told", self._slots[0] + self._slots[1])
+        return self._block("told", self._slots.subtopics + self._slots.studies)
 
     @property
     def credit(self) -> tuple[int, ...]:
         """Earned credit of each node in quarters, fixed when it is first entered or run. -1 before that."""
-        return self._block("credit", self._slots[0] + self._slots[1])
+        return self._block("credit", self._slots.subtopics + self._slots.studies)
 
     @property
     def world(self) -> tuple[int, ...]:
-        """Pole of each axis. Empty for a tree without axes."""
-        return self._block("world", self._slots[2])
+        """Pole of each axis of the exam that is true."""
+        return self._block("world", self._slots.axes)
+
+    @property
+    def earned(self) -> tuple[int, ...]:
+        """Largest credit, in quarters, among the results that read each axis of the exam."""
+        return self._block("earned", self._slots.axes)
+
+    @property
+    def tally(self) -> tuple[int, ...]:
+        """Number of results that stated each pole of each axis of the exam, axis by axis, 127 at most."""
+        return self._block("tally", self._slots.axes * MOST_POLES)
+
+    item = _Column(column.ITEM, int)
+    """Conclusion item that the exam asks about, from 0."""
+    points = _Column(column.POINTS, int)
+    """Points of the exam so far. See `Engine.exam_return`."""
 
     def _start(self, block: str) -> int:
-        subtopics, studies = _BLOCKS[block]
-        return ROW_HEAD + subtopics * self._slots[0] + studies * self._slots[1]
+        subtopics, studies, axes = _BLOCKS[block]
+        slots = self._slots
+        return ROW_HEAD + subtopics * slots.subtopics + studies * slots.studies + axes * slots.axes
 
     def _block(self, block: str, length: int) -> tuple[int, ...]:
         start = self._start(block)
@@ -211,7 +226,7 @@ class State:
                 start = self._start(name)
                 row[start : start + len(value)] = value
         state = State(row, self._slots)
-        row[column.LEFT] = state.visits.count(0)
+        row[column.LEFT], row[column.UNRUN] = state.visits.count(0), state.runs.count(0)
         return state
 
 
@@ -239,7 +254,7 @@ class Event:
         return _KINDS[self.state.row[column.KIND]]
 
     node = _Column(column.NODE, int)
-    """Index of the subtopic or study in the observation. -1 for none."""
+    """Index of the subtopic, study or conclusion item in the observation. -1 for none."""
     fake = _Column(column.FAKE, int)
     """Result shown at RESULT: 0 for the true one, i for the i-th fake."""
     outcome = _Column(column.OUTCOME, int)

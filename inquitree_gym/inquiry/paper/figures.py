@@ -337,18 +337,19 @@ def _facts(found: Reproduction) -> list[tuple[str, str]]:
         ("conclusions not judged", f"{sum(score.detail.quality is None for score in scores):,}"),
         ("rules", PRESET),
         ("read by", ", ".join(dict.fromkeys(score.rules for score in scores))),
-        ("judged by", _judge(found)),
+        ("judged by", _judge(found) or "none; name one with --judge"),
         *facts,
     ]
 
 
 def _judge(found: Reproduction) -> str:
-    return ", ".join(dict.fromkeys(score.judged_by for score in found.run.scores)) if found.run else ""
+    scores = found.run.scores if found.run else ()
+    return ", ".join(dict.fromkeys(score.judged_by for score in scores if score.judged_by))
 
 
 def _with_source(part: Section, found: Reproduction) -> Section:
     """Return a section whose captions name judge, preset and version."""
-    judge = f", judged by {_judge(found)}" if found.run else ""
+    judge = f", judged by {_judge(found)}" if _judge(found) else ""
     source = f"{judge}{f'; rules: {PRESET}' if found.run else ''}; inquitree-gym {version('inquitree-gym')}"
     charts = tuple(replace(each, caption=each.caption.removesuffix(judge) + source) for each in part.charts)
     tables = tuple(replace(each, caption=each.caption.removesuffix(judge) + source) for each in part.tables)

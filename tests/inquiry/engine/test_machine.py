@@ -24,6 +24,7 @@ from inquitree_gym.inquiry.engine import (
     rows,
 )
 from inquitree_gym.inquiry.engine.rules import expand_preset
+from inquitree_gym.inquiry.exam import Sheet
 from inquitree_gym.seeds import splitmix64
 from inquitree_gym.trees import HINT_LEVELS, Tree
 from tests.strategies import make_tree, trees, with_rewordings
@@ -138,10 +139,13 @@ def test_every_walk_is_legal_ends_in_time_and_can_be_had_again(tree: Tree, rules
         assert all(allowed), "a subtopic was entered before its prerequisites"
         assert engine.candidates(after) or after.phase not in (Phase.TOPIC, Phase.SUBTOPIC), "nothing can be chosen"
         assert engine.admissible(after) or after.phase != Phase.TOPIC
-    assert [event.state.turn for event in events] == list(range(len(events)))
+    taken = sum(event.state.phase < Phase.EXAM for event in events)
+    assert [event.state.turn for event in events[:taken]] == list(range(taken)), "the exam counts by itself"
     struck = [(event.state.turn, event.state.phase) for event in events if event.limit]
     assert struck in ([], [(engine.turn_limit, Phase.CONCLUSION)])
-    assert engine.turn_limit is None or events[-1].state.turn <= engine.turn_limit + 1
+    assert engine.turn_limit is None or events[-1].state.turn <= engine.turn_limit + 3, (
+        "conclusion, and exam asked twice"
+    )
     assert walk(Engine(tree, rules), seed, actions) == events
     assert all(tuple(event.state.row) == copy for event, copy in copies), "inputs stay"
 
@@ -197,7 +201,7 @@ def test_where_proposals_wait_only_the_limit_bounds_the_turns(tree: Tree, turns:
 def test_hint_target_is_the_least_visited_admissible_subtopic_first_in_tree_order(tree: Tree):
     engine = engine_of(tree)
     state = engine.start(0).state
-    for _ in range(3):
+    for _ in range(min(3, engine.n)):  # with everything visited, nothing is hinted at
         expected = min(engine.admissible(state), key=lambda i: (state.visits[i], i))
         hinted = engine.advance(state, MISS)
         assert hinted.node == expected
@@ -252,15 +256,18 @@ def test_the_limit_still_shows_a_result_just_obtained_and_concluding_with_the_la
         Phase.CONCLUSION,
         1,
     )
-    end = engine.advance(event.state, MISS)
-    assert (end.state.phase, end.state.turn) == (Phase.END, 3)
+    exam = engine.advance(event.state, MISS)
+    assert (exam.state.phase, exam.state.turn) == (Phase.EXAM, 3)
+    end = engine.answer(exam.state, Sheet((0,)))
+    assert (end.state.phase, end.state.turn) == (Phase.END, 4)
+    assert engine_of(ONE, max_turns=2, exam="none").advance(event.state, MISS).state.phase == Phase.END
     concluded = follow(engine_of(ONE, max_turns=3), hit(0), hit(0), Reading(decision=Decision.CONCLUDE))
     assert (concluded.kind, concluded.limit) == (ObservationKind.CONCLUSION, False)
 
 
 def test_what_an_engine_cannot_take_is_refused():
     with pytest.raises(ValueError, match="over"):
-        follow(engine_of(ONE, max_turns=1), MISS, MISS, MISS)
+        follow(engine_of(ONE, max_turns=1), MISS, MISS, MISS, MISS)
     with pytest.raises(ValueError, match="study 1 is not in subtopic 0"):
         follow(engine_of(THREE), hit(0), hit(1))
     with pytest.raises(OptionError, match="threshold"):

@@ -23,7 +23,7 @@ def test_the_preset_is_frozen():
     assert Rules.preset("paper").as_dict() == {
         "threshold": None, "world": "actual", "fake_level": 0, "max_turns": "11n", "redo_turn": True,
         "decisions": "tokens", "bare_decisions": False, "named_at_result": "any", "feedback": "hint", "reruns": "match",
-        "replication": "exact", "evidence": "results",
+        "replication": "exact", "evidence": "results", "exam": "none", "briefing": False,
     }  # fmt: skip
     assert Rules.preset("default") == Rules()
 

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-import inquitree_gym
 from inquitree_gym.errors import OptionError, TreeError
-from inquitree_gym.inquiry.judges.local import VERSION, local_judge
 from inquitree_gym.inquiry.judges.quality import Verdict
 from inquitree_gym.inquiry.judging import judge
 from inquitree_gym.judging.judgement import Judgement
@@ -26,27 +24,19 @@ class Coin:
         return Judgement((Verdict(None, "lost"), *(Verdict(score, "by length") for _ in tree.conclusions[1:])))
 
 
-def test_the_local_judge_gives_a_score_and_a_reason_per_item():
-    tree = load_tree("paper12")
-    text = f"1. {tree.conclusions[1].text}"
-    found = inquitree_gym.judge("12", text)
-    assert (found.tree, found.judge, found.version) == ("paper12", "local", VERSION)
-    assert list(found.verdicts) == [item.id for item in tree.conclusions]
-    assert tuple(found.verdicts.values()) == local_judge(tree).judge(text)
-    assert found.verdicts[tree.conclusions[1].id].score == 1
-    assert found.mean == pytest.approx(sum(verdict.score for verdict in found.verdicts.values()) / len(found.verdicts))
-
-
 def test_a_judge_of_ones_own():
     found = judge("paper8", "long enough, surely", Coin())
     assert (found.judge, found.version, found.mean) == ("coin", 7, None)
     assert {verdict.score for verdict in found.verdicts.values()} == {None, 1.0}
+    assert list(found.verdicts) == [item.id for item in load_tree("paper8").conclusions]
+    other = judge("paper28", "long enough, surely", Coin(), world="11111")
+    assert (other.tree, len(other.verdicts)) == ("paper28", 9)
 
 
 def test_what_is_no_judge_or_no_tree_is_told():
-    with pytest.raises(OptionError, match=r"no judge is called 'llm'.*known: local, nli:MODEL, llm:MODEL, llm-paper:"):
+    with pytest.raises(OptionError, match=r"no judge is called 'llm'.*known: nli:MODEL, llm:MODEL, llm-paper:"):
         judge("paper8", "text", "llm")
     with pytest.raises(OptionError, match="have the members of AsyncJudge, got 3"):
         judge("paper8", "text", 3)  # type: ignore[arg-type]
     with pytest.raises(TreeError):
-        judge("paper999", "text")
+        judge("paper999", "text", Coin())

@@ -1,1 +1,0 @@
-"""The local judge: training of its adapter, labelled conclusions, and cross-validation."""
