@@ -12,6 +12,7 @@ from inquitree_gym.embeddings import Embedder, tree_vectors
 from inquitree_gym.results.statistics import Estimate, clustered_mean
 from inquitree_gym.trees import Tree
 from inquitree_gym.trees.lint import centrality
+from research.earlier import earlier
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,10 @@ class ResultTexts:
 def result_texts(trees: Sequence[Tree], embedder: Embedder) -> ResultTexts:
     """Collect and embed the result texts of ``trees``."""
     rows = [
-        (tree.id, text, text is not study.result) for tree in trees for study in tree.studies for text in study.results
+        (tree.id, text, text is not study.result)
+        for tree in trees
+        for study in earlier(tree).studies
+        for text in study.results
     ]
     by_id = {tree.id: tree_vectors(tree, embedder) for tree in trees}
     vectors = np.stack([by_id[tree].of(text) for tree, text, _ in rows])
@@ -38,7 +42,7 @@ def result_texts(trees: Sequence[Tree], embedder: Embedder) -> ResultTexts:
 
 def central_share(trees: Sequence[Tree]) -> Estimate:
     """Return the share of studies whose true result has most words in common with the fakes. A third is chance."""
-    return clustered_mean((tree.id, centrality(study)) for tree in trees for study in tree.studies)
+    return clustered_mean((tree.id, centrality(study)) for tree in trees for study in earlier(tree).studies)
 
 
 def separations(results: ResultTexts) -> dict[str, Estimate]:

@@ -25,6 +25,7 @@ from inquitree_gym.trees import Tree, builtin_ids, load_tree
 from inquitree_gym.trees.lint import char_tfidf, lint_tree
 from inquitree_gym.trees.meaning import early_texts, ladder_similarities, result_leaks
 from research.datasets import ConclusionSet
+from research.earlier import earlier
 from research.fake_detectability import result_texts, separations
 from research.judge.conclusions import PlayedConclusions, load_played
 from research.judge.crossval import Evidence, inputs_digest
@@ -148,7 +149,7 @@ def measure(
 
 def tree_facts(tree: Tree, embedder: Embedder) -> TreeFacts:
     """Measure one tree by itself."""
-    vectors = tree_vectors(tree, embedder)
+    tree, vectors = earlier(tree), tree_vectors(tree, embedder)
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
         return vectors.matrix(tuple(texts))
@@ -193,6 +194,7 @@ def _play(tree: Tree, embedder: Embedder, threshold: float, name: str, seed: int
 
 def leaked_words(tree: Tree) -> Iterator[set[str]]:
     """Yield, for each text shown before a study, the content words it shares with the true result but with no fake."""
+    tree = earlier(tree)
     for subtopic in tree.subtopics:
         for study in subtopic.studies:
             answers = _content_words(study.result).difference(*map(_content_words, study.results[1:]))

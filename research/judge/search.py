@@ -15,6 +15,7 @@ from inquitree_gym.inquiry.env import InquiryEnv
 from inquitree_gym.inquiry.judges.local import local_judge
 from inquitree_gym.judging.claims import counted_words
 from inquitree_gym.trees import Tree
+from research.earlier import earlier
 from research.judge.templates import ASSERTIONS, OPEN, REJECTIONS, UNSEEN, fill, keywords
 
 _UNSEEN = tuple(form for forms in UNSEEN.values() for form in forms)
@@ -154,8 +155,8 @@ def describe(plan: Plan) -> str:
 
 def _pairs(tree: Tree, pool: str) -> list[Pair]:
     """Return the true text and a false one of each item, of each result, or of both."""
-    items = [(item.text, item.false_variants[0]) for item in tree.conclusions]
-    results = [(study.result, study.fakes[0].text) for study in tree.studies]
+    items = [(item.text, item.false_variants[0]) for item in earlier(tree).conclusions]
+    results = [(study.result, study.fakes[0].text) for study in earlier(tree).studies]
     return {"items": items, "results": results}.get(pool, [*items, *results])
 
 

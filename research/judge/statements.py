@@ -11,6 +11,7 @@ from inquitree_gym.inquiry.judges.local import tree_statements
 from inquitree_gym.judging.sense import Statement
 from inquitree_gym.trees import Tree
 from research.datasets import ConclusionSet
+from research.earlier import earlier
 from research.judge import templates
 from research.judge.conclusions import LabelledConclusion
 
@@ -60,7 +61,7 @@ def synthetic_lesson(tree: Tree) -> Lesson:
     statements = tree_statements(tree)
     place = _places(tree)
     claims = []
-    for item in tree.conclusions:
+    for item in earlier(tree).conclusions:
         needed = [place[group[0]] for group in item.needs]
         claims.append(Claim(item.text, tuple((index, True) for index in needed), WRITTEN))
         if len(needed) == 1:
@@ -104,7 +105,7 @@ def empty_texts(tree: Tree) -> tuple[str, ...]:
 
 def _places(tree: Tree) -> dict[str, int]:
     """Return the index of each statement of `tree_statements` by the id of its item or study."""
-    return {node.id: index for index, node in enumerate((*tree.conclusions, *tree.studies))}
+    return {node.id: index for index, node in enumerate((*earlier(tree).conclusions, *tree.studies))}
 
 
 def _of_tree(tree: Tree, statements: Sequence[Statement], place: Mapping[str, int]) -> Iterator[Claim]:
@@ -112,7 +113,7 @@ def _of_tree(tree: Tree, statements: Sequence[Statement], place: Mapping[str, in
     for index, each in enumerate(statements):
         wordings = each.true if len(each.true) > 1 else ()
         yield from (Claim(text, ((index, True),), WRITTEN) for text in wordings)
-    for item in tree.conclusions:
+    for item in earlier(tree).conclusions:
         needed = dict.fromkeys(place[group[0]] for group in item.needs)
         yield Claim(item.text, tuple((index, True) for index in needed), WRITTEN)
 
