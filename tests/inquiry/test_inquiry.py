@@ -256,9 +256,10 @@ def test_every_keyword_reaches_the_inquiry_wherever_it_is_made(maker, tmp_path):
     where = {name: value for name, value in {"num_envs": 2, "tree": "paper8"}.items() if name in needed}
     reader = LLMReader(ChatModel("gpt-4o-mini"))
     more = {"prompts": tmp_path, "privileged": True, "render_mode": "ansi", "judge": (own := Own())}
-    made = maker(**where, **RULES, embedder=LETTERS, reader=reader, **more)
+    rules = RULES | {"world": "actual"}
+    made = maker(**where, **rules, embedder=LETTERS, reader=reader, **more)
     for each in made.envs if isinstance(made, InquiryVectorEnv) else [made.unwrapped]:
-        assert each.rules.as_dict() == RULES
+        assert each.rules.as_dict() == rules
         assert (each.embedder, each.privileged, each.render_mode) == (LETTERS, True, "ansi")
         assert (each.asked.reader, each.judging.judge) == (reader, own)
         assert each.prompts.digest == inquiry_prompts(tmp_path).digest != inquiry_prompts(None).digest
