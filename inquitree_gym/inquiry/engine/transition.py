@@ -298,7 +298,8 @@ def advance(  # noqa: C901  (one function for the sake of speed)
         if kind == SUBTOPIC_SHOWN:
             if rows[visits + node] == 0:
                 rows[row + LEFT] -= 1
-                rows[credits + node] = 0 if repeats or forced else CREDITS[rows[told + node]]
+                lost = repeats or forced or rows[credits + node] == 0
+                rows[credits + node] = 0 if lost else CREDITS[rows[told + node]]
             again = int(rows[visits + node] > 0)
             rows[visits + node] += 1
             rows[row + SUBTOPIC] = node
@@ -317,7 +318,7 @@ def advance(  # noqa: C901  (one function for the sake of speed)
             rows[visits + node] -= 1
             if rows[visits + node] == 0:
                 rows[row + LEFT] += 1
-                rows[credits + node] = -1
+                rows[credits + node] = 0 if rows[credits + node] == 0 else -1
         if kind == RESULT_SHOWN:
             run = rows[runs + node]
             seed = (rows[row + SEED_HIGH] << 32) | (rows[row + SEED_LOW] & 0xFFFFFFFF)
