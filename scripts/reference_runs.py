@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from inquitree_gym.inquiry.results import CHANGE, LEVEL, NORMALISED, EpisodeScore
+from inquitree_gym.inquiry.results import CHANGE, LEVEL, OF_ORACLE, EpisodeScore
 from inquitree_gym.inquiry.vigilance import D_PRIME, FALSE_ALARMS, HITS
 from inquitree_gym.results import figures
 from inquitree_gym.results.comparison import compare
@@ -27,9 +27,9 @@ PAGE = "reference-runs.md"
 STUDIES = {"reference": "11n", "reference-3n": "3n"}
 """Name of each study, and its turn limit."""
 LIMITS = {"11n": "At n(2H + 3) turns", "3n": "At 3n turns"}
-RESULTS = ("coverage", "unaided_coverage", "Q/|C|", NORMALISED, "turns", "hints")
+RESULTS = ("return", OF_ORACLE, "right", "credit", "coverage", "unaided_coverage", "turns")
 VIGILANCE = ("redo_rate", CHANGE, HITS, FALSE_ALARMS, D_PRIME)
-WORTH = ("coverage", "unaided_coverage", "Q/|C|", "turns")
+WORTH = ("coverage", "unaided_coverage", "return", "turns")
 REDOING = ("random", "retrieval")
 """Agents that are compared with and without `RedoUntilTrue`."""
 HEAD = """# Reference runs
@@ -49,16 +49,19 @@ python scripts/reference_runs.py runs/reference runs/reference-3n
 """
 AGENTS = """| agent | behaviour |
 | --- | --- |
-| `random` | draws from subtopics not yet entered and studies, in the tree's own words; concludes with menu texts |
-| `random-menu` | draws a subtopic or a study at every turn, at a result also a decision; this is the floor |
+| `random` | draws from subtopics not yet entered and studies, in the tree's own words; guesses in the exam |
+| `random-menu` | draws a subtopic or a study at every turn, at a result also a decision; guesses in the exam |
 | `random-words` | says random words of everyday science at every turn |
-| `retrieval` | says the menu text nearest to the observation; concludes with the results that it was shown |
+| `retrieval` | says the menu text nearest to the observation; answers with the options nearest to the results shown |
 | `random-redo`, `retrieval-redo` | the same, but [redo until the result is true](vigilance.md#redo-until-true) |
 | `worst-case` | says nothing, so hints and forced moves carry it through the tree |
+| `copyist` | says "x" at every choice; answers with the majority of the results shown |
+| `echo` | repeats the last hint; answers with the majority of the results shown |
+| `cover` | enters a random open subtopic and runs a random study; answers by the exact posterior over worlds |
 | `oracle` | plays perfectly; redoes a fake while the turns left allow a full traversal |
 """
 TELL = """The columns are those of a [report](scoring.md): means over trees, each with the 95 % t interval over tree
-means. The seeds are 0 to {last}. Actions are read by {reading}; conclusions are graded by the local judge.
+means. The seeds are 0 to {last}. Actions are read by {reading}.
 """
 NOTES = """- At n(2H + 3) turns, coverage alone says little: hints carry an agent that says nothing (`worst-case`)
   through every tree. Unaided coverage and the limit of 3n turns separate the agents.
@@ -100,7 +103,7 @@ def pages(runs: Sequence[ScoredRun]) -> dict[str, str]:
     tell = TELL.format(last=max(score.seed for score in scores), reading=scores[0].rules)
     parts = [HEAD, AGENTS, tell, "## In short\n", NOTES]
     for name, limit in STUDIES.items():
-        parts += [f"## {LIMITS[limit]}\n", f"![Q/|C| over fake levels](figures/{name}.svg)\n"]
+        parts += [f"## {LIMITS[limit]}\n", f"![Return over fake levels](figures/{name}.svg)\n"]
         parts += [_captioned(each) for each in _tables(tables[limit])]
     parts += [REDO, *(_captioned(_worth(run, limit)) for run, limit in zip(runs, STUDIES.values(), strict=True))]
     return {PAGE: "\n".join(parts)} | {f"figures/{name}.svg": _figure(tables[STUDIES[name]]) for name in STUDIES}
@@ -145,9 +148,9 @@ def _figure(table: Sequence[SettingSummary]) -> str:
     for row in table:
         found.setdefault(row.agent, []).append(row)
     curves = {
-        agent: [(float(row.cell[LEVEL]), row.estimates["Q/|C|"]) for row in group] for agent, group in found.items()
+        agent: [(float(row.cell[LEVEL]), row.estimates["return"]) for row in group] for agent, group in found.items()
     }
-    return figures.levels("reference", ("fake level", "conclusion Q/|C|"), curves).document()
+    return figures.levels("reference", ("fake level", "return"), curves).document()
 
 
 if __name__ == "__main__":

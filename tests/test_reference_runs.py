@@ -108,7 +108,7 @@ def test_what_redoing_is_worth_is_paired(script: ModuleType, small: list[ScoredR
         (f"`{agent}`", level) for agent in ("random", "retrieval") for level in "0369"
     ]
     by_agent = {
-        (score.agent, score.cell["fake_level"]): score.detail.quality_share
+        (score.agent, score.cell["fake_level"]): score.detail.trajectory.exam.score
         for score in small[0].scores
         if "retrieval" in score.agent
     }

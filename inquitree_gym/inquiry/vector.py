@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from inquitree_gym import trees as generating  # the generator loads with its first use
 from inquitree_gym.envs.asking import shared_judge
 from inquitree_gym.envs.text_vector import TextVectorEnv
 from inquitree_gym.errors import OptionError
 from inquitree_gym.inquiry.env import InquiryEnv, TreeLike
 from inquitree_gym.inquiry.keywords import InquiryKeywords, unpack_keywords
 from inquitree_gym.inquiry.llm_matcher import LOCAL, load_reader
-from inquitree_gym.trees import Difficulty, Tree, synthetic_tree, tree_seed
+from inquitree_gym.trees import Tree, tree_seed
+
+if TYPE_CHECKING:
+    from inquitree_gym.trees import Difficulty
 
 
 class InquiryVectorEnv(TextVectorEnv):
@@ -100,15 +104,15 @@ class SyntheticEnv(InquiryEnv):
             OptionError: an unknown split, setting or keyword, or a value out of range.
         """
         self.split = split
-        self.difficulty = Difficulty.of(difficulty)
-        super().__init__(synthetic_tree(tree_seed(0, split), self.difficulty.largest()), **keywords)
+        self.difficulty = generating.Difficulty.of(difficulty)
+        super().__init__(generating.synthetic_tree(tree_seed(0, split), self.difficulty.largest()), **keywords)
         self.runtimes = self.runtimes.within("episode")
 
     def _choose(self, choices: tuple[Tree, ...], episode_seed: int) -> Tree:
         """Return the tree of an episode. ``self.tasks`` only shows menus and features how large it may be."""
         if choices is not self.tasks:
             return super()._choose(choices, episode_seed)
-        return synthetic_tree(tree_seed(episode_seed, self.split), self.difficulty)
+        return generating.synthetic_tree(tree_seed(episode_seed, self.split), self.difficulty)
 
 
 @unpack_keywords(InquiryEnv.__init__, InquiryKeywords)

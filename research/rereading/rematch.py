@@ -237,9 +237,11 @@ class _Step:
 
 
 def _replay(episode: Episode[InquiryEvent], engine: Engine, tree: Tree) -> Iterator[_Step]:
-    """Replay the logged readings to recover the state before every turn."""
+    """Replay the logged readings to recover the state before every turn. The exam has none."""
     state = engine.start(episode.header.seed).state
     for turn in episode.turns:
+        if state.phase == Phase.EXAM:
+            return
         reading = _logged_reading(turn, state, tree)
         event = engine.advance(state, reading)
         replayed = (event.kind.name.lower(), event.state.phase.name.lower(), event.fake, event.wording, event.accepted)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from inquitree_gym.cli import main
+from inquitree_gym.cli.output import run_app
 from inquitree_gym.log import Episode, read_episode
 from tests.contract.conftest import KindCase
 
@@ -61,6 +62,12 @@ def inquitree(*arguments: object, stdin: str = "") -> Done:
     """Run the command line."""
     with patch("sys.argv", ["inquitree"]):
         return ended(lambda: main([*map(str, arguments)]), stdin)
+
+
+def run_tool(tool: Callable[[], object], *arguments: object) -> Done:
+    """Run a tool of ``research``."""
+    with patch("sys.argv", ["tool", *map(str, arguments)]):
+        return ended(lambda: run_app(tool))
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,9 @@ def test_forced_moves_and_repeated_texts_earn_nothing():
     assert follow(engine, hit(0), *[MISS] * 5).credit == 0
     assert follow(engine, hit(0)._replace(repeats=True), hit(0)).credit == 0
     assert follow(engine, hit(0), hit(0)._replace(repeats=True)).credit == 0
-    assert follow(engine, hit(0)._replace(repeats=True), EXPLORE, hit(0), hit(0)).credit == 0, "a lost credit stays lost"
+    assert follow(engine, hit(0)._replace(repeats=True), EXPLORE, hit(0), hit(0)).credit == 0, (
+        "a lost credit stays lost"
+    )
     assert follow(engine, hit(0), EXPLORE, hit(0), hit(0)).credit == 4, "an entry taken back"
     redone = [hit(0), hit(0)._replace(repeats=True), Reading(decision=Decision.REDO)]
     assert follow(engine, *redone).credit == 0

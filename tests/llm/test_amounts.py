@@ -80,7 +80,7 @@ def test_a_score_of_a_judge_lies_between_0_and_1_and_the_step_can_be_taken_again
     with pytest.raises(JudgeError, match="a judgement of made is out of range"):
         judge(TREE, "All of it rises.", Grader(score))
     grader = Grader(score)
-    env = LogEpisodes(InquiryEnv(TREE, embedder=WordsEmbedder(), judge=grader), file=tmp_path / "a.jsonl")
+    env = LogEpisodes(InquiryEnv(TREE, embedder=WordsEmbedder(), judge=grader, exam="none"), file=tmp_path / "a.jsonl")
     env.reset(seed=1)
     env.step("draw_conclusion")
     for _ in range(2):

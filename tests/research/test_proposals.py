@@ -10,7 +10,7 @@ import pytest
 
 from inquitree_gym.trees import dump_tree
 from research.proposals import app
-from tests.research.test_calibrate_judges import run_tool
+from tests.contract.command_line import run_tool
 from tests.strategies import make_tree
 
 measure = partial(run_tool, app)

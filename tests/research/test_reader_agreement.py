@@ -13,8 +13,7 @@ from inquitree_gym.llm import ChatModel, ReplyCache
 from research.proposals import MatchingCase, matching_cases
 from research.reader_agreement import app, measure_agreement
 from research.static.proposals import load_proposals
-from tests.contract.command_line import Done
-from tests.research.test_calibrate_judges import run_tool
+from tests.contract.command_line import Done, run_tool
 from tests.servers import Body, Service
 
 pytestmark = pytest.mark.weights
@@ -54,7 +53,7 @@ def test_a_reader_that_knows_the_labels_has_perfect_shares(
     assert (found.reader, found.embedder, found.unread) == ("llm:gpt-4o-mini", minilm.name, 0)
     assert found.kappa is not None
     assert 0 < found.kappa < found.same < 1
-    assert len(service.requests) == len({(case.text, case.candidates) for case in cases})
+    assert len(service.requests) == len({(case.text, tuple(node.id for node in case.candidates)) for case in cases})
 
 
 def test_the_tool_prints_shares_and_kappa(service: Service, tmp_path: Path):

@@ -146,6 +146,7 @@ def test_a_row_as_json():
     assert set(plain["estimates"]) == {
         *(measure.name for measure in MEASURES),
         "normalised",
+        "return / oracle",
         "redo_rate − level 0",
         "d′",
         "c",

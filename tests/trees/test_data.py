@@ -11,10 +11,10 @@ import sys
 import pytest
 
 from inquitree_gym.embeddings import ReaderEmbedder
+from inquitree_gym.inquiry.tasks import TreeTasks
 from inquitree_gym.text_limits import MAX_OBSERVATION
 from inquitree_gym.trees import CANARY, CATALOGUE, Tree, builtin_ids, dump_tree, load_tree, parse_tree
 from inquitree_gym.trees.catalogue import builtin_file
-from inquitree_gym.trees.lint import lint_tree
 
 shipped = pytest.mark.parametrize("name", builtin_ids())
 
@@ -73,7 +73,7 @@ def test_topic_and_subtopics_ask(name: str, tree: Tree):
 def test_a_prerequisite_comes_before_what_needs_it(name: str, tree: Tree):
     seen: set[str] = set()
     for subtopic in tree.subtopics:
-        assert seen.issuperset(subtopic.prerequisites)
+        assert seen.issuperset(subtopic.requires)
         seen.add(subtopic.id)
 
 
@@ -85,13 +85,13 @@ def test_no_text_holds_what_a_template_would_read(name: str, tree: Tree):
 @shipped
 def test_a_study_and_its_result_fit_one_observation(name: str, tree: Tree):
     for study in tree.studies:
-        assert len(study.text) + max(map(len, study.results)) < MAX_OBSERVATION / 2
+        assert len(study.text) + max(map(len, study.shown_texts)) < MAX_OBSERVATION / 2
 
 
 @pytest.mark.weights
 @shipped
 def test_the_linter_finds_no_error(name: str, tree: Tree, reader: ReaderEmbedder):
-    assert [fault for fault in lint_tree(tree, reader.embed) if fault.severity == "error"] == []
+    assert [fault for fault in TreeTasks().lint(tree, reader) if fault.severity == "error"] == []
 
 
 DIGESTS = """

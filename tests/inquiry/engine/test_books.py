@@ -36,6 +36,7 @@ class Books:
     entries: dict[int, int] = field(default_factory=dict)
     runs: dict[int, int] = field(default_factory=dict)
     outcomes: dict[int, list[int]] = field(default_factory=dict)
+    lost: set[int] = field(default_factory=set)
 
     def enter(self, before: State, event: Event) -> None:
         kind, node = event.kind, event.node
@@ -43,6 +44,8 @@ class Books:
             self.told[kind, node] = max(self.told.get((kind, node), 0), event.hint_level)
         if kind in (ObservationKind.SUBTOPIC, ObservationKind.DECLINED):
             self.entries[node] = self.entries.get(node, 0) + (1 if kind == ObservationKind.SUBTOPIC else -1)
+        if kind == ObservationKind.DECLINED and before.credit[node] == 0:
+            self.lost.add(node)
         if kind in (ObservationKind.RESULT, ObservationKind.REDO) and before.phase != Phase.STUDY:
             self.runs[node] = self.runs.get(node, 0) + 1
         if kind == ObservationKind.RESULT:
@@ -59,7 +62,9 @@ class Books:
         assert state.shown == tuple(self.outcomes.get(k, [-1])[-1] for k in studies), "the outcome seen last"
         assert state.proven == sum(1 << k for k in studies if 0 in self.outcomes.get(k, [])), "true outcomes alone"
         chosen = [number > 0 for number in (*state.visits, *state.runs)]
-        assert [credit >= 0 for credit in state.credit] == chosen, "credit is held by what was chosen alone"
+        held = [credit >= 0 and not (credit == 0 and i in self.lost) for i, credit in enumerate(state.credit)]
+        assert [a or b for a, b in zip(held, chosen, strict=True)] == chosen, "credit is held by what was chosen alone"
+        assert all(state.credit[i] == 0 for i in self.lost), "a lost credit stays lost"
         if event.kind == ObservationKind.SUBTOPIC:
             assert event.again == (self.entries[event.node] > 1)
         if event.kind == ObservationKind.RESULT:

@@ -46,7 +46,8 @@ def test_a_declined_subtopic_leaves_no_trace_but_its_turns_and_hints(entry: tupl
     start = engine.start(0).state
     turns = len(entry) + failures + 1
     told = (4 * (entry[0] == MISS), 0, failures, 0, 0)
-    assert event.state == start.replace(turn=turns, subtopic=0, told=told)
+    credit = (0 if entry[0] == MISS else -1, *start.credit[1:])
+    assert event.state == start.replace(turn=turns, subtopic=0, told=told, credit=credit), "a lost credit stays lost"
     locked = engine.advance(event.state, hit(1))
     assert locked.reason == Reason.PREREQUISITE_UNMET, "what the entry had opened is closed again"
 
